@@ -1,0 +1,53 @@
+# make demo   score the example groups, with nothing but Python 3.11+ on the machine
+#             (make demo JUDGE=openai/gpt-5-mini asks a real judge)
+# make test   the plain test suite: no extras, no recorded data needed (what it leaves out, it says)
+# make check  what a change must pass: lint, types, import contracts, tests
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test check lint types imports bench clean
+
+demo: $(VENV)/.installed
+	@mkdir -p out
+	$(BIN)/calipers score examples/groups.jsonl -o out/demo.jsonl $(if $(JUDGE),--judge $(JUDGE))
+	@$(BIN)/python examples/agreement.py examples/groups.jsonl out/demo.jsonl
+
+test: $(VENV)/.test
+	$(BIN)/python -m pytest
+
+check: lint types imports test
+
+lint: $(VENV)/.check
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/.check
+	$(BIN)/mypy
+	$(BIN)/mypy tests --allow-untyped-defs --allow-incomplete-defs --allow-untyped-decorators
+
+imports: $(VENV)/.check
+	$(BIN)/lint-imports
+
+bench: $(VENV)/.test
+	$(BIN)/python -m benchmarks
+
+$(VENV)/.installed: pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "calipers needs Python 3.11 or newer; run: make PYTHON=python3.11 $(MAKECMDGOALS)"; exit 2; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
+	$(BIN)/python -m pip install --quiet --editable .
+	@touch $@
+
+$(VENV)/.test: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet --group test
+	@touch $@
+
+$(VENV)/.check: $(VENV)/.test
+	$(BIN)/python -m pip install --quiet --group check
+	@touch $@
+
+clean:
+	rm -rf $(VENV) out .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,0 +1,81 @@
+"""Every error calipers raises, and what became of foreign ones.
+
+::
+
+    CalipersError
+    ├── ConfigError        wrong settings: raised before any token is spent
+    ├── InputError         a file or value that cannot be read: names file, line and remedy
+    ├── LedgerError        the ledger cannot be opened, read or written
+    └── BackendError       a call brought no answer; has a kind, never reaches the caller of score_group
+        ├── TransientError     may go away by itself: retried with backoff, honouring ``retry_after``
+        └── PermanentError     asking the same again will not help
+
+A judge's doing never raises out of ``score_group``: a BackendError becomes a ``Failure`` and the trajectory ends
+``failed`` with its reason. Foreign exceptions are translated at exactly one place in each backend.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from calipers.types import FailureKind
+
+
+class CalipersError(Exception):
+    """The root of all errors calipers raises. Its text is one or two sentences for a person, remedy included."""
+
+
+class ConfigError(CalipersError):
+    """Settings that cannot work: an unknown judge, a missing key, contradicting options."""
+
+
+class InputError(CalipersError):
+    """Input that cannot be read. ``source`` is the file and ``line`` its 1-based line, where there is one."""
+
+    def __init__(self, message: str, *, source: str | None = None, line: int | None = None) -> None:
+        self.source = source
+        self.line = line
+        where = ":".join(str(part) for part in (source, line) if part is not None)
+        super().__init__(f"{where}: {message}" if where else message)
+
+
+class LedgerError(CalipersError):
+    """The ledger cannot be opened, read or written."""
+
+
+class BackendError(CalipersError):
+    """A call to a judge that brought no answer. ``kind`` is what ``Failure.kind`` will say."""
+
+    def __init__(self, kind: FailureKind, message: str) -> None:
+        self.kind: FailureKind = kind
+        super().__init__(message)
+
+
+class TransientError(BackendError):
+    """May go away by itself. ``retry_after`` is the wait in seconds the server asked for, or None."""
+
+    def __init__(self, kind: FailureKind, message: str, *, retry_after: float | None = None) -> None:
+        self.retry_after = retry_after
+        super().__init__(kind, message)
+
+
+class PermanentError(BackendError):
+    """Asking the same again will not help. ``fatal`` when no other question of this judge will be answered either.
+
+    A question too long for the context window has ``prompt`` tokens for ``limit``, where the server told.
+    """
+
+    def __init__(
+        self,
+        kind: FailureKind,
+        message: str,
+        *,
+        fatal: bool = False,
+        limit: int | None = None,
+        prompt: int | None = None,
+    ) -> None:
+        self.fatal = fatal
+        self.limit = limit
+        self.prompt = prompt
+        super().__init__(kind, message)

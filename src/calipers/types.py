@@ -1,0 +1,409 @@
+"""The nouns: what is judged, what is asked, what comes back.
+
+Plain frozen data and nothing else. No I/O, no parsing of foreign formats (``readers``), no rules about what a reply
+means (``extract``, ``protocols``). A *score* is what the evidence says; a *reward* is what the trainer gets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+Message: TypeAlias = Mapping[str, Any]
+"""An OpenAI chat message: ``role``, ``content`` and, where present, ``tool_calls``, ``tool_call_id``, ``reasoning``..."""
+
+Tool: TypeAlias = Mapping[str, Any]
+"""A tool definition in OpenAI's form: ``{"type": "function", "function": {"name", "description", "parameters"}}``."""
+
+Cause: TypeAlias = Literal["first", "order", "sample", "missing", "doubt", "truncated", "swap", "unresolved", "window"]
+FinishReason: TypeAlias = Literal["stop", "length", "refused", "unknown"]
+Outcome: TypeAlias = Literal["strict", "repaired", "text", "partial", "rejected"]
+TrajectoryStatus: TypeAlias = Literal["scored", "abstained", "failed"]
+GroupStatus: TypeAlias = Literal["scored", "partial", "abstained", "failed"]
+
+
+# --- what is judged -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Trajectory:
+    """One rollout. ``messages`` follow the group's ``context``; ``gold`` is read by calibration only.
+
+    ``reward`` is an independent reward the trajectory already had; ``extra`` holds keys calipers does not know, which
+    are carried through to the result.
+    """
+
+    id: str
+    messages: tuple[Message, ...]
+    tools: tuple[Tool, ...] | None = None
+    reward: float | None = None
+    gold: float | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The groups file's object of one trajectory."""
+        own: dict[str, Any] = {
+            "id": self.id,
+            "messages": list(self.messages),
+            "tools": None if self.tools is None else list(self.tools),
+            "reward": self.reward,
+            "gold": self.gold,
+            "metadata": dict(self.metadata),
+        }
+        return {**self.extra, **own}
+
+
+@dataclass(frozen=True, slots=True)
+class TrajectoryGroup:
+    """Rollouts of one prompt: the unit a judge sees, and the unit GRPO compares within."""
+
+    group_id: str
+    trajectories: tuple[Trajectory, ...]
+    context: tuple[Message, ...] = ()
+    tools: tuple[Tool, ...] | None = None
+    rubric: str | None = None
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The groups file's object, from which a reader builds this group again."""
+        own: dict[str, Any] = {
+            "group_id": self.group_id,
+            "context": list(self.context),
+            "tools": None if self.tools is None else list(self.tools),
+            "rubric": self.rubric,
+            "trajectories": [trajectory.to_dict() for trajectory in self.trajectories],
+        }
+        return {**self.extra, **own}
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """An image part, passed on as an image. ``url`` is an http(s) or a data URL; never rendered as text."""
+
+    url: str
+    detail: str | None = None
+
+
+Part: TypeAlias = str | Image
+"""A piece of a rendered question: text, or an image that stands at this place in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One distinct trajectory as a judge sees it.
+
+    ``members`` are the positions in the group of the trajectories it stands for (identical ones are shown once).
+    ``messages`` are its canonical messages, shared prefix included, for judges that need no prose. ``body`` is its
+    transcript without what the group shows once for all. ``elided`` says what was left out, a line each.
+    """
+
+    members: tuple[int, ...]
+    messages: tuple[Message, ...]
+    body: tuple[Part, ...]
+    elided: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RenderedGroup:
+    """A group made ready to be shown: shared parts once, then one body per distinct candidate.
+
+    ``ids`` are those of all trajectories, in input order; ``Candidate.members`` points into them.
+    ``marker`` begins every structural line and occurs nowhere in the content, so content cannot forge structure.
+    ``head`` holds tools, the shared prefix and long messages that recur. ``digest`` (hex) is drawn from all content
+    and the rubric; every random choice is seeded from it. ``prefix_length`` counts the messages all candidates share.
+    """
+
+    group_id: str
+    ids: tuple[str, ...]
+    digest: str
+    marker: str
+    head: tuple[Part, ...]
+    candidates: tuple[Candidate, ...]
+    rubric: str | None = None
+    tools: tuple[Tool, ...] | None = None
+    prefix_length: int = 0
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """What a judge can read at once: ``tokens`` of question and reply together, and the UTF-8 bytes in a token of its."""
+
+    tokens: int
+    bytes_per_token: float
+
+
+# --- what is asked, and what comes back -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """One question about some candidates of a group; every planner speaks in asks.
+
+    ``members`` are the candidates asked about and ``order`` all candidates shown, first to last (anchors included),
+    both as positions in ``RenderedGroup.candidates``. ``anchors`` are candidates whose score (0-1) is stated in the
+    question. ``slot`` names the panel member, ``sample`` tells repeats of one question apart, ``cause`` says why it is
+    asked, ``note`` what was wrong with the reply before, ``room`` multiplies the reply's token limit, and ``parent`` is the
+    number of the ask whose reply made this one necessary. ``presentation`` is the number its ratings belong to: its own
+    (None), or that of the answer whose gaps it fills. ``window`` is what a refusal taught about the context window.
+    """
+
+    number: int
+    members: tuple[int, ...]
+    order: tuple[int, ...]
+    slot: int = 0
+    anchors: tuple[tuple[int, float], ...] = ()
+    sample: int = 0
+    cause: Cause = "first"
+    note: str = ""
+    room: int = 1
+    parent: int | None = None
+    presentation: int | None = None
+    window: Window | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeRequest:
+    """What a backend is asked to complete. ``view`` and ``ask`` are for judges that need no prose, and are outside
+    the ledger key. ``keys`` are the opaque candidate keys in the order shown (``keys[i]`` is ``ask.order[i]``).
+
+    ``schema`` is the JSON schema the reply should follow, or None. ``max_tokens`` None means the server's own limit.
+    ``params`` are further body parameters (temperature, seed, ...), passed as they are.
+    """
+
+    messages: tuple[Message, ...]
+    keys: tuple[str, ...]
+    ask: Ask
+    view: RenderedGroup
+    schema: Mapping[str, Any] | None = None
+    max_tokens: int | None = None
+    params: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens and US dollars. ``cost_usd`` None is *unknown*, which is not 0."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+    cost_usd: float | None = None
+
+    @staticmethod
+    def total(parts: Sequence[Usage]) -> Usage:
+        """The sum; its cost is unknown when any part's is. Nothing cost nothing."""
+        known = [part.cost_usd for part in parts if part.cost_usd is not None]
+        return Usage(
+            sum(part.input_tokens for part in parts),
+            sum(part.output_tokens for part in parts),
+            sum(part.cached_tokens for part in parts),
+            sum(known, 0.0) if len(known) == len(parts) else None,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """A judge's answer as it came. ``model`` is what the server says it ran; ``reasoning`` is kept apart from text.
+
+    ``latency`` is in seconds and ``attempts`` counts transport tries (1 = at once); both describe this call only.
+    ``sent`` is the body it answers, where there was one; the ledger keeps it as the request.
+    """
+
+    text: str
+    finish_reason: FinishReason = "stop"
+    reasoning: str = ""
+    model: str | None = None
+    usage: Usage = Usage()
+    latency: float = 0.0
+    attempts: int = 1
+    sent: bytes | None = field(default=None, repr=False, compare=False)
+
+
+# --- what an answer says --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Rating:
+    """Candidate ``item`` got ``value`` (0-1) in presentation ``presentation`` (one answer, gaps filled), shown at ``place``."""
+
+    item: int
+    value: float
+    presentation: int
+    place: int = 0
+    slot: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """``first`` was shown before ``second``; ``margin`` > 0 says the first is better, 0 a tie, in [-1, 1]."""
+
+    first: int
+    second: int
+    margin: float
+    presentation: int
+    slot: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """Candidates best first, as one answer ranked them; those it left out are missing, not last."""
+
+    items: tuple[int, ...]
+    presentation: int
+    slot: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """``met`` True or False, or None where it cannot be told, and then ``reason`` says why."""
+
+    met: bool | None
+    reason: str = ""
+    item: int | None = None
+    criterion: str | None = None
+
+
+Judgment: TypeAlias = Rating | Comparison | Ranking | Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What one answer was read to say. ``missing`` maps asked candidates that got nothing to the reason.
+
+    ``reason`` tells what was wrong (None when nothing was); ``truncated`` that the reply ended inside its answer.
+    ``complaint`` says the same to the judge, in words of ours only: nothing a reply contains gets into a question; None
+    where there is no point in asking again.
+    """
+
+    judgments: tuple[Judgment, ...]
+    outcome: Outcome
+    reason: str | None = None
+    missing: Mapping[int, str] = field(default_factory=dict)
+    explanations: Mapping[int, str] = field(default_factory=dict)
+    truncated: bool = False
+    warnings: tuple[str, ...] = ()
+    complaint: str | None = None
+
+
+FailureKind: TypeAlias = Literal[
+    "unreachable",
+    "unauthorized",
+    "not_found",
+    "rate_limited",
+    "server",
+    "timeout",
+    "context_window",
+    "refused",
+    "bad_request",
+    "bad_reply",
+    "not_recorded",
+    "deadline",
+    "budget",
+    "internal",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A call that brought no answer to read. ``fatal`` means that asking again will not help before something is mended.
+
+    ``limit`` and ``prompt`` are the tokens of the context window and of the question, where a server that found the
+    question too long told them; ``window`` is what follows from them.
+    """
+
+    kind: FailureKind
+    reason: str
+    fatal: bool = False
+    limit: int | None = None
+    prompt: int | None = None
+    window: Window | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """How one ask ended: read, or failed. ``usage`` is None when no answer came."""
+
+    ask: Ask
+    result: Reading | Failure
+    usage: Usage | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PlanState:
+    """Everything a planner may look at. ``answered`` is in the order the asks were numbered."""
+
+    view: RenderedGroup
+    answered: tuple[Answered, ...]
+    scores: Scores
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """A value and a standard error per candidate; None where nothing was said, or the error is not known."""
+
+    values: tuple[float | None, ...]
+    stderrs: tuple[float | None, ...]
+
+
+# --- what the user gets ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class TrajectoryResult:
+    """One trajectory's share of a GroupResult; its attributes are the result file's keys. Both numbers or neither."""
+
+    id: str
+    status: TrajectoryStatus
+    reward: float | None = None
+    score: float | None = None
+    stderr: float | None = None
+    explanation: str | None = None
+    reason: str | None = None
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The result file's object: contract keys first, then what was carried through."""
+        own = {name: getattr(self, name) for name in _TRAJECTORY_KEYS}
+        return own | {key: value for key, value in self.extra.items() if key not in own}
+
+
+_TRAJECTORY_KEYS = ("id", "status", "reward", "score", "stderr", "explanation", "reason")
+
+
+@dataclass(frozen=True, slots=True)
+class GroupResult:
+    """What became of one group; its attributes are the result file's keys, trajectories in input order."""
+
+    group_id: str
+    status: GroupStatus
+    trajectories: tuple[TrajectoryResult, ...]
+    judge_calls: int = 0
+    usage: Usage = Usage()
+    warnings: tuple[str, ...] = ()
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def rewards(self) -> list[float | None]:
+        """Rewards in input order; None is *no signal*, never zero."""
+        return [trajectory.reward for trajectory in self.trajectories]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The result file's line as an object."""
+        usage = self.usage
+        own = {
+            "group_id": self.group_id,
+            "status": self.status,
+            "trajectories": [trajectory.to_dict() for trajectory in self.trajectories],
+            "judge_calls": self.judge_calls,
+            "usage": {
+                "input_tokens": usage.input_tokens,
+                "output_tokens": usage.output_tokens,
+                "cached_tokens": usage.cached_tokens,
+                "cost_usd": usage.cost_usd,
+            },
+            "warnings": list(self.warnings),
+        }
+        return own | {key: value for key, value in self.extra.items() if key not in own}
