@@ -1,0 +1,1 @@
+"""What calipers costs and how well it reads, measured: ``python -m benchmarks`` lists and runs it all."""

@@ -1,0 +1,36 @@
+"""From a judge's reply to what it says: scores, a choice, a ranking or a verdict.
+
+Total: a value or a reason, never an exception, never a guess. Not responsible for what happens to an unread reply
+(``planners``), nor for what was asked (``protocols``). Each reader is imported when first used: their patterns take
+longer to compile than all the rest of calipers takes to import.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from calipers.extract.choice import ChoiceReading, extract_choice
+    from calipers.extract.ranking import RankingReading, extract_ranking
+    from calipers.extract.scores import ScoreReading, extract_scores
+    from calipers.extract.verdict import VerdictReading, extract_verdict
+
+__all__ = [
+    "ChoiceReading",
+    "RankingReading",
+    "ScoreReading",
+    "VerdictReading",
+    "extract_choice",
+    "extract_ranking",
+    "extract_scores",
+    "extract_verdict",
+]
+
+
+def __getattr__(name: str) -> object:
+    """Import a reader, or its reading, when it is first used."""
+    if name not in __all__:
+        raise AttributeError(f"module 'calipers.extract' has no attribute {name!r}")
+    home = name.removeprefix("extract_").removesuffix("Reading").lower()
+    return getattr(import_module(f"calipers.extract.{home if home != 'score' else 'scores'}"), name)

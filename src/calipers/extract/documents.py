@@ -1,0 +1,95 @@
+"""Finds the JSON documents in a reply, strict where they are, mended where they can be.
+
+Not responsible for what a document says (``verdicts``) or which of several counts (``scores``).
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from calipers.extract.strictjson import integer, unique_pairs
+from calipers.extract.tolerant import Unparsed, parse
+
+_OPEN = re.compile(r"[{\[｛［]")
+_LIKELY = re.compile(
+    r"[{｛]\s{0,200}(?:[\"'“”„＂‘’`´{\[}｛｝]|//|/\*|#\s|\.\.\.|…|,|[^\W][\w \-#]{0,40}[\"'”]?\s{0,20}(?:[:：=]|->)|\Z)"
+    r"|[\[［]\s{0,200}(?:[\"'“”„＂‘’`´{\[\]｛［\d\-.…]|//|/\*|#\s|,|(?:true|false|null|none|nan)\b"
+    r"|(?:trajectory_id|id|score)\s{0,9}[:=]|\Z)",
+    re.IGNORECASE,
+)
+_MAX_DOCUMENTS = 2_000
+_MAX_NODES = 6_000
+_MAX_RESTARTS = 24
+_DECODER = json.JSONDecoder(strict=False, object_pairs_hook=unique_pairs, parse_int=integer)
+_BACKSLASHED = re.compile(r"\s*\"?[\[{][\s\\ntr{\[]{0,40}\\\"")
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A piece of ``text[start:end]`` that is JSON, or was meant to be.
+
+    ``closed``: its last bracket was there; ``cut``: the text ended inside it; ``garbled``: words out of place in it.
+    """
+
+    node: Any
+    start: int
+    end: int
+    strict: bool = False
+    closed: bool = True
+    cut: bool = False
+    garbled: bool = False
+
+
+def find_documents(text: str) -> list[Document] | None:
+    """All documents in ``text``, in order; None when there are too many or they are too tangled to follow."""
+    found: list[Document] = []
+    at, nodes, restarts = 0, 0, 0
+    while (opener := _OPEN.search(text, at)) is not None:
+        start = opener.start()
+        at = start + 1
+        if _LIKELY.match(text, start) is None:
+            continue
+        document, at, work = _document(text, start)
+        nodes += work
+        restarts += document is None or document.garbled
+        if document is not None:
+            found.append(document)
+        if nodes > _MAX_NODES or restarts > _MAX_RESTARTS or len(found) > _MAX_DOCUMENTS:
+            return None
+    return found
+
+
+def unwrapped(text: str) -> str:
+    """The text without HTML escapes or a level of backslashes, where its quotes plainly were escaped as a whole."""
+    if '"' not in text and ("&quot;" in text or "&#34;" in text or "&#x27;" in text or "&amp;quot;" in text):
+        once = html.unescape(text)
+        return html.unescape(once) if "&quot;" in once and '"' not in once else once
+    if _BACKSLASHED.match(text):
+        try:
+            once = json.loads(f'"{text.strip()}"', strict=False)
+        except ValueError:  # not a string's content throughout
+            return text.replace('\\"', '"').replace("\\n", "\n")
+        return str(once)
+    return text
+
+
+def _document(text: str, start: int) -> tuple[Document | None, int, int]:
+    """The document that opens at ``start``, where to look on, and what it cost."""
+    if text[start] in "{[":
+        try:
+            node, end = _DECODER.raw_decode(text, start)
+        except (ValueError, RecursionError):  # damaged, or nested too deep: tolerance decides
+            pass
+        else:
+            return Document(node, start, end, strict=True), end, 1
+    parsed = parse(text, start)
+    if isinstance(parsed, Unparsed):
+        return None, max(parsed.end, start + 1), parsed.work
+    document = Document(
+        parsed.node, start, parsed.end, closed=parsed.closed, cut=parsed.cut, garbled=parsed.garbled
+    )  # fmt: skip
+    return document, start + 1 if parsed.garbled else max(parsed.end, start + 1), parsed.work

@@ -1,0 +1,137 @@
+"""Scores from replies that are no JSON: lines, headed sections, tables, YAML, tags.
+
+Reads only forms in which the number plainly belongs to the id: right after it, after a word for score, or in a score
+column. Everything else in the text is content. Not responsible for the scale or for what is missing (``scores``).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Literal, TypeAlias
+
+from calipers.extract.found import Found
+from calipers.extract.names import PREFIX, Names
+from calipers.extract.statements import NUMBERISH, Said, read_nameless, read_statements
+from calipers.extract.tables import read_tables, read_yaml
+from calipers.extract.values import Unread, Value, read_value
+
+End: TypeAlias = Literal["whole", "unknown", "cut"]
+
+_MAX_IDS = 200
+_MAX_LINES = 1_500
+_MAX_LINE = 4_000
+
+_FULLWIDTH: dict[int, int | str] = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
+_FULLWIDTH |= {0x3000: " ", 0xA0: " ", 0x3002: ". ", **dict.fromkeys((0x200B, 0x200C, 0x200D, 0x2060, 0xFEFF), "")}
+_FULLWIDTH |= {
+    ord("“"): '"',
+    ord("”"): '"',
+    ord("「"): '"',
+    ord("」"): '"',
+    ord("【"): "[",
+    ord("】"): "]",
+    0x3001: ",",
+}
+_MARKUP = re.compile(r"\*{1,3}|`{1,2}(?!`)|__|\\boxed\s?(?=\{)|\\\[|\\\]|\$(?=\\boxed|\d)|(?<=\d)\$")
+_BOXED = re.compile(r"\{(\s?[\d./%, ]{1,20})\}")
+_TAG_ID = re.compile(
+    r"<\s?([A-Za-z_][\w-]{0,40})\s[^<>]{0,60}?\b(?:id|key|name|label)\s?=\s?[\"']?([^\"'<>\n]{1,60}?)[\"']?"
+    r"(?:\s[^<>]{0,60})?>\s{0,20}([^<\n]{0,200})"
+)
+_TAG_BOTH = re.compile(
+    r"<\s?[A-Za-z_][\w-]{0,40}\s[^<>]{0,60}?\b(?:id|key|name)\s?=\s?[\"']([^\"'<>\n]{1,60})[\"'][^<>]{0,60}?"
+    r"\b(?:score|value|rating)\s?=\s?[\"']([^\"'<>\n]{1,40})[\"'][^<>]{0,60}>"
+)
+_TAG_NAMED = re.compile(rf"<\s?({PREFIX}[ _-]?\w{{1,40}})\s?>", re.IGNORECASE)
+_TAG_SCORE = re.compile(
+    r"<\s?(?:final_?|overall_?|total_?)?(?:score|rating|grade)\s?>\s{0,20}([^<>\n]{1,40}?)\s{0,20}</", re.IGNORECASE
+)
+_SCORE_TAGS = frozenset({"score", "rating", "grade"})
+
+_FINAL_HEAD = re.compile(
+    r"^[\s#>*_-]{0,8}(?:my\s|the\s)?(?:final|最终)\s?(?:scores?|verdicts?|answers?|evaluations?|ratings?|results?|评分|得分)?[\s:*_#.：]{0,8}(?:scores?)?[\s:*_#]{0,4}$",
+    re.IGNORECASE | re.MULTILINE,
+)
+_ANSWER = re.compile(r"<(answer|result|verdict|output|final_answer)>(.*?)(?:</\1>|\Z)", re.IGNORECASE | re.DOTALL)
+
+
+def read_lines(text: str, names: Names, scale: tuple[float, float], *, end: End = "whole") -> Found:
+    """The scores that lines, sections and tables of ``text`` state.
+
+    ``end`` says whether the text is known to be whole or cut. A number at the very end of a cut text is left unread; where
+    nothing is known, it is left unread if ids are missing after it or it is shorter than all others.
+    """
+    found = Found()
+    if not names.ids or len(names.ids) > _MAX_IDS or sum(map(len, names.ids)) > 10_000:
+        return found
+    clean = _cleaned(text)
+    for part in _parts(clean):
+        found = Found()
+        lines = [line[:_MAX_LINE] for line in part.split("\n")]
+        if len(lines) > _MAX_LINES:
+            return found
+        said = read_tables(lines, names) or read_yaml(lines, names) or read_statements(lines, names, found)
+        _take(said, found, names, scale, end=end)
+        if not found.values and len(names.ids) == 1 and not found.doubts:
+            _take(list(read_nameless(lines, names.ids[0])), found, names, scale, end=end)
+        if found.readable or found.doubts:
+            ends = [one.line for one in said if one.written]
+            found.tail = "\n".join(lines[max(ends) + 1 :]) if ends else ""
+            return found
+    return found
+
+
+def _cleaned(text: str) -> str:
+    text = text.translate(_FULLWIDTH)
+    if "<" in text and ">" in text:
+        text = _TAG_BOTH.sub(r"\nTrajectory \1: \2\n", text)
+        text = _TAG_ID.sub(_tagged, text)
+        text = _TAG_NAMED.sub(r"\n\1: ", text)
+        text = _TAG_SCORE.sub(r"\nScore: \1\n", text)
+    return _BOXED.sub(r"\1", _MARKUP.sub("", text))
+
+
+def _tagged(found: re.Match[str]) -> str:
+    tag, id_, content = found[1], found[2], found[3].strip()
+    name = id_ if re.match(PREFIX, id_, re.IGNORECASE) else f"Trajectory {id_}"
+    if tag.casefold() in _SCORE_TAGS or NUMBERISH.fullmatch(content):
+        end = "" if found.end() == len(found.string) else "\n"  # at the end of the text it may be cut
+        return f"\n{name}: {content}{end}"
+    return f"\n{name}:\n{content}"
+
+
+def _parts(text: str) -> Iterator[str]:
+    """Where the verdict may stand, most telling first: an answer tag, what follows a ``final`` heading, everything."""
+    answers = list(_ANSWER.finditer(text)) if "<" in text else []
+    if answers:
+        yield answers[-1][2]
+    heads = list(_FINAL_HEAD.finditer(text))
+    if heads and heads[-1].end() > 0:
+        yield text[heads[-1].end() :]
+    yield text
+
+
+def _take(said: list[Said], found: Found, names: Names, scale: tuple[float, float], *, end: End) -> None:
+    for one in said:
+        value = read_value(one.written, scale)
+        if one.id_ not in names.known:
+            if type(value) is Value:
+                found.doubts.append(f"an unknown id: {one.id_[:40]!r}")
+        elif one.at_end and (end == "cut" or (end == "unknown" and _may_be_cut(one, said, names))):
+            found.add(one.id_, Unread("the score may be cut off", cut=True))
+        else:
+            found.add(one.id_, value)
+
+
+def _may_be_cut(last: Said, said: list[Said], names: Names) -> bool:
+    """Whether a number at the very end may go on: ids are missing after it, or it is shorter than all others."""
+    written = last.written
+    others = [one.written for one in said if not one.at_end and one.written]
+    if len({one.id_ for one in said}) < len(names.ids):
+        return True
+    if written.endswith("%") or (last.stopped and not any("." in other or "," in other for other in others)):
+        return False
+    if any("/" in other for other in others):
+        return not any(other.partition("/")[2] == written.partition("/")[2] for other in others)
+    return len(written) < min(map(len, others), default=0)

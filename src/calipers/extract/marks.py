@@ -1,0 +1,141 @@
+r"""Verdicts written for machines: ``[[A]]``, ``Choice: A``, ``\boxed{A}``, ``<answer>A</answer>``, ``[RESULT] A``.
+
+A mark is found wherever a value stands in one of these settings; what values there are, and which of several marks
+counts, is the readers' business.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import islice
+from typing import TypeVar
+
+from calipers.extract.prose import CORRECTING, FINAL
+
+Value = TypeVar("Value", bound=Hashable)
+
+_COMMON_KEYS = (
+    r"verdict|answer|decision|judge?ment|conclusion|result|outcome|assessment|evaluation|determination|label|ruling|"
+    r"裁决|判断|判定|结论|结果|答案|评判|评估结果|判决"
+)
+# What may follow a value that stands after a key, so that "Verdict: a close race" is no verdict for *a*.
+_END = (
+    r"(?=\s*(?:$|[\n.,;!?|。，、；！]|</|<\||\#|//|[(（](?!s\))|"
+    r"(?:is|was|because|since|as|for|with|due|wins?|over|[-–—]+)(?![A-Za-z0-9])))"
+)
+_EMPHASIS = r"[*_'\"`]{0,4}"
+_MOST = 64
+"""Marks looked at, from the end; more is a repetition loop."""
+_MOST_KEYS = 500
+"""Keys and items looked at on each level of a document."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """``match`` holds the value's groups. ``final`` and ``correcting`` tell what the words before it say of it."""
+
+    match: re.Match[str]
+    final: bool = False
+    correcting: bool = False
+
+
+@lru_cache(maxsize=256)
+def _pattern(value: str, keys: str) -> tuple[re.Pattern[str], ...]:
+    known = rf"(?:{keys}|{_COMMON_KEYS})"
+    says = r"(?:[:=]|->|→|(?:is|was|为|是)(?=\W|[\u4e00-\u9fff]):?)"
+    settings = (
+        rf"(?<=\?)\s{{1,4}}{value}(?=\s?[.!]?\s{{0,8}}\Z)",
+        rf"\[\[\s?{value}\s?\]\]",
+        rf"\\{{1,2}}boxed\s?\{{\s?(?:\\{{1,2}}\w+\s?\{{\s?)?{value}\s?\}}",
+        rf"\[(?:RESULT|VERDICT|ANSWER|CHOICE|DECISION|JUDGE?MENT|结果)\][\s:]{{0,4}}{value}{_END}",
+        rf"<(?:final[_ ]?)?(?:{known}|output)>\s{{0,4}}{value}\s{{0,4}}</",
+        rf"(?<![A-Za-z0-9]){known}{_EMPHASIS}(?:\s?\([^()\n]{{0,30}}\))?\s{{0,4}}{says}\s{{0,4}}{_EMPHASIS}\s{{0,4}}{value}{_END}",
+    )
+    return tuple(re.compile(setting, re.IGNORECASE | re.MULTILINE) for setting in settings)
+
+
+def marks(text: str, value: str, keys: str) -> Iterator[Mark]:
+    """The marks of ``text`` in order. ``value`` and ``keys`` are regexes, ignoring case.
+
+    What the question said ("[[A]] if ..., or [[B]]") and a mark that the end of the text tore are none.
+    """
+    found: dict[int, re.Match[str]] = {}
+    for pattern in _pattern(value, keys):
+        for match in pattern.finditer(text):
+            found.setdefault(match.start(), match)
+    end = 0
+    for start in sorted(found)[-_MOST:]:
+        match = found[start]
+        if start < end or _asked(match) or torn(match):
+            continue  # the value inside a longer mark, or no mark at all
+        before = text[max(end, start - 300) : start]
+        lead = before[-30:] + match[0]
+        yield Mark(match, bool(FINAL.search(lead)), bool(CORRECTING.search(before + match[0])))
+        end = match.end()
+
+
+def settled(found: Sequence[tuple[Value, Mark]]) -> tuple[Value | None, str | None]:
+    """The one value that all marks give, or the last where it says that it is final or corrects the others.
+
+    The second is None for the one value of all, and says what happened otherwise.
+    """
+    values = [value for value, _ in found]
+    if len(set(values)) <= 1:
+        return (values[0] if values else None), None
+    last = found[-1][1]
+    finals = {value for value, mark in found if mark.final}
+    if last.correcting or (last.final and finals == {values[-1]}):
+        return values[-1], "the last of several verdicts, which replaces the others"
+    return None, "several verdicts that contradict each other"
+
+
+_ASKING_AFTER = re.compile(
+    r"^[\s*'\"`,.]{0,4}(?:if|when|or|/|\||for assistant|means?|如果|表示|或)\b|^[*'\"`]{0,2}\s?[/|]", re.IGNORECASE
+)
+_ASKING_BEFORE = re.compile(
+    r"(?:\b(?:if|or|either|such as|e\.g\.|for example|format|like|output|respond with|use|write|print|say|put|choose from)"
+    r"[\s:,]{0,4}[\"'`*(]{0,3}|或者?|如果[^。\n]{0,40})$|\b(?:if|when|otherwise|unless|had)\b[^.;\n]{0,80}$",
+    re.IGNORECASE,
+)
+
+
+_NOT_MINE = re.compile(
+    r"(?:'s?|\b(?:correct|right|reference|true|gold|expected|actual|ground[ -]truth|its|their|his|her))[\s*_]{1,4}$",
+    re.IGNORECASE,
+)
+_ANSWERS = re.compile(r"(?:answer|result|conclusion|outcome|label|evaluation|assessment|choice|答案)", re.IGNORECASE)
+
+
+def _asked(match: re.Match[str]) -> bool:
+    """Whether a mark is not the judge's verdict: a template, one of several options, a condition, or another's answer."""
+    after = match.string[match.end() : match.end() + 30]
+    before = match.string[max(0, match.start() - 120) : match.start()]
+    if _NOT_MINE.search(before) and _ANSWERS.match(match[0]):
+        return True
+    return bool(_ASKING_AFTER.search(after) or _ASKING_BEFORE.search(before[before.rfind("\n") + 1 :]))
+
+
+def torn(match: re.Match[str]) -> bool:
+    """Whether the text ends inside the brackets of a match: cut off, and not to be trusted."""
+    found = match[0]
+    opened = sum(map(found.count, "[({")) - sum(map(found.count, "])}"))
+    return opened > 0 and not match.string[match.end() :].strip("*_'\"` \n")
+
+
+def values_at(document: object, keys: frozenset[str], *, depth: int = 4) -> list[object]:
+    """The scalars under any of ``keys`` (lower case, ``_`` for spaces) in a JSON document, ``depth`` levels deep."""
+    found: list[object] = []
+    if depth and isinstance(document, Mapping):
+        for key, value in islice(document.items(), _MOST_KEYS):
+            name = re.sub(r"[\W_]+", "_", str(key)[:80]).strip("_").lower()
+            if name in keys and not isinstance(value, Mapping | list):
+                found.append(value)
+            elif isinstance(value, Mapping | list):
+                found += values_at(value, keys, depth=depth - 1)
+    elif depth and isinstance(document, list):
+        for value in document[:_MOST_KEYS]:
+            found += values_at(value, keys, depth=depth - 1)
+    return found

@@ -1,0 +1,201 @@
+"""What any reader of running text must know: where sentences end, and which words are not the judge's own.
+
+Quoted, fenced and reported words, conditions and hedges are found here. What a sentence says about a candidate or a
+criterion is for ``claims``, ``choice`` and ``verdict``. Everything runs in time linear in the text.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from calipers.extract.text import cap, strip_reasoning, unfence
+
+# Full-width forms, non-breaking spaces and typographic quotes stand for their plain twins; the private-use characters
+# that ``claims`` writes for references must not come in from outside. One character each, so positions hold.
+_PLAIN = {0xFF01 + offset: 0x21 + offset for offset in range(94)}
+_PLAIN |= dict.fromkeys((0xA0, 0x2007, 0x202F, 0x3000), 0x20)
+_PLAIN |= dict.fromkeys(map(ord, "“”„‟«»「」『』"), ord('"'))
+_PLAIN |= dict.fromkeys(map(ord, "‘’‚‛´"), ord("'"))
+_PLAIN |= {ord("【"): ord("["), ord("】"): ord("]"), ord("≻"): ord(">"), ord("≫"): ord(">"), ord("\r"): ord("\n")}
+_PLAIN |= dict.fromkeys(range(0xE000, 0xE100), ord("?"))
+
+_FENCE = re.compile(r"^[ \t]*(?:```|~~~)[^\n]*\n", re.MULTILINE)
+_END = re.compile(r"(?<=[.!?])[\"')\]*_]*\s+|(?<=[。！？；])|\n+")
+_QUOTED = re.compile(r'"[^"\n]{1,600}"')
+_WORDS = re.compile(r"[\w']+")
+_SPECIAL = re.compile(r"<\|[\w ]{1,30}\|>|</?s>|<(?:start|end)_of_turn>|\[/?INST\]")
+_RUN = re.compile(r"([^\w])\1{6,}|(_)\2{6,}")
+_STRICT_LIMIT = 1 << 20
+_LIMIT = 24_576
+_BESIDE_DOCUMENT = 2_048
+_PROSE_LIMIT = 12_288
+_MAX_SENTENCES = 400
+_LONGEST = 1_000
+_SHORT = 80
+
+CONCLUDING = re.compile(
+    r"\b(?:therefore|thus|hence|so,|in (?:conclusion|summary|short|the end|sum|my (?:opinion|view|judg\w+))|to (?:conclude|sum up|"
+    r"summarize)|overall|ultimately|consequently|accordingly|as a result|for (?:these|this|those|the above) reasons?|"
+    r"all things considered|in light of|taking (?:all|everything|these)|(?:based|depending) on|considering (?:all|the|these|this)|"
+    r"given (?:all|these|this|the)|weighing|final(?:ly)?|verdict|conclu\w+|determined?|decided?|decision|after (?:careful\w*|"
+    r"evaluat\w+|review\w+|compar\w+|consider\w+|analy\w+|weigh\w+|examin\w+)|i (?:would )?(?:choose|select|pick|prefer|believe|"
+    r"find|judge|vote|agree))|综上|因此|所以|总(?:之|的来说|体)|最终|结论|我(?:认为|选择)",
+    re.IGNORECASE,
+)
+CORRECTING = re.compile(
+    r"\b(?:wait|actually|correction|scratch that|on second thoughts?|(?:let me|i (?:need|have|should|must|want) to|i) "
+    r"(?:now )?(?:reconsider|re-?check|re-?evaluate|re-?think|re-?read|correct|revise|change|take (?:that|it) back)\w*|"
+    r"i (?:made a|was) (?:mistake\w*|wrong)|my mistake|changed? my (?:mind|answer|verdict|choice)|upon (?:further |closer )?"
+    r"(?:reflection|reconsideration|re-?\w+)|revised|corrected|updated)\b|等等|更正|重新考虑",
+    re.IGNORECASE,
+)
+FINAL = re.compile(r"\b(?:final(?:ly)?|overall|in conclusion)\b|最终|总体", re.IGNORECASE)
+REFUSING = re.compile(
+    r"\b(?:i(?:'m| am)? (?:sorry|unable|cannot|can't|can not|won't|will not|not able)|as an ai\b|i apologi[sz]e|"
+    r"content (?:filter|policy|management policy)|(?:against|violates?) my (?:\w+ ){0,3}(?:polic|rules|guidelines|programming))",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A reply's ``text`` for reading, and the JSON ``document`` it is or ends with (None when there is none whole)."""
+
+    text: str
+    document: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """``text`` without its outer space, at ``start`` of the whole. ``closed`` is False where the text simply stops."""
+
+    text: str
+    start: int
+    closed: bool = True
+
+
+def prepared(text: str) -> Prepared | str:
+    """The reply made ready for reading, or the reason why there is nothing to read.
+
+    Reasoning is gone, one fence around all is gone, other code blocks too. A reply that is one JSON document is read
+    whole, up to 1 MB; of anything else only the last 24 kB are looked at, where a verdict stands if anywhere.
+    """
+    body = strip_reasoning(text)
+    if body is None:
+        return "the reasoning never ended"
+    if not body.strip():
+        return "empty reply"
+    document = json_object(unfence(body)) if len(body) <= _STRICT_LIMIT else None
+    nothing_else = document is not None and body.lstrip()[:1] in "{["
+    whole = _SPECIAL.sub("\n", cap(body, _BESIDE_DOCUMENT if nothing_else else _LIMIT))
+    document = fenced_object(whole) if document is None else document
+    inner = unfence(whole)
+    whole = squeezed(plain(inner if inner != whole.strip() else unfenced(whole)))
+    if not whole.strip():
+        return "nothing but code blocks"
+    return Prepared(whole, document)
+
+
+def plain(text: str) -> str:
+    """The same text, character for character, in plain punctuation."""
+    return text.translate(_PLAIN)
+
+
+def squeezed(text: str) -> str:
+    """The text with long runs of one space or sign shortened: they say nothing, and patterns stumble over them."""
+    return _RUN.sub(lambda run: run[0][:6], text)
+
+
+def sentences(text: str) -> list[Sentence]:
+    """The sentences and lines of the last 12 kB, in order; the last is not closed when it has no ending of its own.
+
+    Of more than 400, which no verdict needs, the first few and the last are kept. Endless ones are taken in pieces.
+    """
+    begin = max(0, len(text) - _PROSE_LIMIT)
+    found: list[Sentence] = []
+    for match in _END.finditer(text, begin):
+        found += _pieces(text[begin : match.start()], begin, closed=True)
+        begin = match.end()
+    tail = text[begin:]
+    found += _pieces(tail, begin, closed=tail.rstrip().rstrip("\"')]*_}`").endswith((".", "!", "?", "。", "！", "？")))
+    return found if len(found) <= _MAX_SENTENCES else found[:20] + found[20 - _MAX_SENTENCES :]
+
+
+def _pieces(piece: str, start: int, *, closed: bool) -> Iterator[Sentence]:
+    start += len(piece) - len(piece.lstrip())
+    piece = piece.strip()
+    for at in range(0, len(piece), _LONGEST):
+        yield Sentence(piece[at : at + _LONGEST], start + at, closed)
+
+
+def unfenced(text: str) -> str:
+    """``text`` without its code blocks; one that is never closed runs to the end, a few words at the end stay."""
+    marks = list(_FENCE.finditer(text if text.endswith("\n") else text + "\n"))
+    pieces, at = [], 0
+    for index in range(0, len(marks), 2):
+        pieces.append(text[at : marks[index].start()])
+        closed = index + 1 < len(marks)
+        at = marks[index + 1].end() if closed else len(text)
+        inner = text[marks[index].end() : marks[index + 1].start()] if closed else ""
+        if len(inner) <= _SHORT and not text[at:].strip():
+            pieces.append(inner)
+    return "\n".join([*pieces, text[at:]])
+
+
+def unquoted(sentence: str, *, most: int = 3) -> str:
+    """The sentence with quotations of more than ``most`` words blanked: what is quoted is somebody else's verdict."""
+
+    def blank(match: re.Match[str]) -> str:
+        return " " * len(match[0]) if len(_WORDS.findall(match[0])) > most else match[0].replace('"', " ")
+
+    return _QUOTED.sub(blank, sentence) if '"' in sentence else sentence
+
+
+def json_object(text: str) -> Any:
+    """The JSON document that ``text`` is, or that it ends with; None when there is none, or words come after it."""
+    body = text.strip().rstrip("`~ \n")
+    if not body.endswith(("}", "]")):
+        return {"true": True, "false": False}.get(body.lower())
+    for begin in (0, body.find("{"), body.rfind("{")):
+        if begin < 0 or body[begin] not in "{[":
+            continue
+        try:
+            return json.loads(body[begin:])
+        except (ValueError, RecursionError):
+            continue  # not from here; and if from nowhere, marks are read without it
+    return None
+
+
+def fenced_object(text: str) -> Any:
+    """The JSON object in a code block that a reply begins or ends with, or None."""
+    marks = list(_FENCE.finditer(text + "\n"))
+    if len(marks) != 2 or (text[: marks[0].start()].strip() and text[marks[1].end() :].strip()):
+        return None
+    inner = text[marks[0].end() : marks[1].start()].strip()
+    return json_object(inner) if inner.startswith("{") else None
+
+
+def before_next_example(text: str) -> str:
+    """The text up to where a judge goes on with a new example of its prompt, if anything was said before that."""
+    candidates = [match.start() for match in _NEXT_CANDIDATE.finditer(text)]
+    last = candidates[-1] if candidates else -1
+    for match in _NEXT_EXAMPLE.finditer(text):
+        if (match["turn"] or match.end() <= last) and text[: match.start()].strip():
+            return text[: match.start()]
+    return text
+
+
+_NEXT_EXAMPLE = re.compile(
+    r"^[# \t*\[]{0,8}(?:(?P<turn>user|human)|instruction|question|user question|input|prompt|example \d{1,3}|task|context|query)"
+    r"[\]* \t]{0,4}:",
+    re.IGNORECASE | re.MULTILINE,
+)
+_NEXT_CANDIDATE = re.compile(
+    r"^[# \t*\[]{0,8}(?:the start of )?(?:output|response|assistant|answer|model|summary) ?(?:\(\w\)|[A-Z]|\d)(?:'s \w{1,20})?"
+    r"[\]* \t]{0,4}:",
+    re.IGNORECASE | re.MULTILINE,
+)

@@ -1,0 +1,74 @@
+"""What a key of a judge's reply means: a score, an id, an explanation, a wrapper, or something beside the point."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import Any, Literal, TypeAlias
+
+Role: TypeAlias = Literal["score", "loose score", "id", "weak id", "ids", "text", "scores", "wrapper", "final", "aside"]
+
+
+_NAMES: dict[Role, str] = {
+    "score": (
+        "score finalscore overallscore totalscore rating finalrating overallrating grade 得分 分数 评分 評分 總分 总分 "
+        "スコア 点数 점수 puntuación puntuacion оценка punktzahl bewertung pontuação"
+    ),
+    "loose score": (
+        "value points total overall mark reward quality final finalvalue scorevalue 分 分值 балл баллы punkte puntos"
+    ),
+    "id": (
+        "trajectoryid trajectory id candidateid candidate responseid response rolloutid rollout optionid "
+        "option answerid sampleid completionid solutionid key name label trajectorykey candidatekey "
+        "trajectoryname agentid agent model modelid 轨迹 轨迹id 編號 编号 候选 trayectoria kandidat"
+    ),
+    "weak id": ("index idx number no num position item trajectorynumber trajectoryindex"),
+    "ids": ("trajectoryids ids candidateids candidates trajectories keys labels responseids responses"),
+    "text": (
+        "explanation explanations reason reasons reasoning rationale rationales comment comments note notes "
+        "feedback justification justifications analysis thought thoughts summary critique 解释 理由 说明 "
+        "explicación begründung reasoningsteps scratchpad"
+    ),
+    "scores": (
+        "scores ratings grades finalratings evaluations evaluation verdict verdicts judgments judgements "
+        "judgment judgement results trajectoryscores candidatescores 得分列表 评分列表 puntuaciones"
+    ),
+    "wrapper": (
+        "result output answer response data arguments parameters input content text message choices function "
+        "toolcalls toolcall functioncall tooluse args payload body json reply value submission trajectories "
+        "candidates rollouts items properties returns"
+    ),
+    "final": (
+        "finalscores finalevaluation finalverdict finalanswer finalresult final revised revisedscores "
+        "corrected correctedscores updated updatedscores adjusted adjustedscores finalresults finaljudgment"
+    ),
+    "aside": (
+        "confidence confidences certainty rank ranks ranking rankings order weight weights steps tokens "
+        "subscores criteria criterion breakdown draft drafts draftscores initial initialscores initialscore "
+        "preliminary preliminaryscores previous previousscores previousscore old oldscores example examples "
+        "template messages conversation context prompt rubric schema probability probabilities uncertainty "
+        "variance std stderr min max minimum maximum mean average avg median baseline expected normalized "
+        "penalties bonus counterfactual version seed temperature timestamp usage cost n count winner best "
+        "worst pairwise"
+    ),
+}
+_ROLES: dict[str, Role] = {}
+for _role, _names in _NAMES.items():
+    for _name in _names.split():
+        _ROLES.setdefault(_name, _role)
+_FAST: dict[str, Role] = {"trajectory_id": "id", "score": "score", "explanation": "text", "scores": "scores"}
+_FAST["explanations"] = "text"
+_BRACKETED = re.compile(r"\([^()]{0,30}\)")
+
+
+def role_of(key: Any) -> Role | None:
+    """What a key means, by its name without case, blanks and punctuation."""
+    if type(key) is not str:
+        return None
+    known = _FAST.get(key)
+    if known is not None or len(key) > 60:
+        return known
+    plain = key if key.isascii() else unicodedata.normalize("NFKC", key)
+    if "(" in plain:
+        plain = _BRACKETED.sub("", plain)
+    return _ROLES.get("".join(char for char in plain.casefold() if char.isalnum()))

@@ -1,0 +1,156 @@
+"""One row of a verdict: whom it names, and the one score it gives. ``verdicts`` reads the shapes rows stand in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from calipers.extract.found import Found
+from calipers.extract.names import Names, is_placeholder, is_template_text
+from calipers.extract.roles import Role, role_of
+from calipers.extract.tolerant import Pairs
+from calipers.extract.values import Unread, Value, read_value
+
+Row: TypeAlias = list[tuple[str, Any]]
+RoleList: TypeAlias = list[Role | None]
+
+_SUMMARY = frozenset(
+    ["average", "mean", "total", "overall", "sum", "median", "max", "min", "avg", "all", "none", "平均", "总计", "合计"]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ids:
+    """The ids a row names, or the name of one nobody asked about."""
+
+    known: tuple[str, ...]
+    stranger: str = ""
+
+
+class RowReader:
+    """Reads rows for one question."""
+
+    def __init__(self, names: Names, scale: tuple[float, float]) -> None:
+        self.names = names
+        self.scale = scale
+
+    def take_rows(self, rows: list[Row], roles: list[RoleList], found: Found) -> bool:
+        """Rows with an id field; False when they are none after all."""
+        taken = False
+        for row, names in zip(rows, roles, strict=True):
+            read = self.score_of(row, names)
+            ids = self._ids_of(row, names)
+            if ids is None and read is None:
+                continue
+            if ids is None:
+                if type(read) is Value and len(rows) > 1:
+                    found.doubts.append("a score that names nobody")
+                continue
+            taken = taken or read is not None
+            if read is None:
+                found.scoreless.update(ids.known)
+            self._take(row, names, ids, read or Unread("no score", empty=True), found)
+        return taken
+
+    def _take(self, row: Row, names: RoleList, ids: _Ids, read: Value | Unread, found: Found) -> None:
+        if len(ids.known) > 1:
+            found.doubts.append("a row that names two ids")
+        elif not ids.known:
+            self.doubt_unknown(ids.stranger, read, found)
+        else:
+            found.add(ids.known[0], read)
+            found.weak |= "id" not in names
+            explain(ids.known[0], row, names, found)
+        if type(read) is Unread and read.reason == _TWO:
+            found.doubts.append(_TWO)
+
+    def doubt_unknown(self, name: str, read: Value | Unread, found: Found) -> None:
+        if type(read) is not Value or name.strip(" *_:.").casefold() in _SUMMARY:
+            return
+        if is_placeholder(name):
+            found.placeholders += 1
+        found.doubts.append(f"an unknown id: {name[:40]!r}")
+
+    def _ids_of(self, row: Row, names: RoleList) -> _Ids | None:
+        """Whom a row's id fields name; None without such a field."""
+        for wanted in ("id", "weak id"):
+            written = [_inner_id(value) for (_, value), name in zip(row, names, strict=True) if name == wanted]
+            known = dict.fromkeys(id_ for id_ in map(self.names.match, written) if id_ is not None)
+            if known:
+                return _Ids(tuple(known))
+            scalars = [value for value in written if isinstance(value, str | int | float) and type(value) is not bool]
+            if scalars:
+                return _Ids((), str(scalars[0]))
+        return None
+
+    def score_of(self, row: Row, names: RoleList) -> Value | Unread | None:
+        """The one score of a row; None when it has no field for one."""
+        for tier in ("score", "loose score"):
+            reads = [
+                self._field(value)
+                for (_, value), name in zip(row, names, strict=True)
+                if name == tier
+                or (tier == "score" and name in ("scores", "final") and not isinstance(value, list | dict))
+            ]
+            if reads:
+                numbers = {read.number for read in reads if type(read) is Value}
+                if len(numbers) > 1:
+                    return Unread(_TWO)
+                return next((read for read in reads if type(read) is Value), reads[0])
+        return None
+
+    def _field(self, value: Any) -> Value | Unread:
+        """A score field; a whole row inside it belongs to somebody else, and only brackets were lost."""
+        if isinstance(value, dict | Pairs) and {"score", "text"} <= {role_of(key) for key, _ in pairs_of(value)}:
+            return Unread("the score is not a number")
+        return self.value_of(value)
+
+    def value_of(self, value: Any) -> Value | Unread:
+        """A score, also where it stands one level down: ``{"value": 0.9, "confidence": 0.5}``."""
+        if isinstance(value, dict | Pairs):
+            named = list(pairs_of(value))
+            names = [role_of(key) for key, _ in named]
+            if any(name is None and _is_row(inner) for (_, inner), name in zip(named, names, strict=True)):
+                return Unread("the score is not a number")  # several rows whose brackets were lost
+            return self.score_of(named, names) or Unread("the score is not a number")
+        return read_value(value, self.scale)
+
+
+def _is_row(node: Any) -> bool:
+    return isinstance(node, dict | Pairs) and any(role_of(key) == "score" for key, _ in pairs_of(node))
+
+
+def explain(id_: str, row: Row, names: RoleList, found: Found) -> None:
+    """Take in a row's explanation."""
+    text = next((v for (_, v), name in zip(row, names, strict=True) if name == "text" and type(v) is str), None)
+    if text is not None:
+        found.explanations[id_] = text
+        found.placeholders += is_template_text(text)
+
+
+_TWO = "two different scores in one row"
+
+
+def pairs_of(node: Any) -> Iterable[tuple[Any, Any]]:
+    """The (key, value) pairs of an object, strict or mended."""
+    return node.items() if isinstance(node, dict) else node
+
+
+def rows_of(named: Sequence[tuple[str, Any]]) -> list[Row]:
+    """One row, or several where a repeated key shows that the brackets between them were lost."""
+    rows: list[Row] = [[]]
+    seen: set[str] = set()
+    for key, value in named:
+        if key in seen:
+            rows.append([])
+            seen = set()
+        seen.add(key)
+        rows[-1].append((key, value))
+    return rows
+
+
+def _inner_id(value: Any) -> Any:
+    if isinstance(value, dict | Pairs):
+        return next((inner for key, inner in pairs_of(value) if role_of(key) == "id"), None)
+    return value

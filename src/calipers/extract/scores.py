@@ -1,0 +1,111 @@
+"""Reads scores from a judge's reply: a typed outcome with a reason, never a guess.
+
+This file validates the verdict that counts (ids as a set, finite numbers on one scale) and says what is missing.
+Which verdict counts is decided in ``selection``; shapes are read in ``verdicts``, documents found in ``documents``,
+prose and tables read in ``lines``.
+What to ask after a reply that could not be read is the planners' business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from calipers.extract.names import Names
+from calipers.extract.scales import OutOfRange, on_scale
+from calipers.extract.selection import Claim, Rejected, find_claim, trust
+from calipers.extract.values import Unread, Value
+from calipers.extract.verdicts import VerdictReader
+from calipers.types import FinishReason, Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreReading:
+    """What a reply was read to say.
+
+    ``scores`` maps ids to numbers in the units of the scale asked for; ``missing`` every other id to the reason.
+    ``outcome``: ``strict`` (JSON as asked for), ``repaired`` (mended), ``text`` (prose, table, YAML), ``partial``
+    (some ids missing), ``rejected`` (no score). ``reason`` is None when nothing was wrong.
+
+    To choose what to ask next: ``truncated`` asks for more room; ``doubt`` (the reply contradicts itself or is off the
+    scale) asks the whole question again; otherwise what is ``missing`` is asked. ``adjusted`` names the out-of-range
+    rule that changed the scores, when one did.
+    """
+
+    scores: dict[str, float]
+    missing: dict[str, str]
+    outcome: Outcome
+    explanations: dict[str, str] = field(default_factory=dict)
+    reason: str | None = None
+    doubt: bool = False
+    truncated: bool = False
+    adjusted: OutOfRange | None = None
+
+
+def extract_scores(
+    text: str,
+    ids: Sequence[str],
+    *,
+    scale: tuple[float, float] = (0, 1),
+    out_of_range: OutOfRange = "reask",
+    finish_reason: FinishReason | None = None,
+) -> ScoreReading:
+    """What ``text``, a judge's reply, says about each of ``ids``, in units of ``scale`` (low, high).
+
+    Total: for any text a reading comes back, never an exception. A number off the scale puts the whole reply in doubt
+    unless ``out_of_range`` is ``rescale`` (one usual scale fits all), ``rank`` (only the order is kept) or ``clamp``.
+    ``finish_reason`` ``length`` means the reply was cut, so that its end is not trusted.
+    """
+    ids = tuple(dict.fromkeys(ids))
+    reader = VerdictReader(Names(ids), scale)
+    cut = finish_reason == "length"
+    try:
+        claim = find_claim(text, reader, finish_reason)
+        return _settled(claim, ids, scale=scale, out_of_range=out_of_range, cut=cut)
+    except Rejected as reject:
+        return ScoreReading(
+            {},
+            dict.fromkeys(ids, reject.reason),
+            "rejected",
+            reason=reject.reason,
+            doubt=reject.doubt,
+            truncated=reject.truncated or cut,
+        )
+
+
+# --- from the claim to the reading ------------------------------------------------------------------------------------
+
+
+def _settled(
+    claim: Claim, ids: tuple[str, ...], *, scale: tuple[float, float], out_of_range: OutOfRange, cut: bool
+) -> ScoreReading:
+    found = claim.found
+    trust(claim)
+    if not found.readable:
+        raise Rejected("no verdict in the reply", truncated=claim.cut)
+    if found.weak and (ids != tuple(map(str, range(1, len(ids) + 1))) or any(id_ not in found.values for id_ in ids)):
+        raise Rejected("ids that may be mere positions", doubt=True)
+    values = {id_: value for id_ in ids if type(value := found.values.get(id_)) is Value}
+    scores, problem, adjusted = on_scale(values, scale, out_of_range, complete=len(values) == len(ids))
+    if problem is not None:
+        raise Rejected(problem, doubt=True)
+    missing = {id_: _why(found.values.get(id_), claim) for id_ in ids if id_ not in scores}
+    truncated = claim.cut or (cut and bool(missing))
+    reason = None
+    if missing:
+        reason = "; ".join(dict.fromkeys(missing.values()))
+    return ScoreReading(
+        scores,
+        missing,
+        "partial" if missing else claim.outcome,
+        {id_: text for id_, text in found.explanations.items() if id_ in ids},
+        reason,
+        truncated=truncated,
+        adjusted=adjusted,
+    )
+
+
+def _why(value: Value | Unread | None, claim: Claim) -> str:
+    if type(value) is Unread:
+        return value.reason
+    return "the reply ends before it" if claim.cut else "not in the reply"

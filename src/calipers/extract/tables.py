@@ -1,0 +1,148 @@
+"""Scores from tables with a header and from YAML lists of rows.
+
+Every number stands under a word for score; a table that has no such column or row is not read.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from calipers.extract.names import Names
+from calipers.extract.roles import Role, role_of
+from calipers.extract.statements import KEYWORD, Said
+
+_MAX_HEADERS = 4
+_SUMMARY = frozenset({"average", "mean", "total", ""})
+_LOOSE_WORD = re.compile(r"value|points|total|overall|mark|reward|quality|final", re.IGNORECASE)
+
+
+def _cells(line: str, mark: str) -> list[str]:
+    if mark == "|":
+        line = line.strip().strip("|")
+    return [cell.strip(" \t*_\"'`") for cell in line.split(mark)]
+
+
+def read_tables(lines: list[str], names: Names) -> list[Said]:
+    """All tables with a header: ids down with a score column, or ids across with a score row."""
+    for mark in ("|", "\t", ",", ";"):
+        tried, until = 0, 0
+        said: list[Said] = []
+        for number, line in enumerate(lines[:-1]):
+            if number < until or mark not in line or len(line) > 2_000 or tried >= _MAX_HEADERS:
+                continue
+            if not _LOOSE_WORD.search(line) and not any(map(KEYWORD.search, lines[number : number + 12])):
+                continue
+            tried += 1
+            rows = _rows(lines, number + 1, mark)
+            found = _of_table(_cells(line, mark), rows, names, mark)
+            if found:
+                until = number + len(rows) + 1
+                said.extend(replace(one, line=until) for one in found)
+        if said:
+            return said
+    return []
+
+
+def _of_table(header: list[str], rows: list[tuple[list[str], bool]], names: Names, mark: str) -> list[Said]:
+    roles = [role_of(cell) for cell in header]
+    if "score" in roles or roles.count("loose score") == 1:
+        return _down(header, rows, names, mark)
+    if mark in "|\t" and sum(names.match(cell) is not None for cell in header) >= 2:
+        return _across(header, rows, names)
+    return []
+
+
+def _rows(lines: list[str], start: int, mark: str) -> list[tuple[list[str], bool]]:
+    """Rows of cells, each with whether the text may end inside it."""
+    rows = []
+    for number in range(start, len(lines)):
+        line = lines[number]
+        if not line.strip():
+            break
+        if mark not in line:
+            break
+        if mark == "|" and not line.strip(" |:-"):
+            continue
+        open_end = number == len(lines) - 1 and not (mark == "|" and line.rstrip().endswith("|"))
+        rows.append((_cells(line, mark), open_end))
+    return rows
+
+
+def _down(header: list[str], rows: list[tuple[list[str], bool]], names: Names, mark: str) -> list[Said]:
+    roles = [role_of(cell) for cell in header]
+    score_at = _score_column(header, roles)
+    if score_at is None:
+        return []
+    others = (place for place, role in enumerate(roles) if role in ("weak id", None) and place != score_at)
+    id_at = roles.index("id") if "id" in roles else next(others, 0)
+    said = []
+    for cells, open_end in rows:
+        if mark in ",;" and len(cells) > len(header) and score_at == len(header) - 1:
+            row = [*cells[:score_at], cells[-1]]  # the text before the score holds separators
+        else:
+            row = cells
+        if len(row) <= max(id_at, score_at):
+            continue
+        id_ = names.match(row[id_at])
+        if id_ is not None:
+            said.append(Said(id_, row[score_at], open_end and score_at == len(row) - 1))
+        elif row[id_at].casefold() not in _SUMMARY:
+            said.append(Said(row[id_at], row[score_at]))
+    return said if any(one.id_ in names.known for one in said) else []
+
+
+def _score_column(header: list[str], roles: list[Role | None]) -> int | None:
+    """The one column of scores; of several, the one that says total, or simply score."""
+    columns = [place for place, role in enumerate(roles) if role == "score"]
+    if len(columns) > 1:
+        plain = [place for place in columns if header[place].strip().casefold() == "score"]
+        columns = plain or [
+            place for place in columns if re.match(r"final|overall|total", header[place], re.IGNORECASE)
+        ]  # fmt: skip
+    if not columns:
+        columns = [place for place, role in enumerate(roles) if role == "loose score"]
+    return columns[0] if len(columns) == 1 else None
+
+
+def _across(header: list[str], rows: list[tuple[list[str], bool]], names: Names) -> list[Said]:
+    for cells, open_end in rows:
+        if role_of(cells[0]) != "score" or len(cells) != len(header):
+            continue
+        return [
+            Said(id_, cell, open_end and place == len(cells) - 1)
+            for place, (name, cell) in enumerate(zip(header, cells, strict=True))
+            if (id_ := names.match(name)) is not None
+        ]
+    return []
+
+
+_YAML_LINE = re.compile(
+    r"^(?P<indent>\s*)(?P<dash>-\s+)?[\"']?(?P<key>[\w #-]{1,40}?)[\"']?\s?:(?:\s+(?P<value>.{0,400}))?$"
+)
+
+
+def read_yaml(lines: list[str], names: Names) -> list[Said]:
+    """A YAML list of rows (``- trajectory_id: 1``), fields in any order."""
+    items: list[dict[str, tuple[str, bool]]] = []
+    last_line = 0
+    for number, line in enumerate(lines):
+        found = _YAML_LINE.match(line)
+        if found is None:
+            continue
+        if found["dash"]:
+            items.append({})
+        role = role_of(found["key"])
+        if not items or role not in ("id", "score") or not found["value"]:
+            continue
+        value = re.sub(r"\s#.*$", "", found["value"]).strip()
+        if role in items[-1] and items[-1][role][0] != value:
+            return []
+        items[-1][role] = (value, number == len(lines) - 1)
+        last_line = number
+    said = []
+    for item in items:
+        if "id" in item and "score" in item:
+            id_ = names.match(item["id"][0].strip("\"' "))
+            said.append(Said(id_ if id_ is not None else item["id"][0], *item["score"], line=last_line))
+    return said if any(one.id_ in names.ids for one in said) else []

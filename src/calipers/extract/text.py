@@ -1,0 +1,131 @@
+"""Text hygiene shared by all readers of replies: size, reasoning, fences.
+
+Nothing here knows what a verdict looks like. All functions are total and linear in the length of the text.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+
+TOLERANT_LIMIT = 65_536
+"""Characters the tolerant stages look at; real verdicts are far shorter, and hostile ones must stay cheap."""
+
+_TAGS = ("think", "thinking", "reasoning", "thought", "thoughts", "reflection", "analysis", "scratchpad", "seed:think")
+_OPENERS = (
+    *(f"<{tag}" for tag in _TAGS),
+    "[think]", "[reasoning]", "◁think▷", "<|begin_of_thought|>", "<|start_thinking|>", "<｜begin▁of▁thinking｜>",
+    "<|channel>thought",
+)  # fmt: skip
+_CLOSERS = (
+    *(f"</{tag}>" for tag in _TAGS),
+    "[/think]", "[/reasoning]", "◁/think▷", "<|/think|>", "<|end_of_thought|>", "<|end_thinking|>",
+    "<｜end▁of▁thinking｜>", "<channel|>",
+)  # fmt: skip
+_HINTS = ("think", "reason", "thought", "reflection", "analysis", "scratchpad", "channel")
+"""Words one of which every mark holds: cheaper to look for in a page of angle brackets."""
+_MENTION = frozenset("`'\"“”‘’")
+_FINAL = re.compile(r"<\|channel\|>\s{0,8}final\b[^<>\n]{0,40}(?:<\|constrain\|>[^<>\n]{0,40})?<\|message\|>")
+_TURN_END = re.compile(r"<\|(?:end|return|start|call|im_end|eot_id|endoftext)\|>")
+_BARE_HARMONY = re.compile(r"\s*analysis(?=[A-Z])")
+_DOCUMENT_START = re.compile(r"[\[{](?=\s{0,64}[\"\[{])")
+_FENCE = re.compile(r"(`{3,8}|~{3,8})[ \t]{0,8}[A-Za-z0-9_+-]{0,20}[ \t]{0,8}(?=[\s\[{(\"'])")
+_DECODER = json.JSONDecoder(strict=False)
+_DOCUMENT_REPLY = re.compile(r"\s{0,100}(?:```\w{0,10}\s{0,100})?[{\[]\s{0,100}[\"'{\[}]")
+_MASK_TRIES = 32
+
+
+def cap(text: str, limit: int = TOLERANT_LIMIT) -> str:
+    """The last ``limit`` characters: the verdict stands at the end of a reply."""
+    return text if len(text) <= limit else text[len(text) - limit :]
+
+
+def strip_reasoning(text: str) -> str | None:
+    """What a reply says after its reasoning, or None when the reasoning never ends and there is no answer.
+
+    Everything up to the last closer goes; of harmony output only the ``final`` channel stays. A tag that stands inside
+    a whole JSON document (a judge quoting a candidate), or is itself quoted, is content and not a tag.
+    """
+    if "<|channel|>" in text and _last(text, ("<|channel|>",), _documents(text))[1]:
+        return _harmony(text)
+    if _BARE_HARMONY.match(text):  # special tokens were stripped by the server: analysis...assistantfinal...
+        _head, mark, tail = text.rpartition("assistantfinal")
+        return tail if mark else None
+    if "<" not in text and "[" not in text and "◁" not in text:
+        return text
+    lowered = text.lower()
+    if len(lowered) != len(text):  # a capital dotted I grows when lowered, and positions would shift
+        lowered = text
+    if not any(word in lowered for word in _HINTS) or not any(mark in lowered for mark in _OPENERS + _CLOSERS):
+        return text
+    spans = _documents(text)
+    opened, _ = _last(lowered, _OPENERS, spans)
+    _, end = _last(lowered, _CLOSERS, spans)
+    if opened >= end:
+        return None
+    # Reasoning whose opener was lost does not begin as a document: such a closer is quoted in one.
+    return text if _DOCUMENT_REPLY.match(text) else text[end:]
+
+
+def unfence(text: str) -> str:
+    """The text without surrounding whitespace and without one Markdown fence around all of it."""
+    text = text.strip()
+    if text[:3] not in ("```", "~~~"):
+        return text
+    found = _FENCE.match(text)
+    if found is None:
+        return text
+    body = text[found.end() :].removesuffix(found[1]).strip()
+    return text if found[1] in body else body
+
+
+def _harmony(text: str) -> str | None:
+    finals = list(_FINAL.finditer(text))
+    if not finals:
+        return None
+    tail = text[finals[-1].end() :]
+    end = _TURN_END.search(tail)
+    return tail if end is None else tail[: end.start()]
+
+
+def _last(lowered: str, marks: tuple[str, ...], spans: list[tuple[int, int]]) -> tuple[int, int]:
+    """Where the last of ``marks`` that is a tag starts and ends; (-1, 0) when there is none."""
+    best = (-1, 0)
+    for mark in marks:
+        at = len(lowered)
+        for _ in range(_MASK_TRIES):
+            at = lowered.rfind(mark, best[1], at)
+            if at < 0:
+                break
+            end = at + len(mark)
+            if _is_tag(lowered, at, end) and not any(start < at < stop for start, stop in spans):
+                best = (at, end)
+                break
+    return best
+
+
+def _is_tag(text: str, at: int, end: int) -> bool:
+    """Whether the mark is complete (``<think`` also begins ``<thinking``) and not quoted."""
+    closed = text[end - 1] in ">]▷" or (text[end - 7 : end] == "thought" and text[end - 8] == ">")
+    if not closed:
+        after = text.find(">", end, end + 64)
+        if (after < 0 and end < len(text)) or text[end : end + 1].isalnum():
+            return False
+        end = after + 1 if after >= 0 else end
+    return not (at and text[at - 1] in _MENTION and text[end : end + 1] in _MENTION and end < len(text))
+
+
+def _documents(text: str) -> list[tuple[int, int]]:
+    """Spans of strict JSON documents, outermost first; only looked for where a tag was found, and boundedly often."""
+    spans = []
+    at, tries = 0, 0
+    while tries < _MASK_TRIES and (found := _DOCUMENT_START.search(text, at)):
+        tries += 1
+        at = found.start() + 1
+        try:
+            _, end = _DECODER.raw_decode(text, found.start())
+        except (ValueError, RecursionError):  # not JSON, or nested too deep to be a verdict
+            continue
+        spans.append((found.start(), end))
+        at = end
+    return spans

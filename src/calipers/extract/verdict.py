@@ -1,0 +1,279 @@
+"""Whether a reply says yes or no: met, correct, pass, compliant, PRESENT, in words, marks or JSON.
+
+"Partly" is neither, and so is a reply that says both. Verdicts on several criteria in one reply, and grades, are not
+read here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Literal
+
+from calipers.extract.marks import Mark, marks, settled, values_at
+from calipers.extract.prose import CONCLUDING, REFUSING, Sentence, plain, prepared, sentences, unquoted
+from calipers.types import Outcome
+
+_Answer = Literal["yes", "no", "partly"]
+
+
+@dataclass(frozen=True, slots=True)
+class VerdictReading:
+    """``met`` is True or False, or None, and then ``reason`` says why."""
+
+    met: bool | None
+    outcome: Outcome
+    reason: str | None = None
+
+
+def extract_verdict(text: str) -> VerdictReading:
+    """True for yes, False for no, None where a careful reader would not be sure. Never raises.
+
+    *Partly correct*, *yes* contradicted by the sentence after it, a condition or a refusal are None.
+    """
+    reply = prepared(text)
+    if isinstance(reply, str):
+        return _none(reply)
+    told = _of_document(reply.document)
+    if told is not None:
+        return told
+    parts = sentences(reply.text)
+    lone = [word for word in (_first_word(parts[0]), _last_word(parts)) if word]
+    found = [(_answer(mark.match), mark) for mark in marks(reply.text, _VALUE, _KEYS)]
+    reading = _decided(found, lone, list(_stated(parts)))
+    if reading is None:
+        return _none("the judge declined" if REFUSING.search(reply.text) else "no verdict stated")
+    return reading
+
+
+def _none(reason: str) -> VerdictReading:
+    return VerdictReading(None, "rejected", reason)
+
+
+def _decided(
+    found: list[tuple[_Answer, Mark]], lone: list[_Answer], stated: list[tuple[_Answer, bool]]
+) -> VerdictReading | None:
+    """Marks and lone words first, and what the prose says must not contradict them."""
+    marked, reason = settled(found)
+    if found and marked is None:
+        return _none(reason or "")
+    if marked is not None and reason:
+        return (
+            _none("partly, or not decided")
+            if marked == "partly"
+            else VerdictReading(marked == "yes", "repaired", reason)
+        )
+    formal = ({marked} if marked else set()) | set(lone)
+    prose = {word for word, concluding in stated if concluding} or {word for word, _ in stated}
+    values = formal | prose if len(prose) == 1 or not formal else formal
+    if "partly" in values:
+        return _none("partly, or not decided")
+    if len(values) > 1:
+        return _none("the reply says both yes and no")
+    return VerdictReading("yes" in values, "strict" if formal else "text") if values else None
+
+
+# --- words ----------------------------------------------------------------------------------------------------------
+
+_ADJECTIVES_YES = (
+    "correct|right|true|valid|accurate|compliant|acceptable|satisfactory|successful|supported|present|met|satisfied|"
+    "fulfilled|consistent|faithful|equivalent|entailed|approved|accepted|passed|resolved|appropriate"
+)
+_ADJECTIVES_NO = (
+    "incorrect|wrong|false|invalid|inaccurate|non-?compliant|unacceptable|unsatisfactory|unsuccessful|unsupported|absent|"
+    "unmet|unsatisfied|unfulfilled|inconsistent|unfaithful|contradicted|rejected|failed|violated|missing|unresolved|"
+    "inappropriate"
+)
+_YES = (
+    rf"(?:yes|yep|yeah|pass(?:es)?|satisf(?:y|ies)|compl(?:y|ies)|meets?|accept|approve|success|positive|{_ADJECTIVES_YES}|"
+    r"si|sí|sì|oui|ja|sim|да|верно|はい|正しい|예|네|是的?|对|正确|符合(?:要求|标准)?|满足(?:要求|条件|标准)?|通过|合格|"
+    r"达标|成立|✅|✔️?|✓)"
+)
+_NO = (
+    rf"(?:no(?![\s.]{{0,4}}\d)|nope|fail(?:s|ure)?|violat(?:es|ion)|reject|negative|"
+    rf"(?:not|non)[\s_-]{{0,3}}(?:a )?(?:{_ADJECTIVES_YES}|pass(?:ing)?|meet(?:ing)?|satisfy)|"
+    rf"(?:does|did|do) not (?:pass|meet|satisfy|comply)|{_ADJECTIVES_NO}|non|nein|nee|não|нет|неверно|いいえ|아니[오요]|否|"
+    r"不是|不对|错误?|不(?:正确|符合(?:要求|标准)?|满足(?:要求|条件|标准)?|通过|合格|达标|成立)|未(?:通过|满足|达标)|"
+    r"没有(?:满足|通过)|❌|✗|✘|×)"
+)
+_PARTLY = (
+    r"(?:partial(?:ly)?|part(?:ly|ially)? (?:correct|met|satisfied|true|compliant)|mixed|unclear|unknown|n/?a\b|"
+    r"not applicable|inconclusive|borderline|maybe|undetermined|cannot (?:be )?(?:determined?|tell|say|assess|judge|verify)|"
+    r"can't (?:determine|tell|say)|unable to|uncertain|unsure|neither|both|insufficient|部分(?:正确|符合|满足)?|不确定|"
+    r"无法(?:判断|确定))"
+)
+_VALUE = (
+    rf"[\[({{*_'\"]{{0,4}}(?:(?P<partly>{_PARTLY})|(?P<no>{_NO})|(?P<yes>{_YES}))"
+    r"(?![^\W\u3040-\u30ff\u4e00-\u9fff])[\])}*_'\"]{0,4}"
+)
+_KEYS = (
+    r"(?:is[\s_-])?(?:correct(?:ness)?|compliant|compliance|satisfied|met|present|supported|valid|passed|resolved)|"
+    r"criteri(?:a|on)[\s_-]{0,2}(?:is[\s_-])?(?:met|satisfied)?|"
+    r"(?:requirement|rubric|condition)s?[\s_-](?:is[\s_-]|are[\s_-])?(?:met|satisfied)|pass(?:/fail)?|grade|status|score|"
+    r"rating|是否(?:符合|满足|正确|通过)|(?:yes|pass|true)\s?/\s?(?:no|fail|false)|"
+    r"meets?[\s_-](?:the[\s_-])?(?:criteri(?:a|on)|requirements?|rubric)|urteil|antwort|respuesta|veredicto|réponse|"
+    r"verdetto|risposta|resposta|ответ|вердикт|回答"
+)
+_PLAIN_KEYS = (
+    "verdict decision judgment judgement conclusion criteria_met criterion_met criteria_satisfied met meets meets_criteria "
+    "meets_criterion meets_requirement satisfied correct correctness pass passed passes compliant compliance "
+    "requirement_met requirements_met condition_met rubric_met fulfilled"
+)
+_VAGUE_KEYS = (
+    "answer result outcome assessment evaluation label present presence supported valid success successful status grade "
+    "resolved"
+)
+_JSON_KEYS = tuple(
+    frozenset(lead + key for lead in ("", "final_", "overall_", "is_", "my_") for key in keys.split())
+    for keys in (_PLAIN_KEYS, _VAGUE_KEYS)
+)
+"""Keys that hold a verdict, and those that hold one where none of the first do."""
+
+
+def _answer(match: re.Match[str]) -> _Answer:
+    return "partly" if match["partly"] is not None else "no" if match["no"] is not None else "yes"
+
+
+# --- JSON -----------------------------------------------------------------------------------------------------------
+
+
+def _of_document(document: object) -> VerdictReading | None:
+    if isinstance(document, bool):
+        return VerdictReading(document, "strict")
+    plain_values, vague_values = (values_at(document, keys) for keys in _JSON_KEYS)
+    values = plain_values or vague_values
+    told = {word for value in values if (word := _of_scalar(value))}
+    if not told:
+        return _none("the reply's keys hold no verdict") if values else None
+    if "partly" in told:
+        return _none("partly, or not decided")
+    if len(told) > 1:
+        return _none("the reply's keys contradict each other")
+    return VerdictReading("yes" in told, "strict")
+
+
+@cache
+def _scalar() -> re.Pattern[str]:
+    return re.compile(rf"\s{{0,4}}{_VALUE}\s{{0,4}}(?:[.!,;:(\-–—]|$)", re.IGNORECASE)
+
+
+def _of_scalar(value: object) -> _Answer | None:
+    if value is None:
+        return "partly"
+    if isinstance(value, bool | int | float):
+        return "yes" if value == 1 else "no" if value == 0 else None
+    match = _scalar().match(plain(str(value)[:400]))
+    return _answer(match) if match else None
+
+
+# --- lone words -----------------------------------------------------------------------------------------------------
+
+
+@cache
+def _opening() -> re.Pattern[str]:
+    return re.compile(
+        rf"[#>\s*_-]{{0,8}}(?:(?:answer|final answer|verdict)\s)?{_VALUE}(?:\s{{0,4}}(?:[.,!;:，。、！；()]|$|\n|[-–—]{{1,2}}\s|"
+        r"because\b|since\b|as\b)|(?<=yes)\s|(?<=no)\s+(?:the|this|that|it|they|there|he|she)\b)(?P<rest>.*)",
+        re.IGNORECASE | re.DOTALL,
+    )
+
+
+_YES_BUT = re.compile(
+    r"^\s*(?:and no\b|but|however|although|though|mostly|to some extent|in part|partially|partly|"
+    r"with (?:caveats|reservations))\b",
+    re.IGNORECASE,
+)
+
+
+@cache
+def _alone() -> re.Pattern[str]:
+    return re.compile(rf"[#>\s*_-]{{0,8}}{_VALUE}\s?[.!。]?", re.IGNORECASE)
+
+
+def _first_word(first: Sentence) -> _Answer | None:
+    """The verdict a reply opens with: ``Yes, ...``, ``Incorrect.``; a word that only begins a sentence is none."""
+    match = _opening().match(first.text)
+    if match is None or first.text.endswith("?"):
+        return None
+    answer, rest = _answer(match), match["rest"].strip()
+    contradicted = rest in ("0", "1") and (rest == "1") != (answer == "yes")
+    return "partly" if contradicted or _YES_BUT.match(rest) else answer
+
+
+def _last_word(parts: list[Sentence]) -> _Answer | None:
+    """A verdict that is all there is of the last line."""
+    match = _alone().fullmatch(parts[-1].text) if len(parts) > 1 else None
+    return _answer(match) if match else None
+
+
+# --- prose ----------------------------------------------------------------------------------------------------------
+
+_SUBJECT = (
+    r"(?:candidate|answer|response|output|assistant|agent|model|criteri(?:on|a)|requirements?|rubric(?: item)?|condition|"
+    r"statement|claim|student|solution|submission|completion|policy|reply|text|summary|it|this|interaction|conversation|"
+    r"trajectory|verdict|constraint|instruction)"
+)
+_FILLERS = (
+    r"(?:\s+(?:\w+ly|also|thus|indeed|in fact|considered|deemed|judged|rated|marked|as|an?|the|all|been|being|be)){0,5}"
+)
+
+
+@cache
+def _says() -> re.Pattern[str]:
+    return re.compile(
+        rf"\b{_SUBJECT}(?:'s (?:\w+ ){{0,2}}?{_SUBJECT})?(?:\s?\([^()]{{0,80}}\))?(?: (?:provided|given|above|in question|itself))?\s+(?:"
+        rf"(?:is|are|was|were|has|have|had|seems|appears|can be|should be|would be considered|must be)(?P<not>\s+not|n't)?{_FILLERS}\s+"
+        rf"(?:(?P<partly>partial\w*|partly|somewhat|mostly|largely|nearly|almost|only|unclear|mixed)|(?P<neg>{_ADJECTIVES_NO})|"
+        rf"{_ADJECTIVES_YES})\b"
+        r"|(?:does|do|did|has|have)(?P<lacks>\s+not|n't)(?:\s+\w+ly)?\s+(?P<fully>fully\s+|completely\s+|entirely\s+)?"
+        r"(?:meet|met|satisf\w+|fulfil\w*|comply|complied|adhere\w*|pass\w*|address\w*|provide\w* (?:a |the )?correct|"
+        r"contain\w* the|mention\w*|include\w*|follow\w*)\b"
+        r"|(?P<part>partially\s+|partly\s+|mostly\s+|only\s+)?(?:\w+ly\s+)?"
+        r"(?:(?P<meets>meets|satisfies|fulfil?ls|complies|adheres|passes|passed)|(?:fails|violates|failed|contradicts))\b)",
+        re.IGNORECASE,
+    )
+
+
+_UNDECIDED = re.compile(
+    r"\b(?:cannot|can't|can not|am unable to|could not|impossible to|not (?:possible|enough information) to)\s+(?:\w+ly\s+)?"
+    r"(?:determine|tell|say|judge|verify|assess|evaluate|confirm|decide)\b|"
+    r"\b(?:unclear|partially|partly) (?:whether|if|correct|met|satisf\w+|compl\w+|true)\b|无法(?:判断|确定)|部分(?:正确|符合|满足)",
+    re.IGNORECASE,
+)
+_HEDGED = re.compile(r"\b(?:if|unless|whether|would|could|might|may|should have)\b|[\"?]$", re.IGNORECASE)
+_OTHERS = re.compile(
+    r"\b(?:which|that|who|other|reference|correct|ground.truth|gold|user|argu\w+|claim\w*) $", re.IGNORECASE
+)
+_HAN = re.compile(
+    r"(?:因此|所以|综上|总之|回答|该)[^。\n]{0,30}?(?:(?P<no>不(?:正确|符合|满足|通过|合格)|未(?:通过|满足)|没有满足|错误)|"
+    r"正确|符合|满足|通过|合格)"
+)
+
+
+def _stated(parts: list[Sentence]) -> Iterator[tuple[_Answer, bool]]:
+    """What sentences say of the candidate or the criterion, and whether they conclude. Conditions are no verdict."""
+    for place, part in enumerate(parts):
+        text = unquoted(part.text, most=1)
+        concluding = place == 0 or bool(CONCLUDING.search(text))
+        if _UNDECIDED.search(text):
+            yield "partly", concluding
+            continue
+        for match in _says().finditer(text):
+            near = text[max(0, match.start() - 60) : match.end()]
+            if not _HEDGED.search(near) and not _OTHERS.search(near[: len(near) - len(match[0])]):
+                yield _said(match), concluding
+        for match in _HAN.finditer(text):
+            yield ("no" if match["no"] else "yes"), concluding
+
+
+def _said(match: re.Match[str]) -> _Answer:
+    if match["partly"] or match["part"] or match["fully"]:
+        return "partly"
+    if match["lacks"]:
+        return "no"
+    if match["meets"]:
+        return "yes"
+    negative = match["neg"] is not None or re.search(r"(?:fails|violates|failed|contradicts)$", match[0], re.IGNORECASE)
+    return "yes" if bool(negative) == bool(match["not"]) else "no"

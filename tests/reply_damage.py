@@ -1,0 +1,352 @@
+"""Random verdicts and random damage to them, seeded: what the score reader is measured on besides recorded replies.
+
+``TUNED`` are the damages the reader was written against, ``UNSEEN`` ones it was not. No damage alters a digit of a
+score or an id, so the truth stays the truth: a reader may miss a score, but any other number is a wrong one.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import random
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+Damage: TypeAlias = Callable[[str, random.Random], str]
+
+_WORDS = (
+    "reached the goal", "looped on the search tool", "said it was done", "missed step 3 of 4", "cost 0.5 more",
+    "failed at 12:30, then retried", "clear", "ok", "see [1], {x}", "scored 7 points in the quiz", "weak; no test",
+    "better than Trajectory 2", "用户满意", "it's fine", "",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A reply, what was asked, and what the undamaged reply said. ``cut`` when the end of it is lost."""
+
+    text: str
+    ids: tuple[str, ...]
+    scale: tuple[float, float]
+    truth: dict[str, float]
+    damages: tuple[str, ...]
+
+    @property
+    def cut(self) -> bool:
+        return "truncate" in self.damages or "lost_head" in self.damages
+
+
+# --- verdicts -------------------------------------------------------------------------------------------------------
+
+
+def _rows(truth: dict[str, float], rng: random.Random) -> Any:
+    extra = rng.random() < 0.15
+    rows = []
+    for key, value in truth.items():
+        row: dict[str, Any] = {"trajectory_id": key, "explanation": rng.choice(_WORDS), "score": value}
+        if extra:
+            row["confidence"] = rng.choice((0.3, 0.7, 1, 5))
+        rows.append(row)
+    return {"scores": rows}
+
+
+def _map(truth: dict[str, float], rng: random.Random) -> Any:
+    return dict(truth)
+
+
+def _explained(truth: dict[str, float], rng: random.Random) -> Any:
+    return {"explanations": {key: rng.choice(_WORDS) for key in truth}, "scores": dict(truth)}
+
+
+def _map_of_rows(truth: dict[str, float], rng: random.Random) -> Any:
+    return {"scores": {key: {"explanation": rng.choice(_WORDS), "score": value} for key, value in truth.items()}}
+
+
+def _wrapped(truth: dict[str, float], rng: random.Random) -> Any:
+    return {rng.choice(("result", "output", "evaluation")): _rows(truth, rng)}
+
+
+def _list(truth: dict[str, float], rng: random.Random) -> Any:
+    return _rows(truth, rng)["scores"]
+
+
+SHAPES = (_rows, _rows, _map, _explained, _explained, _map_of_rows, _wrapped, _list)
+
+
+def verdict(rng: random.Random) -> Sample:
+    """An undamaged reply to a question about 2 to 6 candidates, in one of the usual shapes."""
+    n = rng.randint(2, 6)
+    style = rng.randrange(3)
+    if style == 0:
+        ids = tuple(str(i + 1) for i in range(n))
+    elif style == 1:
+        ids = tuple(rng.sample(("RB", "KX", "MK", "QT", "ZW", "HD", "VP"), n))
+    else:
+        ids = tuple("ABCDEF"[:n])
+    percent = rng.random() < 0.5
+    truth = {key: float(rng.randint(2, 100)) if percent else round(rng.random(), rng.randint(1, 2)) for key in ids}
+    shown = {key: int(value) if percent else value for key, value in truth.items()}
+    if rng.random() < 0.3:
+        shown = dict(sorted(shown.items(), key=lambda _: rng.random()))
+    body = rng.choice(SHAPES)(shown, rng)
+    text = json.dumps(body, ensure_ascii=rng.random() < 0.3, indent=rng.choice((None, None, 2)))
+    return Sample(text, ids, (0, 100) if percent else (0, 1), truth, ())
+
+
+# --- damages the reader was written against --------------------------------------------------------------------------
+
+
+def _at(text: str, chars: str, rng: random.Random) -> int | None:
+    places = [i for i, char in enumerate(text) if char in chars]
+    return rng.choice(places) if places else None
+
+
+def drop_structural(text: str, rng: random.Random) -> str:
+    at = _at(text, '{}[]",:', rng)
+    return text if at is None else text[:at] + text[at + 1 :]
+
+
+def double_structural(text: str, rng: random.Random) -> str:
+    at = _at(text, '{}[]",:', rng)
+    return text if at is None else text[:at] + text[at] + text[at:]
+
+
+def trailing_commas(text: str, rng: random.Random) -> str:
+    return re.sub(r"(?<=[\]}\d\"])(\s*[\]}])", lambda m: "," + m[1] if rng.random() < 0.5 else m[1], text)
+
+
+def single_quotes(text: str, rng: random.Random) -> str:
+    return text.replace('"', "'")
+
+
+def smart_quotes(text: str, rng: random.Random) -> str:
+    return re.sub(r'"([^"\n]*)"', r"“\1”", text)
+
+
+def bare_keys(text: str, rng: random.Random) -> str:
+    return re.sub(r'"([A-Za-z_]+)":', r"\1:", text)
+
+
+def comments(text: str, rng: random.Random) -> str:
+    return re.sub(r"([\[{])", lambda m: m[1] + " // note: 0.5\n" if rng.random() < 0.3 else m[1], text)
+
+
+def missing_commas(text: str, rng: random.Random) -> str:
+    return re.sub(r'",\s*"', '" "', text)
+
+
+def raw_newline(text: str, rng: random.Random) -> str:
+    return text.replace("the ", "the\n", 1)
+
+
+def unescaped_quotes(text: str, rng: random.Random) -> str:
+    return text.replace("done", '"done"').replace("goal", '"goal"')
+
+
+def fence(text: str, rng: random.Random) -> str:
+    return f"```{rng.choice(('json', '', 'JSON'))}\n{text}\n```"
+
+
+def prose_before(text: str, rng: random.Random) -> str:
+    return (
+        rng.choice(("Here is my evaluation:\n\n", "Sure! Scores (weights {goal: 0.7, style: 0.3}): ", "Result: "))
+        + text
+    )
+
+
+def prose_after(text: str, rng: random.Random) -> str:
+    return text + rng.choice(("\n\nLet me know if you need {anything} else!", "\n\nThese follow the rubric.", "\n."))
+
+
+def thinking(text: str, rng: random.Random) -> str:
+    return "<think>\nFirst draft " + re.sub(r"\d\d?(?=[,}\]\s])", "5", text) + " hmm\n</think>\n" + text
+
+
+def truncate(text: str, rng: random.Random) -> str:
+    return text[: rng.randrange(len(text) + 1)]
+
+
+def lost_head(text: str, rng: random.Random) -> str:
+    return text[rng.randrange(1, 3) :]
+
+
+def stringly(text: str, rng: random.Random) -> str:
+    return re.sub(r'": (\d[\d.]*)', r'": "\1"', text)
+
+
+def prefixed_ids(text: str, rng: random.Random) -> str:
+    prefix = rng.choice(("Trajectory ", "trajectory_", "#"))
+    return re.sub(r'"trajectory_id": "', f'"trajectory_id": "{prefix}', text)
+
+
+def fullwidth(text: str, rng: random.Random) -> str:
+    return text.replace('": ', '"：').replace("}, {", "}，{")
+
+
+def twice(text: str, rng: random.Random) -> str:
+    return text + "\n\n" + text
+
+
+def escaped_html(text: str, rng: random.Random) -> str:
+    return html.escape(text)
+
+
+def encoded_twice(text: str, rng: random.Random) -> str:
+    return json.dumps(text)
+
+
+def python_literals(text: str, rng: random.Random) -> str:
+    return text.replace('"explanation": ""', '"explanation": None').replace('"', "'")
+
+
+def capital_keys(text: str, rng: random.Random) -> str:
+    return text.replace('"score', '"Score').replace('"trajectory_id"', '"TrajectoryID"')
+
+
+def key_names(text: str, rng: random.Random) -> str:
+    name = rng.choice(("id", "candidate", "trajectory", "candidate_id"))
+    return text.replace('"trajectory_id"', f'"{name}"').replace('"explanation"', '"reason"')
+
+
+TUNED: tuple[Damage, ...] = (
+    drop_structural, drop_structural, double_structural, trailing_commas, single_quotes, smart_quotes, bare_keys,
+    comments, missing_commas, raw_newline, unescaped_quotes, fence, prose_before, prose_after, thinking, truncate,
+    lost_head, stringly, prefixed_ids, fullwidth, twice, escaped_html, encoded_twice, python_literals, capital_keys,
+    key_names,
+)  # fmt: skip
+
+
+# --- damages it was not written against ------------------------------------------------------------------------------
+
+_SAFE = re.compile(r"[^\d.\-+%/]")
+"""Characters whose loss or change cannot alter a number."""
+
+
+def _outside_numbers(text: str, rng: random.Random) -> int | None:
+    places = [
+        m.start()
+        for m in _SAFE.finditer(text)
+        if not text[m.start() - 1 : m.start() + 2].strip("0123456789.").isspace()
+    ]
+    return rng.choice(places) if places else None
+
+
+def lost_char(text: str, rng: random.Random) -> str:
+    at = _outside_numbers(text, rng)
+    joins = at is not None and text[at - 1 : at].isdigit() and text[at + 1 : at + 2].isdigit()
+    return text if at is None or joins or _touches_id(text, at) else text[:at] + text[at + 1 :]
+
+
+def changed_char(text: str, rng: random.Random) -> str:
+    at = _outside_numbers(text, rng)
+    return (
+        text
+        if at is None or _touches_id(text, at)
+        else text[:at] + rng.choice("xq_;|'\"{}[]:,\\ \n\t*#") + text[at + 1 :]
+    )
+
+
+def added_char(text: str, rng: random.Random) -> str:
+    at = _outside_numbers(text, rng)
+    return (
+        text if at is None or _touches_id(text, at) else text[:at] + rng.choice("xq_;|'\"{}[]:,\\ \n\t*#") + text[at:]
+    )
+
+
+def swapped_chars(text: str, rng: random.Random) -> str:
+    at = _outside_numbers(text, rng)
+    if at is None or not _SAFE.fullmatch(text[at + 1 : at + 2]) or _touches_id(text, at) or _touches_id(text, at + 1):
+        return text
+    return text[:at] + text[at + 1] + text[at] + text[at + 2 :]
+
+
+def _touches_id(text: str, at: int) -> bool:
+    return any(char.isupper() for char in text[max(at - 1, 0) : at + 2])
+
+
+def stutter(text: str, rng: random.Random) -> str:
+    """A stretch said twice, as models in a loop do; cut so that no number is split."""
+    ends = [m.end() for m in re.finditer(r"[,:{}\[\]]", text)]
+    if len(ends) < 4:
+        return text
+    start, end = sorted(rng.sample(ends, 2))
+    end = min(end, start + 60) if end - start <= 60 else end
+    return text[:end] + text[start:end] + text[end:]
+
+
+def lost_line(text: str, rng: random.Random) -> str:
+    lines = text.split("\n")
+    if len(lines) < 4:
+        return text
+    at = rng.choice([i for i, line in enumerate(lines) if not re.search(r"\d|id", line)] or [0])
+    return "\n".join(lines[:at] + lines[at + 1 :])
+
+
+def crlf(text: str, rng: random.Random) -> str:
+    return text.replace("\n", "\r\n")
+
+
+def bom(text: str, rng: random.Random) -> str:
+    return "\ufeff" + text
+
+
+def indented(text: str, rng: random.Random) -> str:
+    return "\n".join("    " + line for line in text.split("\n"))
+
+
+def bold(text: str, rng: random.Random) -> str:
+    return f"**Final scores**\n\n{text}\n\n---\n"
+
+
+def nonbreaking(text: str, rng: random.Random) -> str:
+    return text.replace(": ", ":\u00a0").replace(", ", ",\u2003")
+
+
+def backticked(text: str, rng: random.Random) -> str:
+    return f"My verdict is `{text}`."
+
+
+def tool_call(text: str, rng: random.Random) -> str:
+    return f'<tool_call>\n{{"name": "submit_scores", "arguments": {text}}}\n</tool_call>'
+
+
+def arguments_as_text(text: str, rng: random.Random) -> str:
+    return json.dumps({"name": "submit", "arguments": text})
+
+
+def refusal_after(text: str, rng: random.Random) -> str:
+    return text + "\n\nNote: as an AI I may be wrong about 2 of these 3 runs."
+
+
+def semicolons(text: str, rng: random.Random) -> str:
+    return text.replace('", "', '"; "')
+
+
+def equals(text: str, rng: random.Random) -> str:
+    return text.replace('": ', '" = ')
+
+
+def arrows(text: str, rng: random.Random) -> str:
+    return text.replace('": ', '" => ')
+
+
+UNSEEN: tuple[Damage, ...] = (
+    lost_char, lost_char, changed_char, added_char, swapped_chars, stutter, lost_line, crlf, bom, indented, bold,
+    nonbreaking, backticked, tool_call, arguments_as_text, refusal_after, semicolons, equals, arrows,
+)  # fmt: skip
+
+
+def damaged(seed: int, damages: tuple[Damage, ...] = TUNED, most: int = 3) -> Sample:
+    """The verdict of ``seed`` with up to ``most`` damages drawn from ``damages``."""
+    rng = random.Random(seed)
+    sample = verdict(rng)
+    text = sample.text
+    chosen = [rng.choice(damages) for _ in range(rng.randint(0, most))]
+    if chosen.count(thinking) > 1:  # reasoning does not nest
+        chosen = list(dict.fromkeys(chosen))
+    chosen.sort(key=lambda damage: damage is truncate)  # a server cuts what the judge wrote, never the other way round
+    for damage in chosen:
+        text = damage(text, rng)
+    return Sample(text, sample.ids, sample.scale, sample.truth, tuple(damage.__name__ for damage in chosen))
