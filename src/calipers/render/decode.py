@@ -1,0 +1,219 @@
+"""The way back: a composed question to tools and canonical messages per candidate.
+
+It proves that a judge was shown all evidence, and lets recorded questions be read by tools. Not responsible for
+prose around the transcript, which is passed over.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from calipers.errors import InputError
+from calipers.render.escapes import escape, unescape
+from calipers.render.transcript import IMAGE, NONE, PLAIN_ROLES
+from calipers.types import Image, Message, Part, Tool
+
+_FIRST = re.compile(r"(?m)^(@[a-z]{3,}) marks layout")
+_SEE = re.compile(r" see (X\d+)$")
+_GAP = "\x03"
+"""Stands before a stated gap inside a text; escaped text holds no control character."""
+_CHARACTERS = re.compile(rf"{_GAP}… ([\d,]+) characters left out …")
+_MESSAGES = re.compile(r"… \d+ messages? \([\d,]+ characters\) left out …\n?")
+_QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """``tools`` as the head lists them; ``messages`` per candidate key, shared ones included, in the order shown;
+    ``offered`` the tools each candidate had. ``left_out`` counts the characters missing from texts, by key, and under
+    ``""`` from what all share: there, messages hold the statement of the gap on a line of its own. Messages left out
+    as a whole are one message of the role ``left_out`` that says how many.
+    """
+
+    tools: tuple[Tool, ...]
+    messages: Mapping[str, tuple[Message, ...]]
+    offered: Mapping[str, tuple[Tool, ...]]
+    left_out: Mapping[str, int] = field(default_factory=dict)
+
+
+def decode(parts: Sequence[Part], *, keys: Sequence[str] | None = None, marker: str | None = None) -> Decoded:
+    """What ``compose`` was given, for ``keys`` or all candidates; ``marker`` None takes that of the head's
+    first line. InputError where ``parts`` hold no transcript, or not one that was written here.
+    """
+    text = "".join(part if isinstance(part, str) else _image_text(part) for part in parts)
+    found = _FIRST.search(text)
+    marker = marker or (found[1] if found else None)
+    if marker is None:
+        raise InputError("no transcript found: no line names its marker")
+    start = rf"(?m)^{re.escape(marker)} "
+    text = re.sub(rf"{start}(?=… [\d,]+ characters left out …$)", _GAP, text)
+    pieces = re.split(start, text)[1:]
+    try:
+        reader = _Reader(
+            {name: text.replace(_GAP, "") for kind, name, text in map(_split, pieces) if kind == "exhibit"}
+        )
+        for piece in pieces:
+            reader.take(piece)
+    except (ValueError, KeyError, IndexError, TypeError) as error:
+        raise InputError(f"not a transcript written by calipers: {error!r}") from error
+    wanted = reader.candidates if keys is None else keys
+    missing = [key for key in wanted if key not in reader.candidates]
+    if missing:
+        raise InputError(f"no candidate {missing[0]!r} in this transcript")
+    tools = tuple(reader.tools)
+    return Decoded(
+        tools,
+        {key: (*reader.context, *reader.candidates[key]) for key in wanted},
+        {key: reader.offered.get(key, tools) for key in wanted},
+        reader.left_out,
+    )
+
+
+@dataclass(slots=True)
+class _Reader:
+    """Takes blocks in order; ``messages`` is the list that is being read into."""
+
+    exhibits: Mapping[str, str]
+    tools: list[Tool] = field(default_factory=list)
+    context: list[dict[str, Any]] = field(default_factory=list)
+    candidates: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    offered: dict[str, tuple[Tool, ...]] = field(default_factory=dict)
+    key: str = ""
+    messages: list[dict[str, Any]] = field(default_factory=list)
+    reasoning: str | None = None
+    left_out: dict[str, int] = field(default_factory=dict)
+
+    def take(self, piece: str) -> None:
+        piece = self._counted(piece)
+        kind, rest, text = _split(piece)
+        match kind:
+            case "tools":
+                self.tools = [json.loads(unescape(line)) for line in text.split("\n") if line]
+            case "context:":
+                self.messages = self.context
+            case "candidate":
+                self.key = _words(rest)[0]
+                self.messages = self.candidates.setdefault(self.key, [])
+            case "offered":
+                numbers = rest.removeprefix("tools ").split() if rest != "no tools" else []
+                self.offered[self.key] = tuple(self.tools[int(number) - 1] for number in numbers)
+            case "marks" | "exhibit" | "no" | "end":
+                pass
+            case "…":
+                if not _MESSAGES.fullmatch(piece):
+                    raise ValueError("a gap that does not say what is missing")
+                self._start({"role": "left_out", "content": piece.removesuffix("\n")})
+            case "call" | "fields" | "part":
+                self._take_line(kind, piece.removesuffix("\n").partition(" ")[2])
+            case _:
+                self._take_text(kind, rest, text)
+
+    def _counted(self, piece: str) -> str:
+        """``piece`` with its gaps as plain statements, and counted."""
+        if _GAP not in piece:
+            return piece
+        missing = sum(int(found.replace(",", "")) for found in _CHARACTERS.findall(piece))
+        self.left_out[self.key] = self.left_out.get(self.key, 0) + missing
+        return piece.replace(_GAP, "")
+
+    def _take_line(self, kind: str, line: str) -> None:
+        if kind == "part":
+            self._add_part(json.loads(unescape(line)))
+        elif kind == "fields":
+            self.messages[-1].update(json.loads(unescape(line)))
+        else:
+            if not self.messages or self.reasoning is not None or self.messages[-1]["role"] != "assistant":
+                self._start({"role": "assistant", "content": ""})
+            self.messages[-1].setdefault("tool_calls", []).append(_call(line))
+
+    def _take_text(self, kind: str, rest: str, text: str) -> None:
+        reference = _SEE.search(f"{kind} {rest}")
+        if reference:
+            rest, text = rest[: -len(reference[0])].rstrip(), self.exhibits[reference[1]]
+        text = text.removesuffix("\n")
+        match kind:
+            case "image":
+                self._add_part({"type": "image_url", "image_url": _image_field(text)})
+            case "text":
+                self._add_part({"type": "text", "text": unescape(text)})
+            case "reasoning":
+                self.reasoning = unescape(text)
+            case "refusal":
+                self.messages[-1]["refusal"] = unescape(text)
+            case _:
+                self._start({**_header(kind, rest), "content": unescape(text)})
+
+    def _start(self, message: dict[str, Any]) -> None:
+        if self.reasoning is not None:
+            message["reasoning"] = self.reasoning
+        self.reasoning = None
+        self.messages.append(message)
+
+    def _add_part(self, part: dict[str, Any]) -> None:
+        message = self.messages[-1]
+        if isinstance(message["content"], str):
+            message["content"] = [{"type": "text", "text": message["content"]}] if message["content"] else []
+        message["content"].append(part)
+
+
+def _split(piece: str) -> tuple[str, str, str]:
+    """Keyword, rest of the header line, text under it."""
+    header, _, text = piece.partition("\n")
+    kind, _, rest = header.partition(" ")
+    return kind, rest, text
+
+
+def _header(kind: str, rest: str) -> dict[str, Any]:
+    words = _words(rest)
+    message: dict[str, Any] = {"role": kind}
+    if kind in {"result", "error"}:
+        message["role"] = "tool"
+        call_id = words.pop(0)
+        message |= {"tool_call_id": call_id} if call_id != NONE else {}
+        message |= {"is_error": True} if kind == "error" else {}
+    elif kind == "role":
+        message["role"] = words.pop(0)
+    elif kind not in PLAIN_ROLES:
+        raise ValueError(f"unknown block {kind!r}")
+    return message | ({"name": words[0]} if words else {})
+
+
+def _call(line: str) -> dict[str, Any]:
+    call_id, _, rest = line.partition(" ")
+    if rest.startswith("{"):
+        return {"id": call_id, **json.loads(unescape(rest))}
+    name, arguments = _word(rest)
+    return {"id": call_id, "type": "function", "function": {"name": name, "arguments": unescape(arguments)}}
+
+
+def _words(text: str) -> list[str]:
+    words = []
+    while text:
+        word, text = _word(text)
+        words.append(word)
+    return words
+
+
+def _word(text: str) -> tuple[str, str]:
+    """The first word of ``text``, plain or a JSON string, and what follows the blank after it."""
+    if not text.startswith('"'):
+        word, _, rest = text.partition(" ")
+        return word, rest
+    quoted = _QUOTED.match(text)
+    if quoted is None:
+        raise ValueError("a quoted word without its end")
+    return json.loads(unescape(quoted[0])), text[quoted.end() + 1 :]
+
+
+def _image_text(image: Image) -> str:
+    return f"{IMAGE}{escape(image.url)}{IMAGE}{escape(image.detail or '')}{IMAGE}"
+
+
+def _image_field(text: str) -> dict[str, str]:
+    _, url, detail, _ = text.split(IMAGE)
+    shown = {"url": unescape(url)}
+    return shown | {"detail": unescape(detail)} if detail else shown

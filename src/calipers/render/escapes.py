@@ -1,0 +1,80 @@
+r"""Invisible characters and chat-template tokens made visible, reversibly: ``\u{200b}``, ``\u{3c}|im_start|>``.
+
+Everything else stays the UTF-8 it was. Not responsible for structure: the marker, not an escape, keeps content from
+forging it. ``escape`` is injective and ``unescape`` is its inverse; escaped text has no control character but newline,
+tab and the return of a CR LF pair, so the transcript may use control characters as private placeholders.
+"""
+
+from __future__ import annotations
+
+import re
+
+# Plain ASCII that can never need an escape. What is left after deleting it decides how closely a text is looked at.
+_PLAIN = bytes(code for code in (9, 10, *range(0x20, 0x7F)) if code not in b"<[\\~")
+_SUSPECTS = b"<[\\~"
+
+# Controls, invisible and direction-changing characters, noncharacters, lone surrogates. Variation selectors 15 and 16
+# (emoji style) stay; joiners stay where scripts and emoji need them: after an Arabic or Indic letter, after an emoji.
+_INVISIBLE = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f"
+    "\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb\ufffe\uffff\ufdd0-\ufdef"
+    "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff\ud800-\udfff"
+    + "".join(chr(plane + tail) for plane in range(0x10000, 0x110000, 0x10000) for tail in (0xFFFE, 0xFFFF))
+    + "]|\r(?!\n)"
+    "|(?<![\u0600-\u06ff\u0900-\u0dff])\u200c"
+    "|(?<![\u0600-\u06ff\u0900-\u0dff\u2190-\u2bff\ufe0f\U0001f000-\U0001faff])\u200d"
+)
+
+# Outside this there may be something to escape. Most text lies inside, and a search for one class is ten times faster.
+_UNUSUAL = re.compile(
+    "[^\n\t -~\u00a0-\u00ac\u00ae-\u034e\u0370-\u05ff\u0620-\u06dc\u0900-\u10ff\u1e00-\u1fff\u2010-\u2027\u202f-\u205f"
+    "\u2070-\u2fff\u3000-\u3163\u3165-\u9fff\uac00-\ud7a3\ufe0e\ufe0f\uff00-\uff9f\U0001f000-\U0001faff\U00020000-\U0002fffd]"
+)
+
+# Tokens with which chat templates and harnesses mark turns, tools and thought. One character of each is escaped.
+_ANGLE = re.compile(
+    r"<(?=[|｜]"
+    r"|/?(?:s|bos|eos|pad|unk|sop|eop|mask|image|think|thinking|tool_call|tool_calls|tool_response|function_calls"
+    r"|(?:start|end)_of_(?:turn|image|audio)|fim_(?:prefix|middle|suffix))>"
+    r"|</?SYS>>|[a-z_]{1,32}\|>|(?:unused|extra_id_|reserved_)\w{0,24}>|(?:minimax|antml):)"
+)
+_BRACKET = re.compile(
+    r"\[(?=/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS|TOOL_CONTENT|THINK|ARGS|CALL_ID|MODEL_SETTINGS"
+    r"|IMG|IMG_BREAK|IMG_END|AUDIO|BEGIN_AUDIO|PREFIX|MIDDLE|SUFFIX|gMASK)\])"
+)
+_OTHER = re.compile(r"\\(?=u\{)|(?<=\])~(?=!?b[\[\]])")
+_ESCAPED = re.compile(r"\\u\{([0-9a-f]{1,6})\}")
+
+
+def escape(text: str) -> str:
+    r"""``text`` with dangerous characters as ``\u{hex}``; a text without any comes back as the same object."""
+    if _is_clean(text):
+        return text
+    for pattern in (_OTHER, _INVISIBLE, _ANGLE, _BRACKET):
+        text = pattern.sub(_written, text)
+    return text
+
+
+def unescape(text: str) -> str:
+    """What ``escape`` was given."""
+    return _ESCAPED.sub(_read, text) if "\\u{" in text else text
+
+
+def _is_clean(text: str) -> bool:
+    if text.isascii():
+        odd = text.encode().translate(None, _PLAIN)
+        if not odd:
+            return True
+        if odd.translate(None, _SUSPECTS) and _INVISIBLE.search(text):
+            return False
+    elif _UNUSUAL.search(text) and _INVISIBLE.search(text):
+        return False
+    return not (_ANGLE.search(text) or _BRACKET.search(text) or _OTHER.search(text))
+
+
+def _written(match: re.Match[str]) -> str:
+    return f"\\u{{{ord(match[0]):x}}}"
+
+
+def _read(match: re.Match[str]) -> str:
+    return chr(int(match[1], 16))

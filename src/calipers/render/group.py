@@ -1,0 +1,177 @@
+"""``render``: a group to what a judge is shown, the same for the same content in whatever order it arrived.
+
+Not responsible for instructions, the rubric's place, candidate keys or their order (``protocols``), nor for a token
+limit: what does not fit is the judge's to abstain from.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from calipers.render.binaries import plain
+from calipers.render.canonical import Canon, Reasoning
+from calipers.render.escapes import unescape
+from calipers.render.marker import draw
+from calipers.render.sharing import common_length, exhibits, refer
+from calipers.render.transcript import IMAGE, MARK, dumps, write
+from calipers.types import Candidate, Image, Message, Part, RenderedGroup, Tool, Trajectory, TrajectoryGroup
+
+CONTEXT_LINE = "context: every candidate begins with these messages"
+LEGEND = "marks layout: a line that begins otherwise is part of the record."
+SEE_LEGEND = ' "see X1" stands for the text of exhibit X1.'
+NOTHING_FURTHER = "no further messages"
+_IMAGE = re.compile(f"{IMAGE}([^{IMAGE}]*){IMAGE}([^{IMAGE}]*){IMAGE}")
+_KEY_BYTES = 16  # bytes of a candidate's key, and of the group's digest
+# What a reader looks for first in a tool definition; the rest follows by name, so that equal definitions read alike.
+_FIRST_KEYS = ("type", "name", "description")
+
+
+@dataclass(slots=True)
+class _Draft:
+    """A trajectory on its way to a candidate; ``blocks`` are its own, without the group's context."""
+
+    key: bytes
+    messages: list[Message]
+    blocks: list[str]
+    tools: tuple[str, ...]
+    elided: tuple[str, ...]
+    members: list[int]
+
+
+@dataclass(slots=True)
+class _Tools:
+    """Tool definitions as lines, written once however many trajectories bring them along."""
+
+    written: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    definitions: dict[str, Tool] = field(default_factory=dict)
+
+    def lines(self, tools: Sequence[Tool] | None) -> tuple[str, ...]:
+        if not tools:
+            return ()
+        key = repr(tools)
+        if key not in self.written:
+            definitions = [_ordered(plain(tool, [])) for tool in tools]
+            lines = tuple(dumps(definition, keep_order=True) for definition in definitions)
+            self.definitions.update(zip(lines, definitions, strict=True))
+            self.written[key] = lines
+        return self.written[key]
+
+
+def render(group: TrajectoryGroup, *, reasoning: Reasoning = "hidden", rubric: str | None = None) -> RenderedGroup:
+    """``group`` as a judge will see it. The group's own rubric goes before ``rubric``. Pure; never raises for content.
+
+    Candidates are in an order drawn from their content, so that neither the question nor its seed depends on the
+    order in which trajectories arrived. Rewards, gold, metadata and ids are not shown. Trajectories that are the
+    same to a judge become one candidate, except that one without messages always stands alone.
+    """
+    canon = Canon(reasoning)
+    context = list(map(canon.message, group.context))
+    opening = write(context, after_assistant=False)
+    after_assistant = bool(context) and context[-1]["role"] == "assistant"
+    tools = _Tools()
+    drafts = []
+    for position, trajectory in enumerate(group.trajectories):
+        own = trajectory.tools if trajectory.tools is not None else group.tools
+        drafts.append(_draft(position, trajectory, canon.copy(), tools.lines(own), after_assistant=after_assistant))
+    distinct = _distinct(drafts)
+    rubric = group.rubric if group.rubric is not None else rubric
+    digest = _digest(opening, distinct, rubric)
+    # One distinct candidate shares nothing with others: its own messages stay its body.
+    common = common_length([draft.blocks for draft in distinct]) if len(distinct) > 1 else 0
+    prefix = opening + (distinct[0].blocks[:common] if common else [])
+    names = exhibits([*prefix, *(block for draft in distinct for block in draft.blocks[common:])])
+    lines = list(dict.fromkeys(line for draft in distinct for line in draft.tools))
+    head = _head(lines, refer(prefix, names), names)
+    bodies = [_offered(draft, distinct, lines) + _body(draft.blocks[common:], names) for draft in distinct]
+    marker = draw(digest, ("".join((head, *bodies)), rubric or ""))
+    return RenderedGroup(
+        group_id=group.group_id,
+        ids=tuple(trajectory.id for trajectory in group.trajectories),
+        digest=digest.hex(),
+        marker=marker,
+        head=_parts(head, marker),
+        candidates=tuple(
+            Candidate(tuple(draft.members), (*context, *draft.messages), _parts(body, marker), draft.elided)
+            for draft, body in zip(distinct, bodies, strict=True)
+        ),
+        rubric=rubric,
+        tools=tuple(tools.definitions[line] for line in lines) or None,
+        prefix_length=len(prefix),
+        warnings=tuple(f"trajectory {t.id!r} has no messages" for t in group.trajectories if not t.messages),
+    )
+
+
+def _draft(
+    position: int, trajectory: Trajectory, canon: Canon, tools: tuple[str, ...], *, after_assistant: bool
+) -> _Draft:
+    messages = list(map(canon.message, trajectory.messages))
+    blocks = write(messages, after_assistant=after_assistant)
+    key = hashlib.blake2b("".join((*blocks, MARK, *tools)).encode(), digest_size=_KEY_BYTES).digest()
+    return _Draft(key, messages, blocks, tools, canon.told(), [position])
+
+
+def _distinct(drafts: Sequence[_Draft]) -> list[_Draft]:
+    """Drafts with identical ones merged, in the order of their keys."""
+    kept: dict[tuple[bytes, int], _Draft] = {}
+    for draft in drafts:
+        first = kept.setdefault((draft.key, -1 if draft.messages else draft.members[0]), draft)
+        if first is not draft:
+            first.members += draft.members
+            first.elided = tuple(sorted({*first.elided, *draft.elided}))
+    return [kept[key] for key in sorted(kept)]
+
+
+def _digest(opening: Sequence[str], drafts: Sequence[_Draft], rubric: str | None) -> bytes:
+    digest = hashlib.blake2b("".join(opening).encode(), digest_size=_KEY_BYTES)
+    digest.update(MARK.encode())
+    for draft in drafts:
+        digest.update(draft.key)
+    digest.update((rubric or "").encode("utf-8", "surrogatepass"))
+    return digest.digest()
+
+
+def _head(tools: Sequence[str], prefix: str, names: Mapping[str, str]) -> str:
+    shown = f"{MARK}{LEGEND}{SEE_LEGEND if names else ''}\n"
+    shown += f"{MARK}tools\n" + "".join(f"{line}\n" for line in tools) if tools else ""
+    if prefix:
+        shown += f"{MARK}{CONTEXT_LINE}\n{prefix}"
+    return shown + "".join(f"{MARK}exhibit {name}\n{text}" for text, name in names.items())
+
+
+def _offered(draft: _Draft, drafts: Sequence[_Draft], lines: list[str]) -> str:
+    """Which tools a candidate had, said only where candidates differ."""
+    if not lines or all(list(other.tools) == lines for other in drafts):
+        return ""
+    numbers = " ".join(str(lines.index(line) + 1) for line in draft.tools)
+    return f"{MARK}offered tools {numbers}\n" if numbers else f"{MARK}offered no tools\n"
+
+
+def _body(blocks: Sequence[str], names: Mapping[str, str]) -> str:
+    return refer(blocks, names) if blocks else f"{MARK}{NOTHING_FURTHER}\n"
+
+
+def _parts(text: str, marker: str) -> tuple[Part, ...]:
+    text = text.replace(MARK, f"{marker} ")
+    if IMAGE not in text:
+        return (text,) if text else ()
+    pieces = _IMAGE.split(text)
+    parts: list[Part] = []
+    for place in range(0, len(pieces), 3):
+        if pieces[place]:
+            parts.append(pieces[place])
+        if place + 1 < len(pieces):
+            parts.append(Image(unescape(pieces[place + 1]), unescape(pieces[place + 2]) or None))
+    return tuple(parts)
+
+
+def _ordered(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_ordered(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    first = [key for key in _FIRST_KEYS if key in value]
+    return {key: _ordered(value[key]) for key in (*first, *sorted(value.keys() - set(first)))}

@@ -1,0 +1,238 @@
+"""A rendered text taken apart again: which pieces may be cut in their middle, and which turns may go as a whole.
+
+Works on the text as shown: the marker stands nowhere in content, so pieces are exact. Not responsible for what is
+left out (``elision``).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import count
+from typing import Literal, TypeAlias
+
+from calipers.render.transcript import IMAGE
+from calipers.types import Candidate, Image, Part, RenderedGroup
+
+Kind: TypeAlias = Literal["tool", "own", "fixed"]
+"""Whose text it is: a tool's or the agent's (both may be cut), or one that is never cut."""
+
+_HEADED = frozenset({"system", "user", "assistant", "developer", "role", "result", "error"})
+_OUTSIDE = frozenset({"offered", "no"})
+_TEXTS = frozenset({"assistant", "reasoning", "refusal", "text", "result", "error"})
+_SEE = re.compile(r" see (X\d+)$")
+_CALL = re.compile(r'call \S+ (?:"(?:[^"\\]|\\.)*"|[^\s"{]\S*) ')
+_PLACE = re.compile(f"{IMAGE}([0-9]+){IMAGE}")
+_LONGEST_GAP = len(" … 1,000,000 messages (1,000,000,000 characters) left out …\n")
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """One block: ``text`` may be cut where ``kind`` says so. ``message`` and ``turn`` count from 0; -1 is neither."""
+
+    before: str
+    text: str
+    after: str
+    kind: Kind
+    message: int = -1
+    turn: int = -1
+
+    @property
+    def length(self) -> int:
+        """Characters of all of it."""
+        return len(self.before) + len(self.text) + len(self.after)
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """A text in pieces. ``droppable`` are the turns that may go, first to go first; a gap takes ``gap_length`` at most."""
+
+    pieces: tuple[Piece, ...]
+    droppable: tuple[int, ...] = ()
+    gap_length: int = 0
+
+
+def flat(parts: Sequence[Part]) -> str:
+    """``parts`` as one text, images as placeholders that ``parts_of`` puts back."""
+    numbers = count()
+    return "".join(part if isinstance(part, str) else f"{IMAGE}{next(numbers)}{IMAGE}" for part in parts)
+
+
+def parts_of(text: str, parts: Sequence[Part]) -> tuple[Part, ...]:
+    """The parts of ``text``, whose placeholders stand for the images of ``parts``."""
+    images = [part for part in parts if isinstance(part, Image)]
+    pieces = _PLACE.split(text)
+    found: list[Part] = [images[int(piece)] if place % 2 else piece for place, piece in enumerate(pieces)]
+    return tuple(part for part in found if part != "")
+
+
+def exhibit_kinds(view: RenderedGroup, bodies: Iterable[Body]) -> Mapping[str, Kind]:
+    """Whose texts the exhibits are; one that any task or last answer consists of is fixed."""
+    kinds: dict[str, Kind] = {}
+    for piece in (*outline_head(view, {}).pieces, *(piece for body in bodies for piece in body.pieces)):
+        found = _seen(piece)
+        if found:
+            kind = piece.kind
+            known = kinds.get(found[1], kind)
+            kinds[found[1]] = kind if known == kind else "fixed" if "fixed" in {known, kind} else "own"
+    return kinds
+
+
+def outline_head(view: RenderedGroup, exhibits: Mapping[str, Kind]) -> Body:
+    """The head, no turn of which may go."""
+    pieces = []
+    role = ""
+    for block in _blocks(view.head, view.marker):
+        word, name = _words(block)
+        role = word if word in _HEADED else "assistant" if word == "call" else role
+        if word == "exhibit":
+            header, _, text = block.partition("\n")
+            pieces.append(Piece(f"{view.marker} {header}\n", *_ended(text), exhibits.get(name, "fixed")))
+        else:
+            pieces.append(_piece(block, _whose(word, role), view.marker))
+    return Body(tuple(map(_plain, pieces)))
+
+
+def outline(candidate: Candidate, view: RenderedGroup) -> Body:
+    """A candidate's own messages: the task and the last answer in them are fixed and stay."""
+    blocks = _blocks(candidate.body, view.marker)
+    roles, numbers = _messages(blocks)
+    pieces = [
+        replace(
+            _piece(block, _whose(_words(block)[0], roles[number] if number >= 0 else ""), view.marker), message=number
+        )
+        for block, number in zip(blocks, numbers, strict=True)
+    ]
+    begun = any(message["role"] == "assistant" for message in candidate.messages[: view.prefix_length])
+    fixed = {*_task(roles, begun=begun), *_answer(pieces, roles)}
+    turns = _turns(roles)
+    pieces = [
+        replace(
+            _plain(piece) if piece.message not in fixed or _beside_the_answer(piece) else _fixed(piece),
+            turn=turns[piece.message] if piece.message >= 0 else -1,
+        )
+        for piece in pieces
+    ]
+    stay = {turns[number] for number in fixed} | {max(turns, default=-1), -1}
+    if len(roles) != len(candidate.messages) - view.prefix_length:
+        stay |= set(turns)  # not a transcript as we write it: better too long than torn
+    return Body(tuple(pieces), _from_the_middle(turns, stay), len(view.marker) + _LONGEST_GAP)
+
+
+def _blocks(parts: Sequence[Part], marker: str) -> list[str]:
+    """Header line and text of every block, without the marker."""
+    return flat(parts).split(f"{marker} ")[1:]
+
+
+def _words(block: str) -> tuple[str, str]:
+    """The first word of the header, and the rest of it."""
+    header = block.partition("\n")[0]
+    word, _, rest = header.partition(" ")
+    return word, rest
+
+
+def _messages(blocks: Sequence[str]) -> tuple[list[str], list[int]]:
+    """The roles of a body's messages, and of which message each block is (-1: of none)."""
+    roles: list[str] = []
+    numbers: list[int] = []
+    pending = False  # reasoning stands before the header of its message
+    for block in blocks:
+        word, rest = _words(block)
+        if word in _OUTSIDE:
+            numbers.append(-1)
+            continue
+        if word == "reasoning" or (word in _HEADED and not pending):
+            roles.append("assistant" if word == "reasoning" else _role(word, rest))
+        elif word in _HEADED:
+            roles[-1] = _role(word, rest)
+        elif word == "call" and not pending and (not roles or roles[-1] != "assistant"):
+            roles.append("assistant")
+        pending = word == "reasoning"
+        numbers.append(len(roles) - 1)
+    return roles, numbers
+
+
+def _role(word: str, rest: str) -> str:
+    if word in {"result", "error"} or (word == "role" and rest.partition(" ")[0] in {"function", "tool"}):
+        return "tool"
+    return word
+
+
+def _whose(word: str, role: str) -> Kind:
+    if word in {"reasoning", "call"}:
+        return "own"
+    if role in {"tool", "result", "error"} and (word in _TEXTS or word == "role"):
+        return "tool"
+    return "own" if role == "assistant" and word in _TEXTS else "fixed"
+
+
+def _seen(piece: Piece) -> re.Match[str] | None:
+    """The reference to an exhibit that a piece's header ends in; a call's line ends in what the agent wrote."""
+    header = piece.before.partition("\n")[0]
+    return None if header.partition(" ")[2].startswith(("call ", "fields ", "part ")) else _SEE.search(header)
+
+
+def _piece(block: str, kind: Kind, marker: str) -> Piece:
+    """A block as a piece: a call's arguments, or what stands under the header, is its text."""
+    if block.startswith("call "):
+        found = _CALL.match(block)
+        return (
+            Piece(f"{marker} {found[0]}", *_ended(block[found.end() :]), kind)
+            if found
+            else Piece(f"{marker} {block}", "", "", "fixed")
+        )
+    header, _, text = block.partition("\n")
+    return Piece(f"{marker} {header}\n", *_ended(text), kind) if text else Piece(f"{marker} {block}", "", "", kind)
+
+
+def _ended(text: str) -> tuple[str, str]:
+    return (text[:-1], "\n") if text.endswith("\n") else (text, "")
+
+
+def _plain(piece: Piece) -> Piece:
+    """What is nobody's to cut has no text to cut, and an image's place is none either."""
+    return _fixed(piece) if piece.kind == "fixed" or IMAGE in piece.text else piece
+
+
+def _fixed(piece: Piece) -> Piece:
+    return replace(piece, before=piece.before + piece.text, text="", kind="fixed")
+
+
+def _task(roles: Sequence[str], *, begun: bool) -> set[int]:
+    """The messages before the agent's first, where the group's shared beginning does not hold them all."""
+    if begun:
+        return set()
+    first = roles.index("assistant") if "assistant" in roles else len(roles)
+    return {number for number in range(first) if roles[number] != "tool"}
+
+
+def _answer(pieces: Sequence[Piece], roles: Sequence[str]) -> set[int]:
+    """The last message in which the agent says something to somebody."""
+    said = {
+        piece.message
+        for piece in pieces
+        if piece.message >= 0
+        and roles[piece.message] == "assistant"
+        and _words(piece.before.partition(" ")[2])[0] in {"assistant", "text", "refusal", "image"}
+        and (piece.text or _seen(piece))
+    }
+    return {max(said)} if said else set()
+
+
+def _beside_the_answer(piece: Piece) -> bool:
+    """The reasoning and the calls of a message are no part of what it answers."""
+    return piece.before.partition(" ")[2].startswith(("reasoning\n", "call "))
+
+
+def _turns(roles: Sequence[str]) -> list[int]:
+    """The turn of each message: what tools return belongs to the message that called them."""
+    turns: list[int] = []
+    for role in roles:
+        turns.append(turns[-1] + (role != "tool") if turns else 0)
+    return turns
+
+
+def _from_the_middle(turns: Sequence[int], stay: Collection[int]) -> tuple[int, ...]:
+    last = max(turns, default=0)
+    return tuple(sorted(set(turns) - set(stay), key=lambda turn: (abs(2 * turn - last), turn)))
