@@ -1,0 +1,82 @@
+"""ART's trajectories (openpipe-art) to what ``groups`` builds ours from, by duck typing: art is never imported.
+
+Two forms exist: ``messages_and_choices`` with ``additional_histories`` (0.4 on), and ``exchanges``, recorded requests
+that only ART itself can lay out as histories (0.5.19 on). Failed rollouts (``group.exceptions``) are no trajectories.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from calipers.errors import InputError
+from calipers.readers.plain import kind_of
+
+HOLDERS = frozenset(("messages_and_choices", "additional_histories", "exchanges"))
+"""ART's fields that hold messages."""
+
+
+def is_trajectory(value: Any) -> bool:
+    """Whether ``value`` is an ART trajectory or its dump."""
+    return _has(value, "messages_and_choices") or _has(value, "exchanges")
+
+
+def trajectory_fields(value: Any) -> dict[str, Any]:
+    """The trajectory as a groups-file object without an id; its messages may still hold ART's choices.
+
+    Further histories follow the first, each after a system message that says so: a judge sees all of one rollout.
+    Raises InputError for recorded exchanges that ART cannot lay out as chat messages, with ART's reason.
+    """
+    histories = [history for history in _histories(value) if history[0]]
+    messages: list[Any] = []
+    tools: list[Any] = []
+    for number, (found, offered) in enumerate(histories, start=1):
+        if number > 1:
+            messages.append({"role": "system", "content": f"History {number} of {len(histories)} of this rollout:"})
+        messages.extend(found)
+        tools.extend(tool for tool in offered if tool not in tools)
+    return {
+        "messages": messages,
+        "tools": tools or None,
+        "reward": _get(value, "reward"),
+        "metadata": _get(value, "metadata") or {},
+    }
+
+
+def _histories(value: Any) -> list[tuple[Sequence[Any], Sequence[Any]]]:
+    if _get(value, "exchanges"):
+        return list(_recorded(value))
+    held = (value, *_listed(value, "additional_histories"))
+    return [(_listed(part, "messages_and_choices"), _listed(part, "tools")) for part in held]
+
+
+def _listed(value: Any, name: str) -> Sequence[Any]:
+    found = _get(value, name)
+    if not found:
+        return ()
+    if not isinstance(found, list | tuple):
+        raise InputError(f"has {kind_of(found)} as {name!r}, where ART holds a list")
+    return found
+
+
+def _recorded(value: Any) -> Iterable[tuple[Sequence[Any], Sequence[Any]]]:
+    if isinstance(value, Mapping):
+        raise InputError(
+            "holds ART's recorded exchanges as plain data, which only ART can lay out; "
+            "load it with art.Trajectory.model_validate(...) first, or write its messages"
+        )
+    try:
+        several = getattr(value, "histories", None)
+        for history in several() if callable(several) else [value.history()]:
+            chat = history.as_chat_completions_history()
+            yield chat.messages, chat.tools or ()
+    except (ValueError, NotImplementedError) as error:  # how ART says that exchanges form no chat history
+        raise InputError(f"holds exchanges that ART cannot show as chat messages: {error}") from error
+
+
+def _has(value: Any, name: str) -> bool:
+    return name in value if isinstance(value, Mapping) else hasattr(value, name)
+
+
+def _get(value: Any, name: str) -> Any:
+    return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)

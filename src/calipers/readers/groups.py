@@ -1,0 +1,197 @@
+"""Any group or trajectory, ours or foreign, to ``TrajectoryGroup`` and ``Trajectory``: checked, with ids.
+
+The contract of the groups file's objects is enforced here. Files are read in ``files``; messages in ``messages``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import numbers
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from calipers.errors import InputError
+from calipers.readers import art
+from calipers.readers.messages import canonical
+from calipers.readers.plain import attributes, finite, kind_of
+from calipers.readers.tools import tool_definitions
+from calipers.types import Trajectory, TrajectoryGroup
+
+_TRAJECTORY = frozenset(("id", "messages", "tools", "reward", "gold", "metadata"))
+_GROUP = frozenset(("group_id", "context", "tools", "rubric", "trajectories"))
+_SHAPE = 'a group is {"trajectories": [{"id": "a", "messages": [...]}, ...]} or a list of message lists'
+
+
+def as_group(value: Any, *, group_id: str | None = None) -> TrajectoryGroup:
+    """``value`` as a group: a TrajectoryGroup, a groups-file object, a list of message lists or trajectories, or ART's.
+
+    Trajectories without an id get their 1-based position. Without ``group_id``, given or in ``value``, the id is
+    derived from the content, so that the same group has the same one. Raises InputError naming the trajectory and
+    message that cannot be read, and for two trajectories of one id.
+    """
+    if isinstance(value, TrajectoryGroup):
+        return _own(value, group_id)
+    if isinstance(value, Mapping):
+        return _from_object(value, group_id)
+    if callable(getattr(value, "tolist", None)):  # a numpy array of trajectories
+        value = value.tolist()
+    if isinstance(value, list | tuple):
+        return _from_object({"trajectories": value}, group_id)
+    members = getattr(value, "trajectories", None)
+    if isinstance(members, list | tuple):
+        metadata = getattr(value, "metadata", None)
+        return _from_object({"trajectories": members} | ({"metadata": metadata} if metadata else {}), group_id)
+    raise InputError(f"cannot read {kind_of(value)} as a group; {_SHAPE}")
+
+
+def as_trajectory(value: Any, *, default_id: str) -> Trajectory:
+    """``value`` as a trajectory: ours, a groups-file object, a message list, or ART's (both its forms).
+
+    ``default_id`` is used where ``value`` has none. Raises InputError naming the trajectory and what was expected.
+    """
+    if isinstance(value, Trajectory):
+        messages = canonical(value.messages, where=f"trajectory {value.id!r}: ")
+        return value if messages is value.messages else replace(value, messages=messages)
+    if isinstance(value, BaseException):
+        raise InputError(
+            f"trajectory {default_id} is an error ({type(value).__name__}: {value}); leave failed rollouts out"
+        )
+    if art.is_trajectory(value):
+        try:
+            value = _extra(value) | art.trajectory_fields(value)
+        except InputError as error:
+            raise InputError(f"trajectory {default_id} {error}") from error
+    if isinstance(value, Mapping):
+        return _trajectory(value, default_id)
+    if not isinstance(value, list | tuple) and isinstance(getattr(value, "messages", None), list | tuple):
+        fields = attributes(value) or {"messages": value.messages}
+        return _trajectory(fields | {"messages": value.messages}, default_id)
+    return Trajectory(default_id, canonical(value, where=f"trajectory {default_id!r}: "))
+
+
+def _extra(value: Any) -> dict[str, Any]:
+    """The keys of an ART dump that are read or carried here, without its own ways of holding messages."""
+    return {key: value[key] for key in value if key not in art.HOLDERS} if isinstance(value, Mapping) else {}
+
+
+def _own(group: TrajectoryGroup, group_id: str | None) -> TrajectoryGroup:
+    members = tuple(as_trajectory(member, default_id=member.id) for member in group.trajectories)
+    _check_members(members)
+    context = canonical(group.context, where="context: ")
+    changed = any(new is not old for new, old in zip(members, group.trajectories, strict=True))
+    if changed or context is not group.context:
+        group = replace(group, trajectories=members, context=context)
+    return group if group_id in (None, group.group_id) else replace(group, group_id=_id(group_id, "group_id"))
+
+
+def _from_object(value: Mapping[str, Any], group_id: str | None) -> TrajectoryGroup:
+    listed = value.get("trajectories")
+    if not isinstance(listed, list | tuple):
+        found = kind_of(listed) if "trajectories" in value else f"the keys {', '.join(map(str, value)) or 'none'}"
+        raise InputError(f"has no list of trajectories but {found[:200]}; {_SHAPE}")
+    if listed and _is_message(listed[0]):
+        raise InputError(f"is one list of messages where a list of trajectories is needed; {_SHAPE}")
+    members = tuple(as_trajectory(member, default_id=str(place)) for place, member in enumerate(listed, start=1))
+    _check_members(members)
+    rubric = value.get("rubric")
+    if rubric is not None and not isinstance(rubric, str):
+        raise InputError(f"'rubric' must be text or null, not {kind_of(rubric)}")
+    context = value.get("context")
+    group = TrajectoryGroup(
+        group_id="",
+        trajectories=members,
+        context=() if context is None else canonical(context, where="context: "),
+        tools=tool_definitions(value.get("tools")),
+        rubric=rubric or None,
+        extra={key: finite(item) for key, item in value.items() if key not in _GROUP},
+    )
+    named = value.get("group_id") if group_id is None else group_id
+    return replace(group, group_id=derived_id(group) if named is None else _id(named, "group_id"))
+
+
+def _trajectory(value: Mapping[str, Any], default_id: str) -> Trajectory:
+    given = value.get("id")
+    name = default_id if given is None else _id(given, f"trajectory {default_id}: id")
+    where = f"trajectory {name!r}: "
+    messages, gold = value.get("messages"), _number(value, "gold", where)
+    if messages is None and gold is None:
+        if _is_message(value):
+            raise InputError(f"trajectory {default_id} is a single message; {_SHAPE}")
+        raise InputError(f"{where}has no 'messages'; {_SHAPE}")
+    metadata = value.get("metadata")
+    if metadata is not None and not isinstance(metadata, Mapping):
+        raise InputError(f"{where}'metadata' must be an object or null, not {kind_of(metadata)}")
+    try:
+        tools = tool_definitions(value.get("tools"))
+    except InputError as error:
+        raise InputError(f"{where}{error}") from error
+    return Trajectory(
+        id=name,
+        messages=() if messages is None else canonical(messages, where=where),
+        tools=tools,
+        reward=_number(value, "reward", where),
+        gold=gold,
+        metadata=finite(dict(metadata)) if metadata else {},
+        extra={key: finite(item) for key, item in value.items() if key not in _TRAJECTORY},
+    )
+
+
+def _check_members(members: tuple[Trajectory, ...]) -> None:
+    if not members:
+        raise InputError("has no trajectories; a group needs at least one")
+    if len({member.id for member in members}) < len(members):
+        names = [member.id for member in members]
+        twice = next(name for place, name in enumerate(names) if name in names[:place])
+        raise InputError(f"has two trajectories with the id {twice!r}; results are keyed by id, so each needs its own")
+
+
+def _is_message(value: Any) -> bool:
+    """Whether this is certainly a message and no trajectory."""
+    if isinstance(value, Mapping):
+        return "role" in value and "messages" not in value and "messages_and_choices" not in value
+    if isinstance(value, tuple) and len(value) == 2:
+        return isinstance(value[0], str)
+    return isinstance(value, str) or (hasattr(value, "content") and (hasattr(value, "role") or hasattr(value, "type")))
+
+
+def _id(given: Any, what: str) -> str:
+    if isinstance(given, numbers.Integral) and not isinstance(given, bool):
+        return str(int(given))
+    if not isinstance(given, str) or not given:
+        raise InputError(
+            f"{what} must be non-empty text or an integer, not {'empty' if given == '' else kind_of(given)}"
+        )
+    return given
+
+
+def _number(value: Mapping[str, Any], key: str, where: str) -> float | None:
+    given = value.get(key)
+    if given is None:
+        return None
+    # True and False are how many sets write solved and not solved.
+    if not isinstance(given, numbers.Real):
+        raise InputError(f"{where}{key!r} must be a number or null, not {kind_of(given)}")
+    try:
+        number = float(given)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        raise InputError(
+            f"{where}{key!r} is {number}, which is no number to compare with; write null where it is unknown"
+        )
+    return number
+
+
+def derived_id(group: TrajectoryGroup) -> str:
+    """An id drawn from what a judge would see of the group: context, tools, rubric, members and their messages."""
+    content = (
+        group.context,
+        group.tools,
+        group.rubric,
+        [(one.id, one.messages, one.tools) for one in group.trajectories],
+    )
+    text = json.dumps(content, ensure_ascii=False, default=str)
+    return "g" + hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=8).hexdigest()

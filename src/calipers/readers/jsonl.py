@@ -1,0 +1,96 @@
+"""Lines of JSON to plain objects, one at a time: encoding, compression, line length, syntax.
+
+Every problem belongs to a line and is yielded beside the good ones; what the objects mean is read in ``groups``.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import re
+import zlib
+from collections.abc import Iterator
+from typing import IO, Any, TypeAlias, cast
+
+from calipers.readers.plain import kind_of, mended
+
+MAX_LINE = 64 * 1024 * 1024
+"""Bytes. A longer line is refused: it would be held in memory several times over."""
+
+Row: TypeAlias = tuple[int, dict[str, Any] | str]
+"""A 1-based line number and its object, or what is wrong with it."""
+
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+_GZIP = b"\x1f\x8b"
+
+
+def uncompressed(stream: IO[bytes]) -> IO[bytes]:
+    """``stream``, unpacked where it begins like gzip; its name says nothing, its first bytes do."""
+    buffered = stream if isinstance(stream, io.BufferedReader) else io.BufferedReader(cast("io.RawIOBase", stream))
+    if buffered.peek(2)[:2] == _GZIP:
+        return cast("IO[bytes]", gzip.GzipFile(fileobj=buffered, mode="rb"))
+    return buffered
+
+
+def rows(stream: IO[bytes], *, max_line: int = MAX_LINE) -> Iterator[Row]:
+    """Every line that is not blank, in order. A stream that breaks off ends with a Row that says so."""
+    number = 0
+    while True:
+        number += 1
+        try:
+            line = stream.readline(max_line + 1)
+            if len(line) > max_line and not line.endswith(b"\n"):
+                _skip_line(stream)
+                yield number, f"the line is longer than {max_line // 2**20} MB; split the group, or link images instead"
+                continue
+        except (EOFError, zlib.error, OSError) as error:
+            yield (
+                number,
+                f"the file breaks off or is damaged here ({error}); the lines before are intact, copy it again",
+            )
+            return
+        if not line:
+            return
+        if number == 1:
+            line = line.removeprefix(b"\xef\xbb\xbf")
+        if line.strip():
+            yield number, parsed(line)
+
+
+def parsed(line: bytes) -> dict[str, Any] | str:  # noqa: PLR0911 - one return for each thing that can be wrong
+    """The JSON object in ``line``, or what is wrong with it."""
+    try:
+        text = line.decode()
+    except UnicodeDecodeError as error:
+        if line.startswith((b"\xff\xfe", b"\xfe\xff")):
+            return "not UTF-8 but UTF-16; save the file as UTF-8"
+        return f"not UTF-8 at byte {error.start + 1} of the line; save the file as UTF-8"
+    try:
+        value = json.loads(text)
+    except json.JSONDecodeError as error:
+        return _syntax(text, error)
+    except RecursionError:
+        return "not readable: nested too deeply"
+    except ValueError as error:  # an integer of thousands of digits
+        return f"not readable JSON: {error}"
+    if not isinstance(value, dict):
+        what = kind_of(value)
+        hint = '; wrap the message lists as {"trajectories": [{"messages": [...]}, ...]}' if what == "a list" else ""
+        return f"the line is {what}, not an object with 'trajectories'{hint}"
+    # Only escapes can bring lone surrogates in, which could not be hashed, sent or written later.
+    return mended(value) if _SURROGATE.search(text) else value
+
+
+def _syntax(text: str, error: json.JSONDecodeError) -> str:
+    if error.pos >= len(text.rstrip()):
+        return "not complete JSON: the line ends inside the object (cut off, or spread over lines); one group a line"
+    near = text[max(0, error.pos - 10) : error.pos + 20].strip()
+    return f"not JSON: {error.msg} at column {error.pos + 1}, near {near!r}"
+
+
+def _skip_line(stream: IO[bytes]) -> None:
+    while True:
+        rest = stream.readline(2**20)
+        if not rest or rest.endswith(b"\n"):
+            return

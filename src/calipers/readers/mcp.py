@@ -1,0 +1,75 @@
+"""MCP tool results (``CallToolResult``) to a tool message's content. What its blocks mean is read in ``parts``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from calipers.readers.plain import compact
+
+# The wire format writes camelCase, the Python SDK's attributes are snake_case since version 2.
+_ERROR = ("isError", "is_error")
+_ENVELOPE = ("_meta", "meta", "resultType", "result_type")
+_STRUCTURED = ("structuredContent", "structured_content")
+
+
+def is_result(value: Any) -> bool:
+    """Whether a plain value is an MCP result: content blocks, with one of MCP's own keys beside them."""
+    return (
+        isinstance(value, Mapping) and "role" not in value and _content(value) and any(map(value.__contains__, _KEYS))
+    )
+
+
+def has_content(message: Mapping[str, Any]) -> bool:
+    """Whether a message without ``content`` still says something: a result may be structured content alone."""
+    return any(key in message for key in _STRUCTURED)
+
+
+def take_result(message: dict[str, Any]) -> Any:
+    """Removes MCP's keys from ``message`` and gives its content with the structured content put in.
+
+    Sets ``is_error`` True where the result was an error. Structured content that a text block already spells out, as
+    servers are told to do for old clients, is not shown twice.
+    """
+    for key in _ENVELOPE:
+        message.pop(key, None)
+    flags = [message.pop(key, None) for key in _ERROR]
+    if any(flag is True for flag in flags):
+        message["is_error"] = True
+    structured = next((found for found in [message.pop(key, None) for key in _STRUCTURED] if found is not None), None)
+    content = message.pop("content", None)
+    if is_result(content):
+        inner = dict(content)
+        content = take_result(inner)
+        if inner.get("is_error"):
+            message["is_error"] = True
+    blocks = content if isinstance(content, list) else [content] if content else []
+    if structured is None or _told(blocks, structured):
+        return content
+    return [*blocks, {"type": "text", "text": compact(structured)}]
+
+
+def _told(blocks: Any, structured: Any) -> bool:
+    texts = [block.get("text") if isinstance(block, dict) else block for block in blocks]
+    # A tool that returns a bare value gets it wrapped as {"result": value} by the SDKs.
+    forms = [structured]
+    if isinstance(structured, dict) and structured.keys() == {"result"}:
+        forms.append(structured["result"])
+    return any(isinstance(text, str) and any(_same(text, form) for form in forms) for text in texts)
+
+
+def _same(text: str, value: Any) -> bool:
+    if text == value:
+        return True
+    try:
+        return bool(json.loads(text) == value)
+    except (ValueError, RecursionError):  # no JSON, so certainly not this value
+        return False
+
+
+def _content(value: Mapping[str, Any]) -> bool:
+    return isinstance(value.get("content"), list) or has_content(value)
+
+
+_KEYS = (*_ERROR, *_STRUCTURED)

@@ -1,0 +1,294 @@
+"""Message lists of any API to canonical OpenAI chat messages.
+
+The contract of ``canonical`` and which form a message is in; what each form means stands in ``blocks``, ``langchain``,
+``mcp`` and ``openai_responses``. Knows nothing of trajectories or files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from calipers.errors import InputError
+from calipers.readers import langchain, mcp, openai_responses
+from calipers.readers.blocks import unfold
+from calipers.readers.parts import joined_text
+from calipers.readers.plain import attributes, kind_of, mended, plain, sound
+from calipers.readers.tools import tool_call
+from calipers.types import Message
+
+_ROLES = frozenset(("system", "developer", "user", "assistant", "tool"))
+_ALIASES = {"human": "user", "ai": "assistant", "model": "assistant"}
+_TEXTS = frozenset(("name", "tool_call_id", "reasoning", "refusal"))
+_KNOWN = frozenset(("role", "content", "tool_calls", "is_error", *_TEXTS))
+# Of a response that is a message too (Anthropic's, a Responses item): the envelope, not what was said.
+_ENVELOPE = frozenset(
+    (
+        "id",
+        "status",
+        "phase",
+        "model",
+        "usage",
+        "container",
+        "stop_sequence",
+        "stop_details",
+        "diagnostics",
+        "_meta",
+        "meta",
+    )
+)
+_REASONING = ("reasoning", "reasoning_content", "reasoning_details", "thinking_blocks", "thinking")
+_EXPECTED = (
+    'expected {"role": "user", "content": "..."} or a message of OpenAI, Anthropic, LangChain, MCP or the Responses API'
+)
+
+
+def canonical(messages: Any, *, where: str = "") -> tuple[Message, ...]:
+    """``messages`` as canonical chat messages; a plain list that is canonical already comes back as it is, not copied.
+
+    A canonical message is a dict with ``role`` (system, developer, user, assistant or tool) and ``content`` (text, None
+    or a list of parts), and where present ``tool_calls`` (arguments as text), ``tool_call_id``, ``name``, ``reasoning``,
+    ``refusal`` and ``is_error`` (True only). Keys unknown here are kept, those that hold None are dropped;
+    ``finish_reason`` is kept where it says ``length`` or ``content_filter``. Redacted thinking and bookkeeping items
+    have nothing to show and are left out. Raises InputError naming the message's 1-based number, after ``where``.
+    """
+    if not isinstance(messages, list | tuple):
+        messages = _listed(messages, where)
+    if all(map(_is_canonical, messages)):
+        return tuple(messages)
+    reader = _Reader()
+    for number, message in enumerate(messages, start=1):
+        try:
+            reader.add(message, number)
+        except InputError as error:
+            raise InputError(f"{where}message {number} {error}") from None
+        except RecursionError:
+            raise InputError(f"{where}message {number} is nested too deeply") from None
+    return tuple(reader.done)
+
+
+def _listed(messages: Any, where: str) -> Sequence[Any]:
+    """A list out of what holds one: a Responses or chat reply on its own, a numpy array, another sequence."""
+    if not isinstance(messages, str | bytes | Mapping):
+        if callable(getattr(messages, "tolist", None)):
+            return list(messages.tolist())
+        if isinstance(messages, Sequence):
+            return messages
+    raise InputError(f"{where}messages must be a list of chat messages, not {kind_of(messages)}")
+
+
+def _is_canonical(message: Any) -> bool:  # noqa: PLR0911 - leaving early is its purpose
+    """Whether ``message`` needs no work. Cheap: most messages of most runs pass here and nowhere else."""
+    if type(message) is not dict or not message.keys() <= _KNOWN:
+        return False
+    role = message.get("role")
+    if type(role) is not str or role not in _ROLES:
+        return False
+    content = message.get("content", _KNOWN)  # any value that is no content: absent is not None
+    if type(content) is str:
+        if not _is_text(content):
+            return False
+    elif content is None:
+        if role != "assistant":
+            return False
+    elif type(content) is not list or not all(map(_is_part, content)):
+        return False
+    if len(message) == 2:
+        return True
+    return _rest_is_canonical(message)
+
+
+def _rest_is_canonical(message: dict[str, Any]) -> bool:
+    for key in message.keys() & _TEXTS:
+        if not _is_text(message[key]):
+            return False
+    calls = message.get("tool_calls", ())
+    if "tool_calls" in message and not calls:
+        return False
+    return message.get("is_error", True) is True and type(calls) in (list, tuple) and all(map(_is_call, calls))
+
+
+def _is_part(part: Any) -> bool:
+    if type(part) is not dict:
+        return False
+    if part.get("type") == "text":
+        return len(part) == 2 and _is_text(part.get("text"))
+    image = part.get("image_url")
+    return (
+        part.get("type") == "image_url"
+        and len(part) == 2
+        and type(image) is dict
+        and _is_text(image.get("url"))
+        and all(image.values())
+    )
+
+
+def _is_call(call: Any) -> bool:
+    if type(call) is not dict or len(call) != 3 or call.get("type") != "function" or not _is_text(call.get("id")):
+        return False
+    body = call.get("function")
+    return type(body) is dict and len(body) == 2 and _is_text(body.get("name")) and _is_text(body.get("arguments"))
+
+
+def _is_text(value: Any) -> bool:
+    return type(value) is str and (value.isascii() or sound(value))
+
+
+class _Reader:
+    """Reads a list in order; what spans several entries (turns, legacy calls waiting for their result) is kept here."""
+
+    def __init__(self) -> None:
+        self.done: list[Message] = []
+        self.from_item = False
+        self.waiting: list[tuple[str, str]] = []
+
+    def add(self, message: Any, number: int) -> None:
+        if _is_canonical(message):
+            self._append([message], item=False)
+            return
+        value, finish = _opened(message)
+        fallback_id = f"call_{number}"
+        if langchain.is_langchain(value):
+            chat = langchain.chat_form(value)
+            if chat is not None:
+                self._append(self._chat(chat, fallback_id), item=False)
+        elif value.get("object") == "response" and isinstance(value.get("output"), list) and "role" not in value:
+            for place, item in enumerate(value["output"]):
+                self._item(item, f"{fallback_id}_{place}")
+        elif openai_responses.is_item(value) or value.get("type") == "message":
+            self._item(value, fallback_id)
+        else:
+            self._append(self._chat(value | finish, fallback_id), item=False)
+
+    def _item(self, item: dict[str, Any], fallback_id: str) -> None:
+        if not openai_responses.is_item(item):
+            self._append(self._chat(item, fallback_id), item=True)
+            return
+        for fragment in openai_responses.fragments(item, fallback_id=fallback_id):
+            head = {key: value for key, value in fragment.items() if key != "content"}
+            self._append(unfold(head, fragment["content"], fallback_id=fallback_id), item=True)
+
+    def _append(self, found: list[dict[str, Any]], *, item: bool) -> None:
+        for message in found:
+            joined = (
+                openai_responses.join(dict(self.done[-1]), message) if self.done and (item or self.from_item) else None
+            )
+            if joined is None:
+                self.done.append(mended(message) if item or not _is_canonical(message) else message)
+            else:
+                self.done[-1] = mended(joined)
+            self.from_item = item
+
+    def _chat(self, value: dict[str, Any], fallback_id: str) -> list[dict[str, Any]]:
+        value = {key: item for key, item in value.items() if item is not None or key == "content"}
+        if mcp.is_result(value):
+            value["role"] = "tool"
+        head: dict[str, Any] = {"role": self._role(value)}
+        if "content" not in value and not mcp.has_content(value) and not _may_be_silent(head["role"], value):
+            raise InputError("has no 'content'")
+        self._calls(head, value, fallback_id)
+        _take_reasoning(head, value)
+        content = _take_content(head, value)
+        for key in _TEXTS & value.keys():
+            head[key] = value.pop(key) if isinstance(value[key], str) else str(value.pop(key))
+        if head["role"] == "tool" and "tool_call_id" not in head:
+            self._answer(head)
+        return unfold(head | _rest(value), content, fallback_id=fallback_id)
+
+    def _role(self, value: dict[str, Any]) -> str:
+        role = value.pop("role", None)
+        if role is None:
+            raise InputError(f"has no 'role'; {_EXPECTED}")
+        role = "tool" if role == "function" else _ALIASES.get(str(role), str(role))
+        if role not in _ROLES:
+            raise InputError(f"has the role {role[:40]!r}; known are system, developer, user, assistant, tool")
+        return role
+
+    def _calls(self, head: dict[str, Any], value: dict[str, Any], fallback_id: str) -> None:
+        calls = value.pop("tool_calls", None) or []
+        if not isinstance(calls, list):
+            raise InputError(f"'tool_calls' must be a list, not {kind_of(calls)}")
+        read = [tool_call(call, fallback_id=f"{fallback_id}_{place}") for place, call in enumerate(calls, start=1)]
+        legacy = value.pop("function_call", None)
+        if legacy:
+            read.append(tool_call({"function": legacy}, fallback_id=fallback_id))
+            self.waiting.append((read[-1]["function"]["name"], fallback_id))
+        if read:
+            head["tool_calls"] = read
+
+    def _answer(self, head: dict[str, Any]) -> None:
+        """A legacy function message names its function only: it answers the oldest waiting call of that name."""
+        for place, (name, call_id) in enumerate(self.waiting):
+            if name == head.get("name"):
+                head["tool_call_id"] = call_id
+                del self.waiting[place]
+                return
+
+
+def _opened(message: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The message inside what holds it (a choice, a completion), as a plain dict, and how its writing ended."""
+    finish = {}
+    choices = _field(message, "choices")
+    if isinstance(choices, list) and _field(message, "role") is None:
+        if len(choices) != 1:
+            raise InputError(f"is a completion with {len(choices)} choices; give the choice that was taken")
+        message = choices[0]
+    # The message alone: a choice's log-probabilities can be a thousand times its text.
+    inner = _field(message, "message")
+    if inner is not None and _field(message, "role") is None:
+        finish = _ended(_field(message, "finish_reason"))
+        message = inner
+    if isinstance(message, tuple) and len(message) == 2 and isinstance(message[0], str):
+        return {"role": message[0], "content": plain(message[1])}, finish
+    value = plain(message) if isinstance(message, Mapping) else plain(_record(message))
+    return value, finish
+
+
+def _record(message: Any) -> dict[str, Any]:
+    fields = None if isinstance(message, str | bytes | list | tuple | int | float | None) else attributes(message)
+    if fields is None:
+        raise InputError(f"is {kind_of(message)}; {_EXPECTED}")
+    return fields
+
+
+def _field(value: Any, name: str) -> Any:
+    return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
+
+
+def _ended(reason: Any) -> dict[str, Any]:
+    kept = {"length": "length", "max_tokens": "length", "content_filter": "content_filter"}
+    return {"finish_reason": kept[reason]} if isinstance(reason, str) and reason in kept else {}
+
+
+def _take_reasoning(head: dict[str, Any], value: dict[str, Any]) -> None:
+    """The first source that says anything: servers repeat the same reasoning under several names."""
+    found = [joined_text(value.pop(key, None)) for key in _REASONING]
+    text = next(filter(None, found), None)
+    if text:
+        head["reasoning"] = text
+
+
+def _may_be_silent(role: str, value: dict[str, Any]) -> bool:
+    """A reply may be empty, but not because its words stand under a name of another API."""
+    return role == "assistant" and value.keys().isdisjoint(("parts", "text", "value"))
+
+
+def _take_content(head: dict[str, Any], value: dict[str, Any]) -> Any:
+    if head["role"] != "tool":
+        if value.get("is_error") is not True:
+            value.pop("is_error", None)
+        audio, content = value.pop("audio", None), value.pop("content", None)
+        return audio.get("transcript") if content is None and isinstance(audio, dict) else content
+    content = mcp.take_result(value)
+    if value.pop("is_error", None) is True or value.get("status") == "error":
+        head["is_error"] = True
+        value.pop("status", None)
+    return content
+
+
+def _rest(value: dict[str, Any]) -> dict[str, Any]:
+    """What is left of a message: unknown keys as they are, without envelopes and without empty annotations."""
+    ended = _ended(value.pop("finish_reason", None)) or _ended(value.pop("stop_reason", None))
+    if value.pop("type", None) == "message":  # a type names a form, and the form is chat now
+        value = {key: item for key, item in value.items() if key not in _ENVELOPE}
+    return {key: item for key, item in value.items() if item not in ([], {})} | ended

@@ -1,0 +1,112 @@
+"""Items of OpenAI's Responses API to fragments of chat messages.
+
+One turn is spread over several items there; ``join`` says which fragments belong to one assistant message. Messages
+inside the list (``type: message``) are read as chat messages by ``messages``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from calipers.readers.parts import joined_text
+from calipers.readers.plain import compact
+from calipers.readers.tools import tool_call
+
+# Bookkeeping between client and server: nothing the model said or did.
+_SILENT = frozenset(
+    (
+        "item_reference",
+        "compaction",
+        "compaction_trigger",
+        "configuration_update",
+        "additional_tools",
+        "mcp_list_tools",
+    )
+)
+_OUTPUTS = ("output", "outputs", "results", "result", "error")
+_ENVELOPE = frozenset(("type", "id", "call_id", "status", "name", "caller", "created_by", "namespace", *_OUTPUTS))
+
+
+def is_item(value: dict[str, Any]) -> bool:
+    """Whether a plain dict is a Responses item other than a message."""
+    kind = value.get("type")
+    if not isinstance(kind, str) or "role" in value:
+        return False
+    return (
+        kind in _SILENT or kind in ("reasoning", "program") or kind.endswith(("_call", "_output", "_approval_request"))
+    )
+
+
+def fragments(item: dict[str, Any], *, fallback_id: str) -> list[dict[str, Any]]:
+    """Chat message fragments of one item; their content may still be blocks. Silent items give none."""
+    kind = item["type"]
+    if kind in _SILENT:
+        return []
+    if kind == "reasoning":
+        text = joined_text(item.get("content")) or joined_text(item.get("summary"))
+        return [{"role": "assistant", "content": None, "reasoning": text}] if text else []
+    if kind.endswith("_output"):
+        return [_output(item)]
+    return _call(item, fallback_id)
+
+
+def join(previous: dict[str, Any], following: dict[str, Any]) -> dict[str, Any] | None:
+    """The one assistant message both belong to, or None where a new one begins.
+
+    Calls follow the words of their turn, words follow its reasoning; reasoning after words or calls begins a turn.
+    """
+    if previous.get("role") != "assistant" or following.get("role") != "assistant":
+        return None
+    bare = not previous.get("content") and not previous.get("tool_calls")
+    if bare and previous.get("reasoning"):
+        thoughts = [text for text in (previous["reasoning"], following.get("reasoning")) if text]
+        return {**following, "reasoning": "\n\n".join(thoughts)}
+    adds_calls = following.keys() <= {"role", "content", "tool_calls"} and not following.get("content")
+    if adds_calls and following.get("tool_calls"):
+        return {**previous, "tool_calls": [*(previous.get("tool_calls") or ()), *following["tool_calls"]]}
+    return None
+
+
+def _output(item: dict[str, Any]) -> dict[str, Any]:
+    content = item.get("output", item.get("result"))
+    message: dict[str, Any] = {"role": "tool", "content": content if content is not None else ""}
+    if isinstance(content, dict) and isinstance(content.get("image_url"), str):  # a computer's screenshot
+        message["content"] = [{"type": "input_image", "image_url": content["image_url"]}]
+    call_id = item.get("call_id") or item.get("id")
+    if call_id:
+        message["tool_call_id"] = str(call_id)
+    if isinstance(item.get("name"), str):
+        message["name"] = item["name"]
+    if item.get("status") in ("failed", "incomplete"):
+        message["is_error"] = True
+    return message
+
+
+def _call(item: dict[str, Any], fallback_id: str) -> list[dict[str, Any]]:
+    """A call, and for tools that run at the provider the result that stands in the same item."""
+    name = item.get("name") or item["type"].removesuffix("_call")
+    known = next((item[key] for key in ("arguments", "input", "code") if item.get(key) is not None), None)
+    rest = _filled({key: value for key, value in item.items() if key not in _ENVELOPE})
+    call = tool_call(
+        {"id": item.get("call_id") or item.get("id"), "name": name, "arguments": rest if known is None else known},
+        fallback_id=fallback_id,
+    )
+    found: list[dict[str, Any]] = [{"role": "assistant", "content": None, "tool_calls": [call]}]
+    shown = next(((key, item[key]) for key in _OUTPUTS if item.get(key) is not None), None)
+    if shown is None:
+        return found
+    key, content = shown
+    if item["type"] == "image_generation_call" and isinstance(content, str):
+        kind = item.get("output_format") or "png"
+        content = [{"type": "image", "data": content, "mime_type": f"image/{kind}"}]
+    elif not isinstance(content, str):
+        content = compact(content)
+    result = {"role": "tool", "tool_call_id": call["id"], "content": content}
+    return [*found, result | ({"is_error": True} if key == "error" else {})]
+
+
+def _filled(value: Any) -> Any:
+    """A provider's own fields without those it left open; never applied to arguments a model wrote."""
+    if isinstance(value, dict):
+        return {key: _filled(item) for key, item in value.items() if item is not None}
+    return [_filled(item) for item in value] if isinstance(value, list) else value

@@ -1,0 +1,111 @@
+"""Parquet rows to plain objects, a batch at a time; pyarrow is imported here and only when a file is read.
+
+Columns may be nested or JSON text. Parquet gives every struct the union of all keys, so empty fields are dropped. What
+the objects mean is read in ``groups``.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, cast
+
+from calipers.errors import ConfigError, InputError
+from calipers.readers.jsonl import Row
+from calipers.readers.plain import mended
+
+# Rows held at once; groups are tens of kilobytes, so a batch is a few megabytes of Python objects.
+_BATCH = 64
+# What may stand as JSON text, and what inside it may again.
+_MESSAGES = {"tool_calls": dict[str, Any]()}
+_TRAJECTORIES = {"messages": _MESSAGES, "tools": {}, "metadata": {}}
+_ROW: Mapping[str, Any] = {"trajectories": _TRAJECTORIES, "context": _MESSAGES, "tools": {}, "metadata": {}}
+
+
+def rows(path: Path) -> Iterator[Row]:
+    """Every row with its 1-based number. Raises ConfigError without pyarrow, InputError for what is no groups file."""
+    try:
+        import pyarrow as pa  # noqa: PLC0415 - an extra, and slow to import
+        import pyarrow.parquet as pq  # noqa: PLC0415 - likewise
+    except ImportError:
+        raise ConfigError("reading Parquet needs pyarrow: pip install 'calipers[parquet]'") from None
+    number = 0
+    try:
+        with pq.ParquetFile(path, pre_buffer=False) as file:
+            _check_columns(file.schema_arrow.names, str(path))
+            for batch in file.iter_batches(batch_size=_BATCH, use_threads=False):
+                for row in batch.to_pylist():
+                    number += 1
+                    yield number, _read(row)
+    except (pa.ArrowException, OSError) as error:
+        reason = str(error).partition("\n")[0]
+        if number == 0:
+            raise InputError(f"is not a readable Parquet file: {reason}", source=str(path)) from error
+        yield number + 1, f"the file is damaged here ({reason}); the rows before are intact, copy it again"
+
+
+def _check_columns(names: list[str], source: str) -> None:
+    if "trajectories" not in names:
+        raise InputError(
+            f"has no column 'trajectories', but {', '.join(names[:12]) or 'no columns'}; a row is a group: "
+            "group_id, context, trajectories (a list of structs with id and messages, or its JSON text)",
+            source=source,
+        )
+
+
+def _read(row: dict[str, Any]) -> dict[str, Any] | str:
+    try:
+        value = _unpacked(_fields(row.items()), _ROW)
+    except json.JSONDecodeError as error:
+        return f"a column of JSON text is not JSON: {error.msg} at column {error.pos + 1}"
+    except RecursionError:
+        return "not readable: nested too deeply"
+    return cast("dict[str, Any]", mended(value))
+
+
+def _unpacked(value: dict[str, Any], inner: Mapping[str, Any]) -> dict[str, Any]:
+    """JSON text parsed wherever the contract wants a list or an object; message content stays text."""
+    return {key: _column(item, inner[key]) if key in inner else item for key, item in value.items()}
+
+
+def _column(value: Any, inner: Mapping[str, Any]) -> Any:
+    if isinstance(value, str):
+        value = json.loads(value)
+    if not isinstance(value, list):
+        return value
+    texts_parsed = [json.loads(item) if isinstance(item, str) else item for item in value]
+    return [_unpacked(item, inner) if isinstance(item, dict) else item for item in texts_parsed]
+
+
+def _value(value: Any) -> Any:  # noqa: PLR0911 - one return a kind
+    """Plain data without the None fields that a struct has for keys of other rows."""
+    match value:
+        case dict():
+            return _fields(value.items())
+        case list() if value and all(isinstance(item, tuple) for item in value):  # how pyarrow gives maps
+            return _fields(value)
+        case list():
+            return [_value(item) for item in value]
+        case decimal.Decimal():
+            return int(value) if value == value.to_integral_value() else float(value)
+        case dt.datetime() | dt.date() | dt.time():
+            return value.isoformat()
+        case dt.timedelta():
+            return value.total_seconds()
+        case bytes():
+            return value.decode("utf-8", "replace")
+        case _:
+            return value
+
+
+def _fields(items: Any) -> dict[str, Any]:
+    kept = {}
+    for key, item in items:
+        read = _value(item)
+        # A struct of nothing but None stands for an absent one.
+        if read is not None and not (read == {} and item):
+            kept[str(key)] = read
+    return kept
