@@ -1,0 +1,1 @@
+"""Judges one can put a question to, and wrappers around them."""

@@ -1,0 +1,51 @@
+"""The wrappers of a judge's backend in the one order in which they belong together.
+
+Not responsible for what any of them does.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from calipers.backends.adaptive import Adaptive
+from calipers.backends.budget import Budget, Budgeted
+from calipers.backends.hedge import Hedged
+from calipers.backends.limit import Limited
+from calipers.backends.pool import Pool
+from calipers.backends.prices import Priced, find_pricing
+from calipers.backends.rate import Paced
+from calipers.interfaces import Backend
+
+
+def within_bounds(
+    backend: Backend,
+    *,
+    concurrency: int | Literal["auto"] = 64,
+    budget: object = None,
+    price: object = None,
+    requests_per_minute: float | None = None,
+    tokens_per_minute: float | None = None,
+    hedge: float | None = None,
+    max_tokens: int | None = None,
+) -> Backend:
+    """``backend`` with a price to its answers, at its pace, within its budget, and with bounds on what is in flight.
+
+    Each member of a pool keeps a pace of its own. Retries belong outside. Raises ConfigError for what cannot work.
+    """
+    rates: dict[str, Any] = {"requests_per_minute": requests_per_minute, "tokens_per_minute": tokens_per_minute}
+    inner = backend
+    if any(rate is not None for rate in rates.values()):
+        inner = (
+            Pool(backend.members, each=lambda one: Paced(one, **rates))
+            if isinstance(backend, Pool)
+            else Paced(backend, **rates)
+        )
+    pricing = find_pricing(backend.endpoint, backend.model, price=price)
+    if pricing is not None:
+        inner = Priced(inner, pricing=pricing)
+    if budget is not None:
+        # Inside the bound on what is in flight: a call that waits for its place sets nothing aside.
+        inner = Budgeted(inner, budget=Budget.of(budget), pricing=pricing, max_tokens=max_tokens)
+    if hedge is not None:
+        inner = Hedged(inner, share=hedge)
+    return Adaptive(inner) if concurrency == "auto" else Limited(inner, concurrency=concurrency)

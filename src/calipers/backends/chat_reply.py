@@ -1,0 +1,202 @@
+"""A chat completion's body to a Completion.
+
+Servers leave keys out, send null, an empty text, or a list of parts; put reasoning under two names; and report errors
+inside a 200. Pure. Not responsible for what the text says (``extract``) or for error statuses (``translate``).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from calipers.backends.event_stream import BrokenStreamError, whole_completion
+from calipers.backends.translate import HttpReply, Peer, excerpt, refusal_of, to_error
+from calipers.errors import BackendError, PermanentError, TransientError
+from calipers.types import Completion, FinishReason, Usage
+
+FINISH: Mapping[str, FinishReason] = {
+    "stop": "stop",
+    "eos": "stop",
+    "eos_token": "stop",
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "tool_calls": "stop",
+    "tool_use": "stop",
+    "function_call": "stop",
+    "length": "length",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "content_filter": "refused",
+    "refusal": "refused",
+    "safety": "refused",
+}
+
+_LENIENT = json.JSONDecoder(strict=False)
+"""Some servers leave raw control characters in strings."""
+
+
+def read_chat_reply(reply: HttpReply, peer: Peer, *, latency: float = 0.0) -> Completion:
+    """What a 200 says. Raises BackendError when it holds no answer.
+
+    A cut answer (``length``) may be empty; one that ended by itself may not.
+    """
+    body = json_of(reply, peer)
+    error = body.get("error")
+    choices = body.get("choices")
+    if error:
+        raise error_in_200(body, error, reply, peer)
+    if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
+        raise TransientError("bad_reply", f"The answer has no choices: {shown(reply, peer)}")
+    choice = choices[0]
+    if choice.get("error"):
+        raise error_in_200(choice, choice["error"], reply, peer)
+    message = choice.get("message")
+    if not isinstance(message, dict):
+        raise TransientError("bad_reply", f"The answer has no message: {shown(reply, peer)}")
+    finish = FINISH.get(str(choice.get("finish_reason")).lower(), "unknown")
+    text, reasoning, refusal = _spoken(message)
+    if refusal or finish == "refused":
+        raise declined(peer, refusal or text)
+    completion = Completion(
+        text=encodable(text),
+        finish_reason=finish,
+        reasoning=encodable(reasoning),
+        model=body["model"] if isinstance(body.get("model"), str) else None,
+        usage=_usage(body.get("usage")),
+        latency=latency,
+        sent=reply.sent,
+    )
+    return completion if text.strip() or finish == "length" else _answer_in_reasoning(completion)
+
+
+def json_of(reply: HttpReply, peer: Peer) -> Mapping[str, Any]:
+    """The object a 200 holds, or, of a stream, the one its events add up to."""
+    kind = reply.headers.get("Content-Type", "")
+    if kind.startswith("text/event-stream") or reply.body.startswith(b"data:"):
+        try:
+            return whole_completion(reply.body)
+        except BrokenStreamError as error:
+            raise TransientError("bad_reply", f"No whole answer: {excerpt(str(error), peer.secrets)}") from None
+    try:
+        body = _LENIENT.decode(reply.body.decode("utf-8"))
+    except (ValueError, RecursionError):
+        raise TransientError(
+            "bad_reply", f"The answer is not JSON ({kind or 'no type'}): {shown(reply, peer)}"
+        ) from None
+    if not isinstance(body, dict):
+        raise TransientError("bad_reply", f"The answer is not an object: {shown(reply, peer)}")
+    return body
+
+
+def declined(peer: Peer, said: str) -> PermanentError:
+    """The error of a model that would not judge, with what it said about it."""
+    why = excerpt(said, peer.secrets)
+    return PermanentError("refused", f"{peer.model} declined to judge" + (f": {why}" if why else "."))
+
+
+def shown(reply: HttpReply, peer: Peer) -> str:
+    """A reply's beginning, for an error text."""
+    return excerpt(reply.body[:20_000].decode("utf-8", "replace"), peer.secrets) or "(empty)"
+
+
+def error_in_200(holder: Mapping[str, Any], error: object, reply: HttpReply, peer: Peer) -> BackendError:
+    """Routers pass an upstream's status as the error's code; without one it is a bad reply."""
+    code = error.get("code") if isinstance(error, dict) else None
+    status = code if isinstance(code, int) and 400 <= code < 600 else 200
+    refusal = refusal_of(
+        {"error": error} if isinstance(error, (dict, str)) else holder, reply, peer.secrets, status=status
+    )
+    if status == 200:
+        return TransientError("bad_reply", f"The server reported an error in place of an answer: {refusal.message}")
+    return to_error(refusal, peer)
+
+
+def _spoken(message: Mapping[str, Any]) -> tuple[str, str, str]:
+    """Text, reasoning and refusal of a message; each may be empty."""
+    content = message.get("content")
+    reasoning = message.get("reasoning_content") or message.get("reasoning") or ""
+    refusal = message.get("refusal") or ""
+    if isinstance(content, list):
+        parts = [part for part in content if isinstance(part, dict)]
+        text = _joined(parts, "text")
+        reasoning = reasoning or _joined(parts, "thinking")
+        refusal = refusal or _joined(parts, "refusal")
+    else:
+        text = content if isinstance(content, str) else ""
+    if not text.strip():
+        text = _tool_arguments(message) or text
+    return text, reasoning if isinstance(reasoning, str) else "", refusal if isinstance(refusal, str) else ""
+
+
+def _joined(parts: Sequence[Mapping[str, Any]], key: str) -> str:
+    """The texts under ``key``; a thinking part may hold parts itself."""
+    texts: list[str] = []
+    for part in parts:
+        value = part.get(key)
+        if isinstance(value, str):
+            texts.append(value)
+        elif isinstance(value, list):
+            texts += [
+                inner["text"] for inner in value if isinstance(inner, dict) and isinstance(inner.get("text"), str)
+            ]
+    return "".join(texts)
+
+
+def _tool_arguments(message: Mapping[str, Any]) -> str:
+    """The arguments of the only tool call: how some servers give structured answers."""
+    calls = message.get("tool_calls")
+    if not isinstance(calls, list) or len(calls) != 1 or not isinstance(calls[0], dict):
+        return ""
+    function = calls[0].get("function")
+    arguments = function.get("arguments") if isinstance(function, dict) else None
+    if isinstance(arguments, dict):
+        return json.dumps(arguments, ensure_ascii=False)
+    return arguments if isinstance(arguments, str) else ""
+
+
+def _answer_in_reasoning(completion: Completion) -> Completion:
+    """Some servers put the whole answer under reasoning; it counts only when it is strict JSON and ended by itself."""
+    if completion.finish_reason == "stop":
+        try:
+            answer = json.loads(completion.reasoning)
+        except (ValueError, RecursionError):
+            answer = None
+        if isinstance(answer, dict):
+            return replace(completion, text=completion.reasoning, reasoning="")
+    raise TransientError("bad_reply", "The judge ended its answer without a word.")
+
+
+def encodable(text: str) -> str:
+    """JSON can spell half a surrogate pair, which no file or database takes."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "replace").decode("utf-8")
+    return text
+
+
+def _usage(said: object) -> Usage:
+    if not isinstance(said, dict):
+        return Usage()
+    details = said.get("prompt_tokens_details")
+    cached = details.get("cached_tokens") if isinstance(details, dict) else said.get("prompt_cache_hit_tokens")
+    return Usage(
+        input_tokens=count(said.get("prompt_tokens")),
+        output_tokens=count(said.get("completion_tokens")),
+        cached_tokens=count(cached),
+        cost_usd=_cost(said.get("cost")),
+    )
+
+
+def count(value: object) -> int:
+    """A number of tokens, or 0 for what is none."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+
+
+def _cost(value: object) -> float | None:
+    """Dollars where a router states them; nothing stated is unknown, not free."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    return float(value) if 0 <= value < float("inf") else None

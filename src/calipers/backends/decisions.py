@@ -1,0 +1,239 @@
+"""Judges behind a decision endpoint, which gives a probability for every level of a scale and writes no text.
+
+Every candidate is one ``score`` question over one shared state, so the state is read once; its score is the expected
+level, so ties are rare and how sure the judge was comes with it. Not responsible for reading scores out of replies
+(``extract``): the answer is written as the JSON reply that was asked for, with the probabilities as its reasoning.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any, Literal
+
+from calipers.backends.chat_reply import count, declined, error_in_200, json_of, shown
+from calipers.backends.endpoint import Endpoint
+from calipers.backends.negotiate import Capabilities, Terms
+from calipers.backends.served import Served
+from calipers.backends.translate import HttpReply
+from calipers.errors import BackendError, PermanentError, TransientError
+from calipers.types import Completion, JudgeRequest, Usage
+
+LEVELS = (
+    "0 of 9: worthless",
+    "1 of 9",
+    "2 of 9: poor",
+    "3 of 9",
+    "4 of 9: below what could be expected",
+    "5 of 9",
+    "6 of 9: acceptable",
+    "7 of 9: good",
+    "8 of 9",
+    "9 of 9: could not be better",
+)
+"""As many as these endpoints take. They answer with one of them, so the words matter less than the ends."""
+
+_TOP = len(LEVELS) - 1
+_QUESTION = "How good is attempt {key}, in comparison with the other attempts and by the standards given?"
+
+Route = Literal["systemone", "decisions"]
+
+
+@dataclass(frozen=True, slots=True)
+class Opinion:
+    """What was said about one candidate: a probability per level, or None where the judge declined."""
+
+    probabilities: tuple[float, ...] | None
+
+    @property
+    def level(self) -> float:
+        """The expected level, from 0 to 9."""
+        return math.fsum(level * chance for level, chance in enumerate(self.probabilities or ()))
+
+    @property
+    def spread(self) -> float:
+        """The standard deviation of the level."""
+        mean = self.level
+        chances = enumerate(self.probabilities or ())
+        return math.sqrt(max(0.0, math.fsum(chance * (level - mean) ** 2 for level, chance in chances)))
+
+
+class Decisions(Served):
+    """Asks ``model`` at ``base_url`` + ``/systemone`` (llama.cpp, vLLM, Ollama, TypeSafe) or ``/decisions`` (OpenAI).
+
+    The state is the question as a chat judge would read it, text only. ``timeout`` is in seconds for one request;
+    ``api_key_env`` is the variable that errors name. ConfigError for an address or a header that cannot work.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        base_url: str,
+        route: Route = "systemone",
+        api_key: str | None = None,
+        timeout: float = 120.0,
+        capabilities: Capabilities | None = None,
+        api_key_env: str | None = None,
+    ) -> None:
+        key = (api_key or "").strip()
+        at = Endpoint(
+            model,
+            base_url=base_url,
+            path=f"/{route}",
+            headers={"authorization": f"Bearer {key}"} if key else {},
+            timeout=timeout,
+            key_hint=api_key_env or "the API key",
+        )
+        super().__init__(model, at, capabilities=capabilities)
+        self.endpoint = f"{at.url}/{route}"  # a model that also chats must not be taken for this one in a ledger
+        self._tongue = _TONGUES[route]
+
+    async def complete(self, request: JudgeRequest) -> Completion:
+        """A JSON reply with the expected scores; ``reasoning`` holds the probabilities. Raises BackendError."""
+        started = perf_counter()
+
+        def frame(terms: Terms) -> dict[str, Any]:
+            params = {name: value for name, value in request.params.items() if name not in terms.known.refused}
+            return {"model": self.model, **self._tongue.ask(_state(request), request.keys), **params}
+
+        try:
+            reply = await self._accepted(frame)
+        except BackendError as error:
+            raise _not_deciding(error, self.model) from error
+        return self._read(reply, request.keys, latency=perf_counter() - started)
+
+    def _read(self, reply: HttpReply, keys: Sequence[str], *, latency: float) -> Completion:
+        peer = self._at.peer
+        body = json_of(reply, peer)
+        if body.get("error"):
+            raise error_in_200(body, body["error"], reply, peer)
+        try:
+            opinions = self._tongue.read(body["answers"], keys)
+        except (KeyError, TypeError, ValueError, AttributeError):
+            # Whatever is not where it belongs, there is no whole answer to read.
+            raise TransientError("bad_reply", f"Not an answer to every question: {shown(reply, peer)}") from None
+        if all(opinion.probabilities is None for opinion in opinions.values()):
+            raise declined(peer, "it refused every question")
+        return Completion(
+            text=_reply(opinions),
+            reasoning=json.dumps({key: opinion.probabilities for key, opinion in opinions.items()}),
+            model=body["model"] if isinstance(body.get("model"), str) else None,
+            usage=_usage(body.get("usage")),
+            latency=latency,
+            sent=reply.sent,
+        )
+
+
+def _state(request: JudgeRequest) -> str:
+    """The messages as they stand in the ledger, so that what was judged can be looked up there."""
+    texts: list[str] = []
+    for message in request.messages:
+        content = message["content"]
+        if isinstance(content, str):
+            texts.append(content)
+            continue
+        if any(part.get("type") != "text" for part in content):
+            raise PermanentError("bad_request", "A decision endpoint is asked in text only, and this group has images.")
+        texts += [part["text"] for part in content]
+    return "\n\n".join(texts)
+
+
+def _reply(opinions: Mapping[str, Opinion]) -> str:
+    said = {key: opinion for key, opinion in opinions.items() if opinion.probabilities is not None}
+    scores = {key: round(100 * opinion.level / _TOP, 2) for key, opinion in said.items()}
+    if all(score <= 1 for score in scores.values()):
+        # A reader would take small fractions for another scale; below one in a hundred nothing is lost.
+        scores = {key: round(score) for key, score in scores.items()}
+    why = {
+        key: f"level {opinion.level:.2f} of {_TOP}, give or take {opinion.spread:.2f}" for key, opinion in said.items()
+    }
+    return json.dumps({"explanations": why, "scores": scores})
+
+
+def _not_deciding(error: BackendError, model: str) -> BackendError:
+    """A model that cannot decide never will; servers put that as a failure of theirs."""
+    text = str(error)
+    if "not a decision model" in text or "not a single token" in text or "HTTP 501" in text:
+        return PermanentError(
+            "not_found", f"{model} makes no decisions there: ask it in chat instead. {text}", fatal=True
+        )
+    return error
+
+
+def _chances(values: Sequence[object]) -> tuple[float, ...]:
+    """A probability per level, or ValueError for anything else."""
+    chances = tuple(float(value) for value in values if isinstance(value, (int, float)) and not isinstance(value, bool))
+    total = math.fsum(chances)
+    if len(chances) != len(LEVELS) or any(chance < 0 for chance in chances) or not 0.99 < total < 1.01:
+        raise ValueError("not a distribution over the levels")
+    return tuple(chance / total for chance in chances)
+
+
+@dataclass(frozen=True, slots=True)
+class _Tongue:
+    """How one of the two routes is asked, and how its answers are read; ``read`` raises for answers out of shape."""
+
+    ask: Callable[[str, Sequence[str]], dict[str, Any]]
+    read: Callable[[Any, Sequence[str]], dict[str, Opinion]]
+
+
+def _ask_systemone(state: str, keys: Sequence[str]) -> dict[str, Any]:
+    questions = {
+        key: {"type": "score", "instructions": _QUESTION.format(key=key), "criteria": list(LEVELS)} for key in keys
+    }
+    return {"state": state, "questions": questions}
+
+
+def _read_systemone(answers: Any, keys: Sequence[str]) -> dict[str, Opinion]:
+    return {key: _systemone_opinion(answers[key]) for key in keys}
+
+
+def _systemone_opinion(answer: Mapping[str, Any]) -> Opinion:
+    if answer.get("refusal") or answer.get("type") == "refusal":
+        return Opinion(None)
+    chances = answer["probabilities"]
+    values = [chances[str(level)] for level in range(len(LEVELS))] if isinstance(chances, dict) else chances
+    return Opinion(_chances(values))
+
+
+def _ask_decisions(state: str, keys: Sequence[str]) -> dict[str, Any]:
+    levels = [{"label": level} for level in LEVELS]
+    questions = [
+        {"type": "score", "name": key, "instructions": _QUESTION.format(key=key), "levels": levels} for key in keys
+    ]
+    return {"input": state, "questions": questions}
+
+
+def _read_decisions(answers: Any, keys: Sequence[str]) -> dict[str, Opinion]:
+    """Answers come in question order; a name that says otherwise is an answer to something else."""
+    opinions: dict[str, Opinion] = {}
+    for key, answer in zip(keys, answers, strict=True):
+        if answer.get("name") not in {key, None}:
+            raise ValueError("an answer to another question")
+        if answer["type"] == "refusal":
+            opinions[key] = Opinion(None)
+            continue
+        chances = {row["value"]: row["probability"] for row in answer["probabilities"]}
+        opinions[key] = Opinion(_chances([chances[level] for level in range(len(LEVELS))]))
+    return opinions
+
+
+_TONGUES: Mapping[Route, _Tongue] = {
+    "systemone": _Tongue(_ask_systemone, _read_systemone),
+    "decisions": _Tongue(_ask_decisions, _read_decisions),
+}
+
+
+def _usage(said: object) -> Usage:
+    if not isinstance(said, dict):
+        return Usage()
+    details = said.get("input_tokens_details") or said.get("prompt_tokens_details")
+    return Usage(
+        count(said.get("input_tokens", said.get("prompt_tokens"))),
+        count(said.get("output_tokens", said.get("completion_tokens"))),
+        count(details.get("cached_tokens")) if isinstance(details, dict) else 0,
+    )

@@ -1,0 +1,122 @@
+"""A streamed chat completion to the whole one it spells.
+
+Nobody waits for half a verdict, so a stream is read once it is over: for models that answer in no other way, and for
+servers that stream unasked. Pure. Not responsible for what the whole says (``chat_reply``).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+_SPOKEN = ("content", "reasoning_content", "reasoning", "refusal")
+_DONE = "[DONE]"
+_decode = json.JSONDecoder(strict=False).decode  # json.loads would build a decoder for every event
+
+
+class BrokenStreamError(ValueError):
+    """The stream ended before the answer did, or holds an event that is not a chunk; the text says which."""
+
+
+def whole_completion(stream: bytes) -> dict[str, Any]:
+    """The chat completion body a finished stream amounts to, with the error in it where one was reported.
+
+    An error counts however much was said before it. Raises BrokenStreamError for a stream that ends without a finish
+    reason and without ``[DONE]``: what it holds may be half an answer.
+    """
+    told = _Told()
+    for name, data in events(stream):
+        if data == _DONE:
+            told.done = True
+            break
+        try:
+            chunk = _decode(data)
+        except (ValueError, RecursionError):
+            raise BrokenStreamError(f"an event of the stream is not JSON: {data[:200]}") from None
+        if not isinstance(chunk, dict):
+            raise BrokenStreamError(f"an event of the stream is not a chunk: {data[:200]}")
+        if chunk.get("error") or name == "error":
+            return {"error": chunk.get("error") or chunk}
+        told.take(chunk)
+    return told.body()
+
+
+def events(stream: bytes) -> Iterator[tuple[str, str]]:
+    """(event name, data) of each event: UTF-8 whatever a header says, and lines that end in CR, LF or both only.
+
+    Unicode's other line separators stand raw in JSON strings. Comments, ids and empty events are passed over.
+    """
+    text = stream.decode("utf-8", "replace").removeprefix("\ufeff")
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    name, data = "", ""
+    for line in text.split("\n"):
+        if line.startswith("data:"):
+            more = line[6:] if line.startswith("data: ") else line[5:]
+            data = f"{data}\n{more}" if data else more
+        elif line.startswith("event:"):
+            name = line[6:].strip()
+        elif not line:
+            if data:
+                yield name, data
+            name, data = "", ""
+    if data:  # the last event's blank line is often left out
+        yield name, data
+
+
+class _Told:
+    """What the chunks so far add up to. ``done`` means that the server said it was at its end."""
+
+    def __init__(self) -> None:
+        self.done = False
+        self._spoken: dict[str, list[str]] = {name: [] for name in _SPOKEN}
+        self._parts: list[Mapping[str, Any]] = []
+        self._calls: dict[int, list[str]] = {}
+        self._finish: str | None = None
+        self._model: str | None = None
+        self._usage: object = None
+
+    def take(self, chunk: Mapping[str, Any]) -> None:
+        self._model = self._model or chunk.get("model")
+        self._usage = chunk.get("usage") or self._usage
+        choices = chunk.get("choices")
+        if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
+            return  # the last chunk may bring nothing but usage, and the first one nothing but filter results
+        choice = choices[0]
+        if choice.get("index"):
+            return  # another answer to the same question, which nobody asked for
+        self._finish = choice.get("finish_reason") or self._finish
+        self._usage = self._usage or choice.get("usage")
+        delta = choice.get("delta")
+        if delta is None and not any(self._spoken.values()):
+            delta = choice.get("message")  # the whole message, as one event
+        if isinstance(delta, dict):
+            self._say(delta)
+
+    def _say(self, delta: Mapping[str, Any]) -> None:
+        for name, said in self._spoken.items():
+            piece = delta.get(name)
+            if isinstance(piece, str):
+                said.append(piece)
+            elif isinstance(piece, list):
+                self._parts += [part for part in piece if isinstance(part, dict)]
+        calls = delta.get("tool_calls")
+        for call in calls if isinstance(calls, list) else ():
+            function = call.get("function") if isinstance(call, dict) else None
+            arguments = function.get("arguments") if isinstance(function, dict) else None
+            if isinstance(arguments, str):
+                at = call.get("index")
+                self._calls.setdefault(at if isinstance(at, int) else 0, []).append(arguments)
+
+    def body(self) -> dict[str, Any]:
+        if not self.done and self._finish is None:
+            raise BrokenStreamError("the stream broke off before the answer was whole")
+        message: dict[str, Any] = {name: "".join(said) for name, said in self._spoken.items()}
+        if self._parts:
+            spoken = [{"type": "text", "text": message["content"]}] if message["content"] else []
+            message["content"] = [*self._parts, *spoken]
+        if self._calls:
+            message["tool_calls"] = [{"function": {"arguments": "".join(said)}} for said in self._calls.values()]
+        choice = {"message": message, "finish_reason": self._finish}
+        return {"model": self._model, "choices": [choice], "usage": self._usage}

@@ -1,0 +1,96 @@
+"""A queue before a shared resource, for callers of any event loop or thread.
+
+What may pass is the owner's rule; here is only the waiting. asyncio's own primitives belong to one loop each, and
+trainers bring several. Not responsible for what is counted (``adaptive``, ``budget``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class Gate(Generic[T]):
+    """Callers pass in the order they came, each once its own ``take`` gives something else than None.
+
+    ``take`` and every change that may let others pass run under one lock, so the owner's counts need none of their own.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._waiting: deque[_Waiter[T]] = deque()
+        self._changes: deque[Callable[[], None]] = deque()
+
+    async def enter(self, take: Callable[[], T | None], *, undo: Callable[[T], None]) -> T:
+        """What ``take`` gave. ``undo`` gets it when the caller was cancelled just as it was let in."""
+        waiter: _Waiter[T] | None = None
+        with self._lock:
+            taken = None if self._waiting else take()
+            if taken is None:
+                waiter = _Waiter(take)
+                self._waiting.append(waiter)
+        self._catch_up()
+        if waiter is None:
+            assert taken is not None  # noqa: S101 - or there would be a waiter
+            return taken
+        try:
+            return await waiter.admitted
+        except asyncio.CancelledError:
+            self.change(lambda: self._leave(waiter, undo))
+            raise
+
+    def change(self, apply: Callable[[], None]) -> None:
+        """Do what may have made room, and let in whoever fits now."""
+        self._changes.append(apply)
+        self._catch_up()
+
+    @property
+    def crowded(self) -> bool:
+        """Whether anybody waits."""
+        return bool(self._waiting)
+
+    def _catch_up(self) -> None:
+        # Never waits for the lock: a call that the garbage collector ends may get here from a thread that holds it.
+        # Whoever does hold it sees the change right after.
+        while self._changes and self._lock.acquire(blocking=False):
+            try:
+                while self._changes:
+                    self._changes.popleft()()
+                self._admit()
+            finally:
+                self._lock.release()
+
+    def _leave(self, waiter: _Waiter[T], undo: Callable[[T], None]) -> None:
+        if waiter.taken is None:
+            self._waiting.remove(waiter)
+        else:
+            undo(waiter.taken)
+
+    def _admit(self) -> None:
+        while self._waiting:
+            first = self._waiting[0]
+            if first.loop.is_closed():  # its caller is gone with its loop
+                self._waiting.popleft()
+                continue
+            first.taken = first.take()
+            if first.taken is None:
+                return
+            self._waiting.popleft()
+            first.loop.call_soon_threadsafe(first.wake)
+
+
+class _Waiter(Generic[T]):
+    def __init__(self, take: Callable[[], T | None]) -> None:
+        self.take = take
+        self.taken: T | None = None
+        self.loop = asyncio.get_running_loop()
+        self.admitted: asyncio.Future[T] = self.loop.create_future()
+
+    def wake(self) -> None:
+        if not self.admitted.done() and self.taken is not None:
+            self.admitted.set_result(self.taken)

@@ -1,0 +1,68 @@
+"""What a judge's answers and refusals teach about its context window, for runs to come.
+
+A run uses what was known when it began, so that it can be replayed; this only collects. Not responsible for fitting
+questions into a window (``render``), nor for where knowledge is kept (``ledger``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from calipers.render import BYTES_PER_TOKEN, bounded, measured
+from calipers.types import Completion, JudgeRequest, Window
+
+_ENOUGH_TOKENS = 1000
+_PRUDENCE = 0.95
+_ALL_OF, _THEN_EVERY = 64, 16
+_WORTH_A_CHANGE = 0.15
+"""Another density shortens long groups differently, and their recorded answers are then of no use."""
+
+
+class Gauge:
+    """Starts from what the ledger knows (``learned`` as an earlier run wrote it); grows while questions are asked."""
+
+    def __init__(self, known: Mapping[str, Any] | None = None) -> None:
+        self.take_up(known or {})
+
+    def take_up(self, known: Mapping[str, Any]) -> None:
+        """Begin with what the ledger knows, and nothing else."""
+        window = known.get("window")
+        told: Mapping[str, Any] = window if isinstance(window, dict) else {}
+        self.tokens: int | None = told.get("tokens")
+        self._known: float | None = told.get("bytes_per_token")
+        self._text = self._counted = self._answers = 0
+
+    @property
+    def bytes_per_token(self) -> float:
+        """UTF-8 bytes of question to a token, as known now."""
+        return self._density() or BYTES_PER_TOKEN
+
+    def answered(self, request: JudgeRequest, completion: Completion) -> None:
+        """Take in what the server counted; questions with images say nothing about text."""
+        self._answers += 1
+        if self._answers > _ALL_OF and self._answers % _THEN_EVERY:
+            return  # counting bytes costs, and a density that many answers agree on is known
+        if completion.usage.input_tokens > 0:
+            text, images = measured(request)
+            if not images:
+                self._text += text
+                self._counted += completion.usage.input_tokens
+
+    def refused(self, window: Window) -> None:
+        """Take in the window's size that a refusal told."""
+        self.tokens = window.tokens
+
+    def learned(self) -> Mapping[str, Any]:
+        """What is worth keeping, as plain JSON: ``{}`` or ``{"window": {"tokens", "bytes_per_token"}}``."""
+        known = {"tokens": self.tokens, "bytes_per_token": self._density()}
+        told = {key: value for key, value in known.items() if value is not None}
+        return {"window": told} if told else {}
+
+    def _density(self) -> float | None:
+        if self._counted < _ENOUGH_TOKENS:
+            return self._known
+        found = bounded(int(10 * _PRUDENCE * self._text / self._counted) / 10)
+        if self._known and abs(found / self._known - 1) < _WORTH_A_CHANGE:
+            return self._known
+        return found

@@ -1,0 +1,117 @@
+"""A backend whose answers say what they cost, where a price is known.
+
+Prices are the caller's own or those of the ``genai-prices`` package, where it is installed. An unknown price stays
+unknown (None), which is not 0. Not responsible for spending limits (``budget``).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from importlib import import_module
+from importlib.util import find_spec
+
+from calipers.errors import ConfigError
+from calipers.interfaces import Backend
+from calipers.types import Completion, JudgeRequest, Usage
+
+Pricing = Callable[[Usage], float | None]
+"""US dollars for the tokens of one call, or None where the price is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """US dollars per million tokens. ``cached`` is what input read from the provider's cache costs: as other input
+    unless given.
+    """
+
+    input: float
+    output: float
+    cached: float | None = None
+
+    def __call__(self, usage: Usage) -> float:
+        """What these tokens cost, in US dollars."""
+        cached = min(usage.cached_tokens, usage.input_tokens)
+        of_cached = self.input if self.cached is None else self.cached
+        dollars = (usage.input_tokens - cached) * self.input + cached * of_cached + usage.output_tokens * self.output
+        return dollars / 1e6
+
+    @staticmethod
+    def of(given: object) -> Price:
+        """``(input, output)`` or ``(input, output, cached)`` as a price. Raises ConfigError for anything else."""
+        match given:
+            case Price():
+                return given
+            case Sequence() if len(given) in {2, 3} and all(map(_is_amount, given)):
+                return Price(*given)
+        raise ConfigError(
+            f"price={given!r}: write (input, output) or (input, output, cached), in US dollars per million tokens"
+        )
+
+
+class Priced:
+    """``backend``, its usage completed by ``pricing`` where the server stated no cost itself."""
+
+    def __init__(self, backend: Backend, *, pricing: Pricing) -> None:
+        self.endpoint = backend.endpoint
+        self.model = backend.model
+        self._backend = backend
+        self._pricing = pricing
+
+    async def complete(self, request: JudgeRequest) -> Completion:
+        """The backend's answer. Raises what the backend raises."""
+        completion = await self._backend.complete(request)
+        usage = completion.usage
+        # A server that counted nothing said nothing: that is not an answer for free.
+        if usage.cost_usd is not None or not (usage.input_tokens or usage.output_tokens):
+            return completion
+        return replace(completion, usage=replace(usage, cost_usd=self._pricing(usage)))
+
+
+def find_pricing(endpoint: str, model: str, *, price: object = None) -> Pricing | None:
+    """What ``model`` costs at ``endpoint``: ``price`` if given, else by the price list; None where there is neither."""
+    if price is not None:
+        return Price.of(price)
+    if not endpoint.startswith(("http://", "https://")) or find_spec("genai_prices") is None:
+        return None
+    return Listed(endpoint, model)
+
+
+class Listed:
+    """The price ``genai-prices`` has for ``model`` at ``endpoint``, steps by length and cached input included.
+
+    Only what is installed is read: nothing is fetched.
+    """
+
+    def __init__(self, endpoint: str, model: str) -> None:
+        self._endpoint = endpoint
+        self._model = model
+        self._unlisted = False
+
+    def __call__(self, usage: Usage) -> float | None:
+        """What these tokens cost, in US dollars; None where the list has no such model there."""
+        if self._unlisted:
+            return None
+        prices = import_module("genai_prices")  # an extra, and it takes 0.1 s
+        tokens = prices.Usage(
+            input_tokens=usage.input_tokens,
+            output_tokens=usage.output_tokens,
+            cache_read_tokens=min(usage.cached_tokens, usage.input_tokens),
+        )
+        try:
+            return float(prices.calc_price(tokens, self._model, provider_api_url=self._endpoint).total_price)
+        except LookupError:
+            self._unlisted = True
+            return None
+        except ValueError:  # its prices do not go with tokens like these
+            return None
+
+
+def or_install() -> str:
+    """What may help besides a price of one's own, to put at the end of a sentence: nothing once the list is there."""
+    return "" if find_spec("genai_prices") else ", or try pip install 'calipers[prices]', which knows many"
+
+
+def _is_amount(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf

@@ -1,0 +1,98 @@
+"""A backend that tries again: exponential backoff with full jitter around another backend.
+
+Only what may go away by itself is tried again. Not responsible for asking better questions (planners), nor for
+stepping parameters down (``negotiate``). Put it outside ``Limited``, so that a waiting call holds no place.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+
+from calipers.errors import BackendError, ConfigError, PermanentError, TransientError
+from calipers.interfaces import Backend
+from calipers.types import Completion, JudgeRequest
+
+
+class Retrying:
+    """Makes up to ``attempts`` tries of ``backend``, ``reply_attempts`` of them after an answer that was no answer.
+
+    Before try k + 1 it waits a random time up to ``base * 2**(k - 1)`` seconds, at most ``cap``, and never less than
+    the server asked for. ``deadline`` bounds one question's tries and waits in seconds: a wait beyond it is not begun.
+    The completion's ``latency`` is the whole time in seconds. The last error is raised, saying how often was tried.
+    """
+
+    def __init__(  # noqa: PLR0913 - constructor arguments are the configuration
+        self,
+        backend: Backend,
+        *,
+        attempts: int = 5,
+        reply_attempts: int = 2,
+        base: float = 0.5,
+        cap: float = 30.0,
+        deadline: float | None = 900.0,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        rng: random.Random | None = None,
+    ) -> None:
+        if attempts < 1 or reply_attempts < 1:
+            raise ConfigError("attempts and reply_attempts must be at least 1.")
+        self.endpoint = backend.endpoint
+        self.model = backend.model
+        self._backend = backend
+        self._attempts = attempts
+        self._reply_attempts = reply_attempts
+        self._base = base
+        self._cap = cap
+        self._deadline = deadline
+        self._clock = clock
+        self._sleep = sleep
+        # Unseeded: processes that share a seed would knock again all at once, and no result depends on the waits.
+        self._rng = rng or random.Random()  # noqa: S311 - spreads load, guards nothing
+
+    async def complete(self, request: JudgeRequest) -> Completion:
+        """The backend's answer. Raises BackendError once tries, patience or hope are used up."""
+        started = self._clock()
+        bad_replies = 0
+        for attempt in range(1, self._attempts + 1):
+            try:
+                completion = await self._backend.complete(request)
+            except TransientError as error:
+                bad_replies += error.kind == "bad_reply"
+                if attempt == self._attempts or bad_replies == self._reply_attempts:
+                    raise _final(error, attempt) from error
+                await self._sleep(self._wait(error, attempt, started))
+            except PermanentError as error:
+                raise _final(error, attempt) from error
+            else:
+                return replace(completion, attempts=attempt, latency=self._clock() - started)
+        raise AssertionError("the last attempt returns or raises")
+
+    def _wait(self, error: TransientError, attempt: int, started: float) -> float:
+        """Seconds to wait before the next try; raises when they would reach beyond the deadline."""
+        drawn = self._rng.uniform(0.0, min(self._cap, self._base * 2 ** (attempt - 1)))
+        # Spread out above what the server asked for as well: all its clients were told the same moment.
+        wait = drawn if error.retry_after is None else error.retry_after + drawn
+        if self._deadline is not None and self._clock() + wait > started + self._deadline:
+            left = max(0.0, started + self._deadline - self._clock())
+            why = f"the next try is {wait:.1f} s away, with {left:.1f} s left"
+            raise _final(error, attempt, because=why) from error
+        return wait
+
+
+def _final(error: BackendError, attempts: int, *, because: str = "") -> BackendError:
+    """``error`` with how often was tried; untouched where it was the first and only try's own."""
+    if attempts == 1 and not because:
+        return error
+    tries = f"{attempts} attempt{'s' if attempts > 1 else ''}"
+    message = f"{error} (gave up after {tries}{': ' + because if because else ''})"
+    match error:
+        case TransientError():
+            return TransientError(error.kind, message, retry_after=error.retry_after)
+        case PermanentError():
+            return PermanentError(error.kind, message, fatal=error.fatal, limit=error.limit, prompt=error.prompt)
+        case _:
+            return BackendError(error.kind, message)

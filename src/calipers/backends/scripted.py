@@ -1,0 +1,168 @@
+"""The ``scripted:FILE`` judge: answers from a JSON Lines file, through the real pipeline. For tests and demonstrations.
+
+One answer a line. Exactly one of these three says what it is::
+
+    {"group_id": "g1", "scores": {"a": 90, "b": 20}, "explanations": {"a": "complete"}}
+    {"group_id": "g1", "text": "I would say {{a}} gets 90 and {{b}} 20"}
+    {"group_id": "g1", "error": {"kind": "rate_limited", "message": "slow down", "retry_after": 2.0}}
+
+``scores`` (and ``explanations``, which may be left out) are by trajectory id, and are written out as the JSON reply a
+judge gives; ids not in the question are passed over. In ``text``, ``{{ID}}`` becomes the key under which trajectory ID
+is shown. ``error`` raises; ``"fatal": true`` in it says that nothing else will be answered either.
+
+``finish_reason``, ``reasoning`` and ``usage`` (``{"input_tokens": 1, ...}``) may be added. Rows of a group answer its
+asks in order, the last one all that follow. Rows without ``group_id`` are for every group that has none of its own.
+Not responsible for judges that make up their own minds (``calipers.testing``).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, get_args
+
+from calipers.errors import BackendError, InputError, PermanentError, TransientError
+from calipers.types import Completion, FailureKind, FinishReason, JudgeRequest, Usage
+
+_SAYS = ("scores", "text", "error")
+_KEYS = frozenset({*_SAYS, "group_id", "explanations", "finish_reason", "reasoning", "usage"})
+_USAGE_KEYS = frozenset({"input_tokens", "output_tokens", "cached_tokens", "cost_usd"})
+_ERROR_KEYS = frozenset({"kind", "message", "retry_after", "fatal"})
+_MAY_PASS = frozenset({"unreachable", "rate_limited", "server", "timeout", "bad_reply"})
+_PLACEHOLDER = re.compile(r"\{\{(.{1,1000}?)\}\}", re.DOTALL)
+
+Row = Mapping[str, Any]
+
+
+class Scripted:
+    """Answers from a file or from rows in the file's form; InputError, with file and line, for rows it cannot use.
+
+    ``model`` holds a digest of the rows, so that answers recorded from an earlier script are not taken for this one's.
+    """
+
+    endpoint = "scripted"
+
+    def __init__(self, source: str | Path | Sequence[Row]) -> None:
+        rows = list(_read(Path(source)) if isinstance(source, (str, Path)) else _numbered(source, "rows"))
+        self._by_group: dict[str | None, list[Row]] = {}
+        for row in rows:
+            self._by_group.setdefault(row.get("group_id"), []).append(row)
+        written = json.dumps(rows, sort_keys=True, default=str).encode()
+        name = Path(source).name if isinstance(source, (str, Path)) else "rows"
+        self.model = f"{name}@{hashlib.sha256(written).hexdigest()[:12]}"
+
+    async def complete(self, request: JudgeRequest) -> Completion:
+        """The row for this ask. Raises what the row says, or PermanentError where no row is for the group."""
+        group = request.view.group_id
+        rows = self._by_group.get(group) or self._by_group.get(None)
+        if not rows:
+            raise PermanentError("not_recorded", f"The script has no answer for group {group!r}.")
+        row = rows[min(request.ask.number, len(rows) - 1)]
+        if "error" in row:
+            raise _error(row["error"])
+        return Completion(
+            text=_text(row, request),
+            finish_reason=row.get("finish_reason", "stop"),
+            reasoning=row.get("reasoning", ""),
+            model=self.model,
+            usage=Usage(**row.get("usage", {})),
+        )
+
+
+def _text(row: Row, request: JudgeRequest) -> str:
+    shown = _keys_by_id(request)
+    if "text" in row:
+        # One pass, so that a key put in is never itself looked into.
+        return _PLACEHOLDER.sub(lambda found: shown.get(found[1], found[0]), row["text"])
+    scores = {shown[name]: value for name, value in row["scores"].items() if name in shown}
+    explained = {shown[name]: why for name, why in row.get("explanations", {}).items() if name in shown}
+    return json.dumps({"explanations": explained, "scores": scores}, ensure_ascii=False)
+
+
+def _keys_by_id(request: JudgeRequest) -> dict[str, str]:
+    """The key shown for each trajectory id; identical trajectories share one."""
+    view = request.view
+    return {
+        view.ids[member]: key
+        for key, candidate in zip(request.keys, request.ask.order, strict=True)
+        for member in view.candidates[candidate].members
+    }
+
+
+def _error(said: Row) -> BackendError:
+    kind, message = said["kind"], said.get("message", "scripted error")
+    if kind in _MAY_PASS and not said.get("fatal"):
+        return TransientError(kind, message, retry_after=said.get("retry_after"))
+    return PermanentError(kind, message, fatal=bool(said.get("fatal")))
+
+
+def _read(path: Path) -> Iterator[Row]:
+    try:
+        # Not splitlines: JSON strings may hold Unicode's own line separators.
+        lines = path.read_text(encoding="utf-8-sig").split("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"the script cannot be read: {error}", source=str(path)) from error
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            try:
+                row = json.loads(line)
+            except ValueError as error:
+                raise InputError(f"not JSON: {error}", source=str(path), line=number) from error
+            yield _checked(row, source=str(path), line=number)
+
+
+def _numbered(rows: Sequence[Row], source: str) -> Iterator[Row]:
+    for number, row in enumerate(rows, 1):
+        yield _checked(row, source=source, line=number)
+
+
+def _checked(row: object, *, source: str, line: int) -> Row:
+    """The row, or the InputError that says what is wrong with it."""
+    wrong = _fault(row)
+    if wrong is not None:
+        raise InputError(wrong, source=source, line=line)
+    assert isinstance(row, Mapping)  # noqa: S101 - narrows for the type checker; _fault has looked
+    return row
+
+
+def _fault(row: object) -> str | None:
+    if not isinstance(row, Mapping):
+        return "a row is an object"
+    if unknown := sorted(set(row) - _KEYS):
+        return f"unknown keys {unknown}; known are {sorted(_KEYS)}"
+    says = [key for key in _SAYS if key in row]
+    if len(says) != 1:
+        return f"a row has exactly one of {', '.join(_SAYS)}, not {says or 'none'}"
+    return _error_fault(row["error"]) if says == ["error"] else _answer_fault(row)
+
+
+def _answer_fault(row: Row) -> str | None:
+    for key, kind in _TYPES.items():
+        if key in row and not isinstance(row[key], kind):
+            return f"{key} has the wrong type: {type(row[key]).__name__}"
+    if row.get("finish_reason", "stop") not in get_args(FinishReason):
+        return f"finish_reason is one of {', '.join(get_args(FinishReason))}"
+    if set(row.get("usage", ())) - _USAGE_KEYS:
+        return f"usage has the keys {', '.join(sorted(_USAGE_KEYS))}"
+    return None
+
+
+_TYPES = {
+    "group_id": str,
+    "text": str,
+    "scores": Mapping,
+    "explanations": Mapping,
+    "reasoning": str,
+    "usage": Mapping,
+}
+
+
+def _error_fault(said: object) -> str | None:
+    if not isinstance(said, Mapping) or set(said) - _ERROR_KEYS:
+        return f"error is an object with the keys {', '.join(sorted(_ERROR_KEYS))}"
+    if said.get("kind") not in get_args(FailureKind):
+        return f"error.kind is one of {', '.join(get_args(FailureKind))}"
+    return None

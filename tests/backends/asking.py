@@ -1,0 +1,52 @@
+"""Questions to put to a backend in tests, without a protocol or a renderer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from calipers.types import Ask, Candidate, JudgeRequest, Message, RenderedGroup
+
+KEYS = ("BC", "DF", "GH", "JK")
+
+
+def keyed(value: Mapping[str, Any], keys: tuple[str, ...] = KEYS) -> dict[str, Any]:
+    """The schema of an object with exactly these keys."""
+    return {
+        "type": "object",
+        "properties": dict.fromkeys(keys, value),
+        "required": list(keys),
+        "additionalProperties": False,
+    }
+
+
+SCORES = keyed({"type": "integer", "minimum": 0, "maximum": 100})
+SCHEMA: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {"scores": SCORES},
+    "required": ["scores"],
+    "additionalProperties": False,
+}
+
+
+def question(
+    text: str = "Judge the four attempts. Answer in JSON.",
+    *,
+    schema: Mapping[str, Any] | None = SCHEMA,
+    max_tokens: int | None = 2000,
+    params: Mapping[str, Any] | None = None,
+    number: int = 0,
+    group_id: str = "g1",
+    ids: tuple[str, ...] = ("a", "b", "c", "d"),
+    members: tuple[tuple[int, ...], ...] = ((0,), (1,), (2,), (3,)),
+    order: tuple[int, ...] = (0, 1, 2, 3),
+) -> JudgeRequest:
+    """A question about four candidates shown as ``KEYS``."""
+    candidates = tuple(
+        Candidate(member, ({"role": "user", "content": "Try."}, {"role": "assistant", "content": f"Attempt {n}."}), ())
+        for n, member in enumerate(members)
+    )
+    view = RenderedGroup(group_id, ids, "00", "@", (), candidates)
+    messages: tuple[Message, ...] = ({"role": "user", "content": text},)
+    ask = Ask(number, order, order)
+    return JudgeRequest(messages, KEYS[: len(order)], ask, view, schema, max_tokens, params or {})

@@ -1,0 +1,133 @@
+"""All bounds together, as a Judge has them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from socket import socket
+from typing import Any
+
+import pytest
+
+import calipers
+from calipers.backends.adaptive import Adaptive
+from calipers.backends.bounds import within_bounds
+from calipers.backends.limit import Limited
+from calipers.backends.pool import Pool
+from calipers.errors import ConfigError
+from calipers.types import Completion, JudgeRequest, Usage
+from groups import FOUR, group_of
+from servers.dialects import verdict
+from servers.faulty_server import Answer, Asked, FaultyServer, said
+
+
+@dataclass
+class _Server:
+    """A judge that likes what is shown first best, at 1,000 tokens a question and 100 an answer."""
+
+    endpoint: str = "here"
+    model: str = "m"
+    requests: list[JudgeRequest] = field(default_factory=list)
+
+    async def complete(self, request: JudgeRequest) -> Completion:
+        self.requests.append(request)
+        scores = {key: 90 - 10 * place for place, key in enumerate(request.keys)}
+        return Completion(json.dumps({"scores": scores}), usage=Usage(1000, 100))
+
+
+GROUPS = [group_of(FOUR, group_id=f"g{n}", question=f"What is 17 + 25, for the {n}th time?") for n in range(6)]
+
+
+async def _results(judge: calipers.Judge) -> list[calipers.GroupResult]:
+    return [result async for result in judge.score_groups(GROUPS, ordered=True)]
+
+
+async def test_groups_beyond_the_budget_end_failed_with_the_reason_and_no_number() -> None:
+    server = _Server()
+    results = await _results(calipers.Judge(server, budget={"calls": 2}))
+    assert len(server.requests) == 2
+    assert [result.status for result in results] == ["scored"] * 2 + ["failed"] * 4
+    for result in results[2:]:
+        assert result.rewards == [None] * 4
+        assert {one.reason for one in result.trajectories} == {"the budget is spent: 2 of 2 calls are made"}
+
+
+async def test_recorded_answers_cost_nothing_and_a_run_goes_on_where_the_money_ended(tmp_path: Path) -> None:
+    ledger = tmp_path / "ledger.db"
+    for already, server in ((0, _Server()), (2, _Server()), (4, _Server())):
+        async with calipers.Judge(server, budget={"calls": 2}, ledger=ledger) as judge:
+            results = await _results(judge)
+        assert len(server.requests) == 2
+        assert [result.status for result in results].count("scored") == already + 2
+
+
+async def test_what_was_spent_is_in_the_results() -> None:
+    results = await _results(calipers.Judge(_Server(), price=(1.0, 10.0)))
+    assert [result.usage.cost_usd for result in results] == [pytest.approx(0.002)] * 6
+    assert (await calipers.score_group(GROUPS[0], judge=_Server())).usage.cost_usd is None
+
+
+async def test_a_dollar_budget_ends_a_run_before_it_is_exceeded() -> None:
+    judge = calipers.Judge(_Server(), price=(1.0, 10.0), budget={"usd": 0.01}, max_tokens=100)
+    results = await _results(judge)
+    spent = [result.usage.cost_usd for result in results if result.status == "scored"]
+    assert 3 <= len(spent) <= 5
+    assert "$0.0100" in str(next(one.reason for one in results[-1].trajectories))
+
+
+async def test_an_adaptive_judge_scores_like_any_other() -> None:
+    results = await _results(calipers.Judge(_Server(), concurrency="auto"))
+    assert {result.status for result in results} == {"scored"}
+
+
+def test_the_bound_on_what_is_in_flight_is_found_or_fixed() -> None:
+    assert isinstance(within_bounds(_Server(), concurrency="auto"), Adaptive)
+    assert isinstance(within_bounds(_Server(), concurrency=3), Limited)
+
+
+def test_several_urls_are_one_judge_and_the_first_names_it() -> None:
+    urls = ["http://127.0.0.1:9/v1", "http://127.0.0.1:10/v1"]
+    judge = calipers.Judge("vllm/m", base_url=urls, requests_per_minute=60)
+    assert isinstance(judge._bare, Pool)
+    assert judge.settings.endpoint == urls[0]
+    assert calipers.Judge("vllm/m", base_url=urls[:1]).settings.endpoint == urls[0]
+
+
+@pytest.mark.parametrize(("options", "complaint"), [
+    ({"budget": {"usd": 1.0}}, "price="),
+    ({"budget": {"tokens": 500}}, "does not cover one call"),
+    ({"budget": {"euros": 1.0}}, "calls, tokens, usd"),
+    ({"price": (1.0,)}, "per million"),
+    ({"requests_per_minute": 0}, "requests_per_minute"),
+    ({"tokens_per_minute": -1}, "tokens_per_minute"),
+    ({"hedge": 2.0}, "hedge"),
+    ({"concurrency": "many"}, "concurrency"),
+])  # fmt: skip
+def test_bounds_that_cannot_work_are_refused_before_anything_is_asked(options: dict[str, Any], complaint: str) -> None:
+    with pytest.raises(ConfigError, match=complaint):
+        calipers.Judge(_Server(), **options)
+
+
+@pytest.mark.parametrize("urls", [[], ["http://a/v1", "http://a/v1"], ["ftp://a"]])
+def test_lists_of_urls_that_cannot_work_are_refused(urls: list[str]) -> None:
+    with pytest.raises(ConfigError):
+        calipers.Judge("vllm/m", base_url=urls)
+
+
+async def test_a_run_over_several_urls_goes_on_when_one_of_them_is_down(faulty: FaultyServer) -> None:
+
+    def judged(asked: Asked) -> Answer:
+        return said(verdict(asked))
+
+    faulty.script(judged)
+    faulty.get = {"/v1/models": Answer(body={"data": [{"id": "m"}]})}
+    with socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))
+        down = f"http://127.0.0.1:{nobody.getsockname()[1]}/v1"
+        judge = calipers.Judge("vllm/m", base_url=[down, faulty.url])
+        (warning,) = await judge.check()
+        results = await _results(judge)
+    assert down.removesuffix("/v1") in warning
+    assert {result.status for result in results} == {"scored"}
+    assert len(faulty.posts) == 6

@@ -1,0 +1,134 @@
+"""What every backend owes its caller. A new backend is one more line in ``BACKENDS``."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+
+import pytest
+
+from backends.asking import question
+from calipers.backends.anthropic import Anthropic
+from calipers.backends.azure import azure_openai
+from calipers.backends.decisions import Decisions
+from calipers.backends.embedded import Embedded
+from calipers.backends.limit import Limited
+from calipers.backends.litellm import LiteLLM
+from calipers.backends.negotiate import Capabilities
+from calipers.backends.openai_compatible import OpenAICompatible
+from calipers.backends.retry import Retrying
+from calipers.backends.scripted import Scripted
+from calipers.errors import BackendError
+from calipers.interfaces import Backend
+from calipers.types import Completion
+from servers.faulty_server import Answer, FaultyServer, error, said
+
+
+async def _at_once(_: float) -> None:
+    """A sleep for tests."""
+
+
+def _chat(server: FaultyServer) -> OpenAICompatible:
+    return OpenAICompatible("m", base_url=server.url, timeout=0.5)
+
+
+def _streaming(server: FaultyServer) -> OpenAICompatible:
+    return OpenAICompatible("m", base_url=server.url, timeout=0.5, capabilities=Capabilities(frozenset({"unstreamed"})))
+
+
+def _litellm(server: FaultyServer) -> Backend:
+    pytest.importorskip("litellm", reason="LiteLLM is not installed: pip install 'calipers[litellm]'")
+    # Its first call imports what it needs for that, which takes longer than the others' timeout.
+    return LiteLLM("custom_openai/m", base_url=server.url, api_key="k", timeout=5)
+
+
+BACKENDS: dict[str, Callable[[FaultyServer], Backend]] = {
+    "embedded": lambda _: Embedded(),
+    "openai_compatible": _chat,
+    "openai_compatible, streaming": _streaming,
+    "azure": lambda server: azure_openai("m", base_url=server.url, api_key="k", timeout=0.5, api_key_env="K"),
+    "anthropic": lambda server: Anthropic("m", base_url=server.url, timeout=0.5),
+    "systemone": lambda server: Decisions("m", base_url=server.url, timeout=0.5),
+    "decisions": lambda server: Decisions("m", base_url=server.url, route="decisions", timeout=0.5),
+    "litellm": _litellm,
+    "scripted": lambda _: Scripted([{"text": "said", "group_id": "g1"}]),
+    "retry": lambda server: Retrying(_chat(server), attempts=2, sleep=_at_once),
+    "limit": lambda server: Limited(_chat(server), concurrency=3),
+    "retry outside limit": lambda server: Retrying(Limited(_chat(server), concurrency=3), attempts=2, sleep=_at_once),
+}
+
+
+# Its own warnings (pydantic's, mostly) are none of ours.
+_LENIENT = {"litellm": pytest.mark.filterwarnings("default")}
+
+
+@pytest.fixture(params=[pytest.param(name, marks=_LENIENT.get(name, ())) for name in BACKENDS])
+def backend(request: pytest.FixtureRequest, faulty: FaultyServer) -> Backend:
+    return BACKENDS[request.param](faulty)
+
+
+async def _many(backend: Backend) -> list[Completion]:
+    return await asyncio.gather(*(backend.complete(question()) for _ in range(10)))
+
+
+async def test_it_says_what_it_is_and_answers(backend: Backend) -> None:
+    assert backend.endpoint
+    assert backend.model
+    for completion in await _many(backend):
+        assert completion.text
+        assert completion.finish_reason == "stop"
+        assert completion.attempts == 1
+        assert completion.latency >= 0
+
+
+def test_it_serves_several_loops_in_turn_and_at_once(backend: Backend) -> None:
+    for _ in range(2):
+        assert len(asyncio.run(_many(backend))) == 10
+    answered: list[int] = []
+    threads = [threading.Thread(target=lambda: answered.append(len(asyncio.run(_many(backend))))) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert answered == [10, 10, 10]
+
+
+def test_it_leaves_no_task_and_no_connection_behind(backend: Backend, faulty: FaultyServer) -> None:
+    if isinstance(backend, LiteLLM):
+        pytest.skip("LiteLLM leaves logging tasks of its own to the loop's end")
+
+    async def ask_and_count_tasks() -> int:
+        await _many(backend)
+        return len(asyncio.all_tasks())
+
+    assert asyncio.run(ask_and_count_tasks()) == 1
+    assert not faulty.asked or faulty.idle.wait(10)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [error(400), error(401), error(404), error(429), error(500), Answer(301), Answer(body=b"{"), Answer(body=b"x" * 9, cut=1),
+     Answer(reset=True), Answer(hang=True), Answer(raw=b"\x00\xff\r\n\r\n"), said(""), said("no", refusal="no"),
+     Answer(body={"choices": [{"message": {"content": {"odd": 1}}}]}), Answer(body=b"\xff", headers={"Content-Encoding": "br"})],
+)  # fmt: skip
+async def test_only_backend_errors_come_out(backend: Backend, faulty: FaultyServer, answer: Answer) -> None:
+    faulty.script(answer)
+    (result,) = await asyncio.gather(backend.complete(question(group_id="another")), return_exceptions=True)
+    if isinstance(result, BackendError):
+        assert str(result)
+        assert result.kind != "internal"
+    else:
+        assert isinstance(result, Completion)  # a judge without a server has nothing to fail at
+        assert not faulty.asked
+
+
+async def test_it_can_be_cancelled_and_used_again(backend: Backend, faulty: FaultyServer) -> None:
+    faulty.script(Answer(hang=True), said())
+    task = asyncio.create_task(backend.complete(question()))
+    for _ in range(5):
+        await asyncio.sleep(0)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    faulty.script(said())
+    assert (await backend.complete(question())).text

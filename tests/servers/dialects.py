@@ -1,0 +1,299 @@
+"""Scripted servers that refuse what each provider refuses, in its words, and answer like it once they are pleased.
+
+Sources of the words: the providers' documentation, public issues, and servers that were run (docs/judges.md). A server
+here is a function from a request to an answer; state, where it needs some, is what it was asked so far.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from servers.faulty_server import Answer, Asked, chunks, error, said, streamed
+
+Server = Callable[[Asked], Answer]
+Rule = Callable[[Asked], Answer | None]
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """``judge`` is asked of ``server``; the group ends scored, or fails with a reason that matches ``finding``.
+
+    ``again`` is how many calls the next group takes, once all is learned.
+    """
+
+    judge: str
+    server: Callable[[], Server]
+    finding: str | None = None
+    again: int = 1
+    params: Mapping[str, Any] = field(default_factory=lambda: {"temperature": 0, "seed": 1})
+    query: str = ""
+
+
+def verdict(asked: Asked) -> str:
+    """What a good judge answers: a score for each attempt the question names."""
+    question = json.dumps(asked.body)
+    keys = re.findall(r"Score these attempts: ([A-Z, ]+)\.", question)[-1].split(", ")
+    scores = {key: 20 + 15 * place for place, key in enumerate(keys)}
+    return json.dumps({"explanations": dict.fromkeys(keys, "fair"), "scores": scores})
+
+
+@dataclass(frozen=True)
+class _Once:
+    """A rule for the first request it applies to."""
+
+    rule: Rule
+
+    def begun(self) -> Rule:
+        spent: list[Answer] = []
+
+        def first(asked: Asked) -> Answer | None:
+            if spent or (refusal := self.rule(asked)) is None:
+                return None
+            spent.append(refusal)
+            return refusal
+
+        return first
+
+
+def _server(*rules: Rule | _Once, answer: Server = lambda asked: said(verdict(asked))) -> Callable[[], Server]:
+    """A server that answers once no rule objects; each one made begins anew."""
+
+    def begun() -> Server:
+        own = [rule.begun() if isinstance(rule, _Once) else rule for rule in rules]
+
+        def serve(asked: Asked) -> Answer:
+            return next((refusal for rule in own if (refusal := rule(asked)) is not None), None) or answer(asked)
+
+        return serve
+
+    return begun
+
+
+def _form(asked: Asked) -> str | None:
+    return (asked.body.get("response_format") or {}).get("type")
+
+
+def _has(name: str, refusal: Answer) -> Rule:
+    return lambda asked: refusal if name in asked.body else None
+
+
+def _form_is(kind: str, refusal: Answer) -> Rule:
+    return lambda asked: refusal if _form(asked) == kind else None
+
+
+def _unstreamed(words: str) -> Rule:
+    return lambda asked: None if asked.body.get("stream") else error(400, words)
+
+
+def _google(message: str) -> Answer:
+    return Answer(400, [{"error": {"code": 400, "message": message, "status": "INVALID_ARGUMENT"}}])
+
+
+def _anthropic(status: int, message: str, kind: str = "invalid_request_error") -> Answer:
+    return Answer(status, {"type": "error", "error": {"type": kind, "message": message}, "request_id": "req_1"})
+
+
+def _azure(asked: Asked) -> Answer | None:
+    if asked.headers.get("api-key") != "k" or "authorization" in asked.headers:
+        return error(401, "Access denied due to invalid subscription key or wrong API endpoint.")
+    if asked.path != "/openai/deployments/judge/chat/completions?api-version=2024-06-01":
+        return error(404, "Resource not found")
+    return None
+
+
+def _llama_cpp_garbles(asked: Asked) -> Answer | None:
+    words = "The model produced output that does not match the expected peg-native format"
+    return error(500, words, type="server_error") if _form(asked) else None
+
+
+def _routed(asked: Asked) -> Answer | None:
+    """OpenRouter without require_parameters picks a provider that ignores the form."""
+    if _form(asked) and not asked.body.get("provider", {}).get("require_parameters"):
+        return said("Sure! The first attempt is the best one.")
+    return None
+
+
+def _claude_schema(asked: Asked) -> Answer | None:
+    schema = json.dumps(asked.body.get("output_config", {}))
+    if found := re.search(r'"(minimum|maximum|pattern|maxLength)":', schema):
+        return _anthropic(400, f"output_config.format.schema: property '{found[1]}' is not supported")
+    return None
+
+
+def _thinking_aloud(asked: Asked) -> Answer:
+    return said(f"<think>\nThe second is longer.\n</think>\n\n{verdict(asked)}")
+
+
+def _in_chunks(asked: Asked) -> Answer:
+    thought = {"type": "thinking", "thinking": [{"type": "text", "text": "The last one."}]}
+    return said(None, content=[thought, {"type": "text", "text": verdict(asked)}])
+
+
+def _stream(asked: Asked) -> Answer:
+    return streamed(*chunks(verdict(asked), pieces=20))
+
+
+def _bare_stream(asked: Asked) -> Answer:
+    return streamed(*chunks(verdict(asked), usage=False), done=False, headers={"Content-Type": "text/plain"})
+
+
+_NO_SCHEMA_ON_GROQ = (
+    "This model does not support response format `json_schema`. See supported models at "
+    "https://console.groq.com/docs/structured-outputs#supported-models"
+)
+_TOO_LONG = (
+    "'max_tokens' or 'max_completion_tokens' is too large: 8192. This model's maximum context length is 4096 tokens "
+    "and your request has 900 input tokens (8192 > 4096 - 900)."
+)
+_NO_ENDPOINTS = "No endpoints found that can handle the requested parameters."
+_QUOTA = "You exceeded your current quota, please check your plan and billing details."
+
+DIALECTS: Mapping[str, Dialect] = {
+    "a perfect server": Dialect("openai/m", _server()),
+    "OpenAI reasoning model": Dialect(
+        "openai/m",
+        _server(
+            _has("max_tokens", error(400, "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.", param="max_tokens")),
+            _has("temperature", error(400, "Unsupported value: 'temperature' does not support 0 with this model. Only the default (1) value is supported.", param="temperature")),
+        ),
+    ),
+    "OpenAI, a schema keyword refused": Dialect(
+        "openai/m",
+        _server(lambda asked: error(400, "Invalid schema for response_format 'verdict': 'pattern' is not permitted.", param="response_format") if '"pattern"' in json.dumps(asked.body) else None),
+    ),
+    "OpenAI, quota used up": Dialect(
+        "openai/m", lambda: lambda _: error(429, _QUOTA, code="insufficient_quota"), finding="quota or credit is used up"
+    ),
+    "OpenAI, refused": Dialect("openai/m", lambda: lambda _: said(None, refusal="I can't help with that."), finding="declined"),
+    "Azure, an old API version": Dialect(
+        "azure/judge",
+        _server(_azure, _form_is("json_schema", error(400, "response_format value as json_schema is enabled only for api versions 2024-08-01-preview and later"))),
+        query="?api-version=2024-06-01",
+    ),
+    "Anthropic, newest": Dialect(
+        "anthropic/claude",
+        _server(
+            _has("seed", _anthropic(400, "seed: Extra inputs are not permitted")),
+            _has("temperature", _anthropic(400, "`temperature` is deprecated for this model.")),
+            _claude_schema,
+        ),
+    ),
+    "Anthropic, before structured output": Dialect(
+        "anthropic/claude",
+        _server(
+            _has("seed", _anthropic(400, "seed: Extra inputs are not permitted")),
+            _has("output_config", _anthropic(400, "output_config.format: Extra inputs are not permitted")),
+            lambda asked: _anthropic(400, "max_tokens: 8192 > 4096, which is the maximum allowed number of output tokens for claude-3-opus-20240229") if asked.body["max_tokens"] > 4096 else None,
+        ),
+        again=2,
+    ),
+    "Anthropic, overloaded": Dialect(
+        "anthropic/claude", _server(_Once(lambda _: _anthropic(529, "Overloaded", "overloaded_error"))), params={}
+    ),
+    "Anthropic, out of credit": Dialect(
+        "anthropic/claude",
+        lambda: lambda _: _anthropic(400, "Your credit balance is too low to access the Anthropic API. Please go to Plans & Billing."),
+        finding="quota or credit is used up",
+        params={},
+    ),
+    "Gemini's OpenAI route": Dialect(
+        "gemini/m",
+        _server(
+            _has("seed", _google('Invalid JSON payload received. Unknown name "seed": Cannot find field.')),
+            lambda asked: _google('Invalid JSON payload received. Unknown name "pattern" at \'generation_config.response_json_schema\': Cannot find field.') if '"pattern"' in json.dumps(asked.body) else None,
+        ),
+    ),
+    "Gemini, too many a minute": Dialect(
+        "gemini/m",
+        _server(_Once(lambda _: Answer(429, [{"error": {"code": 429, "message": f"{_QUOTA} Please retry in 0.4s."}}]))),
+    ),
+    "Ollama, thinking in the text": Dialect("ollama/m", _server(answer=_thinking_aloud)),
+    "Ollama, the form ignored": Dialect(
+        "ollama/m", lambda: lambda _: said("The second attempt is clearly best."), finding="no verdict|no scores"
+    ),
+    "vLLM, a small window": Dialect(
+        "vllm/m",
+        _server(
+            lambda asked: error(400, _TOO_LONG, param="max_tokens") if asked.body.get("max_tokens", 0) > 3196 else None,
+            answer=lambda asked: said(verdict(asked), reasoning="hm"),
+        ),
+        again=2,
+    ),
+    "vLLM, white space without end": Dialect(
+        "vllm/m", lambda: lambda _: said('{"scores": {' + " \n" * 500, finish_reason="length"), finding="cut off|ends inside"
+    ),
+    "SGLang": Dialect("sglang/m", _server(answer=lambda asked: said(verdict(asked), reasoning_content="hm"))),
+    "llama.cpp, garbled": Dialect("llamacpp/m", _server(_llama_cpp_garbles), again=2),
+    "llama.cpp, garbled without a seed": Dialect("llamacpp/m", _server(_llama_cpp_garbles), again=3, params={}),
+    "llama.cpp's Python server": Dialect(
+        "llamacpp/m", _server(_form_is("json_schema", error(500, "[{'type': 'literal_error', 'msg': \"Input should be 'text' or 'json_object'\"}]")))
+    ),
+    "transformers serve": Dialect(
+        "vllm/m",
+        _server(lambda asked: Answer(422, {"detail": f"Unexpected fields in the request: {found}"}) if (found := {"seed", "response_format"} & set(asked.body)) else None),
+    ),
+    "LM Studio": Dialect(
+        "lm_studio/m",
+        _server(
+            _form_is("json_object", error(400, "'response_format.type' must be 'json_schema' or 'text'")),
+            answer=lambda asked: said("", reasoning_content=verdict(asked)),
+        ),
+    ),
+    "DashScope, an older model": Dialect(
+        "dashscope/m", _server(_form_is("json_schema", error(400, "'response_format.type' value 'json_schema' is not supported by this model")))
+    ),
+    "DashScope, streams only": Dialect(
+        "dashscope/m",
+        _server(_unstreamed("This model only support stream mode, please enable the stream parameter to access the model."), answer=_stream),
+    ),
+    "DashScope, thinking": Dialect(
+        "dashscope/m",
+        _server(
+            _unstreamed("parameter.enable_thinking must be set to false for non-streaming calls"),
+            lambda asked: error(400, "<400> InternalError.Algo.InvalidParameter: Json mode response is not supported when enable_thinking is true") if _form(asked) else None,
+            answer=_stream,
+        ),
+    ),
+    "a gateway that streams only": Dialect(
+        "openai/m", _server(lambda asked: None if asked.body.get("stream") else Answer(400, {"detail": "Stream must be set to true"}), answer=_bare_stream)
+    ),
+    "a stream without options": Dialect(
+        "openai/m",
+        _server(_unstreamed("Non-streaming requests are not supported"), _has("stream_options", error(422, "Extra inputs are not permitted", param="stream_options")), answer=_bare_stream),
+    ),
+    "a stream nobody asked for": Dialect("openai/m", lambda: _bare_stream),
+    "DeepSeek": Dialect(
+        "deepseek/m",
+        _server(_form_is("json_schema", error(400, "This response_format type is unavailable now")), _Once(_form_is("json_object", said("")))),
+    ),
+    "Mistral": Dialect(
+        "mistral/m",
+        _server(_has("seed", Answer(422, {"detail": [{"type": "extra_forbidden", "loc": ["body", "seed"], "msg": "Extra inputs are not permitted", "input": 1}]})), answer=_in_chunks),
+    ),
+    "Groq": Dialect(
+        "groq/m",
+        _server(
+            _form_is("json_schema", error(400, _NO_SCHEMA_ON_GROQ)),
+            _Once(_form_is("json_object", error(400, "Failed to generate JSON. Please adjust your prompt.", code="json_validate_failed"))),
+        ),
+    ),
+    "OpenRouter": Dialect("openrouter/m", _server(_routed, _form_is("json_schema", error(404, _NO_ENDPOINTS)))),
+    "OpenRouter, no form anywhere": Dialect(
+        "openrouter/m", _server(_has("response_format", error(404, _NO_ENDPOINTS)))
+    ),
+    "OpenRouter, upstream down": Dialect(
+        "openrouter/m", _server(_Once(lambda _: Answer(200, {"error": {"code": 502, "message": "Provider returned error"}})))
+    ),
+    "a decision endpoint": Dialect("systemone/m", lambda: lambda _: said("7"), params={}),
+    "OpenAI's decisions": Dialect("openai_decisions/m", lambda: lambda _: said("7"), params={}),
+    "not a decision model": Dialect(
+        "systemone/m", lambda: lambda _: error(501, "This model is not a decision model"), finding="ask it in chat instead", params={}
+    ),
+    "OpenAI's decisions, refused": Dialect(
+        "openai_decisions/m", lambda: lambda _: said("", refusal="no"), finding="declined", params={}
+    ),
+}  # fmt: skip
