@@ -1,0 +1,309 @@
+"""The features of a group: for every candidate, a few numbers about what it did and how it compares with its siblings.
+
+Pure counting. What a feature is worth stands in the model file; how it is told to a person stands in ``wording``.
+A sibling's place never matters: sums over siblings are exact (``math.fsum``), so no order of adding shows.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from calipers.backends.embedded import form, phrases, text
+from calipers.backends.embedded.evidence import Call, Evidence, gather, task_of
+from calipers.types import Message
+
+FEATURES = (
+    "silent",
+    "cut",
+    "unfinished",
+    "refusal",
+    "hedging",
+    "coverage",
+    "repetition",
+    "scant",
+    "bloated",
+    "extra_turns",
+    "consensus",
+    "centrality",
+    "figures",
+    "call_consensus",
+    "tool_consensus",
+    "tool_errors",
+    "unresolved",
+    "false_claim",
+    "ungrounded",
+    "wrong_sums",
+    "loops",
+    "format_missed",
+    "other_language",
+    "addresses_judge",
+)
+"""In the order of ``Measured.values``. Every value lies in [0, 1], but ``extra_turns`` in [-1, 1]."""
+
+
+_SEARCHED = 32_000
+"""Characters searched for words to the judge."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One candidate's feature values, in the order of FEATURES, and the counts behind some, for the explanation."""
+
+    values: tuple[float, ...]
+    counts: Mapping[str, tuple[int, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """What was asked, read once for all candidates that were asked the same."""
+
+    text: str
+    terms: set[str]
+    figures: set[str]
+    wishes: tuple[form.Check, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Own:
+    """What is known of one candidate without looking at its siblings."""
+
+    evidence: Evidence
+    values: dict[str, float]
+    counts: dict[str, tuple[int, int]]
+    terms: set[str]
+    figures: frozenset[str]
+    conclusion: str | None
+    changes: frozenset[tuple[str, str]]
+    tools: frozenset[str]
+    size: int
+
+
+def measure(
+    candidates: Sequence[Sequence[Message]], *, prefix_length: int = 0, copies: Sequence[int] | None = None
+) -> tuple[Measured, ...]:
+    """One Measured a candidate, in the order given.
+
+    ``candidates`` are whole message lists whose first ``prefix_length`` messages are shared. ``copies`` says how many
+    identical trajectories each stands for (default 1): siblings count that often. Any message shape is taken.
+    """
+    start = _own_start(candidates, prefix_length)
+    shared = candidates[0][:start] if candidates else ()
+    context = "\n".join(part for message in shared[-32:] if (part := _plain(message)))
+    tasks: dict[str, _Task] = {}
+    own = []
+    for messages in candidates:
+        asked = task_of(shared, messages[start:])
+        task = tasks.get(asked) or tasks.setdefault(asked, _read_task(asked))
+        own.append(_alone(gather(messages[start:]), task, context))
+    weights = list(copies) if copies is not None else [1] * len(own)
+    _compare(own, weights)
+    return tuple(Measured(tuple(one.values[name] for name in FEATURES), one.counts) for one in own)
+
+
+def _own_start(candidates: Sequence[Sequence[Message]], prefix_length: int) -> int:
+    """Where a candidate's own doing begins: after the last shared message that is not its own.
+
+    Trajectories may share their first steps too; those still count as done by each. A lone candidate shares all of
+    itself, and what it was asked ends where the assistant first speaks.
+    """
+    if not candidates:
+        return 0
+    roles = [message.get("role") for message in candidates[0][:prefix_length]]
+    if len(candidates) == 1:
+        return next((i for i, role in enumerate(roles) if role == "assistant"), len(roles))
+    return max((i + 1 for i, role in enumerate(roles) if role not in ("assistant", "tool", "function")), default=0)
+
+
+def _plain(message: Message) -> str:
+    content = message.get("content")
+    return content[:16_000] if isinstance(content, str) else ""
+
+
+# --- one candidate by itself ----------------------------------------------------------------------------------------
+
+
+def _read_task(asked: str) -> _Task:
+    return _Task(asked, text.terms(text.words(asked)), set(text.numbers(asked)), form.wishes(asked))
+
+
+def _alone(evidence: Evidence, task: _Task, context: str) -> _Own:
+    answer = evidence.answer
+    tokens = text.words(answer)
+    spoken = tokens if evidence.said == answer else text.words(evidence.said)
+    covered, asked = len(text.terms(spoken) & task.terms), len(task.terms)
+    checked, wrong = text.sums(answer[-8000:])
+    missed = sum(not wish(answer) for wish in task.wishes)
+    low = phrases.spoken(answer[:8000])
+    aloud = low if spoken is tokens and len(answer) <= 8000 else phrases.spoken(evidence.said[:_SEARCHED])
+    # Handing over to a person is an ending of its own: nothing need follow it.
+    handed_over = any(phrases.HANDOVER.search(call.name.lower()) for call in evidence.calls)
+    values = {
+        "silent": float(not answer),
+        "cut": float(text.is_cut(answer)),
+        "unfinished": float(evidence.unfinished and not handed_over),
+        "refusal": float(bool(phrases.REFUSAL.search(low[:300]))),
+        "hedging": min(1.0, len(phrases.HEDGE.findall(low)) / (1 + len(tokens) / 50) / 2),
+        "coverage": _share(covered, asked),
+        "repetition": text.repetition(tokens),
+        "wrong_sums": _share(wrong, checked),
+        "format_missed": _share(missed, len(task.wishes)),
+        "other_language": float(_other_script(task.text, answer)),
+        "addresses_judge": float(bool(phrases.TO_JUDGE.search(aloud))),
+    }
+    counts = {
+        "coverage": (covered, asked),
+        "wrong_sums": (wrong, checked),
+        "format_missed": (missed, len(task.wishes)),
+    }
+    _tools(evidence, context, values, counts)
+    worked = [call for call in evidence.calls if not call.failed]
+    return _Own(
+        evidence=evidence,
+        values=values,
+        counts=counts,
+        terms=text.terms(tokens),
+        figures=frozenset(text.numbers(answer[-8000:])) - task.figures,
+        conclusion=text.concluding_number(answer),
+        changes=frozenset((call.name, _same(call.arguments)) for call in worked if call.changes),
+        tools=frozenset(call.name for call in worked),
+        size=len(tokens),
+    )
+
+
+def _share(part: int, whole: int) -> float:
+    return part / whole if whole else 0.0
+
+
+def _other_script(task: str, answer: str) -> bool:
+    asked, given = text.script(task), text.script(answer)
+    return bool(asked and given) and asked != given
+
+
+def _same(arguments: str) -> str:
+    """Arguments as they would be compared: the keys' order and spacing do not make another call."""
+    try:
+        return json.dumps(json.loads(arguments), sort_keys=True)
+    except (ValueError, RecursionError):
+        return arguments
+
+
+def _tools(evidence: Evidence, context: str, values: dict[str, float], counts: dict[str, tuple[int, int]]) -> None:
+    calls = evidence.calls
+    failed = sum(call.failed for call in calls)
+    open_failures = _unresolved(calls)
+    repeated = len(calls) - len({(call.name, call.arguments, call.result) for call in calls})
+    end = phrases.spoken(evidence.answer[-2000:])
+    claims = bool(open_failures) and bool(phrases.SUCCESS.search(end)) and not phrases.FAILURE_TOLD.search(end)
+    loose, shown = _ungrounded(evidence, context)
+    values |= {
+        "tool_errors": _share(failed, len(calls)),
+        "unresolved": float(open_failures > 0),
+        "false_claim": float(claims),
+        "ungrounded": _share(loose, shown),
+        "loops": _share(repeated, len(calls)),
+    }
+    counts |= {
+        "tool_errors": (failed, len(calls)),
+        "unresolved": (open_failures, failed),
+        "ungrounded": (loose, shown),
+        "loops": (repeated, len(calls)),
+    }
+
+
+def _unresolved(calls: Sequence[Call]) -> int:
+    """Tools whose last call failed."""
+    return sum({call.name: call.failed for call in calls}.values())
+
+
+def _ungrounded(evidence: Evidence, context: str) -> tuple[int, int]:
+    """Numbers of three digits or more in the answer: how many occur in nothing the candidate was told, of how many.
+
+    Only asked where tools returned something: a number worked out in prose comes from nowhere else.
+    """
+    if not any(call.result for call in evidence.calls):
+        return 0, 0
+    shown = {_digits(number) for number in text.numbers(evidence.answer[-8000:])}
+    told = _digits(evidence.heard) + _digits(context)
+    checked = sorted(number for number in shown if len(number) >= 3)[:64]
+    # A last digit may be rounded; points and commas mean different things in different languages.
+    return sum((number[:-1] if len(number) > 3 else number) not in told for number in checked), len(checked)
+
+
+def _digits(said: str) -> str:
+    return said.replace(",", "").replace(".", "").replace("\u00a0", "")
+
+
+# --- a candidate among its siblings ---------------------------------------------------------------------------------
+
+
+def _compare(own: Sequence[_Own], weights: Sequence[int]) -> None:
+    """Adds the features that compare. Only lengths beyond half and twice the usual count: longer is not better."""
+    lengths = _relative([one.size for one in own], weights)
+    turns = _relative([one.evidence.turns for one in own], weights)
+    words = _agreement([one.terms for one in own], weights)
+    figures = _agreement([one.figures for one in own], weights)
+    changes = _agreement([one.changes for one in own], weights)
+    tools = _agreement([one.tools for one in own], weights)
+    agree = _same_conclusion([one.conclusion for one in own], weights)
+    for i, one in enumerate(own):
+        one.values.update(
+            scant=max(0.0, min(1.0, -lengths[i] - 0.5)),
+            bloated=max(0.0, min(1.0, lengths[i] - 0.5)),
+            extra_turns=max(-1.0, min(1.0, turns[i])),
+            centrality=words[i],
+            figures=figures[i],
+            call_consensus=changes[i],
+            tool_consensus=tools[i],
+            consensus=agree[i][0],
+        )
+        one.counts["consensus"] = agree[i][1]
+
+
+def _relative(sizes: Sequence[int], weights: Sequence[int]) -> list[float]:
+    """The logarithm to base 4 of each size against the group's geometric mean: 0.5 is twice as long."""
+    logs = [math.log(1 + size) for size in sizes]
+    mean = math.fsum(weight * log for weight, log in zip(weights, logs, strict=True)) / max(1, sum(weights))
+    return [(log - mean) / math.log(4) for log in logs]
+
+
+def _agreement(sets: Sequence[Collection[object]], weights: Sequence[int]) -> list[float]:
+    """Dice overlap of each set with its siblings', a sibling's copies counted: 1 = all alike, 0 = nothing shared.
+
+    Linear in the sets' sizes: it goes by how many others hold an element, not by pairs of candidates. Siblings that
+    did nothing agree with one that did nothing.
+    """
+    everyone = sum(weights)
+    if everyone < 2:
+        return [0.0] * len(sets)
+    holders: Counter[object] = Counter()
+    for elements, weight in zip(sets, weights, strict=True):
+        for element in elements:
+            holders[element] += weight
+    mass = sum(weight * len(elements) for elements, weight in zip(sets, weights, strict=True))
+    empty = sum(weight for elements, weight in zip(sets, weights, strict=True) if not elements)
+    shares = []
+    for elements in sets:
+        shared = sum(holders[element] - 1 for element in elements)
+        size = (everyone - 1) * len(elements) + mass - len(elements)
+        shares.append(2 * shared / size if elements else (empty - 1) / (everyone - 1))
+    return shares
+
+
+def _same_conclusion(conclusions: Sequence[str | None], weights: Sequence[int]) -> list[tuple[float, tuple[int, int]]]:
+    """The share of siblings that end on the same number, and the counts; nothing where fewer than half end on one."""
+    everyone = sum(weights)
+    held: Counter[str] = Counter()
+    for conclusion, weight in zip(conclusions, weights, strict=True):
+        if conclusion is not None:
+            held[conclusion] += weight
+    if everyone < 3 or 2 * sum(held.values()) < everyone:
+        return [(0.0, (0, 0))] * len(conclusions)
+    result = []
+    for conclusion in conclusions:
+        others = held[conclusion] - 1 if conclusion is not None else 0
+        result.append((others / (everyone - 1), (others, everyone - 1)))
+    return result

@@ -1,0 +1,89 @@
+"""The embedded judge: a Backend that needs no key, no network and no download.
+
+It counts features of the group (``features``), weighs them (``model``) and answers with the text a judge would write,
+so that all that follows reads it like any other judge. It reads neither the rubric nor the rendered question.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import OrderedDict
+from dataclasses import dataclass
+
+from calipers.backends.embedded.features import measure
+from calipers.backends.embedded.model import Model, shipped
+from calipers.backends.embedded.wording import explain
+from calipers.types import Completion, JudgeRequest, RenderedGroup, Usage
+
+EMBEDDED_WARNING = (
+    "scored by the embedded judge, which counts surface features and ignores the rubric: good for wiring, tests and "
+    "first steps, not for training; a real judge is one name away, e.g. openai/gpt-5-mini"
+)
+"""One sentence that goes with every result of this judge."""
+
+_REMEMBERED = 64
+"""Groups whose opinions are kept: further orders and re-asks of one group need no new count."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Opinion:
+    score: int
+    explanation: str
+
+
+class Embedded:
+    """Scores a group by a small fixed linear model; the same group always gets the same scores, at no cost.
+
+    A candidate is always scored among all candidates of its group, whichever of them are asked about, so neither its
+    place, its key nor the question's selection moves its score. Never raises for what a message holds.
+    """
+
+    endpoint = "embedded"
+    warnings = (EMBEDDED_WARNING,)
+
+    def __init__(self, *, model: Model | None = None) -> None:
+        self._weights = model or shipped()
+        self.model = self._weights.name
+        self._opinions: OrderedDict[int, tuple[RenderedGroup, tuple[_Opinion, ...]]] = OrderedDict()
+
+    async def complete(self, request: JudgeRequest) -> Completion:
+        """Answers with ``{"explanations": {key: text}, "scores": {key: 0-100}}`` for every candidate shown."""
+        opinions = self._opinions_on(request.view)
+        asked = dict(zip(request.keys, (opinions[i] for i in request.ask.order), strict=True))
+        reply = {
+            "explanations": {key: opinion.explanation for key, opinion in asked.items()},
+            "scores": {key: opinion.score for key, opinion in asked.items()},
+        }
+        return Completion(json.dumps(reply, ensure_ascii=False), model=self.model, usage=Usage(cost_usd=0.0))
+
+    def _opinions_on(self, view: RenderedGroup) -> tuple[_Opinion, ...]:
+        """Counted once for each view object; the view is kept alongside, so that its identity cannot be re-used."""
+        known = self._opinions.get(id(view))
+        if known is not None:
+            return known[1]
+        opinions = _judge(view, self._weights)
+        self._opinions[id(view)] = (view, opinions)
+        if len(self._opinions) > _REMEMBERED:
+            self._opinions.popitem(last=False)
+        return opinions
+
+
+def _judge(view: RenderedGroup, model: Model) -> tuple[_Opinion, ...]:
+    copies = [len(candidate.members) for candidate in view.candidates]
+    measured = measure([c.messages for c in view.candidates], prefix_length=view.prefix_length, copies=copies)
+    parts = [model.parts(one.values) for one in measured]
+    usual = _usual(parts, copies)
+    return tuple(
+        _Opinion(model.score(one.values), explain(one, own, usual, siblings=sum(copies) - 1))
+        for one, own in zip(measured, parts, strict=True)
+    )
+
+
+def _usual(parts: list[tuple[float, ...]], copies: list[int]) -> list[float]:
+    """The group's mean of each part, every copy counted; summed exactly, so that order cannot show."""
+    total = max(1, sum(copies))
+    return [
+        math.fsum(n * part for n, part in zip(copies, column, strict=True)) / total
+        for column in zip(*parts, strict=True)
+    ]
