@@ -1,0 +1,1 @@
+"""Judgments to scores with standard errors: one estimator a file."""

@@ -1,0 +1,55 @@
+"""How noisy a judge is: a variance learned over many groups, and what one group's few repeats add to it.
+
+Two or three repeats say little about one group's noise (often they agree to the digit, and would claim an error of
+zero), so a group's variance is drawn towards the judge's: linear credibility (Bühlmann, "Experience rating and
+credibility", *ASTIN Bulletin* 4, 1967). Learned from unlabelled repeats. Not responsible for where repeats come from.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+_FEWEST = 8
+"""Groups with repeats below which nothing is learned."""
+
+_NO_DIFFERENCE = 1e6
+
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """A judge's noise: ``variance`` of one call's score of one candidate, in the scores' squared units.
+
+    ``strength`` is how many degrees of freedom of a group's own repeats weigh as much as this prior: small where
+    groups differ in noise, large where they do not.
+    """
+
+    variance: float
+    strength: float
+
+    @classmethod
+    def learn(cls, squares: Sequence[float], freedom: Sequence[int]) -> Self | None:
+        """From each group's sum of squared residuals and its degrees of freedom; None below 8 groups with any."""
+        known = [(one, count) for one, count in zip(squares, freedom, strict=True) if count > 0]
+        if len(known) < _FEWEST:
+            return None
+        pooled = math.fsum(one for one, _ in known) / sum(count for _, count in known)
+        if pooled <= 0:
+            return cls(0.0, _NO_DIFFERENCE)
+        # Var(s²) = Var(σ²) + 2 E(σ⁴)/d for normal noise; what is beyond the second term is real difference.
+        typical = len(known) / math.fsum(1 / count for _, count in known)
+        between = statistics.pvariance([one / count for one, count in known])
+        real = (between - 2 * pooled**2 / typical) / (1 + 2 / typical)
+        strength = 2 * (1 + pooled**2 / real) if real > 0 else _NO_DIFFERENCE
+        return cls(pooled, min(strength, _NO_DIFFERENCE))
+
+    def variance_of(self, squares: float, freedom: int) -> float:
+        """The variance of one call's score in a group with these residuals; the judge's own where it has none."""
+        return (self.strength * self.variance + squares) / (self.strength + freedom)
+
+    def stderr(self, squares: float, freedom: int, *, calls: int) -> float:
+        """The standard error of a mean of ``calls`` scores in such a group, in the scores' units."""
+        return math.sqrt(self.variance_of(squares, freedom) / calls)

@@ -1,0 +1,102 @@
+"""Scores from ratings by additive two-way least squares: rating = candidate + presentation + noise.
+
+The two-way layout without interaction (Scheffé, *The Analysis of Variance*, 1959, ch. 4). A presentation is one
+answer; its effect is how generous that answer was as a whole, which says nothing about the candidates. Where every
+answer rates every candidate, the estimate is the plain mean. Not responsible for panels, comparisons or rankings.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from calipers.types import Judgment, Rating, Scores
+
+DIGITS = 6
+"""Scores are rounded to this many decimals, so that equal evidence gives bit-equal scores (and advantage 0)."""
+
+
+def two_way(judgments: Sequence[Judgment], n: int) -> Scores:
+    """Least-squares candidate effects and their standard errors for ``n`` candidates.
+
+    Values stay in the units of the ratings, on the mean level of the answers that rated most candidates. Candidates
+    nothing connects to the largest rated set stay None: their offset is unknown. Standard errors are None where no
+    degree of freedom is left to estimate the noise from (a single answer, say).
+    """
+    ratings = [judgment for judgment in judgments if isinstance(judgment, Rating)]
+    if not ratings:
+        return Scores((None,) * n, (None,) * n)
+    table: dict[int, dict[int, float]] = {}
+    for rating in ratings:
+        table.setdefault(rating.presentation, {})[rating.item] = rating.value
+    items = next(iter(table.values())).keys()
+    if all(row.keys() == items for row in table.values()):
+        return _crossed(list(table.values()), n)
+    return _least_squares(_largest_component(table), n)
+
+
+def _crossed(rows: Sequence[dict[int, float]], n: int) -> Scores:
+    """Every answer rated the same candidates: means, without linear algebra (this is the hot path)."""
+    count = len(rows)
+    values: list[float | None] = [None] * n
+    stderrs: list[float | None] = [None] * n
+    means = {item: math.fsum(row[item] for row in rows) / count for item in rows[0]}
+    freedom = (len(means) - 1) * (count - 1)
+    error = None
+    if freedom > 0:
+        grand = math.fsum(means.values()) / len(means)
+        effects = [math.fsum(row.values()) / len(row) - grand for row in rows]
+        residual = math.fsum(
+            (row[item] - means[item] - effect) ** 2 for row, effect in zip(rows, effects, strict=True) for item in means
+        )
+        error = round(math.sqrt(residual / freedom / count), DIGITS)
+    for item, mean in means.items():
+        values[item] = round(mean, DIGITS)
+        stderrs[item] = error
+    return Scores(tuple(values), tuple(stderrs))
+
+
+def _largest_component(table: dict[int, dict[int, float]]) -> dict[int, dict[int, float]]:
+    """Keep the answers that are linked, through shared candidates, to the most candidates."""
+    remaining = dict(table)
+    components = []
+    while remaining:
+        first = next(iter(remaining))
+        chosen = {first: remaining.pop(first)}
+        reached = set(chosen[first])
+        while linked := [number for number, row in remaining.items() if reached & row.keys()]:
+            for number in linked:
+                chosen[number] = remaining.pop(number)
+                reached |= chosen[number].keys()
+        components.append((len(reached), -first, chosen))
+    return max(components, key=lambda component: component[:2])[2]
+
+
+def _least_squares(table: dict[int, dict[int, float]], n: int) -> Scores:
+    import numpy as np  # noqa: PLC0415 - unbalanced answers are rare; importing calipers stays light
+
+    items = sorted({item for row in table.values() for item in row})
+    column = {item: index for index, item in enumerate(items)}
+    widest = max(table.values(), key=len).keys()
+    design, target = [], []
+    for position, row in enumerate(table.values()):
+        for item, value in row.items():
+            line = [0.0] * (len(items) + len(table))
+            line[column[item]] = line[len(items) + position] = 1.0
+            design.append(line)
+            target.append(value)
+    # Only differences are identified; the level is that of the (first) answers that rated most candidates.
+    level = [0.0] * len(items) + [1.0 if row.keys() == widest else 0.0 for row in table.values()]
+    matrix, vector = np.array(design), np.array(target)
+    constrained = np.vstack([matrix, level])
+    inverse = np.linalg.pinv(constrained.T @ constrained)
+    solution = inverse @ (constrained.T @ np.append(vector, 0.0))
+    freedom = len(target) - (len(items) + len(table) - 1)
+    variance = float(np.sum((vector - matrix @ solution) ** 2)) / freedom if freedom > 0 else None
+    values: list[float | None] = [None] * n
+    stderrs: list[float | None] = [None] * n
+    for item, index in column.items():
+        values[item] = round(float(solution[index]), DIGITS)
+        if variance is not None:
+            stderrs[item] = round(math.sqrt(variance * max(float(inverse[index, index]), 0.0)), DIGITS)
+    return Scores(tuple(values), tuple(stderrs))

@@ -1,0 +1,46 @@
+"""First asks two candidates at a time, for pairwise judging: a round robin, in one or both orders."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from calipers.errors import ConfigError
+from calipers.types import Ask, Cause, PlanState
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """Plan n (n - 1) / 2 comparisons of n candidates, ``samples`` times each; with ``orders=2`` each also swapped.
+
+    In one order, who stands first is balanced over the pairs: each candidate does in half of its own, give or take one.
+    Raises ConfigError for more than two orders, which a pair does not have.
+    """
+
+    orders: int = 1
+    samples: int = 1
+
+    def __post_init__(self) -> None:
+        if self.orders > 2:
+            raise ConfigError(f"orders={self.orders}: a pair has two orders; ask more often with samples=")
+
+    def next_asks(self, state: PlanState) -> Sequence[Ask]:
+        """All first asks in one batch; empty once they were answered."""
+        if state.answered:
+            return ()
+        n = len(state.view.candidates)
+        seats = list(range(n))
+        random.Random(f"{state.view.digest}:{state.seed}").shuffle(seats)  # noqa: S311 - seeded by content, no secret
+        asks: list[Ask] = []
+        for low in range(n):
+            for high in range(low + 1, n):
+                # Around a table of n, the nearer neighbour clockwise goes first: as often as not, for everyone.
+                ahead = (high - low) * 2 < n or ((high - low) * 2 == n and low % 2 == 0)
+                pair = (seats[low], seats[high]) if ahead else (seats[high], seats[low])
+                for order in range(self.orders):
+                    shown = pair[::-1] if order else pair
+                    for sample in range(self.samples):
+                        cause: Cause = "sample" if sample else "swap" if order else "first"
+                        asks.append(Ask(len(asks), shown, shown, sample=sample, cause=cause))
+        return asks

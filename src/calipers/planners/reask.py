@@ -1,0 +1,98 @@
+"""Asks again what an answer left open: what it missed, what could not be trusted, what was cut off.
+
+A wrapper around any planner that plans the first asks. A failed call is not its business: transport retries happened
+below, and asking a dead judge again is not a plan.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from calipers.interfaces import Planner
+from calipers.types import Answered, Ask, PlanState, Rating, Reading
+
+ROOM = 4
+"""How much more room a cut-off reply gets: reasoning models overrun by factors, not by percents."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reask:
+    """Follow each poor answer with a better question, at most ``limit`` times in a row.
+
+    Missing candidates are asked about next to two that this answer scored (its highest and its lowest), whose scores
+    are stated, so that the new scores complete the old answer on its own scale. A reply in doubt is asked again whole. A reply that was cut off gets more
+    room. The question says what was wrong before.
+    """
+
+    inner: Planner
+    limit: int = 2
+
+    def next_asks(self, state: PlanState) -> Sequence[Ask]:
+        """What the inner planner asks, then one follow-up for each unfinished answer."""
+        asks = list(self.inner.next_asks(state))
+        if not any(isinstance(done.result, Reading) and done.result.missing for done in state.answered):
+            return asks
+        number = max((done.ask.number for done in state.answered), default=-1) + 1
+        number = max([number, *(ask.number + 1 for ask in asks)])
+        by_number = {done.ask.number: done.ask for done in state.answered}
+        followed = {done.ask.parent for done in state.answered}
+        for done in state.answered:
+            if done.ask.number in followed or _depth(done.ask, by_number) >= self.limit:
+                continue
+            follow_up = _follow_up(done, number, state)
+            if follow_up is not None:
+                asks.append(follow_up)
+                number += 1
+        return asks
+
+
+def _depth(ask: Ask, by_number: dict[int, Ask]) -> int:
+    depth = 0
+    while ask.parent is not None:
+        ask = by_number[ask.parent]
+        depth += 1
+    return depth
+
+
+def _follow_up(done: Answered, number: int, state: PlanState) -> Ask | None:
+    ask, reading = done.ask, done.result
+    if not isinstance(reading, Reading) or reading.complaint is None or not reading.missing:
+        return None
+    if reading.truncated:
+        return replace(ask, number=number, parent=ask.number, cause="truncated", room=ask.room * ROOM)
+    presentation = ask.number if ask.presentation is None else ask.presentation
+    anchors = _anchors(state, presentation)
+    if reading.outcome == "rejected" or not anchors:
+        return replace(ask, number=number, parent=ask.number, cause="doubt", note=reading.complaint)
+    members = tuple(sorted(reading.missing))
+    shown = [*members, *(item for item, _ in anchors)]
+    random.Random(f"{state.view.digest}:{state.seed}:{number}").shuffle(shown)  # noqa: S311 - a seeded order
+    return replace(
+        ask,
+        number=number,
+        parent=ask.number,
+        cause="missing",
+        members=members,
+        order=tuple(shown),
+        anchors=anchors,
+        presentation=presentation,
+        note=reading.complaint,
+    )
+
+
+def _anchors(state: PlanState, presentation: int) -> tuple[tuple[int, float], ...]:
+    """The highest and the lowest rating of one answer, its filled gaps included."""
+    rated = [
+        judgment
+        for done in state.answered
+        if isinstance(done.result, Reading)
+        for judgment in done.result.judgments
+        if isinstance(judgment, Rating) and judgment.presentation == presentation
+    ]
+    if not rated:
+        return ()
+    low = min(rated, key=lambda rating: (rating.value, rating.item))
+    high = max(rated, key=lambda rating: (rating.value, -rating.item))
+    return tuple({high.item: high.value, low.item: low.value}.items())

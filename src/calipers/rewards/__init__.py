@@ -1,0 +1,1 @@
+"""Scores to rewards: one transform a file."""

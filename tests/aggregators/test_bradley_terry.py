@@ -1,0 +1,144 @@
+"""Bradley-Terry: what it recovers, what it leaves unknown, how it counts ties and margins."""
+
+import itertools
+import json
+import math
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from calipers.aggregators.bradley_terry import BradleyTerry, _likelihood, largest_linked
+from calipers.rewards.win_rate import win_rates
+from calipers.types import Comparison, Scores
+
+GOLDEN = json.loads((Path(__file__).parents[1] / "fixtures" / "choix.json").read_text(encoding="utf-8"))
+MARGINS = st.sampled_from((-1.0, -0.5, 0.0, 0.25, 1.0))
+
+
+def comparisons(margins: dict[tuple[int, int], float]) -> list[Comparison]:
+    return [Comparison(one, other, margin, n) for n, ((one, other), margin) in enumerate(margins.items())]
+
+
+@pytest.mark.parametrize("case", GOLDEN["pairwise"], ids=lambda case: f"{case['n']} items")
+def test_strengths_are_those_of_an_independent_implementation(case: dict[str, Any]):
+    wins = [Comparison(one, other, 1.0, n) for n, (one, other) in enumerate(case["wins"])]
+    values = BradleyTerry()(wins, case["n"]).values
+    assert values == pytest.approx(case["strengths"], abs=1e-4)
+
+
+@given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4), MARGINS), min_size=1, max_size=12))
+def test_every_linked_candidate_gets_a_finite_score_that_averages_zero(rows: list[tuple[int, int, float]]):
+    scores = BradleyTerry()([Comparison(*row, n) for n, row in enumerate(rows)], 5)
+    known = [value for value in scores.values if value is not None]
+    assert all(map(math.isfinite, known))
+    assert sum(known) == pytest.approx(0, abs=1e-4)
+    for value, error in zip(scores.values, scores.stderrs, strict=True):
+        assert (value is None) == (error is None)
+        assert error is None or 0 < error < 2.1  # never surer than nothing, never less sure than the prior
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3), MARGINS), min_size=1, max_size=8), st.integers(0, 5))
+def test_the_slope_and_curvature_newton_follows_are_those_of_the_likelihood(
+    rows: list[tuple[int, int, float]], seed: int
+):
+    wins, both, ties, model = np.zeros((4, 4)), np.zeros((4, 4)), 0.0, BradleyTerry(first=0.3)
+    for one, other, margin in rows:
+        if one != other:
+            wins[one, other] += (1 + margin) / 2
+            both[one, other] += 1
+            ties += 1 - abs(margin)
+    points = wins.sum(axis=1) + (both - wins).sum(axis=0)
+    at = np.random.default_rng(seed).normal(size=5)
+    _, slope, curve = _likelihood(at, both, points, ties, model)
+    for place in range(5 if ties else 4):
+        step = np.zeros(5)
+        step[place] = 1e-5
+        above, below = (_likelihood(at + sign * step, both, points, ties, model) for sign in (1, -1))
+        assert slope[place] == pytest.approx((above[0] - below[0]) / 2e-5, abs=1e-4)
+        assert -curve[place] == pytest.approx((above[1] - below[1]) / 2e-5, abs=1e-4)
+
+
+def test_the_shown_order_of_a_comparison_does_not_matter_unless_it_is_said_to():
+    one = BradleyTerry()(comparisons({(0, 1): 1.0, (1, 2): 0.5}), 3)
+    other = BradleyTerry()(comparisons({(1, 0): -1.0, (2, 1): -0.5}), 3)
+    assert one.values == pytest.approx(other.values, abs=1e-5)
+
+
+def test_a_win_shown_first_counts_less_with_a_judge_that_leans_to_the_first():
+    plain, wary = (BradleyTerry(first=first)(comparisons({(0, 1): 1.0}), 2) for first in (0.0, 1.5))
+    assert plain.values[0] is not None
+    assert wary.values[0] is not None
+    assert 0 < wary.values[0] < plain.values[0]
+
+
+def test_wins_against_contradicting_wins_are_level():
+    scores = BradleyTerry()(comparisons({(0, 1): 1.0, (1, 0): 1.0}), 2)
+    assert scores.values == (0.0, 0.0)
+
+
+def test_a_circle_is_level_and_equal_to_the_last_bit():
+    assert len(set(BradleyTerry()(comparisons({(0, 1): 1.0, (1, 2): 1.0, (2, 0): 1.0}), 3).values)) == 1
+
+
+def test_ties_are_evidence_of_nearness_and_not_of_nothing():
+    """With the tie's partner beaten by a third, the tied one stands near it."""
+    scores = BradleyTerry()(comparisons({(0, 1): 0.0, (2, 1): 1.0}), 3)
+    low, also_low, high = (value for value in scores.values if value is not None)
+    assert high > max(low, also_low)
+    assert abs(low - also_low) < high - max(low, also_low)
+
+
+def test_a_graded_margin_lies_between_a_tie_and_a_win():
+    values = [BradleyTerry()(comparisons({(0, 1): margin}), 2).values[0] for margin in (0.0, 0.3, 0.7, 1.0)]
+    assert values == sorted(values, key=lambda value: value or 0.0)
+    assert len(set(values)) == 4
+
+
+def test_what_no_comparison_links_to_the_largest_set_is_unknown():
+    scores = BradleyTerry()(comparisons({(0, 1): 1.0, (2, 3): 1.0, (3, 4): 1.0}), 6)
+    assert [value is None for value in scores.values] == [True, True, False, False, False, True]
+
+
+def test_nothing_compared_is_none():
+    assert BradleyTerry()([], 2) == Scores((None, None), (None, None))
+    assert BradleyTerry()([Comparison(1, 1, 1.0, 0)], 2).values == (None, None)
+
+
+@given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), max_size=10))
+def test_linked_items_are_a_connected_set_no_pair_leaves(pairs: list[tuple[int, int]]):
+    linked = set(largest_linked(pairs, 7))
+    assert len(linked) != 1
+    for one, other in pairs:
+        assert (one in linked) == (other in linked)
+
+
+def test_win_rates_average_one_half_and_keep_none():
+    rates = win_rates(Scores((1.0, None, -1.0, 0.0), (None,) * 4))
+    assert rates[1] is None
+    assert sum(rate for rate in rates if rate is not None) == pytest.approx(1.5)
+    assert win_rates(Scores((1.0, None), (None, None))) == (None, None)
+
+
+def test_the_standard_error_is_the_one_repeated_comparisons_have():
+    """Over simulated round robins, the squared error of a strength matches its squared standard error."""
+    generator = random.Random(2)
+    truth = [-0.9, -0.3, 0.3, 0.9]
+    ratios = []
+    for _ in range(150):
+        rows = [
+            Comparison(
+                one, other, 1.0 if generator.random() < 1 / (1 + math.exp(truth[other] - truth[one])) else -1.0, n
+            )
+            for n, (one, other) in enumerate(list(itertools.permutations(range(4), 2)) * 6)
+        ]
+        scores = BradleyTerry(prior=5.0)(rows, 4)
+        for value, error, true in zip(scores.values, scores.stderrs, truth, strict=True):
+            assert value is not None
+            assert error is not None
+            ratios.append(((value - true) / error) ** 2)
+    assert 0.75 < sum(ratios) / len(ratios) < 1.3

@@ -1,0 +1,56 @@
+"""A judge's noise: learned over groups, and one group's share in it."""
+
+import math
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from calipers.aggregators.noise import Noise
+
+
+def residuals(sigmas: list[float], freedom: int, *, seed: int = 0) -> list[float]:
+    generator = random.Random(seed)
+    return [math.fsum(generator.gauss(0, sigma) ** 2 for _ in range(freedom)) for sigma in sigmas]
+
+
+def test_the_variance_of_equal_noise_is_found_and_groups_are_believed_little():
+    noise = Noise.learn(residuals([0.5] * 2000, 4), [4] * 2000)
+    assert noise is not None
+    assert noise.variance == pytest.approx(0.25, rel=0.05)
+    assert noise.strength > 40
+    assert noise.variance_of(0.0, 4) > 0.8 * 0.25
+
+
+def test_where_groups_differ_their_own_repeats_count():
+    noise = Noise.learn(residuals([0.1, 1.0] * 1000, 4), [4] * 2000)
+    assert noise is not None
+    assert noise.strength < 8
+    assert noise.variance_of(0.0, 4) < 0.6 * noise.variance
+
+
+def test_repeats_that_agree_to_the_digit_never_claim_an_error_of_zero():
+    noise = Noise.learn([*residuals([0.5] * 20, 2), 0.0], [2] * 21)
+    assert noise is not None
+    assert noise.stderr(0.0, 2, calls=2) > 0
+
+
+def test_too_few_groups_teach_nothing():
+    assert Noise.learn([1.0] * 7, [2] * 7) is None
+    assert Noise.learn([1.0] * 20, [0] * 20) is None
+
+
+def test_a_judge_that_always_repeats_itself_has_no_noise():
+    noise = Noise.learn([0.0] * 10, [3] * 10)
+    assert noise == Noise(0.0, noise.strength if noise else 0.0)
+
+
+@given(st.floats(0, 100), st.integers(1, 50), st.integers(1, 20))
+def test_a_group_lies_between_its_own_variance_and_the_judges(squares: float, freedom: int, calls: int):
+    noise = Noise(2.0, 5.0)
+    low, high = sorted((2.0, squares / freedom))
+    assert low - 1e-9 <= noise.variance_of(squares, freedom) <= high + 1e-9
+    assert noise.stderr(squares, freedom, calls=calls) == pytest.approx(
+        math.sqrt(noise.variance_of(squares, freedom) / calls)
+    )

@@ -1,0 +1,111 @@
+"""What one order of a pair is worth."""
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from calipers.aggregators.swaps import Said, Swaps, both_orders
+
+FIRST_TWICE: tuple[Said, Said] = ("first", "first")
+SECOND_TWICE: tuple[Said, Said] = ("second", "second")
+FIRST_SECOND: tuple[Said, Said] = ("first", "second")
+SAID = st.sampled_from(("first", "second", "tie"))
+
+
+def verdicts(first_twice: int, second_twice: int, agree: int) -> list[tuple[Said, Said]]:
+    half = agree // 2
+    first, second, one, other = FIRST_TWICE, SECOND_TWICE, FIRST_SECOND, (FIRST_SECOND[1], FIRST_SECOND[0])
+    return [first] * first_twice + [second] * second_twice + [one] * half + [other] * (agree - half)
+
+
+def learned(first_twice: int, second_twice: int, agree: int) -> Swaps:
+    swaps = Swaps.learn(verdicts(first_twice, second_twice, agree))
+    assert swaps is not None
+    return swaps
+
+
+def test_a_first_from_a_judge_that_always_says_so_is_weak_and_its_second_is_strong():
+    swaps = learned(60, 2, 38)
+    assert swaps.first_rate == pytest.approx(0.79)
+    assert swaps.margin("first") < 0.3
+    assert swaps.margin("second") < -0.8
+    assert swaps.follows_bias("first")
+    assert not swaps.follows_bias("second")
+
+
+def test_a_judge_that_leans_to_the_second_is_read_the_other_way_round():
+    one, other = learned(60, 2, 38), learned(2, 60, 38)
+    assert other.margin("first") == pytest.approx(-one.margin("second"))
+    assert other.margin("second") == pytest.approx(-one.margin("first"))
+
+
+def test_a_judge_without_a_lean_is_read_evenly():
+    swaps = learned(6, 6, 40)
+    assert swaps.margin("first") == -swaps.margin("second")
+
+
+def test_what_chance_explains_is_no_lean():
+    swaps = learned(4, 3, 30)
+    assert swaps.first_contradicted == swaps.second_contradicted
+
+
+def test_thin_data_correct_nothing():
+    assert Swaps.learn(verdicts(5, 1, 3)) is None
+    assert Swaps.learn([("tie", "first")] * 50) is None
+
+
+def test_a_tie_is_worth_nothing_either_way_and_is_asked_again():
+    assert learned(60, 2, 38).margin("tie") == 0
+    assert learned(60, 2, 38).swap_share("tie") == 1
+
+
+def test_the_other_order_is_asked_where_the_verdict_follows_the_bias():
+    swaps = learned(35, 2, 63)
+    assert swaps.swap_share("first") == 1
+    assert swaps.swap_share("second") == 0
+
+
+def test_a_judge_that_agrees_with_itself_is_not_asked_again():
+    swaps = learned(1, 1, 98)
+    assert swaps.swap_share("first") == swaps.swap_share("second") == 0
+
+
+@given(st.integers(0, 80), st.integers(0, 80), st.integers(10, 80), st.floats(1.05, 2))
+def test_the_other_order_never_costs_more_than_allowed(first: int, second: int, agree: int, calls: float):
+    swaps = learned(first, second, agree)
+    rate = swaps.first_rate
+    spent = 1 + rate * swaps.swap_share("first", calls=calls) + (1 - rate) * swaps.swap_share("second", calls=calls)
+    assert spent <= calls + 1e-9
+
+
+@given(st.integers(0, 80), st.integers(0, 80), st.integers(10, 80))
+def test_a_single_verdict_never_counts_more_than_two_that_agree(first: int, second: int, agree: int):
+    swaps = learned(first, second, agree)
+    assert 0 <= swaps.margin("first") <= 1
+    assert -1 <= swaps.margin("second") <= 0
+
+
+def test_one_order_foretells_both_on_average():
+    """The margin of a verdict is the mean of both orders' verdicts, over pairs where that verdict was given."""
+    generator = random.Random(0)
+    pairs: list[tuple[Said, Said]] = []
+    for _ in range(4000):
+        gap = generator.gauss(0, 1)
+        one: Said = "first" if gap + 0.6 + generator.gauss(0, 0.5) > 0 else "second"
+        other: Said = "first" if -gap + 0.6 + generator.gauss(0, 0.5) > 0 else "second"
+        pairs.append((one, other))
+    swaps = Swaps.learn(pairs)
+    assert swaps is not None
+    kinds: tuple[Said, ...] = ("first", "second")
+    for kind in kinds:
+        both = [both_orders(one, other) for one, other in pairs if one == kind]
+        assert swaps.margin(kind) == pytest.approx(sum(both) / len(both), abs=0.03)
+
+
+@given(SAID, SAID)
+def test_both_orders_agree_by_naming_opposite_places(one: Said, other: Said):
+    margin = both_orders(one, other)
+    assert abs(margin) == 1 if {one, other} == {"first", "second"} else abs(margin) < 1
+    assert both_orders(other, one) == -margin

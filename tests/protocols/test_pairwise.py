@@ -1,0 +1,112 @@
+"""Pairs: what an answer says of them, and what a group of them comes to."""
+
+import json
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import calipers
+from calipers.errors import ConfigError
+from calipers.planners.pairs import Pairs
+from calipers.protocols.pairwise import Pairwise
+from calipers.render import render
+from calipers.rewards.win_rate import WinRate
+from calipers.testing import Flaky, Noise, PositionBias, SimulatedJudge
+from calipers.types import Ask, Comparison, Completion, Scores
+from groups import FOUR, QUALITY, group_of
+from planning import state_of
+
+VIEW = render(group_of(FOUR))
+PAIR = Ask(5, (2, 0), (2, 0))
+
+
+def heard(*values: int) -> tuple[object, ...]:
+    request = Pairwise().frame(PAIR, VIEW)
+    reply = json.dumps({"scores": dict(zip(request.keys, values, strict=False))})
+    return Pairwise().read(request, Completion(reply)).judgments
+
+
+def test_the_margin_is_the_difference_and_speaks_for_who_was_shown_first():
+    assert heard(80, 30) == (Comparison(2, 0, 0.5, 5),)
+    assert heard(30, 80) == (Comparison(2, 0, -0.5, 5),)
+    assert heard(55, 55) == (Comparison(2, 0, 0.0, 5),)
+
+
+def test_one_score_of_two_is_no_comparison():
+    request = Pairwise().frame(PAIR, VIEW)
+    reading = Pairwise().read(request, Completion(json.dumps({"scores": {request.keys[0]: 80}})))
+    assert reading.judgments == ()
+    assert set(reading.missing) == {0, 2}
+    assert reading.complaint
+
+
+def test_only_the_two_are_shown():
+    question = str(Pairwise().frame(PAIR, VIEW).messages[1]["content"])
+    bodies = [str(candidate.body[0]) for candidate in VIEW.candidates]
+    assert [body in question for body in bodies] == [True, False, True, False]
+
+
+@given(st.integers(2, 9), st.integers(1, 2), st.integers(1, 2))
+def test_every_pair_is_asked_about_as_often_as_planned(candidates: int, orders: int, samples: int):
+    asks = Pairs(orders, samples).next_asks(state_of(candidates))
+    pairs = Counter(frozenset(ask.order) for ask in asks)
+    assert set(pairs.values()) == {orders * samples}
+    assert len(pairs) == candidates * (candidates - 1) // 2
+    if orders == 2:
+        shown = Counter(ask.order for ask in asks)
+        assert all(shown[order] == shown[order[::-1]] for order in shown)
+
+
+@given(st.integers(2, 9))
+def test_in_one_order_everyone_stands_first_about_half_of_the_time(candidates: int):
+    first = Counter(ask.order[0] for ask in Pairs().next_asks(state_of(candidates)))
+    assert all(abs(2 * first[item] - (candidates - 1)) <= 1 for item in range(candidates))
+
+
+def test_a_pair_has_no_third_order():
+    with pytest.raises(ConfigError, match="two orders"):
+        calipers.Judge(SimulatedJudge(QUALITY), protocol="pairwise", orders=3)
+
+
+async def test_rewards_are_win_rates_in_the_right_order():
+    judge = calipers.Judge(SimulatedJudge(QUALITY), protocol="pairwise")
+    result = await judge.score_group(group_of(FOUR))
+    assert result.judge_calls == 6
+    values = [value for value in result.rewards if value is not None]
+    assert values == sorted(values, reverse=True)
+    assert len(set(values)) == 4
+    assert sum(values) / 4 == pytest.approx(0.5)
+    assert all(one.stderr for one in result.trajectories)
+
+
+async def test_both_orders_cancel_a_judges_love_for_the_first():
+    """A bias as large as the differences reverses pairs one way, and cancels when each is asked both ways."""
+    quality = {"right": 0.56, "close": 0.52, "far": 0.48, "silent": 0.44}
+    judge = SimulatedJudge(quality, PositionBias(0.3))
+    both = await calipers.Judge(judge, protocol="pairwise", orders=2).score_group(group_of(FOUR))
+    values = [value for value in both.rewards if value is not None]
+    assert values == sorted(values, reverse=True)
+    assert len(set(values)) == 4
+
+
+async def test_a_failed_comparison_is_missing_and_not_a_tie():
+    judge = SimulatedJudge(QUALITY, Noise(0.02), Flaky(server_error=0.5), seed=4)
+    result = await calipers.Judge(judge, protocol="pairwise").score_group(group_of(FOUR))
+    assert 0 < result.judge_calls < 6
+    scored = {one.id: one.reward for one in result.trajectories if one.reward is not None}
+    assert list(scored) == sorted(scored, key=lambda name: -(scored[name] or 0.0))
+
+
+def test_win_rates_are_the_models_expectation_and_none_stays_none():
+    rewards = WinRate()(Scores((1.0, None, -1.0), (None,) * 3), VIEW)
+    assert rewards[1] is None
+    assert rewards[0] == pytest.approx(1 / (1 + 2.718281828 ** (-2)), abs=1e-6)
+    assert rewards[0] + rewards[2] == pytest.approx(1.0)  # type: ignore[operator]  # both are numbers
+    assert WinRate((-1, 1))(Scores((3.0, 3.0), (None, None)), VIEW) == (0.0, 0.0)
+
+
+def test_absolute_needs_no_second():
+    with pytest.raises(ConfigError, match="needs two"):
+        calipers.Judge(SimulatedJudge(QUALITY), protocol="pairwise", absolute=True)
