@@ -1,0 +1,24 @@
+"""Every question, answer, reading and reward in one SQLite file: cache, resume, replay.
+
+A question whose answer is recorded is never paid again; two askers of one question share one call; an answer is
+committed before anything is made of it, so that ``kill -9`` costs at most the calls in flight. The file holds no API
+key and no header. Not responsible for what a question is (``protocols``) or for retrying one (``backends``).
+"""
+
+from calipers.ledger.backend import Nobody, Replay
+from calipers.ledger.flight import SingleFlight
+from calipers.ledger.runs import Recorder, Replayer, Unrecorded, find_learned, has_answers, ledger_key
+from calipers.ledger.sqlite import Ledger
+
+__all__ = [
+    "Ledger",
+    "Nobody",
+    "Recorder",
+    "Replay",
+    "Replayer",
+    "SingleFlight",
+    "Unrecorded",
+    "find_learned",
+    "has_answers",
+    "ledger_key",
+]

@@ -1,0 +1,48 @@
+"""One call for one question, however many ask it at the same time on one event loop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Generic, TypeVar
+from weakref import WeakKeyDictionary
+
+T = TypeVar("T")
+
+
+class SingleFlight(Generic[T]):
+    """``await flight.run(key, call)``: the first asker calls, the others get its answer or its exception.
+
+    The first asker's call runs in its own task: when that is cancelled (its group's deadline, say), the next asker
+    makes the call itself instead of being cancelled with it.
+    """
+
+    def __init__(self) -> None:
+        self._flying: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, asyncio.Future[T]]] = WeakKeyDictionary()
+
+    async def run(self, key: str, call: Callable[[], Awaitable[T]]) -> T:
+        """The answer to ``key``, from ``call`` or from whoever is already calling."""
+        loop = asyncio.get_running_loop()
+        flying = self._flying.setdefault(loop, {})
+        while (other := flying.get(key)) is not None:
+            try:
+                return await asyncio.shield(other)
+            except asyncio.CancelledError:
+                if not other.cancelled():
+                    raise  # it is this asker that was cancelled
+        mine: asyncio.Future[T] = loop.create_future()
+        flying[key] = mine
+        try:
+            answer = await call()
+        except asyncio.CancelledError:
+            mine.cancel()
+            raise
+        except Exception as error:
+            mine.set_exception(error)
+            mine.exception()  # seen: without followers nobody else would retrieve it
+            raise
+        else:
+            mine.set_result(answer)
+            return answer
+        finally:
+            del flying[key]

@@ -1,0 +1,305 @@
+"""What the judge talks to: a store that records a run, one that replays a recorded run, one that remembers nothing."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from hashlib import blake2b
+from typing import Any
+
+from calipers.errors import LedgerError, PermanentError
+from calipers.interfaces import Backend
+from calipers.ledger.flight import SingleFlight
+from calipers.ledger.sqlite import Ledger
+from calipers.types import (
+    Completion,
+    Failure,
+    GroupResult,
+    JudgeRequest,
+    Message,
+    Reading,
+    TrajectoryGroup,
+    Usage,
+)
+
+_ANSWER = """SELECT text, finish_reason, reasoning, served_model, input_tokens, output_tokens, cached_tokens, cost_usd,
+latency, attempts FROM answers WHERE key = ?"""
+
+_JSON = json.JSONEncoder(separators=(",", ":"))
+"""Escapes to ASCII, which takes half the time and holds lone surrogates, too."""
+_LONG = 2**14
+"""Characters from which on a text is kept compressed."""
+
+
+def ledger_key(request: JudgeRequest, backend: Backend) -> str:
+    """The name of a question: endpoint, model, messages, schema, limits, parameters and sample index (hex)."""
+    texts: list[bytes] = []
+    question = _question(request, backend, [_apart(message, texts) for message in request.messages])
+    digest = blake2b(_JSON.encode(question).encode(), digest_size=20)
+    # Whose text is how long stands in what was hashed before: no other texts, put together, are the same question.
+    for text in texts:
+        digest.update(text)
+    return digest.hexdigest()
+
+
+def _question(request: JudgeRequest, backend: Backend, messages: Sequence[object]) -> list[Any]:
+    return [
+        backend.endpoint,
+        backend.model,
+        messages,
+        request.schema,
+        request.max_tokens,
+        dict(request.params),
+        request.ask.sample,
+    ]
+
+
+def _apart(message: Message, texts: list[bytes]) -> object:
+    """``message`` with the length of its text in the text's place, which is hashed as it is: quoting it takes longer.
+
+    A list, so that it cannot be taken for a message.
+    """
+    content = message.get("content")
+    if not isinstance(content, str):
+        return message
+    text = content.encode("utf-8", "surrogatepass")
+    texts.append(text)
+    return [{**message, "content": len(text)}]
+
+
+def _written(request: JudgeRequest, backend: Backend, completion: Completion) -> str | bytes:
+    """The question as it was sent or, where nothing was, what its key is drawn from."""
+    if completion.sent is None:
+        return _packed(_JSON.encode(_question(request, backend, request.messages)))
+    return _packed(completion.sent.decode())
+
+
+def _packed(text: str) -> str | bytes:
+    """Long texts compressed, short ones as they are: compressing those would take longer than all else about them."""
+    return text if len(text) < _LONG else zlib.compress(text.encode(), 1)
+
+
+def _unpacked(stored: str | bytes) -> str:
+    return stored if isinstance(stored, str) else zlib.decompress(stored).decode()
+
+
+class Unrecorded:
+    """No ledger: nothing is remembered, but two askers of one question still share one call."""
+
+    def __init__(self) -> None:
+        self._flight: SingleFlight[Completion] = SingleFlight()
+
+    def begin(self) -> int:
+        """Positions mean nothing here."""
+        return 0
+
+    async def answer(self, position: int, request: JudgeRequest, backend: Backend) -> Completion:  # noqa: ARG002
+        """Ask."""
+        return await self._flight.run(ledger_key(request, backend), lambda: backend.complete(request))
+
+    def note(self, position: int, request: JudgeRequest, result: Reading | Failure) -> None:
+        """Forget."""
+
+    async def finish(self, position: int, group: TrajectoryGroup, result: GroupResult) -> None:
+        """Forget."""
+
+
+class Recorder:
+    """A run being recorded. Answers recorded by any earlier run serve this one.
+
+    ``learned`` is what earlier runs learned about the judge of ``settings``, as it stood when this run began; it is
+    kept with the run.
+    """
+
+    def __init__(self, ledger: Ledger, settings: Mapping[str, Any], *, version: str) -> None:
+        self._ledger = ledger
+        self._flight: SingleFlight[Completion] = SingleFlight()
+        self._position = 0
+        self._keys: dict[tuple[int, int], str] = {}
+        self._judge = (settings["endpoint"], settings["model"])
+        self.learned = find_learned(ledger, *self._judge)
+        self.reused = 0
+        """How many answers came from the ledger."""
+        self.run = ledger.insert(
+            "INSERT INTO runs (version, settings, learned, started_at) VALUES (?, ?, ?, ?)",
+            (version, json.dumps(settings, ensure_ascii=False), json.dumps(self.learned), _now()),
+        )
+
+    def begin(self) -> int:
+        """The next group's position: groups are numbered in the order they come in."""
+        self._position += 1
+        return self._position - 1
+
+    async def answer(self, position: int, request: JudgeRequest, backend: Backend) -> Completion:
+        """The recorded answer, or a new one, committed before it is handed on."""
+        key = ledger_key(request, backend)
+        self._keys[position, request.ask.number] = key
+        recorded = find_answer(self._ledger, key)
+        if recorded is not None:
+            self.reused += 1
+            return recorded
+        return await self._flight.run(key, lambda: self._ask(key, request, backend))
+
+    def learn(self, learned: Mapping[str, Any]) -> None:
+        """Keep for later runs what was learned about the judge; written with the next commit."""
+        self._ledger.put("INSERT OR REPLACE INTO learned VALUES (?, ?, ?)", (*self._judge, json.dumps(learned)))
+
+    async def _ask(self, key: str, request: JudgeRequest, backend: Backend) -> Completion:
+        completion = await backend.complete(request)
+        usage = completion.usage
+        row = (
+            key,
+            backend.endpoint,
+            backend.model,
+            _written(request, backend, completion),
+            completion.text,
+            completion.finish_reason,
+            completion.reasoning,
+            completion.model,
+            usage.input_tokens,
+            usage.output_tokens,
+            usage.cached_tokens,
+            usage.cost_usd,
+            completion.latency,
+            completion.attempts,
+            _now(),
+        )
+        self._ledger.put(f"INSERT OR IGNORE INTO answers VALUES ({', '.join('?' * len(row))})", row)  # noqa: S608 - only ?
+        await self._ledger.commit()
+        if self._ledger.shared:
+            # Another process may have been answered first; what is on record is what this run uses, so that it replays.
+            return find_answer(self._ledger, key) or completion
+        return completion
+
+    def note(self, position: int, request: JudgeRequest, result: Reading | Failure) -> None:
+        """Record how an ask ended; written with the next commit."""
+        number = request.ask.number
+        key = self._keys.pop((position, number), "")
+        outcome = result.kind if isinstance(result, Failure) else result.outcome
+        self._ledger.put(
+            "INSERT OR REPLACE INTO asks VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            (self.run, position, number, key, request.ask.cause, outcome, result.reason, _detail(result)),
+        )
+
+    async def finish(self, position: int, group: TrajectoryGroup, result: GroupResult) -> None:
+        """Record the group and its result; on disk when this returns."""
+        self._ledger.put(
+            "INSERT OR REPLACE INTO groups VALUES (?, ?, ?, ?, ?)",
+            (
+                self.run,
+                position,
+                group.group_id,
+                _packed(_JSON.encode(group.to_dict())),
+                json.dumps(result.to_dict()),
+            ),
+        )
+        await self._ledger.commit()
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedRun:
+    """A run as the ledger has it."""
+
+    id: int
+    version: str
+    settings: Mapping[str, Any]
+    learned: Mapping[str, Any]
+
+
+class Replayer:
+    """Serves a recorded run's answers and failures to the same questions, and asks nobody."""
+
+    def __init__(self, ledger: Ledger, run: int | None = None) -> None:
+        self._ledger = ledger
+        self.recorded = find_run(ledger, run)
+        self._position = -1
+
+    def groups(self) -> Iterator[Mapping[str, Any]]:
+        """The run's groups in input order, in the groups file's form; ``begin`` follows it."""
+        query = "SELECT position, source FROM groups WHERE run = ? AND position > ? ORDER BY position LIMIT 1"
+        while found := self._ledger.rows(query, (self.recorded.id, self._position)):
+            self._position = found[0][0]
+            yield json.loads(_unpacked(found[0][1]))
+
+    def begin(self) -> int:
+        """The recorded position of the group ``groups`` gave last."""
+        return self._position
+
+    async def answer(self, position: int, request: JudgeRequest, backend: Backend) -> Completion:
+        """What this ask of this group got then: its answer, or its failure raised again."""
+        key = ledger_key(request, backend)
+        found = self._ledger.rows(
+            "SELECT key, detail FROM asks WHERE run = ? AND position = ? AND number = ?",
+            (self.recorded.id, position, request.ask.number),
+        )
+        if found and found[0][0] != key:
+            raise PermanentError("not_recorded", "this version of calipers puts the question differently than recorded")
+        detail = json.loads(found[0][1]) if found else {}
+        if "kind" in detail:
+            limit, prompt = detail.get("limit"), detail.get("prompt")
+            raise PermanentError(detail["kind"], detail["reason"], fatal=detail["fatal"], limit=limit, prompt=prompt)
+        completion = find_answer(self._ledger, key)
+        if completion is None:
+            raise PermanentError("not_recorded", "the ledger has no answer to this question")
+        return completion
+
+    def note(self, position: int, request: JudgeRequest, result: Reading | Failure) -> None:
+        """Nothing new is recorded."""
+
+    async def finish(self, position: int, group: TrajectoryGroup, result: GroupResult) -> None:
+        """Nothing new is recorded."""
+
+
+def _detail(result: Reading | Failure) -> str:
+    if isinstance(result, Failure):
+        told = {} if result.limit is None else {"limit": result.limit, "prompt": result.prompt}
+        return json.dumps({"kind": result.kind, "reason": result.reason, "fatal": result.fatal, **told})
+    judgments = [{slot: getattr(judgment, slot) for slot in judgment.__slots__} for judgment in result.judgments]
+    return json.dumps({"judgments": judgments, "missing": dict(result.missing)})
+
+
+def find_answer(ledger: Ledger, key: str) -> Completion | None:
+    """The recorded answer to the question of that key, if there is one."""
+    found = ledger.rows(_ANSWER, (key,))
+    if not found:
+        return None
+    text, finish_reason, reasoning, model, given, produced, cached, cost, latency, attempts = found[0]
+    return Completion(
+        text, finish_reason, reasoning, model, Usage(given, produced, cached, cost), latency=latency, attempts=attempts
+    )
+
+
+def find_learned(ledger: Ledger, endpoint: str, model: str) -> Mapping[str, Any]:
+    """What earlier runs learned about a judge, plain JSON; empty where nothing was."""
+    known = ledger.rows("SELECT value FROM learned WHERE endpoint = ? AND model = ?", (endpoint, model))
+    found: Mapping[str, Any] = json.loads(known[0][0]) if known else {}
+    return found
+
+
+def has_answers(ledger: Ledger, backend: Backend) -> bool:
+    """Whether this judge was ever answered for, in any run."""
+    query = "SELECT 1 FROM answers WHERE endpoint = ? AND model = ? LIMIT 1"
+    return bool(ledger.rows(query, (backend.endpoint, backend.model)))
+
+
+def find_run(ledger: Ledger, run: int | None = None) -> RecordedRun:
+    """A recorded run, the latest unless ``run`` names one. Raises LedgerError saying which there are."""
+    query = "SELECT id, version, settings, learned FROM runs"
+    found = (
+        ledger.rows(f"{query} ORDER BY id DESC LIMIT 1")
+        if run is None
+        else ledger.rows(f"{query} WHERE id = ?", (run,))
+    )
+    if not found:
+        runs = ", ".join(str(row[0]) for row in ledger.rows("SELECT id FROM runs ORDER BY id")) or "none"
+        what = "no run is recorded in it" if run is None else f"it has no run {run} (recorded: {runs})"
+        raise LedgerError(f"{ledger.path}: {what}.")
+    number, version, settings, learned = found[0]
+    return RecordedRun(number, version, json.loads(settings), json.loads(learned))
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")

@@ -1,0 +1,228 @@
+"""The ledger file: its tables, its one writer, and commits that many answers share.
+
+Writes happen on the caller's thread, in one transaction per few milliseconds: a writer thread would fight the event
+loop for the interpreter lock and be slower for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import threading
+import weakref
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from calipers.errors import LedgerError
+
+_TABLES = """
+CREATE TABLE IF NOT EXISTS answers (
+  key TEXT PRIMARY KEY, endpoint TEXT NOT NULL, model TEXT NOT NULL, request BLOB NOT NULL, text TEXT NOT NULL,
+  finish_reason TEXT NOT NULL, reasoning TEXT NOT NULL, served_model TEXT, input_tokens INTEGER NOT NULL,
+  output_tokens INTEGER NOT NULL, cached_tokens INTEGER NOT NULL, cost_usd REAL, latency REAL NOT NULL,
+  attempts INTEGER NOT NULL, answered_at TEXT NOT NULL
+);
+CREATE TABLE IF NOT EXISTS runs (
+  id INTEGER PRIMARY KEY AUTOINCREMENT, version TEXT NOT NULL, settings TEXT NOT NULL, learned TEXT NOT NULL,
+  started_at TEXT NOT NULL
+);
+CREATE TABLE IF NOT EXISTS groups (
+  run INTEGER NOT NULL REFERENCES runs(id), position INTEGER NOT NULL, group_id TEXT NOT NULL, source BLOB NOT NULL,
+  result TEXT NOT NULL, PRIMARY KEY (run, position)
+);
+CREATE TABLE IF NOT EXISTS asks (
+  run INTEGER NOT NULL REFERENCES runs(id), position INTEGER NOT NULL, number INTEGER NOT NULL, key TEXT NOT NULL,
+  cause TEXT NOT NULL, outcome TEXT NOT NULL, reason TEXT, detail TEXT NOT NULL, PRIMARY KEY (run, position, number)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS learned (
+  endpoint TEXT NOT NULL, model TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY (endpoint, model)
+);
+"""
+_FORMAT = 1
+_COMMIT_AFTER = 0.002
+"""Seconds an answer waits for others to share its commit: small next to any judge, large next to a commit."""
+_ROWS_IN_LOG = 3000
+"""How many rows the write-ahead log may hold before it is moved into the file; some 20 MB."""
+_BUSY_SECONDS = 30.0
+"""How long to wait for another process that is writing to the same ledger."""
+
+
+class Ledger:
+    """An open ledger file. ``location`` is a path or ``sqlite:///path``; it is created unless ``create`` is False.
+
+    Safe to use from several threads and event loops. Raises LedgerError, with the remedy, when the file cannot be
+    opened, is no ledger, is damaged, or cannot be written.
+    """
+
+    def __init__(self, location: str | Path, *, create: bool = True) -> None:
+        self.path = _path(location)
+        if not create and not self.path.exists():
+            raise LedgerError(f"{self.path}: no such ledger. `calipers score ... -o OUT` writes one at OUT.ledger.db.")
+        self._lock = threading.RLock()
+        self._pending: dict[str, list[tuple[Any, ...]]] = {}
+        self._waiting: list[tuple[asyncio.AbstractEventLoop, asyncio.Future[None]]] = []
+        self._scheduled: set[asyncio.AbstractEventLoop] = set()
+        self._loops: weakref.WeakSet[asyncio.AbstractEventLoop] = weakref.WeakSet()
+        self._checkpointing = threading.Lock()
+        self._checkpointed = 0
+        self.shared = False
+        """Whether anybody else has written here meanwhile: another process, or another event loop of this one."""
+        with self._translated("opened"):
+            self._connection = sqlite3.connect(
+                self.path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
+            )
+            self._prepare()
+
+    def _prepare(self) -> None:
+        found = self._connection.execute("PRAGMA user_version").fetchone()[0]
+        if found > _FORMAT:
+            raise LedgerError(
+                f"{self.path}: written by a newer calipers (format {found}). Upgrade calipers to read it."
+            )
+        self._connection.execute("PRAGMA page_size=8192")  # of a new file: twice the usual, for rows are long
+        self._connection.execute("PRAGMA journal_mode=WAL")
+        self._connection.execute("PRAGMA synchronous=NORMAL")  # survives kill -9; a power cut may cost the last commits
+        self._connection.execute("PRAGMA wal_autocheckpoint=0")  # ``_checkpoint`` does it, off the event loop
+        self._connection.execute("PRAGMA cache_size=-8192")  # KiB, for the index of keys: it is looked up at random
+        if found < _FORMAT:
+            self._connection.executescript(_TABLES)
+            self._connection.execute(f"PRAGMA user_version={_FORMAT}")
+        self._version = self._data_version()
+
+    def rows(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """The rows of a read-only query."""
+        with self._lock, self._translated("read"):
+            return self._connection.execute(query, values).fetchall()
+
+    def put(self, statement: str, values: tuple[Any, ...]) -> None:
+        """Queue a write; it is on disk once a later ``commit`` returned (or ``close``).
+
+        Writes of one statement are made in the order they were queued; those of different ones must not depend on that.
+        """
+        with self._lock:
+            self._pending.setdefault(statement, []).append(values)
+
+    def insert(self, statement: str, values: tuple[Any, ...]) -> int:
+        """Write at once and return the new row's id."""
+        with self._lock, self._translated("written"):
+            cursor = self._connection.execute(statement, values)
+            return int(cursor.lastrowid or 0)
+
+    async def commit(self) -> None:
+        """Wait until everything queued so far is committed; many waiters share one transaction."""
+        loop = asyncio.get_running_loop()
+        waiter = loop.create_future()
+        with self._lock:
+            self._loops.add(loop)
+            self._waiting.append((loop, waiter))
+            if loop not in self._scheduled:
+                self._scheduled.add(loop)
+                loop.call_later(_COMMIT_AFTER, self._flush, loop)
+        await waiter
+
+    def _flush(self, loop: asyncio.AbstractEventLoop) -> None:
+        with self._lock:
+            self._scheduled.discard(loop)
+            mine = [waiter for owner, waiter in self._waiting if owner is loop]
+            self._waiting = [(owner, waiter) for owner, waiter in self._waiting if owner is not loop]
+            error: LedgerError | None = None
+            try:
+                self._write_pending()
+            except LedgerError as caught:
+                error = caught
+        self._checkpoint_when_due(loop)
+        for waiter in mine:
+            if waiter.done():
+                continue  # its asker was cancelled meanwhile; what it queued is written all the same
+            if error is None:
+                waiter.set_result(None)
+            else:
+                waiter.set_exception(error)
+
+    def _write_pending(self) -> None:
+        pending, self._pending = self._pending, {}
+        if not pending:
+            return
+        with self._translated("written"):
+            self._connection.execute("BEGIN IMMEDIATE")
+            self.shared = self.shared or len(self._loops) > 1 or self._data_version() != self._version
+            try:
+                for statement, rows in pending.items():
+                    self._connection.executemany(statement, rows)
+                self._connection.execute("COMMIT")
+            except sqlite3.Error:
+                self._connection.execute("ROLLBACK") if self._connection.in_transaction else None
+                raise
+
+    def _data_version(self) -> int:
+        """A number that changes when another connection has written."""
+        return int(self._connection.execute("PRAGMA data_version").fetchone()[0])
+
+    def _checkpoint(self) -> None:
+        """Move what was committed from the log into the file, on a connection and a thread of its own.
+
+        It waits for the disk. On the event loop, every judge call in flight would wait along.
+        """
+        # What cannot be moved now (a full disk, a busy file) is safe in the log, and is moved next time.
+        with (
+            self._checkpointing,
+            suppress(sqlite3.OperationalError),
+            closing(sqlite3.connect(self.path, timeout=_BUSY_SECONDS)) as connection,
+        ):
+            # First the bulk, while writers go on; then the little that came meanwhile, so that the log starts over.
+            connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+            connection.execute("PRAGMA wal_checkpoint(RESTART)").fetchall()
+
+    def _checkpoint_when_due(self, loop: asyncio.AbstractEventLoop) -> None:
+        written = self._connection.total_changes
+        if written - self._checkpointed > _ROWS_IN_LOG and not self._checkpointing.locked():
+            self._checkpointed = written
+            loop.run_in_executor(None, self._checkpoint)
+
+    def check(self) -> None:
+        """Raise LedgerError unless SQLite finds the whole file sound."""
+        found = self.rows("PRAGMA integrity_check")
+        if found != [("ok",)]:
+            raise LedgerError(f"{self.path}: the ledger is damaged ({found[0][0]}). {_DAMAGED}")
+
+    def close(self) -> None:
+        """Write what is queued and close the file."""
+        with self._lock:
+            try:
+                self._write_pending()
+            finally:
+                self._connection.close()
+
+    @contextmanager
+    def _translated(self, verb: str) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.DatabaseError as error:
+            raise LedgerError(f"{self.path}: the ledger cannot be {verb} ({error}). {_remedy(error)}") from error
+
+
+_DAMAGED = "Move it aside to start a new one; `sqlite3 FILE .recover` can save what is left."
+
+
+def _remedy(error: sqlite3.DatabaseError) -> str:
+    text = str(error)
+    if "locked" in text:
+        return "Another process has been writing to it for half a minute; wait for it or give each process its own."
+    if "full" in text:
+        return "The disk is full: free some space and run the same command again, nothing recorded is lost."
+    if "readonly" in text or "unable to open" in text:
+        return "Check that the folder exists and that you may write there, or name another with --ledger."
+    if "not a database" in text or "malformed" in text:
+        return f"It is not a sound SQLite file. {_DAMAGED}"
+    return "Run the same command again once this is mended; nothing recorded is lost."
+
+
+def _path(location: str | Path) -> Path:
+    text = str(location)
+    if text.startswith("sqlite:///"):
+        return Path(text.removeprefix("sqlite:///"))
+    if "://" in text:
+        raise LedgerError(f"{text}: this version keeps ledgers in SQLite only; write sqlite:///FILE or a path.")
+    return Path(text)

@@ -1,0 +1,54 @@
+"""What makes a question another question, and what of it is kept."""
+
+import json
+import zlib
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from asking import request
+from calipers.judge import Judge
+from calipers.ledger import Ledger, ledger_key
+from calipers.testing import SimulatedJudge
+from calipers.types import Completion, JudgeRequest
+from groups import FOUR, QUALITY, group_of
+
+
+def _key_of(*texts: object, **changes: Any) -> str:
+    messages = tuple({"role": "user", "content": text} for text in texts)
+    asked = replace(request(), messages=messages, **changes)
+    return ledger_key(asked, SimulatedJudge(QUALITY))
+
+
+def test_texts_that_only_join_alike_are_different_questions():
+    keys = [
+        _key_of("ab", "c"),
+        _key_of("a", "bc"),
+        _key_of("abc"),
+        _key_of("abc", ""),
+        _key_of(3, "abc"),
+        _key_of([{"type": "text", "text": "abc"}]),
+        _key_of("ab\ud83d", "c"),
+        _key_of("abc", max_tokens=7),
+    ]
+    assert len(set(keys)) == len(keys)
+    assert _key_of("ab", "c") == keys[0]
+
+
+@pytest.mark.parametrize("size", [1, 20_000])
+async def test_what_was_sent_is_kept_as_the_request(tmp_path: Path, size: int):
+    sent = json.dumps({"messages": "é" * size}, ensure_ascii=False).encode()
+
+    class Sending(SimulatedJudge):
+        async def complete(self, request: JudgeRequest) -> Completion:
+            return replace(await super().complete(request), sent=sent)
+
+    judge = Judge(Sending(QUALITY), ledger=tmp_path / "l.db")
+    await judge.score_group(group_of(FOUR))
+    judge.close()
+    ledger = Ledger(tmp_path / "l.db")
+    stored = ledger.rows("SELECT request FROM answers LIMIT 1")[0][0]
+    ledger.close()
+    assert (stored.encode() if isinstance(stored, str) else zlib.decompress(stored)) == sent

@@ -1,0 +1,201 @@
+"""Recorded runs: nothing is paid twice, and a replay is the run."""
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+
+import calipers
+from calipers.errors import LedgerError, TransientError
+from calipers.judge import Judge
+from calipers.ledger import Ledger, Replayer
+from calipers.settings import Settings
+from calipers.testing import Flaky, Noise, SimulatedJudge
+from calipers.types import Completion, GroupResult, JudgeRequest
+from groups import FOUR, QUALITY, group_of
+
+GROUPS = [group_of(FOUR, group_id=f"g{n}", question=f"{n} + {n}?") for n in range(12)]
+
+
+async def run(judge: SimulatedJudge, path: Path, **options: object) -> list[str]:
+    with_ledger = Judge(judge, ledger=path, **options)  # type: ignore[arg-type]  # options vary by test
+    lines = [json.dumps(result.to_dict()) async for result in with_ledger.score_groups(GROUPS, ordered=True)]
+    with_ledger.close()
+    return lines
+
+
+async def replay(path: Path, number: int | None = None) -> list[str]:
+    ledger = Ledger(path, create=False)
+    store = Replayer(ledger, number)
+    judge = Judge.replaying(Settings(**store.recorded.settings), store)
+    lines = [json.dumps(result.to_dict()) async for result in judge.score_groups(store.groups(), ordered=True)]
+    ledger.close()
+    return lines
+
+
+async def test_a_question_with_a_recorded_answer_is_not_paid_again(tmp_path: Path):
+    path = tmp_path / "l.db"
+    first, second = SimulatedJudge(QUALITY, Noise(0.1)), SimulatedJudge(QUALITY, Noise(0.1))
+    assert await run(first, path) == await run(second, path)
+    assert (first.calls, second.calls) == (len(GROUPS), 0)
+
+
+async def test_a_resumed_run_counts_recorded_answers_as_the_first_did(tmp_path: Path):
+    lines = await run(SimulatedJudge(QUALITY), tmp_path / "l.db")
+    again = await run(SimulatedJudge(QUALITY), tmp_path / "l.db")
+    assert lines == again
+    assert json.loads(again[0])["judge_calls"] == 1
+    assert json.loads(again[0])["usage"]["input_tokens"] > 0
+
+
+async def test_equal_questions_in_flight_share_one_call(tmp_path: Path):
+    judge = SimulatedJudge(QUALITY)
+    scored = Judge(judge, ledger=tmp_path / "l.db")
+    await asyncio.gather(*(scored.score_group(group_of(FOUR, group_id=str(n))) for n in range(20)))
+    scored.close()
+    assert judge.calls == 1
+
+
+async def test_another_model_schema_or_sample_is_another_question(tmp_path: Path):
+    path = tmp_path / "l.db"
+    await run(SimulatedJudge(QUALITY), path)
+    for other in (
+        {"judge": SimulatedJudge(QUALITY, model="b")},
+        {"params": {"temperature": 0}},
+        {"rubric": "Be strict."},
+        {"samples": 2},
+        {"seed": 3},
+    ):
+        judge = other.pop("judge", SimulatedJudge(QUALITY))
+        assert isinstance(judge, SimulatedJudge)
+        await run(judge, path, **other)
+        assert judge.calls >= len(GROUPS) * 0.7, other
+
+
+@pytest.mark.parametrize("orders", [1, 3])
+async def test_a_replay_is_byte_equal_also_where_calls_failed(tmp_path: Path, orders: int):
+    path = tmp_path / "l.db"
+    lines = await run(SimulatedJudge(QUALITY, Noise(0.1), Flaky.evenly(0.9), seed=2), path, orders=orders)
+    assert any('"failed"' in line or '"abstained"' in line for line in lines)
+    assert await replay(path) == lines
+
+
+async def test_an_earlier_run_can_be_replayed_by_its_id(tmp_path: Path):
+    path = tmp_path / "l.db"
+    first = await run(SimulatedJudge(QUALITY, Noise(0.1)), path)
+    second = await run(SimulatedJudge(QUALITY, Noise(0.2)), path)
+    assert first != second
+    assert await replay(path) == second
+    assert await replay(path, 1) == first
+    with pytest.raises(LedgerError, match="no run 9"):
+        await replay(path, 9)
+
+
+async def test_a_run_of_failures_is_tried_again_and_its_replay_is_still_the_failures(tmp_path: Path):
+    path = tmp_path / "l.db"
+    failed = await run(SimulatedJudge(QUALITY, Flaky(server_error=1.0)), path)
+    judge = SimulatedJudge(QUALITY)
+    mended = await run(judge, path)
+    assert judge.calls == len(GROUPS)
+    assert failed != mended
+    assert await replay(path, 1) == failed
+
+
+async def test_a_deadline_replays_without_waiting(tmp_path: Path):
+    class Hangs(SimulatedJudge):
+        async def complete(self, request: JudgeRequest) -> Completion:
+            await asyncio.Event().wait()
+            raise AssertionError
+
+    lines = await run(Hangs(QUALITY), tmp_path / "l.db", deadline=0.05)
+    assert "deadline" in lines[0]
+    assert await replay(tmp_path / "l.db") == lines
+
+
+async def test_a_recorded_judge_can_stand_in_for_the_live_one(tmp_path: Path):
+    path = tmp_path / "l.db"
+    lines = await run(SimulatedJudge(QUALITY, Noise(0.1)), path)
+    judge = Judge(f"replay:{path}")
+    results = [json.dumps(result.to_dict()) async for result in judge.score_groups(GROUPS, ordered=True)]
+    assert results == lines
+    unseen: GroupResult = await judge.score_group(group_of({"a": "1", "b": "2"}))
+    assert "no answer to this question" in (unseen.trajectories[0].reason or "")
+
+
+async def test_an_empty_ledger_has_nothing_to_replay(tmp_path: Path):
+    Ledger(tmp_path / "l.db").close()
+    with pytest.raises(LedgerError, match="no run is recorded"):
+        await replay(tmp_path / "l.db")
+
+
+async def test_everything_about_a_call_is_in_the_ledger(tmp_path: Path):
+    await run(SimulatedJudge(QUALITY), tmp_path / "l.db")
+    ledger = Ledger(tmp_path / "l.db")
+    columns = [row[1] for row in ledger.rows("PRAGMA table_info(answers)")]
+    (answer,) = ledger.rows("SELECT * FROM answers LIMIT 1")
+    row = dict(zip(columns, answer, strict=True))
+    assert json.loads(row["text"])["scores"]
+    assert row["attempts"] == 1
+    assert row["input_tokens"] > 0
+    (settings,) = ledger.rows("SELECT settings FROM runs")
+    assert json.loads(settings[0])["orders"] == 1
+    assert [one[0] for one in ledger.rows("SELECT group_id FROM groups ORDER BY position")] == [
+        group.group_id for group in GROUPS
+    ]
+    ledger.close()
+
+
+async def test_positions_are_input_positions_even_when_later_groups_finish_first(tmp_path: Path):
+    class FirstIsSlow(SimulatedJudge):
+        async def complete(self, request: JudgeRequest) -> Completion:
+            if request.view.group_id == "g0":
+                await asyncio.sleep(0.05)
+            return await super().complete(request)
+
+    path = tmp_path / "l.db"
+    judge = Judge(FirstIsSlow(QUALITY), ledger=path)
+    finished = [result.group_id async for result in calipers.score_groups(GROUPS, judge=judge)]
+    judge.close()
+    assert finished[0] != "g0"
+    ledger = Ledger(path)
+    assert ledger.rows("SELECT group_id FROM groups ORDER BY position LIMIT 1") == [("g0",)]
+    ledger.close()
+
+
+async def test_a_transient_error_is_not_an_answer(tmp_path: Path):
+    class Down(SimulatedJudge):
+        async def complete(self, request: JudgeRequest) -> Completion:
+            raise TransientError("server", "down")
+
+    await run(Down(QUALITY), tmp_path / "l.db")
+    ledger = Ledger(tmp_path / "l.db")
+    assert ledger.rows("SELECT count(*) FROM answers") == [(0,)]
+    ledger.close()
+
+
+async def test_what_a_backend_learned_is_there_for_the_next_run_and_each_runs_snapshot_is_kept(tmp_path: Path):
+    class Curious(SimulatedJudge):
+        known: dict[str, object] = {}  # noqa: RUF012 - replaced, never changed
+
+        def learned(self) -> dict[str, object]:
+            return self.known
+
+        def learn(self, known: dict[str, object]) -> None:
+            self.known = dict(known)
+
+        async def complete(self, request: JudgeRequest) -> Completion:
+            self.known = {"refused": ["temperature"]}
+            return await super().complete(request)
+
+    path = tmp_path / "l.db"
+    await run(Curious(QUALITY), path)
+    second = Curious(QUALITY)
+    await run(second, path)
+    assert second.calls == 0
+    assert second.known == {"refused": ["temperature"]}
+    ledger = Ledger(path)
+    snapshots = [json.loads(row[0]) for row in ledger.rows("SELECT learned FROM runs ORDER BY id")]
+    assert snapshots[0] == {}
+    assert snapshots[1]["refused"] == ["temperature"]
+    ledger.close()

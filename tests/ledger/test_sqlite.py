@@ -1,0 +1,135 @@
+"""The ledger file: commits, damage, and errors a person can act on."""
+
+import asyncio
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from calipers.errors import LedgerError
+from calipers.ledger import Ledger
+
+INSERT = "INSERT INTO learned VALUES (?, ?, ?)"
+
+
+async def test_many_writers_share_a_commit_and_find_their_rows(tmp_path: Path):
+    ledger = Ledger(tmp_path / "l.db")
+
+    async def write(number: int) -> None:
+        ledger.put(INSERT, ("e", str(number), "{}"))
+        await ledger.commit()
+
+    await asyncio.gather(*(write(number) for number in range(200)))
+    other = sqlite3.connect(tmp_path / "l.db")
+    assert other.execute("SELECT count(*) FROM learned").fetchone() == (200,)
+    other.close()
+    ledger.check()
+    ledger.close()
+
+
+async def test_what_is_queued_is_written_when_the_ledger_closes(tmp_path: Path):
+    ledger = Ledger(f"sqlite:///{tmp_path / 'l.db'}")
+    ledger.put(INSERT, ("e", "m", "{}"))
+    ledger.close()
+    again = Ledger(tmp_path / "l.db", create=False)
+    assert again.rows("SELECT model FROM learned") == [("m",)]
+    again.close()
+
+
+async def test_two_processes_may_write_to_one_ledger(tmp_path: Path):
+    one, two = Ledger(tmp_path / "l.db"), Ledger(tmp_path / "l.db")
+    for number, ledger in enumerate((one, two, one, two)):
+        ledger.put(INSERT, ("e", str(number), "{}"))
+        await ledger.commit()
+    assert len(two.rows("SELECT * FROM learned")) == 4
+    one.close()
+    two.close()
+
+
+async def test_a_write_that_fails_reaches_who_waits_for_it_and_loses_nothing_else(tmp_path: Path):
+    ledger = Ledger(tmp_path / "l.db")
+    ledger.put("INSERT INTO nonsense VALUES (1)", ())
+    with pytest.raises(LedgerError, match="cannot be written"):
+        await ledger.commit()
+    ledger.put(INSERT, ("e", "m", "{}"))
+    await ledger.commit()
+    assert len(ledger.rows("SELECT * FROM learned")) == 1
+    ledger.close()
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda path: path.write_text("this is no database, whatever its name says" * 50), "not a sound SQLite file"),
+        (lambda path: path.mkdir(), "Check that the folder exists"),
+    ],
+)
+def test_a_file_that_is_no_ledger_is_one_clear_sentence(tmp_path: Path, make: Callable[[Path], object], words: str):
+    path = tmp_path / "l.db"
+    make(path)
+    with pytest.raises(LedgerError, match=words) as caught:
+        Ledger(path)
+    assert str(path) in str(caught.value)
+
+
+def test_a_missing_ledger_says_who_writes_one(tmp_path: Path):
+    with pytest.raises(LedgerError, match="no such ledger"):
+        Ledger(tmp_path / "none.db", create=False)
+    assert not (tmp_path / "none.db").exists()
+
+
+def test_a_missing_folder_is_named(tmp_path: Path):
+    with pytest.raises(LedgerError, match="folder exists"):
+        Ledger(tmp_path / "none" / "l.db")
+
+
+def test_other_databases_are_refused_by_name():
+    with pytest.raises(LedgerError, match="SQLite only"):
+        Ledger("postgres://host/db")
+
+
+def test_a_ledger_from_a_newer_version_is_not_touched(tmp_path: Path):
+    connection = sqlite3.connect(tmp_path / "l.db")
+    connection.execute("PRAGMA user_version=99")
+    connection.close()
+    with pytest.raises(LedgerError, match="newer calipers"):
+        Ledger(tmp_path / "l.db")
+
+
+def test_a_damaged_ledger_is_found_by_check(tmp_path: Path):
+    path = tmp_path / "l.db"
+    ledger = Ledger(path)
+    for number in range(2000):
+        ledger.put(INSERT, ("e", str(number), "x" * 100))
+    ledger.close()
+    content = bytearray(path.read_bytes())
+    content[8192:12288] = b"\x55" * 4096
+    path.write_bytes(content)
+    damaged = Ledger(path)
+    with pytest.raises(LedgerError, match=r"damaged|malformed|sound"):
+        damaged.check()
+    damaged.close()
+
+
+async def test_the_log_is_moved_into_the_file_while_rows_keep_coming(tmp_path: Path):
+    path = tmp_path / "l.db"
+    ledger = Ledger(path)
+    for start in range(0, 9000, 500):
+        for number in range(start, start + 500):
+            ledger.put(INSERT, ("e", str(number), "x" * 2000))
+        await ledger.commit()
+        await asyncio.sleep(0.01)
+    assert path.stat().st_size > 5_000_000, "without a checkpoint the file itself stays empty"
+    assert path.with_name("l.db-wal").stat().st_size < 15_000_000
+    ledger.close()
+
+
+async def test_a_second_writer_is_noticed(tmp_path: Path):
+    one, two = Ledger(tmp_path / "l.db"), Ledger(tmp_path / "l.db")
+    for number, ledger in enumerate((one, one, two, one)):
+        ledger.put(INSERT, ("e", str(number), "{}"))
+        await ledger.commit()
+        assert ledger.shared == (number >= 2)
+    one.close()
+    two.close()
