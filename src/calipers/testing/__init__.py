@@ -1,0 +1,59 @@
+"""Judges of known vice, for testing what consumes a judge: your reward pipeline, and calipers itself.
+
+A simulated judge answers from a hidden quality you give it, in real reply text, so that framing, reading, re-asking and
+the ledger are all passed through. What it does wrong is stated in numbers::
+
+    from calipers.testing import Flaky, Noise, PositionBias, SimulatedJudge
+
+    judge = SimulatedJudge({"a": 0.8, "b": 0.3}, Noise(0.05), PositionBias(0.3), Flaky(truncated=0.1), seed=1)
+    result = await calipers.score_group(group, judge=judge)
+
+Vices come in three kinds, each with a base class for your own: a ``Bias`` changes what the judge thinks, a ``Slip`` how it
+writes that down, a ``Fault`` whether the answer arrives. Not responsible for faults of the wire itself (connections,
+headers, streams), which need a server.
+"""
+
+from calipers.testing.biases import (
+    Bias,
+    Coarse,
+    Constant,
+    Drift,
+    Injectable,
+    LengthBias,
+    Noise,
+    PositionBias,
+    Severity,
+    Sycophancy,
+)
+from calipers.testing.faults import Fault, Flaky, Spoiled
+from calipers.testing.judges import SimulatedJudge, Vice
+from calipers.testing.quality import Quality, gold_quality
+from calipers.testing.question import Question
+from calipers.testing.slips import OffScale, PermutedIds, ReorderedRows, Row, Slip, write_scores
+
+__all__ = [
+    "Bias",
+    "Coarse",
+    "Constant",
+    "Drift",
+    "Fault",
+    "Flaky",
+    "Injectable",
+    "LengthBias",
+    "Noise",
+    "OffScale",
+    "PermutedIds",
+    "PositionBias",
+    "Quality",
+    "Question",
+    "ReorderedRows",
+    "Row",
+    "Severity",
+    "SimulatedJudge",
+    "Slip",
+    "Spoiled",
+    "Sycophancy",
+    "Vice",
+    "gold_quality",
+    "write_scores",
+]

@@ -1,0 +1,263 @@
+"""Vices of opinion: what a judge thinks of the candidates, before it writes anything.
+
+Opinions are numbers on the score scale, 0 worthless to 1 perfect, one per candidate in the order shown. Biases are applied
+in the order given and may leave [0, 1]; the judge clips once, after the last. Where an effect is to be measured exactly,
+keep qualities so far from 0 and 1 that nothing is clipped.
+Not responsible for how opinions are written down (``slips``), so they hold for every form of question.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from calipers.errors import ConfigError
+from calipers.testing.bounds import require_finite, require_probability
+from calipers.testing.question import Question, own_characters, shown_text
+
+
+class Bias(ABC):
+    """Changes opinions. Subclass it for a vice of your own; draw randomness from ``question`` only."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def sway(self, opinions: Sequence[float], question: Question) -> list[float]:
+        """New opinions, as many and in the same order as ``opinions`` and ``question.shown``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Noise(Bias):
+    """Adds N(0, ``sd``²) to every opinion; ``sd`` in score units (0-1), at least 0.
+
+    ``per="call"``: independent between candidates and questions; the same question with the same sample number gets the
+    same noise, as from a judge at temperature 0. ``per="candidate"``: one error per candidate for good, whatever else is
+    asked, which no averaging over orders or samples removes. Two judges make the same such errors where they have the same
+    ``seed`` (None: the judge's own).
+    """
+
+    sd: float
+    per: Literal["call", "candidate"] = "call"
+    seed: int | None = None
+
+    def __post_init__(self) -> None:
+        require_finite("Noise sd", self.sd, least=0)
+        if self.per not in ("call", "candidate"):
+            raise ConfigError(f"Noise per must be 'call' or 'candidate', not {self.per!r}")
+        if self.per == "call" and self.seed is not None:
+            raise ConfigError("Noise seed is for per='candidate'; give the judge itself a seed")
+
+    def sway(self, opinions: Sequence[float], question: Question) -> list[float]:
+        if self.per == "call":
+            generator = question.by_content()
+            return [opinion + generator.gauss(0, self.sd) for opinion in opinions]
+        generators = [question.by_candidate(candidate, seed=self.seed) for candidate in question.shown]
+        return [opinion + own.gauss(0, self.sd) for opinion, own in zip(opinions, generators, strict=True)]
+
+
+def _falling(place: float) -> float:
+    return 0.5 - place
+
+
+@dataclass(frozen=True, slots=True)
+class PositionBias(Bias):
+    """Adds ``strength * curve(u)`` to the candidate at relative place u: 0 shown first, 1 shown last, 0.5 alone.
+
+    ``strength`` is in score units (0-1) and may be negative. The default curve is 0.5 - u, so that the first candidate
+    gains strength/2, the last loses as much, and of two the first leads by strength.
+    """
+
+    strength: float
+    curve: Callable[[float], float] = _falling
+
+    def __post_init__(self) -> None:
+        require_finite("PositionBias strength", self.strength)
+
+    def sway(self, opinions: Sequence[float], question: Question) -> list[float]:  # noqa: ARG002 - the seam's
+        last = len(opinions) - 1
+        places = [place / last if last else 0.5 for place in range(len(opinions))]
+        return [opinion + self.strength * self.curve(place) for opinion, place in zip(opinions, places, strict=True)]
+
+
+@dataclass(frozen=True, slots=True)
+class LengthBias(Bias):
+    """Adds ``per_doubling * log2((c + 1) / (m + 1))``: c the candidate's characters, m the mean over the group.
+
+    ``per_doubling`` is in score units (0-1) per doubling of length; negative prefers the short. Characters are those of
+    text, reasoning and tool arguments in the messages the group does not share. The mean is over all distinct candidates
+    of the group, also those this question does not show.
+    """
+
+    per_doubling: float
+
+    def __post_init__(self) -> None:
+        require_finite("LengthBias per_doubling", self.per_doubling)
+
+    def sway(self, opinions: Sequence[float], question: Question) -> list[float]:
+        view = question.request.view
+        lengths = [own_characters(candidate, view.prefix_length) for candidate in view.candidates]
+        mean = sum(lengths) / len(lengths)
+        own = [lengths[item] for item in question.request.ask.order]
+        return [
+            opinion + self.per_doubling * math.log2((length + 1) / (mean + 1))
+            for opinion, length in zip(opinions, own, strict=True)
+        ]
+
+
+_PRAISE = (
+    r"(?:great|excellent|brilliant|wonderful|fantastic|insightful) (?:question|point|idea|catch)",
+    r"you(?:'|’)?(?:re| are) (?:absolutely|completely|so|quite) (?:right|correct)",
+    r"(?:fully|completely|perfectly|successfully) (?:solved|completed|resolved|correct)",
+    r"(?:this|my) (?:answer|solution|response) is (?:correct|perfect|optimal|complete|the best)",
+    r"i am (?:confident|certain|sure) (?:that|this)",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Sycophancy(Bias):
+    """Adds ``bonus`` for each phrase of flattery or self-praise in a candidate's transcript, at most ``limit`` times.
+
+    ``bonus`` is in score units (0-1). ``phrases`` are regular expressions, matched without regard to case on the
+    transcript as the judge reads it; every match counts.
+    """
+
+    bonus: float = 0.1
+    limit: int = 3
+    phrases: tuple[str, ...] = field(default=_PRAISE, repr=False)
+
+    def __post_init__(self) -> None:
+        require_finite("Sycophancy bonus", self.bonus)
+        require_finite("Sycophancy limit", self.limit, least=1)
+        _require_patterns("Sycophancy phrases", self.phrases)
+
+    def sway(self, opinions: Sequence[float], question: Question) -> list[float]:
+        pattern = re.compile("|".join(self.phrases), re.IGNORECASE)
+        found = [sum(1 for _ in pattern.finditer(shown_text(candidate))) for candidate in question.shown]
+        return [opinion + self.bonus * min(count, self.limit) for opinion, count in zip(opinions, found, strict=True)]
+
+
+_ORDERS = (
+    r"(?:ignore|disregard|forget) (?:[a-z]+ ){0,5}(?:instructions?|rules|rubric|criteria|standards|prompt)\b",
+    r"(?:give|award|assign) (?:me|this|it)[\w ,]{0,40}\b(?:100|full|highest|maximum|perfect|top)\b",
+    r"(?:score|rate|grade) (?:me|this|it)[\w ,]{0,40}\b(?:100|highest|perfect)\b",
+    r"(?:note|message|instruction)s? (?:to|for) the (?:judge|grader|evaluator)",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Injectable(Bias):
+    """Thinks 1.0 (writes 100) of a candidate whose transcript orders it to, with ``probability``.
+
+    Drawn for every such candidate and question. ``orders`` are regular expressions for what it takes as an order, matched
+    without regard to case on the transcript as the judge reads it, so that what the renderer neutralises has no hold.
+    """
+
+    probability: float = 1.0
+    orders: tuple[str, ...] = field(default=_ORDERS, repr=False)
+
+    def __post_init__(self) -> None:
+        require_probability("Injectable probability", self.probability)
+        _require_patterns("Injectable orders", self.orders)
+
+    def sway(self, opinions: Sequence[float], question: Question) -> list[float]:
+        pattern = re.compile("|".join(self.orders), re.IGNORECASE)
+        generator = question.by_content()
+        # Drawn for every place, so that an attack on one candidate leaves the draws of the others as they were.
+        weak = [generator.random() < self.probability for _ in opinions]
+        told = [pattern.search(shown_text(candidate)) is not None for candidate in question.shown]
+        return [1.0 if all(pair) else opinion for opinion, *pair in zip(opinions, weak, told, strict=True)]
+
+
+@dataclass(frozen=True, slots=True)
+class Severity(Bias):
+    """A mild or harsh hand: 0.5 + ``gain`` * (opinion - 0.5) + ``offset``.
+
+    ``gain`` (at least 0) is the judge's spread relative to the truth, ``offset`` is in score units (0-1).
+    """
+
+    offset: float = 0.0
+    gain: float = 1.0
+
+    def __post_init__(self) -> None:
+        require_finite("Severity offset", self.offset)
+        require_finite("Severity gain", self.gain, least=0)
+
+    def sway(self, opinions: Sequence[float], question: Question) -> list[float]:  # noqa: ARG002 - the seam's
+        return [0.5 + self.gain * (opinion - 0.5) + self.offset for opinion in opinions]
+
+
+@dataclass(frozen=True, slots=True)
+class Constant(Bias):
+    """The same ``value`` (0-1) for all candidates, in a ``share`` (0-1) of the questions."""
+
+    value: float = 0.5
+    share: float = 1.0
+
+    def __post_init__(self) -> None:
+        require_probability("Constant value", self.value)
+        require_probability("Constant share", self.share)
+
+    def sway(self, opinions: Sequence[float], question: Question) -> list[float]:
+        lazy = question.by_content().random() < self.share
+        return [self.value] * len(opinions) if lazy else list(opinions)
+
+
+@dataclass(frozen=True, slots=True)
+class Coarse(Bias):
+    """Rounds to the nearest of ``levels`` (at least 2) equally spaced values from 0 to 1, which makes ties.
+
+    Give it last: it rounds what the biases before it left.
+    """
+
+    levels: int
+
+    def __post_init__(self) -> None:
+        require_finite("Coarse levels", self.levels, least=2)
+
+    def sway(self, opinions: Sequence[float], question: Question) -> list[float]:  # noqa: ARG002 - the seam's
+        steps = self.levels - 1
+        return [round(min(1.0, max(0.0, opinion)) * steps) / steps for opinion in opinions]
+
+
+@dataclass(frozen=True, slots=True)
+class Drift(Bias):
+    """Fades another bias in as the judge is used: opinion + p * (``into``'s opinion - opinion).
+
+    p is 0 before call ``start`` and rises linearly to 1 over the next ``over`` calls; ``over=0`` is a change point.
+    Calls are counted per judge object from 0 in the order they arrive, which concurrency can change. To make drift a
+    function of the data instead, give ``when``: group id to a number used in place of the call's.
+    """
+
+    into: Bias
+    start: int = 0
+    over: int = 0
+    when: Callable[[str], float] | None = None
+
+    def __post_init__(self) -> None:
+        require_finite("Drift start", self.start, least=0)
+        require_finite("Drift over", self.over, least=0)
+
+    def sway(self, opinions: Sequence[float], question: Question) -> list[float]:
+        now = question.call if self.when is None else self.when(question.request.view.group_id)
+        progress = self._progress(now)
+        drifted = self.into.sway(opinions, question)
+        return [old + progress * (new - old) for old, new in zip(opinions, drifted, strict=True)]
+
+    def _progress(self, now: float) -> float:
+        if now < self.start:
+            return 0.0
+        return min(1.0, (now - self.start) / self.over) if self.over else 1.0
+
+
+def _require_patterns(name: str, patterns: Sequence[str]) -> None:
+    if not patterns:
+        raise ConfigError(f"{name} must not be empty")
+    for pattern in patterns:
+        try:
+            re.compile(pattern)
+        except re.error as error:
+            raise ConfigError(f"{name}: {pattern!r} is not a regular expression: {error}") from None

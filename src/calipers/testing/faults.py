@@ -1,0 +1,195 @@
+"""Vices of delivery: replies that are broken, incomplete or never come.
+
+Not responsible for what the wire itself does wrong (connections, headers, streams): that takes a server.
+"""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
+from random import Random
+from typing import TypeAlias
+
+from calipers.errors import ConfigError, TransientError
+from calipers.testing.bounds import require_finite, require_probability
+from calipers.testing.question import Question
+from calipers.testing.slips import Row
+from calipers.types import FinishReason
+
+Write: TypeAlias = Callable[[Sequence[Row]], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Spoiled:
+    """A reply as a fault left it."""
+
+    text: str
+    finish_reason: FinishReason = "stop"
+
+
+class Fault(ABC):
+    """Spoils or prevents a reply. Subclass it for a vice of your own; draw randomness from ``question`` only."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def strike(self, rows: Sequence[Row], write: Write, question: Question) -> Spoiled | None:
+        """The spoiled reply, or None to leave it alone; raises TransientError or PermanentError where no reply comes.
+
+        ``write`` turns rows, changed or not, into the reply's text.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Flaky(Fault):
+    """At most one fault a call, each at its own rate (0-1, summing to at most 1), all 0 by default.
+
+    ===============  ==================================================================================================
+    malformed        JSON that does not parse: unclosed, trailing or missing commas, single quotes or bare keys
+    missing_ids      well-formed without one up to half of the asked ids (the only one, of one)
+    duplicate_ids    well-formed, but one id comes twice with scores that differ
+    unknown_ids      well-formed, but one id is replaced by one that was never shown
+    truncated        cut at a random place inside, finish reason "length"
+    empty            no text at all
+    refused          an apology in place of an answer, finish reason "refused"
+    rate_limited     TransientError of kind "rate_limited" (HTTP 429) with ``retry_after`` (seconds, or None)
+    server_error     TransientError of kind "server" (HTTP 500)
+    timeout          TransientError of kind "timeout", raised at once
+    ===============  ==================================================================================================
+
+    The fault is drawn from seed, request and how often this judge object was asked the same before, never from arrival
+    order: a retry of the same request draws anew and can succeed, and a fresh judge repeats the same sequence.
+    """
+
+    malformed: float = 0.0
+    missing_ids: float = 0.0
+    duplicate_ids: float = 0.0
+    unknown_ids: float = 0.0
+    truncated: float = 0.0
+    empty: float = 0.0
+    refused: float = 0.0
+    rate_limited: float = 0.0
+    server_error: float = 0.0
+    timeout: float = 0.0
+    retry_after: float | None = None
+
+    def __post_init__(self) -> None:
+        for name, rate in self.rates().items():
+            require_probability(f"Flaky {name}", rate)
+        if sum(self.rates().values()) > 1 + 1e-9:
+            raise ConfigError(f"Flaky rates sum to {sum(self.rates().values()):g}; at most 1 can be shared out")
+        if self.retry_after is not None:
+            require_finite("Flaky retry_after", self.retry_after, least=0)
+
+    @classmethod
+    def evenly(cls, rate: float) -> Flaky:
+        """All ten faults, ``rate`` (0-1) altogether, each as likely as the others."""
+        names = [item.name for item in fields(cls) if item.name != "retry_after"]
+        return cls(**dict.fromkeys(names, rate / len(names)))
+
+    def rates(self) -> dict[str, float]:
+        """The rate of each fault by name."""
+        return {item.name: getattr(self, item.name) for item in fields(self) if item.name != "retry_after"}
+
+    def strike(self, rows: Sequence[Row], write: Write, question: Question) -> Spoiled | None:
+        generator = question.by_attempt()
+        fault = _drawn(self.rates(), generator.random())
+        match fault:
+            case None:
+                return None
+            case "rate_limited":
+                message = "the simulated judge is asked too often (429)"
+                raise TransientError("rate_limited", message, retry_after=self.retry_after)
+            case "server_error":
+                raise TransientError("server", "the simulated judge had an internal error (500)")
+            case "timeout":
+                raise TransientError("timeout", "the simulated judge did not answer in time")
+            case _:
+                return _SPOILERS[fault](rows, write, generator)
+
+
+def _drawn(rates: dict[str, float], point: float) -> str | None:
+    """The fault in whose stretch of [0, 1) ``point`` lies, laid end to end; None beyond the last."""
+    for name, rate in rates.items():
+        if point < rate:
+            return name
+        point -= rate
+    return None
+
+
+def _malformed(rows: Sequence[Row], write: Write, generator: Random) -> Spoiled:
+    return Spoiled(generator.choice(BREAKAGES)(write(rows)))
+
+
+def _truncated(rows: Sequence[Row], write: Write, generator: Random) -> Spoiled:
+    text = write(rows)
+    return Spoiled(text[: generator.randrange(max(1, len(text)))], "length")
+
+
+def _empty(rows: Sequence[Row], write: Write, generator: Random) -> Spoiled:  # noqa: ARG001 - one shape for all
+    return Spoiled("")
+
+
+def _refused(rows: Sequence[Row], write: Write, generator: Random) -> Spoiled:  # noqa: ARG001 - one shape for all
+    return Spoiled("I am sorry, but I cannot rate these attempts.", "refused")
+
+
+def _some_left_out(rows: Sequence[Row], write: Write, generator: Random) -> Spoiled:
+    count = generator.randint(1, max(1, len(rows) // 2))
+    dropped = set(generator.sample(range(len(rows)), count))
+    return Spoiled(write([row for place, row in enumerate(rows) if place not in dropped]))
+
+
+def _one_twice(rows: Sequence[Row], write: Write, generator: Random) -> Spoiled:
+    row = generator.choice(rows)
+    other = row.score - 40 if row.score >= 50 else row.score + 40  # off by enough to be no rounding, and still on 0-100
+    return Spoiled(write([*rows, replace(row, score=other)]))
+
+
+def _one_foreign(rows: Sequence[Row], write: Write, generator: Random) -> Spoiled:
+    known = {row.key for row in rows}
+    foreign = generator.choice([key for key in ("ZQXJV", "WKZQH", "QZZWX") if key not in known])
+    place = generator.randrange(len(rows))
+    return Spoiled(write([replace(row, key=foreign) if here == place else row for here, row in enumerate(rows)]))
+
+
+def _unclosed(text: str) -> str:
+    return text.rstrip("}")
+
+
+def _trailing_commas(text: str) -> str:
+    return text.replace("}", ",}")
+
+
+def _single_quotes(text: str) -> str:
+    return text.replace('"', "'")
+
+
+def _bare_keys(text: str) -> str:
+    return re.sub(r'"(\w+)":', r"\1:", text)
+
+
+def _lost_commas(text: str) -> str:
+    return text.replace(", ", " ")
+
+
+BREAKAGES: tuple[Callable[[str], str], ...] = (
+    _unclosed,
+    _trailing_commas,
+    _single_quotes,
+    _bare_keys,
+    _lost_commas,
+)
+"""Ways to write JSON that does not parse; a careful reader can mend some and must refuse the rest."""
+
+_SPOILERS: dict[str, Callable[[Sequence[Row], Write, Random], Spoiled]] = {
+    "malformed": _malformed,
+    "missing_ids": _some_left_out,
+    "duplicate_ids": _one_twice,
+    "unknown_ids": _one_foreign,
+    "truncated": _truncated,
+    "empty": _empty,
+    "refused": _refused,
+}

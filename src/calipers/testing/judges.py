@@ -1,0 +1,134 @@
+"""The simulated judge: a Backend that forms opinions from a hidden quality and answers in real reply text.
+
+Not responsible for what its vices do (``biases``, ``slips``, ``faults``).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, is_dataclass, replace
+from typing import Any, TypeAlias
+
+from calipers.errors import ConfigError
+from calipers.testing.biases import Bias
+from calipers.testing.faults import Fault, Spoiled
+from calipers.testing.quality import Quality, look_up, require_quality
+from calipers.testing.question import Question, request_identity
+from calipers.testing.slips import Row, Slip, honest_rows, write_scores
+from calipers.types import Completion, JudgeRequest, Message, Usage
+
+Vice: TypeAlias = Bias | Slip | Fault
+"""What can be wrong with a judge: its opinion, its writing, or its delivery."""
+
+
+class SimulatedJudge:
+    """A judge that knows the truth, and is kept from telling it only by the vices it is given.
+
+    Without vices it is honest: it scores ``round(100 * quality)``. With them it applies the biases in the order given,
+    clips to [0, 1], rounds to whole numbers from 0 to 100, applies the slips in the order given, and then the first
+    fault that strikes. Everything is drawn from ``seed`` and the request, so that a fresh judge with the same settings
+    gives the same answers however many calls are in flight (only ``Drift`` without ``when`` follows arrival order).
+    It scores every key of the request, anchors too, and does not read the transcripts beyond what a vice says it looks at.
+
+    ``quality`` is described at ``Quality``; of identical trajectories shown as one candidate it is asked for the first.
+    ``model`` is the judge's name in the ledger; by default it spells out seed, vices and quality, so that different
+    judges do not share answers (a function counts by its qualified name: give ``model`` where that is not enough).
+    ``write`` turns rows into reply text, for questions other than listwise ones. ``calls`` counts the calls so far.
+
+    Raises ConfigError for a quality outside [0, 1] or a vice of no kind. ``complete`` raises PermanentError of kind
+    "internal" for a trajectory without a quality, and what its faults raise. Usage counts 4 characters a token.
+    """
+
+    def __init__(
+        self,
+        quality: Quality,
+        *vices: Vice,
+        seed: int = 0,
+        model: str | None = None,
+        write: Callable[[Sequence[Row], JudgeRequest], str] = write_scores,
+    ) -> None:
+        require_quality(quality)
+        for vice in vices:
+            if not isinstance(vice, Bias | Slip | Fault):
+                raise ConfigError(f"a vice is a Bias, Slip or Fault from calipers.testing, not {vice!r}")
+        self.endpoint = "simulated"
+        self.model = model if model is not None else _name(quality, vices, seed)
+        self.calls = 0
+        self._quality = quality
+        self._vices = _labelled(vices)
+        self._seed = seed
+        self._write = write
+        self._heard: Counter[str] = Counter()
+
+    async def complete(self, request: JudgeRequest) -> Completion:
+        question = self._hear(request)
+        rows = honest_rows(request.keys, self._opinions(question))
+        for label, vice in self._vices:
+            if isinstance(vice, Slip):
+                rows = vice.slip(rows, replace(question, label=label))
+        reply = self._deliver(rows, question)
+        usage = Usage(sum(map(_characters, request.messages)) // 4, len(reply.text) // 4)
+        return Completion(reply.text, reply.finish_reason, model=self.model, usage=usage)
+
+    def _hear(self, request: JudgeRequest) -> Question:
+        identity = request_identity(request)
+        question = Question(request, self._seed, self.calls, self._heard[identity])
+        self.calls += 1
+        self._heard[identity] += 1
+        return question
+
+    def _opinions(self, question: Question) -> list[float]:
+        group_id = question.request.view.group_id
+        opinions = [look_up(self._quality, group_id, question.trajectory_id(shown)) for shown in question.shown]
+        for label, vice in self._vices:
+            if isinstance(vice, Bias):
+                opinions = vice.sway(opinions, replace(question, label=label))
+        return opinions
+
+    def _deliver(self, rows: Sequence[Row], question: Question) -> Spoiled:
+        def write(changed: Sequence[Row]) -> str:
+            return self._write(changed, question.request)
+
+        for label, vice in self._vices:
+            if isinstance(vice, Fault):
+                spoiled = vice.strike(rows, write, replace(question, label=label))
+                if spoiled is not None:
+                    return spoiled
+        return Spoiled(write(rows))
+
+
+def _labelled(vices: Sequence[Vice]) -> tuple[tuple[str, Vice], ...]:
+    """Each vice with a name of its own to draw from: adding a vice of one kind leaves the others' draws alone."""
+    seen: Counter[str] = Counter()
+    labelled: list[tuple[str, Vice]] = []
+    for vice in vices:
+        kind = type(vice).__name__
+        labelled.append((f"{kind}{seen[kind]}", vice))
+        seen[kind] += 1
+    return tuple(labelled)
+
+
+def _name(quality: Quality, vices: Sequence[Vice], seed: int) -> str:
+    truth = _described(dict(sorted(quality.items())) if isinstance(quality, Mapping) else quality)
+    digest = hashlib.sha256("\x1f".join([truth, *map(_described, vices)]).encode()).hexdigest()[:8]
+    kinds = "+".join(type(vice).__name__ for vice in vices) or "honest"
+    return f"{kinds}-{seed}-{digest}"
+
+
+def _described(value: Any) -> str:
+    """Like repr, with all fields and without addresses, which would differ between runs."""
+    if is_dataclass(value) and not isinstance(value, type):
+        inside = ", ".join(f"{item.name}={_described(getattr(value, item.name))}" for item in fields(value))
+        return f"{type(value).__name__}({inside})"
+    if callable(value):
+        return str(getattr(value, "__qualname__", type(value).__qualname__))
+    return repr(value)
+
+
+def _characters(message: Message) -> int:
+    content = message.get("content")
+    if isinstance(content, str):
+        return len(content)
+    return sum(len(part.get("text") or "") for part in content or ())

@@ -1,0 +1,108 @@
+"""What a vice may know of the question being answered, and where its randomness comes from.
+
+Not responsible for what is done with either (``biases``, ``slips``, ``faults``).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+from calipers.types import Candidate, JudgeRequest, Message
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One call of a simulated judge.
+
+    ``call`` is its number among all calls of this judge object, from 0, in the order they arrive. ``attempt`` counts how
+    often this judge object was asked the very same request before (messages, schema, token limit, parameters and
+    sample all equal). ``seed`` is the judge's; ``label`` tells apart the vices that draw from it.
+    """
+
+    request: JudgeRequest
+    seed: int
+    call: int
+    attempt: int
+    label: str = ""
+
+    @property
+    def shown(self) -> tuple[Candidate, ...]:
+        """The candidates in the order shown, one per key of the request."""
+        return tuple(self.request.view.candidates[item] for item in self.request.ask.order)
+
+    def trajectory_id(self, candidate: Candidate) -> str:
+        """The id of the first trajectory ``candidate`` stands for."""
+        return self.request.view.ids[candidate.members[0]]
+
+    def by_content(self) -> Random:
+        """A generator that is the same whenever these messages are asked with this sample number."""
+        return _generator(self.seed, self.label, request_content(self.request))
+
+    def by_attempt(self) -> Random:
+        """A generator that is new at every repetition, and the same again in a new run that repeats as often."""
+        return _generator(self.seed, self.label, request_identity(self.request), self.attempt)
+
+    def by_candidate(self, candidate: Candidate, *, seed: int | None = None) -> Random:
+        """A generator that is the same in every question about this candidate; ``seed`` replaces the judge's."""
+        names = (self.request.view.group_id, self.trajectory_id(candidate))
+        return _generator(self.seed if seed is None else seed, self.label, *names)
+
+
+def request_content(request: JudgeRequest) -> str:
+    """Hex digest of messages and sample number: what the judge's opinion depends on."""
+    return _digest([request.messages, request.ask.sample])
+
+
+def request_identity(request: JudgeRequest) -> str:
+    """Hex digest of all that makes a request the same to a ledger, the judge's own name apart."""
+    return _digest([request.messages, request.ask.sample, request.schema, request.max_tokens, request.params])
+
+
+def own_characters(candidate: Candidate, prefix_length: int) -> int:
+    """Characters of text, reasoning and tool arguments in the messages that are not shared by the whole group."""
+    return sum(_characters(message) for message in candidate.messages[prefix_length:])
+
+
+def shown_text(candidate: Candidate) -> str:
+    """The candidate's transcript as the judge reads it: fenced, escaped and elided by the renderer.
+
+    Without images, and on one line: a phrase is one also where it is broken over two.
+    """
+    return " ".join("".join(part for part in candidate.body if isinstance(part, str)).split())
+
+
+def _characters(message: Message) -> int:
+    texts = [message.get("content"), message.get("reasoning")]
+    texts += [call.get("function", {}).get("arguments") for call in message.get("tool_calls") or ()]
+    return sum(_length(text) for text in texts)
+
+
+def _length(text: Any) -> int:
+    match text:
+        case str():
+            return len(text)
+        case list() | tuple():
+            return sum(_length(part.get("text")) for part in text if isinstance(part, Mapping))
+        case Mapping():
+            return len(json.dumps(text, ensure_ascii=False, default=str))
+        case _:
+            return 0
+
+
+def _digest(value: Any) -> str:
+    text = json.dumps(value, sort_keys=True, ensure_ascii=False, default=_plain)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _plain(value: Any) -> Any:
+    return dict(value) if isinstance(value, Mapping) else str(value)
+
+
+def _generator(*parts: object) -> Random:
+    seed = hashlib.sha256("\x1f".join(map(str, parts)).encode("utf-8", "surrogatepass")).digest()
+    return Random(int.from_bytes(seed))  # noqa: S311 - reproducible simulation, not secrets

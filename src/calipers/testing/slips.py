@@ -1,0 +1,168 @@
+"""Vices of the pen: how a judge writes down what it thinks, in replies that are well-formed JSON.
+
+Not responsible for opinions (``biases``) or for replies that are broken or lost (``faults``).
+"""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from calipers.errors import ConfigError
+from calipers.testing.bounds import require_finite, require_probability
+from calipers.testing.question import Question
+from calipers.types import JudgeRequest
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What a reply will say of one candidate. ``value`` is the opinion in [0, 1], ``score`` the number to be written."""
+
+    key: str
+    value: float
+    score: int | float
+    explanation: str
+
+
+_VERDICTS = (
+    "Does little of what was asked.",
+    "Starts well but leaves most of the task undone.",
+    "Gets about half of the way with visible gaps.",
+    "Does nearly all that was asked with small flaws.",
+    "Does all that was asked and checks it.",
+)
+
+
+def honest_rows(keys: Sequence[str], opinions: Sequence[float]) -> list[Row]:
+    """One row per key: opinions clipped to [0, 1], scores whole numbers from 0 to 100."""
+    clipped = [min(1.0, max(0.0, opinion)) for opinion in opinions]
+    return [Row(key, value, round(100 * value), _verdict(value)) for key, value in zip(keys, clipped, strict=True)]
+
+
+def _verdict(value: float) -> str:
+    return _VERDICTS[min(int(value * len(_VERDICTS)), len(_VERDICTS) - 1)]
+
+
+def write_scores(rows: Sequence[Row], request: JudgeRequest) -> str:
+    """The listwise reply: ``{"explanations": {key: text}, "scores": {key: number}}`` in the order of ``rows``.
+
+    A key that occurs in two rows is written twice. ``request`` is for writers of other forms.
+    """
+    del request
+
+    def keyed(values: Sequence[str | float]) -> str:
+        pairs = zip(rows, values, strict=True)
+        fields = [f"{_text(row.key)}: {_text(value)}" for row, value in pairs]
+        return "{" + ", ".join(fields) + "}"
+
+    explanations = keyed([row.explanation for row in rows])
+    return f'{{"explanations": {explanations}, "scores": {keyed([row.score for row in rows])}}}'
+
+
+def _text(value: str | float) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+class Slip(ABC):
+    """Changes the rows of a reply. Subclass it for a vice of your own; draw randomness from ``question`` only."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def slip(self, rows: Sequence[Row], question: Question) -> list[Row]:
+        """The rows to write, in the order to write them."""
+
+
+@dataclass(frozen=True, slots=True)
+class OffScale(Slip):
+    """Writes scores on another scale: low + value * (high - low), rounded to ``step``, instead of 0 to 100.
+
+    ``scale`` is (low, high), e.g. (0, 1), (0, 10), (1, 5), (0, 150) or (-100, 100); ``step`` is in its units, by default
+    0.01 where high - low is at most 1 and else 1. ``share`` (0-1) is of replies (``per="reply"``) or, for replies that
+    mix two scales, of rows (``per="row"``). Scores that also lie on 0-100, such as whole numbers up to 10, are a vice no
+    reader can see.
+    """
+
+    scale: tuple[float, float] = (0, 10)
+    share: float = 1.0
+    per: Literal["reply", "row"] = "reply"
+    step: float | None = None
+
+    def __post_init__(self) -> None:
+        low, high = self.scale
+        require_finite("OffScale scale", low)
+        require_finite("OffScale scale", high)
+        require_probability("OffScale share", self.share)
+        if not low < high:
+            raise ConfigError(f"OffScale scale must rise, unlike {self.scale}")
+        if self.per not in ("reply", "row"):
+            raise ConfigError(f"OffScale per must be 'reply' or 'row', not {self.per!r}")
+        if self.step is not None and not self.step > 0:
+            raise ConfigError(f"OffScale step must be above 0, not {self.step!r}")
+
+    def slip(self, rows: Sequence[Row], question: Question) -> list[Row]:
+        generator = question.by_content()
+        if self.per == "reply":
+            off = [generator.random() < self.share] * len(rows)
+        else:
+            off = [generator.random() < self.share for _ in rows]
+        return [
+            replace(row, score=self._rescaled(row.value)) if slipped else row
+            for row, slipped in zip(rows, off, strict=True)
+        ]
+
+    def _rescaled(self, value: float) -> int | float:
+        low, high = self.scale
+        step = self.step or (0.01 if high - low <= 1 else 1)
+        score = round(round((low + value * (high - low)) / step) * step, 6)
+        whole = step >= 1 and score == int(score)
+        return int(score) if whole else float(score)
+
+
+@dataclass(frozen=True, slots=True)
+class PermutedIds(Slip):
+    """Gives every candidate's score and explanation to another one, in a ``share`` (0-1) of the replies.
+
+    Drawn evenly from the permutations that are one single cycle, so that no candidate keeps its own. The reply is
+    perfectly well-formed: only its disagreement with other replies shows it. A reply about one candidate is left as it is.
+    """
+
+    share: float = 1.0
+
+    def __post_init__(self) -> None:
+        require_probability("PermutedIds share", self.share)
+
+    def slip(self, rows: Sequence[Row], question: Question) -> list[Row]:
+        generator = question.by_content()
+        if generator.random() >= self.share:
+            return list(rows)
+        source = list(range(len(rows)))
+        for last in range(len(rows) - 1, 0, -1):  # Sattolo's algorithm: every cycle of full length is equally likely
+            other = generator.randrange(last)
+            source[last], source[other] = source[other], source[last]
+        return [replace(rows[taken], key=row.key) for row, taken in zip(rows, source, strict=True)]
+
+
+@dataclass(frozen=True, slots=True)
+class ReorderedRows(Slip):
+    """Writes right scores under right ids in another order, in a ``share`` (0-1) of the replies. Harmless by itself.
+
+    It is a vice only to a reader that matches by position. ``how``: "reversed", or "shuffled" evenly over all orders.
+    """
+
+    how: Literal["reversed", "shuffled"] = "reversed"
+    share: float = 1.0
+
+    def __post_init__(self) -> None:
+        require_probability("ReorderedRows share", self.share)
+        if self.how not in ("reversed", "shuffled"):
+            raise ConfigError(f"ReorderedRows how must be 'reversed' or 'shuffled', not {self.how!r}")
+
+    def slip(self, rows: Sequence[Row], question: Question) -> list[Row]:
+        generator = question.by_content()
+        if generator.random() >= self.share:
+            return list(rows)
+        return list(reversed(rows)) if self.how == "reversed" else generator.sample(list(rows), len(rows))
