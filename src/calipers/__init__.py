@@ -1,0 +1,99 @@
+"""LLM judges' opinions as rewards a GRPO trainer can trust.
+
+::
+
+    import calipers
+
+    result = await calipers.score_group(group, judge="openai/gpt-5-mini")
+    result.rewards        # [0.82, 0.35, None, 0.6]: None is no signal, never zero
+
+Everything is imported when first used, so that a training script pays for what it touches.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from calipers._version import __version__
+
+if TYPE_CHECKING:
+    from calipers.api import score_group, score_groups
+    from calipers.calibration import calibrate
+    from calipers.errors import BackendError, CalipersError, ConfigError, InputError, LedgerError
+    from calipers.extract import (
+        ChoiceReading,
+        RankingReading,
+        ScoreReading,
+        VerdictReading,
+        extract_choice,
+        extract_ranking,
+        extract_scores,
+        extract_verdict,
+    )
+    from calipers.judge import Judge
+    from calipers.readers import read_groups
+    from calipers.rubric import DEFAULT_RUBRIC
+    from calipers.types import GroupResult, Trajectory, TrajectoryGroup, TrajectoryResult, Usage
+
+__all__ = [
+    "DEFAULT_RUBRIC",
+    "BackendError",
+    "CalipersError",
+    "ChoiceReading",
+    "ConfigError",
+    "GroupResult",
+    "InputError",
+    "Judge",
+    "LedgerError",
+    "RankingReading",
+    "ScoreReading",
+    "Trajectory",
+    "TrajectoryGroup",
+    "TrajectoryResult",
+    "Usage",
+    "VerdictReading",
+    "__version__",
+    "calibrate",
+    "extract_choice",
+    "extract_ranking",
+    "extract_scores",
+    "extract_verdict",
+    "read_groups",
+    "score_group",
+    "score_groups",
+]
+
+_HOMES = {
+    "calipers.api": ("score_group", "score_groups"),
+    "calipers.calibration": ("calibrate",),
+    "calipers.errors": ("BackendError", "CalipersError", "ConfigError", "InputError", "LedgerError"),
+    "calipers.extract": (
+        "ChoiceReading",
+        "RankingReading",
+        "ScoreReading",
+        "VerdictReading",
+        "extract_choice",
+        "extract_ranking",
+        "extract_scores",
+        "extract_verdict",
+    ),
+    "calipers.judge": ("Judge",),
+    "calipers.readers": ("read_groups",),
+    "calipers.rubric": ("DEFAULT_RUBRIC",),
+    "calipers.types": ("GroupResult", "Trajectory", "TrajectoryGroup", "TrajectoryResult", "Usage"),
+}
+_HOME = {name: module for module, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> object:
+    """Import a public name from its home when it is first used."""
+    if name not in _HOME:
+        raise AttributeError(f"module 'calipers' has no attribute {name!r}")
+    value = getattr(import_module(_HOME[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

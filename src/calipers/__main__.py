@@ -1,0 +1,5 @@
+"""``python -m calipers`` is the ``calipers`` command."""
+
+from calipers.cli import main
+
+main()

@@ -1,0 +1,139 @@
+"""The loop for one group: plan, frame, ask, read; plan again with what is known now.
+
+Not responsible for how questions look (``protocols``), which are asked (``planners``), how answers travel
+(``backends``), are kept (``ledger``), or become rewards (``judge``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from calipers.backends.gauge import Gauge
+from calipers.errors import BackendError, CalipersError, PermanentError
+from calipers.interfaces import Aggregator, Backend, JudgingProtocol, Planner, Store
+from calipers.render import fitted, left_out, window_told
+from calipers.settings import Settings
+from calipers.types import (
+    Answered,
+    Ask,
+    Completion,
+    Failure,
+    JudgeRequest,
+    PlanState,
+    Reading,
+    RenderedGroup,
+    Scores,
+    Window,
+)
+
+Observer = Callable[[JudgeRequest, Completion, Reading], None]
+"""Sees every answer and what was read from it, as ``debug=True`` does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Interrogator:
+    """The parts that every group of a judge is asked with."""
+
+    protocol: JudgingProtocol
+    planner: Planner
+    aggregate: Aggregator
+    backend: Backend
+    gauge: Gauge
+    observer: Observer | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Interrogation:
+    """One group being asked about. ``position`` is its place in the run that ``store`` records."""
+
+    by: Interrogator
+    view: RenderedGroup
+    position: int
+    settings: Settings
+    store: Store
+
+    async def run(self) -> tuple[tuple[Answered, ...], Scores]:
+        """Ask until the planner is done or the group's deadline has passed: all answers, and what they come to.
+
+        Raises what is not the judge's doing (LedgerError, say); everything else is in the answers.
+        """
+        answered: tuple[Answered, ...] = ()
+        deadline = self.settings.deadline
+        ends = None if deadline is None else asyncio.get_running_loop().time() + deadline
+        while True:
+            state = PlanState(self.view, answered, self._scores(answered), self.settings.seed)
+            asks = self.by.planner.next_asks(state)
+            if not asks or any(_is_deadline(done) for done in answered):
+                return answered, state.scores
+            answered += await self._ask_all(asks, ends)
+
+    async def _ask_all(self, asks: Sequence[Ask], ends: float | None) -> tuple[Answered, ...]:
+        if len(asks) == 1:
+            return (await self._ask(asks[0], ends),)
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                running = [tasks.create_task(self._ask(ask, ends)) for ask in asks]
+        except* CalipersError as errors:
+            # Not the judge's doing (the ledger's disk is full, say): one clear error, not a group of equal ones.
+            raise errors.exceptions[0] from None
+        return tuple(task.result() for task in running)
+
+    async def _ask(self, ask: Ask, ends: float | None) -> Answered:
+        window = ask.window or self.settings.window
+        whole = self.by.protocol.frame(ask, self.view)
+        request = fitted(whole, window, self.by.protocol.frame)
+        if isinstance(request, Failure):
+            self.store.note(self.position, whole, request)
+            return Answered(ask, request)
+        answer = await self._answer(request, window, ends)
+        if isinstance(answer, Failure):
+            self.store.note(self.position, request, answer)
+            return Answered(ask, answer)
+        reading = self._read(request, answer)
+        self.store.note(self.position, request, reading)
+        return Answered(ask, reading, answer.usage)
+
+    async def _answer(self, request: JudgeRequest, window: Window | None, ends: float | None) -> Completion | Failure:
+        clock = asyncio.timeout_at(ends)
+        try:
+            async with clock:
+                return await self.store.answer(self.position, request, self.by.backend)
+        except BackendError as error:
+            failure = _failure(error, request, window)
+            if failure.window is not None:
+                self.by.gauge.refused(failure.window)
+            return failure
+        except CalipersError:
+            raise
+        except Exception as error:  # noqa: BLE001 - a user's Backend may fail in any way; its failure is data here
+            if clock.expired():
+                return Failure("deadline", f"the group's deadline of {self.settings.deadline} s passed")
+            return Failure("internal", f"the judge's backend raised {type(error).__name__}: {error}")
+
+    def _read(self, request: JudgeRequest, completion: Completion) -> Reading:
+        reading = self.by.protocol.read(request, completion)
+        self.by.gauge.answered(request, completion)
+        if request.view is not self.view:
+            shortened = left_out(self.view, request.view, request.ask.order)
+            reading = replace(reading, warnings=(*reading.warnings, *shortened))
+        if self.by.observer is not None:
+            self.by.observer(request, completion, reading)
+        return reading
+
+    def _scores(self, answered: Sequence[Answered]) -> Scores:
+        readings = [done.result for done in answered if isinstance(done.result, Reading)]
+        judgments = [judgment for reading in readings for judgment in reading.judgments]
+        return self.by.aggregate(judgments, len(self.view.candidates))
+
+
+def _failure(error: BackendError, request: JudgeRequest, window: Window | None) -> Failure:
+    if not isinstance(error, PermanentError):
+        return Failure(error.kind, str(error))
+    told = window_told(request, error.limit, error.prompt, window) if error.kind == "context_window" else None
+    return Failure(error.kind, str(error), error.fatal, error.limit, error.prompt, told)
+
+
+def _is_deadline(done: Answered) -> bool:
+    return isinstance(done.result, Failure) and done.result.kind == "deadline"

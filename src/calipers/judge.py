@@ -1,0 +1,365 @@
+"""Judge: what can be configured, and groups to results.
+
+Not responsible for the questions and answers about a group (``interrogation``), or for how names become backends
+(``registry``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any, Literal, Self, get_args
+
+from calipers import registry
+from calipers._version import __version__
+from calipers.arguments import (
+    require_above_zero,
+    require_callable,
+    require_one_of,
+    require_params,
+    require_range,
+    require_text,
+    require_whole,
+)
+from calipers.backends.adaptive import MOST
+from calipers.backends.bounds import within_bounds
+from calipers.backends.budget import Budget
+from calipers.backends.gauge import Gauge
+from calipers.backends.retry import Retrying
+from calipers.errors import ConfigError, InputError
+from calipers.interfaces import Backend, JudgingProtocol, Learner, RewardTransform, Store
+from calipers.interrogation import Interrogation, Interrogator, Observer
+from calipers.ledger import Ledger, Nobody, Recorder, Unrecorded, find_learned, has_answers
+from calipers.planners.reask import Reask
+from calipers.planners.refit import Refit
+from calipers.protocols.question import OutOfRange, Parse
+from calipers.readers import as_group
+from calipers.render import render
+from calipers.results import assemble, doubts, unasked, with_messages, with_silent
+from calipers.rubric import DEFAULT_RUBRIC
+from calipers.settings import Settings
+from calipers.show import print_answer
+from calipers.stream import aiterate, stream
+from calipers.types import (
+    GroupResult,
+    TrajectoryGroup,
+)
+
+_MOST_AHEAD = 64
+"""Groups that are begun before there is a place for their call."""
+
+
+class Judge:
+    """A judge and how to ask it. Constructor arguments are the whole configuration; nothing is contacted until used.
+
+    ``judge`` is a name (``"openai/gpt-5-mini"``, ``"vllm/qwen3"``, ``"embedded"``...) or a Backend of your own, which
+    is used as it is, without retries. ``orders`` presentations are asked, ``samples`` times each, and averaged.
+    ``rubric`` is text, for groups that bring none. ``deadline`` is in seconds a group, ``timeout`` in seconds a call.
+    ``out_of_range`` says what becomes of a reply with scores off the scale: asked again (the default), or read after
+    ``"rescale"``, ``"rank"`` or ``"clamp"``, which is recorded. ``parse`` is a reader of your own:
+    ``(text, keys) -> {key: score from 0 to 100}``. ``ledger`` is a path or ``sqlite:///`` URL (or ``store`` a Store of your own). ``params`` are body
+    parameters passed on as they are. ``reasoning`` "shown" lets the judge see the agents' reasoning. ``absolute`` asks
+    about a lone trajectory too. Several ``base_url`` share the work, and the first names the judge in the ledger.
+    ``budget`` is what may be spent, as in ``{"calls": 1000, "tokens": 2e6, "usd": 5.0}``; then groups end failed.
+    ``price`` is (input, output) or (input, output, cached) in dollars per million tokens, where the price list does
+    not know it. ``concurrency`` "auto" finds out what the server can take. ``hedge`` is the share of slow questions
+    that are asked twice. ``debug`` prints every answer to stderr; ``observer`` is called with it.
+
+    ``context_window`` is the judge's, in tokens; without it, what its server tells. Candidates that do not fit are shown
+    with their middles left out, which is said in the question and in the result's warnings.
+
+    Safe to use from several event loops. Raises ConfigError, before any token is spent, for settings that cannot work.
+    """
+
+    def __init__(  # noqa: PLR0913 - the arguments are the configuration
+        self,
+        judge: str | Backend,
+        *,
+        base_url: str | Sequence[str] | None = None,
+        api_key: str | None = None,
+        protocol: str = "listwise",
+        orders: int = 1,
+        samples: int = 1,
+        rubric: str | None = None,
+        panel: None = None,
+        resolve: None = None,
+        budget: Budget | Mapping[str, float] | None = None,
+        price: Sequence[float] | None = None,
+        quorum: None = None,
+        deadline: float | None = None,
+        timeout: float = 120.0,
+        attempts: int = 5,
+        concurrency: int | Literal["auto"] = 64,
+        requests_per_minute: float | None = None,
+        tokens_per_minute: float | None = None,
+        hedge: float | None = None,
+        reasks: int = 2,
+        out_of_range: OutOfRange = "reask",
+        parse: Parse | None = None,
+        seed: int = 0,
+        max_tokens: int | None = 8192,
+        context_window: int | None = None,
+        params: Mapping[str, Any] | None = None,
+        reasoning: Literal["hidden", "shown"] = "hidden",
+        reward_range: tuple[float, float] = (0.0, 1.0),
+        absolute: bool = False,
+        ledger: str | Path | Ledger | None = None,
+        store: Store | None = None,
+        debug: bool = False,
+        observer: Observer | None = None,
+    ) -> None:
+        _refuse_unbuilt(panel=panel, resolve=resolve, quorum=quorum)
+        at_once = MOST if concurrency == "auto" else concurrency
+        require_whole(orders=orders, samples=samples, attempts=attempts, concurrency=at_once, seed=seed)
+        require_whole(reasks=reasks, max_tokens=max_tokens, context_window=context_window)
+        require_above_zero(
+            orders=orders,
+            samples=samples,
+            deadline=deadline,
+            timeout=timeout,
+            attempts=attempts,
+            concurrency=at_once,
+            max_tokens=max_tokens,
+            context_window=context_window,
+            requests_per_minute=requests_per_minute,
+            tokens_per_minute=tokens_per_minute,
+        )
+        require_one_of(get_args(OutOfRange), out_of_range=out_of_range)
+        require_one_of(("hidden", "shown"), reasoning=reasoning)
+        require_callable(parse=parse, observer=observer)
+        require_text(rubric=rubric)
+        require_range(reward_range)
+        require_params(params)
+        if absolute and protocol == "pairwise":
+            raise ConfigError("absolute=True asks about a lone trajectory, and protocol='pairwise' needs two")
+        if reasks < 0:
+            raise ConfigError(f"reasks={reasks}: it counts follow-up questions, so it is 0 or more")
+        if ledger is not None and store is not None:
+            raise ConfigError("give ledger= or store=, not both")
+        self._bare = backend = registry.connect(judge, base_url=base_url, api_key=api_key, timeout=timeout)
+        self._learner = backend if isinstance(backend, Learner) else None
+        bounded = within_bounds(
+            backend,
+            concurrency=concurrency,
+            budget=budget,
+            price=price,
+            requests_per_minute=requests_per_minute,
+            tokens_per_minute=tokens_per_minute,
+            hedge=hedge,
+            max_tokens=max_tokens,
+        )
+        self._backend: Backend = Retrying(bounded, attempts=attempts) if isinstance(judge, str) else bounded
+        self.settings = Settings(
+            judge=judge if isinstance(judge, str) else type(judge).__name__,
+            endpoint=backend.endpoint,
+            model=backend.model,
+            protocol=protocol,
+            orders=orders,
+            samples=samples,
+            rubric=rubric or DEFAULT_RUBRIC,
+            reasks=reasks,
+            out_of_range=out_of_range,
+            custom_parse=parse is not None,
+            seed=seed,
+            max_tokens=max_tokens,
+            params=dict(params or {}),
+            reasoning=reasoning,
+            reward_range=reward_range,
+            absolute=absolute,
+            deadline=deadline,
+            warnings=tuple(getattr(backend, "warnings", ())),
+            context_window=context_window,
+        )
+        self.concurrency = at_once
+        # While one group's answer is written down, another's question takes its place. Waiting for one counts against
+        # a deadline, so with a deadline nobody waits.
+        self._ahead = 0 if deadline is not None else min(_MOST_AHEAD, at_once // 2)
+        self._observer = observer if observer or not debug else print_answer
+        self._gauge = Gauge()
+        self._setup(parse)
+        self._ledger = Ledger(ledger) if isinstance(ledger, (str, Path)) else ledger
+        self._learned: Mapping[str, Any] = {}
+        self._owns_ledger = isinstance(ledger, (str, Path))
+        self._store = store if store or self._ledger else Unrecorded()
+
+    @classmethod
+    def replaying(cls, settings: Settings, store: Store, *, parse: Parse | None = None) -> Judge:
+        """A judge that asks as ``settings`` say and gets its answers from ``store`` only."""
+        if settings.custom_parse and parse is None:
+            raise ConfigError("this run was read by a parse= function of its own: replay it from Python, with it")
+        judge = cls(
+            Nobody(settings.endpoint, settings.model, settings.warnings),
+            protocol=settings.protocol,
+            orders=settings.orders,
+            samples=settings.samples,
+            rubric=settings.rubric,
+            reasks=settings.reasks,
+            out_of_range=settings.out_of_range,
+            parse=parse,
+            seed=settings.seed,
+            max_tokens=settings.max_tokens,
+            params=settings.params,
+            reasoning=settings.reasoning,
+            reward_range=(settings.reward_range[0], settings.reward_range[1]),
+            absolute=settings.absolute,
+            deadline=settings.deadline,
+            concurrency=1,
+            context_window=settings.context_window,
+            store=store,
+        )
+        judge.settings = replace(judge.settings, bytes_per_token=settings.bytes_per_token)
+        return judge
+
+    def _setup(self, parse: Parse | None) -> None:
+        settings = self.settings
+        method = registry.find_method(settings.protocol)
+        protocol: JudgingProtocol = registry.load(method.protocol)(
+            rubric=settings.rubric,
+            out_of_range=settings.out_of_range,
+            max_tokens=settings.max_tokens,
+            params=settings.params,
+            parse=parse,
+        )
+        first = registry.load(method.planner)(settings.orders, settings.samples)
+        aggregator = registry.load(method.aggregator)
+        self._asked_by = Interrogator(
+            protocol=protocol,
+            planner=Refit(Reask(first, settings.reasks)),
+            aggregate=aggregator() if isinstance(aggregator, type) else aggregator,
+            backend=self._backend,
+            gauge=self._gauge,
+            observer=self._observer,
+        )
+        self._reward: RewardTransform = registry.load(method.reward)(settings.reward_range)
+
+    @property
+    def store(self) -> Store:
+        """Where answers are kept; with a ledger, the run begins when this is first needed."""
+        if self._store is None:
+            assert self._ledger is not None  # noqa: S101 - the constructor sees to one or the other
+            self._take_up(find_learned(self._ledger, self.settings.endpoint, self.settings.model))
+            self._store = Recorder(self._ledger, asdict(self.settings), version=__version__)
+        return self._store
+
+    def _take_up(self, known: Mapping[str, Any]) -> None:
+        """Begin with what earlier runs learned; what decides questions goes into the settings, so that a run replays."""
+        self._gauge.take_up(known)
+        window = self.settings.context_window or self._gauge.tokens
+        self.settings = replace(self.settings, context_window=window, bytes_per_token=self._gauge.bytes_per_token)
+        if self._learner is not None:
+            self._learner.learn({key: value for key, value in known.items() if key != "window"})
+        self._learned = self._all_learned()
+
+    def _all_learned(self) -> Mapping[str, Any]:
+        return {**(self._learner.learned() if self._learner is not None else {}), **self._gauge.learned()}
+
+    async def score_group(self, group: object) -> GroupResult:
+        """Judge one group: a TrajectoryGroup, a groups-file object, message lists, or a trainer's own group.
+
+        Never raises for a judge's doing; every trajectory of the result is scored, abstained or failed with a reason.
+        Raises InputError for a group that cannot be read and LedgerError when answers cannot be kept.
+        """
+        return await self._score(as_group(group), self.store.begin())
+
+    async def score_groups(
+        self,
+        groups: Iterable[object] | AsyncIterable[object],
+        *,
+        concurrency: int | None = None,
+        ordered: bool = False,
+        on_error: Callable[[InputError], None] | None = None,
+    ) -> AsyncIterator[GroupResult]:
+        """Judge many groups and yield results as they finish, or (``ordered``) in input order.
+
+        ``concurrency`` groups are worked on at a time; by default, as many as keep the judge's calls in flight.
+
+        A group that cannot be read is handed to ``on_error`` as an InputError naming it, and left out; without one,
+        the InputError is raised. Memory stays flat however many groups there are.
+        """
+        limit = concurrency or self.concurrency + self._ahead
+        async for result in stream(_readable(groups, on_error), self._begin, limit=limit, ordered=ordered):
+            yield result
+
+    def _begin(self, group: TrajectoryGroup) -> Coroutine[Any, Any, GroupResult]:
+        # Called in input order, before any waiting: positions in the ledger are input positions.
+        return self._score(group, self.store.begin())
+
+    async def _score(self, group: TrajectoryGroup, position: int) -> GroupResult:
+        settings = self.settings
+        warnings = (*doubts(group), *settings.warnings)
+        rolled_out = with_messages(group)
+        view = render(rolled_out, rubric=settings.rubric, reasoning=settings.reasoning)
+        distinct = len(view.candidates)
+        if distinct == 0 or (distinct == 1 and not settings.absolute):
+            low, high = settings.reward_range
+            result = unasked(rolled_out, view, reward=low + (high - low) / 2, warnings=warnings)
+        else:
+            answered, scores = await Interrogation(self._asked_by, view, position, settings, self.store).run()
+            result = assemble(
+                rolled_out, view, answered, scores=scores, rewards=self._reward(scores, view), warnings=warnings
+            )
+        result = with_silent(result, group)
+        self._keep_learned()
+        await self.store.finish(position, group, result)
+        return result
+
+    def _keep_learned(self) -> None:
+        """What the backend learned about its endpoint is there for later runs; this one's snapshot stays as it was."""
+        if isinstance(self._store, Recorder):
+            learned = self._all_learned()
+            if learned != self._learned:
+                self._learned = learned
+                self._store.learn(learned)
+
+    async def check(self) -> Sequence[str]:
+        """Find out, without spending a token, whether the judge can be reached; returns warnings.
+
+        Raises ConfigError, with the remedy, when it cannot be.
+        """
+        check = getattr(self._bare, "check", None)
+        warnings = () if check is None else await check()
+        told = getattr(self._bare, "context_window", None)
+        if told and self.settings.context_window is None and not isinstance(self._store, Recorder):
+            self.settings = replace(self.settings, context_window=told)
+        return warnings
+
+    def has_recorded_answers(self) -> bool:
+        """Whether the ledger can answer anything in this judge's place."""
+        return self._ledger is not None and has_answers(self._ledger, self._bare)
+
+    def close(self) -> None:
+        """Close the ledger this judge opened. Connections close with their event loop."""
+        if self._ledger is not None and self._owns_ledger:
+            self._ledger.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self.close()
+
+
+async def _readable(
+    groups: Iterable[object] | AsyncIterable[object], on_error: Callable[[InputError], None] | None
+) -> AsyncIterator[TrajectoryGroup]:
+    """The groups that can be read; what is wrong with another says which one it is."""
+    number = 0
+    async for group in aiterate(groups):
+        number += 1
+        try:
+            read = as_group(group)
+        except InputError as error:
+            name = group.get("group_id") if isinstance(group, Mapping) else None
+            named = InputError(f"group {number}{'' if name is None else f' ({name})'}: {error}")
+            if on_error is None:
+                raise named from error
+            on_error(named)
+        else:
+            yield read
+
+
+def _refuse_unbuilt(**options: object) -> None:
+    for name, value in options.items():
+        if value is not None:
+            raise ConfigError(f"{name}= is not part of this version of calipers yet; leave it out")

@@ -1,0 +1,178 @@
+"""Answers and scores to a GroupResult: who is scored, who abstained, who failed, and why.
+
+Pure. Not responsible for where the scores come from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from difflib import get_close_matches
+
+from calipers.types import (
+    Answered,
+    Failure,
+    FailureKind,
+    GroupResult,
+    GroupStatus,
+    Reading,
+    RenderedGroup,
+    Scores,
+    Trajectory,
+    TrajectoryGroup,
+    TrajectoryResult,
+    TrajectoryStatus,
+    Usage,
+)
+
+_ABSTAINS: frozenset[FailureKind] = frozenset({"refused", "context_window"})
+"""Failures in which the judge worked and had its say: asking it to judge this group is what cannot be done."""
+
+
+def assemble(
+    group: TrajectoryGroup,
+    view: RenderedGroup,
+    answered: Sequence[Answered],
+    *,
+    scores: Scores,
+    rewards: Sequence[float | None],
+    warnings: Sequence[str] = (),
+) -> GroupResult:
+    """The result of a group that was asked about; members of one candidate share its score and reward."""
+    explanations = _explanations(answered)
+    trajectories: dict[int, TrajectoryResult] = {}
+    for index, candidate in enumerate(view.candidates):
+        reward = rewards[index]
+        status: TrajectoryStatus = "scored"
+        reason = None
+        if reward is None:
+            status, reason = _why_not(index, answered)
+        for member in candidate.members:
+            trajectory = group.trajectories[member]
+            trajectories[member] = TrajectoryResult(
+                trajectory.id,
+                status,
+                reward,
+                scores.values[index],
+                scores.stderrs[index],
+                explanations.get(index),
+                reason,
+                _carried(trajectory),
+            )
+    in_order = tuple(trajectories[member] for member in range(len(group.trajectories)))
+    return GroupResult(
+        group.group_id,
+        _group_status(in_order),
+        in_order,
+        judge_calls=sum(done.usage is not None for done in answered),
+        usage=Usage.total([done.usage for done in answered if done.usage is not None]),
+        warnings=(*view.warnings, *_unanswered(answered), *warnings),
+        extra=group.extra,
+    )
+
+
+def unasked(group: TrajectoryGroup, view: RenderedGroup, *, reward: float, warnings: Sequence[str] = ()) -> GroupResult:
+    """The result of a group with nothing to compare: no call, no score, one constant reward (so, no gradient)."""
+    count = len(group.trajectories)
+    lone = "the group has one trajectory" if count == 1 else f"the group's {count} trajectories are identical"
+    note = (f"{lone}: nothing to compare, so no judge was asked and the reward is constant",) if count else ()
+    trajectories = tuple(
+        TrajectoryResult(trajectory.id, "scored", reward, extra=_carried(trajectory))
+        for trajectory in group.trajectories
+    )
+    return GroupResult(
+        group.group_id, "scored", trajectories, warnings=(*view.warnings, *note, *warnings), extra=group.extra
+    )
+
+
+_SILENT = "it has no messages: there is nothing of it to judge"
+
+
+def with_messages(group: TrajectoryGroup) -> TrajectoryGroup:
+    """The group without the trajectories that hold no message at all (a rollout that crashed, say)."""
+    if all(trajectory.messages for trajectory in group.trajectories):
+        return group
+    return replace(group, trajectories=tuple(one for one in group.trajectories if one.messages))
+
+
+def with_silent(result: GroupResult, group: TrajectoryGroup) -> GroupResult:
+    """The result with the trajectories that ``with_messages`` left out: failed, in their places."""
+    if len(result.trajectories) == len(group.trajectories):
+        return result
+    judged = {one.id: one for one in result.trajectories}
+    trajectories = tuple(
+        judged.get(one.id) or TrajectoryResult(one.id, "failed", reason=_SILENT, extra=_carried(one))
+        for one in group.trajectories
+    )
+    return replace(result, status=_group_status(trajectories), trajectories=trajectories)
+
+
+_MEANT_AS_CONTEXT = ("prompt", "prompts", "question", "input", "messages", "task", "query")
+
+
+def doubts(group: TrajectoryGroup) -> list[str]:
+    """A warning where no trajectory says what was asked, but an unknown key probably does."""
+    if group.context or not group.extra:
+        return []
+    if any(message.get("role") != "assistant" for one in group.trajectories for message in one.messages[:2]):
+        return []
+    meant = [key for key in group.extra if key in _MEANT_AS_CONTEXT or get_close_matches(key, ["context"], cutoff=0.8)]
+    return [f"the judge was not shown {key!r}: what all trajectories begin with goes into 'context'" for key in meant]
+
+
+def _explanations(answered: Sequence[Answered]) -> Mapping[int, str]:
+    """The first answer that explained a candidate speaks for all."""
+    explanations: dict[int, str] = {}
+    for done in answered:
+        if isinstance(done.result, Reading):
+            for item, text in done.result.explanations.items():
+                explanations.setdefault(item, text)
+    return explanations
+
+
+def _why_not(index: int, answered: Sequence[Answered]) -> tuple[TrajectoryStatus, str]:
+    """The last answer about a candidate decides: it abstained if the judge had its say, it failed if it had not."""
+    about = [done for done in answered if index in done.ask.members]
+    if not about:
+        return "failed", "it was never asked about"
+    last = about[-1].result
+    if isinstance(last, Failure):
+        return ("abstained" if last.kind in _ABSTAINS else "failed"), last.reason
+    reason = last.missing.get(index) or last.reason or "the judge's answers about it cannot be put on one scale"
+    return "abstained", reason
+
+
+def _group_status(trajectories: Sequence[TrajectoryResult]) -> GroupStatus:
+    statuses = {trajectory.status for trajectory in trajectories}
+    if statuses <= {"scored"}:
+        return "scored"
+    if "scored" in statuses:
+        return "partial"
+    return "abstained" if "abstained" in statuses else "failed"
+
+
+def _unanswered(answered: Sequence[Answered]) -> list[str]:
+    """Say so when fewer first questions were answered than planned: the orders are then out of balance."""
+    planned = [done.ask for done in answered if done.ask.parent is None]
+    useful = {done.ask.number for done in answered if isinstance(done.result, Reading) and done.result.judgments}
+    roots = {ask.number for ask in planned}
+    parents = {done.ask.number: done.ask.parent for done in answered}
+    reached = set()
+    for number in useful:
+        root = number
+        while (parent := parents[root]) is not None:
+            root = parent
+        reached.add(root)
+    notes = []
+    if reached and reached != roots:
+        notes.append(f"only {len(reached)} of {len(roots)} questions were answered")
+    seen: dict[str, None] = {}
+    for done in answered:
+        if isinstance(done.result, Reading):
+            seen.update(dict.fromkeys(done.result.warnings))
+    return [*notes, *seen]
+
+
+def _carried(trajectory: Trajectory) -> dict[str, object]:
+    metadata = {"metadata": dict(trajectory.metadata)} if trajectory.metadata else {}
+    return {**trajectory.extra, **metadata}

@@ -1,0 +1,58 @@
+"""The public surface, pinned: a name comes or goes on purpose only."""
+
+import subprocess
+import sys
+
+import pytest
+
+import calipers
+
+PUBLIC = [
+    "DEFAULT_RUBRIC",
+    "BackendError",
+    "CalipersError",
+    "ChoiceReading",
+    "ConfigError",
+    "GroupResult",
+    "InputError",
+    "Judge",
+    "LedgerError",
+    "RankingReading",
+    "ScoreReading",
+    "Trajectory",
+    "TrajectoryGroup",
+    "TrajectoryResult",
+    "Usage",
+    "VerdictReading",
+    "__version__",
+    "calibrate",
+    "extract_choice",
+    "extract_ranking",
+    "extract_scores",
+    "extract_verdict",
+    "read_groups",
+    "score_group",
+    "score_groups",
+]
+
+
+def test_the_public_names_are_these():
+    assert sorted(calipers.__all__) == sorted(PUBLIC)
+    assert dir(calipers) == sorted(calipers.__all__)
+
+
+def test_every_public_name_is_there_and_described():
+    for name in PUBLIC:
+        value = getattr(calipers, name)
+        assert name == "__version__" or isinstance(value, str) or value.__doc__, name
+
+
+def test_a_wrong_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="score_grup"):
+        calipers.score_grup  # noqa: B018 - what is tested
+
+
+def test_importing_calipers_imports_nothing_heavy():
+    code = "import sys, calipers; print(*sorted({'aiohttp', 'numpy', 'rich', 'click', 'asyncio', 'sqlite3'} & set(sys.modules)))"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.split() == []
