@@ -1,0 +1,276 @@
+"""From RULER's ``judge_model`` and ``extra_litellm_params`` to a Judge, built once and shared by all calls.
+
+Not responsible for groups and rewards (``art``). LiteLLM itself is neither imported nor needed.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from calipers.backends.limit import Limited
+from calipers.backends.retry import Retrying
+from calipers.errors import ConfigError
+from calipers.interfaces import Backend
+from calipers.judge import Judge
+from calipers.protocols.question import Parse
+from calipers.registry import find_backend
+from calipers.types import Completion, JudgeRequest
+
+IN_FLIGHT: Final = 128
+"""Judge calls at a time on one event loop unless ``max_parallel_requests`` says otherwise. RULER has no bound at all."""
+
+_OPTIONS: Final[Mapping[str, str]] = {
+    "api_base": "base_url",
+    "base_url": "base_url",
+    "api_key": "api_key",
+    "timeout": "timeout",
+    "request_timeout": "timeout",
+    "num_retries": "retries",
+    "max_retries": "retries",
+    "max_tokens": "max_tokens",
+    "max_completion_tokens": "max_tokens",
+    "max_parallel_requests": "concurrency",
+}
+"""LiteLLM's names for what a Judge is given by ours."""
+
+_MOOT: Final = frozenset(
+    {
+        *("caching", "cache", "no-log", "metadata", "tags", "verbose"),
+        *("drop_params", "additional_drop_params", "allowed_openai_params"),
+    }
+)
+"""Accepted without effect: caching is the ledger's, and what a server refuses by name is left out anyway."""
+
+_OURS: Final = frozenset(
+    {
+        *("model", "messages", "response_format", "stream", "stream_options"),
+        *("tools", "tool_choice", "functions", "function_call", "parallel_tool_calls"),
+    }
+)
+"""How the question is put, which decides whether its answer can be read."""
+
+_LITELLM: Final = frozenset(
+    {
+        *("mock_response", "mock_timeout", "fallbacks", "context_window_fallback_dict", "model_list", "client"),
+        *("custom_llm_provider", "api_version", "api_type", "deployment_id", "organization", "retry_policy"),
+        *("headers", "extra_headers", "extra_query", "ssl_verify", "guardrails", "logger_fn", "base_model"),
+        *("input_cost_per_token", "output_cost_per_token"),
+    }
+)
+_LITELLM_PREFIXES: Final = ("litellm_", "aws_", "azure_", "vertex_")
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """``extra_litellm_params``, sorted; ``body`` is JSON, so that the whole can be compared and remembered.
+
+    ``given`` names what was set of the way to the judge. The numbers are a Judge's own defaults.
+    """
+
+    given: tuple[str, ...] = ()
+    base_url: str | None = None
+    api_key: str | None = None
+    timeout: float = 120.0
+    retries: int = 4
+    concurrency: int = IN_FLIGHT
+    max_tokens: int = 8192
+    body: str = "{}"
+
+
+class _Same:
+    """A key of a cache that stands for one object, equal only to itself, whether or not it can be hashed."""
+
+    __slots__ = ("it",)
+
+    def __init__(self, it: Any) -> None:
+        self.it = it
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self.it is other.it
+
+    def __hash__(self) -> int:
+        return id(self.it)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Connection:
+    """A backend with its limit and retries, which several Judges share: the bound holds across all their calls."""
+
+    inner: Backend
+    endpoint: str
+    model: str
+    concurrency: int
+    warnings: tuple[str, ...]
+
+    async def complete(self, request: JudgeRequest) -> Completion:
+        """The inner backend's answer."""
+        return await self.inner.complete(request)
+
+
+def judge_for(
+    judge_model: str | Backend | Judge,
+    extra: Mapping[str, object] | None = None,
+    *,
+    debug: bool = False,
+    parse: Parse | None = None,
+) -> Judge:
+    """The Judge these arguments describe; the same one for the same arguments, in whatever event loop.
+
+    Raises ConfigError, before any token is spent, for arguments that cannot work.
+    """
+    if isinstance(judge_model, Judge):
+        if extra or debug or parse is not None:
+            raise ConfigError(
+                "judge_model is a Judge, which is set up already: give it base_url=, params=, debug= or parse= itself, "
+                "in place of extra_litellm_params=, debug= and parse_response= here"
+            )
+        return judge_model
+    wanted = _read(extra) if extra else _NOTHING
+    if isinstance(judge_model, str):
+        connection = _named(
+            judge_model.strip(),
+            _address(judge_model, wanted.base_url),
+            wanted.api_key or _from_environment(judge_model, "_API_KEY"),
+            wanted.timeout,
+            wanted.retries,
+            wanted.concurrency,
+        )
+    elif callable(getattr(judge_model, "complete", None)):
+        if wanted.given:
+            raise ConfigError(f"{', '.join(wanted.given)}: set it on the Backend you pass; it cannot be changed here")
+        connection = _own(_Same(judge_model), wanted.concurrency)
+    else:
+        raise ConfigError(
+            f"judge_model is a {type(judge_model).__name__}: give a judge name such as 'openai/gpt-5-mini', "
+            "a calipers.Judge or a Backend"
+        )
+    return _judge(connection, wanted.max_tokens, wanted.body, debug=debug, parse=_Same(parse))
+
+
+@lru_cache(maxsize=32)
+def _named(
+    name: str, base_url: str | None, api_key: str | None, timeout: float, retries: int, concurrency: int
+) -> _Connection:
+    bare = find_backend(name, base_url=base_url, api_key=api_key, timeout=timeout)
+    inner = Retrying(Limited(bare, concurrency=concurrency), attempts=retries + 1)
+    return _Connection(inner, bare.endpoint, bare.model, concurrency, tuple(getattr(bare, "warnings", ())))
+
+
+@lru_cache(maxsize=32)
+def _own(backend: _Same, concurrency: int) -> _Connection:
+    bare: Backend = backend.it
+    inner = Limited(bare, concurrency=concurrency)
+    return _Connection(inner, bare.endpoint, bare.model, concurrency, tuple(getattr(bare, "warnings", ())))
+
+
+@lru_cache(maxsize=64)
+def _judge(connection: _Connection, max_tokens: int, body: str, *, debug: bool, parse: _Same) -> Judge:
+    return Judge(
+        connection,
+        concurrency=connection.concurrency,
+        max_tokens=max_tokens,
+        params=json.loads(body),
+        debug=debug,
+        parse=parse.it,
+    )
+
+
+def _read(extra: Mapping[str, object]) -> _Wanted:
+    if not isinstance(extra, Mapping):
+        raise ConfigError(f"extra_litellm_params is a {type(extra).__name__}: it must be a dict of parameters")
+    options: dict[str, Any] = {}
+    body: dict[str, object] = {}
+    for name, value in extra.items():
+        if value is None or name in _MOOT:  # None is "not set", as it is to LiteLLM
+            continue
+        _refuse(name, value)
+        if name in _OPTIONS:
+            option = _OPTIONS[name]
+            if options.setdefault(option, value) != value:
+                raise ConfigError(f"extra_litellm_params sets {option} twice, to {options[option]!r} and {value!r}")
+        elif name == "extra_body":
+            body |= _body(value)
+        elif name not in _OURS and not (name == "n" and value == 1):
+            body[name] = value
+    return _Wanted(
+        given=tuple(option for option in options if option not in {"max_tokens", "concurrency"}),
+        base_url=_text("api_base", options.get("base_url")),
+        api_key=_text("api_key", options.get("api_key")),
+        timeout=_seconds("timeout", options.get("timeout", 120.0)),
+        retries=_count("num_retries", options.get("retries", 4), least=0),
+        concurrency=_count("max_parallel_requests", options.get("concurrency", IN_FLIGHT), least=1),
+        max_tokens=_count("max_tokens", options.get("max_tokens", 8192), least=1),
+        body=_json(body),
+    )
+
+
+def _refuse(name: str, value: object) -> None:
+    if name == "n" and value != 1:
+        raise ConfigError(f"extra_litellm_params: n={value!r} asks for answers nobody reads; use Judge(samples=...)")
+    if name in _OURS and value:
+        hint = " (to read replies of your own form, give parse_response=)" if name == "response_format" else ""
+        raise ConfigError(f"extra_litellm_params: {name!r} is calipers' own to decide, so leave it out{hint}")
+    if name in _LITELLM or name.startswith(_LITELLM_PREFIXES):
+        raise ConfigError(
+            f"extra_litellm_params: {name!r} is LiteLLM's own, and LiteLLM is not used here; leave it out, or pass a "
+            "Backend as judge_model (calipers.backends.openai_compatible.OpenAICompatible takes headers=)"
+        )
+
+
+def _body(value: object) -> Mapping[str, object]:
+    if not isinstance(value, Mapping):
+        raise ConfigError(f"extra_litellm_params: extra_body is a {type(value).__name__}: it must be a dict")
+    return value
+
+
+def _text(name: str, value: object) -> str | None:
+    if value is not None and not isinstance(value, str):
+        raise ConfigError(f"extra_litellm_params: {name} is a {type(value).__name__}: it must be text")
+    return value
+
+
+def _seconds(name: str, value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
+        raise ConfigError(f"extra_litellm_params: {name}={value!r} must be a number of seconds above 0")
+    return float(value)
+
+
+def _count(name: str, value: object, *, least: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise ConfigError(f"extra_litellm_params: {name}={value!r} must be a whole number from {least} up")
+    return value
+
+
+def _json(body: Mapping[str, object]) -> str:
+    try:
+        return json.dumps(body, sort_keys=True, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise ConfigError(f"extra_litellm_params cannot be sent as JSON: {error}") from error
+
+
+def _from_environment(judge: str, *endings: str) -> str | None:
+    """LiteLLM's variables for a provider (OPENAI_BASE_URL, OLLAMA_API_BASE): a swapped import asks the same server."""
+    provider, slash, _ = judge.partition("/")
+    if not slash or ":" in provider:
+        return None
+    prefix = _SHARED_VARIABLES.get(provider, provider).upper()
+    return next((value for ending in endings if (value := os.environ.get(prefix + ending))), None)
+
+
+def _address(judge: str, given: str | None) -> str | None:
+    """Where the judge is, if not in its usual place. LiteLLM's form for Ollama lacks the path of its OpenAI half."""
+    url = given or _from_environment(judge, "_API_BASE", "_BASE_URL")
+    if url and judge.startswith(("ollama/", "ollama_chat/")) and not urlsplit(url).path.strip("/"):
+        return f"{url.rstrip('/')}/v1"
+    return url
+
+
+_SHARED_VARIABLES: Final[Mapping[str, str]] = {"ollama_chat": "ollama"}
+_NOTHING: Final = _Wanted()

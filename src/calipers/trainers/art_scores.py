@@ -1,0 +1,46 @@
+"""RULER's two result types, by its field names.
+
+They are pydantic models where pydantic is installed (it comes with ART, whose users may dump and validate them) and
+dataclasses with the same fields where it is not: ``ruler`` on raw message lists needs neither ART nor pydantic.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, dataclass_transform
+
+
+@dataclass_transform(kw_only_default=True)
+class PlainRecord:
+    """What stands in for pydantic's ``BaseModel``: keyword fields, equality, a repr and ``model_dump``; no validation."""
+
+    def __init_subclass__(cls) -> None:
+        dataclass(kw_only=True)(cls)
+
+    def model_dump(self) -> dict[str, Any]:
+        """The fields as plain data, deeply."""
+        return asdict(self)  # type: ignore[call-overload, no-any-return]  # every subclass is a dataclass
+
+
+if TYPE_CHECKING:
+    _Record = PlainRecord
+else:
+    try:
+        _Record = import_module("pydantic").BaseModel
+    except ImportError:
+        _Record = PlainRecord
+
+
+class TrajectoryScore(_Record):
+    """One trajectory's score: ``trajectory_id`` is its 1-based place as text, ``score`` is in [0, 1]."""
+
+    trajectory_id: str
+    explanation: str
+    score: float
+
+
+class Response(_Record):
+    """RULER's name for all scores of one group."""
+
+    scores: list[TrajectoryScore]
