@@ -1,0 +1,86 @@
+"""How far a judge can be trusted: measured on groups with gold, from recorded judgments.
+
+``calibrate`` is the whole of it. Pure statistics apart from reading the files; numpy is imported with this package, and
+this package only when used.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, cast
+
+from calipers.calibration import judges, panels, series
+from calipers.calibration.findings import Finding, about_input, about_judge
+from calipers.calibration.judges import JudgeFigures
+from calipers.calibration.panels import PanelFigures
+from calipers.calibration.recommend import recommend
+from calipers.calibration.records import Record, as_records
+from calipers.errors import InputError
+from calipers.readers import as_group, read_groups
+from calipers.types import TrajectoryGroup
+
+__all__ = ["Calibration", "Finding", "JudgeFigures", "PanelFigures", "Record", "calibrate"]
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """What was measured: ``judges`` one by one, the ``panel`` of all, a ``recommendation`` in TOML, and ``findings``.
+
+    ``problems`` are the lines that could not be read.
+    """
+
+    judges: tuple[JudgeFigures, ...]
+    panel: PanelFigures
+    recommendation: str
+    findings: tuple[Finding, ...]
+    problems: tuple[InputError, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON report: plain objects, None where something cannot be known."""
+        return {
+            "judges": [one.to_dict() for one in self.judges],
+            "panel": self.panel.to_dict(),
+            "recommendation": self.recommendation,
+            "findings": [one.to_dict() for one in self.findings],
+        }
+
+
+def calibrate(
+    groups: str | os.PathLike[str] | Iterable[object],
+    judgments: str | os.PathLike[str] | Iterable[object],
+    *,
+    on_error: Callable[[InputError], None] | None = None,
+) -> Calibration:
+    """Measure judges by what they said (``judgments``) about ``groups`` whose members have ``gold``.
+
+    ``groups`` is a groups file, or an iterable of what ``score_group`` takes; ``judgments`` a file of recorded answers
+    (docs/calibration.md), or an iterable of its objects. Lines that cannot be read are handed to ``on_error``, listed in
+    ``problems`` and left out. Raises InputError for a file that is missing or empty.
+    """
+    problems: list[InputError] = []
+
+    def complain(error: InputError) -> None:
+        problems.append(error)
+        if on_error is not None:
+            on_error(error)
+
+    frame = series.Frame.of(_groups(groups, complain))
+    built, tally = series.build(as_records(judgments, on_error=complain), frame)
+    measured = judges.all_figures(built, frame)
+    panel = panels.figures(built, frame)
+    found = list(about_input(frame, tally, len(problems)))
+    for one, figures in zip(built, measured, strict=True):
+        found += about_judge(one, figures)
+    if len(panel.members) > 1 and not panel.groups:
+        found.append(Finding("no_panel", "no group with gold was judged by all judges: the panel cannot be measured"))
+    return Calibration(measured, panel, recommend(measured, panel), tuple(found), tuple(problems))
+
+
+def _groups(
+    groups: str | os.PathLike[str] | Iterable[object], complain: Callable[[InputError], None]
+) -> Iterable[TrajectoryGroup]:
+    if isinstance(groups, str | os.PathLike):
+        return read_groups(cast("str", groups), on_error=complain)
+    return [as_group(one) for one in groups]

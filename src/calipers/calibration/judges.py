@@ -1,0 +1,276 @@
+"""One judge's figures: agreement with gold, and what can be known without gold.
+
+Not responsible for words about them (``findings``) or for choosing between judges (``recommend``).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from calipers.aggregators.panel import repeatability
+from calipers.aggregators.swaps import Swaps
+from calipers.calibration import measures, orders, repeats
+from calipers.calibration.levels import Array, Flags, mean
+from calipers.calibration.records import Key
+from calipers.calibration.series import Frame, Series
+
+TOLERANCE = 0.015
+"""The default tolerance of resolve: two calls of eight on average, on the development half of benchmarks/fidelity.py."""
+
+CURVE = (*range(1, 9), 12, 16, 24, 32, 48, 64)
+"""Numbers of calls at which the curve is drawn, as far as there are calls; the last point is all of them."""
+
+Interval = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class ByCalls:
+    """Advantage fidelity from ``calls`` calls a group, the mean over cyclic windows."""
+
+    calls: int
+    advantage_fidelity: float
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """Asking until settled: mean calls, fidelity, and what as many calls for every group would give.
+
+    The rule is learned on one half of the groups and applied to the other.
+    """
+
+    tolerance: float
+    calls: float
+    advantage_fidelity: float
+    fixed_advantage_fidelity: float
+    gain_interval: Interval | None
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeFigures:
+    """What one (judge, mode, prompt_variant, temperature, criterion) is worth; None where it cannot be known.
+
+    Agreement is over all calls of a group, in ``groups`` groups whose gold has spread; ``groups_judged`` were judged.
+    Rates are in 0-1. Definitions: docs/calibration.md.
+    """
+
+    judge: str
+    mode: str
+    prompt_variant: str | None
+    temperature: float | None
+    criterion: str | None
+    advantage_fidelity: float | None
+    advantage_fidelity_interval: Interval | None
+    top1: float | None
+    top1_interval: Interval | None
+    tau_b: float | None
+    tau_b_interval: Interval | None
+    sign_error: float | None
+    sign_error_interval: Interval | None
+    kappa: float | None
+    dead_groups: int
+    calls_per_group: float
+    order_flip_rate: float | None
+    first_rate: float | None
+    agreeing_accuracy: float | None
+    repeatability: float | None
+    noise: float | None
+    stderr_ratio: float | None
+    tie_rate: float | None
+    failure_rate: float
+    length_preference: float | None
+    gold_length_preference: float | None
+    markdown_preference: float | None
+    groups: int
+    groups_judged: int
+    by_calls: tuple[ByCalls, ...]
+    resolve: Resolved | None
+    variant_stability: float | None
+    order_evidence: Swaps | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The object of ``judges`` in the JSON report, figures rounded to six decimals."""
+        return {name: rounded(value) for name, value in dataclasses.asdict(self).items()}
+
+
+def rounded(value: Any) -> Any:
+    """Plain data with its floats rounded to six decimals, so that dust of the last digit is no difference."""
+    match value:
+        case float():
+            return round(value, 6) + 0.0
+        case dict():
+            return {key: rounded(one) for key, one in value.items()}
+        case list() | tuple():
+            return [rounded(one) for one in value]
+        case _:
+            return value
+
+
+def all_figures(series: Sequence[Series], frame: Frame) -> tuple[JudgeFigures, ...]:
+    """The figures of every series, in order."""
+    scores = [one.scores(0, one.most) for one in series]
+    alike: dict[Key, list[tuple[Series, Array]]] = defaultdict(list)
+    for one, found in zip(series, scores, strict=True):
+        alike[dataclasses.replace(one.key, prompt_variant=None)].append((one, found))
+    measured = []
+    for one, found in zip(series, scores, strict=True):
+        others = [other for other in alike[dataclasses.replace(one.key, prompt_variant=None)] if other[0] is not one]
+        measured.append(_figures(one, found, frame, stability=_stability(one, found, others)))
+    return tuple(measured)
+
+
+def _stability(series: Series, scores: Array, others: Sequence[tuple[Series, Array]]) -> float | None:
+    """The mean correlation within groups of these scores with the same judge's under other prompt variants."""
+    found = []
+    for other, there in others:
+        place = {row: index for index, row in enumerate(other.rows)}
+        here = [index for index, row in enumerate(series.rows) if row in place]
+        matched = there[[place[series.rows[index]] for index in here]]
+        level = measures.average(measures.fidelity(scores[here], matched))
+        if level is not None:
+            found.append(level)
+    return math.fsum(found) / len(found) if found else None
+
+
+def _figures(series: Series, scores: Array, frame: Frame, *, stability: float | None) -> JudgeFigures:
+    gold = frame.gold[list(series.rows)]
+    fidelity = measures.fidelity(scores, gold)
+    top1, tau_b, sign = (found(scores, gold) for found in (measures.top1, measures.tau_b, measures.sign_error))
+    pairs = series.key.mode == "pairwise"
+    learned = None if pairs else repeats.learn(series.calls, shared=_shared(series))
+    lengths, marks = _texts(series, frame)
+    key = series.key
+    return JudgeFigures(
+        key.judge,
+        key.mode,
+        key.prompt_variant,
+        key.temperature,
+        key.criterion,
+        advantage_fidelity=measures.average(fidelity),
+        advantage_fidelity_interval=measures.interval(fidelity),
+        top1=measures.average(top1),
+        top1_interval=measures.interval(top1),
+        tau_b=measures.average(tau_b),
+        tau_b_interval=measures.interval(tau_b),
+        sign_error=measures.average(sign),
+        sign_error_interval=measures.interval(sign),
+        kappa=measures.kappa(scores, gold, ties=pairs),
+        dead_groups=int(dead(scores).sum()),
+        calls_per_group=series.records / len(series.rows),
+        order_flip_rate=orders.flip_rate(series),
+        first_rate=orders.first_rate(series),
+        agreeing_accuracy=orders.agreeing_accuracy(series, frame),
+        repeatability=_repeatability(series),
+        noise=None if learned is None else math.sqrt(learned.noise.variance),
+        stderr_ratio=None if pairs else repeats.stderr_ratio(series.calls, shared=_shared(series)),
+        tie_rate=_tie_rate(series),
+        failure_rate=1 - series.answered / series.asked if series.asked else 0.0,
+        length_preference=measures.average(measures.fidelity(scores, lengths)),
+        gold_length_preference=measures.average(measures.fidelity(gold, lengths)),
+        markdown_preference=measures.average(measures.fidelity(scores, marks)),
+        groups=int((~np.isnan(fidelity)).sum()),
+        groups_judged=len(series.rows),
+        by_calls=curve(series, gold),
+        resolve=None if pairs else resolved(series, gold),
+        variant_stability=stability,
+        order_evidence=Swaps.learn((one.said, one.swapped) for one in series.swaps),
+    )
+
+
+def _shared(series: Series) -> bool:
+    return series.key.mode != "pointwise"
+
+
+def dead(scores: Array) -> Flags:
+    """Groups with at least two scored members, all scored alike: they teach nothing."""
+    known = ~np.isnan(scores)
+    spread = np.where(known, scores, -np.inf).max(axis=1) - np.where(known, scores, np.inf).min(axis=1)
+    return np.asarray((known.sum(axis=1) >= 2) & (spread <= 1e-9))
+
+
+def curve(series: Series, gold: Array) -> tuple[ByCalls, ...]:
+    """Fidelity by number of calls; the last point takes all calls."""
+    points = []
+    for count in sorted({*(one for one in CURVE if one < series.most), series.most}):
+        found = measures.average(windows(series, gold, count))
+        if found is not None:
+            points.append(ByCalls(count, found))
+    return tuple(points)
+
+
+def windows(series: Series, gold: Array, count: int) -> Array:
+    """Each group's fidelity from ``count`` calls, the mean over cyclic windows of its calls."""
+    depth = np.array(series.depth)
+    starts = series.most if count < series.most else 1
+    found = np.array([measures.fidelity(series.scores(start, count), gold) for start in range(starts)])
+    return mean(np.where(np.arange(starts)[:, None] < depth[None, :], found, np.nan), axis=0)
+
+
+def resolved(series: Series, gold: Array, *, tolerance: float = TOLERANCE) -> Resolved | None:
+    """Each half of the groups stopped by what the other half taught; None below four calls or without noise."""
+    if series.most < 4 or not len(gold):
+        return None
+    used, found = np.full(len(gold), np.nan), np.full(len(gold), np.nan)
+    half = np.random.default_rng(0).permutation(len(gold)) < len(gold) // 2
+    for learning, asking in ((half, ~half), (~half, half)):
+        learned = repeats.learn(series.calls[learning], shared=_shared(series))
+        if learned is None or learned.noise.variance <= 0:
+            return None
+        rule = learned.rule(tolerance=tolerance, budget=series.most)
+        stopped = repeats.stop(series.calls[asking], gold[asking], learned, rule, shared=_shared(series))
+        used[asking], found[asking] = stopped.calls, stopped.fidelity
+    by_group = np.array([windows(series, gold, count) for count in range(1, series.most + 1)])
+    return compare(used, found, by_group, tolerance=tolerance)
+
+
+def compare(used: Array, found: Array, by_group: Array, *, tolerance: float) -> Resolved | None:
+    """Stopping early against as many calls for every group; ``by_group`` has the shape (number of calls, groups)."""
+    known = ~np.isnan(found) & ~np.isnan(by_group).any(axis=0)
+    if not known.any():
+        return None
+    calls = float(used[known].mean())
+    below = min(int(calls), len(by_group) - 1)
+    part = calls - below
+    level = (1 - part) * by_group[below - 1, known] + part * by_group[below, known]
+    return Resolved(
+        tolerance, calls, float(found[known].mean()), float(level.mean()), measures.interval(found[known] - level)
+    )
+
+
+def _repeatability(series: Series) -> float | None:
+    """Pairs: the share of equal verdicts on one question asked twice. Scores: the correlation of two calls."""
+    if series.key.mode == "pairwise":
+        return sum(one == other for one, other in series.repeats) / len(series.repeats) if series.repeats else None
+    return repeatability(series.calls)
+
+
+def _tie_rate(series: Series) -> float | None:
+    """The share of pairs of members that one call puts level."""
+    if series.verdicts:
+        return series.verdicts.get("tie", 0) / sum(series.verdicts.values())
+    level = total = 0
+    for call in range(series.most):  # one at a time: all pairs of all calls would not fit for large groups
+        known = ~np.isnan(series.calls[:, call])
+        pairs = known[:, :, None] & known[:, None, :] & ~np.eye(known.shape[1], dtype=bool)
+        level += int((measures.pair_signs(series.calls[:, call], known) == 0)[pairs].sum())
+        total += int(pairs.sum())
+    return level / total if total else None
+
+
+def _texts(series: Series, frame: Frame) -> tuple[Array, Array]:
+    """Characters of each member's own messages, and the share of them that is markdown; NaN where there is no text."""
+    lengths = np.full((len(series.rows), frame.gold.shape[1]), np.nan)
+    marks = lengths.copy()
+    for place, row in enumerate(series.rows):
+        for column, member in enumerate(frame.groups[row].trajectories):
+            text = "\n".join(str(one.get("content") or "") for one in member.messages if one.get("role") == "assistant")
+            if text:
+                lengths[place, column] = len(text)
+                marks[place, column] = sum(map(text.count, ("**", "\n#", "\n- ", "\n* ", "```", "|"))) / len(text)
+    return lengths, marks

@@ -1,0 +1,70 @@
+"""Means of many groups at once, with what is missing left out, and lists with gaps put on one level.
+
+The arithmetic under ``series``; knows nothing of judges or records.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TypeAlias
+
+import numpy as np
+
+from calipers.aggregators.two_way import two_way
+from calipers.types import Rating
+
+Array: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
+Flags: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
+
+
+def mean(values: Array, *, axis: int) -> Array:
+    """The mean over ``axis`` of what is known; NaN where nothing is."""
+    known = ~np.isnan(values)
+    count = known.sum(axis=axis)
+    total = np.where(known, values, 0.0).sum(axis=axis)
+    return np.where(count > 0, total / np.maximum(count, 1), np.nan)
+
+
+def put_on_one_level(means: Array, picked: Array) -> None:
+    """Put right the groups whose lists were rated with gaps: there, a generous list must not lift whom it holds.
+
+    The least squares of ``two_way`` for many groups at once, with the lists' levels eliminated; the level of a group is
+    free. Groups whose lists do not link all members are left to ``two_way``, which keeps the largest linked set.
+    """
+    known = ~np.isnan(picked)
+    empty = ~known.any(axis=2, keepdims=True)
+    full = np.asarray(known.any(axis=1, keepdims=True) & ~empty)
+    uneven = [row for row, same in enumerate((known == full).reshape(len(known), -1).all(axis=1)) if not same]
+    linked = [row for row in uneven if _links_all(known[row])]
+    for row in sorted(set(uneven) - set(linked)):
+        ratings = [
+            Rating(int(item), float(picked[row, call, item]), int(call)) for call, item in np.argwhere(known[row])
+        ]
+        means[row] = [math.nan if one is None else one for one in two_way(ratings, means.shape[1]).values]
+    if linked:
+        means[linked] = _without_levels(picked[linked])
+
+
+def _links_all(known: Flags) -> bool:
+    """Whether lists (calls, members) link all members any of them holds."""
+    held = known.any(axis=0)
+    reached = known[int(known.any(axis=1).argmax())]
+    while True:
+        touched = known[(known & reached).any(axis=1)].any(axis=0)
+        if (touched == reached).all():
+            return bool((reached == held).all())
+        reached = touched
+
+
+def _without_levels(picked: Array) -> Array:
+    """Members' effects (groups, members), zero on average, from ratings (groups, calls, members) with call effects."""
+    known = ~np.isnan(picked)
+    held = np.asarray(known.any(axis=1))
+    share = known / np.maximum(known.sum(axis=2, keepdims=True), 1)
+    off = np.where(known, picked - mean(picked, axis=2)[:, :, None], 0.0)
+    tall = np.swapaxes(known.astype(np.float64), 1, 2)
+    system = known.sum(axis=1)[:, :, None] * np.eye(known.shape[2]) - tall @ share
+    system += held[:, :, None] * held[:, None, :] / np.maximum(held.sum(axis=1), 1)[:, None, None]
+    system += np.where(held, 0.0, 1.0)[:, :, None] * np.eye(known.shape[2])
+    solved = np.linalg.solve(system, off.sum(axis=1)[:, :, None])[:, :, 0]
+    return np.where(held, solved, np.nan)

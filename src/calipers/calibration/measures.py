@@ -1,0 +1,128 @@
+"""How well scores agree with gold, group by group: one figure a group, so that groups can be resampled.
+
+All functions take ``scores`` and ``gold`` of shape (groups, members), NaN where unknown, and give one number a group,
+NaN where the group cannot tell. Not responsible for where scores come from.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+
+from calipers.calibration.levels import Array, Flags
+
+_EDGE = 1e-9
+_RESAMPLES = 1000
+
+
+def measurable(scores: Array, gold: Array) -> Flags:
+    """Groups with at least two members that have both, and spread in the gold of those."""
+    known = ~(np.isnan(scores) | np.isnan(gold))
+    high = np.where(known, gold, -np.inf).max(axis=-1)
+    low = np.where(known, gold, np.inf).min(axis=-1)
+    return np.asarray((known.sum(axis=-1) >= 2) & (high - low > _EDGE))
+
+
+def centred(values: Array, known: Flags) -> Array:
+    """Values less their mean over the members that are ``known``; 0 for the others."""
+    count = np.maximum(known.sum(axis=-1, keepdims=True), 1)
+    filled = np.where(known, values, 0.0)
+    return np.where(known, filled - filled.sum(axis=-1, keepdims=True) / count, 0.0)
+
+
+def fidelity(scores: Array, gold: Array) -> Array:
+    """Pearson correlation of scores and gold within each group, in [-1, 1]; 0 where all scores are alike."""
+    known = ~(np.isnan(scores) | np.isnan(gold))
+    one, other = centred(scores, known), centred(gold, known)
+    size = np.sqrt((one**2).sum(axis=-1) * (other**2).sum(axis=-1))
+    found = np.where(size > _EDGE, (one * other).sum(axis=-1) / np.where(size > _EDGE, size, 1.0), 0.0)
+    return np.where(measurable(scores, gold), found, np.nan)
+
+
+def top1(scores: Array, gold: Array) -> Array:
+    """Whether the best-scored member is one of the best by gold; among equal best scores, the share that are (0-1)."""
+    known = ~(np.isnan(scores) | np.isnan(gold))
+    chosen = _best(scores, known)
+    right = chosen & _best(gold, known)
+    return np.where(measurable(scores, gold), right.sum(axis=-1) / np.maximum(chosen.sum(axis=-1), 1), np.nan)
+
+
+def _best(values: Array, known: Flags) -> Flags:
+    filled = np.where(known, values, -np.inf)
+    return np.asarray(known & (filled >= filled.max(axis=-1, keepdims=True) - _EDGE))
+
+
+def pair_signs(values: Array, known: Flags) -> Array:
+    """The sign of every difference between two known members, (groups, members, members); 0 for ties and unknown."""
+    gaps = np.where(known, values, 0.0)[..., :, None] - np.where(known, values, 0.0)[..., None, :]
+    both = known[..., :, None] & known[..., None, :]
+    return np.where(both & (np.abs(gaps) > _EDGE), np.sign(gaps), 0.0)
+
+
+def tau_b(scores: Array, gold: Array) -> Array:
+    """Kendall's tau-b (Kendall, *Biometrika* 33, 1945) within each group, in [-1, 1]; 0 where all scores are alike."""
+    known = ~(np.isnan(scores) | np.isnan(gold))
+    one, other = pair_signs(scores, known), pair_signs(gold, known)
+    size = np.sqrt((one**2).sum(axis=(-1, -2)) * (other**2).sum(axis=(-1, -2)))
+    found = np.where(size > 0, (one * other).sum(axis=(-1, -2)) / np.maximum(size, 1.0), 0.0)
+    return np.where(measurable(scores, gold), found, np.nan)
+
+
+def sign_error(scores: Array, gold: Array) -> Array:
+    """The share of members whose advantage (score less the group's mean) has the wrong sign, in [0, 1].
+
+    Members whose gold is the group's mean are left out; no advantage where there should be one counts half.
+    """
+    known = ~(np.isnan(scores) | np.isnan(gold))
+    one, other = (
+        np.where(np.abs(part) > _EDGE, np.sign(part), 0.0) for part in (centred(scores, known), centred(gold, known))
+    )
+    counted = (other != 0).sum(axis=-1)
+    wrong = (np.abs(one - other) / 2 * (other != 0)).sum(axis=-1)
+    return np.where(measurable(scores, gold), wrong / np.maximum(counted, 1), np.nan)
+
+
+def kappa(scores: Array, gold: Array, *, ties: bool) -> float | None:
+    """Chance-corrected agreement over pairs of members (Cohen 1960), pooled over groups; None without such pairs.
+
+    With ``ties``, a pair is better, worse or tied for both sides, and chance comes from how often each side ties; else
+    only pairs that differ in gold count, and a tie in the scores is half right.
+    """
+    known = ~(np.isnan(scores) | np.isnan(gold))
+    one, other = pair_signs(scores, known), pair_signs(gold, known)
+    pairs = known[..., :, None] & known[..., None, :] & ~np.eye(scores.shape[-1], dtype=bool)
+    if not ties:
+        pairs = pairs & (other != 0)
+    total = int(pairs.sum())
+    if not total:
+        return None
+    if not ties:
+        return float((one * other)[pairs].sum()) / total
+    observed = float((one == other)[pairs].sum()) / total
+    tied, gold_tied = (float((part == 0)[pairs].sum()) / total for part in (one, other))
+    chance = (1 - tied) * (1 - gold_tied) / 2 + tied * gold_tied
+    return (observed - chance) / (1 - chance) if chance < 1 - _EDGE else None
+
+
+def average(by_group: Array) -> float | None:
+    """The mean over groups that can tell; None where none can."""
+    known = by_group[~np.isnan(by_group)]
+    return float(known.mean()) if len(known) else None
+
+
+def interval(by_group: Array) -> tuple[float, float] | None:
+    """A 95 % percentile bootstrap interval of the mean over groups (Efron 1979), from a fixed seed; None below two."""
+    known = by_group[~np.isnan(by_group)]
+    if len(known) < 2:
+        return None
+    means = _resamples(len(known)) @ known
+    low, high = np.percentile(means, [2.5, 97.5])
+    return float(low), float(high)
+
+
+@lru_cache(maxsize=8)
+def _resamples(count: int) -> Array:
+    """Weights of ``count`` groups in each of 1,000 resamples; each row sums to 1."""
+    draws = np.random.default_rng(count).multinomial(count, np.full(count, 1 / count), size=_RESAMPLES)
+    return np.asarray(draws / count, dtype=np.float64)

@@ -1,0 +1,216 @@
+"""Several judges together: one series each, read on their own scales, weighted without labels.
+
+Which series stands for a judge is decided here; how weights are learned, in ``aggregators.panel``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from calipers.aggregators.panel import learn_weights
+from calipers.calibration import measures
+from calipers.calibration.judges import CURVE, Interval, rounded
+from calipers.calibration.levels import Array, mean
+from calipers.calibration.records import Key
+from calipers.calibration.series import Frame, Series
+
+_EDGE = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class PanelByCalls:
+    """Advantage fidelity from ``calls_per_member`` calls of each member."""
+
+    calls_per_member: int
+    advantage_fidelity: float
+
+
+@dataclass(frozen=True, slots=True)
+class BestMember:
+    """The best single judge, asked as often as the whole panel together (or as often as it was recorded).
+
+    ``panel_gain_interval`` is that of what one call of each member reaches beyond it.
+    """
+
+    judge: str
+    calls: int
+    advantage_fidelity: float
+    panel_gain_interval: Interval | None
+
+
+@dataclass(frozen=True, slots=True)
+class PanelFigures:
+    """The panel of all judges; ``weights`` belong to ``members`` in order and sum to 1.
+
+    ``advantage_fidelity`` is from one call of each member, ``gain_interval`` that of its difference from the equal mean
+    of standard scores. Figures are None where no group was judged by all members or none of those has gold.
+    """
+
+    members: tuple[str, ...]
+    weights: tuple[float, ...]
+    agreement: tuple[float | None, ...]
+    repeatability: tuple[float | None, ...]
+    prompt_variants: tuple[str | None, ...]
+    groups: int
+    advantage_fidelity: float | None
+    advantage_fidelity_interval: Interval | None
+    equal_weights_fidelity: float | None
+    gain_interval: Interval | None
+    best_member: BestMember | None
+    by_calls: tuple[PanelByCalls, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The object ``panel`` of the JSON report."""
+        return {name: rounded(value) for name, value in dataclasses.asdict(self).items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A judge's calls in groups all members judged, (groups, calls, members), criteria averaged."""
+
+    judge: str
+    prompt_variant: str | None
+    calls: Array
+
+
+def figures(series: Sequence[Series], frame: Frame) -> PanelFigures:
+    """The panel's figures."""
+    chosen = representatives(one.key for one in series)
+    rows, members = aligned(series, chosen, frame)
+    names = tuple(chosen)
+    variants = tuple(key.prompt_variant for key in chosen.values())
+    if not rows:
+        equal = (1 / len(names),) * len(names) if names else ()
+        unknown = (None,) * len(names)
+        return PanelFigures(names, equal, unknown, unknown, variants, 0, None, None, None, None, None, ())
+    learned = learn_weights([one.calls for one in members])
+    gold = frame.gold[list(rows)]
+    weighted, equal_mean = by_group(members, learned.weights, gold, 1), by_group(members, None, gold, 1)
+    most = max(one.calls.shape[1] for one in members)
+    points = [
+        PanelByCalls(count, found)
+        for count in sorted({*(one for one in CURVE if one < most), most})
+        if (found := measures.average(by_group(members, learned.weights, gold, count))) is not None
+    ]
+    return PanelFigures(
+        names,
+        learned.weights,
+        learned.agreement,
+        learned.repeatability,
+        variants,
+        groups=int((~np.isnan(weighted)).sum()),
+        advantage_fidelity=measures.average(weighted),
+        advantage_fidelity_interval=measures.interval(weighted),
+        equal_weights_fidelity=measures.average(equal_mean),
+        gain_interval=measures.interval(weighted - equal_mean),
+        best_member=_best(members, gold, weighted),
+        by_calls=tuple(points),
+    )
+
+
+def representatives(keys: Iterable[Key]) -> dict[str, Key]:
+    """The series that stands for each judge: the variant most judges share, then the highest temperature, then by name.
+
+    Criteria are left out of the keys: they are averaged.
+    """
+    every = sorted({dataclasses.replace(key, criterion=None) for key in keys}, key=_name)
+    shared = Counter(variant for _, variant in {(key.judge, _variant(key)) for key in every})
+    chosen: dict[str, Key] = {}
+    for key in every:
+        held = chosen.get(key.judge)
+        if held is None or _rank(key, shared) > _rank(held, shared):
+            chosen[key.judge] = key
+    return chosen
+
+
+def _variant(key: Key) -> tuple[str, str]:
+    return key.mode, key.prompt_variant or ""
+
+
+def _name(key: Key) -> tuple[str, str, str, float]:
+    return key.judge, key.prompt_variant or "", key.mode, key.temperature or 0.0
+
+
+def _rank(key: Key, shared: Mapping[tuple[str, str], int]) -> tuple[int, float]:
+    return shared[_variant(key)], -1.0 if key.temperature is None else key.temperature
+
+
+def aligned(series: Sequence[Series], chosen: Mapping[str, Key], frame: Frame) -> tuple[list[int], list[Member]]:
+    """The frame's rows all chosen series have, and each judge's calls in them."""
+    parts: dict[str, list[Series]] = defaultdict(list)
+    for one in series:
+        if chosen[one.key.judge] == dataclasses.replace(one.key, criterion=None):
+            parts[one.key.judge].append(one)
+    if not parts:
+        return [], []
+    common = set.intersection(*({row for one in found for row in one.rows} for found in parts.values()))
+    rows = sorted(common)
+    return rows, [
+        Member(judge, key.prompt_variant, _averaged(parts[judge], rows, frame)) for judge, key in chosen.items()
+    ]
+
+
+def _averaged(parts: Sequence[Series], rows: Sequence[int], frame: Frame) -> Array:
+    """A judge's calls, averaged over criteria; a call some criterion lacks is the mean of those that have it."""
+    most = max(one.most for one in parts)
+    stacked = np.full((len(parts), len(rows), most, frame.gold.shape[1]), np.nan)
+    for number, one in enumerate(parts):
+        place = {row: index for index, row in enumerate(one.rows)}
+        for index, row in enumerate(rows):
+            if row in place:
+                stacked[number, index, : one.most] = one.calls[place[row]]
+    return mean(stacked, axis=0)
+
+
+def by_group(members: Sequence[Member], weights: Sequence[float] | None, gold: Array, count: int) -> Array:
+    """Each group's fidelity of the panel from ``count`` calls each, the mean over cyclic windows; None: equal weights."""
+    most = max(one.calls.shape[1] for one in members)
+    shares = weights or (1.0,) * len(members)
+    found = [
+        measures.fidelity(combined([_window(one.calls, start, count) for one in members], shares), gold)
+        for start in range(most if count < most else 1)
+    ]
+    return mean(np.array(found), axis=0)
+
+
+def _window(calls: Array, start: int, count: int) -> Array:
+    """Mean scores of ``count`` successive calls, cyclically within each group's own calls."""
+    depth = np.maximum((~np.isnan(calls)).any(axis=2).sum(axis=1), 1)
+    places = (start + np.arange(count)[None, :]) % depth[:, None]
+    used = np.arange(count)[None, :] < depth[:, None]
+    picked = np.take_along_axis(calls, places[:, :, None], axis=1)
+    return mean(np.where(used[:, :, None], picked, np.nan), axis=1)
+
+
+def combined(scores: Sequence[Array], weights: Sequence[float]) -> Array:
+    """The weighted mean of standard scores (groups, members); a judge that did not score a member is left out of it."""
+    standard = np.array([_standard(one) for one in scores])
+    shares = np.where(np.isnan(standard), 0.0, np.asarray(weights)[:, None, None])
+    total = shares.sum(axis=0)
+    weighted = (np.where(np.isnan(standard), 0.0, standard) * shares).sum(axis=0)
+    return np.where(total > 0, weighted / np.where(total > 0, total, 1.0), np.nan)
+
+
+def _standard(scores: Array) -> Array:
+    """Scores less their group's mean, over its spread; 0 where all are alike."""
+    known = ~np.isnan(scores)
+    off = measures.centred(scores, known)
+    spread = np.sqrt((off**2).sum(axis=-1, keepdims=True) / np.maximum(known.sum(axis=-1, keepdims=True), 1))
+    return np.where(known, np.where(spread > _EDGE, off / np.where(spread > _EDGE, spread, 1.0), 0.0), np.nan)
+
+
+def _best(members: Sequence[Member], gold: Array, panel: Array) -> BestMember | None:
+    found: list[BestMember] = []
+    for one in members:
+        calls = min(len(members), one.calls.shape[1])
+        alone = by_group([one], None, gold, calls)
+        level = measures.average(alone)
+        if level is not None:
+            found.append(BestMember(one.judge, calls, level, measures.interval(panel - alone)))
+    return max(found, key=lambda one: one.advantage_fidelity, default=None)

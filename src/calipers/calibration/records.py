@@ -1,0 +1,201 @@
+"""A file of recorded judgments to records: one line, one answer of one judge about one group.
+
+Lines are checked, not interpreted: what a winner or a ranking is worth is ``series``' business. Reading is the only I/O
+of this package.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, TypeAlias, cast, get_args
+
+from calipers.errors import InputError
+from calipers.readers import jsonl
+
+Mode: TypeAlias = Literal["pointwise", "pairwise", "pairwise_scores", "listwise"]
+TIE = "tie"
+LARGEST = 1e100
+"""A larger number is no rating of anything, and its square would overflow."""
+
+_SHAPE = '{"group_id": "g1", "judge": "...", "mode": "pointwise", "order": ["a", "b"], "parsed": {"scores": {"a": 7, "b": 4}}}'
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """What makes two records answers of the same judge to the same kind of question."""
+
+    judge: str
+    mode: Mode
+    prompt_variant: str | None
+    temperature: float | None
+    criterion: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One answer. Exactly one of ``scores``, ``winner`` and ``ranking`` is set, or none: the answer could not be read.
+
+    ``order`` holds the ids as shown; ``winner`` is one of them or "tie". Scores are finite and in units of ``scale``.
+    """
+
+    group_id: str
+    key: Key
+    order: tuple[str, ...]
+    sample: int
+    scores: Mapping[str, float] | None = None
+    winner: str | None = None
+    ranking: tuple[str, ...] | None = None
+    scale: tuple[float, float] | None = None
+
+
+def read_judgments(
+    path: str | os.PathLike[str], *, on_error: Callable[[InputError], None] | None = None
+) -> Iterator[Record]:
+    """The records of a ``.jsonl`` or ``.jsonl.gz`` file, in order.
+
+    A bad line is handed to ``on_error`` as an InputError naming file, line and remedy, and left out; without it, raised.
+    Raises InputError for a file that cannot be read or holds no line.
+    """
+    source = os.fspath(path)
+    try:
+        stream = Path(path).open("rb")  # noqa: SIM115 - closed below; opened here so that only opening is translated
+    except OSError as error:
+        raise InputError(f"the judgments cannot be read: {error.strerror}", source=source) from error
+    found = False
+    with stream:
+        for line, value in jsonl.rows(jsonl.uncompressed(stream)):
+            found = True
+            try:
+                yield as_record(value)
+            except InputError as error:
+                placed = InputError(str(error), source=source, line=line)
+                if on_error is None:
+                    raise placed from None
+                on_error(placed)
+    if not found:
+        raise InputError(f"holds no judgments; expected one JSON object a line: {_SHAPE}", source=source)
+
+
+def as_records(judgments: object, *, on_error: Callable[[InputError], None] | None = None) -> Iterator[Record]:
+    """Records from a path, or from an iterable of objects of that file or of Records."""
+    if isinstance(judgments, str | os.PathLike):
+        yield from read_judgments(judgments, on_error=on_error)
+        return
+    for place, value in enumerate(cast("Iterable[object]", judgments), start=1):
+        try:
+            yield value if isinstance(value, Record) else as_record(value)
+        except InputError as error:
+            placed = InputError(f"judgment {place}: {error}")
+            if on_error is None:
+                raise placed from None
+            on_error(placed)
+
+
+def as_record(value: object) -> Record:
+    """One object of a judgments file, checked. Raises InputError saying what is wrong and what was expected."""
+    if isinstance(value, str):
+        raise InputError(value)
+    if not isinstance(value, Mapping):
+        raise InputError(f"is no object; expected {_SHAPE}")
+    order = value.get("order")
+    if not isinstance(order, list | tuple) or not order:
+        raise InputError(f"'order' must list the ids as shown; expected {_SHAPE}")
+    ids = tuple(_text(one, "an id in 'order'") for one in order)
+    if len(set(ids)) < len(ids):
+        raise InputError("'order' names an id twice")
+    parsed = value.get("parsed")
+    if parsed is not None and not isinstance(parsed, Mapping):
+        raise InputError("'parsed' must be an object with 'scores', 'winner' or 'ranking', or null")
+    read = _read(parsed or {}, ids)
+    sample = value.get("sample_index")
+    if sample is not None and (isinstance(sample, bool) or not isinstance(sample, int)):
+        raise InputError("'sample_index' must be an integer")
+    return Record(
+        _text(value.get("group_id"), "'group_id'"), _key(value, read), ids, sample or 0, scale=_scale(value), **read
+    )
+
+
+def _key(value: Mapping[str, Any], read: Mapping[str, Any]) -> Key:
+    mode = value.get("mode")
+    if mode is None:
+        mode = "pairwise" if "winner" in read else "listwise" if "ranking" in read else "pointwise"
+    if mode not in get_args(Mode):
+        raise InputError(f"'mode' is {mode!r}; known: {', '.join(get_args(Mode))}")
+    if mode in ("pairwise", "pairwise_scores") and len(value["order"]) != 2:
+        raise InputError(f"'mode' is {mode} but 'order' names {len(value['order'])} ids instead of 2")
+    temperature = value.get("temperature")
+    return Key(
+        _text(value.get("judge"), "'judge'"),
+        cast("Mode", mode),
+        _optional(value, "prompt_variant"),
+        None if temperature is None else _finite(temperature, "'temperature'"),
+        _optional(value, "criterion"),
+    )
+
+
+def _read(parsed: Mapping[str, Any], order: tuple[str, ...]) -> dict[str, Any]:
+    """What was read, under the name of a Record's field; {} when that is nothing."""
+    scores, winner, ranking = parsed.get("scores"), parsed.get("winner"), parsed.get("ranking")
+    if scores is not None:
+        if not isinstance(scores, Mapping):
+            raise InputError("'parsed.scores' must be an object of numbers by id")
+        return {
+            "scores": {
+                _text(name, "an id in 'scores'"): _finite(one, "a score")
+                for name, one in scores.items()
+                if one is not None
+            }
+        }
+    if ranking is not None:
+        if not isinstance(ranking, list | tuple):
+            raise InputError("'parsed.ranking' must list ids, best first")
+        items = tuple(_text(one, "an id in 'ranking'") for one in ranking)
+        if len(set(items)) < len(items):
+            raise InputError("'parsed.ranking' names an id twice")
+        return {"ranking": items}
+    if winner is None:
+        return {}
+    name = _text(winner, "'parsed.winner'")
+    if len(order) != 2 or name not in (*order, TIE):
+        raise InputError(f"'parsed.winner' is {name!r}, which is neither of two ids in 'order' nor \"tie\"")
+    return {"winner": name}
+
+
+def _scale(value: Mapping[str, Any]) -> tuple[float, float] | None:
+    scale = value.get("scale")
+    if scale is None:
+        return None
+    if not isinstance(scale, list | tuple) or len(scale) != 2:
+        raise InputError("'scale' must be [lowest, highest]")
+    low, high = (_finite(one, "'scale'") for one in scale)
+    if low >= high:
+        raise InputError(f"'scale' is [{low:g}, {high:g}]; its first number must be the lower one")
+    return low, high
+
+
+def _text(value: object, what: str) -> str:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    if not isinstance(value, str) or not value:
+        raise InputError(f"{what} must be non-empty text or an integer")
+    return value
+
+
+def _optional(value: Mapping[str, Any], name: str) -> str | None:
+    return None if value.get(name) is None else _text(value[name], f"{name!r}")
+
+
+def _finite(value: object, what: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise InputError(f"{what} must be a number")
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if not abs(number) <= LARGEST:
+        raise InputError(f"{what} must be finite, and at most {LARGEST:g} in size")
+    return number

@@ -1,0 +1,155 @@
+"""What repeated calls tell without gold: noise, honest standard errors, and what stopping early would cost.
+
+The rules themselves are in ``aggregators`` (``Noise``, ``Resolve``); here they are run over recorded calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from calipers.aggregators.noise import Noise
+from calipers.aggregators.sequential import Resolve, usual_spread
+from calipers.calibration.levels import Array, Flags, mean
+from calipers.calibration.measures import fidelity
+
+_EDGE = 1e-12
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """What a judge's unlabelled repeats teach: its noise, and its usual spread of settled scores within a group."""
+
+    noise: Noise
+    spread: float
+
+    def rule(self, *, tolerance: float, budget: int) -> Resolve:
+        """The stopping rule for this judge."""
+        return Resolve(self.spread, tolerance=tolerance, budget=budget)
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """Asking group by group until settled: mean ``calls`` and fidelity, one of each per group."""
+
+    calls: Array
+    fidelity: Array
+
+
+def residuals(calls: Array, *, shared: bool) -> tuple[Array, Array]:
+    """Each group's sum of squared residuals and degrees of freedom, from ``calls`` (groups, calls, members).
+
+    ``shared`` says that one answer rated all members, whose common level is then no noise (two-way residuals).
+    """
+    known = ~np.isnan(calls)
+    if shared:
+        calls = calls - mean(calls, axis=2)[:, :, None]
+    off = np.where(known, calls - mean(calls, axis=1)[:, None, :], 0.0)
+    members = known.any(axis=1).sum(axis=1)
+    answers = known.any(axis=2).sum(axis=1) if shared else np.ones(len(calls), dtype=np.int64)
+    freedom = known.sum(axis=(1, 2)) - members - np.where(members > 0, answers - 1, 0)
+    return (off**2).sum(axis=(1, 2)), np.maximum(freedom, 0)
+
+
+def learn(calls: Array, *, shared: bool) -> Learned | None:
+    """From unlabelled calls; None where too few groups were asked twice."""
+    squares, freedom = residuals(calls, shared=shared)
+    noise = Noise.learn(squares.tolist(), freedom.tolist())
+    if noise is None:
+        return None
+    return Learned(noise, usual_spread(_single_spread(calls), noise.variance))
+
+
+def _single_spread(calls: Array) -> float:
+    """The mean variance within a group of single calls' scores."""
+    spreads = _variance(calls)
+    known = spreads[~np.isnan(spreads)]
+    return float(known.mean()) if len(known) else 0.0
+
+
+def _variance(scores: Array) -> Array:
+    """The sample variance over the last axis of what is known; NaN below two."""
+    known = ~np.isnan(scores)
+    count = known.sum(axis=-1)
+    off = np.where(known, scores - mean(scores, axis=-1)[..., None], 0.0)
+    return np.where(count > 1, (off**2).sum(axis=-1) / np.maximum(count - 1, 1), np.nan)
+
+
+def stderr_ratio(calls: Array, *, shared: bool, half: int | None = None) -> float | None:
+    """The mean of (a-b)² / (se_a² + se_b²) over candidates, a and b from disjoint halves of the calls; honest is 1.
+
+    Each half learns its own noise and has ``half`` calls (as many as there are), at least two; None where there are
+    fewer, or where neither half has any noise.
+    """
+    half = calls.shape[1] // 2 if half is None else half
+    if half < 2 or 2 * half > calls.shape[1]:
+        return None
+    one, other = _halves(calls[:, :half], shared=shared), _halves(calls[:, half : 2 * half], shared=shared)
+    if one is None or other is None:
+        return None
+    (a, a_error), (b, b_error) = one, other
+    expected = a_error + b_error
+    ratio = (a - b) ** 2 / np.where(expected > _EDGE, expected, np.nan)
+    known = ratio[~np.isnan(ratio)]
+    return float(known.mean()) if len(known) else None
+
+
+def _halves(calls: Array, *, shared: bool) -> tuple[Array, Array] | None:
+    """Scores and squared standard errors, (groups, members); of scores less their group's mean where ``shared``."""
+    learned = learn(calls, shared=shared)
+    if learned is None:
+        return None
+    squares, freedom = residuals(calls, shared=shared)
+    variance = np.array([learned.noise.variance_of(float(s), int(f)) for s, f in zip(squares, freedom, strict=True)])
+    known = ~np.isnan(calls)
+    count = known.sum(axis=1)
+    scores = mean(calls, axis=1)
+    errors = np.where(count > 0, variance[:, None] / np.maximum(count, 1), np.nan)
+    if shared:
+        members = np.maximum((count > 0).sum(axis=1), 1)
+        scores = scores - mean(scores, axis=1)[:, None]
+        errors = errors * (1 - 1 / members)[:, None]
+    return scores, errors
+
+
+def stop(calls: Array, gold: Array, learned: Learned, rule: Resolve, *, shared: bool) -> Stopped:
+    """Ask each group until ``rule`` is content, from every call in turn as the first, cyclically; means over these.
+
+    Nothing of ``gold`` enters the rule.
+    """
+    groups, most = calls.shape[:2]
+    used, found = np.zeros((most, groups)), np.zeros((most, groups))
+    for start in range(most):
+        rolled = np.roll(calls, -start, axis=1)
+        open_groups = np.ones(groups, dtype=bool)
+        for count in range(1, min(rule.budget, most) + 1):
+            scores = mean(rolled[:, :count], axis=1)
+            now = open_groups & (
+                _settled(rolled[:, :count], learned, rule, open_groups, shared=shared) | (count == most)
+            )
+            used[start, now] = count
+            found[start, now] = fidelity(scores[now], gold[now])
+            open_groups &= ~now
+    return Stopped(used.mean(axis=0), mean(found, axis=0))
+
+
+def _settled(calls: Array, learned: Learned, rule: Resolve, asked: Flags, *, shared: bool) -> Flags:
+    count = calls.shape[1]
+    squares, freedom = residuals(calls, shared=shared)
+    spreads = _variance(mean(calls, axis=1))
+    members = (~np.isnan(calls)).any(axis=1).sum(axis=1)
+    settled = np.ones(len(calls), dtype=bool)
+    if count >= rule.budget:
+        return settled
+    for row in np.flatnonzero(asked & (members > 1)):
+        noise = learned.noise.variance_of(float(squares[row]), int(freedom[row]))
+        gain = rule.gain(float(spreads[row]), noise, freedom=int(members[row]) - 1, calls=count)
+        settled[row] = gain < rule.tolerance
+    return settled
+
+
+def fixed(by_calls: Sequence[float], calls: float) -> float:
+    """The fidelity of a fixed number of calls, between whole numbers along the line; ``by_calls[0]`` is one call's."""
+    return float(np.interp(calls, np.arange(1, len(by_calls) + 1), by_calls))

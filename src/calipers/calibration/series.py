@@ -1,0 +1,264 @@
+"""Records to numbers: for each judge and kind of question, what every call said about every member of every group.
+
+A *call* is one record; records that ask about other members of a group in the same sample belong to one call. Missing
+is NaN throughout and never a number. Not responsible for what agrees with gold (``measures``).
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from calipers.aggregators.bradley_terry import BradleyTerry
+from calipers.aggregators.swaps import Said
+from calipers.calibration.levels import Array, mean, put_on_one_level
+from calipers.calibration.records import LARGEST, TIE, Key, Record
+from calipers.errors import InputError
+from calipers.rewards.win_rate import win_rates
+from calipers.types import Comparison, TrajectoryGroup
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """The groups as a table: ``row`` of a group, ``columns`` of its members, ``gold`` (groups, members), NaN if none."""
+
+    groups: tuple[TrajectoryGroup, ...]
+    row: Mapping[str, int]
+    columns: tuple[Mapping[str, int], ...]
+    gold: Array
+
+    @classmethod
+    def of(cls, groups: Iterable[TrajectoryGroup]) -> Frame:
+        """A frame over all groups, as wide as the largest. Raises InputError for gold beyond ±1e100."""
+        found = tuple(groups)
+        columns = tuple({one.id: place for place, one in enumerate(group.trajectories)} for group in found)
+        gold = np.full((len(found), max(map(len, columns), default=0)), np.nan)
+        for row, group in enumerate(found):
+            for column, member in enumerate(group.trajectories):
+                if member.gold is not None:
+                    if abs(member.gold) > LARGEST:
+                        raise InputError(
+                            f"group {group.group_id!r}: the gold {member.gold:g} is too large to compute with"
+                        )
+                    gold[row, column] = member.gold
+        return cls(found, {group.group_id: row for row, group in enumerate(found)}, columns, gold)
+
+
+@dataclass(frozen=True, slots=True)
+class Swap:
+    """One pair of the group in ``row`` judged in both orders: ``said`` with ``first`` shown first, then ``swapped``."""
+
+    row: int
+    first: str
+    second: str
+    said: Said
+    swapped: Said
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """One judge's calls. ``rows`` are its groups in the frame; ``calls`` has the shape (groups, calls, members).
+
+    ``depth`` is each group's number of calls (later ones are NaN), ``asked`` how often members were asked about and
+    ``answered`` how often something was read. ``meetings`` holds the comparisons of each group and call where pairs of
+    a group of more than two were judged; there, scores come from Bradley-Terry over the calls taken together.
+    ``swaps`` are pairs judged in both orders, ``repeats`` the verdicts by place of pairs judged in one order twice;
+    ``verdicts`` counts all verdicts by place.
+    """
+
+    key: Key
+    rows: tuple[int, ...]
+    calls: Array
+    depth: tuple[int, ...]
+    records: int
+    asked: int
+    answered: int
+    off_scale: int = 0
+    scales: int = 1
+    meetings: tuple[tuple[tuple[Comparison, ...], ...], ...] = ()
+    swaps: tuple[Swap, ...] = ()
+    repeats: tuple[tuple[Said, Said], ...] = ()
+    verdicts: Mapping[Said, int] = field(default_factory=dict)
+
+    @property
+    def most(self) -> int:
+        """The largest number of calls of any group."""
+        return int(self.calls.shape[1])
+
+    def scores(self, start: int, count: int) -> Array:
+        """Scores (groups, members) from ``count`` successive calls of each group, cyclically from ``start``.
+
+        Ratings are averaged, and put on one level first where whole lists were rated with gaps; rankings are averaged
+        by place, comparisons of larger groups fitted. A group with fewer calls contributes all it has.
+        """
+        depth = np.array(self.depth)
+        places = (start + np.arange(count)[None, :]) % depth[:, None]
+        used = np.arange(count)[None, :] < depth[:, None]
+        picked = np.where(used[:, :, None], np.take_along_axis(self.calls, places[:, :, None], axis=1), np.nan)
+        means = mean(picked, axis=1)
+        if self.meetings:
+            for row, meetings in enumerate(self.meetings):
+                chosen = {int(place) for place in places[row]}
+                means[row] = _fitted([one for call in chosen for one in meetings[call]], means.shape[1])
+        elif self.key.mode == "listwise":
+            put_on_one_level(means, picked)
+        return means
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """What of the judgments could not be used: records of groups not in GROUPS, and ids that are no member."""
+
+    foreign_records: int
+    foreign_groups: int
+    unknown_members: int
+
+
+def build(records: Iterable[Record], frame: Frame) -> tuple[list[Series], Tally]:
+    """All series, sorted by key, and what was left out."""
+    sorted_out: dict[Key, dict[int, list[Record]]] = {}
+    foreign: Counter[str] = Counter()
+    unknown = 0
+    for record in records:
+        row = frame.row.get(record.group_id)
+        if row is None:
+            foreign[record.group_id] += 1
+            continue
+        columns = frame.columns[row]
+        unknown += sum(name not in columns for name in record.order)
+        sorted_out.setdefault(record.key, {}).setdefault(row, []).append(record)
+    keys = sorted(sorted_out, key=lambda key: tuple(str(part) for part in _parts(key)))
+    series = [_series(key, sorted_out[key], frame) for key in keys]
+    return series, Tally(foreign.total(), len(foreign), unknown)
+
+
+def _parts(key: Key) -> tuple[object, ...]:
+    return key.judge, key.mode, key.prompt_variant or "", key.temperature or 0.0, key.criterion or ""
+
+
+def _series(key: Key, by_row: Mapping[int, list[Record]], frame: Frame) -> Series:
+    rows = tuple(sorted(by_row))
+    calls = [_calls(by_row[row]) for row in rows]
+    every = [record for row in rows for record in by_row[row]]
+    scales = {record.scale for record in every if record.scores is not None}
+    values = np.full((len(rows), max(map(len, calls)), frame.gold.shape[1]), np.nan)
+    for place, row in enumerate(rows):
+        for number, found in enumerate(calls[place]):
+            values[place, number] = _values(found, frame.columns[row], values.shape[2], rescale=len(scales) > 1)
+    pairs = key.mode == "pairwise"
+    many = pairs and any(len(frame.columns[row]) > 2 for row in rows)
+    swaps, repeats = _swaps(by_row) if pairs else ((), ())
+    return Series(
+        key,
+        rows,
+        values,
+        tuple(map(len, calls)),
+        records=len(every),
+        asked=sum(len(record.order) for record in every),
+        answered=sum(_answered(record) for record in every),
+        off_scale=sum(_off_scale(record) for record in every),
+        scales=max(len(scales), 1),
+        meetings=tuple(_meetings(calls[place], frame.columns[row]) for place, row in enumerate(rows)) if many else (),
+        swaps=swaps,
+        repeats=repeats,
+        verdicts=Counter(said for record in every if (said := _said(record)) is not None),
+    )
+
+
+def _calls(records: Sequence[Record]) -> list[list[Record]]:
+    """Records in calls: by sample, and within a sample by how often the same members were asked about."""
+    ordered = sorted(records, key=lambda record: (record.sample, record.order))
+    seen: Counter[tuple[int, frozenset[str]]] = Counter()
+    calls: dict[tuple[int, int], list[Record]] = {}
+    for record in ordered:
+        question = (record.sample, frozenset(record.order))
+        calls.setdefault((record.sample, seen[question]), []).append(record)
+        seen[question] += 1
+    return [calls[number] for number in sorted(calls)]
+
+
+def _values(records: Sequence[Record], columns: Mapping[str, int], width: int, *, rescale: bool) -> Array:
+    """One call's value per member: the mean of what its records say."""
+    total, count = np.zeros(width), np.zeros(width)
+    for record in records:
+        for name, value in _by_member(record, rescale=rescale).items():
+            if name in columns and name in record.order:
+                total[columns[name]] += value
+                count[columns[name]] += 1
+    return np.where(count > 0, total / np.maximum(count, 1), np.nan)
+
+
+def _by_member(record: Record, *, rescale: bool) -> Mapping[str, float]:
+    """A rating as it is (or from its own scale to 0-1), half-points of a comparison, a place in a ranking from 1 to 0."""
+    if record.scores is not None:
+        if not rescale:
+            return record.scores
+        if record.scale is None:
+            return {}
+        low, high = record.scale
+        return {name: (value - low) / (high - low) for name, value in record.scores.items()}
+    if record.winner is not None:
+        tie = record.winner == TIE
+        return {name: 0.5 if tie else float(name == record.winner) for name in record.order}
+    if record.ranking is not None:
+        steps = max(len(record.order) - 1, 1)
+        return {name: 1 - place / steps for place, name in enumerate(record.ranking)}
+    return {}
+
+
+def _answered(record: Record) -> int:
+    return sum(name in record.order for name in _by_member(record, rescale=False))
+
+
+def _off_scale(record: Record) -> int:
+    if record.scores is None or record.scale is None:
+        return 0
+    low, high = record.scale
+    return sum(not low <= value <= high for value in record.scores.values())
+
+
+def _said(record: Record) -> Said | None:
+    """A pair's verdict by place."""
+    if record.winner is None:
+        return None
+    return "tie" if record.winner == TIE else "first" if record.winner == record.order[0] else "second"
+
+
+def _swaps(by_row: Mapping[int, Sequence[Record]]) -> tuple[tuple[Swap, ...], tuple[tuple[Said, Said], ...]]:
+    """Pairs judged in both orders, and verdicts on one order asked repeatedly."""
+    swaps: list[Swap] = []
+    repeats: list[tuple[Said, Said]] = []
+    for row, records in by_row.items():
+        by_order: dict[tuple[str, ...], list[Said]] = {}
+        for record in sorted(records, key=lambda record: record.sample):
+            said = _said(record)
+            if said is not None:
+                by_order.setdefault(record.order, []).append(said)
+        for (first, second), verdicts in by_order.items():
+            repeats += itertools.combinations(verdicts, 2)
+            if first < second:
+                there = by_order.get((second, first), [])
+                swaps += [Swap(row, first, second, *both) for both in zip(verdicts, there, strict=False)]
+    return tuple(swaps), tuple(repeats)
+
+
+def _meetings(calls: Sequence[Sequence[Record]], columns: Mapping[str, int]) -> tuple[tuple[Comparison, ...], ...]:
+    margins = {"first": 1.0, "second": -1.0, "tie": 0.0}
+    return tuple(
+        tuple(
+            Comparison(columns[record.order[0]], columns[record.order[1]], margins[said], number)
+            for record in found
+            if (said := _said(record)) is not None and all(name in columns for name in record.order)
+        )
+        for number, found in enumerate(calls)
+    )
+
+
+def _fitted(comparisons: Sequence[Comparison], width: int) -> Array:
+    rates = win_rates(BradleyTerry()(comparisons, width))
+    return np.array([math.nan if one is None else one for one in rates])

@@ -1,0 +1,105 @@
+"""A finding for everything a figure alone would hide."""
+
+from typing import Any
+
+from calipers.calibration import Calibration, calibrate
+from judged import compared, gold_of, group, groups, rated, record
+
+GROUPS = groups(60)
+
+
+def kinds(*records: dict[str, Any], of: list[dict[str, Any]] = GROUPS) -> dict[str, str]:
+    found: Calibration = calibrate(of, records)
+    return {str(one.kind): one.text for one in found.findings}
+
+
+def test_a_sound_calibration_has_no_findings():
+    assert kinds(*rated(GROUPS, "j", 0.5, calls=4)) == {}
+
+
+def test_fewer_than_thirty_groups_say_what_they_cannot_show():
+    found = kinds(*rated(GROUPS[:20], "j", 0.5, calls=4), of=GROUPS[:20])
+    assert "20 groups" in found["few_groups"]
+    assert "cannot be told apart" in found["few_groups"]
+    assert "one group" in kinds(*rated(GROUPS[:1], "j", 0.5), of=GROUPS[:1])["few_groups"]
+
+
+def test_judgments_of_other_groups_are_counted():
+    found = kinds(*rated(GROUPS, "j", 0.5), of=GROUPS[:50])
+    assert found["foreign_groups"].startswith("10 judgments are of 10 groups")
+
+
+def test_gold_that_is_missing_or_level_is_counted():
+    odd = [
+        *GROUPS,
+        group(900, {"a": 1.0, "b": 1.0}),
+        group(901, {"a": 1.0, "b": None, "c": 0.0}),
+    ]
+    found = kinds(*rated(GROUPS, "j", 0.5), of=odd)
+    assert found["gold_ties"].startswith("in 1 groups")
+    assert found["missing_gold"].startswith("in 1 groups")
+    assert "no_gold" in kinds(of=[group(1, {"a": None, "b": None})])
+
+
+def test_a_constant_judge_and_one_that_sees_only_places_are_called_so():
+    flat = [record(one, "j", {"scores": dict.fromkeys(gold_of(one), 1)}) for one in GROUPS]
+    assert "constant_judge" in kinds(*flat)
+    assert "one_position" in kinds(*compared(GROUPS[:5], "j", bias=100.0, noise=0.1), of=GROUPS[:5])
+
+
+def test_one_order_only_leaves_the_bias_unknown():
+    said = [
+        record(one, "j", {"winner": "a"}, mode="pairwise", order=["a", "b"]) for one in groups(40, names=("a", "b"))
+    ]
+    assert "one_order" in kinds(*said, of=groups(40, names=("a", "b")))
+
+
+def test_scales_that_mix_or_are_left_are_named():
+    one, two = GROUPS[0], GROUPS[1]
+    found = kinds(
+        record(one, "j", {"scores": {"a": 11, "b": 2}}, scale=[1, 10]),
+        record(two, "j", {"scores": {"a": 1, "b": 2}}, scale=[1, 5]),
+    )
+    assert found["mixed_scales"].startswith("its scores come on 2 scales")
+    assert found["off_scale"].startswith("1 scores")
+
+
+def test_comparisons_that_do_not_connect_or_go_in_a_circle_are_named():
+    one, other = GROUPS[0], GROUPS[1]
+    apart = [("a", "b"), ("c", "d")]
+    circle = [("a", "b"), ("b", "c"), ("c", "a")]
+    found = kinds(
+        *(record(one, "j", {"winner": x}, mode="pairwise", order=[x, y]) for x, y in apart),
+        *(record(other, "j", {"winner": x}, mode="pairwise", order=[x, y]) for x, y in circle),
+    )
+    assert found["disconnected"].startswith("in 1 groups")
+    assert found["contradictory"].startswith("in 1 groups")
+
+
+def test_failures_and_groups_with_too_few_scores_are_counted():
+    said = [record(one, "j", {"scores": {"a": 1.0}}) for one in GROUPS]
+    found = kinds(*said)
+    assert found["failures"].startswith("75.0%")
+    assert found["unscorable"].startswith("in 60 groups")
+
+
+def test_bad_lines_and_foreign_members_are_counted():
+    found = kinds({"judge": "j"}, record(GROUPS[0], "j", {"scores": {"zz": 1}}, order=["a", "zz"]))
+    assert found["bad_lines"].startswith("1 lines")
+    assert found["unknown_members"].startswith("1 times")
+
+
+def test_errors_that_are_not_honest_are_named():
+    """Calls that copy one another claim an accuracy they do not have, once another half differs."""
+    said = []
+    for n, one in enumerate(GROUPS):
+        for sample in range(4):
+            shift = (1 if sample < 2 else -1) * (1 if n % 2 else -1)
+            scores = {name: value + shift * (name == "a") + 0.05 * (sample % 2) * (name == "b")
+                      for name, value in gold_of(one).items()}  # fmt: skip
+            said.append(record(one, "j", {"scores": scores}, sample_index=sample, temperature=1.0))
+    assert "dishonest_errors" in kinds(*said)
+
+
+def test_a_panel_without_common_groups_is_named():
+    assert "no_panel" in kinds(*rated(GROUPS[:30], "a", 0.5), *rated(GROUPS[30:], "b", 0.5))

@@ -1,0 +1,112 @@
+"""``calibrate``: files in, one report out."""
+
+import gzip
+import json
+import math
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from calipers.calibration import calibrate
+from calipers.errors import InputError
+from judged import groups, rated
+
+GROUPS = groups(40)
+JUDGE_KEYS = {
+    "judge", "mode", "prompt_variant", "temperature", "criterion", "advantage_fidelity", "top1", "tau_b", "sign_error",
+    "dead_groups", "calls_per_group", "order_flip_rate", "repeatability", "stderr_ratio", "groups", "by_calls",
+}  # fmt: skip
+DATA = Path(os.environ.get("CALIPERS_DATA") or Path(__file__).resolve().parents[3] / "shared" / "data")
+
+
+def written(folder: Path, name: str, lines: list[dict[str, Any]]) -> Path:
+    path = folder / name
+    path.write_bytes(gzip.compress("".join(json.dumps(line) + "\n" for line in lines).encode()))
+    return path
+
+
+def test_files_and_objects_give_the_same_report(tmp_path: Path):
+    records = [*rated(GROUPS, "a", 0.5, calls=2), *rated(GROUPS, "b", 1.0, calls=2)]
+    there = calibrate(written(tmp_path, "g.jsonl.gz", GROUPS), written(tmp_path, "j.jsonl.gz", records))
+    here = calibrate(GROUPS, records)
+    assert there.to_dict() == here.to_dict()
+
+
+def test_the_report_has_the_keys_it_promises_and_is_json_without_nan():
+    report = json.loads(
+        json.dumps(calibrate(GROUPS, list(rated(GROUPS, "a", 0.5, calls=4))).to_dict(), allow_nan=False)
+    )
+    assert {"judges", "panel", "recommendation"} <= report.keys()
+    (judge,) = report["judges"]
+    assert judge.keys() >= JUDGE_KEYS
+    assert [point.keys() for point in judge["by_calls"]] == [{"calls", "advantage_fidelity"}] * 4
+    assert report["panel"].keys() >= {"members", "weights", "advantage_fidelity", "by_calls"}
+    assert [point.keys() for point in report["panel"]["by_calls"]] == [{"calls_per_member", "advantage_fidelity"}] * 4
+
+
+def test_nothing_to_measure_is_a_report_too():
+    report = calibrate(GROUPS, []).to_dict()
+    assert (report["judges"], report["panel"]["members"]) == ([], [])
+    json.dumps(report, allow_nan=False)
+
+
+def test_bad_lines_are_listed_and_missing_files_raise(tmp_path: Path):
+    path = tmp_path / "g.jsonl"
+    path.write_text(json.dumps(GROUPS[0]) + "\nnonsense\n", encoding="utf-8")
+    found = calibrate(path, [{"judge": "j"}])
+    assert [error.line for error in found.problems] == [2, None]
+    with pytest.raises(InputError):
+        calibrate(tmp_path / "none.jsonl", [])
+
+
+@pytest.mark.data
+@pytest.mark.parametrize(("name", "judge", "variant", "criterion", "first"), [
+    ("rb2_k8", "gpt-5.4-nano", "base", None, 0.500),
+    ("rb2_k8", "gpt-5.4", "criteria", None, 0.724),
+    ("openqa301", "gpt-4", "reference_yes_no", None, 0.630),
+    ("devai", "agent-as-a-judge", "per_requirement", None, 0.915),
+    ("pandalm", "gpt-3.5-turbo", "pandalm", None, 0.599),
+])  # fmt: skip
+def test_recorded_judges_have_the_fidelity_a_plain_loop_finds(
+    name: str, judge: str, variant: str, criterion: str | None, first: float
+):
+    """``first`` is one call's; and, without any of the package's own arithmetic, that of all calls."""
+    if not (DATA / name).is_dir():
+        pytest.skip(f"no recorded data at {DATA}: set CALIPERS_DATA to where it is")
+    found = calibrate(DATA / name / "groups.jsonl.gz", DATA / name / "judgments.jsonl.gz")
+    (one,) = (
+        one for one in found.judges if (one.judge, one.prompt_variant, one.criterion) == (judge, variant, criterion)
+    )
+    assert one.by_calls[0].advantage_fidelity == pytest.approx(first, abs=0.0006)
+    assert one.advantage_fidelity == pytest.approx(_plainly(DATA / name, judge, variant), abs=1e-6)
+
+
+def _lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in gzip.decompress(path.read_bytes()).splitlines()]
+
+
+def _plainly(folder: Path, judge: str, variant: str) -> float:
+    gold, said = {}, dict[str, dict[str, list[float]]]()
+    for group in _lines(folder / "groups.jsonl.gz"):
+        gold[group["group_id"]] = {one["id"]: one["gold"] for one in group["trajectories"]}
+    for one in _lines(folder / "judgments.jsonl.gz"):
+        if (one["judge"], one["prompt_variant"]) == (judge, variant):
+            mine, parsed = said.setdefault(one["group_id"], {}), one["parsed"]
+            scores = parsed.get("scores") or {}
+            if parsed.get("winner"):
+                scores = {i: 0.5 if parsed["winner"] == "tie" else float(i == parsed["winner"]) for i in one["order"]}
+            for name, value in scores.items():
+                if value is not None:
+                    mine.setdefault(name, []).append(value)
+    found = []
+    for group_id, scores_by_name in said.items():
+        names = sorted(scores_by_name)
+        x = [sum(scores_by_name[name]) / len(scores_by_name[name]) for name in names]
+        y = [gold[group_id][name] for name in names]
+        if len(names) > 1 and len(set(y)) > 1:
+            a, b = [v - sum(x) / len(x) for v in x], [v - sum(y) / len(y) for v in y]
+            size = math.sqrt(sum(v * v for v in a) * sum(v * v for v in b))
+            found.append(sum(v * w for v, w in zip(a, b, strict=True)) / size if size > 1e-9 else 0.0)
+    return sum(found) / len(found)

@@ -1,0 +1,131 @@
+"""One judge's figures."""
+
+from typing import Any
+
+import pytest
+
+from calipers.calibration.judges import JudgeFigures, all_figures, rounded
+from calipers.calibration.records import as_record
+from calipers.calibration.series import Frame, build
+from calipers.readers import as_group
+from judged import compared, gold_of, groups, rated, record
+
+GROUPS = groups(120)
+
+
+def figures(*records: dict[str, Any], of: list[dict[str, Any]] = GROUPS) -> tuple[JudgeFigures, ...]:
+    frame = Frame.of(map(as_group, of))
+    return all_figures(build(map(as_record, records), frame)[0], frame)
+
+
+def test_a_good_judge_is_above_a_noisy_one_and_both_have_intervals():
+    good, noisy = figures(*rated(GROUPS, "good", 0.3), *rated(GROUPS, "noisy", 2.0))
+    assert (good.judge, noisy.judge) == ("good", "noisy")
+    assert good.advantage_fidelity is not None
+    assert good.advantage_fidelity_interval is not None
+    assert noisy.advantage_fidelity is not None
+    low, high = good.advantage_fidelity_interval
+    assert noisy.advantage_fidelity < low < good.advantage_fidelity < high
+    assert (good.groups, good.groups_judged, good.calls_per_group) == (120, 120, 1.0)
+    assert good.top1 is not None
+    assert noisy.top1 is not None
+    assert good.top1 > noisy.top1
+
+
+def test_more_calls_agree_better_and_the_last_point_is_all_of_them():
+    (one,) = figures(*rated(GROUPS, "j", 1.0, calls=6))
+    levels = [point.advantage_fidelity for point in one.by_calls]
+    assert [point.calls for point in one.by_calls] == [1, 2, 3, 4, 5, 6]
+    assert levels == sorted(levels)
+    assert levels[-1] == one.advantage_fidelity
+
+
+def test_the_curve_is_the_mean_over_cyclic_windows():
+    """By hand: of three calls one is right and two are wrong; every pair of them but one is level."""
+    pair = {"group_id": "p", "trajectories": [{"id": "a", "gold": 1}, {"id": "b", "gold": 0}]}
+    rows = [(1, 0), (0, 1), (0, 1)]
+    (one,) = figures(
+        *(record(pair, "j", {"scores": {"a": a, "b": b}}, sample_index=n) for n, (a, b) in enumerate(rows)), of=[pair]
+    )
+    assert [point.advantage_fidelity for point in one.by_calls] == pytest.approx([-1 / 3, -1 / 3, -1])
+
+
+def test_noise_repeatability_and_honest_errors_come_from_repeats():
+    (one,) = figures(*rated(GROUPS, "j", 1.0, calls=6))
+    assert one.noise == pytest.approx(1.0, rel=0.05)
+    assert one.repeatability == pytest.approx(0.5, abs=0.06)
+    assert one.stderr_ratio == pytest.approx(1.0, abs=0.2)
+    assert one.resolve is not None
+    assert 1 <= one.resolve.calls <= 6
+
+
+def test_what_cannot_be_known_is_none():
+    (one,) = figures(*rated(GROUPS, "j", 1.0))
+    assert (one.noise, one.repeatability, one.stderr_ratio, one.resolve) == (None, None, None, None)
+    assert (one.order_flip_rate, one.first_rate, one.length_preference, one.variant_stability) == (None,) * 4
+
+
+def test_without_gold_bias_is_still_known():
+    bare = [{"group_id": f"g{n}", "trajectories": [{"id": name, "messages": []} for name in "ab"]} for n in range(20)]
+    said = [
+        record(one, "j", {"winner": order[0]}, mode="pairwise", order=order)
+        for one in bare
+        for order in (["a", "b"], ["b", "a"])
+    ]
+    (one,) = figures(*said, of=bare)
+    assert (one.order_flip_rate, one.first_rate) == (1.0, 1.0)
+    assert (one.advantage_fidelity, one.kappa, one.groups, one.by_calls) == (None, None, 0, ())
+
+
+def test_order_bias_shows_in_flips_and_leans():
+    fair, biased = figures(*compared(GROUPS, "a", bias=0.0, noise=0.2), *compared(GROUPS, "b", bias=1.5, noise=0.2))
+    assert fair.order_flip_rate is not None
+    assert biased.order_flip_rate is not None
+    assert fair.order_flip_rate < 0.2 < biased.order_flip_rate
+    assert fair.first_rate == pytest.approx(0.5, abs=0.03)
+    assert biased.first_rate is not None
+    assert biased.first_rate > 0.75
+    assert biased.order_evidence is not None
+    assert biased.order_evidence.first_contradicted > biased.order_evidence.second_contradicted
+    assert biased.agreeing_accuracy == pytest.approx(1.0, abs=0.02)
+    assert fair.advantage_fidelity is not None
+    assert fair.advantage_fidelity > 0.9  # both orders, fitted
+
+
+def test_a_constant_judge_is_dead_everywhere_and_at_zero():
+    (one,) = figures(*(record(group, "j", {"scores": dict.fromkeys(gold_of(group), 5)}) for group in GROUPS))
+    assert one.dead_groups == one.groups == 120
+    assert (one.advantage_fidelity, one.tie_rate, one.sign_error) == (0.0, 1.0, 0.5)
+
+
+def test_failures_are_a_rate_and_not_a_score():
+    half = [record(group, "j", {"scores": gold_of(group)} if n % 2 else None) for n, group in enumerate(GROUPS)]
+    (one,) = figures(*half)
+    assert one.failure_rate == 0.5
+    assert one.groups == 60
+    assert one.advantage_fidelity == pytest.approx(1)
+
+
+def test_variants_of_a_prompt_are_held_against_each_other():
+    one, other = figures(*rated(GROUPS, "j", 0.5), *rated(GROUPS, "j", 0.5, seed=2, prompt_variant="paraphrased"))
+    assert one.variant_stability == other.variant_stability
+    assert one.variant_stability == pytest.approx(0.8, abs=0.08)
+
+
+def test_a_taste_for_length_shows_where_there_are_texts():
+    texts = groups(30, names=("a", "b", "c"))
+    for n, one in enumerate(texts):
+        for k, member in enumerate(one["trajectories"]):
+            member["messages"] = [{"role": "assistant", "content": "x" * (1 + (7 * n + 3 * k) % 10)}]
+    said = [
+        record(one, "j", {"scores": {m["id"]: len(m["messages"][0]["content"]) for m in one["trajectories"]}})
+        for one in texts
+    ]
+    (found,) = figures(*said, of=texts)
+    assert found.length_preference == pytest.approx(1)
+    assert found.gold_length_preference is not None
+    assert abs(found.gold_length_preference) < 0.9
+
+
+def test_reports_are_plain_and_rounded():
+    assert rounded({"a": (1.23456789, -0.0000001), "b": [None, "x", 3]}) == {"a": [1.234568, 0.0], "b": [None, "x", 3]}

@@ -1,0 +1,99 @@
+"""Agreement, group by group."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from calipers.calibration import measures
+from calipers.calibration.levels import Array
+
+NAN = math.nan
+GOLD = np.array([[3.0, 2.0, 1.0, 0.0]])
+VALUES = st.lists(st.integers(-5, 5).map(float), min_size=4, max_size=4)
+
+
+def row(*values: float) -> Array:
+    return np.array([values])
+
+
+def test_scores_in_proportion_to_gold_are_perfect_by_every_measure():
+    scores = row(30, 20, 10, 0)
+    assert measures.fidelity(scores, GOLD)[0] == pytest.approx(1)
+    assert measures.tau_b(scores, GOLD)[0] == pytest.approx(1)
+    assert measures.top1(scores, GOLD)[0] == 1
+    assert measures.sign_error(scores, GOLD)[0] == 0
+    assert measures.kappa(scores, GOLD, ties=True) == pytest.approx(1)
+
+
+def test_a_group_scored_all_alike_counts_as_zero_and_as_chance():
+    scores = row(5, 5, 5, 5)
+    assert measures.fidelity(scores, GOLD)[0] == 0
+    assert measures.tau_b(scores, GOLD)[0] == 0
+    assert measures.top1(scores, GOLD)[0] == 0.25
+    assert measures.sign_error(scores, GOLD)[0] == 0.5
+    assert measures.kappa(scores, GOLD, ties=False) == 0
+
+
+def test_gold_without_spread_says_nothing():
+    for found in (measures.fidelity, measures.tau_b, measures.top1, measures.sign_error):
+        assert math.isnan(found(row(1, 2, 3, 4), row(1, 1, 1, 1))[0])
+
+
+def test_members_without_score_or_gold_are_left_out():
+    assert measures.fidelity(row(NAN, 2, 1, 0), row(-9, 2, 1, 0))[0] == pytest.approx(1)
+    assert measures.fidelity(row(9, 2, 1, 0), row(NAN, 2, 1, 0))[0] == pytest.approx(1)
+    assert math.isnan(measures.fidelity(row(NAN, NAN, NAN, 0), GOLD)[0])
+
+
+def test_top1_shares_among_equal_best():
+    assert measures.top1(row(9, 9, 1, 0), GOLD)[0] == 0.5
+    assert measures.top1(row(0, 9, 1, 0), row(1, 1, 0, 0))[0] == 1
+
+
+def test_tau_b_with_ties_is_kendalls():
+    """By hand: 5 pairs differ in both, 4 agree and 1 does not; 6 pairs differ in gold, 5 in scores."""
+    assert measures.tau_b(row(2, 2, 1, 3), row(3, 2, 1, 4))[0] == pytest.approx(5 / math.sqrt(6 * 5))
+    assert measures.tau_b(row(2, 2, 3, 1), row(3, 2, 1, 4))[0] == pytest.approx(-5 / math.sqrt(6 * 5))
+
+
+def test_the_sign_of_an_advantage_counts_and_its_size_does_not():
+    assert measures.sign_error(row(100, 0, 0, 0), row(9, 8, 1, 0))[0] == 0.25
+
+
+def test_kappa_takes_chance_off():
+    """Half of the decided pairs right is chance; with ties, agreeing on ties by rate alone is chance as well."""
+    gold = np.array([[1.0, 0.0], [0.0, 1.0]])
+    assert measures.kappa(np.array([[1.0, 0.0], [1.0, 0.0]]), gold, ties=False) == 0
+    assert measures.kappa(np.array([[1.0, 0.0], [1.0, 0.0]]), gold, ties=True) == 0
+    assert measures.kappa(np.array([[NAN, 0.0]]), gold[:1], ties=True) is None
+
+
+@given(VALUES, VALUES, st.floats(0.1, 10), st.floats(-5, 5))
+def test_offset_and_scale_of_scores_do_not_matter(scores: list[float], gold: list[float], scale: float, offset: float):
+    moved = row(*(scale * value + offset for value in scores))
+    for found in (measures.fidelity, measures.tau_b, measures.top1):
+        one, other = found(row(*scores), row(*gold))[0], found(moved, row(*gold))[0]
+        assert (math.isnan(one) and math.isnan(other)) or one == pytest.approx(other, abs=1e-9)
+
+
+@given(VALUES, VALUES)
+def test_measures_stay_in_their_range(scores: list[float], gold: list[float]):
+    for found, low in ((measures.fidelity, -1), (measures.tau_b, -1), (measures.top1, 0), (measures.sign_error, 0)):
+        value = found(row(*scores), row(*gold))[0]
+        assert math.isnan(value) or low - 1e-9 <= value <= 1 + 1e-9
+
+
+def test_an_interval_is_the_same_every_time_and_holds_the_mean():
+    values = np.random.default_rng(0).normal(0.5, 1, size=200)
+    low, high = measures.interval(values) or (NAN, NAN)
+    assert measures.interval(values) == (low, high)
+    assert low < values.mean() < high
+    assert high - low == pytest.approx(2 * 1.96 / math.sqrt(200), rel=0.15)
+
+
+def test_without_two_groups_there_is_no_interval_and_without_any_no_mean():
+    assert measures.interval(np.array([1.0, NAN])) is None
+    assert measures.average(np.array([NAN])) is None

@@ -1,0 +1,55 @@
+"""The recommendation is TOML, and follows from the figures."""
+
+import tomllib
+from typing import Any
+
+from calipers.calibration import calibrate
+from judged import compared, groups, rated
+
+GROUPS = groups(80)
+
+
+def recommended(*records: dict[str, Any]) -> dict[str, Any]:
+    return tomllib.loads(calibrate(GROUPS, records).recommendation)
+
+
+def test_the_judge_that_agrees_best_is_recommended():
+    found = recommended(*rated(GROUPS, "poor", 2.0), *rated(GROUPS, "fine", 0.2))
+    assert found["judge"] == ["fine"]
+    assert (found["protocol"], found["samples"], found["calibration"]["ties"]) == ("pointwise", 1, "keep")
+
+
+def test_a_panel_is_recommended_where_it_surely_beats_its_best_member_at_equal_calls():
+    found = recommended(*rated(GROUPS, "a", 1.0), *rated(GROUPS, "b", 1.0), *rated(GROUPS, "c", 1.0))
+    assert found["calibration"]["panel"] == ["a", "b", "c"]
+    assert len(found["judge"]) == 1
+
+
+def test_a_noisy_judge_is_asked_more_often_than_a_steady_one():
+    noisy = recommended(*rated(GROUPS, "j", 1.5, calls=8))
+    steady = recommended(*rated(GROUPS, "j", 0.05, calls=8))
+    assert noisy["samples"] > steady["samples"] == 1
+
+
+def test_lists_are_shown_in_several_orders_instead():
+    found = recommended(*rated(GROUPS, "j", 1.5, calls=8, mode="listwise"))
+    assert found["orders"] > found["samples"] == 1
+
+
+def test_a_biased_pairwise_judge_is_asked_in_both_orders():
+    assert recommended(*compared(GROUPS[:20], "j", bias=1.0, noise=0.3))["orders"] == 2
+
+
+def test_names_cannot_break_out_of_their_line():
+    name = 'j"\nharm = true #'
+    assert recommended(*rated(GROUPS, name, 0.2, prompt_variant="v\nharm = true"))["judge"] == [name]
+
+
+def test_without_gold_nothing_is_recommended():
+    assert recommended() == {}
+
+
+def test_a_judge_that_may_know_nothing_comes_with_a_warning():
+    text = calibrate(GROUPS[:12], list(rated(GROUPS[:12], "j", 50.0))).recommendation
+    assert "Do not train on it" in text
+    assert "a guess, not a choice" in text

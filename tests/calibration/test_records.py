@@ -1,0 +1,111 @@
+"""Recorded judgments: what a line may hold, and what is said about one that may not."""
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from calipers.calibration.records import as_record, as_records, read_judgments
+from calipers.errors import InputError
+
+GOOD: dict[str, Any] = {
+    "group_id": "g", "judge": "j", "mode": "pointwise", "order": ["a", "b"], "raw_text": None,
+    "parsed": {"scores": {"a": 3, "b": None}}, "sample_index": 2, "prompt_variant": "v", "temperature": 1, "scale": [1, 10],
+}  # fmt: skip
+
+
+def test_a_full_line_is_read_and_a_null_score_is_missing():
+    record = as_record(GOOD)
+    assert record.scores == {"a": 3.0}
+    assert (record.sample, record.scale, record.key.temperature) == (2, (1.0, 10.0), 1.0)
+
+
+def test_what_was_not_read_is_a_failure_and_no_score():
+    for parsed in (None, {}, {"winner": None}, {"scores": None}):
+        record = as_record({"group_id": "g", "judge": "j", "order": ["a", "b"], "parsed": parsed})
+        assert (record.scores, record.winner, record.ranking) == (None, None, None)
+
+
+@pytest.mark.parametrize(("parsed", "mode"), [
+    ({"scores": {"a": 1}}, "pointwise"), ({"winner": "a"}, "pairwise"), ({"ranking": ["b", "a"]}, "listwise"),
+])  # fmt: skip
+def test_without_a_mode_it_is_what_the_answer_shows(parsed: dict[str, Any], mode: str):
+    assert as_record({"group_id": "g", "judge": "j", "order": ["a", "b"], "parsed": parsed}).key.mode == mode
+
+
+@pytest.mark.parametrize(("change", "words"), [
+    ({"order": []}, "'order' must list"),
+    ({"order": ["a", "a"]}, "twice"),
+    ({"order": [1.5]}, "id in 'order'"),
+    ({"mode": "guess"}, "known: pointwise"),
+    ({"mode": "pairwise", "order": ["a", "b", "c"]}, "3 ids instead of 2"),
+    ({"judge": None}, "'judge'"),
+    ({"group_id": ""}, "'group_id'"),
+    ({"parsed": "a"}, "'parsed' must be an object"),
+    ({"parsed": {"winner": "c"}}, "neither of two ids"),
+    ({"parsed": {"ranking": ["a", "a"]}}, "twice"),
+    ({"parsed": {"ranking": "a"}}, "best first"),
+    ({"parsed": {"scores": [1, 2]}}, "object of numbers"),
+    ({"parsed": {"scores": {"a": "high"}}}, "must be a number"),
+    ({"parsed": {"scores": {"a": float("nan")}}}, "finite"),
+    ({"parsed": {"scores": {"a": -1e200}}}, "at most 1e+100"),
+    ({"parsed": {"scores": {"a": True}}}, "must be a number"),
+    ({"parsed": {"scores": {"a": 10**400}}}, "finite"),
+    ({"scale": [10, 1]}, "lower"),
+    ({"scale": 10}, "[lowest, highest]"),
+    ({"sample_index": "0"}, "integer"),
+    ({"temperature": "warm"}, "'temperature'"),
+])  # fmt: skip
+def test_a_bad_line_is_said_to_be_so(change: dict[str, Any], words: str):
+    with pytest.raises(InputError) as raised:
+        as_record(GOOD | change)
+    assert words in str(raised.value)
+
+
+def test_files_are_read_packed_or_not_and_bad_lines_named(tmp_path: Path):
+    lines = json.dumps(GOOD) + "\n[1]\n" + json.dumps(GOOD | {"judge": 3}) + "\n"
+    plain, packed = tmp_path / "j.jsonl", tmp_path / "j.jsonl.gz"
+    plain.write_text(lines, encoding="utf-8")
+    packed.write_bytes(gzip.compress(lines.encode()))
+    for path in (plain, packed):
+        problems: list[InputError] = []
+        assert [one.key.judge for one in read_judgments(path, on_error=problems.append)] == ["j", "3"]
+        assert [problem.line for problem in problems] == [2]
+        assert path.name in str(problems[0])
+    with pytest.raises(InputError, match=r"j\.jsonl:2"):
+        list(read_judgments(plain))
+
+
+def test_a_missing_or_empty_file_is_said_to_be_so(tmp_path: Path):
+    with pytest.raises(InputError, match="cannot be read"):
+        list(read_judgments(tmp_path / "none.jsonl"))
+    (tmp_path / "empty.jsonl").touch()
+    with pytest.raises(InputError, match="holds no judgments"):
+        list(read_judgments(tmp_path / "empty.jsonl"))
+
+
+def test_objects_in_memory_are_taken_too_and_bad_ones_counted():
+    problems: list[InputError] = []
+    found = list(as_records([GOOD, as_record(GOOD), {"judge": "x"}], on_error=problems.append))
+    assert found[0] == found[1]
+    assert "judgment 3" in str(problems[0])
+    with pytest.raises(InputError, match="judgment 1"):
+        list(as_records([3]))
+
+
+JSON = st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+                    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+                    max_leaves=8)  # fmt: skip
+
+
+@given(st.fixed_dictionaries({key: JSON | st.just(value) for key, value in GOOD.items()}))
+def test_any_object_is_a_record_or_an_input_error(value: dict[str, Any]):
+    try:
+        record = as_record(value)
+    except InputError:
+        return
+    assert record.order

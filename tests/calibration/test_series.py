@@ -1,0 +1,161 @@
+"""Records to numbers: calls, windows, gaps, pairs."""
+
+import math
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+
+from calipers.calibration.records import Record, as_record
+from calipers.calibration.series import Frame, Series, Swap, build
+from calipers.errors import InputError
+from calipers.readers import as_group
+from judged import group, record
+
+ONE = group(1, {"a": 3.0, "b": 2.0, "c": 1.0})
+PAIR = group(2, {"a": 1.0, "b": 0.0})
+
+
+def built(groups: list[dict[str, Any]], *records: dict[str, Any]) -> list[Series]:
+    return build([as_record(one) for one in records], Frame.of(map(as_group, groups)))[0]
+
+
+def pair(first: str, second: str, winner: str | None, **fields: Any) -> dict[str, Any]:
+    return record(PAIR, "j", {"winner": winner}, mode="pairwise", order=[first, second], **fields)
+
+
+def test_samples_are_calls_and_windows_go_round():
+    rows = [{"a": 1.0, "b": 5.0, "c": 0.0}, {"a": 3.0, "b": 5.0, "c": 0.0}, {"a": 8.0, "b": 5.0, "c": 0.0}]
+    (series,) = built([ONE], *(record(ONE, "j", {"scores": row}, sample_index=n) for n, row in enumerate(rows)))
+    assert (series.most, series.depth, series.records) == (3, (3,), 3)
+    assert [series.scores(start, 1)[0, 0] for start in range(3)] == [1.0, 3.0, 8.0]
+    assert series.scores(2, 2)[0, 0] == pytest.approx(4.5)
+    assert series.scores(0, 3)[0].tolist() == [4.0, 5.0, 0.0]
+
+
+def test_records_of_single_members_make_one_call():
+    (series,) = built([ONE], *(record(ONE, "j", {"scores": {name: 1.0}}, order=[name]) for name in "abc"))
+    assert (series.most, series.records) == (1, 3)
+    assert series.scores(0, 1)[0].tolist() == [1.0, 1.0, 1.0]
+
+
+def test_a_missing_score_is_missing_and_never_a_number():
+    (series,) = built(
+        [ONE],
+        record(ONE, "j", {"scores": {"a": 1.0, "b": None}}),
+        record(ONE, "j", {"scores": {"a": 3.0}}, sample_index=1),
+    )
+    scores = series.scores(0, 2)[0]
+    assert scores[0] == 2.0
+    assert np.isnan(scores[1:]).all()
+    assert (series.asked, series.answered) == (6, 2)
+
+
+def test_both_orders_of_a_pair_are_two_calls_and_a_swap():
+    (series,) = built([PAIR], pair("a", "b", "a"), pair("b", "a", "b"))
+    assert series.most == 2
+    assert series.scores(0, 2)[0].tolist() == [0.5, 0.5]
+    assert series.swaps == (Swap(0, "a", "b", "first", "first"),)
+    assert series.verdicts == {"first": 2}
+
+
+def test_a_tie_is_half_and_a_failure_nothing():
+    (series,) = built([PAIR], pair("a", "b", "tie"), pair("b", "a", None))
+    assert series.scores(0, 2)[0].tolist() == [0.5, 0.5]
+    assert series.swaps == ()
+    assert series.verdicts == {"tie": 1}
+
+
+def test_one_order_asked_twice_is_a_repeat():
+    (series,) = built([PAIR], pair("a", "b", "a"), pair("a", "b", "b", sample_index=1))
+    assert series.repeats == (("first", "second"),)
+
+
+def test_a_ranking_is_places_and_those_left_out_are_missing():
+    (series,) = built([ONE], record(ONE, "j", {"ranking": ["c", "a"]}, mode="listwise"))
+    scores = series.scores(0, 1)[0]
+    assert (scores[2], scores[0]) == (1.0, 0.5)
+    assert math.isnan(scores[1])
+
+
+def test_a_generous_list_does_not_lift_whom_it_holds():
+    """The second list is 2 higher throughout; c, only in it, is worth 3 on the first one's level and not 5."""
+    (series,) = built(
+        [ONE],
+        record(ONE, "j", {"scores": {"a": 1.0, "b": 2.0}}, mode="listwise"),
+        record(ONE, "j", {"scores": {"a": 3.0, "b": 4.0, "c": 5.0}}, mode="listwise", sample_index=1),
+    )
+    a, b, c = series.scores(0, 2)[0]
+    assert (b - a, c - a) == (pytest.approx(1.0), pytest.approx(2.0))
+
+
+def test_gold_too_large_to_compute_with_is_refused():
+    with pytest.raises(InputError, match="too large"):
+        Frame.of([as_group(group(5, {"a": 1e200, "b": 0.0}))])
+
+
+def test_comparisons_in_a_larger_group_are_fitted_and_the_unlinked_are_missing():
+    four = group(3, {"a": 3.0, "b": 2.0, "c": 1.0, "d": 0.0})
+    met = [("a", "b", "a"), ("b", "c", "b")]
+    (series,) = built([four], *(record(four, "j", {"winner": w}, mode="pairwise", order=[x, y]) for x, y, w in met))
+    a, b, c, d = series.scores(0, series.most)[0]
+    assert a > b > c
+    assert math.isnan(d)
+
+
+def test_mixed_scales_are_brought_to_one_and_what_states_none_is_left_out():
+    (series,) = built(
+        [ONE],
+        record(ONE, "j", {"scores": {"a": 10, "b": 1, "c": 1}}, scale=[1, 10]),
+        record(ONE, "j", {"scores": {"a": 5, "b": 1, "c": 1}}, scale=[1, 5], sample_index=1),
+        record(ONE, "j", {"scores": {"a": 0, "b": 77, "c": 0}}, sample_index=2),
+    )
+    assert series.scales == 3
+    assert series.scores(0, 3)[0].tolist() == [1.0, 0.0, 0.0]
+
+
+def test_scores_off_their_scale_are_counted():
+    (series,) = built([ONE], record(ONE, "j", {"scores": {"a": 11, "b": 1, "c": 5}}, scale=[1, 10]))
+    assert series.off_scale == 1
+
+
+def test_judges_questions_and_criteria_are_series_of_their_own():
+    scores = {"scores": {"a": 1.0}}
+    series = built(
+        [ONE],
+        record(ONE, "j", scores),
+        record(ONE, "k", scores),
+        record(ONE, "j", scores, prompt_variant="w"),
+        record(ONE, "j", scores, temperature=1.0),
+        record(ONE, "j", scores, criterion="style"),
+    )
+    assert len(series) == 5
+
+
+def test_judgments_of_other_groups_and_unknown_members_are_counted_and_not_used():
+    records = [
+        as_record(record(ONE, "j", {"scores": {"a": 1.0, "x": 2.0}}, order=["a", "x"])),
+        as_record(record(PAIR, "j", {"scores": {"a": 1.0}})),
+        as_record(record(PAIR, "j", {"scores": {"a": 1.0}})),
+    ]
+    series, tally = build(records, Frame.of([as_group(ONE)]))
+    assert (tally.foreign_records, tally.foreign_groups, tally.unknown_members) == (2, 1, 1)
+    assert series[0].rows == (0,)
+
+
+def test_the_order_of_lines_does_not_matter():
+    generator = random.Random(4)
+    lines = [
+        *(pair("a", "b", generator.choice("ab"), sample_index=n) for n in range(3)),
+        *(pair("b", "a", generator.choice("ab"), sample_index=n) for n in range(3)),
+    ]
+    shuffled = generator.sample(lines, len(lines))
+    (one,), (other,) = built([PAIR], *lines), built([PAIR], *shuffled)
+    assert np.array_equal(one.calls, other.calls, equal_nan=True)
+    assert one.swaps == other.swaps
+
+
+def test_no_judgments_make_no_series():
+    found: list[Record] = []
+    assert build(found, Frame.of([as_group(ONE)]))[0] == []
