@@ -1,0 +1,1 @@
+"""Deterministic checks of one trajectory; each gives a ``Verdict``. No judge, no network."""

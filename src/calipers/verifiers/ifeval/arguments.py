@@ -1,0 +1,120 @@
+"""The ``kwargs`` of an instruction: each field checked before any response is looked at.
+
+What a field is for is the rules' business. Where the official checker would draw a missing or negative value at random,
+this is an error: a random threshold is no verdict.
+"""
+
+from __future__ import annotations
+
+import difflib
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, Literal, cast
+
+from calipers.errors import InputError
+
+Relation = Literal["less than", "at least"]
+
+_CODES = """
+af ar bg bn ca cs cy da de el en es et fa fi fr gu he hi hr hu id it ja kn ko lt lv mk ml mr ne nl no pa pl pt ro ru sk sl so
+sq sv sw ta te th tl tr uk ur vi zh-cn zh-tw
+"""
+LANGUAGES: Final = frozenset(_CODES.split())
+"""The codes langdetect 1.0.9 can answer with; any other would never be met."""
+
+
+def read_arguments(names: Sequence[str], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields called ``names``, checked. Fields that are null count as absent, as in the Hugging Face copy.
+
+    Raises InputError naming the field: missing, of the wrong kind, or of another instruction.
+    """
+    if not isinstance(kwargs, Mapping):
+        raise InputError(f"kwargs must be an object of fields, is {_shown(kwargs)}")
+    given = {name: value for name, value in kwargs.items() if value is not None}
+    for name in given:
+        if name not in names:
+            near = difflib.get_close_matches(str(name), names, n=1)
+            known = f"did you mean {near[0]}?" if near else f"it has {', '.join(names) or 'no fields'}"
+            raise InputError(f"{name}: not a field of this instruction; {known}")
+    for name in names:
+        if name not in given:
+            raise InputError(f"{name}: is missing")
+    return {name: _READERS[name](name, given[name]) for name in names}
+
+
+def _text(name: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise InputError(f"{name}: must be text, is {_shown(value)}")
+    return value
+
+
+def _some_text(name: str, value: Any) -> str:
+    if not _text(name, value):
+        raise InputError(f"{name}: must not be empty")
+    return cast("str", value)
+
+
+def _texts(name: str, value: Any) -> tuple[str, ...]:
+    if isinstance(value, str) or not isinstance(value, Sequence) or not value:
+        raise InputError(f"{name}: must be a list of texts, at least one, is {_shown(value)}")
+    return tuple(_text(f"{name}[{position}]", item) for position, item in enumerate(value))
+
+
+def _whole(name: str, value: Any) -> int:
+    if isinstance(value, float) and value.is_integer():  # Parquet turns a column with gaps into floats
+        return int(value)
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise InputError(f"{name}: must be a whole number, is {_shown(value)}")
+    return operator.index(value)
+
+
+def _count(name: str, value: Any) -> int:
+    number = _whole(name, value)
+    if number < 0:
+        raise InputError(f"{name}: must not be negative, is {number}")
+    return number
+
+
+def _relation(name: str, value: Any) -> Relation:
+    if value not in ("less than", "at least"):
+        raise InputError(f'{name}: must be "less than" or "at least", is {_shown(value)}')
+    return cast("Relation", value)
+
+
+def _language(name: str, value: Any) -> str:
+    if _text(name, value) not in LANGUAGES:
+        raise InputError(f"{name}: must be a code of langdetect such as en, de or zh-cn, is {_shown(value)}")
+    return cast("str", value)
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+_READERS: Final[Mapping[str, Callable[[str, Any], Any]]] = {
+    "capital_frequency": _whole,  # the one number the official checker takes as it is
+    "capital_relation": _relation,
+    "end_phrase": _text,
+    "first_word": _text,
+    "forbidden_words": _texts,
+    "frequency": _count,
+    "keyword": _some_text,
+    "keywords": _texts,
+    "language": _language,
+    "let_frequency": _count,
+    "let_relation": _relation,
+    "letter": _some_text,
+    "nth_paragraph": _count,
+    "num_bullets": _count,
+    "num_highlights": _count,
+    "num_paragraphs": _count,
+    "num_placeholders": _count,
+    "num_sections": _count,
+    "num_sentences": _count,
+    "num_words": _count,
+    "postscript_marker": _text,
+    "prompt_to_repeat": _some_text,
+    "relation": _relation,
+    "section_spliter": _text,
+}

@@ -1,0 +1,119 @@
+"""An IFEval instruction, ready to be checked against responses: strictly, or loosely as the paper's second figure does."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from calipers.errors import ConfigError, InputError
+from calipers.types import Trajectory, Verdict
+from calipers.verifiers.ifeval import formats, keywords, lengths, wording
+from calipers.verifiers.ifeval.arguments import read_arguments
+from calipers.verifiers.ifeval.rule import Mode, Rule, Test
+
+RULES: Final[Mapping[str, Rule]] = keywords.RULES | lengths.RULES | formats.RULES | wording.RULES
+INSTRUCTION_IDS: Final = tuple(sorted(RULES))
+"""The 25 instruction ids."""
+
+_BLANK = Verdict(False, "the response is blank")
+
+
+@dataclass(frozen=True, slots=True)
+class Instruction:
+    """One instruction with its kwargs; a ``Verifier`` of a trajectory's last answer (strict). Build with ``instruction``."""
+
+    id: str
+    test: Test
+
+    def strict(self, response: str) -> Verdict:
+        """Whether the response follows the instruction as it stands. A blank response never does."""
+        return self.test(response) if response.strip() else _BLANK
+
+    def loose(self, response: str) -> Verdict:
+        """Whether any of eight readings of it does: with or without its first line, its last line and all its ``*``."""
+        strict = self.strict(response)
+        if strict.met:
+            return strict
+        unclear = strict if strict.met is None else None
+        for reading, left_out in _readings(response).items():
+            verdict = self.strict(reading)
+            if verdict.met:
+                return Verdict(True, f"when {left_out} left out")
+            unclear = unclear or (verdict if verdict.met is None else None)
+        return unclear or strict
+
+    def __call__(self, trajectory: Trajectory) -> Verdict:
+        response = _answer(trajectory)
+        return Verdict(None, "there is no answer to check") if response is None else self.strict(response)
+
+
+def instruction(
+    instruction_id: str, kwargs: Mapping[str, Any] | None = None, *, prompt: str | None = None, mode: Mode = "official"
+) -> Instruction:
+    """The instruction of that id; ``kwargs`` as in IFEval's data, null fields left out.
+
+    ``prompt`` is what ``combination:repeat_prompt`` asks to repeat where its kwargs do not say. Raises InputError naming
+    the id or the field that is wrong, and ConfigError for an unknown mode, or where langdetect is needed and missing.
+    """
+    if mode not in ("official", "fixed"):
+        raise ConfigError(f'mode must be "official" or "fixed", not {mode!r}')
+    rule = RULES.get(instruction_id) if isinstance(instruction_id, str) else None
+    if rule is None:
+        near = difflib.get_close_matches(str(instruction_id), INSTRUCTION_IDS, n=1)
+        raise InputError(f"unknown instruction {instruction_id!r}" + (f"; did you mean {near[0]}?" if near else ""))
+    given = {} if kwargs is None else kwargs
+    try:
+        if "prompt_to_repeat" in rule.fields and prompt and given.get("prompt_to_repeat") is None:
+            given = {**given, "prompt_to_repeat": prompt}
+        return Instruction(instruction_id, rule.build(mode, **read_arguments(rule.fields, given)))
+    except InputError as error:
+        raise InputError(f"{instruction_id}: {error}") from None
+
+
+def check(
+    instruction_id: str,
+    kwargs: Mapping[str, Any] | None,
+    response: str,
+    *,
+    prompt: str | None = None,
+    mode: Mode = "official",
+) -> Verdict:
+    """Whether ``response`` follows the instruction, strictly; raises as ``instruction`` does.
+
+    ``.met`` is None, and ``.reason`` says why, where there is no verdict: in ``official`` for a letter that the official
+    checker replaces by a random one, in ``fixed`` for a text whose language cannot be detected.
+    """
+    return instruction(instruction_id, kwargs, prompt=prompt, mode=mode).strict(response)
+
+
+def _readings(response: str) -> dict[str, str]:
+    """The loose readings that differ from the response and from one another, with what was left out of each."""
+    lines = response.split("\n")
+    cut = {
+        "nothing": response,
+        "the first line is": "\n".join(lines[1:]).strip(),
+        "the last line is": "\n".join(lines[:-1]).strip(),
+        "the first and the last line are": "\n".join(lines[1:-1]).strip(),
+    }
+    readings: dict[str, str] = {}
+    for left_out, text in cut.items():
+        readings.setdefault(text, left_out)
+        stars = (
+            "all * are" if text is response else f"{left_out.removesuffix(' is').removesuffix(' are')} and all * are"
+        )
+        readings.setdefault(text.replace("*", ""), stars)
+    readings.pop(response)
+    return readings
+
+
+def _answer(trajectory: Trajectory) -> str | None:
+    """The text of the last assistant message, its text parts joined."""
+    for message in reversed(trajectory.messages):
+        if message.get("role") == "assistant":
+            content = message.get("content")
+            if isinstance(content, list):
+                return "".join(part["text"] for part in content if isinstance(part, Mapping) and "text" in part)
+            return content if isinstance(content, str) else None
+    return None

@@ -1,0 +1,72 @@
+"""``length_constraints:...``: sentences, paragraphs and words counted. Both modes agree here."""
+
+from __future__ import annotations
+
+import re
+
+from calipers.errors import InputError
+from calipers.types import Verdict
+from calipers.verifiers.ifeval.arguments import Relation
+from calipers.verifiers.ifeval.punkt import parameters
+from calipers.verifiers.ifeval.rule import Mode, Rule, Test, counted
+from calipers.verifiers.ifeval.sentences import sentences
+
+_DIVIDER = re.compile(r"\s?\*\*\*\s?")
+_WORD = re.compile(r"\w+")
+_FIRST_WORD_ENDS = re.compile(r"[.,?!'\"]")
+
+
+def _number_sentences(_: Mode, *, num_sentences: int, relation: Relation) -> Test:
+    """Punkt's sentences: ``e.g. this`` ends one, and a list number such as ``1.`` is one."""
+    known = parameters()
+    return lambda response: counted(len(sentences(response, known)), "sentences", relation, num_sentences)
+
+
+def _number_paragraphs(_: Mode, *, num_paragraphs: int) -> Test:
+    """Paragraphs are parted by ``***`` and by nothing else; an empty one between two of them fails."""
+
+    def test(response: str) -> Verdict:
+        pieces = _DIVIDER.split(response)
+        blank = [position for position, piece in enumerate(pieces) if not piece.strip()]
+        if any(0 < position < len(pieces) - 1 for position in blank):
+            return Verdict(False, "an empty paragraph between two dividers")
+        return counted(len(pieces) - len(blank), "paragraphs", "exactly", num_paragraphs)
+
+    return test
+
+
+def _number_words(_: Mode, *, num_words: int, relation: Relation) -> Test:
+    r"""Runs of ``\w`` by Python's ``re``: ``don't`` is two, and vowel signs part words of Indic scripts."""
+    return lambda response: counted(len(_WORD.findall(response)), "words", relation, num_words)
+
+
+def _nth_paragraph_first_word(_: Mode, *, num_paragraphs: int, nth_paragraph: int, first_word: str) -> Test:
+    """Paragraphs are parted by an empty line. Blank ones do not count, but they do when the nth is picked."""
+    if not 1 <= nth_paragraph <= num_paragraphs:
+        raise InputError(f"nth_paragraph: must be from 1 to num_paragraphs ({num_paragraphs}), is {nth_paragraph}")
+    wanted = first_word.lower()
+
+    def test(response: str) -> Verdict:
+        pieces = response.split("\n\n")
+        count = sum(1 for piece in pieces if piece.strip())
+        if nth_paragraph > count:
+            return counted(count, "paragraphs", "at least", nth_paragraph)
+        if not (words := pieces[nth_paragraph - 1].split()):
+            return Verdict(False, f"paragraph {nth_paragraph} is empty")
+        word = _FIRST_WORD_ENDS.split(words[0].lstrip("'").lstrip('"'))[0]
+        # Letter by letter, as the official checker does it: a whole word would get its final sigma.
+        if "".join(map(str.lower, word)) != wanted:
+            return Verdict(False, f"paragraph {nth_paragraph} begins with {word!r}, not {first_word!r}")
+        return counted(count, "paragraphs", "exactly", num_paragraphs)
+
+    return test
+
+
+RULES = {
+    "length_constraints:number_sentences": Rule(("num_sentences", "relation"), _number_sentences),
+    "length_constraints:number_paragraphs": Rule(("num_paragraphs",), _number_paragraphs),
+    "length_constraints:number_words": Rule(("num_words", "relation"), _number_words),
+    "length_constraints:nth_paragraph_first_word": Rule(
+        ("num_paragraphs", "nth_paragraph", "first_word"), _nth_paragraph_first_word
+    ),
+}

@@ -1,0 +1,73 @@
+"""Where the knowledge of English comes from that ``sentences`` splits by. Nothing is ever downloaded.
+
+nltk's own parameters are looked for where nltk keeps its data, and in the llama-index-core wheel, which carries them; they
+are not part of calipers, because nobody has stated a licence for them. Without them, the list in ``english`` serves.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+from collections.abc import Iterator
+from functools import lru_cache
+from importlib.machinery import PathFinder
+from pathlib import Path
+
+from calipers.verifiers.ifeval.english import built_in
+from calipers.verifiers.ifeval.sentences import Parameters
+
+_FOLDER = Path("tokenizers", "punkt_tab", "english")
+_CARRIED = Path("core", "_static", "nltk_cache")
+_DIGESTS = {
+    "abbrev_types.txt": "92a3e070f43d9b4c5534758ca40ad7343b04e7e29bfe0c2eb658a39445a4f779",
+    "collocations.tab": "8e2da1225e4dd2cc9dba261ee231ccb134859e21b46006e7f472c5ee269af0cf",
+    "sent_starters.txt": "f3f8535483e1dba487241b764945168123bca3209a9645e59acd1225dc76edac",
+    "ortho_context.tab": "4bbcca25ed3d3f06c02402abf8419b9f033b8adc06e7b482eca4e45f81a5dc4c",
+}
+"""SHA-256 of the files IFEval's verdicts were made with: another model would split elsewhere without saying so."""
+
+
+@lru_cache(maxsize=1)
+def parameters() -> Parameters:
+    """Those of nltk where they are installed (``name`` is ``punkt``), else the built-in ones (``built-in``)."""
+    for root in _roots():
+        if (found := read(root / _FOLDER)) is not None:
+            return found
+    return built_in()
+
+
+def read(folder: Path) -> Parameters | None:
+    """The parameters in a ``punkt_tab/english`` folder, or None where it lacks a file or holds other ones."""
+    contents = {}
+    for name, digest in _DIGESTS.items():
+        try:
+            data = (folder / name).read_bytes()
+        except OSError:
+            return None
+        if hashlib.sha256(data.replace(b"\r\n", b"\n")).hexdigest() != digest:
+            return None
+        contents[name] = data.decode().splitlines()
+    pairs = (line.split("\t") for line in contents["collocations.tab"])
+    written = (line.split("\t") for line in contents["ortho_context.tab"])
+    return Parameters(
+        name="punkt",
+        abbreviations=frozenset(contents["abbrev_types.txt"]),
+        collocations=frozenset((first, second) for first, second in pairs),
+        starters=frozenset(contents["sent_starters.txt"]),
+        written={word: int(bits) for word, bits in written},
+    )
+
+
+def _roots() -> Iterator[Path]:
+    """Folders of nltk data: those nltk looks in, in its order, then the one inside llama-index-core."""
+    for named in filter(None, os.environ.get("NLTK_DATA", "").split(os.pathsep)):
+        yield Path(named)
+    yield Path(os.path.expanduser("~"), "nltk_data")  # noqa: PTH111 - Path.home raises where there is no home
+    for prefix in (sys.prefix, Path(sys.prefix, "share"), Path(sys.prefix, "lib")):
+        yield Path(prefix, "nltk_data")
+    for system in ("/usr/share", "/usr/local/share", "/usr/lib", "/usr/local/lib"):
+        yield Path(system, "nltk_data")
+    package = PathFinder.find_spec("llama_index")  # found, not imported: it would bring half a hundred packages in
+    for place in (package.submodule_search_locations or ()) if package else ():
+        yield Path(place) / _CARRIED

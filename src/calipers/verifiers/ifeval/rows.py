@@ -1,0 +1,146 @@
+"""Rows of IFEval's files, as plain objects: a prompt with its instructions, a response, and which belongs to which.
+
+Reading files is the command line's business; what an instruction means is in ``instructions``.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from calipers.errors import InputError
+from calipers.verifiers.ifeval.instructions import INSTRUCTION_IDS, Instruction, instruction
+from calipers.verifiers.ifeval.rule import Mode
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """A row of the data file; ``kwargs`` are those of ``instructions``, place by place. ``line`` counts from 1."""
+
+    line: int
+    key: Any
+    text: str | None
+    instructions: tuple[Instruction, ...]
+    kwargs: tuple[Mapping[str, Any] | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """A row of the response file; ``key`` and ``prompt`` are None where it does not say. ``line`` counts from 1."""
+
+    line: int
+    text: str
+    key: Any = None
+    prompt: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Pairing:
+    """Responses with the prompts they answer, in the order of the responses, and what did not work out.
+
+    ``errors`` are about responses left out; ``unanswered`` are prompts without any response.
+    """
+
+    pairs: tuple[tuple[Prompt, Response], ...]
+    errors: tuple[tuple[int, str], ...]
+    warnings: tuple[str, ...]
+    unanswered: tuple[Prompt, ...]
+
+
+def read_prompt(row: Mapping[str, Any], line: int, *, mode: Mode) -> Prompt:
+    """``key``, ``prompt``, ``instruction_id_list`` and ``kwargs`` of a row. Raises InputError naming the field.
+
+    An instruction is known by its place in the row, never by its id: 17 of IFEval's prompts use one twice.
+    """
+    ids, kwargs, text = _list(row, "instruction_id_list"), _list(row, "kwargs"), _prompt_text(row)
+    if not ids or len(ids) != len(kwargs):
+        raise InputError(f"kwargs: {len(kwargs)} for {len(ids)} instructions; one for each, and at least one")
+    built = []
+    for place, (name, fields) in enumerate(zip(ids, kwargs, strict=True)):
+        try:
+            built.append(instruction(name, fields, prompt=text, mode=mode))
+        except InputError as error:
+            where = "kwargs" if name in INSTRUCTION_IDS else "instruction_id_list"
+            raise InputError(f"{where}[{place}]: {error}") from None
+    return Prompt(line, row.get("key"), text, tuple(built), tuple(kwargs))
+
+
+def read_response(row: Mapping[str, Any], line: int) -> Response:
+    """``response`` and, where present, ``prompt`` and ``key``. Raises InputError naming the field."""
+    text = row.get("response")
+    if not isinstance(text, str):
+        raise InputError(f"response: {'is missing' if text is None else 'must be text'}")
+    return Response(line, text, row.get("key"), _prompt_text(row))
+
+
+def pair(prompts: Sequence[Prompt], responses: Sequence[Response]) -> Pairing:
+    """Each response with the prompt it answers: by key where every response has one, else by the prompt's text.
+
+    A prompt may be answered several times; of prompts with the same text each is answered in turn. A response whose text
+    is not among the prompts answers the prompt of its own line, if nothing else does and most responses match by text, or
+    if none of them brings a text and there are as many as prompts: IFEval's own two files differ in one prompt.
+    """
+    named = bool(responses) and all(response.key is not None for response in responses)
+    known: dict[str, list[Prompt]] = defaultdict(list)
+    for prompt in prompts:
+        known[str(prompt.key) if named else str(prompt.text)].append(prompt)
+    found: dict[int, Prompt] = {}
+    asked: dict[str, int] = defaultdict(int)
+    for place, response in enumerate(responses):
+        name = str(response.key) if named else response.prompt
+        if name is not None and (same := known.get(name)):
+            found[place] = same[asked[name] % len(same)]
+            asked[name] += 1
+    by_line, warnings = ({}, []) if named else _by_line(prompts, responses, found)
+    paired = found | by_line
+    what = "key" if named else "prompt"
+    errors = [
+        (response.line, f"{what}: there is no such {what} in the data")
+        for place, response in enumerate(responses)
+        if place not in paired
+    ]
+    answered = {prompt.line for prompt in paired.values()}
+    return Pairing(
+        tuple((paired[place], responses[place]) for place in sorted(paired)),
+        tuple(errors),
+        tuple(warnings),
+        tuple(prompt for prompt in prompts if prompt.line not in answered),
+    )
+
+
+def _by_line(
+    prompts: Sequence[Prompt], responses: Sequence[Response], found: Mapping[int, Prompt]
+) -> tuple[dict[int, Prompt], list[str]]:
+    silent = len(prompts) == len(responses) and all(response.prompt is None for response in responses)
+    if not silent and 2 * len(found) <= len(responses):
+        return {}, []
+    taken = {prompt.line for prompt in found.values()}
+    free = {prompt.line: prompt for prompt in prompts if prompt.line not in taken}
+    paired = {
+        place: free[response.line]
+        for place, response in enumerate(responses)
+        if place not in found and response.line in free
+    }
+    if silent:
+        return paired, ["the responses bring no prompt and no key: each is taken to answer the prompt of its own line"]
+    return paired, [
+        f"line {prompt.line}: the prompt of the response is not in the data; it is taken to answer line {prompt.line} "
+        f"there (key {prompt.key})"
+        for prompt in paired.values()
+    ]
+
+
+def _list(row: Mapping[str, Any], name: str) -> list[Any]:
+    value = row.get(name)
+    if not isinstance(value, list):
+        raise InputError(f"{name}: {'is missing' if value is None else 'must be a list'}")
+    return value
+
+
+def _prompt_text(row: Mapping[str, Any]) -> str | None:
+    text = row.get("prompt")
+    if text is not None and not isinstance(text, str):
+        raise InputError("prompt: must be text")
+    return text

@@ -1,0 +1,66 @@
+"""How many words of a text are all capitals, as IFEval counts them: by the Treebank rules of nltk 3.8.1's word tokenizer.
+
+Only where those rules part letters from letters matters for the count, so marks that carry no letters are just cut out
+here, in the order the rules see them; quotes and apostrophes depend on what stands beside them by then. Newer nltk (3.10)
+parts words at dashes and apostrophes differently.
+"""
+
+from __future__ import annotations
+
+import re
+
+from calipers.verifiers.ifeval.sentences import Parameters, sentences
+
+# Where every capital stands before a small letter there is no word in capitals: the rules part those two in 'Twas and in
+# An't only (and in CANnot, which has two capitals in a row).
+_CAPITAL_ALONE = re.compile(r"[A-Z](?![a-z])|'T|[A-Z]n't")
+_OPENING_MARKS = re.compile(r"^\"|[«“‘„`]+")
+_CUT = " ` "  # no blank only, so that a period before an opening mark is not taken for the last one
+_OPENING_QUOTE = re.compile(r"(?<=[ (\[{<])(?:\"|'')")
+_QUOTED_LETTER = re.compile(r"'(?![mtsdn])(?=\w\b)", re.IGNORECASE)
+_LAST_PERIOD = re.compile(r"(?<=[^.])\.(?=[\])}>\"'»”’ ]*+\s*+$)")
+_COLON = re.compile(r"[:,]([^\d])")
+_EARLY_MARKS = re.compile(r"[:,]$|\.{2,}|[;@#$%&?!]")
+_LATE_MARKS = re.compile(r"[*\[\](){}<>»”’\"]|--|''")
+_LONE_APOSTROPHE = re.compile(r"(?<=[^'])' ")
+_SHORT_ENDINGS = re.compile(r"(?<=[^' ])('[sSmMdD]?) ")
+_LONG_ENDINGS = re.compile(r"(?<=[^' ])('ll|'LL|'re|'RE|'ve|'VE|n't|N'T) ")
+_SPLIT = ("can|not", "d|'ye", "gim|me", "gon|na", "got|ta", "lem|me", "more|'n", "wan|na")
+_TWO_IN_ONE = tuple(
+    re.compile(r"\b({})({})\b".format(*pair.split("|")) + (r"(?=\s)" if pair == "wan|na" else ""), re.IGNORECASE)
+    for pair in _SPLIT
+)
+_ANY_OF_THEM = re.compile("|".join(pair.replace("|", "") for pair in _SPLIT), re.IGNORECASE)
+_TIS = tuple(re.compile(rf" ('t)({verb})\b", re.IGNORECASE) for verb in ("is", "was"))
+
+
+def capital_words(text: str, parameters: Parameters) -> int:
+    """Words with a cased letter and no lower-case one. Hyphens join; ``IT'S`` and ``CANNOT`` are two words each."""
+    return sum(
+        sum(map(str.isupper, _words(sentence)))
+        for sentence in sentences(text, parameters)
+        if not sentence.isascii() or _CAPITAL_ALONE.search(sentence)
+    )
+
+
+def _words(sentence: str) -> list[str]:
+    """The pieces of a sentence that can hold letters."""
+    text = _OPENING_MARKS.sub(_CUT, sentence)
+    text = _OPENING_QUOTE.sub(_CUT, text)
+    text = _QUOTED_LETTER.sub("' ", text)
+    text = _LAST_PERIOD.sub(" . ", text)
+    text = _COLON.sub(r"  \1", text)
+    text = _EARLY_MARKS.sub("  ", text)
+    text = _LONE_APOSTROPHE.sub(" ' ", text)
+    text = _LATE_MARKS.sub("  ", text)
+    text = f" {' '.join(text.split())} "
+    if "'" in text:
+        text = _SHORT_ENDINGS.sub(r" \1 ", text)
+        text = _LONG_ENDINGS.sub(r" \1 ", text)
+    if _ANY_OF_THEM.search(text):
+        for pattern in _TWO_IN_ONE:
+            text = pattern.sub(r" \1 \2 ", text)
+    if "'" in text:
+        for pattern in _TIS:
+            text = pattern.sub(r" \1 \2 ", text)
+    return text.split()

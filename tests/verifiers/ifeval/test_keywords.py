@@ -1,0 +1,66 @@
+"""Keywords and letters: the official reading with its oddities, and the mended one."""
+
+from typing import Any
+
+import pytest
+
+from calipers.errors import InputError
+from calipers.verifiers.ifeval import Mode, check
+
+EXISTENCE, FREQUENCY = "keywords:existence", "keywords:frequency"
+FORBIDDEN, LETTERS = "keywords:forbidden_words", "keywords:letter_frequency"
+
+
+def letters(letter: str, n: int) -> dict[str, Any]:
+    return {"letter": letter, "let_frequency": n, "let_relation": "at least"}
+
+
+def times(keyword: str, n: int) -> dict[str, Any]:
+    return {"keyword": keyword, "frequency": n, "relation": "at least"}
+
+
+@pytest.mark.parametrize(("instruction_id", "kwargs", "response", "official", "fixed"), [
+    (EXISTENCE, {"keywords": ["cat", "dog"]}, "A Dog and a CAT.", True, True),
+    (EXISTENCE, {"keywords": ["cat", "dog"]}, "A dog.", False, False),
+    (EXISTENCE, {"keywords": ["cat"]}, "Concatenate.", True, False),
+    (EXISTENCE, {"keywords": ["a.b"]}, "axb", True, False),
+    (EXISTENCE, {"keywords": ["old man"]}, "the old\nman", False, True),
+    (FREQUENCY, times("cat", 2), "cat, cats", True, False),
+    (FREQUENCY, times(" cat ", 2), "cat cat", True, True),
+    (FREQUENCY, {"keyword": "cat", "frequency": 2, "relation": "less than"}, "cat", True, True),
+    (FREQUENCY, {"keyword": "cat", "frequency": 2, "relation": "less than"}, "cat cat", False, False),
+    (FORBIDDEN, {"forbidden_words": ["cat"]}, "Concatenate.", True, True),
+    (FORBIDDEN, {"forbidden_words": ["cat"]}, "A Cat!", False, False),
+    (FORBIDDEN, {"forbidden_words": ["c.t"]}, "A cut.", False, True),
+    (FORBIDDEN, {"forbidden_words": ["#tag"]}, "a #tag", True, False),
+    (LETTERS, letters("A", 3), "aAá a", True, True),
+    (LETTERS, letters("a", 3), "a A", False, False),
+    (LETTERS, letters("#", 2), "# #", None, True),
+    (LETTERS, letters("!", 2), "!", None, False),
+    (LETTERS, letters("ab", 1), "xABx", None, True),
+    (LETTERS, letters("İ", 1), "x", None, False),
+])  # fmt: skip
+def test_official_takes_keywords_for_patterns_and_fixed_takes_them_whole(
+    instruction_id: str, kwargs: dict[str, Any], response: str, *, official: bool | None, fixed: bool
+) -> None:
+    assert check(instruction_id, kwargs, response).met is official
+    assert check(instruction_id, kwargs, response, mode="fixed").met is fixed
+
+
+def test_a_random_check_says_why_it_has_no_verdict() -> None:
+    assert "random" in check(LETTERS, letters("#", 4), "####").reason
+
+
+@pytest.mark.parametrize("mode", ["official", "fixed"])
+def test_a_keyword_that_is_no_pattern_is_an_error_in_official_and_a_keyword_in_fixed(mode: Mode) -> None:
+    kwargs = {"keywords": ["C++", "(x"]}
+    if mode == "official":
+        with pytest.raises(InputError, match=r"keywords:existence: keywords: .*regular expression.*fixed"):
+            check(EXISTENCE, kwargs, "C++ (x", mode=mode)
+    else:
+        assert check(EXISTENCE, kwargs, "C++ (x", mode=mode).met is True
+
+
+def test_the_reason_names_what_is_missing_or_found() -> None:
+    assert check(EXISTENCE, {"keywords": ["cat", "dog"]}, "dog").reason == "missing: cat"
+    assert check(FORBIDDEN, {"forbidden_words": ["cat", "dog"]}, "dog").reason == "found: dog"

@@ -1,0 +1,37 @@
+"""Languages are told the same way every time, and without touching langdetect's own settings."""
+
+import subprocess
+import sys
+
+import pytest
+
+from calipers.verifiers.ifeval.language import detected
+
+
+def test_a_mixed_text_gets_the_same_answer_every_time_and_the_global_seed_stays_unset() -> None:
+    langdetect = pytest.importorskip("langdetect", reason="langdetect is not installed: pip install 'calipers[ifeval]'")
+    text = "no si the de la"
+    answers = set()
+    for _ in range(20):
+        detected.cache_clear()
+        answers.add(detected(text))
+    assert len(answers) == 1
+    assert langdetect.DetectorFactory.seed is None
+
+
+def test_nothing_to_go_by_is_none() -> None:
+    pytest.importorskip("langdetect", reason="langdetect is not installed: pip install 'calipers[ifeval]'")
+    assert detected("12345 !?") is None
+
+
+def test_without_langdetect_the_remedy_is_said_before_any_check() -> None:
+    code = (
+        "import sys; sys.modules['langdetect'] = None\n"
+        "from calipers.verifiers.ifeval import instruction\n"
+        "from calipers.errors import ConfigError\n"
+        "instruction('punctuation:no_comma')\n"
+        "try: instruction('language:response_language', {'language': 'en'})\n"
+        "except ConfigError as error: print(error)\n"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    assert "pip install 'calipers[ifeval]'" in run.stdout

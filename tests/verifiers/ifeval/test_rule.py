@@ -1,0 +1,28 @@
+"""What rules share: counts as verdicts, texts as patterns."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from calipers.errors import InputError
+from calipers.verifiers.ifeval.rule import counted, expression, literal
+
+
+@given(st.integers(0, 9), st.integers(0, 9))
+def test_a_count_is_less_than_at_least_or_exactly_what_was_asked(found: int, asked: int) -> None:
+    assert counted(found, "x", "less than", asked).met is (found < asked)
+    assert counted(found, "x", "at least", asked).met is (found >= asked)
+    assert counted(found, "x", "exactly", asked).met is (found == asked)
+
+
+@given(st.text(min_size=1, max_size=12).filter(str.strip))
+def test_a_literal_text_is_found_by_itself_whatever_it_holds(text: str) -> None:
+    assert re.search(literal(text), f"( {text} )")
+
+
+@pytest.mark.parametrize("pattern", ["(", "a**", "[", "(?P<x", "x{99999999999999}"])
+def test_a_pattern_that_cannot_be_compiled_is_named_with_its_field(pattern: str) -> None:
+    with pytest.raises(InputError, match=r"^keyword: .*regular expression"):
+        expression("keyword", pattern)

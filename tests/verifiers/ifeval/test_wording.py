@@ -1,0 +1,67 @@
+"""Language, case, commas, beginnings, endings and repetitions."""
+
+from typing import Any
+
+import pytest
+
+from calipers.verifiers.ifeval import check
+
+ENGLISH = "the weather was fine and we walked along the river until the evening came"
+GERMAN = "Das Wetter war schön und wir gingen am Fluss entlang, bis der Abend kam."
+LANGUAGE, CAPITAL = "language:response_language", "change_case:english_capital"
+LOWER, WORDS = "change_case:english_lowercase", "change_case:capital_word_frequency"
+
+
+def need_langdetect() -> None:
+    pytest.importorskip("langdetect", reason="langdetect is not installed: pip install 'calipers[ifeval]'")
+
+
+@pytest.mark.parametrize(("instruction_id", "kwargs", "response", "official", "fixed"), [
+    (LANGUAGE, {"language": "de"}, GERMAN, True, True),
+    (LANGUAGE, {"language": "en"}, GERMAN, False, False),
+    (LANGUAGE, {"language": "en"}, "12345", True, None),
+    (CAPITAL, {}, ENGLISH.upper(), True, True),
+    (CAPITAL, {}, ENGLISH, False, False),
+    (CAPITAL, {}, "12345", False, False),
+    (LOWER, {}, ENGLISH, True, True),
+    (LOWER, {}, ENGLISH.title(), False, False),
+    (LOWER, {}, GERMAN.lower(), False, False),
+])  # fmt: skip
+def test_a_language_that_cannot_be_told_passes_in_official_and_has_no_verdict_in_fixed(
+    instruction_id: str, kwargs: dict[str, Any], response: str, *, official: bool, fixed: bool | None
+) -> None:
+    need_langdetect()
+    assert check(instruction_id, kwargs, response).met is official
+    assert check(instruction_id, kwargs, response, mode="fixed").met is fixed
+
+
+def test_capital_words_are_compared_with_any_number() -> None:
+    kwargs = {"capital_frequency": 2, "capital_relation": "at least"}
+    assert check(WORDS, kwargs, "NASA and the FBI").met is True
+    assert check(WORDS, kwargs | {"capital_relation": "less than"}, "NASA and the FBI").met is False
+    assert check(WORDS, kwargs | {"capital_frequency": -1}, "none").met is True
+
+
+@pytest.mark.parametrize(("instruction_id", "kwargs", "response", "met"), [
+    ("punctuation:no_comma", {}, "no comma、here，", True),
+    ("punctuation:no_comma", {}, "one, two", False),
+    ("startend:quotation", {}, ' "all of it" ', True),
+    ("startend:quotation", {}, '"', False),
+    ("startend:quotation", {}, "“all of it”", False),
+    ("startend:end_checker", {"end_phrase": "The End "}, 'So it was: THE END" ', True),
+    ("startend:end_checker", {"end_phrase": "The End"}, "The End.", False),
+    ("startend:end_checker", {"end_phrase": "The End"}, 'The End "', False),
+    ("combination:two_responses", {}, "a ****** b", True),
+    ("combination:two_responses", {}, "******a******b******", True),
+    ("combination:two_responses", {}, "a ****** a", False),
+    ("combination:two_responses", {}, "a", False),
+    ("combination:two_responses", {}, "a******b******c", False),
+    ("combination:two_responses", {}, "a****** ******b", False),
+    ("combination:repeat_prompt", {"prompt_to_repeat": "Say it"}, " say IT, then more", True),
+    ("combination:repeat_prompt", {"prompt_to_repeat": "Say it"}, "Sure: say it", False),
+])  # fmt: skip
+def test_verdicts_are_the_official_ones_in_both_modes(
+    instruction_id: str, kwargs: dict[str, Any], response: str, *, met: bool
+) -> None:
+    assert check(instruction_id, kwargs, response).met is met
+    assert check(instruction_id, kwargs, response, mode="fixed").met is met
