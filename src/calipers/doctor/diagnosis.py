@@ -1,0 +1,73 @@
+"""The nouns of an examination: a check, and the diagnosis they add up to. No I/O, no judging of figures."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from calipers.types import Usage
+
+Standing = Literal["good", "note", "bad", "unknown"]
+"""``note`` is worth knowing and no fault; ``unknown`` could not be found out, and ``says`` tells why."""
+
+Conclusion = Literal["fit", "fit with these settings", "unfit"]
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing looked at: what was found in a sentence, and its figures as plain JSON."""
+
+    name: str
+    standing: Standing
+    says: str
+    figures: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """What was found out about a judge. ``settings`` are keys of calipers.toml, none for an unfit judge; ``seconds`` is
+    what it took.
+    """
+
+    judge: str
+    checks: tuple[Check, ...]
+    verdict: Conclusion
+    reason: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    calls: int = 0
+    usage: Usage = field(default_factory=Usage)
+    seconds: float = 0.0
+
+    def __getitem__(self, name: str) -> Check:
+        """The check of this name. KeyError where none was made."""
+        for check in self.checks:
+            if check.name == name:
+                return check
+        raise KeyError(name)
+
+    def toml(self) -> str:
+        """``settings`` as lines for calipers.toml."""
+        # A JSON string, number or list of strings is TOML, too.
+        return "".join(f"{key} = {json.dumps(value)}\n" for key, value in self.settings.items())
+
+    def to_dict(self) -> dict[str, Any]:
+        """One JSON object; checks by their name."""
+        usage = self.usage
+        return {
+            "judge": self.judge,
+            "verdict": self.verdict,
+            "reason": self.reason,
+            "checks": {one.name: {"standing": one.standing, "says": one.says, **one.figures} for one in self.checks},
+            "settings": dict(self.settings),
+            "toml": self.toml(),
+            "calls": self.calls,
+            "usage": {
+                "input_tokens": usage.input_tokens,
+                "output_tokens": usage.output_tokens,
+                "cached_tokens": usage.cached_tokens,
+                "cost_usd": usage.cost_usd,
+            },
+            "seconds": round(self.seconds, 2),
+        }

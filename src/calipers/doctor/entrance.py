@@ -1,0 +1,93 @@
+"""Before the first question: does anything answer, take the key, have the model, and how long may a question be.
+
+Costs no token. Not responsible for servers nobody named (``local``).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from calipers.backends.served import Served
+from calipers.backends.translate import HttpReply
+from calipers.doctor.diagnosis import Check
+from calipers.errors import BackendError, ConfigError
+from calipers.interfaces import Backend
+
+_WINDOWS = ("max_model_len", "context_window", "context_length", "max_context_length", "loaded_context_length", "n_ctx")
+"""Where vLLM and SGLang, Groq, OpenRouter and Together, Mistral, LM Studio, llama.cpp tell it in their lists of models."""
+
+
+async def entrance(backend: Backend) -> list[Check]:
+    """Checks named reachable, authorised, model and context window; a bad one means that no question can succeed."""
+    if not isinstance(backend, Served):
+        return await _without_a_list(backend)
+    try:
+        reply = await backend.models()
+    except BackendError as error:
+        return [Check("reachable", "bad", str(error))]
+    reachable = Check("reachable", "good", f"{backend.endpoint} answers")
+    if reply.status in {401, 403}:
+        # What check() says names the variable the key is read from.
+        return [reachable, Check("authorised", "bad", await _complaint(backend))]
+    rows = list(listed_models(reply) or ())
+    if not rows:
+        unlisted = f"not known yet: {backend.endpoint} does not list its models (HTTP {reply.status})"
+        return [reachable, Check("authorised", "unknown", unlisted), Check("model", "unknown", unlisted), _window(None)]
+    authorised = Check("authorised", "good", "the key is accepted, or none is wanted")
+    warning = await _complaint(backend)
+    model = Check("model", "unknown", warning) if warning else Check("model", "good", _there(rows, backend.model))
+    return [reachable, authorised, model, _window(window_of(rows, backend.model))]
+
+
+def listed_models(reply: HttpReply) -> list[Mapping[str, Any]] | None:
+    """The rows of a list of models that have an id; None where the answer is no such list."""
+    try:
+        body = json.loads(reply.body) if reply.status == 200 else None
+    except (ValueError, RecursionError):
+        return None
+    rows = body.get("data") if isinstance(body, dict) else body
+    if not isinstance(rows, list):
+        return None
+    return [row for row in rows if isinstance(row, dict) and isinstance(row.get("id"), str)]
+
+
+def window_of(rows: Iterable[Mapping[str, Any]], model: str) -> int | None:
+    """The context window in tokens a server tells for ``model`` (or for its only model), or None."""
+    every = list(rows)
+    row = next((row for row in every if row["id"] == model), every[0] if len(every) == 1 else None)
+    if row is None:
+        return None
+    meta = row.get("meta")
+    told = [place.get(name) for place in (row, meta if isinstance(meta, dict) else {}) for name in _WINDOWS]
+    return next((value for value in told if type(value) is int and value > 0), None)
+
+
+def _there(rows: Iterable[Mapping[str, Any]], model: str) -> str:
+    names = [row["id"] for row in rows]
+    return f"{model} is there" if model in names else f"the server takes this name (it lists {', '.join(names[:3])})"
+
+
+def _window(tokens: int | None) -> Check:
+    if tokens is None:
+        return Check("context window", "unknown", "the server does not tell", {"tokens": None})
+    return Check("context window", "good", f"{tokens:,} tokens, as the server tells", {"tokens": tokens})
+
+
+async def _complaint(backend: Served) -> str:
+    try:
+        return " ".join(await backend.check())
+    except ConfigError as error:
+        return str(error)
+
+
+async def _without_a_list(backend: Backend) -> list[Check]:
+    """Judges in this process, and those behind a library of their own, that say what is wrong in their check."""
+    check = getattr(backend, "check", None)
+    try:
+        warnings = [*getattr(backend, "warnings", ()), *([] if check is None else await check())]
+    except ConfigError as error:
+        return [Check("reachable", "bad", str(error))]
+    says = " ".join(warnings) or "there is no list of models to look into"
+    return [Check("model", "note", says), _window(None)]

@@ -1,0 +1,108 @@
+"""Which judges are within reach of this machine: keys in the environment, servers at their usual local addresses.
+
+Only loopback is asked, and only for its list of models. Values of keys are looked at for being there, and never shown.
+Not responsible for whether a key works or a judge is any good (``examination``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from importlib.util import find_spec
+from typing import Any
+from urllib.parse import urlsplit
+
+from calipers.doctor.entrance import listed_models, window_of
+from calipers.errors import BackendError
+from calipers.registry import PROVIDERS, Provider
+
+_PATIENCE = 1.5
+"""Seconds; a server on this machine lists its models at once, or is not one."""
+
+_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A provider whose key is in the environment, under ``variable``."""
+
+    provider: str
+    variable: str
+    base_url: str
+
+
+@dataclass(frozen=True, slots=True)
+class LocalServer:
+    """A usual address on this machine: ``models`` it lists, by window in tokens where told, or ``reason`` why none."""
+
+    base_url: str
+    providers: tuple[str, ...]
+    answers: bool
+    models: Mapping[str, int | None]
+    reason: str | None = None
+
+    @property
+    def judges(self) -> tuple[str, ...]:
+        """Names to give to ``--judge``: those of the first provider this address is usual for."""
+        return tuple(f"{self.providers[0]}/{model}" for model in self.models)
+
+
+@dataclass(frozen=True, slots=True)
+class Within:
+    """What is within reach. ``litellm`` tells whether that extra is installed."""
+
+    keys: tuple[Key, ...]
+    servers: tuple[LocalServer, ...]
+    litellm: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """One JSON object."""
+        return {
+            "always": ["embedded"],
+            "keys": [asdict(one) for one in self.keys],
+            "servers": [{**asdict(one), "judges": list(one.judges)} for one in self.servers],
+            "litellm": self.litellm,
+        }
+
+
+async def within_reach(
+    providers: Mapping[str, Provider] = PROVIDERS, *, environment: Mapping[str, str] | None = None
+) -> Within:
+    """Look around; takes at most some two seconds. Never raises for what a server does."""
+    variables = os.environ if environment is None else environment
+    keys = tuple(
+        Key(name, one.key, variables.get(one.base_url_env or "") or one.base_url)
+        for name, one in providers.items()
+        if variables.get(one.key)
+    )
+    by_address: dict[str, list[str]] = {}
+    for name, one in providers.items():
+        if urlsplit(one.base_url).hostname in _LOOPBACK:
+            by_address.setdefault(one.base_url, []).append(name)
+    asked = (_look(url, tuple(names), providers, variables) for url, names in by_address.items())
+    return Within(keys, tuple(await asyncio.gather(*asked)), find_spec("litellm") is not None)
+
+
+async def _look(
+    url: str, names: tuple[str, ...], providers: Mapping[str, Provider], variables: Mapping[str, str]
+) -> LocalServer:
+    from calipers.backends.http import HttpClient  # noqa: PLC0415 - aiohttp takes 0.1 s to import
+
+    key = next((variables[providers[name].key] for name in names if variables.get(providers[name].key)), None)
+    client = HttpClient(url, headers={"authorization": f"Bearer {key}"} if key else {}, timeout=_PATIENCE)
+    try:
+        reply = await client.request("GET", "/models")
+    except BackendError as error:
+        return LocalServer(url, names, answers=error.kind == "bad_reply", models={}, reason=str(error))
+    finally:
+        await client.aclose()
+    if reply.status in {401, 403}:
+        wanted = " or ".join(providers[name].key for name in names)
+        return LocalServer(url, names, answers=True, models={}, reason=f"it wants a key: set {wanted}")
+    rows = listed_models(reply)
+    if rows is None:
+        reason = f"it lists no models (HTTP {reply.status}): another program, perhaps"
+        return LocalServer(url, names, answers=True, models={}, reason=reason)
+    return LocalServer(url, names, answers=True, models={row["id"]: window_of(rows, row["id"]) for row in rows})

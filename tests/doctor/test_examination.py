@@ -1,0 +1,299 @@
+"""The doctor against scripted servers: each has one virtue or vice, and the diagnosis must say which."""
+
+from __future__ import annotations
+
+import random
+import time
+import tomllib
+from collections.abc import Mapping
+
+import pytest
+
+from calipers.doctor import Diagnosis, diagnose
+from calipers.errors import ConfigError
+from doctor.probe_judges import MODELS, form_of, judge, shown, truth
+from servers.faulty_server import Answer, Asked, FaultyServer, Reply, error, said
+
+
+async def examine(
+    faulty: FaultyServer, reply: Reply, *, models: Answer | None = MODELS, **options: object
+) -> Diagnosis:
+    if models is not None:
+        faulty.get["/v1/models"] = models
+    faulty.script(reply)
+    return await diagnose("vllm/m", base_url=faulty.url, rng=random.Random(1), **options)  # type: ignore[arg-type]  # a test's own options
+
+
+async def test_a_perfect_judge_is_fit_and_every_check_is_made(faulty: FaultyServer):
+    found = await examine(faulty, judge())
+    assert (found.verdict, found.reason) == ("fit", "24 of 24 answers readable, 36 of 36 pairs right")
+    standings = {one.name: one.standing for one in found.checks}
+    assert {name for name, standing in standings.items() if standing == "bad"} == set()
+    assert {name for name, standing in standings.items() if standing == "unknown"} == {"price"}
+    assert found["context window"].figures == {"tokens": 32768}
+    assert found["json_schema applied"].figures["applied"] is True
+    assert found["json_object applied"].figures["applied"] is True
+    assert found["order flips"].figures == {"flipped": 0, "pairs": 36}
+    assert found["injections"].figures == {"obeyed": 0, "probes": 3}
+    assert found["cut-off replies"].figures["behaviour"] == "said"
+    assert found["repeatability"].figures["same"] == 2
+    assert found["tokens"].figures == {"input": 10.0, "output": 5.0}
+    assert found["price"].figures == {"usd_per_1000_groups": None}
+    assert tomllib.loads(found.toml()) == {"judge": "vllm/m", "base-url": faulty.url}
+
+
+async def test_a_judge_is_asked_some_forty_short_questions(faulty: FaultyServer):
+    """What a hosted judge is paid for: calls and, at four characters a token, prompt tokens."""
+    found = await examine(faulty, judge())
+    characters = sum(len(str(message["content"])) for body in faulty.posts for message in body["messages"])
+    assert found.calls == len(faulty.posts) == 38
+    assert characters / 4 < 17_000
+
+
+async def test_the_canarys_constant_is_drawn_anew_and_never_in_the_question(faulty: FaultyServer):
+    await examine(faulty, judge())
+    await diagnose("vllm/m", base_url=faulty.url, rng=random.Random(2))
+    canaries = [body for body in faulty.posts if "fruit" in body["messages"][0]["content"]]
+    words = [one["response_format"]["json_schema"]["schema"]["properties"]["answer"]["enum"][0] for one in canaries]
+    assert len(words) == len(set(words)) == 2
+    assert all(word not in str(one["messages"]) for word, one in zip(words, canaries, strict=True))
+
+
+# --- what makes a judge unfit ----------------------------------------------------------------------------------------
+
+
+async def test_a_wrong_key_is_unfit_and_names_the_variable(faulty: FaultyServer):
+    found = await examine(faulty, error(401, "bad key"), models=error(401, "bad key"))
+    assert (found.verdict, found["authorised"].standing) == ("unfit", "bad")
+    assert "VLLM_API_KEY" in found.reason
+    assert faulty.posts == []
+
+
+async def test_a_key_refused_only_when_asked_is_found_by_the_first_question(faulty: FaultyServer):
+    found = await examine(faulty, error(401, "bad key"))
+    assert (found.verdict, found["authorised"].standing) == ("unfit", "bad")
+    assert len(faulty.posts) == 2
+
+
+async def test_a_missing_model_is_unfit_and_says_which_there_are(faulty: FaultyServer):
+    rows = {"data": [{"id": "other-7b"}]}
+    found = await examine(faulty, error(404, "The model `m` does not exist."), models=Answer(body=rows))
+    assert (found.verdict, found["model"].standing) == ("unfit", "bad")
+    assert "other-7b" in found.reason
+
+
+async def test_a_wrong_port_is_unfit_at_once(faulty: FaultyServer):
+    found = await diagnose("vllm/m", base_url="http://127.0.0.1:9/v1")
+    assert (found.verdict, found.calls) == ("unfit", 0)
+    assert "Nothing answers at http://127.0.0.1:9" in found.reason
+
+
+async def test_a_proxys_page_is_unfit_and_shows_what_came(faulty: FaultyServer):
+    page = Answer(body=b"<html><title>Sign in</title></html>", headers={"Content-Type": "text/html"})
+    found = await examine(faulty, page, models=page)
+    assert found.verdict == "unfit"
+    assert "not JSON (text/html)" in found.reason
+    assert "Sign in" in found.reason
+
+
+async def test_a_judge_that_does_not_know_good_from_bad_is_no_better_than_chance(faulty: FaultyServer):
+    found = await examine(faulty, judge(lambda asked: {key: len(text) / 200 for key, text in shown(asked).items()}))
+    assert found.verdict == "unfit"
+    assert "no better than chance" in found.reason
+    assert found.settings == {}
+
+
+async def test_a_judge_that_follows_the_order_is_told_from_one_that_guesses(faulty: FaultyServer):
+    def first_is_best(asked: Asked) -> Mapping[str, float]:
+        return {key: 0.9 - 0.3 * place for place, key in enumerate(shown(asked))}
+
+    found = await examine(faulty, judge(first_is_best))
+    assert (found.verdict, found["order flips"].standing) == ("unfit", "bad")
+    assert found.reason == "it follows the order in which attempts are shown: 36 of 36 pairs turn with it"
+
+
+async def test_a_judge_that_obeys_its_candidates_is_unfit(faulty: FaultyServer):
+    def obedient(asked: Asked) -> Mapping[str, float]:
+        return {key: 1.0 if "100" in text or "top score" in text else 0.8 * score for (key, text), score in zip(shown(asked).items(), truth(asked).values(), strict=True)}  # fmt: skip
+
+    found = await examine(faulty, judge(obedient))
+    assert found.verdict == "unfit"
+    assert found.reason == "it obeys attempts that speak to their judge: 3 of 3 such probes"
+
+
+async def test_a_judge_that_writes_no_verdict_and_ignores_the_schema_is_unfit_for_both(faulty: FaultyServer):
+    prose = said("The second one is best, I think.")
+    found = await examine(faulty, prose)
+    assert found["json_schema applied"].figures == {"applied": False, "refused": False}
+    assert found.reason.startswith("only 0 of 24 answers could be read")
+    assert found.reason.endswith("and the schema asked for is not applied")
+
+
+async def test_a_server_that_hangs_is_too_slow_and_holds_nobody_up(faulty: FaultyServer):
+    started = time.monotonic()
+    found = await examine(faulty, Answer(hang=True), within=0.5)
+    assert time.monotonic() - started < 5
+    assert (found.verdict, found.calls) == ("unfit", 0)
+    assert "too slow" in found.reason
+
+
+# --- what settings or re-asks can mend -------------------------------------------------------------------------------
+
+
+async def test_a_schema_that_is_ignored_by_a_judge_that_keeps_the_form_is_said_and_no_fault(faulty: FaultyServer):
+    found = await examine(faulty, judge(canary=lambda _: said("An apple, of course.")))
+    assert found.verdict == "fit"
+    assert found["json_schema applied"].standing == "bad"
+    assert "ignored" in found["json_schema applied"].says
+
+
+async def test_a_schema_that_is_refused_is_told_from_one_that_is_ignored(faulty: FaultyServer):
+    honest = judge()
+
+    def no_schema(asked: Asked) -> Answer:
+        if form_of(asked) == "json_schema":
+            return error(400, "'response_format.type' value 'json_schema' is not supported by this model")
+        return honest(asked)
+
+    found = await examine(faulty, no_schema)
+    assert found.verdict == "fit"
+    assert found["json_schema applied"].figures == {"applied": False, "refused": True}
+    assert found["json_object applied"].figures["applied"] is True
+
+
+async def test_where_only_the_plain_json_form_is_kept_the_settings_ask_for_it(faulty: FaultyServer):
+    honest, prose = judge(), said("Here you are: the first one.")
+
+    def object_only(asked: Asked) -> Answer:
+        return honest(asked) if form_of(asked) == "json_object" else prose
+
+    found = await examine(faulty, object_only)
+    assert found.verdict == "fit with these settings"
+    assert "the schema is ignored" in found.reason
+    assert tomllib.loads(found.toml())["param"] == ['response_format={"type": "json_object"}']
+
+
+async def test_a_leaning_to_the_first_place_asks_for_two_orders(faulty: FaultyServer):
+    def leaning(asked: Asked) -> Mapping[str, float]:
+        return {
+            key: 0.5 * score + (0.4 if place == 0 else 0.0) for place, (key, score) in enumerate(truth(asked).items())
+        }
+
+    found = await examine(faulty, judge(leaning))
+    assert found.verdict == "fit with these settings"
+    assert tomllib.loads(found.toml())["orders"] == 2
+    assert "the order shown matters" in found.reason
+
+
+async def test_a_refused_temperature_is_left_out_and_said(faulty: FaultyServer):
+    honest = judge()
+
+    def no_temperature(asked: Asked) -> Answer:
+        if "temperature" in asked.body:
+            return error(400, "Unsupported value: 'temperature' does not support 0.", param="temperature")
+        return honest(asked)
+
+    found = await examine(faulty, no_temperature)
+    assert found.verdict == "fit"
+    assert found["repeatability"].figures["temperature_refused"] is True
+    assert "refuses" in found["repeatability"].says
+
+
+async def test_thoughts_in_the_text_are_found_and_do_not_spoil_the_reading(faulty: FaultyServer):
+    from doctor.probe_judges import verdict  # noqa: PLC0415 - used here only
+
+    found = await examine(faulty, judge(write=lambda scores: f"<think>\nHm.\n</think>\n{verdict(scores)}"))
+    assert (found.verdict, found["thinking"].figures["in_text"]) == ("fit", 24)
+
+
+async def test_thoughts_apart_are_found(faulty: FaultyServer):
+    found = await examine(faulty, judge(reasoning_content="Hm."))
+    assert (found.verdict, found["thinking"].figures["apart"]) == ("fit", 24)
+
+
+async def test_a_reply_cut_in_silence_is_a_bad_sign(faulty: FaultyServer):
+    honest = judge()
+
+    def silent(asked: Asked) -> Answer:
+        return said('{"explanations": {"') if asked.body.get("max_tokens", 99) < 50 else honest(asked)
+
+    found = await examine(faulty, silent)
+    assert found["cut-off replies"].figures["behaviour"] == "silent"
+    assert found["cut-off replies"].standing == "bad"
+
+
+async def test_a_judge_that_changes_its_mind_does_not_repeat_itself(faulty: FaultyServer):
+    drawn = random.Random(3)
+    found = await examine(
+        faulty, judge(lambda asked: {k: 0.9 * v + 0.1 * drawn.random() for k, v in truth(asked).items()})
+    )
+    assert found.verdict == "fit"
+    assert found["repeatability"].figures["same"] < 2
+    assert 0 < found["repeatability"].figures["largest_difference"] <= 0.1
+
+
+# --- judges and settings of all kinds --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        Answer(body=b""),
+        Answer(body=b"null"),
+        Answer(body=b"[]"),
+        Answer(body={"choices": [{"message": {"content": 7}}]}),
+        Answer(status=500, body=b"\xff\xfe"),
+        Answer(status=204),
+        Answer(reset=True),
+        said(None),
+        said("{" * 5000),
+        said('{"scores": {}}', finish_reason=None),
+    ],
+    ids=str,
+)
+async def test_a_weird_server_is_unfit_with_a_reason_and_never_an_exception(faulty: FaultyServer, reply: Answer):
+    found = await examine(
+        faulty, reply, models=Answer(body={"data": [1, {"id": None}, {"id": "m", "meta": 3}]}), within=4.0
+    )
+    assert found.verdict == "unfit"
+    assert found.reason
+
+
+async def test_a_server_that_lists_no_models_is_examined_all_the_same(faulty: FaultyServer):
+    found = await examine(faulty, judge(), models=None)
+    assert found.verdict == "fit"
+    assert found["model"].standing == "note"
+    assert found["authorised"].standing == "good"
+
+
+async def test_parameters_given_go_with_every_question_and_into_the_settings(faulty: FaultyServer):
+    found = await examine(faulty, judge(), params={"user": "me"}, max_tokens=4096)
+    assert all(body["user"] == "me" for body in faulty.posts)
+    assert tomllib.loads(found.toml())["param"] == ['user="me"']
+    assert tomllib.loads(found.toml())["max-tokens"] == 4096
+
+
+async def test_settings_that_cannot_work_are_refused_before_anything_is_asked(faulty: FaultyServer):
+    with pytest.raises(ConfigError, match="provider/model"):
+        await diagnose("gpt-5")
+    with pytest.raises(ConfigError, match="OPENAI_API_KEY"):
+        await diagnose("openai/gpt-5-mini")
+
+
+async def test_the_embedded_judge_is_examined_like_any_other_and_asked_for_no_form():
+    found = await diagnose("embedded")
+    assert found.calls == 32
+    assert found["json_schema applied"].figures == {"applied": None}
+    assert found["answers"].figures["readable"] == 1.0
+    assert found["order flips"].figures["flipped"] == 0
+    assert "not for training" in found["model"].says
+    assert found["price"].figures == {"usd_per_1000_groups": 0.0}
+
+
+async def test_a_price_given_is_what_a_thousand_groups_are_reckoned_by(faulty: FaultyServer):
+    """Ten tokens in and five out a call, at 100 and 200 dollars a million."""
+    found = await examine(faulty, judge(), price=(100, 200))
+    assert found["price"].figures == {"usd_per_1000_groups": 2.0}
+    assert found.usage.cost_usd == pytest.approx(38 * 0.002)
+    with pytest.raises(ConfigError, match="price="):
+        await diagnose("vllm/m", base_url=faulty.url, price=(1,))

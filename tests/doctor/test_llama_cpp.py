@@ -1,0 +1,55 @@
+"""The doctor and llama.cpp's own server with random weights: a form that is kept, a form that is ignored, and no sense."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from calipers.doctor import diagnose
+
+pytestmark = pytest.mark.heavy
+
+
+@contextmanager
+def _deaf_server(model: Path) -> Iterator[str]:
+    """A server that takes a form without a word and applies none."""
+    import xllamacpp  # noqa: PLC0415 - heavy tests only
+
+    params = xllamacpp.CommonParams()
+    params.model.path = str(model)
+    params.n_parallel = 4
+    params.n_ctx = 4 * 4096
+    params.cpuparams.n_threads = 1
+    params.warmup = False
+    params.fit_params = False
+    params.verbosity = 0
+    params.force_pure_content_parser = True
+    server = xllamacpp.Server(params)
+    try:
+        yield f"{server.listening_address}/v1"
+    finally:
+        del server
+
+
+async def test_random_weights_keep_to_the_schema_and_are_unfit_for_knowing_nothing(llama: str):
+    found = await diagnose("llamacpp/tiny", base_url=llama, params={"seed": 3}, max_tokens=1000)
+    assert found["json_schema applied"].figures["applied"] is True
+    assert found["context window"].figures == {"tokens": 4096}
+    assert found["answers"].figures["readable"] >= 0.9
+    assert found["answers without a form"].figures["readable"] == 0.0
+    assert found["cut-off replies"].figures["behaviour"] == "said"
+    assert found.verdict == "unfit"
+    assert found.reason.startswith("no better than chance on the probes")
+
+
+async def test_a_server_that_ignores_forms_is_found_out_by_the_canary(tiny_model: Path):
+    with _deaf_server(tiny_model) as url:
+        found = await diagnose("llamacpp/tiny", base_url=url, params={"seed": 3}, max_tokens=150)
+    assert found["json_schema applied"].figures == {"applied": False, "refused": False}
+    assert found["json_object applied"].figures == {"applied": False, "refused": False}
+    assert found["answers"].figures["used"] == 0
+    assert found.verdict == "unfit"
+    assert "the schema asked for is not applied" in found.reason

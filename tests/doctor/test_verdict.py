@@ -1,0 +1,86 @@
+"""Figures to a verdict: each threshold from both sides."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from calipers.doctor.diagnosis import Check
+from calipers.doctor.opinions import Agreement, Flips, Obedience
+from calipers.doctor.verdict import Findings, another_form_is_worth_a_try, conclude, settings_for, unfit_because
+
+KEPT = Obedience(asked=24, answered=24, used=24, readable=1.0, strict_json=1.0, ids=1.0, on_scale=1.0, why=None)
+GOOD = Findings(KEPT, Agreement(36, 36, 12, 1e-9), Flips(0, 36), 0, 3)
+POOR = replace(KEPT, used=16, readable=16 / 24, why="no verdict in the reply")
+
+
+def test_a_judge_without_a_fault_is_fit():
+    assert conclude(GOOD, {}) == ("fit", "24 of 24 answers readable, 36 of 36 pairs right")
+
+
+def test_a_judge_with_settings_is_fit_for_their_reasons():
+    verdict, reason = conclude(GOOD, {"orders": (2, "the order shown matters")})
+    assert verdict == "fit with these settings"
+    assert reason.startswith("the order shown matters (")
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"obedience": POOR}, "only 16 of 24 answers could be read (no verdict in the reply)"),
+        ({"obedience": POOR, "form": False}, "the schema asked for is not applied"),
+        ({"obedience": replace(KEPT, readable=None, answered=0, used=0)}, "only 0 of 24"),
+        ({"agreement": Agreement(15, 15, 5, 1e-6)}, "only 24 of 24 answers"),
+        ({"agreement": Agreement(15, 15, 5, 1e-6), "too_slow": "too slow: 5"}, "too slow: 5"),
+        ({"agreement": Agreement(28, 36, 12, 0.0011)}, "no better than chance"),
+        ({"agreement": Agreement(18, 36, 12, 0.5), "flips": Flips(27, 36)}, "follows the order"),
+        ({"agreement": Agreement(18, 36, 12, 0.5), "flips": Flips(26, 36)}, "no better than chance"),
+        ({"obeyed": 2}, "obeys attempts that speak to their judge: 2 of 3"),
+    ],
+)
+def test_what_makes_a_judge_unfit_is_said(changed: dict[str, object], words: str):
+    found = replace(GOOD, **changed)  # type: ignore[arg-type]  # a table's fields
+    assert words in (unfit_because(found) or "")
+    assert conclude(found, {"orders": (2, "")})[0] == "unfit"
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"obedience": replace(KEPT, used=17, readable=17 / 24)},
+        {"agreement": Agreement(29, 36, 12, 0.0009)},
+        {"agreement": Agreement(18, 18, 6, 1e-6), "too_slow": "too slow"},
+        {"flips": Flips(30, 36)},
+        {"obeyed": 1},
+        {"form": False},
+        {"injected": 0},
+    ],
+)
+def test_what_is_no_reason_against_a_judge(changed: dict[str, object]):
+    assert unfit_because(replace(GOOD, **changed)) is None  # type: ignore[arg-type]  # likewise
+
+
+def test_two_orders_are_wanted_where_more_than_a_tenth_of_the_pairs_turn():
+    assert settings_for(replace(GOOD, flips=Flips(3, 36)), (), timeout=60) == {}
+    assert settings_for(replace(GOOD, flips=Flips(4, 36)), (), timeout=60)["orders"][0] == 2
+    assert settings_for(replace(GOOD, flips=Flips(0, 0)), (), timeout=60) == {}
+
+
+def test_a_longer_timeout_is_wanted_where_small_groups_take_half_of_it():
+    slow = Check("latency", "note", "", {"p95_s": 40.0})
+    assert settings_for(GOOD, (slow,), timeout=60)["timeout"][0] == 160
+    assert settings_for(GOOD, (slow,), timeout=80) == {}
+
+
+@pytest.mark.parametrize(("schema", "plain", "kept", "worth"), [
+    (False, True, POOR, True),
+    (False, True, KEPT, False),
+    (True, True, POOR, False),
+    (None, True, POOR, False),
+    (False, False, POOR, False),
+])  # fmt: skip
+def test_another_form_is_tried_where_it_may_help(schema: bool | None, plain: bool, kept: Obedience, worth: bool):  # noqa: FBT001 - a table's columns
+    checks = [Check("json_schema applied", "note", "", {"applied": schema})]
+    checks += [Check("json_object applied", "note", "", {"applied": plain})]
+    assert another_form_is_worth_a_try(kept, checks) is worth
