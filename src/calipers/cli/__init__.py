@@ -1,0 +1,81 @@
+"""The ``calipers`` command. Progress and words go to stderr; stdout is data.
+
+Exit codes: 0 all scored; 1 something could not be scored; 2 bad usage or configuration. A user's mistake is one
+sentence and the remedy, never a traceback.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import click
+from click.core import ParameterSource
+
+from calipers._version import __version__
+from calipers.cli.calibrate import calibrate
+from calipers.cli.config import load_config
+from calipers.cli.doctor import doctor
+from calipers.cli.ifeval import ifeval
+from calipers.cli.judges import judges
+from calipers.cli.replay import replay
+from calipers.cli.score import score
+from calipers.errors import CalipersError
+
+_INTERRUPTED = 130
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(__version__, prog_name="calipers")
+@click.option(
+    "--config",
+    type=click.Path(dir_okay=False),
+    envvar="CALIPERS_CONFIG",
+    help="Read settings from this file instead of ./calipers.toml.",
+)
+@click.pass_context
+def app(context: click.Context, config: str | None) -> None:
+    """Turn LLM judges' opinions into rewards a GRPO trainer can trust.
+
+    Every flag of a command can also be set in calipers.toml (as a key, e.g. base-url = "...") and as an environment
+    variable (CALIPERS_BASE_URL). Flags win over the environment, the environment over the file.
+    """
+    context.default_map = load_config(config, app)
+
+
+app.add_command(score)
+app.add_command(replay)
+app.add_command(calibrate)
+app.add_command(ifeval)
+app.add_command(judges)
+app.add_command(doctor)
+
+
+def _name_source(error: click.ClickException) -> None:
+    """Say where a bad value came from when nobody typed the flag that click complains about."""
+    if not isinstance(error, click.BadParameter) or error.ctx is None or error.param is None or not error.param.name:
+        return
+    match error.ctx.get_parameter_source(error.param.name):
+        case ParameterSource.ENVIRONMENT:
+            click.echo(f"It comes from the environment variable {error.param.envvar}.", err=True)
+        case ParameterSource.DEFAULT_MAP:
+            click.echo("It comes from the settings file (calipers.toml, or --config).", err=True)
+
+
+def main() -> None:
+    """Run the command line and exit with its code."""
+    try:
+        code = app.main(prog_name="calipers", standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        _name_source(error)
+        code = error.exit_code
+    except CalipersError as error:
+        click.echo(f"Error: {error}", err=True)
+        code = 2
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("Interrupted. Run the same command again to go on where it stopped.", err=True)
+        code = _INTERRUPTED
+    except BrokenPipeError:
+        sys.stderr.close()
+        code = 1
+    sys.exit(code or 0)

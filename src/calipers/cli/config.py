@@ -1,0 +1,83 @@
+"""``calipers.toml``: the same keys as the flags, at the top level or in a table named for the command.
+
+Not responsible for the environment (click reads it) or for what a value means (the option checks it).
+"""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from calipers.errors import ConfigError
+
+_DEFAULT = "calipers.toml"
+_MEASURED = "calibration"
+"""A table that `calipers calibrate` writes for people and later versions; no command reads it."""
+
+
+def load_config(path: str | None, app: click.Group) -> dict[str, dict[str, Any]]:
+    """Each command's defaults from the file, in click's ``default_map`` form; {} where there is no file.
+
+    Raises ConfigError naming the file and the key for a file that cannot be read, or a key that no flag has.
+    """
+    file = Path(path or _DEFAULT)
+    if not file.is_file():
+        if path is None:
+            return {}
+        raise ConfigError(f"{file}: no such file (named by --config or CALIPERS_CONFIG)")
+    try:
+        content = tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{file}: cannot be read: {error}") from error
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{file}: not valid TOML: {error}") from error
+    flags = {name: _flags(command) for name, command in app.commands.items()}
+    content.pop(_MEASURED, None)
+    everywhere = {key: value for key, value in content.items() if key not in flags}
+    known = {flag for names in flags.values() for flag in names}
+    _refuse_unknown(file, everywhere, known | flags.keys())
+    defaults = {}
+    for command, names in flags.items():
+        table = content.get(command, {})
+        if not isinstance(table, Mapping):
+            raise ConfigError(f"{file}: [{command}] must be a table of settings for `calipers {command}`")
+        _refuse_unknown(file, table, names, where=f"[{command}] ")
+        mine = {key: value for key, value in everywhere.items() if _flag(key) in names} | dict(table)
+        several = {
+            parameter.name for parameter in app.commands[command].params if getattr(parameter, "multiple", False)
+        }
+        defaults[command] = {
+            names[_flag(key)]: [value] if names[_flag(key)] in several and isinstance(value, str) else value
+            for key, value in mine.items()
+        }
+    return defaults
+
+
+def _flags(command: click.Command) -> dict[str, str]:
+    """Flag names as written in the file, to the parameter names click knows them by."""
+    return {
+        option.removeprefix("--"): str(parameter.name)
+        for parameter in command.params
+        if isinstance(parameter, click.Option)
+        for option in parameter.opts
+        if option.startswith("--")
+    }
+
+
+def _flag(key: str) -> str:
+    return key.replace("_", "-")
+
+
+def _refuse_unknown(
+    file: Path, table: Mapping[str, Any], known: Mapping[str, Any] | set[str], *, where: str = ""
+) -> None:
+    for key in table:
+        if _flag(key) not in known:
+            near = difflib.get_close_matches(_flag(key), list(known), n=1)
+            hint = f" Did you mean {near[0]}?" if near else f" Known: {', '.join(sorted(known))}."
+            raise ConfigError(f"{file}: {where}unknown key {key!r}.{hint}")

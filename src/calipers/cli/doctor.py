@@ -1,0 +1,123 @@
+"""``calipers doctor``: what a judge can and cannot do, before a run."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from calipers.cli.score import _param, _price, setting
+from calipers.errors import ConfigError
+
+if TYPE_CHECKING:
+    from calipers.doctor import Diagnosis
+
+_WIDTH = 140
+_STYLES = {"good": "green", "note": "", "bad": "red", "unknown": "dim"}
+
+
+@click.command(short_help="Examine a judge before a run.")
+@setting("--judge", multiple=True, required=True, metavar="MODEL", help="provider/model, as for score.")
+@setting(
+    "--base-url",
+    multiple=True,
+    metavar="URL",
+    help="The judge's OpenAI-compatible endpoint, when it is not the provider's own.",
+)
+@setting(
+    "--within",
+    default=60.0,
+    show_default=True,
+    type=click.FloatRange(0, min_open=True),
+    help="Seconds the whole examination may take.",
+)
+@setting(
+    "--timeout",
+    default=60.0,
+    show_default=True,
+    type=click.FloatRange(0, min_open=True),
+    help="Seconds a call may take.",
+)
+@setting(
+    "--max-tokens",
+    default=8192,
+    show_default=True,
+    type=click.IntRange(1),
+    help="Token limit of a reply, reasoning included.",
+)
+@setting(
+    "--param",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="A further request parameter, e.g. temperature=0 (VALUE is JSON or text); may be repeated.",
+)
+@setting(
+    "--price",
+    metavar="IN,OUT[,CACHED]",
+    help="US dollars per million tokens of input, output and cached input, for a judge whose price is not known.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table.")
+def doctor(judge: tuple[str, ...], *, as_json: bool, **options: Any) -> int:
+    """Find out what a judge can and cannot do, with some forty short questions, and whether to use it.
+
+    Is it there, does it take the key, which structured form does it really apply, does it keep to ids and scale, does it
+    know good answers from bad ones, whatever their order and whatever they say to it? Prints a verdict (fit, fit with
+    these settings, unfit) with its reason, and settings for calipers.toml.
+
+    \b
+    calipers doctor --judge openai/gpt-5-mini
+    calipers doctor --judge vllm/qwen3-32b --base-url http://localhost:8000/v1
+    calipers doctor --judge ollama/qwen3:32b --json | jq .verdict
+
+    Exit code: 0 fit (also with settings), 1 unfit, 2 bad usage or configuration.
+    """  # noqa: D301 - click's mark for lines to keep as they are
+    from calipers.doctor import diagnose  # noqa: PLC0415 - --help stays quick
+
+    if len(judge) > 1:
+        raise ConfigError("--judge was given more than once: examine one judge at a time")
+    if len(options["base_url"]) > 1:
+        raise ConfigError("--base-url was given more than once: examine one server at a time")
+    found = asyncio.run(
+        diagnose(
+            judge[0],
+            base_url=next(iter(options["base_url"]), None),
+            params=dict(map(_param, options["param"])),
+            max_tokens=options["max_tokens"],
+            timeout=options["timeout"],
+            within=options["within"],
+            price=None if options["price"] is None else _price(options["price"]),
+            tell=lambda text: click.echo(text, err=True),
+        )
+    )
+    if as_json:
+        click.echo(json.dumps(found.to_dict(), ensure_ascii=False))
+    else:
+        _print(found)
+    return 1 if found.verdict == "unfit" else 0
+
+
+def _print(found: Diagnosis) -> None:
+    from rich.console import Console  # noqa: PLC0415 - likewise
+    from rich.table import Table  # noqa: PLC0415 - likewise
+    from rich.text import Text  # noqa: PLC0415 - likewise
+
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console = Console(highlight=False, width=_WIDTH)
+    table = Table("check", "", "found", box=None, pad_edge=False)
+    for one in found.checks:
+        table.add_row(one.name, Text(one.standing, style=_STYLES[one.standing]), Text(one.says))
+    console.print(table)
+    console.print(_bill(found), markup=False)
+    console.print(f"\n{found.judge}: {found.verdict}: {found.reason}", markup=False, soft_wrap=True, style="bold")
+    if found.settings:
+        console.print("\n# calipers.toml", markup=False)
+        console.print(found.toml(), markup=False, soft_wrap=True, end="")
+
+
+def _bill(found: Diagnosis) -> str:
+    cost = "price unknown" if found.usage.cost_usd is None else f"${found.usage.cost_usd:.4f}"
+    tokens = f"{found.usage.input_tokens:,} tokens in, {found.usage.output_tokens:,} out"
+    return f"\n{found.calls} calls in {found.seconds:.1f} s, {tokens}, {cost}"

@@ -1,0 +1,192 @@
+"""``calipers ifeval``: a file of responses in, IFEval's accuracies out.
+
+What a check means and how rows belong together is in ``verifiers.ifeval``; here files are read and tables printed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from calipers.cli.score import setting
+from calipers.errors import ConfigError, InputError
+
+if TYPE_CHECKING:
+    from calipers.verifiers.ifeval import Mode
+    from calipers.verifiers.ifeval.report import Report
+    from calipers.verifiers.ifeval.rows import Pairing, Prompt, Response
+
+T = TypeVar("T")
+_ACCURACIES = ("prompt_strict", "inst_strict", "prompt_loose", "inst_loose")
+
+
+@click.command(short_help="Check responses against IFEval's instructions.")
+@click.argument("responses", type=click.Path())
+@setting(
+    "data",
+    "--input",
+    type=click.Path(),
+    metavar="DATA",
+    help="IFEval's prompts (JSONL with instruction_id_list and kwargs), unless the responses carry them themselves.",
+)
+@setting(
+    "--mode",
+    default="official",
+    show_default=True,
+    type=click.Choice(["official", "fixed"]),
+    help="The official checker's verdicts, or those with its known faults mended.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table.")
+@setting("--strict", is_flag=True, help="Stop at the first line that cannot be read, with exit code 2.")
+def ifeval(responses: str, data: str | None, mode: Mode, as_json: bool, strict: bool) -> int:  # noqa: FBT001 - click's flags
+    """Check each response in RESPONSES (JSONL with "prompt" and "response") against the instructions of its prompt.
+
+    Prints the share of prompts and of instructions followed, strictly and loosely, and a table by kind of instruction.
+    Needs no network. Responses are matched to DATA by key where they have one, else by prompt.
+
+    \b
+    calipers ifeval responses.jsonl --input input_data.jsonl
+    calipers ifeval responses.jsonl --input input_data.jsonl --json
+
+    Exit code: 0 all checked, 1 a line could not be read or a prompt has no response, 2 bad usage or configuration.
+    """  # noqa: D301 - click's mark for lines to keep as they are
+    from calipers.verifiers.ifeval.punkt import parameters  # noqa: PLC0415 - --help stays quick
+    from calipers.verifiers.ifeval.report import check_response, report  # noqa: PLC0415
+
+    said = _Said(strict=strict)
+    pairing = _paired(responses, data, mode, said)
+    if not pairing.pairs:
+        raise InputError("no response could be checked", source=responses)
+    found = report([check_response(prompt, response) for prompt, response in pairing.pairs])
+    model = parameters().name
+    if model != "punkt" and any("sentences" in name for name in found.by_type):
+        said.warn(
+            "sentences are split by the built-in list of abbreviations; for the official splits on every text, run: "
+            "pip install --no-deps llama-index-core"
+        )
+    if as_json:
+        result = found.to_dict() | {
+            "mode": mode,
+            "sentence_model": model,
+            "warnings": said.warnings,
+            "errors": said.errors,
+        }
+        click.echo(json.dumps(result))
+    else:
+        _print(found)
+    return 1 if said.errors or pairing.unanswered else 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """What was complained about, on stderr as it came. With ``strict`` the first bad line is raised instead."""
+
+    strict: bool
+    warnings: list[str] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+
+    def warn(self, message: str) -> None:
+        self.warnings.append(message)
+        click.echo(f"Warning: {message}", err=True)
+
+    def error(self, error: InputError) -> None:
+        if self.strict:
+            raise error
+        self.errors.append(str(error))
+        click.echo(f"Error: {error}", err=True)
+
+
+def _paired(responses: str, data: str | None, mode: Mode, said: _Said) -> Pairing:
+    from calipers.verifiers.ifeval.rows import Pairing, pair, read_prompt, read_response  # noqa: PLC0415 - as above
+
+    if data is None:
+
+        def parse(row: dict[str, Any], line: int) -> tuple[Prompt, Response]:
+            if "instruction_id_list" not in row:
+                raise ConfigError(
+                    f"{responses}:{line}: has no instruction_id_list; name the file with IFEval's prompts: --input DATA"
+                )
+            return read_prompt(row, line, mode=mode), read_response(row, line)
+
+        return Pairing(tuple(_read(responses, parse, said)), (), (), ())
+    prompts: list[Prompt] = _read(data, lambda row, line: read_prompt(row, line, mode=mode), said)
+    given: list[Response] = _read(responses, read_response, said)
+    pairing = pair(prompts, given)
+    for line, message in pairing.errors:
+        said.error(InputError(message, source=responses, line=line))
+    for warning in pairing.warnings:
+        said.warn(f"{responses}: {warning}")
+    if pairing.unanswered:
+        some = ", ".join(str(prompt.key) for prompt in pairing.unanswered[:5])
+        more = ", ..." if len(pairing.unanswered) > 5 else ""
+        said.warn(
+            f"{len(pairing.unanswered)} of {len(prompts)} prompts have no response and are left out of all figures "
+            f"(keys {some}{more})"
+        )
+    return pairing
+
+
+def _read(path: str, parse: Callable[[dict[str, Any], int], T], said: _Said) -> list[T]:
+    rows = []
+    for line, text in _lines(path):
+        try:
+            rows.append(parse(_object(text), line))
+        except InputError as error:
+            said.error(InputError(str(error), source=path, line=line))
+    return rows
+
+
+def _lines(path: str) -> Iterator[tuple[int, bytes]]:
+    """The lines of a file, numbered from 1, blank ones left out. Raises InputError where it cannot be read."""
+    try:
+        data = click.open_file(path, "rb").read() if path == "-" else Path(path).read_bytes()
+    except FileNotFoundError:
+        raise InputError("there is no such file", source=path) from None
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror or error}", source=path) from None
+    for line, text in enumerate(data.removeprefix(b"\xef\xbb\xbf").split(b"\n"), start=1):
+        if text.strip():
+            yield line, text
+
+
+def _object(text: bytes) -> dict[str, Any]:
+    try:
+        row = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"not JSON: {error}") from None
+    if not isinstance(row, dict):
+        raise InputError('must be an object such as {"prompt": "...", "response": "..."}')
+    return row
+
+
+def _print(found: Report) -> None:
+    from rich.console import Console  # noqa: PLC0415 - as above
+    from rich.table import Table  # noqa: PLC0415
+
+    console = Console()
+    kinds = Table(box=None, pad_edge=False)
+    kinds.add_column("instruction")
+    for name in ("count", "strict", "loose"):
+        kinds.add_column(name, justify="right")
+    for name, kind in found.by_type.items():
+        kinds.add_row(name, str(kind.count), f"{kind.strict:.4f}", f"{kind.loose:.4f}")
+    console.print(kinds, "")
+    console.print(f"{found.prompts:,} prompts, {found.instructions:,} instructions")
+    whole = Table(box=None, pad_edge=False)
+    rows = [("", found.accuracies)]
+    if found.no_verdict:
+        rows = [("no verdict = not followed", found.accuracies), ("no verdict = literal count", found.literal)]
+    whole.add_column("")
+    for name in _ACCURACIES:
+        whole.add_column(name, justify="right")
+    for name, shares in rows:
+        whole.add_row(name, *(f"{getattr(shares, accuracy):.4f}" for accuracy in _ACCURACIES))
+    console.print(whole)
+    for check in found.no_verdict:
+        reason = check.strict.reason or check.loose.reason
+        click.echo(f"no verdict: line {check.line} (key {check.key}), {check.instruction_id}: {reason}")

@@ -1,0 +1,70 @@
+"""``calipers judges``: which judges are within reach from here."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from calipers.doctor.local import LocalServer, Within
+
+_WIDTH = 120
+
+
+@click.command(short_help="Show which judges are within reach.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
+def judges(*, as_json: bool) -> int:
+    """Show which judges can be had from here: providers whose key is set, and local servers with their models.
+
+    Keys are shown by the name of their variable, never by value, and are not tried: that is what doctor is for. Of
+    servers, only those at their usual addresses on this machine are asked for their list of models.
+
+    \b
+    calipers judges
+    calipers judges --json | jq -r '.servers[].judges[]'
+
+    Exit code: 0, whatever was found.
+    """  # noqa: D301 - click's mark for lines to keep as they are
+    from calipers.doctor.local import within_reach  # noqa: PLC0415 - --help stays quick
+
+    found = asyncio.run(within_reach())
+    if as_json:
+        click.echo(json.dumps(found.to_dict(), ensure_ascii=False))
+    else:
+        _print(found)
+    return 0
+
+
+def _print(found: Within) -> None:
+    from rich.console import Console  # noqa: PLC0415 - likewise
+    from rich.table import Table  # noqa: PLC0415 - likewise
+    from rich.text import Text  # noqa: PLC0415 - likewise
+
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console = Console(highlight=False, width=_WIDTH)
+    table = Table("judge", "where", "", box=None, pad_edge=False)
+    table.add_row("embedded", "in this process", "needs nothing; for first steps, not for training")
+    for key in found.keys:
+        table.add_row(f"{key.provider}/MODEL", Text(key.base_url), f"{key.variable} is set")
+    for server in found.servers:
+        for name, says in _rows(server):
+            table.add_row(Text(name), Text(server.base_url), Text(says))
+    if found.litellm:
+        table.add_row("litellm/NAME", "what LiteLLM knows", "installed")
+    console.print(table)
+    console.print("\nTry one before a run: calipers doctor --judge NAME", markup=False)
+
+
+def _rows(server: LocalServer) -> list[tuple[str, str]]:
+    if not server.models:
+        names = ", ".join(f"{name}/" for name in server.providers)
+        return [(names, server.reason or "it has no model loaded" if server.answers else "nothing answers")]
+    windows = server.models.values()
+    return [
+        (name, "answers" + (f", {window:,} tokens of context" if window else ""))
+        for name, window in zip(server.judges, windows, strict=True)
+    ]

@@ -1,0 +1,50 @@
+"""The result file: opened when there is a result to write, so that a mistake never costs an older file."""
+
+from __future__ import annotations
+
+import json
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Self, TextIO
+
+from calipers.errors import ConfigError
+from calipers.types import GroupResult
+
+
+class Output:
+    """Result lines to ``out``, or to stdout for ``-``. Raises ConfigError where that cannot be written."""
+
+    def __init__(self, out: str) -> None:
+        self._out = out
+        self._file: TextIO | None = sys.stdout if out == "-" else None
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def write(self, result: GroupResult) -> None:
+        """One line, handed to the system before the next group is waited for."""
+        file = self._opened()
+        try:
+            file.write(json.dumps(result.to_dict(), ensure_ascii=False) + "\n")
+        except UnicodeEncodeError:
+            file.write(json.dumps(result.to_dict()) + "\n")  # lone surrogates: only escapes can hold them
+        file.flush()
+
+    def _opened(self) -> TextIO:
+        if self._file is None:
+            try:
+                file = Path(self._out).open("w", encoding="utf-8", newline="\n")  # noqa: SIM115 - the stack closes it
+            except OSError as error:
+                raise ConfigError(f"--out {self._out}: cannot be written: {error.strerror}") from error
+            self._file = self._stack.enter_context(file)
+        return self._file
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            self._opened()  # a run without results has an empty result file
+        self._stack.close()

@@ -1,0 +1,154 @@
+"""Progress on stderr: a live line in a terminal, a plain line now and then elsewhere; and the summary at the end."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, deque
+from collections.abc import Callable
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
+
+from calipers.types import GroupResult, Usage
+
+_PLAIN_EVERY = 10.0
+"""Seconds between progress lines where there is no terminal."""
+_LATELY = 20.0
+"""Seconds over which the rate is taken."""
+
+
+class Report:
+    """Counts results as they come, shows how it goes, and sums up. ``total`` is the number of groups, if known."""
+
+    def __init__(self, console: Console, *, total: int | None, clock: Callable[[], float] = time.monotonic) -> None:
+        self.console = console
+        self._clock = clock
+        self._started = self._said = clock()
+        self._total = total
+        self._recent = deque([(self._started, 0)], maxlen=10_000)
+        self.groups: Counter[str] = Counter()
+        self.trajectories: Counter[str] = Counter()
+        self.reasons: Counter[str] = Counter()
+        self.warnings: Counter[str] = Counter()
+        self.calls = 0
+        self.usage = Usage()
+        self._priced = True
+        self._progress: Progress | None = None
+        self._task: TaskID | None = None
+
+    def __enter__(self) -> Self:
+        if self.console.is_terminal:
+            self._progress = Progress(
+                SpinnerColumn(),
+                TextColumn("{task.description}"),
+                BarColumn(),
+                TimeElapsedColumn(),
+                console=self.console,
+                transient=True,
+            )
+            self._task = self._progress.add_task("starting", total=self._total)
+            self._progress.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._progress is not None:
+            self._progress.stop()
+
+    def add(self, result: GroupResult) -> None:
+        """Count one finished group."""
+        self.groups[result.status] += 1
+        for trajectory in result.trajectories:
+            self.trajectories[trajectory.status] += 1
+            if trajectory.reason:
+                self.reasons[f"{trajectory.status}: {trajectory.reason}"] += 1
+        self.warnings.update({_in_short(warning) for warning in result.warnings})
+        self.calls += result.judge_calls
+        self._priced = self._priced and (result.usage.cost_usd is not None or not result.judge_calls)
+        self.usage = Usage(
+            self.usage.input_tokens + result.usage.input_tokens,
+            self.usage.output_tokens + result.usage.output_tokens,
+            self.usage.cached_tokens + result.usage.cached_tokens,
+            (self.usage.cost_usd or 0.0) + (result.usage.cost_usd or 0.0),
+        )
+        now = self._clock()
+        self._recent.append((now, self.groups.total()))
+        while self._recent[0][0] < now - _LATELY:
+            self._recent.popleft()
+        self._show()
+
+    def say(self, text: str) -> None:
+        """Print a line without disturbing the live one."""
+        self.console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+    def _show(self) -> None:
+        if self._progress is not None and self._task is not None:
+            self._progress.update(self._task, completed=self.groups.total(), description=self._line())
+            return
+        now = self._clock()
+        if now - self._said >= _PLAIN_EVERY:
+            self._said = now
+            self.say(self._line())
+
+    def _rate(self) -> float:
+        """Groups a second of late: a resumed run begins with answers that cost no time."""
+        (since, before), (now, done) = self._recent[0], self._recent[-1]
+        return (done - before) / max(now - since, 1e-9)
+
+    def _line(self) -> str:
+        done = self.groups.total()
+        rate = self._rate()
+        of = "" if self._total is None else f" of {self._total:,}"
+        left = "" if not self._total else f", {_span((self._total - done) / rate)} left"
+        unscored = self.trajectories["abstained"] + self.trajectories["failed"]
+        tokens = self.usage.input_tokens + self.usage.output_tokens
+        return f"{done:,}{of} groups, {rate:,.1f}/s, {unscored:,} unscored, {tokens:,} tokens{left}"
+
+    def summary(self, *, bad_lines: int = 0, reused: int = 0, out: str = "") -> None:
+        """Print what became of everything, the commonest reasons, and where the results are."""
+        lines = [
+            ("groups", _counts(self.groups, ("scored", "partial", "abstained", "failed"))),
+            ("trajectories", _counts(self.trajectories, ("scored", "abstained", "failed"))),
+        ]
+        if bad_lines:
+            lines.append(("bad lines", f"{bad_lines:,} (reported above, not scored)"))
+        lines.append(("judge answers", f"{self.calls:,}{f', {reused:,} of them from the ledger' if reused else ''}"))
+        cost = f"${self.usage.cost_usd:,.4f}" if self._priced and self.usage.cost_usd is not None else "unknown"
+        cached = f" ({self.usage.cached_tokens:,} cached)" if self.usage.cached_tokens else ""
+        paid = ", as first paid" if reused else ""
+        tokens = f"{self.usage.input_tokens:,} in{cached}, {self.usage.output_tokens:,} out, cost {cost}{paid}"
+        lines.append(("tokens", tokens))
+        elapsed = self._clock() - self._started
+        lines.append(("time", f"{_span(elapsed)}, {self.groups.total() / max(elapsed, 1e-9):,.1f} groups/s"))
+        if out:
+            lines.append(("results", out))
+        for name, text in lines:
+            self.say(f"{name:<14} {text}")
+        for reason, count in self.reasons.most_common(3):
+            self.say(f"  {count:,} × {reason}")
+        for warning, count in self.warnings.most_common(3):
+            self.say(f"  note ({count:,} group{'s' * (count > 1)}): {warning}")
+
+
+def _in_short(warning: str) -> str:
+    """One note for all groups that were shortened: what each of them lost is in the results."""
+    if warning.endswith(" left out"):
+        return "shortened to fit the judge's context window; the results' warnings tell what was left out"
+    return warning
+
+
+def _counts(counter: Counter[str], kinds: tuple[str, ...]) -> str:
+    total = counter.total()
+    parts = [f"{counter[kind]:,} {kind}" for kind in kinds if counter[kind]]
+    return f"{total:,}: {', '.join(parts)}" if parts else "0"
+
+
+def _span(seconds: float) -> str:
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes:02} min" if hours else f"{minutes} min {rest:02} s"

@@ -1,0 +1,44 @@
+"""``calipers replay``: a recorded run's result file again, from its ledger alone."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import closing
+
+import click
+
+from calipers.cli.output import Output
+from calipers.cli.score import exit_code, setting
+
+
+@click.command(short_help="Rewrite a run's results from its ledger.")
+@click.argument("ledger", type=click.Path())
+@setting("-o", "--out", required=True, metavar="OUT", help="Result file (JSONL); - for stdout.")
+@setting("--run", type=int, metavar="ID", help="Which run; the latest if not given.")
+def replay(ledger: str, out: str, run: int | None) -> int:
+    """Read the answers recorded in LEDGER again and write the run's result file to OUT, without any network.
+
+    With the same version of calipers the file is the same byte for byte; with a better reader of replies, old answers
+    are read anew for free.
+    """
+    return asyncio.run(_replay(ledger, out, run))
+
+
+async def _replay(location: str, out: str, run: int | None) -> int:
+    from rich.console import Console  # noqa: PLC0415 - --help stays quick
+
+    from calipers.cli.progress import Report  # noqa: PLC0415
+    from calipers.judge import Judge  # noqa: PLC0415
+    from calipers.ledger import Ledger, Replayer  # noqa: PLC0415
+    from calipers.settings import Settings  # noqa: PLC0415
+
+    with closing(Ledger(location, create=False)) as ledger:
+        store = Replayer(ledger, run)
+        judge = Judge.replaying(Settings(**store.recorded.settings), store)
+        console = Console(stderr=True)
+        with Report(console, total=None) as report, Output(out) as output:
+            async for result in judge.score_groups(store.groups(), ordered=True):
+                output.write(result)
+                report.add(result)
+    report.summary(out=out if out != "-" else "")
+    return exit_code(report.trajectories.keys())

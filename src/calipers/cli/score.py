@@ -1,0 +1,315 @@
+"""``calipers score``: a groups file in, a result file out."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+import click
+
+from calipers.cli.output import Output
+from calipers.errors import ConfigError, InputError
+
+EMBEDDED = "embedded"
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def setting(*names: str, **attributes: Any) -> Callable[[F], F]:
+    """An option that can also be set as CALIPERS_NAME in the environment."""
+    variable = "CALIPERS_" + names[-1].removeprefix("--").replace("-", "_").upper()
+    return click.option(*names, envvar=variable, **attributes)
+
+
+@click.command(short_help="Score a groups file with a judge.")
+@click.argument("groups", type=click.Path())
+@setting("-o", "--out", required=True, metavar="OUT", help="Result file (JSONL), one line a group; - for stdout.")
+@setting(
+    "--judge",
+    multiple=True,
+    metavar="MODEL",
+    help="provider/model, embedded, scripted:FILE or replay:LEDGER. [default: embedded]",
+)
+@setting(
+    "--base-url",
+    multiple=True,
+    metavar="URL",
+    help="The judge's OpenAI-compatible endpoint, when it is not the provider's own; several share the work.",
+)
+@setting(
+    "--protocol",
+    default="listwise",
+    show_default=True,
+    metavar="NAME",
+    help="How the judge is asked: listwise, pairwise or pointwise.",
+)
+@setting(
+    "--orders",
+    default=1,
+    show_default=True,
+    type=click.IntRange(1),
+    help="Presentations of each group in different orders, averaged.",
+)
+@setting("--samples", default=1, show_default=True, type=click.IntRange(1), help="Times each presentation is asked.")
+@setting(
+    "--rubric",
+    type=click.Path(dir_okay=False),
+    help="Text file with the standards to judge by, for groups that bring none.",
+)
+@setting("--ledger", metavar="URL", help="Where answers are kept: a path or sqlite:///PATH. [default: OUT.ledger.db]")
+@setting(
+    "--concurrency",
+    default="64",
+    show_default=True,
+    metavar="N",
+    help="Judge calls in flight, or auto: as many as the server makes use of.",
+)
+@setting("--requests-per-minute", type=click.FloatRange(0, min_open=True), help="Calls begun in a minute at most.")
+@setting("--tokens-per-minute", type=click.FloatRange(0, min_open=True), help="Tokens asked and answered in a minute.")
+@setting(
+    "--budget",
+    multiple=True,
+    metavar="KIND=AMOUNT",
+    help="What may be spent: usd=5, tokens=2e6 or calls=1000; may be repeated. Then groups end failed.",
+)
+@setting(
+    "--price",
+    metavar="IN,OUT[,CACHED]",
+    help="US dollars per million tokens of input, output and cached input, for a judge whose price is not known.",
+)
+@setting(
+    "--hedge",
+    type=click.FloatRange(0, 0.5, min_open=True),
+    help="Share of the questions, the slowest, that are asked twice at most, e.g. 0.05.",
+)
+@setting("--seed", default=0, show_default=True, type=int, help="Seeds the orders in which candidates are shown.")
+@setting(
+    "--timeout",
+    default=120.0,
+    show_default=True,
+    type=click.FloatRange(0, min_open=True),
+    help="Seconds a call may take.",
+)
+@setting("--deadline", type=click.FloatRange(0, min_open=True), help="Seconds a group may take, retries included.")
+@setting(
+    "--max-tokens",
+    default=8192,
+    show_default=True,
+    type=click.IntRange(1),
+    help="Token limit of a reply, reasoning included; grows when a reply is cut off.",
+)
+@setting(
+    "--context-window",
+    metavar="N",
+    type=click.IntRange(1),
+    help="Tokens the judge can read at once; longer groups lose the middles of their longest texts. [default: as the server tells]",
+)
+@setting(
+    "--out-of-range",
+    default="reask",
+    show_default=True,
+    type=click.Choice(["reask", "rescale", "rank", "clamp"]),
+    help="What becomes of a reply with scores off the scale.",
+)
+@setting(
+    "--param",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="A further request parameter, e.g. temperature=0 (VALUE is JSON or text); may be repeated.",
+)
+@setting(
+    "--reasoning",
+    default="hidden",
+    show_default=True,
+    type=click.Choice(["hidden", "shown"]),
+    help="Whether the judge sees the agents' reasoning.",
+)
+@setting("--strict", is_flag=True, help="Stop at the first line that cannot be read, with exit code 2.")
+@setting(
+    "-v",
+    "--verbose",
+    count=True,
+    help="Print each group's ranking with explanations; -vv also every reply and the judge's reasoning.",
+)
+def score(groups: str, out: str, **options: Any) -> int:
+    """Score the trajectories of each group in GROUPS against one another and write one result line a group to OUT.
+
+    GROUPS is .jsonl, .jsonl.gz, .json or .parquet (- for JSONL on stdin). Answers are kept in a ledger next to OUT: run the
+    same command again to go on after an interruption, and nothing answered is paid twice.
+
+    \b
+    calipers score groups.jsonl -o scored.jsonl
+    calipers score groups.jsonl -o scored.jsonl --judge openai/gpt-5-mini --orders 2
+    calipers score groups.jsonl -o scored.jsonl --judge vllm/qwen3-32b --base-url http://localhost:8000/v1
+
+    Every flag can also be set in calipers.toml, or in the environment as CALIPERS_ORDERS and the like.
+
+    Exit code: 0 all scored, 1 something could not be scored, 2 bad usage or configuration, 130 interrupted.
+    """  # noqa: D301 - click's mark for lines to keep as they are
+    return asyncio.run(_score(_Run(groups, out, options)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    groups: str
+    out: str
+    options: dict[str, Any]
+
+
+async def _score(run: _Run) -> int:
+    from rich.console import Console  # noqa: PLC0415 - --help stays quick
+
+    from calipers.cli.progress import Report  # noqa: PLC0415
+    from calipers.readers import read_groups  # noqa: PLC0415
+
+    verbose, strict = run.options["verbose"], run.options["strict"]
+    _check_paths(run.groups, run.out)
+    console = Console(stderr=True)
+    bad: list[InputError] = []
+    with ExitStack() as stack:
+        judge = _judge(run)
+        stack.callback(judge.close)
+        report = stack.enter_context(Report(console, total=_count_lines(run.groups)))
+        for warning in await _preflight(judge):
+            report.say(f"Warning: {warning}")
+
+        def complain(error: InputError) -> None:
+            bad.append(error)
+            report.say(f"Error: {error}")
+
+        source = read_groups(run.groups, strict=strict, on_error=None if strict else complain)
+        output = stack.enter_context(Output(run.out))
+        async for result in judge.score_groups(source, ordered=True):
+            output.write(result)
+            report.add(result)
+            if verbose:
+                from calipers.show import describe_result  # noqa: PLC0415
+
+                report.say(describe_result(result))
+        reused = getattr(judge.store, "reused", 0)
+    report.summary(bad_lines=len(bad), reused=reused, out=run.out if run.out != "-" else "")
+    return exit_code(report.trajectories.keys(), bad_lines=len(bad))
+
+
+def exit_code(statuses: Any, *, bad_lines: int = 0) -> int:
+    """0 when every trajectory was scored and every line read, else 1."""
+    return 0 if set(statuses) <= {"scored"} and not bad_lines else 1
+
+
+def _judge(run: _Run) -> Any:
+    from calipers.judge import Judge  # noqa: PLC0415 - --help stays quick
+
+    options = run.options
+    judges = options["judge"] or (EMBEDDED,)
+    if len(judges) > 1:
+        raise ConfigError("--judge was given more than once: panels of judges are not part of this version yet")
+    rubric = options["rubric"]
+    return Judge(
+        judges[0],
+        base_url=options["base_url"] or None,
+        protocol=options["protocol"],
+        orders=options["orders"],
+        samples=options["samples"],
+        rubric=None if rubric is None else _read_rubric(rubric),
+        deadline=options["deadline"],
+        timeout=options["timeout"],
+        concurrency=_concurrency(options["concurrency"]),
+        requests_per_minute=options["requests_per_minute"],
+        tokens_per_minute=options["tokens_per_minute"],
+        budget=dict(map(_spendable, options["budget"])) or None,
+        price=None if options["price"] is None else _price(options["price"]),
+        hedge=options["hedge"],
+        out_of_range=options["out_of_range"],
+        seed=options["seed"],
+        max_tokens=options["max_tokens"],
+        context_window=options["context_window"],
+        params=dict(map(_param, options["param"])),
+        reasoning=options["reasoning"],
+        ledger=options["ledger"] or _default_ledger(run.out),
+        debug=options["verbose"] > 1,
+    )
+
+
+def _default_ledger(out: str) -> str | None:
+    return None if out == "-" else f"{out}.ledger.db"
+
+
+def _read_rubric(path: str) -> str:
+    try:
+        text = Path(path).read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise ConfigError(f"--rubric {path}: cannot be read ({why}); name a text file with the standards") from error
+    if not text:
+        raise ConfigError(f"--rubric {path}: the file is empty; leave --rubric out for the default rubric")
+    return text
+
+
+def _param(text: str) -> tuple[str, Any]:
+    key, equals, value = text.partition("=")
+    if not equals or not key:
+        raise ConfigError(f"--param {text}: write KEY=VALUE, as in temperature=0")
+    try:
+        return key, json.loads(value)
+    except json.JSONDecodeError:
+        return key, value
+
+
+def _concurrency(text: str) -> int | Literal["auto"]:
+    if text == "auto":
+        return "auto"
+    if not text.isdecimal() or int(text) < 1:
+        raise ConfigError(f"--concurrency {text}: write a whole number above 0, or auto")
+    return int(text)
+
+
+def _spendable(text: str) -> tuple[str, float]:
+    kind, _, amount = text.partition("=")
+    try:
+        return kind, float(amount)
+    except ValueError:
+        raise ConfigError(f"--budget {text}: write usd=5, tokens=2e6 or calls=1000") from None
+
+
+def _price(text: str) -> tuple[float, ...]:
+    try:
+        return tuple(float(part) for part in text.split(","))
+    except ValueError:
+        raise ConfigError(
+            f"--price {text}: write INPUT,OUTPUT or INPUT,OUTPUT,CACHED in US dollars per million tokens, as in 0.25,2"
+        ) from None
+
+
+async def _preflight(judge: Any) -> list[str]:
+    """Find out what is wrong before tokens are spent; a judge that cannot be reached still serves what is recorded."""
+    try:
+        return list(await judge.check())
+    except ConfigError as error:
+        if not judge.has_recorded_answers():
+            raise
+        return [f"{error} Going on with the answers the ledger has."]
+
+
+def _check_paths(groups: str, out: str) -> None:
+    if out == "-":
+        return
+    path = Path(out)
+    if path.is_dir():
+        raise ConfigError(f"--out {out}: is a folder; name a file in it")
+    if not path.absolute().parent.is_dir():
+        raise ConfigError(f"--out {out}: its folder does not exist; create it first")
+    if groups != "-" and path.exists() and Path(groups).exists() and path.samefile(groups):
+        raise ConfigError(f"--out {out}: is the groups file itself; name another")
+
+
+def _count_lines(groups: str) -> int | None:
+    """How many groups a plain JSONL file has, for the time left; None where counting is not free."""
+    path = Path(groups)
+    if path.suffix != ".jsonl" or not path.is_file():
+        return None
+    with path.open("rb") as file:
+        return sum(block.count(b"\n") for block in iter(lambda: file.read(1 << 20), b""))

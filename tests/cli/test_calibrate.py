@@ -1,0 +1,77 @@
+"""``calipers calibrate``, run as a person runs it."""
+
+import json
+import os
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from judged import groups, rated
+
+GROUPS = groups(30)
+
+
+def calipers(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    environment = os.environ | {"COLUMNS": "160"}
+    return subprocess.run(
+        [sys.executable, "-m", "calipers", "calibrate", *arguments],
+        cwd=cwd, env=environment, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+
+
+def write(path: Path, lines: list[dict[str, Any]]) -> None:
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    write(tmp_path / "groups.jsonl", GROUPS)
+    write(tmp_path / "said.jsonl", [*rated(GROUPS, "good", 0.3, calls=2), *rated(GROUPS, "[bold]odd", 1.0, calls=2)])
+    return tmp_path
+
+
+def test_json_on_stdout_is_one_object_and_nothing_else(folder: Path):
+    done = calipers("groups.jsonl", "--judgments", "said.jsonl", "--json", cwd=folder)
+    assert (done.returncode, done.stderr) == (0, "")
+    report = json.loads(done.stdout)
+    assert [judge["judge"] for judge in report["judges"]] == ["[bold]odd", "good"]
+    assert report["panel"]["members"] == ["[bold]odd", "good"]
+    assert tomllib.loads(report["recommendation"])["judge"] == ["good"]
+
+
+def test_the_table_names_judges_panel_findings_and_recommendation(folder: Path):
+    write(folder / "few.jsonl", GROUPS[:10])
+    done = calipers("few.jsonl", "--judgments", "said.jsonl", cwd=folder)
+    assert (done.returncode, done.stderr) == (0, "")
+    for words in ("good", "[bold]odd", "Panel", "Findings", "20 groups that are not in GROUPS", 'judge = ["good"]'):
+        assert words in done.stdout
+
+
+def test_bad_lines_go_to_stderr_and_the_exit_code_is_1(folder: Path):
+    with (folder / "said.jsonl").open("a", encoding="utf-8") as file:
+        file.write("nonsense\n")
+    done = calipers("groups.jsonl", "--judgments", "said.jsonl", "--json", cwd=folder)
+    assert done.returncode == 1
+    assert "said.jsonl:121: not JSON" in done.stderr
+    assert len(json.loads(done.stdout)["judges"]) == 2
+
+
+@pytest.mark.parametrize("arguments", [
+    ("groups.jsonl",),
+    ("groups.jsonl", "--judgments", "none.jsonl"),
+    ("none.jsonl", "--judgments", "said.jsonl"),
+])  # fmt: skip
+def test_a_missing_file_or_flag_is_one_sentence_and_2(folder: Path, arguments: tuple[str, ...]):
+    done = calipers(*arguments, cwd=folder)
+    assert done.returncode == 2
+    assert "Error" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_the_same_input_gives_the_same_bytes(folder: Path):
+    runs = [calipers("groups.jsonl", "--judgments", "said.jsonl", "--json", cwd=folder).stdout for _ in range(2)]
+    assert runs[0] == runs[1]

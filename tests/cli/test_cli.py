@@ -1,0 +1,237 @@
+"""The command line, run as a person runs it."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from groups import FOUR, QUALITY, group_of
+
+GROUPS = [group_of(FOUR, group_id=f"g{n}", question=f"{n} + {n}?") for n in range(5)]
+
+
+def calipers(*arguments: object, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    clean = {key: value for key, value in os.environ.items() if not key.startswith(("CALIPERS_", "OPENAI_"))}
+    return subprocess.run(
+        [sys.executable, "-m", "calipers", *map(str, arguments)],
+        cwd=cwd, env=clean | {"COLUMNS": "200"} | environment, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    lines = [json.dumps(group.to_dict()) for group in GROUPS]
+    (tmp_path / "groups.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    replies = [json.dumps({"scores": {name: round(100 * value) for name, value in QUALITY.items()}})]
+    (tmp_path / "replies.jsonl").write_text("\n".join(replies) + "\n", encoding="utf-8")
+    return tmp_path
+
+
+def results(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def test_score_writes_a_line_a_group_in_input_order_and_replay_writes_it_again(folder: Path):
+    done = calipers("score", "groups.jsonl", "-o", "out.jsonl", "--judge", "scripted:replies.jsonl", cwd=folder)
+    assert (done.returncode, done.stdout) == (0, "")
+    lines = results(folder / "out.jsonl")
+    assert [line["group_id"] for line in lines] == [group.group_id for group in GROUPS]
+    assert {one["id"]: one["reward"] for one in lines[0]["trajectories"]} == QUALITY
+    assert "5: 5 scored" in done.stderr
+    replayed = calipers("replay", "out.jsonl.ledger.db", "-o", "again.jsonl", cwd=folder)
+    assert replayed.returncode == 0
+    assert (folder / "again.jsonl").read_bytes() == (folder / "out.jsonl").read_bytes()
+
+
+def test_the_default_judge_is_embedded_and_every_result_says_what_that_is_worth(folder: Path):
+    done = calipers("score", "groups.jsonl", "-o", "out.jsonl", cwd=folder)
+    assert done.returncode == 0
+    for line in results(folder / "out.jsonl"):
+        assert "not for training" in line["warnings"][0]
+
+
+def test_results_can_go_to_stdout_as_pure_data(folder: Path):
+    done = calipers("score", "groups.jsonl", "-o", "-", cwd=folder)
+    assert [json.loads(line)["group_id"] for line in done.stdout.splitlines()] == [group.group_id for group in GROUPS]
+    assert not list(folder.glob("*.db"))
+
+
+def test_bad_lines_are_named_the_rest_is_scored_and_the_exit_code_is_1(folder: Path):
+    with (folder / "groups.jsonl").open("a", encoding="utf-8") as file:
+        file.write('{"group_id": "x", "trajectories": []}\nnot json\n')
+    done = calipers("score", "groups.jsonl", "-o", "out.jsonl", cwd=folder)
+    assert done.returncode == 1
+    assert "groups.jsonl:6:" in done.stderr
+    assert "groups.jsonl:7:" in done.stderr
+    assert len(results(folder / "out.jsonl")) == len(GROUPS)
+
+
+def test_strict_stops_at_the_first_bad_line_with_2(folder: Path):
+    content = (folder / "groups.jsonl").read_text(encoding="utf-8")
+    (folder / "groups.jsonl").write_text("not json\n" + content, encoding="utf-8")
+    done = calipers("score", "groups.jsonl", "-o", "out.jsonl", "--strict", cwd=folder)
+    assert done.returncode == 2
+    assert "groups.jsonl:1:" in done.stderr
+
+
+def test_what_could_not_be_scored_is_null_and_the_exit_code_is_1(folder: Path):
+    (folder / "replies.jsonl").write_text('{"text": "I would rather not say."}\n', encoding="utf-8")
+    done = calipers("score", "groups.jsonl", "-o", "out.jsonl", "--judge", "scripted:replies.jsonl", cwd=folder)
+    assert done.returncode == 1
+    assert {one["reward"] for line in results(folder / "out.jsonl") for one in line["trajectories"]} == {None}
+    assert "5 abstained" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["score", "groups.jsonl"], "--out"),
+        (["score", "none.jsonl", "-o", "out.jsonl"], "none.jsonl"),
+        (["score", "groups.jsonl", "-o", "no/such/folder/out.jsonl"], "folder does not exist"),
+        (["score", "groups.jsonl", "-o", "groups.jsonl"], "the groups file itself"),
+        (["score", "groups.jsonl", "-o", "out.jsonl", "--judge", "gpt-5"], "provider/model"),
+        (["score", "groups.jsonl", "-o", "out.jsonl", "--judge", "openai/gpt-5"], "OPENAI_API_KEY"),
+        (["score", "groups.jsonl", "-o", "out.jsonl", "--judge", "a/b", "--judge", "c/d"], "more than once"),
+        (["score", "groups.jsonl", "-o", "out.jsonl", "--judge", "vllm/m", "--base-url", "localhost:8000"], "http://"),
+        (["score", "groups.jsonl", "-o", "out.jsonl", "--judge", "vllm/m", "--base-url", "http://127.0.0.1:9/v1"], "127.0.0.1:9"),
+        (["score", "groups.jsonl", "-o", "out.jsonl", "--protocol", "pairwize"], "unknown protocol"),
+        (["score", "groups.jsonl", "-o", "out.jsonl", "--orders", "0"], "--orders"),
+        (["score", "groups.jsonl", "-o", "out.jsonl", "--order", "2"], "--orders"),
+        (["score", "groups.jsonl", "-o", "out.jsonl", "--rubric", "none.txt"], "none.txt"),
+        (["score", "groups.jsonl", "-o", "out.jsonl", "--param", "temperature"], "KEY=VALUE"),
+        (["score", "groups.jsonl", "-o", "out.jsonl", "--ledger", "postgres://x"], "SQLite"),
+        (["replay", "none.db", "-o", "out.jsonl"], "no such ledger"),
+        (["--config", "none.toml", "score", "groups.jsonl", "-o", "out.jsonl"], "none.toml"),
+        (["scor"], "score"),
+    ],
+)  # fmt: skip
+def test_a_users_mistake_is_one_sentence_with_the_remedy_and_2(folder: Path, arguments: list[str], words: str):
+    done = calipers(*arguments, cwd=folder)
+    assert done.returncode == 2, done.stderr
+    assert words in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+
+
+def test_settings_come_from_flags_then_environment_then_file(folder: Path):
+    (folder / "calipers.toml").write_text('judge = ["scripted:replies.jsonl"]\norders = 2\n[score]\nseed = 5\n')
+    calipers("score", "groups.jsonl", "-o", "a.jsonl", cwd=folder)
+    assert results(folder / "a.jsonl")[0]["judge_calls"] == 2
+    calipers("score", "groups.jsonl", "-o", "b.jsonl", cwd=folder, CALIPERS_ORDERS="3")
+    assert results(folder / "b.jsonl")[0]["judge_calls"] == 3
+    calipers("score", "groups.jsonl", "-o", "c.jsonl", "--orders", "1", cwd=folder, CALIPERS_ORDERS="3")
+    assert results(folder / "c.jsonl")[0]["judge_calls"] == 1
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("odrers = 2", "Did you mean orders?"),
+        ("[score]\nzzz = 1", "unknown key 'zzz'"),
+        ("orders = [", "not valid TOML"),
+        ("score = 3", "must be a table"),
+    ],
+)
+def test_wrong_keys_in_the_file_are_named(folder: Path, content: str, words: str):
+    (folder / "calipers.toml").write_text(content)
+    done = calipers("score", "groups.jsonl", "-o", "out.jsonl", cwd=folder)
+    assert done.returncode == 2
+    assert "calipers.toml" in done.stderr
+    assert words in done.stderr
+
+
+def test_a_bad_value_nobody_typed_says_where_it_comes_from(folder: Path):
+    arguments = ("score", "groups.jsonl", "-o", "out.jsonl")
+    assert "CALIPERS_ORDERS" in calipers(*arguments, cwd=folder, CALIPERS_ORDERS="x").stderr
+    (folder / "calipers.toml").write_text('orders = "x"\n')
+    assert "calipers.toml" in calipers(*arguments, cwd=folder).stderr
+
+
+def test_what_calibrate_recommends_can_be_pasted_as_it_is(folder: Path):
+    text = 'judge = ["scripted:replies.jsonl"]\norders = 2\n\n[calibration]\nties = "keep"\nresolve = 0.015\n'
+    (folder / "calipers.toml").write_text(text)
+    done = calipers("score", "groups.jsonl", "-o", "a.jsonl", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert results(folder / "a.jsonl")[0]["judge_calls"] == 2
+
+
+def test_one_judge_in_the_file_may_be_a_plain_string(folder: Path):
+    (folder / "calipers.toml").write_text('judge = "scripted:replies.jsonl"\n')
+    done = calipers("score", "groups.jsonl", "-o", "a.jsonl", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert results(folder / "a.jsonl")[0]["warnings"] == []
+
+
+def test_verbose_ranks_and_explains(folder: Path):
+    done = calipers("score", "groups.jsonl", "-o", "out.jsonl", "-v", cwd=folder)
+    assert "group g0: scored" in done.stderr
+    assert " 1. " in done.stderr
+
+
+def test_a_run_killed_in_the_middle_goes_on_where_it_stopped(folder: Path):
+    many = [group_of(FOUR, group_id=f"m{n}", question=f"{n}?") for n in range(3000)]
+    text = "".join(json.dumps(group.to_dict()) + "\n" for group in many)
+    (folder / "many.jsonl").write_text(text, encoding="utf-8")
+    command = [
+        sys.executable,
+        "-m",
+        "calipers",
+        "score",
+        "many.jsonl",
+        "-o",
+        "out.jsonl",
+        "--judge",
+        "scripted:replies.jsonl",
+    ]
+    running = subprocess.Popen(command, cwd=folder, stderr=subprocess.DEVNULL)
+    out = folder / "out.jsonl"
+    ends = time.monotonic() + 30
+    while (not out.exists() or out.stat().st_size < 20_000) and running.poll() is None:
+        assert time.monotonic() < ends
+        time.sleep(0.005)
+    running.send_signal(signal.SIGKILL)
+    assert running.wait() == -signal.SIGKILL, "it was done before it could be killed"
+    again = calipers("score", "many.jsonl", "-o", "out.jsonl", "--judge", "scripted:replies.jsonl", cwd=folder)
+    assert again.returncode == 0
+    assert "from the ledger" in again.stderr
+    whole = calipers("score", "many.jsonl", "-o", "whole.jsonl", "--judge", "scripted:replies.jsonl", cwd=folder)
+    assert whole.returncode == 0
+    assert out.read_bytes() == (folder / "whole.jsonl").read_bytes()
+
+
+def test_help_is_complete_and_names_the_exit_codes(folder: Path):
+    shown = calipers("score", "--help", cwd=folder).stdout
+    flags = [
+        "--judge",
+        "--base-url",
+        "--protocol",
+        "--orders",
+        "--rubric",
+        "--ledger",
+        "--concurrency",
+        "--seed",
+        "--strict",
+    ]
+    for word in [*flags, "Exit code", "CALIPERS_", "calipers.toml"]:
+        assert word in shown
+    assert "Commands" in calipers("--help", cwd=folder).stdout
+
+
+def test_a_mistyped_groups_file_costs_no_older_result(folder: Path):
+    (folder / "out.jsonl").write_text("precious\n", encoding="utf-8")
+    assert calipers("score", "gruops.jsonl", "-o", "out.jsonl", cwd=folder).returncode == 2
+    assert (folder / "out.jsonl").read_text(encoding="utf-8") == "precious\n"
+
+
+def test_a_run_that_never_began_is_not_the_latest_run(folder: Path):
+    calipers("score", "groups.jsonl", "-o", "out.jsonl", "--judge", "scripted:replies.jsonl", cwd=folder)
+    arguments = ["score", "groups.jsonl", "-o", "out.jsonl", "--judge", "vllm/m", "--base-url", "http://127.0.0.1:9/v1"]
+    assert calipers(*arguments, cwd=folder).returncode == 2
+    assert calipers("replay", "out.jsonl.ledger.db", "-o", "again.jsonl", cwd=folder).returncode == 0
+    assert (folder / "again.jsonl").read_bytes() == (folder / "out.jsonl").read_bytes()

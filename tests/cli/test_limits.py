@@ -1,0 +1,83 @@
+"""Budgets, rates and several URLs on the command line."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from calipers.cli import main
+from groups import FOUR, group_of
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Three groups, in the working directory."""
+    groups = [group_of(FOUR, group_id=f"g{n}", question=f"What is 17 + 25, once more ({n})?") for n in range(3)]
+    lines = (json.dumps(group.to_dict()) + "\n" for group in groups)
+    (tmp_path / "groups.jsonl").write_text("".join(lines), encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+Score = Callable[..., tuple[int, str]]
+
+
+@pytest.fixture
+def score(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Score:
+    """Runs ``calipers score`` with these flags: exit code, and what it said."""
+
+    def run(*flags: str) -> tuple[int, str]:
+        monkeypatch.setattr(sys, "argv", ["calipers", "score", "groups.jsonl", "-o", "out.jsonl", *flags])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        return int(ended.value.code or 0), capsys.readouterr().err
+
+    return run
+
+
+def _statuses(folder: Path) -> list[str]:
+    lines = (folder / "out.jsonl").read_text(encoding="utf-8").splitlines()
+    return [json.loads(line)["status"] for line in lines]
+
+
+def test_a_run_ends_where_its_budget_does_and_goes_on_with_another(folder: Path, score: Score) -> None:
+    assert score("--budget", "calls=2")[0] == 1
+    assert _statuses(folder) == ["scored", "scored", "failed"]
+    assert score("--budget", "calls=1")[0] == 0
+    assert _statuses(folder) == ["scored"] * 3
+
+
+def test_every_bound_can_be_set_in_the_file(folder: Path, score: Score) -> None:
+    (folder / "calipers.toml").write_text(
+        '[score]\nconcurrency = "auto"\nbudget = ["calls=3", "usd=0.1"]\nprice = "0.25,2"\n'
+        "requests-per-minute = 6e6\ntokens-per-minute = 6e9\nhedge = 0.05\n"
+    )
+    code, said = score()
+    assert code == 0, said
+    assert _statuses(folder) == ["scored"] * 3
+
+
+@pytest.mark.parametrize(("flags", "complaint"), [
+    (["--budget", "5"], "write usd=5"),
+    (["--budget", "euro=5"], "calls, tokens, usd"),
+    (["--budget", "usd=5"], "price="),
+    (["--budget", "tokens=50"], "does not cover one call"),
+    (["--price", "cheap"], "per million tokens"),
+    (["--price", "1"], "per million tokens"),
+    (["--concurrency", "0"], "above 0, or auto"),
+    (["--concurrency", "many"], "above 0, or auto"),
+    (["--requests-per-minute", "0"], "--requests-per-minute"),
+    (["--hedge", "0.9"], "--hedge"),
+    (["--judge", "vllm/m", "--base-url", "http://a/v1", "--base-url", "http://a/v1"], "more than once"),
+])  # fmt: skip
+def test_bounds_that_cannot_work_are_one_sentence_and_exit_code_2(
+    folder: Path, score: Score, flags: list[str], complaint: str
+) -> None:
+    code, said = score(*flags)
+    assert code == 2
+    assert complaint in said
+    assert not (folder / "out.jsonl").exists()
