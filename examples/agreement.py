@@ -1,0 +1,76 @@
+"""Compare a result file with the gold scores of its groups file, and show a few rankings.
+
+    python examples/agreement.py examples/groups.jsonl out/demo.jsonl
+
+Agreement is the mean over groups of the within-group Pearson correlation of reward and gold (what GRPO's advantages
+feel), and how often the best reward went to the best trajectory.
+"""
+
+import json
+import statistics
+import sys
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+SHOWN = 3
+
+
+def main(groups_file: str, results_file: str) -> None:
+    """Print rankings with explanations for the first groups, then the agreement for all."""
+    groups = {group["group_id"]: group for group in map(json.loads, Path(groups_file).read_text("utf-8").splitlines())}
+    results = [json.loads(line) for line in Path(results_file).read_text("utf-8").splitlines()]
+    console = Console(highlight=False)
+    for result in results[:SHOWN]:
+        console.print(ranking(result, gold_of(groups[result["group_id"]])))
+    if len(results) > SHOWN:
+        console.print(f"\n... and {len(results) - SHOWN} more groups in {results_file}")
+    console.print(agreement(results, groups))
+    if any("embedded judge" in warning for result in results for warning in result["warnings"]):
+        console.print(
+            "\nThe embedded judge only counts surface features.\nA real one: make demo JUDGE=openai/gpt-5-mini"
+        )
+
+
+def gold_of(group: dict) -> dict[str, float]:
+    """Gold scores by trajectory id."""
+    return {one["id"]: one["gold"] for one in group["trajectories"]}
+
+
+def ranking(result: dict, gold: dict[str, float]) -> Table:
+    """One group, best reward first."""
+    table = Table(title=f"\n{result['group_id']}", title_justify="left", box=None, pad_edge=False)
+    for name in ("reward", "gold", "id"):
+        table.add_column(name, justify="right")
+    table.add_column("why, in the judge's words")
+    for one in sorted(result["trajectories"], key=lambda one: -(one["reward"] or 0.0)):
+        reward = "none" if one["reward"] is None else f"{one['reward']:.2f}"
+        table.add_row(reward, f"{gold[one['id']]:.2f}", one["id"], one["explanation"] or one["reason"])
+    return table
+
+
+def agreement(results: list[dict], groups: dict[str, dict]) -> Table:
+    """All groups, with the correlation in each and the means."""
+    table = Table(title="\nagreement with gold", title_justify="left", box=None, pad_edge=False)
+    table.add_column("group")
+    table.add_column("correlation", justify="right")
+    table.add_column("best found", justify="right")
+    correlations, hits = [], []
+    for result in results:
+        gold = gold_of(groups[result["group_id"]])
+        scored = [(one["reward"], gold[one["id"]]) for one in result["trajectories"] if one["reward"] is not None]
+        rewards, golds = [pair[0] for pair in scored], [pair[1] for pair in scored]
+        spread = len(set(rewards)) > 1 and len(set(golds)) > 1
+        correlations.append(statistics.correlation(rewards, golds) if spread else 0.0)
+        hits.append(bool(scored) and max(scored)[1] == max(gold.values()))
+        table.add_row(result["group_id"], f"{correlations[-1]:+.2f}", "yes" if hits[-1] else "no")
+    table.add_section()
+    table.add_row(
+        f"mean of {len(results)} groups", f"{statistics.mean(correlations):+.2f}", f"{sum(hits)} of {len(hits)}"
+    )
+    return table
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
