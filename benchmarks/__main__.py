@@ -1,0 +1,41 @@
+"""Lists the benchmarks, or runs them: ``python -m benchmarks [--list] [NAME...]``; no name runs them all, in turn."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+BENCHMARKS = {
+    "spine": "groups/s and CPU a group beside openpipe-art's RULER and a bare aiohttp loop",
+    "imports": "seconds and MB of an import beside openpipe-art's",
+    "memory": "resident size while 100,000 groups stream through",
+    "warm": "groups/s when the ledger already holds every answer",
+    "tokens": "judge input tokens beside RULER's prompt (recorded data)",
+    "extraction": "scores read from good, damaged and hostile replies: right, missed, wrong, and time",
+    "reading": "choices, rankings and verdicts read from recorded replies: right, missed, wrong (recorded data)",
+    "streams": "CPU an event of a streamed answer",
+    "limits": 'concurrency="auto" beside fixed bounds on servers with 4, 32 and 256 slots; CPU a call of all bounds',
+    "embedded": "time the embedded judge takes",
+    "elision": "long groups shortened: what is left out, and whether that ranks (recorded data)",
+}
+
+
+def main(names: list[str]) -> int:
+    """Run each in a process of its own; the exit code is 1 when one of them failed to run."""
+    unknown = [name for name in names if name not in {*BENCHMARKS, "--list"}]
+    if unknown or "--list" in names:
+        print("\n".join(f"{name:<12}{what}" for name, what in BENCHMARKS.items()))
+        return 2 if unknown else 0
+    failed = []
+    for name in names or BENCHMARKS:
+        print(f"\n=== {name}: {BENCHMARKS[name]}", flush=True)
+        run = subprocess.run([sys.executable, "-m", f"benchmarks.{name}"], cwd=Path(__file__).parents[1], check=False)  # noqa: S603
+        failed += [name] if run.returncode else []
+    if failed:
+        print(f"\ncould not be run: {', '.join(failed)}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
