@@ -1,0 +1,347 @@
+"""The documentation, executed and held against the code: what a page shows is what happens."""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import contextlib
+import importlib.util
+import inspect
+import io
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, get_args
+
+import click
+import pytest
+
+import calipers
+import calipers.testing
+from calipers.cli import app
+from calipers.registry import PROVIDERS
+from calipers.types import Cause, FailureKind, Outcome
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = [ROOT / "README.md", ROOT / "examples" / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+NEEDED = {"docs/trainers/art.md": "art"}
+"""Pages whose blocks run only where a package is installed; a single block says so itself: <!-- needs art -->."""
+
+_FENCE = re.compile(r"^```(\w*)[ \t]*$")
+_COMMENT = re.compile(r"^<!--\s*(.*?)\s*-->$")
+_REMARK = re.compile(r"run(: exit \d+)?|prints|needs \w+|not run: .{8,}")
+_MEANT = re.compile(r"(run|prints?|needs|not[ -]run)\b")
+"""How a comment begins that is meant for this test; others may say what they like."""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A fenced block of ``height`` lines; ``line`` is that of its fence, ``remark`` the HTML comment right before it."""
+
+    language: str
+    text: str
+    line: int
+    remark: str
+    height: int = 0
+
+    @property
+    def runs(self) -> bool:
+        if self.remark.startswith("not run: "):
+            return False
+        is_command = self.language in {"sh", "console"} and self.remark.partition(":")[0] == "run"
+        return self.language == "python" or is_command
+
+
+def name_of(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix()
+
+
+def blocks(page: Path) -> list[Block]:
+    """The fenced blocks of a page, in order; an unclosed one is an error."""
+    found: list[Block] = []
+    opened: tuple[str, int, str] | None = None
+    inside: list[str] = []
+    before = ""
+    for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), start=1):
+        fence = _FENCE.match(line)
+        if opened is None and fence:
+            remark = _COMMENT.match(before)
+            opened, inside = (fence[1], number, remark[1] if remark else ""), []
+        elif opened is not None and fence and not fence[1]:
+            found.append(Block(opened[0], "\n".join(inside), opened[1], opened[2], len(inside)))
+            opened, before = None, ""
+        elif opened is not None:
+            inside.append(line)
+        elif line.strip():
+            before = line.strip()
+    assert opened is None, f"{name_of(page)}: the fence on line {opened and opened[1]} is never closed"
+    return found
+
+
+def is_installed(package: str) -> bool:
+    return importlib.util.find_spec(package) is not None
+
+
+@pytest.fixture
+def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working directory with the examples in it, and nothing else."""
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "110")
+    return tmp_path
+
+
+class Execution:
+    """Runs the blocks of one page in one namespace and on one event loop, and remembers what the last one printed."""
+
+    def __init__(self, page: Path, runner: asyncio.Runner) -> None:
+        self.page = page
+        self.ran: list[Block] = []
+        self.printed = ""
+        self._runner = runner
+        self._names: dict[str, Any] = {"__name__": "__docs__"}
+
+    def run(self, block: Block) -> None:
+        if block.language == "python":
+            self.printed = self._python(block)
+        else:
+            self.printed = "".join(map(self._command, commands(block)))
+        self.ran.append(block)
+
+    def _python(self, block: Block) -> str:
+        # Blank lines above, so that a traceback names the page's own line.
+        source = "\n" * block.line + block.text
+        code = compile(source, str(self.page), "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
+        with contextlib.redirect_stdout(io.StringIO()) as output:
+            outcome = eval(code, self._names)  # noqa: S307 - the project's own pages
+            if inspect.iscoroutine(outcome):
+                self._runner.run(outcome)
+        return output.getvalue()
+
+    def _command(self, command: Command) -> str:
+        done = subprocess.run(
+            [sys.executable, "-m", *command.arguments],
+            env=os.environ | command.environment, capture_output=True, text=True, timeout=60, check=False,
+        )  # fmt: skip
+        assert done.returncode == command.code, f"{command.arguments}: exit {done.returncode}\n{done.stderr}"
+        return done.stdout
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    arguments: tuple[str, ...]
+    environment: dict[str, str]
+    code: int
+
+
+def commands(block: Block) -> Iterator[Command]:
+    """The lines of a block that call ``calipers``, with or without a prompt and variables before it."""
+    code = int(block.remark.partition("exit ")[2] or 0)
+    for line in block.text.replace("\\\n", " ").splitlines():
+        words = shlex.split(line.removeprefix("$ "), comments=True)
+        variables = dict[str, str]()
+        while words and re.match(r"[A-Z_]+=", words[0]):
+            variable, _, value = words.pop(0).partition("=")
+            variables[variable] = value
+        if words[:1] == ["calipers"]:
+            yield Command(tuple(words), variables, code)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_every_block_of_a_page_runs_and_prints_what_it_shows(page: Path, scratch: Path) -> None:
+    """In order, in one namespace. A block that cannot run says why; one printed below must be printed exactly."""
+    found = blocks(page)
+    absent = NEEDED.get(name_of(page))
+    if absent and not is_installed(absent):
+        pytest.skip(f"{absent} is not installed; this page's blocks need it")
+    with asyncio.Runner() as runner:
+        execution = Execution(page, runner)
+        for before, block in zip([None, *found], found, strict=False):
+            package = block.remark.removeprefix("needs ") if block.remark.startswith("needs ") else None
+            if block.runs and (package is None or is_installed(package)):
+                execution.run(block)
+            elif block.remark == "prints" and before in execution.ran:
+                where = f"{name_of(page)}:{block.line}"
+                assert execution.printed.rstrip() == block.text.rstrip(), f"{where}: it prints\n{execution.printed}"
+        expected = [block for block in found if block.runs and not block.remark.startswith("needs ")]
+        assert [block for block in execution.ran if block in expected] == expected
+    print(f"{name_of(page)}: {len(execution.ran)} blocks ran")  # noqa: T201 - shown with -rP
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_a_blocks_remark_is_one_that_is_understood(page: Path) -> None:
+    """A mistyped remark would silently leave a block unrun or unchecked; a reason for not running is a sentence."""
+    found = blocks(page)
+    for before, block in zip([None, *found], found, strict=False):
+        where = f"{name_of(page)}:{block.line}"
+        assert block.language, f"{where}: a fence needs its language (text, if none)"
+        if _MEANT.match(block.remark):
+            assert _REMARK.fullmatch(block.remark), f"{where}: <!-- {block.remark} --> is no remark of these pages"
+        if block.remark == "prints":
+            assert block.language in {"text", "json"}, f"{where}: what is printed stands in a text or json block"
+            assert before is not None, f"{where}: nothing stands before it"
+            assert before.runs, f"{where}: the block before it does not run"
+        if _MEANT.match(block.remark) and block.language in {"sh", "console"} and block.runs:
+            assert list(commands(block)), f"{where}: no line of it calls calipers"
+
+
+def test_blocks_are_found_and_run_as_the_pages_expect(tmp_path: Path, scratch: Path) -> None:
+    """The machinery itself: awaits, a shared namespace, remarks, commands and their exit code."""
+    page = tmp_path / "page.md"
+    page.write_text(
+        "```python\nx = 1\n```\n\n<!-- not run: there is no such name -->\n```python\nnonsense\n```\n"
+        "```python\nimport asyncio\nawait asyncio.sleep(0)\nprint(x + 1)\n```\n<!-- prints -->\n```text\n2\n```\n"
+        "<!-- run: exit 2 -->\n```sh\n# no such command\ncalipers nonsense\n```\n",
+        encoding="utf-8",
+    )
+    found = blocks(page)
+    assert [(block.language, block.runs) for block in found] == [
+        ("python", True), ("python", False), ("python", True), ("text", False), ("sh", True),
+    ]  # fmt: skip
+    assert found[3].remark == "prints"
+    assert [(one.arguments, one.code) for one in commands(found[4])] == [(("calipers", "nonsense"), 2)]
+    with asyncio.Runner() as runner:
+        execution = Execution(page, runner)
+        execution.run(found[0])
+        execution.run(found[2])
+        assert execution.printed == "2\n"
+        with pytest.raises(AssertionError, match="exit 2"):
+            execution.run(Block("sh", found[4].text, 1, "run"))
+        with pytest.raises(NameError):
+            execution.run(Block("python", found[1].text, found[1].line, ""))
+
+
+# --- links and anchors ------------------------------------------------------------------------------------------------
+
+_LINK = re.compile(r"(?<!!)\[[^\]\n]+\]\(([^)\s]+)\)|!\[[^\]\n]*\]\(([^)\s]+)\)")
+
+
+def prose(page: Path) -> str:
+    """A page without its fenced blocks."""
+    lines = page.read_text(encoding="utf-8").splitlines()
+    for block in blocks(page):
+        lines[block.line - 1 : block.line + block.height + 1] = [""] * (block.height + 2)
+    return "\n".join(lines)
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors of a page's headings, as GitHub makes them."""
+    titles = re.findall(r"^#{1,6} (.+)$", prose(page), flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_every_relative_link_leads_somewhere(page: Path) -> None:
+    for match in _LINK.finditer(re.sub(r"`[^`\n]*`", "`code`", prose(page))):
+        link = match[1] or match[2]
+        if re.match(r"[a-z]+:", link):
+            continue
+        path, _, anchor = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        assert target.exists(), f"{name_of(page)} links to {link}, which does not exist"
+        if anchor:
+            assert anchor in anchors(target), f"{name_of(page)} links to {link}; there is no such heading"
+
+
+def test_the_index_lists_every_page() -> None:
+    index = (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
+    for page in PAGES:
+        if page.parent.is_relative_to(ROOT / "docs") and page.name != "README.md":
+            assert f"]({page.relative_to(ROOT / 'docs').as_posix()})" in index, f"{name_of(page)} is not in the index"
+
+
+# --- held against the code --------------------------------------------------------------------------------------------
+
+
+def text_of(name: str) -> str:
+    return (ROOT / "docs" / name).read_text(encoding="utf-8")
+
+
+def row_of(page: str, first: str) -> str:
+    """The table row whose first cell begins with ``first`` in code quotes."""
+    for line in text_of(page).splitlines():
+        if re.match(rf"\| *`{re.escape(first)}[` ]", line):
+            return line
+    raise AssertionError(f"docs/{page}: no table row for `{first}`")
+
+
+@pytest.mark.parametrize("command", sorted(app.commands))
+def test_every_command_and_flag_is_documented_with_its_variable_and_default(command: str) -> None:
+    """A command has a section of its own in docs/cli.md; each of its flags a row there that tells the truth."""
+    section = re.search(rf"^## `calipers {command}`.*?(?=^## |\Z)", text_of("cli.md"), flags=re.MULTILINE | re.DOTALL)
+    assert section, f"docs/cli.md has no section '## `calipers {command}`'"
+    for option in app.commands[command].params:
+        if not isinstance(option, click.Option):
+            assert f"{option.name}".upper() in section[0], f"the argument {option.name} is not mentioned"
+            continue
+        row = next(
+            (line for line in section[0].splitlines() if line.startswith("|") and f"`{option.opts[-1]}" in line), ""
+        )
+        assert row, f"calipers {command} {option.opts[-1]} is not documented in docs/cli.md"
+        for name in (*option.opts, *option.secondary_opts):
+            assert f"`{name}" in row, f"{name} is missing in the row of {option.opts[-1]}"
+        if option.envvar:
+            assert f"`{option.envvar}`" in row, f"{option.envvar} is missing in the row of {option.opts[-1]}"
+        default = option.default
+        if isinstance(default, str | int | float) and not option.is_flag and not option.count:
+            shown = f"{default:g}" if isinstance(default, float) else str(default)
+            assert f"| {shown} |" in row, f"the default {shown} is missing in the row of {option.opts[-1]}"
+
+
+def test_the_flags_of_the_command_itself_are_documented() -> None:
+    for option in app.params:
+        for name in option.opts:
+            assert f"`{name}" in text_of("cli.md"), f"calipers {name} is not documented in docs/cli.md"
+
+
+@pytest.mark.parametrize("name", calipers.__all__)
+def test_every_public_name_is_mentioned(name: str) -> None:
+    assert any(re.search(rf"\b{name}\b", page.read_text(encoding="utf-8")) for page in PAGES)
+
+
+@pytest.mark.parametrize("name", calipers.testing.__all__)
+def test_every_public_name_of_the_testing_kit_is_in_its_page(name: str) -> None:
+    assert f"`{name}" in text_of("testing.md")
+
+
+def test_every_argument_of_a_judge_is_documented_with_its_default() -> None:
+    for name, argument in inspect.signature(calipers.Judge).parameters.items():
+        if argument.default is not inspect.Parameter.empty:
+            default = json.dumps(argument.default) if isinstance(argument.default, str) else repr(argument.default)
+            assert f"`{default}`" in row_of("judges.md", name), f"docs/judges.md: {name} defaults to {default}"
+
+
+@pytest.mark.parametrize("name", sorted(PROVIDERS))
+def test_every_provider_is_documented_with_its_address_and_key(name: str) -> None:
+    provider, row = PROVIDERS[name], row_of("judges.md", f"{name}/")
+    assert f"`{provider.base_url}`" in row
+    assert f"`{provider.key}`" in row if provider.key else "none" in row
+
+
+def test_the_figures_of_the_embedded_judge_are_those_of_its_model_file() -> None:
+    """Agreement and its error, on prompts and on whole data sets that were not fitted on."""
+    shipped = Path(calipers.__file__).parent / "backends" / "embedded" / "model.json"
+    held_out = json.loads(shipped.read_text(encoding="utf-8"))["held_out"]
+    for name, one in held_out["by_prompt"].items():
+        row, other = row_of("judges.md", name), held_out["by_data_set"][name]
+        assert f"| {one['groups']} |" in row
+        for figures in (one, other):
+            assert f"{figures['fidelity']:.2f} ± {figures['fidelity_se']:.2f}" in row
+            assert f"{100 * figures['pairs']:.0f} %" in row
+
+
+@pytest.mark.parametrize(("page", "words"), [
+    ("failure-contract.md", get_args(FailureKind)),
+    ("protocols.md", get_args(Cause)),
+    ("reading.md", get_args(Outcome)),
+])  # fmt: skip
+def test_every_value_a_record_can_hold_is_explained(page: str, words: tuple[str, ...]) -> None:
+    missing = [word for word in words if f"`{word}`" not in text_of(page)]
+    assert not missing
