@@ -421,3 +421,18 @@ async def test_a_task_under_a_wrong_key_is_pointed_out(key: str):
     asked = [{"messages": [{"role": "user", "content": "2+2?"}, *one["messages"]]} for one in rollouts]
     result = await calipers.score_group({**group, "trajectories": asked}, judge=SimulatedJudge({"1": 0.9, "2": 0.1}))
     assert result.warnings == ()
+
+
+async def test_who_stops_listening_leaves_nothing_running():
+    class Slow(SimulatedJudge):
+        async def complete(self, request: JudgeRequest) -> Completion:
+            if request.view.group_id != "g0":
+                await asyncio.Event().wait()
+            return await super().complete(request)
+
+    groups = [group_of(FOUR, group_id=f"g{n}", question=f"{n}?") for n in range(20)]
+    results = calipers.Judge(Slow(QUALITY), concurrency=8).score_groups(groups)
+    assert (await anext(results)).group_id == "g0"
+    assert len(asyncio.all_tasks()) > 1
+    await results.aclose()  # type: ignore[attr-defined]  # an asynchronous generator
+    assert asyncio.all_tasks() == {asyncio.current_task()}

@@ -7,6 +7,7 @@ Not responsible for the questions and answers about a group (``interrogation``),
 from __future__ import annotations
 
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Literal, Self, get_args
@@ -278,8 +279,10 @@ class Judge:
         the InputError is raised. Memory stays flat however many groups there are.
         """
         limit = concurrency or self.concurrency + self._ahead
-        async for result in stream(_readable(groups, on_error), self._begin, limit=limit, ordered=ordered):
-            yield result
+        results = stream(_readable(groups, on_error), self._begin, limit=limit, ordered=ordered)
+        async with aclosing(results):  # who stops listening leaves no call in flight behind
+            async for result in results:
+                yield result
 
     def _begin(self, group: TrajectoryGroup) -> Coroutine[Any, Any, GroupResult]:
         # Called in input order, before any waiting: positions in the ledger are input positions.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from calipers.cli.score import _param, _price, setting
+from calipers.cli.score import read_param, read_price, setting
 from calipers.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -83,11 +83,11 @@ def doctor(judge: tuple[str, ...], *, as_json: bool, **options: Any) -> int:
         diagnose(
             judge[0],
             base_url=next(iter(options["base_url"]), None),
-            params=dict(map(_param, options["param"])),
+            params=dict(map(read_param, options["param"])),
             max_tokens=options["max_tokens"],
             timeout=options["timeout"],
             within=options["within"],
-            price=None if options["price"] is None else _price(options["price"]),
+            price=None if options["price"] is None else read_price(options["price"]),
             tell=lambda text: click.echo(text, err=True),
         )
     )

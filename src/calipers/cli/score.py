@@ -221,13 +221,13 @@ def _judge(run: _Run) -> Any:
         requests_per_minute=options["requests_per_minute"],
         tokens_per_minute=options["tokens_per_minute"],
         budget=dict(map(_spendable, options["budget"])) or None,
-        price=None if options["price"] is None else _price(options["price"]),
+        price=None if options["price"] is None else read_price(options["price"]),
         hedge=options["hedge"],
         out_of_range=options["out_of_range"],
         seed=options["seed"],
         max_tokens=options["max_tokens"],
         context_window=options["context_window"],
-        params=dict(map(_param, options["param"])),
+        params=dict(map(read_param, options["param"])),
         reasoning=options["reasoning"],
         ledger=options["ledger"] or _default_ledger(run.out),
         debug=options["verbose"] > 1,
@@ -249,7 +249,8 @@ def _read_rubric(path: str) -> str:
     return text
 
 
-def _param(text: str) -> tuple[str, Any]:
+def read_param(text: str) -> tuple[str, Any]:
+    """``KEY=VALUE`` as a request parameter, the value as JSON where it is JSON. Raises ConfigError."""
     key, equals, value = text.partition("=")
     if not equals or not key:
         raise ConfigError(f"--param {text}: write KEY=VALUE, as in temperature=0")
@@ -275,7 +276,8 @@ def _spendable(text: str) -> tuple[str, float]:
         raise ConfigError(f"--budget {text}: write usd=5, tokens=2e6 or calls=1000") from None
 
 
-def _price(text: str) -> tuple[float, ...]:
+def read_price(text: str) -> tuple[float, ...]:
+    """``INPUT,OUTPUT[,CACHED]`` in US dollars per million tokens. Raises ConfigError."""
     try:
         return tuple(float(part) for part in text.split(","))
     except ValueError:
