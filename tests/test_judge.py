@@ -436,3 +436,20 @@ async def test_who_stops_listening_leaves_nothing_running():
     assert len(asyncio.all_tasks()) > 1
     await results.aclose()  # type: ignore[attr-defined]  # an asynchronous generator
     assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+async def test_concurrency_bounds_the_calls_and_not_only_the_groups():
+    flying = peak = 0
+
+    class Counting(SimulatedJudge):
+        async def complete(self, request: JudgeRequest) -> Completion:
+            nonlocal flying, peak
+            flying += 1
+            peak = max(peak, flying)
+            await asyncio.sleep(0.01)
+            flying -= 1
+            return await super().complete(request)
+
+    groups = [group_of(FOUR, group_id=f"g{n}", question=f"{n}?") for n in range(100)]
+    _ = [one async for one in calipers.score_groups(groups, judge=Counting(QUALITY), concurrency=90)]
+    assert peak == 90

@@ -43,20 +43,22 @@ def score_groups(
     ``groups`` may be any iterable, also an endless or asynchronous one; memory stays flat. A group that cannot be read
     is handed to ``on_error`` and left out; without one, its InputError is raised. Otherwise as score_group.
     """
-    return _as_judge(judge, rubric).score_groups(groups, concurrency=concurrency, ordered=ordered, on_error=on_error)
+    return _as_judge(judge, rubric, concurrency).score_groups(
+        groups, concurrency=concurrency, ordered=ordered, on_error=on_error
+    )
 
 
-def _as_judge(judge: str | Backend | Judge, rubric: str | None) -> Judge:
+def _as_judge(judge: str | Backend | Judge, rubric: str | None, concurrency: int = 64) -> Judge:
     if isinstance(judge, Judge):
         return judge
     if not isinstance(judge, str):
-        return Judge(judge, rubric=rubric)
+        return Judge(judge, rubric=rubric, concurrency=concurrency)
     provider = PROVIDERS.get(judge.partition("/")[0])
     key = os.environ.get(provider.key) if provider else None
-    return _named(judge, rubric, key)
+    return _named(judge, rubric, key, concurrency)
 
 
 @lru_cache(maxsize=32)
-def _named(name: str, rubric: str | None, key: str | None) -> Judge:
-    """One Judge per name, rubric and key: its connections and its limit serve all calls."""
-    return Judge(name, rubric=rubric, api_key=key)
+def _named(name: str, rubric: str | None, key: str | None, concurrency: int) -> Judge:
+    """One Judge per name, rubric, key and limit: its connections and its limit serve all calls."""
+    return Judge(name, rubric=rubric, api_key=key, concurrency=concurrency)
