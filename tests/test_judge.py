@@ -11,7 +11,8 @@ import pytest
 
 import calipers
 from calipers.errors import ConfigError, InputError, LedgerError, PermanentError, TransientError
-from calipers.ledger import Ledger
+from calipers.ledger import Ledger, Replayer
+from calipers.settings import Settings
 from calipers.testing import Flaky, Noise, OffScale, PermutedIds, PositionBias, ReorderedRows, SimulatedJudge
 from calipers.types import Completion, JudgeRequest, Usage
 from groups import FOUR, QUALITY, group_of
@@ -319,7 +320,10 @@ def test_one_judge_serves_several_event_loops():
         ({"params": {"stream": True}}, "stream"),
         ({"params": {"stop": {1, 2}}}, "JSON"),
         ({"protocol": "pairwize"}, "unknown protocol"),
-        ({"panel": "cycle"}, "panel="),
+        ({"panel": "cycle"}, "several judges"),
+        ({"panel": "vote"}, "all, cycle, fallback"),
+        ({"quorum": 2}, "from 1 to 1"),
+        ({"weights": [1.0]}, "weights= are for panels"),
         ({"base_url": "http://localhost:1/v1"}, "judge given by name"),
     ],
 )
@@ -453,3 +457,68 @@ async def test_concurrency_bounds_the_calls_and_not_only_the_groups():
     groups = [group_of(FOUR, group_id=f"g{n}", question=f"{n}?") for n in range(100)]
     _ = [one async for one in calipers.score_groups(groups, judge=Counting(QUALITY), concurrency=90)]
     assert peak == 90
+
+
+def panel(**options: Any) -> calipers.Judge:
+    generous = SimulatedJudge({key: 0.5 + value / 2 for key, value in QUALITY.items()}, model="generous")
+    return calipers.Judge([SimulatedJudge(QUALITY, model="plain"), generous], **options)
+
+
+async def test_a_panel_asks_every_judge_and_says_what_each_did():
+    result = await panel().score_group(GROUP)
+    assert (result.status, result.judge_calls) == ("scored", 2)
+    assert result.extra["judges"] == [{"judge": "SimulatedJudge", "answers": 1, "scored": 4}] * 2
+    ranked = sorted(rewards(result), key=lambda name: rewards(result)[name] or 0.0)
+    assert ranked == sorted(QUALITY, key=QUALITY.__getitem__)
+    assert all(one.stderr is not None for one in result.trajectories)
+
+
+async def test_a_judge_that_fails_is_left_out_and_never_averaged_as_a_number():
+    down = Replies(TransientError("server", "down"))
+    result = await calipers.Judge([SimulatedJudge(QUALITY), down]).score_group(GROUP)
+    assert result.status == "scored"
+    assert rewards(result) == QUALITY
+    assert "only 1 of 2 questions were answered" in result.warnings
+
+
+async def test_below_the_quorum_trajectories_abstain_and_say_why():
+    down = Replies(TransientError("server", "the server is down"))
+    result = await calipers.Judge([SimulatedJudge(QUALITY), down], quorum=2).score_group(GROUP)
+    assert result.status == "abstained"
+    assert result.rewards == [None] * 4
+    assert result.trajectories[0].reason == "1 judge scored it, and the quorum is 2; the server is down"
+
+
+async def test_a_cycle_costs_one_judge_and_replaces_the_one_that_fails():
+    assert (await panel(panel="cycle").score_group(GROUP)).judge_calls == 1
+    down = Replies(TransientError("server", "down"))
+    judge = calipers.Judge([SimulatedJudge(QUALITY), down], panel="cycle", orders=2)
+    result = await judge.score_group(GROUP)
+    assert (result.status, result.judge_calls) == ("scored", 2)
+    assert not result.warnings
+
+
+async def test_the_next_judge_speaks_for_a_group_that_the_first_cannot_answer_for():
+    first = Replies(scores(right=10, close=20, far=30, silent=40), PermanentError("unauthorized", "revoked"))
+    judge = calipers.Judge([first, SimulatedJudge(QUALITY)], panel="fallback", orders=2)
+    result = await judge.score_group(GROUP)
+    assert rewards(result) == QUALITY
+    assert [one["answers"] for one in result.extra["judges"]] == [1, 2]
+
+
+async def test_a_recorded_panel_replays_to_the_same_bytes(tmp_path: Path):
+    path = tmp_path / "l.db"
+    judge = panel(ledger=path, panel="cycle", orders=3, weights=[2, 1])
+    there = await judge.score_group(GROUP)
+    judge.close()
+    ledger = Ledger(path)
+    store = Replayer(ledger)
+    replaying = calipers.Judge.replaying(Settings.of(store.recorded.settings), store)
+    (again,) = [one async for one in replaying.score_groups(store.groups())]
+    ledger.close()
+    assert again == there
+
+
+def test_one_judge_cannot_sit_twice():
+    with pytest.raises(ConfigError, match="twice"):
+        calipers.Judge([SimulatedJudge(QUALITY), SimulatedJudge(QUALITY)])

@@ -161,7 +161,7 @@ async def test_what_a_run_learned_serves_the_next_one_and_each_replays_byte_for_
     ledger = Ledger(path)
     for number in (1, 2):
         store = Replayer(ledger, number)
-        replaying = Judge.replaying(Settings(**store.recorded.settings), store)
+        replaying = Judge.replaying(Settings.of(store.recorded.settings), store)
         again = [result async for result in replaying.score_groups(store.groups(), ordered=True)]
         assert [json.dumps(one.to_dict()) for one in again] == [
             json.dumps(one.to_dict()) for one in results[number - 1]
@@ -235,7 +235,7 @@ async def test_a_real_server_scores_a_group_over_its_window_after_shortening(lla
 async def test_a_real_server_tells_its_window_before_the_first_question(llama: str) -> None:
     judge = Judge("llamacpp/tiny", base_url=llama)
     await judge.check()
-    assert judge.settings.context_window == 4096
+    assert judge.settings.judges[0].context_window == 4096
 
 
 async def test_short_groups_of_the_same_judge_are_not_touched() -> None:

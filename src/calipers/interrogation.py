@@ -10,10 +10,10 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from calipers.backends.gauge import Gauge
 from calipers.errors import BackendError, CalipersError, PermanentError
-from calipers.interfaces import Aggregator, Backend, JudgingProtocol, Planner, Store
+from calipers.interfaces import Aggregator, JudgingProtocol, Planner, Store
 from calipers.render import fitted, left_out, window_told
+from calipers.seat import Seat
 from calipers.settings import Settings
 from calipers.types import (
     Answered,
@@ -34,13 +34,12 @@ Observer = Callable[[JudgeRequest, Completion, Reading], None]
 
 @dataclass(frozen=True, slots=True)
 class Interrogator:
-    """The parts that every group of a judge is asked with."""
+    """The parts that every group is asked with; ``seats`` are the judges by their slots."""
 
     protocol: JudgingProtocol
     planner: Planner
     aggregate: Aggregator
-    backend: Backend
-    gauge: Gauge
+    seats: tuple[Seat, ...]
     observer: Observer | None = None
 
 
@@ -81,7 +80,7 @@ class Interrogation:
         return tuple(task.result() for task in running)
 
     async def _ask(self, ask: Ask, ends: float | None) -> Answered:
-        window = ask.window or self.settings.window
+        window = ask.window or self.settings.judges[ask.slot].window
         whole = self.by.protocol.frame(ask, self.view)
         request = fitted(whole, window, self.by.protocol.frame)
         if isinstance(request, Failure):
@@ -99,11 +98,11 @@ class Interrogation:
         clock = asyncio.timeout_at(ends)
         try:
             async with clock:
-                return await self.store.answer(self.position, request, self.by.backend)
+                return await self.store.answer(self.position, request, self._seat(request).backend)
         except BackendError as error:
             failure = _failure(error, request, window)
             if failure.window is not None:
-                self.by.gauge.refused(failure.window)
+                self._seat(request).gauge.refused(failure.window)
             return failure
         except CalipersError:
             raise
@@ -112,9 +111,12 @@ class Interrogation:
                 return Failure("deadline", f"the group's deadline of {self.settings.deadline} s passed")
             return Failure("internal", f"the judge's backend raised {type(error).__name__}: {error}")
 
+    def _seat(self, request: JudgeRequest) -> Seat:
+        return self.by.seats[request.ask.slot]
+
     def _read(self, request: JudgeRequest, completion: Completion) -> Reading:
         reading = self.by.protocol.read(request, completion)
-        self.by.gauge.answered(request, completion)
+        self._seat(request).gauge.answered(request, completion)
         if request.view is not self.view:
             shortened = left_out(self.view, request.view, request.ask.order)
             reading = replace(reading, warnings=(*reading.warnings, *shortened))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, Self, get_args
 
@@ -26,21 +26,20 @@ from calipers.arguments import (
 from calipers.backends.adaptive import MOST
 from calipers.backends.bounds import within_bounds
 from calipers.backends.budget import Budget
-from calipers.backends.gauge import Gauge
 from calipers.backends.retry import Retrying
 from calipers.errors import ConfigError, InputError
-from calipers.interfaces import Backend, JudgingProtocol, Learner, RewardTransform, Store
+from calipers.interfaces import Backend, JudgingProtocol, RewardTransform, Store
 from calipers.interrogation import Interrogation, Interrogator, Observer
 from calipers.ledger import Ledger, Nobody, Recorder, Unrecorded, find_learned, has_answers
-from calipers.planners.reask import Reask
-from calipers.planners.refit import Refit
 from calipers.protocols.question import OutOfRange, Parse
 from calipers.readers import as_group
 from calipers.render import render
-from calipers.results import assemble, doubts, unasked, with_messages, with_silent
+from calipers.results import assemble, doubts, unasked, with_judges, with_messages, with_silent
 from calipers.rubric import DEFAULT_RUBRIC
-from calipers.settings import Settings
+from calipers.seat import Judges, Seat, each, members, require_different, require_other_family
+from calipers.settings import PanelMode, Settings
 from calipers.show import print_answer
+from calipers.strategy import aggregator, planner, require_panel
 from calipers.stream import aiterate, stream
 from calipers.types import (
     GroupResult,
@@ -55,13 +54,20 @@ class Judge:
     """A judge and how to ask it. Constructor arguments are the whole configuration; nothing is contacted until used.
 
     ``judge`` is a name (``"openai/gpt-5-mini"``, ``"vllm/qwen3"``, ``"embedded"``...) or a Backend of your own, which
-    is used as it is, without retries. ``orders`` presentations are asked, ``samples`` times each, and averaged.
+    is used as it is, without retries. Several are a panel: with ``panel`` "all" (the default) each is asked everything,
+    read on its own scale and weighted; with "cycle" each order goes to another judge, at the price of one; with
+    "fallback" the next is asked about a group that the one before could not answer for. ``weights``, one a judge, are
+    equal unless given. A trajectory that fewer than ``quorum`` judges scored abstains. ``policy`` names the model under
+    training: a judge of its family is refused, unless ``own_family``.
+
+    ``orders`` presentations are asked, ``samples`` times each, and averaged.
     ``rubric`` is text, for groups that bring none. ``deadline`` is in seconds a group, ``timeout`` in seconds a call.
     ``out_of_range`` says what becomes of a reply with scores off the scale: asked again (the default), or read after
     ``"rescale"``, ``"rank"`` or ``"clamp"``, which is recorded. ``parse`` is a reader of your own:
     ``(text, keys) -> {key: score from 0 to 100}``. ``ledger`` is a path or ``sqlite:///`` URL (or ``store`` a Store of your own). ``params`` are body
     parameters passed on as they are. ``reasoning`` "shown" lets the judge see the agents' reasoning. ``absolute`` asks
-    about a lone trajectory too. Several ``base_url`` share the work, and the first names the judge in the ledger.
+    about a lone trajectory too. Several ``base_url`` share the work, and the first names the judge in the ledger; with
+    several judges, ``base_url``, ``api_key`` and ``price`` are mappings by judge name.
     ``budget`` is what may be spent, as in ``{"calls": 1000, "tokens": 2e6, "usd": 5.0}``; then groups end failed.
     ``price`` is (input, output) or (input, output, cached) in dollars per million tokens, where the price list does
     not know it. ``concurrency`` "auto" finds out what the server can take. ``hedge`` is the share of slow questions
@@ -75,19 +81,22 @@ class Judge:
 
     def __init__(  # noqa: PLR0913 - the arguments are the configuration
         self,
-        judge: str | Backend,
+        judge: Judges,
         *,
-        base_url: str | Sequence[str] | None = None,
-        api_key: str | None = None,
+        base_url: str | Sequence[str] | Mapping[str, str | Sequence[str]] | None = None,
+        api_key: str | Mapping[str, str] | None = None,
         protocol: str = "listwise",
         orders: int = 1,
         samples: int = 1,
         rubric: str | None = None,
-        panel: None = None,
+        panel: PanelMode | None = None,
+        quorum: int = 1,
+        weights: Sequence[float] | None = None,
+        policy: str | None = None,
+        own_family: bool = False,
         resolve: None = None,
         budget: Budget | Mapping[str, float] | None = None,
-        price: Sequence[float] | None = None,
-        quorum: None = None,
+        price: Sequence[float] | Mapping[str, Sequence[float]] | None = None,
         deadline: float | None = None,
         timeout: float = 120.0,
         attempts: int = 5,
@@ -110,7 +119,10 @@ class Judge:
         debug: bool = False,
         observer: Observer | None = None,
     ) -> None:
-        _refuse_unbuilt(panel=panel, resolve=resolve, quorum=quorum)
+        _refuse_unbuilt(resolve=resolve)
+        judges = members(judge)
+        require_panel(len(judges), panel=panel, quorum=quorum, weights=weights)
+        require_other_family(policy, judges, allowed=own_family)
         at_once = MOST if concurrency == "auto" else concurrency
         require_whole(orders=orders, samples=samples, attempts=attempts, concurrency=at_once, seed=seed)
         require_whole(reasks=reasks, max_tokens=max_tokens, context_window=context_window)
@@ -138,23 +150,31 @@ class Judge:
             raise ConfigError(f"reasks={reasks}: it counts follow-up questions, so it is 0 or more")
         if ledger is not None and store is not None:
             raise ConfigError("give ledger= or store=, not both")
-        self._bare = backend = registry.connect(judge, base_url=base_url, api_key=api_key, timeout=timeout)
-        self._learner = backend if isinstance(backend, Learner) else None
-        bounded = within_bounds(
-            backend,
-            concurrency=concurrency,
-            budget=budget,
-            price=price,
-            requests_per_minute=requests_per_minute,
-            tokens_per_minute=tokens_per_minute,
-            hedge=hedge,
-            max_tokens=max_tokens,
+        shared = None if budget is None else Budget.of(budget)
+        self._seats = tuple(
+            _seat(
+                one,
+                registry.connect(one, base_url=url, api_key=key, timeout=timeout),
+                attempts=attempts,
+                concurrency=concurrency,
+                budget=shared,
+                price=cost,
+                requests_per_minute=requests_per_minute,
+                tokens_per_minute=tokens_per_minute,
+                hedge=hedge,
+                max_tokens=max_tokens,
+            )
+            for one, url, key, cost in zip(
+                judges,
+                each("base_url", base_url, judges),
+                each("api_key", api_key, judges),
+                each("price", price, judges),
+                strict=True,
+            )
         )
-        self._backend: Backend = Retrying(bounded, attempts=attempts) if isinstance(judge, str) else bounded
+        require_different(self._seats)
         self.settings = Settings(
-            judge=judge if isinstance(judge, str) else type(judge).__name__,
-            endpoint=backend.endpoint,
-            model=backend.model,
+            tuple(seat.named(context_window) for seat in self._seats),
             protocol=protocol,
             orders=orders,
             samples=samples,
@@ -169,18 +189,20 @@ class Judge:
             reward_range=reward_range,
             absolute=absolute,
             deadline=deadline,
-            warnings=tuple(getattr(backend, "warnings", ())),
-            context_window=context_window,
+            warnings=tuple(dict.fromkeys(note for seat in self._seats for note in getattr(seat.bare, "warnings", ()))),
+            panel=panel or "all",
+            quorum=quorum,
+            weights=None if weights is None else tuple(weights),
         )
         self.concurrency = at_once
         # While one group's answer is written down, another's question takes its place. Waiting for one counts against
         # a deadline, so with a deadline nobody waits.
         self._ahead = 0 if deadline is not None else min(_MOST_AHEAD, at_once // 2)
         self._observer = observer if observer or not debug else print_answer
-        self._gauge = Gauge()
-        self._setup(parse)
+        self._parse = parse
+        self._setup()
         self._ledger = Ledger(ledger) if isinstance(ledger, (str, Path)) else ledger
-        self._learned: Mapping[str, Any] = {}
+        self._learned: list[Mapping[str, Any]] = []
         self._owns_ledger = isinstance(ledger, (str, Path))
         self._store = store if store or self._ledger else Unrecorded()
 
@@ -190,7 +212,7 @@ class Judge:
         if settings.custom_parse and parse is None:
             raise ConfigError("this run was read by a parse= function of its own: replay it from Python, with it")
         judge = cls(
-            Nobody(settings.endpoint, settings.model, settings.warnings),
+            [Nobody(one.endpoint, one.model, settings.warnings) for one in settings.judges],
             protocol=settings.protocol,
             orders=settings.orders,
             samples=settings.samples,
@@ -206,13 +228,13 @@ class Judge:
             absolute=settings.absolute,
             deadline=settings.deadline,
             concurrency=1,
-            context_window=settings.context_window,
             store=store,
         )
-        judge.settings = replace(judge.settings, bytes_per_token=settings.bytes_per_token)
+        judge.settings = settings
+        judge._setup()
         return judge
 
-    def _setup(self, parse: Parse | None) -> None:
+    def _setup(self) -> None:
         settings = self.settings
         method = registry.find_method(settings.protocol)
         protocol: JudgingProtocol = registry.load(method.protocol)(
@@ -220,16 +242,13 @@ class Judge:
             out_of_range=settings.out_of_range,
             max_tokens=settings.max_tokens,
             params=settings.params,
-            parse=parse,
+            parse=self._parse,
         )
-        first = registry.load(method.planner)(settings.orders, settings.samples)
-        aggregator = registry.load(method.aggregator)
         self._asked_by = Interrogator(
             protocol=protocol,
-            planner=Refit(Reask(first, settings.reasks)),
-            aggregate=aggregator() if isinstance(aggregator, type) else aggregator,
-            backend=self._backend,
-            gauge=self._gauge,
+            planner=planner(settings),
+            aggregate=aggregator(settings),
+            seats=self._seats,
             observer=self._observer,
         )
         self._reward: RewardTransform = registry.load(method.reward)(settings.reward_range)
@@ -239,21 +258,18 @@ class Judge:
         """Where answers are kept; with a ledger, the run begins when this is first needed."""
         if self._store is None:
             assert self._ledger is not None  # noqa: S101 - the constructor sees to one or the other
-            self._take_up(find_learned(self._ledger, self.settings.endpoint, self.settings.model))
-            self._store = Recorder(self._ledger, asdict(self.settings), version=__version__)
+            self._take_up(self._ledger)
+            self._store = Recorder(self._ledger, self.settings.to_dict(), version=__version__)
         return self._store
 
-    def _take_up(self, known: Mapping[str, Any]) -> None:
+    def _take_up(self, ledger: Ledger) -> None:
         """Begin with what earlier runs learned; what decides questions goes into the settings, so that a run replays."""
-        self._gauge.take_up(known)
-        window = self.settings.context_window or self._gauge.tokens
-        self.settings = replace(self.settings, context_window=window, bytes_per_token=self._gauge.bytes_per_token)
-        if self._learner is not None:
-            self._learner.learn({key: value for key, value in known.items() if key != "window"})
-        self._learned = self._all_learned()
-
-    def _all_learned(self) -> Mapping[str, Any]:
-        return {**(self._learner.learned() if self._learner is not None else {}), **self._gauge.learned()}
+        named = []
+        for seat, judge in zip(self._seats, self.settings.judges, strict=True):
+            seat.take_up(find_learned(ledger, seat.bare.endpoint, seat.bare.model))
+            named.append(seat.named(judge.context_window))
+        self.settings = replace(self.settings, judges=tuple(named))
+        self._learned = [seat.learned() for seat in self._seats]
 
     async def score_group(self, group: object) -> GroupResult:
         """Judge one group: a TrajectoryGroup, a groups-file object, message lists, or a trainer's own group.
@@ -300,8 +316,16 @@ class Judge:
         else:
             answered, scores = await Interrogation(self._asked_by, view, position, settings, self.store).run()
             result = assemble(
-                rolled_out, view, answered, scores=scores, rewards=self._reward(scores, view), warnings=warnings
+                rolled_out,
+                view,
+                answered,
+                scores=scores,
+                rewards=self._reward(scores, view),
+                warnings=warnings,
+                quorum=settings.quorum,
             )
+            if len(settings.judges) > 1:
+                result = with_judges(result, answered, settings.judges)
         result = with_silent(result, group)
         self._keep_learned()
         await self.store.finish(position, group, result)
@@ -310,26 +334,28 @@ class Judge:
     def _keep_learned(self) -> None:
         """What the backend learned about its endpoint is there for later runs; this one's snapshot stays as it was."""
         if isinstance(self._store, Recorder):
-            learned = self._all_learned()
-            if learned != self._learned:
-                self._learned = learned
-                self._store.learn(learned)
+            for slot, seat in enumerate(self._seats):
+                learned = seat.learned()
+                if learned != self._learned[slot]:
+                    self._learned[slot] = learned
+                    self._store.learn(seat.bare, learned)
 
     async def check(self) -> Sequence[str]:
         """Find out, without spending a token, whether the judge can be reached; returns warnings.
 
         Raises ConfigError, with the remedy, when it cannot be.
         """
-        check = getattr(self._bare, "check", None)
-        warnings = () if check is None else await check()
-        told = getattr(self._bare, "context_window", None)
-        if told and self.settings.context_window is None and not isinstance(self._store, Recorder):
-            self.settings = replace(self.settings, context_window=told)
-        return warnings
+        found = [await _checked(seat) for seat in self._seats]
+        if not isinstance(self._store, Recorder):
+            told = [getattr(seat.bare, "context_window", None) for seat in self._seats]
+            judges = zip(self.settings.judges, told, strict=True)
+            known = tuple(replace(one, context_window=one.context_window or window) for one, window in judges)
+            self.settings = replace(self.settings, judges=known)
+        return [warning for warnings in found for warning in warnings]
 
     def has_recorded_answers(self) -> bool:
-        """Whether the ledger can answer anything in this judge's place."""
-        return self._ledger is not None and has_answers(self._ledger, self._bare)
+        """Whether the ledger can answer anything in the judges' place."""
+        return self._ledger is not None and any(has_answers(self._ledger, seat.bare) for seat in self._seats)
 
     def close(self) -> None:
         """Close the ledger this judge opened. Connections close with their event loop."""
@@ -360,6 +386,17 @@ async def _readable(
             on_error(named)
         else:
             yield read
+
+
+def _seat(judge: str | Backend, bare: Backend, *, attempts: int, **bounds: Any) -> Seat:
+    if not isinstance(judge, str):
+        return Seat(type(judge).__name__, bare, within_bounds(bare, **bounds))
+    return Seat(judge, bare, Retrying(within_bounds(bare, **bounds), attempts=attempts))
+
+
+async def _checked(seat: Seat) -> Sequence[str]:
+    check = getattr(seat.bare, "check", None)
+    return () if check is None else await check()
 
 
 def _refuse_unbuilt(**options: object) -> None:

@@ -130,8 +130,15 @@ def find_backend(
 ) -> Backend:
     """The bare backend a judge name stands for; nothing is contacted. ``timeout`` is in seconds a call.
 
+    ``name`` may end in ``@`` and a base URL, as in ``vllm/qwen3@http://gpu1:8000/v1``.
+
     Raises ConfigError when the name is not known, its key is not set, or an option does not apply to it.
     """
+    name, url_within = _apart(name)
+    if url_within is not None:
+        if base_url is not None:
+            raise ConfigError(f"{name} has its base URL in its name ({url_within}): leave base_url out")
+        base_url = url_within
     scheme, _, rest = name.partition(":")
     if name == "embedded" or scheme in {"scripted", "replay"}:
         if base_url is not None or api_key is not None:
@@ -151,6 +158,15 @@ def find_backend(
         model, base_url=url, api_key=key, timeout=timeout, api_key_env=known.key, **known.options
     )
     return made
+
+
+def _apart(name: str) -> tuple[str, str | None]:
+    """A judge name and the base URL written behind it (``vllm/qwen3@http://gpu1:8000/v1``), if there is one."""
+    for start in ("@http://", "@https://"):
+        if start in name:
+            before, _, after = name.partition(start)
+            return before, start[1:] + after
+    return name, None
 
 
 def _through_litellm(name: str, *, base_url: str | None, api_key: str | None, timeout: float) -> Backend:

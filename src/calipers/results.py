@@ -9,12 +9,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 
+from calipers.settings import Named
 from calipers.types import (
     Answered,
+    Comparison,
     Failure,
     FailureKind,
     GroupResult,
     GroupStatus,
+    Judgment,
+    Ranking,
+    Rating,
     Reading,
     RenderedGroup,
     Scores,
@@ -23,6 +28,7 @@ from calipers.types import (
     TrajectoryResult,
     TrajectoryStatus,
     Usage,
+    Verdict,
 )
 
 _ABSTAINS: frozenset[FailureKind] = frozenset({"refused", "context_window"})
@@ -37,6 +43,7 @@ def assemble(
     scores: Scores,
     rewards: Sequence[float | None],
     warnings: Sequence[str] = (),
+    quorum: int = 1,
 ) -> GroupResult:
     """The result of a group that was asked about; members of one candidate share its score and reward."""
     explanations = _explanations(answered)
@@ -46,7 +53,7 @@ def assemble(
         status: TrajectoryStatus = "scored"
         reason = None
         if reward is None:
-            status, reason = _why_not(index, answered)
+            status, reason = _why_not(index, answered, quorum)
         for member in candidate.members:
             trajectory = group.trajectories[member]
             trajectories[member] = TrajectoryResult(
@@ -130,16 +137,53 @@ def _explanations(answered: Sequence[Answered]) -> Mapping[int, str]:
     return explanations
 
 
-def _why_not(index: int, answered: Sequence[Answered]) -> tuple[TrajectoryStatus, str]:
+def _why_not(index: int, answered: Sequence[Answered], quorum: int) -> tuple[TrajectoryStatus, str]:
     """The last answer about a candidate decides: it abstained if the judge had its say, it failed if it had not."""
     about = [done for done in answered if index in done.ask.members]
     if not about:
         return "failed", "it was never asked about"
+    spoke = {done.ask.slot for done in about if isinstance(done.result, Reading) and index not in done.result.missing}
+    if 0 < len(spoke) < quorum:
+        judges = "1 judge" if len(spoke) == 1 else f"{len(spoke)} judges"
+        return "abstained", f"{judges} scored it, and the quorum is {quorum}{_others(about)}"
     last = about[-1].result
     if isinstance(last, Failure):
         return ("abstained" if last.kind in _ABSTAINS else "failed"), last.reason
     reason = last.missing.get(index) or last.reason or "the judge's answers about it cannot be put on one scale"
     return "abstained", reason
+
+
+def _others(about: Sequence[Answered]) -> str:
+    """What kept the other judges from it."""
+    reasons = dict.fromkeys(done.result.reason for done in about if isinstance(done.result, Failure))
+    return "".join(f"; {reason}" for reason in reasons)
+
+
+def with_judges(result: GroupResult, answered: Sequence[Answered], judges: Sequence[Named]) -> GroupResult:
+    """The result with what each judge of a panel had to do with it: ``judges``, one object a slot.
+
+    ``answers`` counts its answers, ``scored`` the trajectories (shown once if identical) that it scored.
+    """
+    told = []
+    for slot, one in enumerate(judges):
+        own = [done for done in answered if done.ask.slot == slot]
+        read = [done.result for done in own if isinstance(done.result, Reading)]
+        scored = {item for reading in read for judgment in reading.judgments for item in _items(judgment)}
+        answers = sum(done.usage is not None for done in own)
+        told.append({"judge": one.judge, "answers": answers, "scored": len(scored)})
+    return replace(result, extra={**result.extra, "judges": told})
+
+
+def _items(judgment: Judgment) -> tuple[int, ...]:
+    match judgment:
+        case Rating():
+            return (judgment.item,)
+        case Comparison():
+            return (judgment.first, judgment.second)
+        case Ranking():
+            return judgment.items
+        case Verdict():
+            return () if judgment.item is None else (judgment.item,)
 
 
 def _group_status(trajectories: Sequence[TrajectoryResult]) -> GroupStatus:

@@ -6,22 +6,42 @@ Not responsible for how a judge is reached, at what pace, or at what price: none
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal, Self, TypeAlias
 
 from calipers.protocols.question import OutOfRange
 from calipers.render import BYTES_PER_TOKEN
 from calipers.rubric import DEFAULT_RUBRIC
 from calipers.types import Window
 
+PanelMode: TypeAlias = Literal["all", "cycle", "fallback"]
+"""Every judge answers every question; each question goes to another judge; the next judge speaks when one cannot."""
+
 
 @dataclass(frozen=True, slots=True)
-class Settings:
-    """What decides a judge's results, as plain data: kept with each run in the ledger, and enough to replay it."""
+class Named:
+    """Which judge this is, and what it can read at once as far as was known when the run began."""
 
     judge: str
     endpoint: str
     model: str
+    context_window: int | None = None
+    bytes_per_token: float = BYTES_PER_TOKEN
+
+    @property
+    def window(self) -> Window | None:
+        """What fits the judge at once; None where that is not known."""
+        return None if self.context_window is None else Window(self.context_window, self.bytes_per_token)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What decides a judge's results, as plain data: kept with each run in the ledger, and enough to replay it.
+
+    ``judges`` are in the order of their slots; one alone is no panel.
+    """
+
+    judges: tuple[Named, ...]
     protocol: str = "listwise"
     orders: int = 1
     samples: int = 1
@@ -37,10 +57,20 @@ class Settings:
     absolute: bool = False
     deadline: float | None = None
     warnings: tuple[str, ...] = ()
-    context_window: int | None = None
-    bytes_per_token: float = BYTES_PER_TOKEN
+    panel: PanelMode = "all"
+    quorum: int = 1
+    weights: tuple[float, ...] | None = None
 
-    @property
-    def window(self) -> Window | None:
-        """What fits the judge at once, as far as was known when the run began."""
-        return None if self.context_window is None else Window(self.context_window, self.bytes_per_token)
+    @classmethod
+    def of(cls, recorded: Mapping[str, Any]) -> Self:
+        """The settings that a run recorded: what ``to_dict`` gave, after JSON."""
+        made: Mapping[str, Any] = {
+            "judges": tuple(Named(**one) for one in recorded["judges"]),
+            **{key: tuple(recorded[key]) for key in ("reward_range", "warnings")},
+            "weights": None if recorded["weights"] is None else tuple(recorded["weights"]),
+        }
+        return cls(**{**recorded, **made})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        return asdict(self)

@@ -16,7 +16,9 @@ Message: TypeAlias = Mapping[str, Any]
 Tool: TypeAlias = Mapping[str, Any]
 """A tool definition in OpenAI's form: ``{"type": "function", "function": {"name", "description", "parameters"}}``."""
 
-Cause: TypeAlias = Literal["first", "order", "sample", "missing", "doubt", "truncated", "swap", "unresolved", "window"]
+Cause: TypeAlias = Literal[
+    "first", "order", "sample", "missing", "doubt", "truncated", "swap", "unresolved", "window", "substitute"
+]
 FinishReason: TypeAlias = Literal["stop", "length", "refused", "unknown"]
 Outcome: TypeAlias = Literal["strict", "repaired", "text", "partial", "rejected"]
 TrajectoryStatus: TypeAlias = Literal["scored", "abstained", "failed"]

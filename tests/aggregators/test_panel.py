@@ -1,5 +1,6 @@
 """Panels: scales removed, weights without labels, failures left out."""
 
+import itertools
 import math
 
 import numpy as np
@@ -10,6 +11,9 @@ from hypothesis import strategies as st
 from calipers.aggregators.panel import Panel, Weights, learn_weights, repeatability, standard
 from calipers.calibration.levels import Array
 from calipers.types import Judgment, Rating, Scores
+
+scores_ = st.floats(0, 1).map(lambda one: round(one, 2))
+weights_ = st.floats(0.1, 3).map(lambda one: round(one, 1))
 
 
 def ratings(*rows: tuple[float | None, ...]) -> list[Judgment]:
@@ -114,3 +118,35 @@ def test_repeatability_is_the_share_of_variance_that_comes_again():
     found = repeatability(calls(1.0, groups=3000))
     assert found == pytest.approx(0.5, abs=0.03)
     assert repeatability(calls(1.0, count=1)) is None
+
+
+def test_on_the_mean_scale_a_lone_judge_keeps_its_scores_and_several_keep_their_advantages():
+    alone = Panel((1.0, 1.0), scale="mean")(ratings((0.2, 0.4, 0.9)), 3)
+    assert alone.values == (0.2, 0.4, 0.9)
+    both = ratings((0.1, 0.2, 0.6), (0.3, 0.4, 0.5))
+    there, standard_ = Panel((3.0, 1.0), scale="mean")(both, 3).values, Panel((3.0, 1.0))(both, 3).values
+    assert np.corrcoef(np.array(there, float), np.array(standard_, float))[0, 1] == pytest.approx(1.0)
+    assert np.mean(np.array(there, float)) == pytest.approx((3 * 0.3 + 0.4) / 4)
+
+
+@given(st.lists(st.tuples(scores_, scores_, scores_), min_size=2, max_size=8), st.tuples(weights_, weights_, weights_))
+def test_scores_on_the_mean_scale_stay_on_the_judges_scale_and_in_order(
+    rows: list[tuple[float, float, float]], weights: tuple[float, float, float]
+):
+    columns = list(zip(*rows, strict=True))
+    found = Panel(weights, scale="mean")(ratings(*columns), len(rows))
+    standards = Panel(weights)(ratings(*columns), len(rows)).values
+    for value in found.values:
+        assert value is not None
+        assert min(map(min, columns)) - 1e-6 <= value <= max(map(max, columns)) + 1e-6
+    there, before = np.array(found.values, float), np.array(standards, float)
+    assert all(
+        (there[a] - there[b]) * (before[a] - before[b]) >= 0 for a, b in itertools.combinations(range(len(rows)), 2)
+    )
+
+
+def test_a_candidate_that_too_few_judges_scored_has_no_score():
+    found = Panel((1.0, 1.0), quorum=2, scale="mean")(ratings((0.1, 0.5, 0.9), (0.2, 0.6, None)), 3)
+    assert found.values[2] is None
+    assert None not in found.values[:2]
+    assert Panel((1.0, 1.0), quorum=2, scale="mean")(ratings((0.1, 0.9)), 2).values == (None, None)

@@ -28,7 +28,7 @@ async def run(judge: SimulatedJudge, path: Path, **options: object) -> list[str]
 async def replay(path: Path, number: int | None = None) -> list[str]:
     ledger = Ledger(path, create=False)
     store = Replayer(ledger, number)
-    judge = Judge.replaying(Settings(**store.recorded.settings), store)
+    judge = Judge.replaying(Settings.of(store.recorded.settings), store)
     lines = [json.dumps(result.to_dict()) async for result in judge.score_groups(store.groups(), ordered=True)]
     ledger.close()
     return lines
@@ -196,6 +196,6 @@ async def test_what_a_backend_learned_is_there_for_the_next_run_and_each_runs_sn
     assert second.known == {"refused": ["temperature"]}
     ledger = Ledger(path)
     snapshots = [json.loads(row[0]) for row in ledger.rows("SELECT learned FROM runs ORDER BY id")]
-    assert snapshots[0] == {}
-    assert snapshots[1]["refused"] == ["temperature"]
+    assert snapshots[0] == [{}]
+    assert snapshots[1][0]["refused"] == ["temperature"]
     ledger.close()

@@ -9,9 +9,9 @@ Not responsible for what a single judge's scores are (the aggregator within), no
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from calipers.aggregators.two_way import DIGITS, two_way
 from calipers.interfaces import Aggregator
@@ -51,28 +51,66 @@ class Panel:
     """Aggregates judgments of several slots; ``weights`` belong to slots 0, 1, ... and need not sum to 1.
 
     Each slot's scores come from ``within`` and lose their mean and spread within the group. A slot that failed, or did
-    not score a candidate, is left out of that candidate's mean, never averaged as a number.
+    not score a candidate, is left out of that candidate's mean, never averaged as a number; a candidate that fewer than
+    ``quorum`` slots scored has no score. ``scale`` "mean" gives scores back on the judges' average mean and spread.
     """
 
     weights: tuple[float, ...]
     within: Aggregator = two_way
+    quorum: int = 1
+    scale: Literal["standard", "mean"] = "standard"
 
     def __call__(self, judgments: Sequence[Judgment], n: int) -> Scores:
         """Weighted means of standard scores (mean 0, spread 1 where judges agree), with standard errors.
 
-        Errors come from how far the judges differ; None where fewer than two judges scored the group.
+        Errors come from how far the judges differ; None where fewer than two judges scored the group. On the mean
+        scale, one judge alone keeps its own scores and errors.
         """
         slots: dict[int, list[Judgment]] = {}
         for judgment in judgments:
             if not isinstance(judgment, Verdict):
                 slots.setdefault(judgment.slot, []).append(judgment)
-        read = {
-            slot: standard(self.within(found, n).values)
-            for slot, found in slots.items()
+        said = {
+            slot: self.within(found, n)
+            for slot, found in sorted(slots.items())
             if slot < len(self.weights) and self.weights[slot] > 0
         }
-        spoke = {slot: row for slot, row in read.items() if any(one is not None for one in row)}
-        return _weighted(spoke, self.weights, n)
+        if self.scale == "mean" and len(said) == 1 and self.quorum == 1:
+            return next(iter(said.values()))
+        read = {slot: standard(scores.values) for slot, scores in said.items()}
+        spoke = {slot: row for slot, row in read.items() if sum(one is not None for one in row) > 1}
+        scores = _weighted(_heard(spoke, n, self.quorum), self.weights, n)
+        if self.scale == "standard":
+            return scores
+        return _on_mean_scale(scores, [(self.weights[slot], said[slot].values) for slot in spoke])
+
+
+def _heard(rows: Mapping[int, tuple[float | None, ...]], n: int, quorum: int) -> dict[int, tuple[float | None, ...]]:
+    """The rows without candidates that fewer than ``quorum`` of them scored."""
+    enough = [sum(row[item] is not None for row in rows.values()) >= quorum for item in range(n)]
+    return {slot: tuple(one if enough[item] else None for item, one in enumerate(row)) for slot, row in rows.items()}
+
+
+def _on_mean_scale(scores: Scores, rows: Sequence[tuple[float, Sequence[float | None]]]) -> Scores:
+    """Standard scores on the weighted mean of the judges' means and spreads: the same advantages, in their units."""
+    total = math.fsum(weight for weight, _ in rows)
+    if not total:
+        return scores
+    level = spread = 0.0
+    for weight, row in rows:
+        known = [one for one in row if one is not None]
+        mean = math.fsum(known) / len(known)
+        level += weight / total * mean
+        spread += weight / total * math.sqrt(math.fsum((one - mean) ** 2 for one in known) / len(known))
+    lowest = min(one for _, row in rows for one in row if one is not None)
+    highest = max(one for _, row in rows for one in row if one is not None)
+    # Where one judge's spread lifts another's outlier off every judge's scale, all are drawn in alike: no tie is made.
+    furthest = [(one, highest - level if one > 0 else level - lowest) for one in scores.values if one]
+    spread = min([spread, *(max(room, 0.0) / abs(one) for one, room in furthest)])
+    return Scores(
+        tuple(None if one is None else round(level + spread * one, DIGITS) for one in scores.values),
+        tuple(None if one is None else round(spread * one, DIGITS) for one in scores.stderrs),
+    )
 
 
 def standard(values: Sequence[float | None]) -> tuple[float | None, ...]:

@@ -34,7 +34,7 @@ async def _replay(location: str, out: str, run: int | None) -> int:
 
     with closing(Ledger(location, create=False)) as ledger:
         store = Replayer(ledger, run)
-        judge = Judge.replaying(Settings(**store.recorded.settings), store)
+        judge = Judge.replaying(Settings.of(store.recorded.settings), store)
         console = Console(stderr=True)
         with Report(console, total=None) as report, Output(out) as output:
             async for result in judge.score_groups(store.groups(), ordered=True):

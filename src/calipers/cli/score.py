@@ -32,14 +32,30 @@ def setting(*names: str, **attributes: Any) -> Callable[[F], F]:
     "--judge",
     multiple=True,
     metavar="MODEL",
-    help="provider/model, embedded, scripted:FILE or replay:LEDGER. [default: embedded]",
+    help="provider/model, embedded, scripted:FILE or replay:LEDGER; several are a panel. [default: embedded]",
 )
 @setting(
     "--base-url",
     multiple=True,
     metavar="URL",
-    help="The judge's OpenAI-compatible endpoint, when it is not the provider's own; several share the work.",
+    help="The judge's OpenAI-compatible endpoint, when it is not the provider's own; several share the work. "
+    "In a panel: --judge vllm/qwen3@URL.",
 )
+@setting(
+    "--panel",
+    type=click.Choice(["all", "cycle", "fallback"]),
+    help="Of several judges: all are asked everything (the default), each order another one, or the next where one fails.",
+)
+@setting(
+    "--quorum",
+    default=1,
+    show_default=True,
+    type=click.IntRange(1),
+    help="Judges of a panel that must have scored a trajectory; else it abstains.",
+)
+@setting("--weights", metavar="W,W...", help="What each judge of a panel counts, in their order. [default: equal]")
+@setting("--policy", metavar="MODEL", help="The model under training: judges of its family are refused.")
+@setting("--own-family", is_flag=True, help="Allow judges of the policy's family all the same.")
 @setting(
     "--protocol",
     default="listwise",
@@ -205,12 +221,16 @@ def _judge(run: _Run) -> Any:
 
     options = run.options
     judges = options["judge"] or (EMBEDDED,)
-    if len(judges) > 1:
-        raise ConfigError("--judge was given more than once: panels of judges are not part of this version yet")
+    _require_one(len(judges), base_url=options["base_url"], price=options["price"])
     rubric = options["rubric"]
     return Judge(
-        judges[0],
+        judges if len(judges) > 1 else judges[0],
         base_url=options["base_url"] or None,
+        panel=options["panel"],
+        quorum=options["quorum"],
+        weights=None if options["weights"] is None else _weights(options["weights"]),
+        policy=options["policy"],
+        own_family=options["own_family"],
         protocol=options["protocol"],
         orders=options["orders"],
         samples=options["samples"],
@@ -232,6 +252,23 @@ def _judge(run: _Run) -> Any:
         ledger=options["ledger"] or _default_ledger(run.out),
         debug=options["verbose"] > 1,
     )
+
+
+def _require_one(judges: int, **given: object) -> None:
+    """Raise ConfigError for what belongs to one judge where there are several."""
+    if judges > 1 and given["base_url"]:
+        raise ConfigError(
+            "--base-url: with several judges write it behind each, as in --judge vllm/qwen3@http://HOST/v1"
+        )
+    if judges > 1 and given["price"]:
+        raise ConfigError("--price is that of one judge; for a panel give price={JUDGE: ...} in Python")
+
+
+def _weights(text: str) -> tuple[float, ...]:
+    try:
+        return tuple(float(part) for part in text.split(","))
+    except ValueError:
+        raise ConfigError(f"--weights {text}: write one number for each judge, as in 2,1,1") from None
 
 
 def _default_ledger(out: str) -> str | None:

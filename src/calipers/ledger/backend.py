@@ -20,8 +20,9 @@ class Replay:
     def __init__(self, location: str | Path) -> None:
         self._ledger = Ledger(location, create=False)
         settings = find_run(self._ledger).settings
-        self.endpoint: str = settings["endpoint"]
-        self.model: str = settings["model"]
+        first = settings["judges"][0]
+        self.endpoint: str = first["endpoint"]
+        self.model: str = first["model"]
         self.warnings: tuple[str, ...] = tuple(settings["warnings"])
 
     async def complete(self, request: JudgeRequest) -> Completion:

@@ -110,8 +110,7 @@ class Unrecorded:
 class Recorder:
     """A run being recorded. Answers recorded by any earlier run serve this one.
 
-    ``learned`` is what earlier runs learned about the judge of ``settings``, as it stood when this run began; it is
-    kept with the run.
+    What earlier runs learned about each judge of ``settings``, as it stood when this run began, is kept with the run.
     """
 
     def __init__(self, ledger: Ledger, settings: Mapping[str, Any], *, version: str) -> None:
@@ -119,13 +118,12 @@ class Recorder:
         self._flight: SingleFlight[Completion] = SingleFlight()
         self._position = 0
         self._keys: dict[tuple[int, int], str] = {}
-        self._judge = (settings["endpoint"], settings["model"])
-        self.learned = find_learned(ledger, *self._judge)
+        learned = [find_learned(ledger, one["endpoint"], one["model"]) for one in settings["judges"]]
         self.reused = 0
         """How many answers came from the ledger."""
         self.run = ledger.insert(
             "INSERT INTO runs (version, settings, learned, started_at) VALUES (?, ?, ?, ?)",
-            (version, json.dumps(settings, ensure_ascii=False), json.dumps(self.learned), _now()),
+            (version, json.dumps(settings, ensure_ascii=False), json.dumps(learned), _now()),
         )
 
     def begin(self) -> int:
@@ -143,9 +141,10 @@ class Recorder:
             return recorded
         return await self._flight.run(key, lambda: self._ask(key, request, backend))
 
-    def learn(self, learned: Mapping[str, Any]) -> None:
-        """Keep for later runs what was learned about the judge; written with the next commit."""
-        self._ledger.put("INSERT OR REPLACE INTO learned VALUES (?, ?, ?)", (*self._judge, json.dumps(learned)))
+    def learn(self, judge: Backend, learned: Mapping[str, Any]) -> None:
+        """Keep for later runs what was learned about a judge; written with the next commit."""
+        row = (judge.endpoint, judge.model, json.dumps(learned))
+        self._ledger.put("INSERT OR REPLACE INTO learned VALUES (?, ?, ?)", row)
 
     async def _ask(self, key: str, request: JudgeRequest, backend: Backend) -> Completion:
         completion = await backend.complete(request)
@@ -206,7 +205,7 @@ class RecordedRun:
     id: int
     version: str
     settings: Mapping[str, Any]
-    learned: Mapping[str, Any]
+    learned: Sequence[Mapping[str, Any]]
 
 
 class Replayer:

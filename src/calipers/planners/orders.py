@@ -9,6 +9,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from calipers.planners.opening import opened
 from calipers.types import Ask, Cause, PlanState
 
 
@@ -24,25 +25,27 @@ class Orders:
     orders: int = 1
     samples: int = 1
 
-    def next_asks(self, state: PlanState) -> Sequence[Ask]:
-        """All first asks in one batch; empty once they were answered."""
-        if state.answered:
-            return ()
+    @property
+    def count(self) -> int:
+        """Presentations asked at once."""
+        return self.orders * self.samples
+
+    def presentation(self, state: PlanState, index: int) -> Sequence[Ask]:
+        """One ask: order ``index // samples``, in its sample ``index % samples``."""
         n = len(state.view.candidates)
         permutation = list(range(n))
         # Seeded from content and seed alone: "same input, same reward". Not cryptography.
         random.Random(f"{state.view.digest}:{state.seed}").shuffle(permutation)  # noqa: S311
-        members = tuple(range(n))
-        asks: list[Ask] = []
-        for order in range(self.orders):
-            shown = _presentation(permutation, order)
-            for sample in range(self.samples):
-                cause: Cause = "sample" if sample else "order" if order else "first"
-                asks.append(Ask(len(asks), members, shown, sample=sample, cause=cause))
-        return asks
+        order, sample = divmod(index, self.samples)
+        cause: Cause = "sample" if sample else "order" if order else "first"
+        return (Ask(index, tuple(range(n)), _shown(permutation, order), sample=sample, cause=cause),)
+
+    def next_asks(self, state: PlanState) -> Sequence[Ask]:
+        """All first asks in one batch; empty once they were answered."""
+        return opened(self, state)
 
 
-def _presentation(permutation: Sequence[int], order: int) -> tuple[int, ...]:
+def _shown(permutation: Sequence[int], order: int) -> tuple[int, ...]:
     pair = (order // 2) % len(permutation)
     shown = (*permutation[pair:], *permutation[:pair])
     return shown[::-1] if order % 2 else shown

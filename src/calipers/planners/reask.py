@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from calipers.interfaces import Planner
+from calipers.planners.opening import next_number
 from calipers.types import Answered, Ask, PlanState, Rating, Reading
 
 ROOM = 4
@@ -34,8 +35,7 @@ class Reask:
         asks = list(self.inner.next_asks(state))
         if not any(isinstance(done.result, Reading) and done.result.missing for done in state.answered):
             return asks
-        number = max((done.ask.number for done in state.answered), default=-1) + 1
-        number = max([number, *(ask.number + 1 for ask in asks)])
+        number = next_number(state, asks)
         by_number = {done.ask.number: done.ask for done in state.answered}
         followed = {done.ask.parent for done in state.answered}
         for done in state.answered:
@@ -49,10 +49,12 @@ class Reask:
 
 
 def _depth(ask: Ask, by_number: dict[int, Ask]) -> int:
+    """How often in a row this judge was asked again already."""
     depth = 0
     while ask.parent is not None:
-        ask = by_number[ask.parent]
-        depth += 1
+        parent = by_number[ask.parent]
+        depth += parent.slot == ask.slot
+        ask = parent
     return depth
 
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from calipers.interfaces import Planner
+from calipers.planners.opening import next_number
 from calipers.types import Ask, Failure, PlanState
 
 
@@ -23,7 +24,7 @@ class Refit:
         asks = list(self.inner.next_asks(state))
         if not any(isinstance(done.result, Failure) and done.result.window for done in state.answered):
             return asks
-        number = max([-1, *(done.ask.number for done in state.answered), *(ask.number for ask in asks)]) + 1
+        number = next_number(state, asks)
         followed = {done.ask.parent for done in state.answered} | {ask.parent for ask in asks}
         for done in state.answered:
             ask, result = done.ask, done.result

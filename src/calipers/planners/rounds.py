@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from calipers.planners.opening import opened
 from calipers.types import Ask, PlanState
 
 
@@ -18,20 +19,18 @@ class Rounds:
     orders: int = 1
     samples: int = 1
 
+    @property
+    def count(self) -> int:
+        """Rounds asked at once."""
+        return self.orders * self.samples
+
+    def presentation(self, state: PlanState, index: int) -> Sequence[Ask]:
+        """One ask for each candidate."""
+        return [
+            Ask(item, (item,), (item,), sample=index, cause="sample" if index else "first", presentation=index)
+            for item in range(len(state.view.candidates))
+        ]
+
     def next_asks(self, state: PlanState) -> Sequence[Ask]:
         """All first asks in one batch; empty once they were answered."""
-        if state.answered:
-            return ()
-        n = len(state.view.candidates)
-        return [
-            Ask(
-                n * sample + item,
-                (item,),
-                (item,),
-                sample=sample,
-                cause="sample" if sample else "first",
-                presentation=sample,
-            )
-            for sample in range(self.orders * self.samples)
-            for item in range(n)
-        ]
+        return opened(self, state)

@@ -1,0 +1,141 @@
+"""Which judge of a panel is asked what: everyone everything, each presentation another one, or one after the other.
+
+Wrappers around the planner of the first asks. A failed call of a judge that shares the work goes to the next judge; where
+everyone is asked, the others' answers stand. Not responsible for what several judges' answers come to (``aggregators``).
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from calipers.planners.opening import Opening, next_number, numbered, opened
+from calipers.types import Answered, Ask, Failure, PlanState
+
+_OWN_DOING = frozenset({"deadline", "budget"})
+"""Failures that no other judge would mend."""
+
+
+@dataclass(frozen=True, slots=True)
+class Everyone:
+    """Put every presentation to each of ``judges`` judges."""
+
+    inner: Opening
+    judges: int
+
+    @property
+    def count(self) -> int:
+        """Presentations asked at once."""
+        return self.inner.count
+
+    def presentation(self, state: PlanState, index: int) -> Sequence[Ask]:
+        """The presentation, once for each judge."""
+        asks = self.inner.presentation(state, index)
+        return numbered((_of(ask, slot, self.judges) for slot in range(self.judges) for ask in asks), 0)
+
+    def next_asks(self, state: PlanState) -> Sequence[Ask]:
+        """All first asks in one batch; empty once they were answered."""
+        return opened(self, state)
+
+
+@dataclass(frozen=True, slots=True)
+class Cycle:
+    """Put each presentation to another judge, at the price of one; who begins is drawn from the group's content.
+
+    What one judge cannot answer goes to the next that was not asked it yet.
+    """
+
+    inner: Opening
+    judges: int
+
+    @property
+    def count(self) -> int:
+        """Presentations asked at once."""
+        return self.inner.count
+
+    def presentation(self, state: PlanState, index: int) -> Sequence[Ask]:
+        """The presentation, to the judge whose turn it is."""
+        begins = random.Random(f"{state.view.digest}:{state.seed}:turn").randrange(self.judges)  # noqa: S311 - no secret
+        slot = (begins + index) % self.judges
+        return [_of(ask, slot, self.judges) for ask in self.inner.presentation(state, index)]
+
+    def next_asks(self, state: PlanState) -> Sequence[Ask]:
+        """All first asks in one batch, then a substitute for each that failed."""
+        first = opened(self, state)
+        return first or numbered(self._substitutes(state), next_number(state))
+
+    def _substitutes(self, state: PlanState) -> Iterator[Ask]:
+        followed = {done.ask.parent for done in state.answered}
+        by_number = {done.ask.number: done for done in state.answered}
+        for done in state.answered:
+            # A gap in one judge's answer is not for another to fill: it would read the anchors on a scale of its own.
+            if not _unavailable(done) or done.ask.number in followed or done.ask.anchors:
+                continue
+            tried = set(_slots(done, by_number))
+            if len(tried) < self.judges:
+                slot = next(one for one in _after(done.ask.slot, self.judges) if one not in tried)
+                yield replace(_moved(done.ask, slot, self.judges), cause="substitute", parent=done.ask.number)
+
+
+@dataclass(frozen=True, slots=True)
+class Fallback:
+    """Ask the first judge; where it cannot answer, ask everything about the group of the next one instead.
+
+    The answers of two judges are not mixed within a group: ``aggregators.sole`` takes those of one.
+    """
+
+    inner: Opening
+    judges: int
+
+    @property
+    def count(self) -> int:
+        """Presentations asked at once."""
+        return self.inner.count
+
+    def presentation(self, state: PlanState, index: int) -> Sequence[Ask]:
+        """The presentation, to the judge who speaks for this group."""
+        slot = max((done.ask.slot for done in state.answered), default=0)
+        return [_of(ask, slot, self.judges) for ask in self.inner.presentation(state, index)]
+
+    def next_asks(self, state: PlanState) -> Sequence[Ask]:
+        """All first asks in one batch; then, where any of a judge's failed, all of them for the next judge."""
+        if not state.answered:
+            return opened(self, state)
+        slot = max(done.ask.slot for done in state.answered)
+        if slot + 1 == self.judges or not any(_unavailable(done) and done.ask.slot == slot for done in state.answered):
+            return ()
+        fresh = replace(state, answered=())
+        asks = (_of(ask, slot + 1, self.judges) for ask in opened(self, fresh))
+        return numbered((replace(ask, cause="substitute") for ask in asks), next_number(state))
+
+
+def _of(ask: Ask, slot: int, judges: int) -> Ask:
+    """``ask`` for the judge ``slot``; presentations that planners number themselves are told apart by judge."""
+    if ask.presentation is None:
+        return replace(ask, slot=slot)
+    return replace(ask, slot=slot, presentation=ask.presentation * judges + slot)
+
+
+def _moved(ask: Ask, slot: int, judges: int) -> Ask:
+    """``ask``, which was some judge's, for the judge ``slot``."""
+    inner = None if ask.presentation is None else ask.presentation // judges
+    return _of(replace(ask, presentation=inner), slot, judges)
+
+
+def _unavailable(done: Answered) -> bool:
+    """Whether this judge cannot answer, but another might."""
+    result = done.result
+    return isinstance(result, Failure) and result.window is None and result.kind not in _OWN_DOING
+
+
+def _slots(done: Answered, by_number: dict[int, Answered]) -> Iterator[int]:
+    """The judges asked this question so far."""
+    link: Answered | None = done
+    while link is not None:
+        yield link.ask.slot
+        link = None if link.ask.parent is None else by_number[link.ask.parent]
+
+
+def _after(slot: int, judges: int) -> Iterator[int]:
+    return ((slot + step) % judges for step in range(1, judges))

@@ -1,0 +1,140 @@
+"""A judge in its place: the bare backend, the way to it, and what its answers teach. A panel has several.
+
+Not responsible for who is asked what (``planners``), nor for how names become backends (``registry``).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeAlias
+
+from calipers.backends.gauge import Gauge
+from calipers.errors import ConfigError
+from calipers.interfaces import Backend, Learner
+from calipers.settings import Named
+
+Judges: TypeAlias = "str | Backend | Sequence[str | Backend]"
+"""One judge, or the members of a panel."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seat:
+    """``bare`` is what was named; ``backend`` is how it is asked, within bounds and retried."""
+
+    name: str
+    bare: Backend
+    backend: Backend
+    gauge: Gauge = field(default_factory=Gauge)
+
+    def named(self, context_window: int | None = None) -> Named:
+        """Which judge sits here, with its window as far as it is known now."""
+        return Named(
+            self.name,
+            self.bare.endpoint,
+            self.bare.model,
+            context_window or self.gauge.tokens,
+            self.gauge.bytes_per_token,
+        )
+
+    def take_up(self, known: Mapping[str, Any]) -> None:
+        """Begin with what earlier runs learned about this judge."""
+        self.gauge.take_up(known)
+        if isinstance(self.bare, Learner):
+            self.bare.learn({key: value for key, value in known.items() if key != "window"})
+
+    def learned(self) -> Mapping[str, Any]:
+        """What is worth keeping for later runs, as plain JSON."""
+        return {**(self.bare.learned() if isinstance(self.bare, Learner) else {}), **self.gauge.learned()}
+
+
+def members(judge: Judges) -> tuple[str | Backend, ...]:
+    """The judges of ``judge``, in the order of their slots. Raises ConfigError for none."""
+    if isinstance(judge, str) or not isinstance(judge, Sequence):
+        return (judge,)
+    if not judge:
+        raise ConfigError("judge=[]: name at least one judge")
+    return tuple(judge)
+
+
+def require_different(seats: Sequence[Seat]) -> None:
+    """Raise ConfigError where one judge has two seats: its answer to a question is one, and would be counted twice."""
+    seen = set()
+    for seat in seats:
+        place = (seat.bare.endpoint, seat.bare.model)
+        if place in seen:
+            raise ConfigError(f"{seat.name} is in the panel twice; to ask a judge more often, there is samples=")
+        seen.add(place)
+
+
+def each(option: str, value: object, judges: Sequence[str | Backend]) -> list[Any]:
+    """``value`` of an option for every judge: a mapping by judge name, or one value where there is one judge.
+
+    Raises ConfigError for a name that is no judge's, and for one value where several judges could be meant.
+    """
+    if isinstance(value, Mapping):
+        names = [one for one in judges if isinstance(one, str)]
+        for name in value:
+            if name not in names:
+                raise ConfigError(f"{option}: {name!r} is none of the judges ({', '.join(names) or 'none has a name'})")
+        return [value.get(one) if isinstance(one, str) else None for one in judges]
+    if value is not None and len(judges) > 1:
+        raise ConfigError(
+            f"{option}: say which of the {len(judges)} judges it is for, as in {{{str(judges[0])!r}: ...}}"
+        )
+    return [value] * len(judges)
+
+
+_FAMILIES: Final = (
+    "claude",
+    "command",
+    "deepseek",
+    "gemini",
+    "gemma",
+    "glm",
+    "gpt",
+    "granite",
+    "grok",
+    "kimi",
+    "llama",
+    "mistral",
+    "nemotron",
+    "olmo",
+    "phi",
+    "qwen",
+)
+_SAME: Final[Mapping[str, str]] = {
+    "codestral": "mistral",
+    "devstral": "mistral",
+    "magistral": "mistral",
+    "ministral": "mistral",
+    "mixtral": "mistral",
+    "o1": "gpt",
+    "o3": "gpt",
+    "o4": "gpt",
+    "qwq": "qwen",
+    "gemma": "gemini",
+}
+_WORDS = re.compile(r"[a-z]+[0-9]*")
+
+
+def families(model: str) -> frozenset[str]:
+    """The model families a name speaks of: a distilled model may have two. Empty where none is recognised."""
+    words = [word for word in _WORDS.findall(model.lower()) if word != "llamacpp"]  # a server, and no family
+    found = {family for family in _FAMILIES for word in words if word.startswith(family)}
+    found |= {family for name, family in _SAME.items() for word in words if word.startswith(name)}
+    return frozenset(_SAME.get(family, family) for family in found)
+
+
+def require_other_family(policy: str | None, judges: Sequence[str | Backend], *, allowed: bool) -> None:
+    """Raise ConfigError where a judge is of the family of the ``policy`` under training: models favour their own kind."""
+    if policy is None or allowed:
+        return
+    for judge in judges:
+        name = judge if isinstance(judge, str) else judge.model
+        if shared := families(policy) & families(name):
+            raise ConfigError(
+                f"{name} and the policy {policy} are both of the {min(shared)} family, and models favour their own "
+                "kind: choose another judge, or allow it with own_family=True"
+            )
