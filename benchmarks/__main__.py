@@ -16,6 +16,7 @@ BENCHMARKS = {
     "reading": "choices, rankings and verdicts read from recorded replies: right, missed, wrong (recorded data)",
     "streams": "CPU an event of a streamed answer",
     "limits": 'concurrency="auto" beside fixed bounds on servers with 4, 32 and 256 slots; CPU a call of all bounds',
+    "experience": "asking on while unsettled, and what a ledger teaches: fidelity and honest errors, simulated judges",
     "embedded": "time the embedded judge takes",
     "elision": "long groups shortened: what is left out, and whether that ranks (recorded data)",
 }

@@ -28,18 +28,29 @@ from calipers.backends.bounds import within_bounds
 from calipers.backends.budget import Budget
 from calipers.backends.retry import Retrying
 from calipers.errors import ConfigError, InputError
+from calipers.experience import Experience
 from calipers.interfaces import Backend, JudgingProtocol, RewardTransform, Store
 from calipers.interrogation import Interrogation, Interrogator, Observer
-from calipers.ledger import Ledger, Nobody, Recorder, Unrecorded, find_learned, has_answers
+from calipers.ledger import (
+    Ledger,
+    Nobody,
+    Recorder,
+    Unrecorded,
+    find_learned,
+    group_digest,
+    has_answers,
+    heard,
+    last_like,
+)
 from calipers.protocols.question import OutOfRange, Parse
 from calipers.readers import as_group
 from calipers.render import render
 from calipers.results import assemble, doubts, unasked, with_judges, with_messages, with_silent
 from calipers.rubric import DEFAULT_RUBRIC
 from calipers.seat import Judges, Seat, each, members, require_different, require_other_family
-from calipers.settings import PanelMode, Settings
+from calipers.settings import PanelMode, Resolution, Settings
 from calipers.show import print_answer
-from calipers.strategy import aggregator, planner, require_panel
+from calipers.strategy import aggregator, planner, require_panel, require_resolution, settle
 from calipers.stream import aiterate, stream
 from calipers.types import (
     GroupResult,
@@ -59,6 +70,11 @@ class Judge:
     "fallback" the next is asked about a group that the one before could not answer for. ``weights``, one a judge, are
     equal unless given. A trajectory that fewer than ``quorum`` judges scored abstains. ``policy`` names the model under
     training: a judge of its family is refused, unless ``own_family``.
+
+    ``resolve`` asks on while one more presentation would add to the group's reliability: True, or a tolerance (0.015),
+    or ``{"tolerance", "most", "unresolved"}``: the most presentations, and whether a group that is all noise is kept as
+    it is ("keep"), tied ("tie"), or left unscored ("abstain"). ``experience`` lets the ledger's earlier answers teach
+    how noisy the judge is, what a place is worth to it, and what each judge of a panel counts.
 
     ``orders`` presentations are asked, ``samples`` times each, and averaged.
     ``rubric`` is text, for groups that bring none. ``deadline`` is in seconds a group, ``timeout`` in seconds a call.
@@ -94,7 +110,8 @@ class Judge:
         weights: Sequence[float] | None = None,
         policy: str | None = None,
         own_family: bool = False,
-        resolve: None = None,
+        experience: bool = True,
+        resolve: bool | float | Mapping[str, Any] | Resolution | None = None,
         budget: Budget | Mapping[str, float] | None = None,
         price: Sequence[float] | Mapping[str, Sequence[float]] | None = None,
         deadline: float | None = None,
@@ -119,7 +136,6 @@ class Judge:
         debug: bool = False,
         observer: Observer | None = None,
     ) -> None:
-        _refuse_unbuilt(resolve=resolve)
         judges = members(judge)
         require_panel(len(judges), panel=panel, quorum=quorum, weights=weights)
         require_other_family(policy, judges, allowed=own_family)
@@ -193,6 +209,8 @@ class Judge:
             panel=panel or "all",
             quorum=quorum,
             weights=None if weights is None else tuple(weights),
+            resolve=require_resolution(resolve),
+            learns=experience,
         )
         self.concurrency = at_once
         # While one group's answer is written down, another's question takes its place. Waiting for one counts against
@@ -256,8 +274,13 @@ class Judge:
     @property
     def store(self) -> Store:
         """Where answers are kept; with a ledger, the run begins when this is first needed."""
+        return self._store or self._open(None)
+
+    def _open(self, first: TrajectoryGroup | None) -> Store:
+        """Begin the run with its ``first`` group."""
         if self._store is None:
             assert self._ledger is not None  # noqa: S101 - the constructor sees to one or the other
+            self.settings = replace(self.settings, begins_with=None if first is None else group_digest(first))
             self._take_up(self._ledger)
             self._store = Recorder(self._ledger, self.settings.to_dict(), version=__version__)
         return self._store
@@ -268,8 +291,19 @@ class Judge:
         for seat, judge in zip(self._seats, self.settings.judges, strict=True):
             seat.take_up(find_learned(ledger, seat.bare.endpoint, seat.bare.model))
             named.append(seat.named(judge.context_window))
-        self.settings = replace(self.settings, judges=tuple(named))
+        settings = replace(self.settings, judges=tuple(named))
+        self.settings = replace(settings, experience=self._experienced(ledger, settings))
+        self._setup()
         self._learned = [seat.learned() for seat in self._seats]
+
+    def _experienced(self, ledger: Ledger, settings: Settings) -> Experience | None:
+        """What earlier answers teach. A run begun again takes up what it knew then: the same input, the same reward."""
+        if not settings.learns:
+            return None
+        if (before := last_like(ledger, settings.to_dict())) is not None:
+            return None if before["experience"] is None else Experience.of(before["experience"])
+        found = Experience.learn(heard(ledger, settings), len(settings.judges))
+        return found if found.groups else None
 
     async def score_group(self, group: object) -> GroupResult:
         """Judge one group: a TrajectoryGroup, a groups-file object, message lists, or a trainer's own group.
@@ -277,7 +311,7 @@ class Judge:
         Never raises for a judge's doing; every trajectory of the result is scored, abstained or failed with a reason.
         Raises InputError for a group that cannot be read and LedgerError when answers cannot be kept.
         """
-        return await self._score(as_group(group), self.store.begin())
+        return await self._begin(as_group(group))
 
     async def score_groups(
         self,
@@ -302,7 +336,7 @@ class Judge:
 
     def _begin(self, group: TrajectoryGroup) -> Coroutine[Any, Any, GroupResult]:
         # Called in input order, before any waiting: positions in the ledger are input positions.
-        return self._score(group, self.store.begin())
+        return self._score(group, (self._store or self._open(group)).begin())
 
     async def _score(self, group: TrajectoryGroup, position: int) -> GroupResult:
         settings = self.settings
@@ -315,13 +349,14 @@ class Judge:
             result = unasked(rolled_out, view, reward=low + (high - low) / 2, warnings=warnings)
         else:
             answered, scores = await Interrogation(self._asked_by, view, position, settings, self.store).run()
+            scores, unsettled = settle(scores, settings.resolve)
             result = assemble(
                 rolled_out,
                 view,
                 answered,
                 scores=scores,
                 rewards=self._reward(scores, view),
-                warnings=warnings,
+                warnings=(*unsettled, *warnings),
                 quorum=settings.quorum,
             )
             if len(settings.judges) > 1:
@@ -397,9 +432,3 @@ def _seat(judge: str | Backend, bare: Backend, *, attempts: int, **bounds: Any) 
 async def _checked(seat: Seat) -> Sequence[str]:
     check = getattr(seat.bare, "check", None)
     return () if check is None else await check()
-
-
-def _refuse_unbuilt(**options: object) -> None:
-    for name, value in options.items():
-        if value is not None:
-            raise ConfigError(f"{name}= is not part of this version of calipers yet; leave it out")

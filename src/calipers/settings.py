@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, Self, TypeAlias
 
+from calipers.experience import Experience
 from calipers.protocols.question import OutOfRange
 from calipers.render import BYTES_PER_TOKEN
 from calipers.rubric import DEFAULT_RUBRIC
@@ -35,10 +36,24 @@ class Named:
 
 
 @dataclass(frozen=True, slots=True)
+class Resolution:
+    """When to stop asking about a group: once one more presentation adds less than ``tolerance`` to its reliability.
+
+    ``most`` presentations are asked at most. ``unresolved`` is what becomes of a group whose scores differ no more than
+    their standard errors: they are kept, tied, or nobody is scored.
+    """
+
+    tolerance: float = 0.015
+    most: int = 8
+    unresolved: Literal["keep", "tie", "abstain"] = "keep"
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """What decides a judge's results, as plain data: kept with each run in the ledger, and enough to replay it.
 
-    ``judges`` are in the order of their slots; one alone is no panel.
+    ``judges`` are in the order of their slots; one alone is no panel. ``experience`` is what was known of them when the
+    run began, and ``begins_with`` the digest of its first group: the same input is judged with the same knowledge.
     """
 
     judges: tuple[Named, ...]
@@ -60,6 +75,10 @@ class Settings:
     panel: PanelMode = "all"
     quorum: int = 1
     weights: tuple[float, ...] | None = None
+    resolve: Resolution | None = None
+    begins_with: str | None = None
+    learns: bool = True
+    experience: Experience | None = None
 
     @classmethod
     def of(cls, recorded: Mapping[str, Any]) -> Self:
@@ -68,6 +87,8 @@ class Settings:
             "judges": tuple(Named(**one) for one in recorded["judges"]),
             **{key: tuple(recorded[key]) for key in ("reward_range", "warnings")},
             "weights": None if recorded["weights"] is None else tuple(recorded["weights"]),
+            "resolve": None if recorded["resolve"] is None else Resolution(**recorded["resolve"]),
+            "experience": None if recorded["experience"] is None else Experience.of(recorded["experience"]),
         }
         return cls(**{**recorded, **made})
 

@@ -9,15 +9,24 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from calipers import registry
+from calipers.aggregators.credible import Credible
+from calipers.aggregators.order_aware import OrderAware
 from calipers.aggregators.panel import Panel
+from calipers.aggregators.sequential import Resolve
 from calipers.aggregators.sole import Sole
+from calipers.aggregators.two_way import two_way
+from calipers.aggregators.unresolved import is_all_noise, tied, unsaid
 from calipers.errors import ConfigError
+from calipers.experience import Habits
 from calipers.interfaces import Aggregator, Planner
 from calipers.planners.opening import Opening
 from calipers.planners.panel import Cycle, Everyone, Fallback
 from calipers.planners.reask import Reask
 from calipers.planners.refit import Refit
-from calipers.settings import PanelMode, Settings
+from calipers.planners.resolving import Resolving
+from calipers.planners.swapping import Swapping
+from calipers.settings import PanelMode, Resolution, Settings
+from calipers.types import Scores
 
 _PANELS: Final[Mapping[str, type[Everyone | Cycle | Fallback]]] = {
     "all": Everyone,
@@ -25,29 +34,107 @@ _PANELS: Final[Mapping[str, type[Everyone | Cycle | Fallback]]] = {
     "fallback": Fallback,
 }
 
+_USUAL_SPREAD = 0.03
+"""The variance of settled scores within a group that is supposed of a judge nothing is known about; a weak belief."""
+
 
 def planner(settings: Settings) -> Planner:
-    """What to ask: the protocol's first asks, of which judge, then what poor answers make necessary."""
-    return Refit(Reask(_opening(settings), settings.reasks))
+    """What to ask: the protocol's first asks, of which judge, what poor answers make necessary, then what is unsettled."""
+    opening = _opening(settings)
+    inner = Refit(Reask(opening, settings.reasks))
+    resolve = settings.resolve
+    if resolve is None:
+        return inner
+    habits = _habits(settings)
+    if settings.protocol == "pairwise":
+        return Swapping(inner, {slot: one.swaps for slot, one in habits.items() if one.swaps is not None})
+    spreads = [one.spread for one in habits.values() if one.spread is not None]
+    spread = sum(spreads) / len(spreads) if spreads else _USUAL_SPREAD
+    return Resolving(inner, opening, Resolve(spread, resolve.tolerance, resolve.most))
 
 
 def _opening(settings: Settings) -> Opening:
-    first: Opening = registry.load(registry.find_method(settings.protocol).planner)(settings.orders, settings.samples)
-    judges = len(settings.judges)
+    orders, judges = settings.orders, len(settings.judges)
+    if settings.resolve is not None and settings.protocol != "pairwise" and not _has_errors(settings):
+        # Without any standard error nothing can be called settled, and two calls are the fewest that give one.
+        orders = max(orders, 2)
+    first: Opening = registry.load(registry.find_method(settings.protocol).planner)(orders, settings.samples)
     return first if judges == 1 else _PANELS[settings.panel](first, judges)
 
 
+def _has_errors(settings: Settings) -> bool:
+    """Whether one presentation comes with standard errors: from other judges, or from what is known of the noise."""
+    if len(settings.judges) > 1 and settings.panel == "all":
+        return True
+    habits = _habits(settings)
+    return len(habits) == len(settings.judges) and all(one.noise is not None for one in habits.values())
+
+
+def _habits(settings: Settings) -> dict[int, Habits]:
+    return {} if settings.experience is None else dict(enumerate(settings.experience.judges))
+
+
 def aggregator(settings: Settings) -> Aggregator:
-    """What answers come to: one judge's as they are, a panel's each on its own scale."""
-    found = registry.load(registry.find_method(settings.protocol).aggregator)
-    within: Aggregator = found() if isinstance(found, type) else found
+    """What answers come to: read with what is known of each judge, a panel's each on its own scale."""
+    within = _within(settings)
     judges = len(settings.judges)
     if judges == 1:
         return within
     if settings.panel == "fallback":
         return Sole(within)
-    weights = settings.weights or (1 / judges,) * judges
+    learned = None if settings.experience is None else settings.experience.weights
+    weights = settings.weights or learned or (1 / judges,) * judges
     return Panel(weights, within, settings.quorum, scale="mean")
+
+
+def _within(settings: Settings) -> Aggregator:
+    found = registry.load(registry.find_method(settings.protocol).aggregator)
+    within: Aggregator = found() if isinstance(found, type) else found
+    habits = _habits(settings)
+    noise = {slot: one.noise for slot, one in habits.items() if one.noise is not None}
+    if noise and within is two_way:
+        within = Credible(noise)
+    places = {slot: one.places for slot, one in habits.items() if one.places is not None}
+    swaps = {slot: one.swaps for slot, one in habits.items() if one.swaps is not None}
+    if not places and not swaps:
+        return within
+    return OrderAware(within, places, swaps, bounds=(0.0, 1.0) if places else None)
+
+
+def settle(scores: Scores, resolve: Resolution | None) -> tuple[Scores, tuple[str, ...]]:
+    """The scores a group is paid by, and a warning where its spread was all noise and ``resolve`` says what then."""
+    if resolve is None or resolve.unresolved == "keep" or not is_all_noise(scores):
+        return scores, ()
+    if resolve.unresolved == "tie":
+        return tied(scores), ("the scores differ no more than their standard errors: they were tied",)
+    return unsaid(scores), ("the scores differ no more than their standard errors: nobody was scored",)
+
+
+def require_resolution(resolve: object) -> Resolution | None:
+    """``resolve`` as the constructor takes it: a bool, a tolerance, a mapping, or the thing itself. Raises ConfigError."""
+    if resolve is None or resolve is False:
+        return None
+    try:
+        made = (
+            resolve
+            if isinstance(resolve, Resolution)
+            else Resolution()
+            if resolve is True
+            else Resolution(**resolve)
+            if isinstance(resolve, Mapping)
+            else Resolution(float(resolve))  # type: ignore[arg-type]  # what is no number is refused below
+        )
+    except (TypeError, ValueError):
+        raise ConfigError(
+            f"resolve={resolve!r}: it is True, a tolerance such as 0.015, or a mapping with tolerance, most, unresolved"
+        ) from None
+    if not (isinstance(made.tolerance, int | float) and 0 < made.tolerance < 1):
+        raise ConfigError(f"resolve: tolerance={made.tolerance!r} is a gain in reliability, above 0 and below 1")
+    if isinstance(made.most, bool) or not isinstance(made.most, int) or made.most < 1:
+        raise ConfigError(f"resolve: most={made.most!r} counts presentations, from 1")
+    if made.unresolved not in {"keep", "tie", "abstain"}:
+        raise ConfigError(f"resolve: unresolved={made.unresolved!r} is one of keep, tie, abstain")
+    return made
 
 
 def require_panel(judges: int, *, panel: PanelMode | None, quorum: int, weights: Sequence[float] | None) -> None:

@@ -16,13 +16,13 @@ def recommended(*records: dict[str, Any]) -> dict[str, Any]:
 def test_the_judge_that_agrees_best_is_recommended():
     found = recommended(*rated(GROUPS, "poor", 2.0), *rated(GROUPS, "fine", 0.2))
     assert found["judge"] == ["fine"]
-    assert (found["protocol"], found["samples"], found["calibration"]["ties"]) == ("pointwise", 1, "keep")
+    assert (found["protocol"], found["samples"], found["unresolved"]) == ("pointwise", 1, "keep")
 
 
 def test_a_panel_is_recommended_where_it_surely_beats_its_best_member_at_equal_calls():
     found = recommended(*rated(GROUPS, "a", 1.0), *rated(GROUPS, "b", 1.0), *rated(GROUPS, "c", 1.0))
-    assert found["calibration"]["panel"] == ["a", "b", "c"]
-    assert len(found["judge"]) == 1
+    assert found["judge"] == ["a", "b", "c"]
+    assert (found["panel"], len(found["weights"].split(","))) == ("all", 3)
 
 
 def test_a_noisy_judge_is_asked_more_often_than_a_steady_one():

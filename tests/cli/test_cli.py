@@ -160,7 +160,7 @@ def test_a_bad_value_nobody_typed_says_where_it_comes_from(folder: Path):
 
 
 def test_what_calibrate_recommends_can_be_pasted_as_it_is(folder: Path):
-    text = 'judge = ["scripted:replies.jsonl"]\norders = 2\n\n[calibration]\nties = "keep"\nresolve = 0.015\n'
+    text = 'judge = ["scripted:replies.jsonl"]\norders = 2\nresolve = 0.015\nmost = 2\nunresolved = "keep"\n'
     (folder / "calipers.toml").write_text(text)
     done = calipers("score", "groups.jsonl", "-o", "a.jsonl", cwd=folder)
     assert done.returncode == 0, done.stderr

@@ -84,6 +84,7 @@ def test_the_next_judge_is_asked_everything_where_the_first_fails_in_anything():
     assert not plan.next_asks(state_of(3, answered=[(ask, WHOLE) for ask in first]))
     second = plan.next_asks(state_of(3, answered=[(first[0], WHOLE), (first[1], DOWN)]))
     assert [(ask.slot, ask.cause, ask.order) for ask in second] == [(1, "substitute", ask.order) for ask in first]
+    assert [ask.parent for ask in second] == [ask.number for ask in first]
     last = state_of(3, answered=[(first[0], WHOLE), (first[1], DOWN), (second[0], DOWN), (second[1], WHOLE)])
     assert not plan.next_asks(last)
 

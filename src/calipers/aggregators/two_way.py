@@ -9,11 +9,33 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from calipers.types import Judgment, Rating, Scores
 
 DIGITS = 6
 """Scores are rounded to this many decimals, so that equal evidence gives bit-equal scores (and advantage 0)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """Candidate effects and what their errors follow from.
+
+    ``shares`` times the variance of one rating is a value's squared standard error; ``squares`` is the residual sum of
+    squares on ``freedom`` degrees of freedom.
+    """
+
+    values: tuple[float | None, ...]
+    shares: tuple[float | None, ...]
+    squares: float = 0.0
+    freedom: int = 0
+
+    def scores(self, variance: float | None) -> Scores:
+        """Values with the standard errors that follow from the ``variance`` of one rating; None where it is unknown."""
+        if variance is None:
+            return Scores(self.values, (None,) * len(self.values))
+        errors = (None if one is None else round(math.sqrt(variance * one), DIGITS) for one in self.shares)
+        return Scores(self.values, tuple(errors))
 
 
 def two_way(judgments: Sequence[Judgment], n: int) -> Scores:
@@ -23,9 +45,15 @@ def two_way(judgments: Sequence[Judgment], n: int) -> Scores:
     nothing connects to the largest rated set stay None: their offset is unknown. Standard errors are None where no
     degree of freedom is left to estimate the noise from (a single answer, say).
     """
+    found = fit(judgments, n)
+    return found.scores(found.squares / found.freedom if found.freedom > 0 else None)
+
+
+def fit(judgments: Sequence[Judgment], n: int) -> Fit:
+    """The two-way layout's estimates for ``n`` candidates, before anything is said about the noise."""
     ratings = [judgment for judgment in judgments if isinstance(judgment, Rating)]
     if not ratings:
-        return Scores((None,) * n, (None,) * n)
+        return Fit((None,) * n, (None,) * n)
     table: dict[int, dict[int, float]] = {}
     for rating in ratings:
         table.setdefault(rating.presentation, {})[rating.item] = rating.value
@@ -35,25 +63,24 @@ def two_way(judgments: Sequence[Judgment], n: int) -> Scores:
     return _least_squares(_largest_component(table), n)
 
 
-def _crossed(rows: Sequence[dict[int, float]], n: int) -> Scores:
+def _crossed(rows: Sequence[dict[int, float]], n: int) -> Fit:
     """Every answer rated the same candidates: means, without linear algebra (this is the hot path)."""
     count = len(rows)
     values: list[float | None] = [None] * n
-    stderrs: list[float | None] = [None] * n
+    shares: list[float | None] = [None] * n
     means = {item: math.fsum(row[item] for row in rows) / count for item in rows[0]}
     freedom = (len(means) - 1) * (count - 1)
-    error = None
+    residual = 0.0
     if freedom > 0:
         grand = math.fsum(means.values()) / len(means)
         effects = [math.fsum(row.values()) / len(row) - grand for row in rows]
         residual = math.fsum(
             (row[item] - means[item] - effect) ** 2 for row, effect in zip(rows, effects, strict=True) for item in means
         )
-        error = round(math.sqrt(residual / freedom / count), DIGITS)
     for item, mean in means.items():
         values[item] = round(mean, DIGITS)
-        stderrs[item] = error
-    return Scores(tuple(values), tuple(stderrs))
+        shares[item] = 1 / count
+    return Fit(tuple(values), tuple(shares), residual, freedom)
 
 
 def _largest_component(table: dict[int, dict[int, float]]) -> dict[int, dict[int, float]]:
@@ -72,7 +99,7 @@ def _largest_component(table: dict[int, dict[int, float]]) -> dict[int, dict[int
     return max(components, key=lambda component: component[:2])[2]
 
 
-def _least_squares(table: dict[int, dict[int, float]], n: int) -> Scores:
+def _least_squares(table: dict[int, dict[int, float]], n: int) -> Fit:
     import numpy as np  # noqa: PLC0415 - unbalanced answers are rare; importing calipers stays light
 
     items = sorted({item for row in table.values() for item in row})
@@ -92,11 +119,10 @@ def _least_squares(table: dict[int, dict[int, float]], n: int) -> Scores:
     inverse = np.linalg.pinv(constrained.T @ constrained)
     solution = inverse @ (constrained.T @ np.append(vector, 0.0))
     freedom = len(target) - (len(items) + len(table) - 1)
-    variance = float(np.sum((vector - matrix @ solution) ** 2)) / freedom if freedom > 0 else None
     values: list[float | None] = [None] * n
-    stderrs: list[float | None] = [None] * n
+    shares: list[float | None] = [None] * n
     for item, index in column.items():
         values[item] = round(float(solution[index]), DIGITS)
-        if variance is not None:
-            stderrs[item] = round(math.sqrt(variance * max(float(inverse[index, index]), 0.0)), DIGITS)
-    return Scores(tuple(values), tuple(stderrs))
+        shares[item] = max(float(inverse[index, index]), 0.0)
+    squares = float(np.sum((vector - matrix @ solution) ** 2))
+    return Fit(tuple(values), tuple(shares), squares, max(freedom, 0))

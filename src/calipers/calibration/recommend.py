@@ -17,11 +17,7 @@ _KEPT = 0.985
 
 
 def recommend(judges: Sequence[JudgeFigures], panel: PanelFigures) -> str:
-    """A block of TOML with a reason above every line, to paste into calipers.toml.
-
-    What ``calipers score`` of this version cannot do yet (a panel, asking on while unsettled) stands in a table of its
-    own, ``[calibration]``, which it does not read.
-    """
+    """A block of TOML with a reason above every line, to paste into calipers.toml."""
     measured = [one for one in judges if one.advantage_fidelity is not None and one.groups >= 2]
     if not measured:
         return "# No recommendation: agreement with gold could not be measured.\n"
@@ -35,11 +31,8 @@ def recommend(judges: Sequence[JudgeFigures], panel: PanelFigures) -> str:
     if low <= 0:
         lines.append("# Its interval reaches 0: this judge may know nothing. Do not train on it.")
     lines += _near(measured, best)
-    lines.append(f"judge = [{json.dumps(best.judge, ensure_ascii=False)}]")
-    lines += _questions(best)
-    lines += ["", "[calibration]", "# Not read by calipers score."]
-    lines += [*_panel(best, panel), *_resolve(best)]
-    lines += _ties(best)
+    lines += _panel(best, panel) or [f"judge = [{json.dumps(best.judge, ensure_ascii=False)}]"]
+    lines += [*_questions(best), *_resolve(best), *_ties(best)]
     return "\n".join(lines) + "\n"
 
 
@@ -64,7 +57,9 @@ def _panel(best: JudgeFigures, panel: PanelFigures) -> list[str]:
     return [
         f"# The panel, one call each, reaches {level:.3f}; {alone}, {rival.advantage_fidelity:.3f}.",
         f"# Weights, learned without labels: {_comment(shares)}.",
-        f"panel = {json.dumps(list(panel.members), ensure_ascii=False)}",
+        f"judge = {json.dumps(list(panel.members), ensure_ascii=False)}",
+        'panel = "all"',
+        f'weights = "{",".join(f"{share:.4g}" for share in panel.weights)}"',
     ]
 
 
@@ -103,12 +98,13 @@ def _resolve(best: JudgeFigures) -> list[str]:
     return [
         f"# Asked on only while unsettled: {level}, against {found.fixed_advantage_fidelity:.3f} with as many for all.",
         f"resolve = {found.tolerance:g}",
-        f"budget = {most}",
+        f"most = {most}",
     ]
 
 
 def _ties(best: JudgeFigures) -> list[str]:
-    return [f"# {best.dead_groups} of {best.groups_judged} groups are dead level as they are.", 'ties = "keep"']
+    """Whether to tie a group whose spread is all noise."""
+    return [f"# {best.dead_groups} of {best.groups_judged} groups are dead level as they are.", 'unresolved = "keep"']
 
 
 def _comment(text: str) -> str:

@@ -16,8 +16,6 @@ import click
 from calipers.errors import ConfigError
 
 _DEFAULT = "calipers.toml"
-_MEASURED = "calibration"
-"""A table that `calipers calibrate` writes for people and later versions; no command reads it."""
 
 
 def load_config(path: str | None, app: click.Group) -> dict[str, dict[str, Any]]:
@@ -37,7 +35,6 @@ def load_config(path: str | None, app: click.Group) -> dict[str, dict[str, Any]]
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{file}: not valid TOML: {error}") from error
     flags = {name: _flags(command) for name, command in app.commands.items()}
-    content.pop(_MEASURED, None)
     everywhere = {key: value for key, value in content.items() if key not in flags}
     known = {flag for names in flags.values() for flag in names}
     _refuse_unknown(file, everywhere, known | flags.keys())

@@ -102,6 +102,32 @@ def setting(*names: str, **attributes: Any) -> Callable[[F], F]:
     type=click.FloatRange(0, 0.5, min_open=True),
     help="Share of the questions, the slowest, that are asked twice at most, e.g. 0.05.",
 )
+@setting(
+    "--resolve",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    metavar="TOLERANCE",
+    help="Ask on until one more presentation would add less than this to the group's reliability, e.g. 0.015; "
+    "pairwise: ask the other order where the verdict may be the place's.",
+)
+@setting(
+    "--most",
+    default=8,
+    show_default=True,
+    type=click.IntRange(1),
+    help="Presentations a group may take with --resolve.",
+)
+@setting(
+    "--unresolved",
+    default="keep",
+    show_default=True,
+    type=click.Choice(["keep", "tie", "abstain"]),
+    help="With --resolve: what becomes of groups whose scores differ no more than their standard errors.",
+)
+@setting(
+    "--no-experience",
+    is_flag=True,
+    help="Do not let the ledger's earlier answers teach the judge's noise, its leaning to places, and a panel's weights.",
+)
 @setting("--seed", default=0, show_default=True, type=int, help="Seeds the orders in which candidates are shown.")
 @setting(
     "--timeout",
@@ -231,6 +257,8 @@ def _judge(run: _Run) -> Any:
         weights=None if options["weights"] is None else _weights(options["weights"]),
         policy=options["policy"],
         own_family=options["own_family"],
+        experience=not options["no_experience"],
+        resolve=_resolution(options),
         protocol=options["protocol"],
         orders=options["orders"],
         samples=options["samples"],
@@ -262,6 +290,11 @@ def _require_one(judges: int, **given: object) -> None:
         )
     if judges > 1 and given["price"]:
         raise ConfigError("--price is that of one judge; for a panel give price={JUDGE: ...} in Python")
+
+
+def _resolution(options: dict[str, Any]) -> dict[str, Any] | None:
+    tolerance, most, unresolved = (options[name] for name in ("resolve", "most", "unresolved"))
+    return None if tolerance is None else {"tolerance": tolerance, "most": most, "unresolved": unresolved}
 
 
 def _weights(text: str) -> tuple[float, ...]:

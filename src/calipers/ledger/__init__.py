@@ -7,7 +7,8 @@ key and no header. Not responsible for what a question is (``protocols``) or for
 
 from calipers.ledger.backend import Nobody, Replay
 from calipers.ledger.flight import SingleFlight
-from calipers.ledger.runs import Recorder, Replayer, Unrecorded, find_learned, has_answers, ledger_key
+from calipers.ledger.history import heard, last_like
+from calipers.ledger.runs import Recorder, Replayer, Unrecorded, find_learned, group_digest, has_answers, ledger_key
 from calipers.ledger.sqlite import Ledger
 
 __all__ = [
@@ -19,6 +20,9 @@ __all__ = [
     "SingleFlight",
     "Unrecorded",
     "find_learned",
+    "group_digest",
     "has_answers",
+    "heard",
+    "last_like",
     "ledger_key",
 ]

@@ -45,6 +45,11 @@ def ledger_key(request: JudgeRequest, backend: Backend) -> str:
     return digest.hexdigest()
 
 
+def group_digest(group: TrajectoryGroup) -> str:
+    """The name of a group's whole content (hex)."""
+    return blake2b(_JSON.encode(group.to_dict()).encode(), digest_size=16).hexdigest()
+
+
 def _question(request: JudgeRequest, backend: Backend, messages: Sequence[object]) -> list[Any]:
     return [
         backend.endpoint,

@@ -19,7 +19,8 @@ class Orders:
 
     Orders come from a permutation seeded by the group's content, so no arrival order and no fixed position survives.
     They come in pairs, each followed by its reverse: a bias that is linear in the place cancels within a pair. Pair
-    ``j`` is the permutation rotated by ``j``, so over all pairs each candidate takes each place equally often.
+    ``j`` is the permutation rotated by ``j``, so over all pairs each candidate takes each place equally often. When no
+    order is left that was not shown, they come again as further samples.
     """
 
     orders: int = 1
@@ -37,6 +38,8 @@ class Orders:
         # Seeded from content and seed alone: "same input, same reward". Not cryptography.
         random.Random(f"{state.view.digest}:{state.seed}").shuffle(permutation)  # noqa: S311
         order, sample = divmod(index, self.samples)
+        again, order = divmod(order, 2 * n if n > 2 else n)
+        sample += again * self.samples
         cause: Cause = "sample" if sample else "order" if order else "first"
         return (Ask(index, tuple(range(n)), _shown(permutation, order), sample=sample, cause=cause),)
 

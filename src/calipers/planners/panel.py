@@ -103,11 +103,19 @@ class Fallback:
         if not state.answered:
             return opened(self, state)
         slot = max(done.ask.slot for done in state.answered)
-        if slot + 1 == self.judges or not any(_unavailable(done) and done.ask.slot == slot for done in state.answered):
+        own = [done for done in state.answered if done.ask.slot == slot]
+        if slot + 1 == self.judges or not any(_unavailable(done) for done in own):
             return ()
-        fresh = replace(state, answered=())
-        asks = (_of(ask, slot + 1, self.judges) for ask in opened(self, fresh))
-        return numbered((replace(ask, cause="substitute") for ask in asks), next_number(state))
+        numbers = {done.ask.number for done in own}
+        firsts = [done.ask.number for done in own if done.ask.parent not in numbers]
+        again = opened(self.inner, replace(state, answered=()))
+        return numbered(
+            (
+                replace(_of(ask, slot + 1, self.judges), cause="substitute", parent=number)
+                for ask, number in zip(again, firsts, strict=False)  # further presentations were asked meanwhile
+            ),
+            next_number(state),
+        )
 
 
 def _of(ask: Ask, slot: int, judges: int) -> Ask:

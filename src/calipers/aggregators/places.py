@@ -1,0 +1,99 @@
+"""What a place in the list is worth to a judge, learned from groups it rated in several orders, and taken out again.
+
+No label is used: between two presentations of a group, what moves a candidate's rating with its place is the place's
+doing. The curve is a slope from first to last and an extra for the first place, drawn to zero as far as chance may
+explain it (positive-part shrinkage: James & Stein 1961). Not responsible for pairs (``swaps``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Self
+
+from calipers.types import Rating
+
+_FEWEST = 20
+"""Groups rated in several orders below which nothing is corrected."""
+
+_CAUTION = 2.0
+"""A coefficient counts only beyond this many times its sampling variance."""
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """A judge's leaning by place, in the ratings' units: ``slope`` from the first to the last, ``first`` for the first.
+
+    ``groups`` is how many it was learned from.
+    """
+
+    slope: float
+    first: float
+    groups: int
+
+    @classmethod
+    def learn(cls, groups: Iterable[Sequence[Rating]]) -> Self | None:
+        """From the ratings of each group; None below 20 groups rated in more than one order."""
+        import numpy as np  # noqa: PLC0415 - importing calipers stays light
+
+        rows, moves, used = [], [], 0
+        for ratings in groups:
+            found = list(_moves(ratings))
+            used += bool(found)
+            for place, move in found:
+                rows.append(place)
+                moves.append(move)
+        if used < _FEWEST:
+            return None
+        x, y = np.array(rows), np.array(moves)
+        inverse = np.linalg.pinv(x.T @ x)
+        coefficients = inverse @ (x.T @ y)
+        # The moves of one group hang together; counting groups, and not moves, keeps the variance honest.
+        variance = float(np.mean((y - x @ coefficients) ** 2)) * len(y) / used
+        slope, first = (
+            float(one) * max(0.0, 1 - _CAUTION * variance * float(inverse[index, index]) / float(one) ** 2)
+            if one
+            else 0.0
+            for index, one in enumerate(coefficients)
+        )
+        return cls(round(slope, 6), round(first, 6), used)
+
+    def without(self, ratings: Sequence[Rating]) -> list[Rating]:
+        """The ratings, each less what its place is worth; a whole answer keeps its level."""
+        sizes: dict[int, int] = {}
+        for one in ratings:
+            sizes[one.presentation] = max(sizes.get(one.presentation, 0), one.place + 1)
+        return [replace(one, value=one.value - self._worth(one.place, sizes[one.presentation])) for one in ratings]
+
+    def _worth(self, place: int, size: int) -> float:
+        slope, first = _basis(place, size)
+        return self.slope * slope + self.first * first
+
+
+def _basis(place: int, size: int) -> tuple[float, float]:
+    """The place on the curve's two parts, each with mean 0 over a list of ``size``."""
+    if size < 2:
+        return 0.0, 0.0
+    return place / (size - 1) - 0.5, (place == 0) - 1 / size
+
+
+def _moves(ratings: Sequence[Rating]) -> Iterable[tuple[tuple[float, float], float]]:
+    """How a candidate's rating moved between two presentations, next to how its place did, each less the list's mean."""
+    table: dict[int, dict[int, Rating]] = {}
+    for rating in ratings:
+        table.setdefault(rating.presentation, {})[rating.item] = rating
+    for one, other in combinations(table.values(), 2):
+        shared = sorted(one.keys() & other.keys())
+        if len(shared) < 2 or all(one[item].place == other[item].place for item in shared):
+            continue
+        size = max(max(row[item].place for item in shared) + 1 for row in (one, other))
+        places = [
+            tuple(a - b for a, b in zip(_basis(one[i].place, size), _basis(other[i].place, size), strict=True))
+            for i in shared
+        ]
+        values = [one[item].value - other[item].value for item in shared]
+        level = [sum(part) / len(shared) for part in zip(*places, strict=True)]
+        mean = sum(values) / len(values)
+        for place, value in zip(places, values, strict=True):
+            yield (place[0] - level[0], place[1] - level[1]), value - mean

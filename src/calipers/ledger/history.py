@@ -1,0 +1,84 @@
+"""What judges said in the runs a ledger holds, for learning about them. Reads only."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields, replace
+from typing import Any
+
+from calipers.ledger.sqlite import Ledger
+from calipers.settings import Settings
+from calipers.types import Comparison, Judgment, Ranking, Rating, Verdict
+
+_MOST_GROUPS = 2000
+"""The latest groups; more would say the same, and take longer to read than anybody likes to wait for a run to begin."""
+
+_KINDS: tuple[type[Rating | Comparison | Ranking | Verdict], ...] = (Rating, Comparison, Ranking, Verdict)
+
+
+def heard(ledger: Ledger, settings: Settings) -> Iterator[Mapping[int, Sequence[Judgment]]]:
+    """What the judges of ``settings`` said by slot, in its protocol, a group at a time, the latest first.
+
+    A group that was judged again with the same questions counts once.
+    """
+    slots = {(one.endpoint, one.model): slot for slot, one in enumerate(settings.judges)}
+    seen: set[frozenset[str]] = set()
+    for run, recorded in _runs(ledger):
+        own = [slots.get((one["endpoint"], one["model"])) for one in recorded["judges"]]
+        if recorded["protocol"] != settings.protocol or all(one is None for one in own):
+            continue
+        for keys, judgments in _groups(ledger, run):
+            if keys in seen:
+                continue
+            seen.add(keys)
+            by_slot: dict[int, list[Judgment]] = {}
+            for judgment in judgments:
+                if not isinstance(judgment, Verdict) and (slot := own[judgment.slot]) is not None:
+                    by_slot.setdefault(slot, []).append(replace(judgment, slot=slot))
+            if by_slot:
+                yield by_slot
+            if len(seen) >= _MOST_GROUPS:
+                return
+
+
+def last_like(ledger: Ledger, settings: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The settings of the latest run that differs from ``settings`` in nothing but what was learned before it."""
+    wanted = _chosen(json.loads(json.dumps(settings)))
+    return next((recorded for _, recorded in _runs(ledger) if _chosen(recorded) == wanted), None)
+
+
+def _chosen(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """What the user chose."""
+    judges = [(one["judge"], one["endpoint"], one["model"]) for one in settings["judges"]]
+    return {**settings, "judges": judges, "experience": None}
+
+
+def _runs(ledger: Ledger) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    for number, settings in ledger.rows("SELECT id, settings FROM runs ORDER BY id DESC"):
+        yield number, json.loads(settings)
+
+
+def _groups(ledger: Ledger, run: int) -> Iterator[tuple[frozenset[str], list[Judgment]]]:
+    query = "SELECT position, key, detail FROM asks WHERE run = ? ORDER BY position DESC, number LIMIT ?"
+    keys: set[str] = set()
+    judgments: list[Judgment] = []
+    last = None
+    for position, key, detail in ledger.rows(query, (run, 16 * _MOST_GROUPS)):
+        if position != last and keys:
+            yield frozenset(keys), judgments
+            keys, judgments = set(), []
+        last = position
+        keys.add(key)
+        judgments += [_judgment(one) for one in json.loads(detail).get("judgments", ())]
+    if keys:
+        yield frozenset(keys), judgments
+
+
+def _judgment(recorded: Mapping[str, Any]) -> Judgment:
+    """A judgment as ``note`` recorded it: its kind is the one with these fields."""
+    kind = next(one for one in _KINDS if {field.name for field in fields(one)} == recorded.keys())
+    values: dict[str, Any] = {
+        key: tuple(value) if isinstance(value, list) else value for key, value in recorded.items()
+    }
+    return kind(**values)

@@ -1,0 +1,61 @@
+"""The position curve: found where it is, not invented where it is not, and taken out whole."""
+
+import random
+
+import pytest
+
+from calipers.aggregators.places import Places
+from calipers.types import Rating
+
+
+def groups(
+    count: int, *, slope: float = 0.0, first: float = 0.0, noise: float = 0.05, size: int = 5, seed: int = 0
+) -> list[list[Rating]]:
+    """Groups of ``size`` rated in two reversed orders by a judge with that leaning."""
+    generator = random.Random(seed)
+    found = []
+    for _ in range(count):
+        truth = [generator.gauss(0.5, 0.2) for _ in range(size)]
+        order = generator.sample(range(size), size)
+        rated = []
+        for presentation, shown in enumerate((order, order[::-1])):
+            for place, item in enumerate(shown):
+                value = truth[item] + slope * place / (size - 1) + first * (place == 0) + generator.gauss(0, noise)
+                rated.append(Rating(item, value, presentation, place))
+        found.append(rated)
+    return found
+
+
+@pytest.mark.parametrize(("slope", "first"), [(-0.3, 0.0), (0.0, 0.2), (0.15, 0.1)])
+def test_a_leaning_is_found(slope: float, first: float):
+    known = Places.learn(groups(200, slope=slope, first=first))
+    assert known is not None
+    assert known.slope == pytest.approx(slope, abs=0.03)
+    assert known.first == pytest.approx(first, abs=0.03)
+    assert known.groups == 200
+
+
+def test_chance_is_no_leaning():
+    """Of forty judges without one, most are left alone, and no other is moved by more than a hair."""
+    found = [Places.learn(groups(40, seed=seed)) for seed in range(40)]
+    assert sum(one is not None and one.slope == one.first == 0 for one in found) > 20
+    assert all(one is not None and abs(one.slope) < 0.05 and abs(one.first) < 0.05 for one in found)
+
+
+def test_pairs_of_candidates_tell_a_slope_only():
+    known = Places.learn(groups(100, slope=-0.2, size=2))
+    assert known is not None
+    worth = [one.value for one in known.without([Rating(0, 0.5, 0, 0), Rating(1, 0.5, 0, 1)])]
+    assert worth[0] - worth[1] == pytest.approx(-0.2, abs=0.03)
+
+
+def test_few_groups_or_one_order_teach_nothing():
+    assert Places.learn(groups(19, slope=1.0)) is None
+    assert Places.learn([group[:5] for group in groups(50, slope=1.0)]) is None
+
+
+def test_a_whole_answer_keeps_its_level():
+    flat = [Rating(item, 0.5, 0, item) for item in range(5)]
+    level = Places(-0.4, 0.3, 50).without(flat)
+    assert sum(one.value for one in level) == pytest.approx(2.5)
+    assert level[0].value < level[4].value
