@@ -20,15 +20,13 @@ from calipers.readers.art import trajectory_fields
 from calipers.rubric import DEFAULT_RUBRIC
 from calipers.trainers.art_judge import judge_for
 from calipers.trainers.art_scores import Response, TrajectoryScore
+from calipers.trainers.no_signal import EVEN, unscored, why
 from calipers.types import GroupResult, TrajectoryResult, Usage
 
 __all__ = ["DEFAULT_RUBRIC", "Response", "TrajectoryScore", "ruler", "ruler_score_group"]
 
 Group = TypeVar("Group")
 """An ``art.TrajectoryGroup``, or a subclass of it."""
-
-_EVEN = 0.5
-"""The score of trajectories that nothing tells apart: any constant gives the same advantage, which is none."""
 
 
 async def ruler(
@@ -53,9 +51,9 @@ async def ruler(
         return []
     judge = judge_for(judge_model, extra_litellm_params, debug=debug, parse=parse_response)
     result = await _judged(judge, {"trajectories": list(message_lists), "tools": tools}, rubric)
-    if missing := _unscored(result.trajectories):
+    if missing := unscored(result.trajectories):
         total = len(result.trajectories)
-        raise CalipersError(f"the judge left {len(missing)} of {total} trajectories unscored: {_why(missing)}")
+        raise CalipersError(f"the judge left {len(missing)} of {total} trajectories unscored: {why(missing)}")
     return [
         TrajectoryScore(trajectory_id=str(place), explanation=_explanation(one), score=_score(one))
         for place, one in enumerate(result.trajectories, start=1)
@@ -125,9 +123,9 @@ def _readable(members: Iterable[Any]) -> list[dict[str, Any]]:
 
 
 def _rewarded(group: Group, result: GroupResult) -> Group:
-    members, missing = _trajectories(group), _unscored(result.trajectories)
+    members, missing = _trajectories(group), unscored(result.trajectories)
     if len(missing) == len(members):
-        raise CalipersError(f"none of the group's {len(members)} trajectories could be scored: {_why(missing)}")
+        raise CalipersError(f"none of the group's {len(members)} trajectories could be scored: {why(missing)}")
     pairs = zip(members, result.trajectories, strict=True)
     before: Any = group
     return _copied(
@@ -191,20 +189,8 @@ def _print_left_out(reason: str) -> None:
     sys.stderr.write(f"[calipers] a group is left out: {shown}\n")
 
 
-def _unscored(trajectories: Iterable[TrajectoryResult]) -> list[TrajectoryResult]:
-    return [one for one in trajectories if one.reward is None]
-
-
-def _why(missing: Iterable[TrajectoryResult]) -> str:
-    """Ids by reason, each reason once."""
-    ids: dict[str, list[str]] = {}
-    for one in missing:
-        ids.setdefault(f"{one.status}: {one.reason}", []).append(one.id)
-    return "; ".join(f"{', '.join(names)} {reason}" for reason, names in ids.items())
-
-
 def _score(one: TrajectoryResult) -> float:
-    return _EVEN if one.score is None else one.score
+    return EVEN if one.score is None else one.score
 
 
 def _explanation(one: TrajectoryResult) -> str:
