@@ -1,0 +1,217 @@
+"""The reward function itself, called as TRL calls it. In TRL's own trainers: ``test_trl_trainers``."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import math
+import pickle
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from art_judges import ContentJudge
+from calipers import Judge
+from calipers.errors import ConfigError, InputError
+from calipers.testing import Flaky, SimulatedJudge
+from calipers.trainers.trl import AsyncReward, BlockingReward, reward_func
+from calipers.types import JudgeRequest
+from servers.faulty_server import FaultyServer, error
+from servers.opinions import Opinions, models
+
+
+def called(reward: AsyncReward, completions: list[Any], prompt: Any = "q", **columns: Any) -> list[float | None]:
+    """As TRL calls it: everything by keyword."""
+    given = {"completion_ids": [[1]] * len(completions), **columns}
+    return asyncio.run(reward(prompts=[prompt] * len(completions), completions=completions, **given))
+
+
+def silent_on(text: str) -> ContentJudge:
+    """A judge that never says anything about a completion that holds ``text``."""
+
+    def write(opinions: Mapping[str, int], request: JudgeRequest) -> str:
+        shown = zip(request.keys, request.ask.order, strict=True)
+        silent = {key for key, item in shown if text in repr(request.view.candidates[item].messages)}
+        said = {key: value for key, value in opinions.items() if key not in silent}
+        return str({"scores": said}).replace("'", '"')
+
+    return ContentJudge(write)
+
+
+def made_here() -> Judge:
+    return Judge(ContentJudge())
+
+
+# --- rewards --------------------------------------------------------------------------------------------------------
+
+
+def test_each_group_is_judged_once_and_rewards_come_in_the_rows_order():
+    judge = ContentJudge()
+    reward = reward_func(judge, num_generations=2)
+    assert called(reward, ["worth 10", "worth 90", "worth 40", "worth 20"]) == [0.1, 0.9, 0.4, 0.2]
+    assert len(judge.asked) == 2
+    assert judge.most_running == 2  # at the same time
+
+
+def test_what_stays_without_a_score_is_none_and_so_is_its_group_unless_the_judge_is_the_only_reward():
+    completions = ["worth 10", "worth 90", "worth 40 mute", "worth 20"]
+    one = reward_func(Judge(silent_on("mute"), reasks=0), num_generations=2, only_reward=True)
+    other = reward_func(Judge(silent_on("mute"), reasks=0), num_generations=2)
+    assert called(one, completions) == [0.1, 0.9, None, 0.2]
+    assert called(other, completions) == [0.1, 0.9, None, None]
+
+
+def test_equal_completions_are_tied_bit_for_bit():
+    found = called(reward_func(ContentJudge(), num_generations=4), ["worth 33", "worth 70", "worth 33", "worth 33"])
+    assert found == [0.33, 0.7, 0.33, 0.33]
+    assert called(reward_func(ContentJudge(), num_generations=3), ["same"] * 3) == [0.5] * 3
+
+
+def test_no_failure_of_a_judge_becomes_a_number_or_an_exception():
+    completions = [f"worth {number}" for number in range(40)]
+    faults = Flaky(malformed=0.2, truncated=0.2, unknown_ids=0.1, refused=0.1, server_error=0.2)
+    judge = SimulatedJudge({str(number): number / 40 for number in range(1, 41)}, faults, seed=3)
+    found = called(reward_func(Judge(judge, reasks=0), num_generations=4, only_reward=True), completions)
+    assert None in found
+    assert all(one is None or (isinstance(one, float) and math.isfinite(one)) for one in found)
+
+
+def test_empty_and_unreadable_completions_are_the_policys_and_stop_nothing():
+    unreadable = [{"role": "martian", "content": "worth 99"}]
+    texts: list[Any] = [[{"role": "assistant", "content": text}] for text in ("worth 10", "", "worth 30")]
+    reward = reward_func(ContentJudge(), num_generations=4, only_reward=True)
+    prompt = [{"role": "user", "content": "q"}]
+    said: dict[str, list[str]] = {}
+    found = called(reward, [*texts, unreadable], prompt, log_extra=said.__setitem__)
+    assert found == [0.1, 0.5, 0.3, None]
+    assert said["judge_says"][0].startswith("I like")
+    assert "the role 'martian'" in said["judge_says"][3]
+
+
+def test_a_rubric_column_and_a_reference_column_reach_the_judge():
+    judge = ContentJudge()
+    reward = reward_func(judge, num_generations=2, reference_column="answer")
+    called(reward, ["worth 1", "worth 2"], rubric=["Only brevity counts."] * 2, answer=["forty-two"] * 2)
+    system = judge.asked[0].messages[0]["content"]
+    assert "Only brevity counts.\n\nFor this task there is a reference" in system
+    assert "forty-two" in system
+    with pytest.raises(ConfigError, match="no column 'answer'; its columns are: completion_ids"):
+        called(reward, ["worth 1", "worth 2"])
+
+
+def test_thoughts_are_hidden_from_the_judge_unless_it_is_to_see_them():
+    completions = ["please me</think>worth 10", "worth 20"]
+    hidden, shown = ContentJudge(), ContentJudge()
+    assert called(reward_func(hidden, num_generations=2), completions) == [0.1, 0.2]
+    called(reward_func(Judge(shown, reasoning="shown"), num_generations=2), completions)
+    assert "please me" not in hidden.questions[0]
+    assert "please me" in shown.questions[0]
+
+
+def test_health_is_logged_beside_the_rewards():
+    logged: dict[str, float] = {}
+    said: dict[str, list[str]] = {}
+    reward = reward_func(Judge(silent_on("mute"), reasks=0), num_generations=2, name="helpful")
+    called(reward, ["worth 1", "mute"], log_metric=logged.__setitem__, log_extra=said.__setitem__)
+    assert logged["helpful/scored"] == 0.5
+    assert logged["helpful/abstained"] == 0.5
+    assert logged["helpful/no_signal"] == 1.0
+    assert logged["helpful/calls"] == 1.0
+    assert said == {"helpful_says": ["", "not in the reply"]}
+
+
+# --- settings that cannot work --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"num_generations": 1}, "num_generations=1: a judge compares"),
+        ({"num_generations": 2.0}, "num_generations=2.0: it must be a whole number"),
+        ({"name": "the judge"}, "name='the judge': it must be a name such as"),
+        ({"reference_column": 3}, "reference_column=3: it must be text"),
+        ({"judge": 7}, "judge must be a judge's name .* it is a int"),
+        ({"judge": dict}, "a function that makes a calipers.Judge; it made a dict"),
+        ({"judge": "gpt-5"}, "is not a judge name: write provider/model"),
+    ],
+)
+def test_settings_that_cannot_work_are_named_before_the_trainer_is_built(options: dict[str, Any], words: str):
+    with pytest.raises(ConfigError, match=words):
+        reward_func(**{"judge": "embedded", "num_generations": 4, **options})
+
+
+def test_a_dead_judge_is_found_out_at_the_start(faulty: FaultyServer):
+    faulty.get["/v1/models"] = error(401)
+    with pytest.raises(ConfigError, match="does not accept the key"):
+        reward_func(Judge("vllm/tiny", base_url=faulty.url), num_generations=4)
+    reward_func(Judge("vllm/tiny", base_url=faulty.url), num_generations=4, check=False)
+
+
+def test_a_judge_whose_answers_are_on_record_may_be_dead(faulty: FaultyServer, tmp_path: Path):
+    ledger = tmp_path / "judge.db"
+    models(faulty, "tiny")
+    faulty.script(Opinions())
+    with_server = Judge("vllm/tiny", base_url=faulty.url, ledger=ledger)
+    first = called(reward_func(with_server, num_generations=2), ["a", "b"])
+    faulty.get["/v1/models"] = error(401)
+    again = Judge("vllm/tiny", base_url=faulty.url, ledger=ledger)
+    with pytest.warns(UserWarning, match="judge: .*Going on with the answers the ledger has"):
+        reward = reward_func(again, num_generations=2)
+    assert called(reward, ["a", "b"]) == first
+    with_server.close()
+    again.close()
+
+
+@pytest.mark.parametrize(
+    ("completions", "error_type", "words"),
+    [
+        (["a", "b", "c"], ConfigError, "3 completions, which are not whole groups of num_generations=2"),
+        (["a"], ConfigError, "1 completions, which are not whole groups"),
+    ],
+)
+def test_a_batch_that_is_not_whole_groups_stops_the_run(completions: list[str], error_type: type, words: str):
+    with pytest.raises(error_type, match=words):
+        called(reward_func(ContentJudge(), num_generations=2), completions)
+
+
+def test_a_prompt_that_cannot_be_read_stops_the_run():
+    with pytest.raises(InputError, match="the prompt of row 1"):
+        called(reward_func(ContentJudge(), num_generations=2), ["a", "b"], [{"content": "no role"}])
+
+
+def test_an_empty_batch_has_no_rewards():
+    assert called(reward_func(ContentJudge(), num_generations=2), []) == []
+
+
+# --- the forms TRL takes --------------------------------------------------------------------------------------------
+
+
+def test_every_trl_can_tell_that_it_is_asynchronous_and_what_it_is_called():
+    reward = reward_func(ContentJudge(), num_generations=2, name="tone")
+    assert inspect.iscoroutinefunction(reward)  # TRL up to 1.9
+    assert inspect.iscoroutinefunction(type(reward).__call__)  # TRL from 1.10 on
+    assert reward.__name__ == "tone"
+    assert list(inspect.signature(reward).parameters) == ["prompts", "completions", "columns"]
+
+
+async def test_the_blocking_twin_gives_the_same_in_any_thread():
+    completions = ["worth 10", "worth 90"]
+    twin = reward_func(ContentJudge(), num_generations=2, blocking=True, name="tone")
+    assert not inspect.iscoroutinefunction(twin)
+    assert twin.__name__ == "tone"
+    assert twin(prompts=["q", "q"], completions=completions, completion_ids=[[1], [1]]) == [0.1, 0.9]
+    assert await asyncio.to_thread(twin, ["q", "q"], completions) == [0.1, 0.9]
+
+
+def test_it_can_be_sent_to_another_process_unless_it_holds_a_judge():
+    for judge in ("embedded", made_here):
+        for blocking in (False, True):
+            reward: Any = reward_func(judge, num_generations=2, blocking=blocking, name="tone")
+            sent: AsyncReward | BlockingReward = pickle.loads(pickle.dumps(reward))  # noqa: S301 - our own
+            assert type(sent) is type(reward)
+            assert sent.__name__ == "tone"
+    assert sent([" q", " q"], ["worth 10", "worth 90"]) == [0.1, 0.9]
+    with pytest.raises(ConfigError, match="a Judge with its connections cannot be"):
+        pickle.dumps(reward_func(made_here(), num_generations=2))

@@ -1,0 +1,160 @@
+"""Runs of TRL's own trainers on a policy of random weights, made on the spot: a CPU, some seconds, and no download.
+
+As a script, one process of a distributed run: python tests/trl_runs.py FOLDER JUDGE_URL
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")
+
+import datasets
+import torch
+import trl
+from transformers import PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM
+
+from calipers import Judge
+from calipers.errors import CalipersError, ConfigError
+from calipers.trainers.trl import reward_func
+from calipers.trainers.trl_ranks import Ranks
+
+PROMPTS = ("one plus one", "two plus two", "red or blue", "up or down")
+WORDS = ("<eos>", "<pad>", "<unk>", *" ".join(PROMPTS).split(), *(f"w{number}" for number in range(80)))
+TEMPLATE = "{% for message in messages %}{{ message['content'] }} {% endfor %}"
+
+
+def tokenizer() -> Any:
+    from tokenizers import Tokenizer, models, pre_tokenizers  # noqa: PLC0415 - comes with transformers
+
+    words = Tokenizer(models.WordLevel({word: place for place, word in enumerate(dict.fromkeys(WORDS))}, "<unk>"))
+    words.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    special = {"eos_token": "<eos>", "pad_token": "<pad>", "unk_token": "<unk>"}
+    return PreTrainedTokenizerFast(tokenizer_object=words, chat_template=TEMPLATE, **special)
+
+
+def policy() -> Any:
+    torch.manual_seed(0)
+    sizes = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1}
+    heads = {"num_attention_heads": 2, "num_key_value_heads": 2}
+    tokens = {"eos_token_id": 0, "pad_token_id": 1, "vocab_size": len(dict.fromkeys(WORDS))}
+    model = Qwen2ForCausalLM(Qwen2Config(**sizes, **heads, **tokens))
+    model.config._name_or_path = "tiny"
+    return model
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a trainer did in all its steps: everyone's rewards by function, everyone's advantages, logged metrics."""
+
+    rewards: dict[str, list[float]]
+    advantages: list[float]
+    metrics: dict[str, list[float]]
+    extra: dict[str, list[Any]]
+    completions: list[Any]
+
+
+def train(
+    functions: list[Callable[..., Any]],
+    folder: Path,
+    *,
+    trainer: str = "GRPO",
+    steps: int = 1,
+    conversational: bool = False,
+    columns: dict[str, list[Any]] | None = None,
+    evaluate: bool = False,
+    made_with: dict[str, Any] | None = None,
+    **settings: Any,
+) -> Run:
+    """A run in which nothing is learned (the learning rate is 0), so that runs differ in rewards only."""
+    prompts: list[Any] = list(PROMPTS)
+    if conversational:
+        prompts = [[{"role": "user", "content": prompt}] for prompt in prompts]
+    data = datasets.Dataset.from_dict({"prompt": prompts, **(columns or {})})
+    config = getattr(trl, f"{trainer}Config")(
+        **{
+            "output_dir": str(folder),
+            "learning_rate": 0.0,
+            "max_steps": steps,
+            "num_generations": 4,
+            "per_device_train_batch_size": 16,
+            "per_device_eval_batch_size": 16,
+            "max_completion_length": 6,
+            "gradient_checkpointing": False,
+            "logging_steps": 1,
+            "save_strategy": "no",
+            "report_to": [],
+            "use_cpu": True,
+            "bf16": False,
+            "disable_tqdm": True,
+            "seed": 7,
+            **settings,
+        }
+    )
+    kind = getattr(trl, f"{trainer}Trainer")
+    runner = kind(
+        model=policy(),
+        reward_funcs=functions,
+        args=config,
+        train_dataset=data,
+        eval_dataset=data,
+        processing_class=tokenizer(),
+        **(made_with or {}),
+    )
+    if evaluate:
+        runner.evaluate()
+    else:
+        runner.train()
+    logged = runner.state.log_history
+    names = {name for entry in logged for name in entry}
+    return Run(
+        rewards={name: list(values) for name, values in runner._logs["rewards"].items()},
+        advantages=list(runner._logs["advantages"]),
+        metrics={name: [entry[name] for entry in logged if name in entry] for name in names},
+        extra={name: list(values) for name, values in runner._logs["extra"].items()},
+        completions=list(runner._logs["completion"]),
+    )
+
+
+def main(folder: Path, url: str) -> None:
+    """What each process of a distributed run does, and writes down. The server answers for each model in its own way."""
+    found: dict[str, Any] = {}
+
+    def run(name: str, rewards: list[Callable[..., Any]], **settings: Any) -> None:
+        settings = {"per_device_train_batch_size": 2, "steps_per_generation": 1, **settings}
+        found[name] = asdict(train(rewards, folder / "run", **settings))
+
+    def judged_by(model: str, **options: Any) -> Callable[..., Any]:
+        judge = Judge(f"vllm/{model}", base_url=url, attempts=1)
+        return reward_func(judge, num_generations=4, **options)
+
+    run("whole", [judged_by("plain", only_reward=True)], per_device_train_batch_size=4)
+    run("split", [judged_by("plain", only_reward=True)])
+    run("silent", [judged_by("silent", only_reward=True)])
+    run("failing", [judged_by("failing", only_reward=True)])
+    run("blocking", [judged_by("plain", only_reward=True, blocking=True)])
+    run("two", [judged_by("plain", name="first"), judged_by("silent", name="second")])
+    run("uneven", [judged_by("counted", only_reward=True)], per_device_train_batch_size=6)
+    found["told"] = told_apart()
+    (folder / f"{os.environ['RANK']}.json").write_text(json.dumps(found))
+
+
+def told_apart() -> list[str]:
+    """What each process hears when the second one cannot go on."""
+    ranks = Ranks()
+    try:
+        return asyncio.run(ranks.share(ConfigError("no such column") if ranks.number else "fine"))
+    except CalipersError as error:
+        return [type(error).__name__, str(error)]
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), sys.argv[2])
