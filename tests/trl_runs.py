@@ -32,13 +32,13 @@ WORDS = ("<eos>", "<pad>", "<unk>", *" ".join(PROMPTS).split(), *(f"w{number}" f
 TEMPLATE = "{% for message in messages %}{{ message['content'] }} {% endfor %}"
 
 
-def tokenizer() -> Any:
+def tokenizer(template: str = TEMPLATE) -> Any:
     from tokenizers import Tokenizer, models, pre_tokenizers  # noqa: PLC0415 - comes with transformers
 
     words = Tokenizer(models.WordLevel({word: place for place, word in enumerate(dict.fromkeys(WORDS))}, "<unk>"))
     words.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     special = {"eos_token": "<eos>", "pad_token": "<pad>", "unk_token": "<unk>"}
-    return PreTrainedTokenizerFast(tokenizer_object=words, chat_template=TEMPLATE, **special)
+    return PreTrainedTokenizerFast(tokenizer_object=words, chat_template=template, **special)
 
 
 def policy() -> Any:
@@ -71,6 +71,7 @@ def train(
     conversational: bool = False,
     columns: dict[str, list[Any]] | None = None,
     evaluate: bool = False,
+    template: str = TEMPLATE,
     made_with: dict[str, Any] | None = None,
     **settings: Any,
 ) -> Run:
@@ -83,6 +84,7 @@ def train(
         **{
             "output_dir": str(folder),
             "learning_rate": 0.0,
+            "beta": 0.0,
             "max_steps": steps,
             "num_generations": 4,
             "per_device_train_batch_size": 16,
@@ -106,7 +108,7 @@ def train(
         args=config,
         train_dataset=data,
         eval_dataset=data,
-        processing_class=tokenizer(),
+        processing_class=tokenizer(template),
         **(made_with or {}),
     )
     if evaluate:

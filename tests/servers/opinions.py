@@ -67,6 +67,7 @@ class Opinions:
         return said(json.dumps(verdict))
 
 
-def models(server: FaultyServer, name: str) -> None:
-    """Let the server list ``name`` among its models, as one that is there does."""
-    server.get["/v1/models"] = Answer(body={"object": "list", "data": [{"id": name, "object": "model"}]})
+def models(server: FaultyServer, *names: str) -> None:
+    """Let the server list ``names`` as its models."""
+    listed = [{"id": name, "object": "model"} for name in names]
+    server.get["/v1/models"] = Answer(body={"object": "list", "data": listed})

@@ -33,8 +33,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     """What both processes saw of the same runs."""
     folder = tmp_path_factory.mktemp("runs")
     with FaultyServer() as server:
-        for name in JUDGES:
-            models(server, name)
+        models(server, *JUDGES)
         server.script(answered)
         command = [sys.executable, "-W", "ignore", "-m", "torch.distributed.run", "--nproc_per_node=2"]
         command += ["--rdzv_backend=c10d", "--rdzv_endpoint=127.0.0.1:0", str(TESTS / "trl_runs.py")]

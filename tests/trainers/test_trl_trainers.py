@@ -1,0 +1,353 @@
+"""The reward function in TRL's own trainers, with a judge behind HTTP: what its failures do to advantages.
+
+The advantages are those the trainer computed, held against the same run in which nothing failed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import os
+from collections.abc import Callable, Iterator, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from statistics import fmean, stdev
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from calipers import Judge
+from calipers.errors import ConfigError
+from calipers.trainers.trl import reward_func
+from servers.faulty_server import FaultyServer
+from servers.opinions import Opinions, models, reward_of
+
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+pytest.importorskip("trl", reason="TRL is not installed (pip install 'calipers[trl]')")
+pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.filterwarnings("error:::calipers")]
+
+from trl_runs import PROMPTS, Run, train  # noqa: E402 - needs TRL
+
+Function = Callable[..., Any]
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[FaultyServer]:
+    with FaultyServer() as running:
+        models(running, "tiny")
+        yield running
+
+
+@pytest.fixture
+def judge(server: FaultyServer) -> Judge:
+    server.script(Opinions())
+    return Judge("vllm/tiny", base_url=server.url, attempts=1)
+
+
+def lengths(completions: Sequence[str], **_: Any) -> list[float]:
+    """Another reward function, beside the judge."""
+    return [len(text) / 100 for text in completions]
+
+
+def advantages(rewards: Sequence[float], group: int = 4) -> list[float]:
+    """(r - mean) / (std + 1e-4) in each group, of the rows that have a reward; 0 for those that have none."""
+    found = []
+    for start in range(0, len(rewards), group):
+        rows = rewards[start : start + group]
+        known = [reward for reward in rows if not math.isnan(reward)]
+        deviation = stdev(known) if len(known) > 1 else 0.0
+        found += [0.0 if math.isnan(reward) else (reward - fmean(known)) / (deviation + 1e-4) for reward in rows]
+    return found
+
+
+def close(numbers: Sequence[float]) -> Any:
+    return pytest.approx(list(numbers), rel=1e-4, abs=1e-5, nan_ok=True)
+
+
+def fault_free(run: Run) -> list[float]:
+    """What the rewards of these completions are when nothing fails."""
+    return [reward_of(text) for text in run.completions]
+
+
+def groups_of(values: Sequence[Any]) -> list[Sequence[Any]]:
+    return [values[start : start + 4] for start in range(0, len(values), 4)]
+
+
+# --- one reward function --------------------------------------------------------------------------------------------
+
+
+def test_without_failures_each_completion_is_rewarded_by_what_the_judge_thinks_of_it(judge: Judge, tmp_path: Path):
+    run = train([reward_func(judge, num_generations=4)], tmp_path)
+    assert run.rewards["judge"] == close(fault_free(run))
+    assert run.advantages == close(advantages(fault_free(run)))
+    assert run.metrics["judge/scored"] == [1.0]
+    assert run.metrics["judge/calls"] == [1.0]
+    assert run.extra["judge_says"] == [f"worth {round(100 * reward)}" for reward in fault_free(run)]
+
+
+@pytest.mark.parametrize("trainer", ["GRPO", "RLOO"])
+@pytest.mark.parametrize("blocking", [False, True])
+def test_a_row_without_a_score_leaves_its_group_as_if_it_had_not_been(
+    judge: Judge, server: FaultyServer, tmp_path: Path, trainer: str, *, blocking: bool
+):
+    server.script(Opinions(silent_on_one=True))
+    reward = reward_func(judge, num_generations=4, only_reward=True, blocking=blocking)
+    run = train([reward], tmp_path, trainer=trainer)
+    missing = [math.isnan(one) for one in run.rewards["judge"]]
+    assert [sum(group) for group in groups_of(missing)] == [1, 1, 1, 1]
+    kept = [math.nan if gone else one for one, gone in zip(fault_free(run), missing, strict=True)]
+    assert run.rewards["judge"] == close(kept)
+    expected = advantages(kept) if trainer == "GRPO" else leave_one_out(kept)
+    assert run.advantages == close(expected)
+    assert all(one == 0.0 for one, gone in zip(run.advantages, missing, strict=True) if gone)
+
+
+def leave_one_out(rewards: Sequence[float]) -> list[float]:
+    """RLOO: a reward less the mean of the others that have one."""
+    found = []
+    for group in groups_of(rewards):
+        known = [reward for reward in group if not math.isnan(reward)]
+        found += [0.0 if math.isnan(one) else one - (sum(known) - one) / (len(known) - 1) for one in group]
+    return found
+
+
+@pytest.mark.parametrize("trainer", ["GRPO", "RLOO"])
+@pytest.mark.parametrize("only_reward", [False, True])
+def test_a_group_without_scores_has_no_advantages_and_the_others_keep_theirs(
+    judge: Judge, server: FaultyServer, tmp_path: Path, trainer: str, *, only_reward: bool
+):
+    server.script(Opinions(refuses="two plus two"))
+    run = train([reward_func(judge, num_generations=4, only_reward=only_reward)], tmp_path, trainer=trainer)
+    server.script(Opinions())
+    whole = train([reward_func(judge, num_generations=4)], tmp_path, trainer=trainer)
+    assert run.completions == whole.completions
+    lost = [math.isnan(one) for one in run.rewards["judge"]]
+    assert sum(lost) == 4
+    assert run.advantages == [0.0 if gone else one for one, gone in zip(whole.advantages, lost, strict=True)]
+    assert run.metrics["judge/no_signal"] == [0.25]
+
+
+def test_a_dead_judge_teaches_nothing_and_says_so(judge: Judge, server: FaultyServer, tmp_path: Path):
+    reward = reward_func(judge, num_generations=4)
+    server.script(Opinions(refuses=""))
+    run = train([reward], tmp_path)
+    assert run.advantages == [0.0] * 16
+    assert run.metrics["grad_norm"] == [0.0]
+    assert run.metrics["judge/failed"] == run.metrics["judge/no_signal"] == [1.0]
+    assert set(run.extra["judge_says"]) == {"The server failed (HTTP 500: scripted)"}
+
+
+@pytest.mark.parametrize("scaled", ["none", "batch"])
+def test_other_ways_to_scale_leave_a_missing_row_out_too(
+    judge: Judge, server: FaultyServer, tmp_path: Path, scaled: str
+):
+    server.script(Opinions(silent_on_one=True))
+    run = train([reward_func(judge, num_generations=4, only_reward=True)], tmp_path, scale_rewards=scaled)
+    rewards = run.rewards["judge"]
+    spread = stdev([one for one in rewards if not math.isnan(one)]) + 1e-4 if scaled == "batch" else 1.0
+    expected = []
+    for group in groups_of(rewards):
+        mean = fmean(one for one in group if not math.isnan(one))
+        expected += [0.0 if math.isnan(one) else (one - mean) / spread for one in group]
+    assert run.advantages == close(expected)
+
+
+def test_a_silent_row_of_a_judge_not_said_to_be_alone_costs_its_group(
+    judge: Judge, server: FaultyServer, tmp_path: Path
+):
+    server.script(Opinions(silent_on_one=True))
+    run = train([reward_func(judge, num_generations=4)], tmp_path)
+    assert all(math.isnan(one) for one in run.rewards["judge"])
+    assert run.advantages == [0.0] * 16
+    assert run.metrics["judge/scored"] == [0.75]
+    assert run.metrics["judge/no_signal"] == [1.0]
+
+
+# --- two reward functions -------------------------------------------------------------------------------------------
+
+
+def test_beside_another_reward_function_a_missing_row_hands_its_group_to_that_one(
+    judge: Judge, server: FaultyServer, tmp_path: Path
+):
+    server.script(Opinions(refuses="two plus two"))
+    run = train([reward_func(judge, num_generations=4), lengths], tmp_path)
+    judged = [math.isnan(one) for one in run.rewards["judge"]]
+    assert sum(judged) == 4
+    other = run.rewards["lengths"]
+    both = [there if gone else one + there for one, there, gone in zip(fault_free(run), other, judged, strict=True)]
+    assert run.advantages == close(advantages(both))
+
+
+def test_why_a_row_alone_is_not_left_out_beside_another_reward_function(
+    judge: Judge, server: FaultyServer, tmp_path: Path
+):
+    """What TRL makes of it: the row counts as the other function's reward plus 0, and drags its group's baseline."""
+    server.script(Opinions(silent_on_one=True))
+    inner = reward_func(Judge("vllm/tiny", base_url=server.url, attempts=1), num_generations=4, only_reward=True)
+
+    async def careless(**given: Any) -> list[float | None]:
+        return await inner(**given | {"log_metric": None})  # hides the trainer, which calipers would ask
+
+    run = train([careless, lengths], tmp_path)
+    missing = [math.isnan(one) for one in run.rewards["careless"]]
+    other = run.rewards["lengths"]
+    biased = [there if gone else one + there for one, there, gone in zip(fault_free(run), other, missing, strict=True)]
+    assert run.advantages == close(advantages(biased))
+    assert all(one < 0 for one, gone in zip(run.advantages, missing, strict=True) if gone)
+
+
+def test_a_nan_of_another_reward_function_leaves_the_judges_reward_alone(judge: Judge, tmp_path: Path):
+    def sometimes(completions: Sequence[str], **_: Any) -> list[float]:
+        return [math.nan, *lengths(completions[1:])]
+
+    run = train([reward_func(judge, num_generations=4), sometimes], tmp_path)
+    assert run.rewards["judge"] == close(fault_free(run))
+    sums = [one + (0.0 if math.isnan(two) else two) for one, two in zip(*run.rewards.values(), strict=True)]
+    assert run.advantages == close(advantages(sums))  # TRL's: that function's reward counts as 0 in its row
+
+
+# --- what is brought ------------------------------------------------------------------------------------------------
+
+
+def test_conversations_columns_and_equal_prompts_reach_the_judge(judge: Judge, server: FaultyServer, tmp_path: Path):
+    columns = {"rubric": [f"As for {prompt}." for prompt in PROMPTS], "answer": ["2", "4", "red", "up"]}
+    reward = reward_func(judge, num_generations=4, reference_column="answer")
+    run = train([reward], tmp_path, conversational=True, columns=columns)
+    assert run.rewards["judge"] == close([reward_of(said[0]["content"]) for said in run.completions])
+    asked = {one["messages"][0]["content"] for one in server.posts[-4:]}
+    assert all(
+        any(f"As for {prompt}." in text and text.count(f"\n{answer}\n") == 1 for text in asked)
+        for prompt, answer in zip(PROMPTS, columns["answer"], strict=True)
+    )
+
+
+def test_a_prompt_that_comes_twice_in_a_batch_is_two_groups(judge: Judge, server: FaultyServer, tmp_path: Path):
+    asked = len(server.posts)
+    run = train(
+        [reward_func(judge, num_generations=2)],
+        tmp_path,
+        num_generations=2,
+        per_device_train_batch_size=8,
+        columns={"prompt": ["up or down"] * 4},
+    )
+    assert len(server.posts) - asked == 4
+    assert run.rewards["judge"] == close(fault_free(run))
+    assert run.advantages == close(advantages(fault_free(run), group=2))
+
+
+class Board:
+    """An environment that begins each rollout with another board."""
+
+    boards = 0
+
+    def reset(self, **_: Any) -> str:
+        Board.boards += 1
+        return f" board {Board.boards}"
+
+    def move(self, to: str) -> str:
+        """Make a move.
+
+        Args:
+            to: where to
+        """
+        return f"moved to {to}"
+
+
+@pytest.mark.skipif(find_spec("jmespath") is None, reason="TRL's tools need jmespath (pip install jmespath)")
+def test_environments_that_change_the_prompts_of_a_group(judge: Judge, server: FaultyServer, tmp_path: Path):
+    import trl  # noqa: PLC0415 - only where TRL is
+
+    template = Path(trl.__file__).with_name("chat_templates") / "qwen2_5.jinja"
+    run = train(
+        [reward_func(judge, num_generations=4, only_reward=True)],
+        tmp_path,
+        conversational=True,
+        template=template.read_text(),
+        made_with={"environment_factory": Board},
+    )
+    question = server.posts[-1]["messages"][-1]["content"]
+    assert question.count(" board ") == 4
+    assert not any(map(math.isnan, run.rewards["judge"]))
+    assert run.advantages == close(advantages(run.rewards["judge"]))
+
+
+# --- what is refused ------------------------------------------------------------------------------------------------
+
+
+def test_another_group_size_than_the_trainers_is_refused_at_the_first_step(judge: Judge, tmp_path: Path):
+    with pytest.raises(ConfigError, match="given num_generations=8, but the trainer has 4"):
+        train([reward_func(judge, num_generations=8)], tmp_path)
+
+
+def test_a_second_reward_function_is_refused_where_the_judge_was_said_to_be_the_only_one(judge: Judge, tmp_path: Path):
+    with pytest.raises(ConfigError, match="only_reward=True, but the trainer has 2 reward functions"):
+        train([reward_func(judge, num_generations=4, only_reward=True), lengths], tmp_path)
+
+
+# --- evaluation, AsyncGRPO ------------------------------------------------------------------------------------------
+
+
+def test_in_evaluation_groups_may_have_another_size_and_alone_there_is_nothing_to_compare(
+    judge: Judge, server: FaultyServer, tmp_path: Path
+):
+    reward = reward_func(judge, num_generations=4)
+    pairs = train([reward], tmp_path, evaluate=True, num_generations_eval=2, per_device_eval_batch_size=8)
+    assert pairs.rewards["judge"] == close(fault_free(pairs))
+    asked = len(server.posts)
+    alone = train([reward], tmp_path, evaluate=True, num_generations_eval=1, per_device_eval_batch_size=4)
+    assert alone.rewards["judge"] == [0.5] * 4
+    assert len(server.posts) == asked
+    absolute = Judge("vllm/tiny", base_url=server.url, absolute=True)
+    each = train(
+        [reward_func(absolute, num_generations=4)],
+        tmp_path,
+        evaluate=True,
+        num_generations_eval=1,
+        per_device_eval_batch_size=4,
+    )
+    assert each.rewards["judge"] == close(fault_free(each))
+
+
+def test_asyncgrpo_scores_a_group_with_it(judge: Judge, server: FaultyServer):
+    """Through AsyncGRPO's own scoring, without its generation, which needs vLLM."""
+    worker = pytest.importorskip("trl.experimental.async_grpo.async_rollout_worker", reason="no AsyncGRPO in this TRL")
+    from accelerate.state import PartialState  # noqa: PLC0415 - comes with TRL
+
+    PartialState()
+    completions = [[{"role": "assistant", "content": text}] for text in ("a b", "c", "d e f", "g")]
+    group = worker.RolloutGroup(
+        prompts=[[{"role": "user", "content": "q"}]] * 4,
+        reward_kwargs={"answer": [1] * 4},
+        completions=completions,
+        completions_ids=[[1]] * 4,
+        completions_sequences=[[worker.TrainingSequence([1, 2], [0, 1], [0.0, 0.0], str(n))] for n in range(4)],
+        tool_call_counts=[0] * 4,
+        tool_failure_counts=[0] * 4,
+        model_version=1,
+        group_id=1,
+        env_rewards=[],
+        rollout_rewards=[],
+    )
+    rewards = [reward_of(said[0]["content"]) for said in completions]
+    for blocking in (False, True):
+        server.script(Opinions())
+        whole = scored(worker, group, reward_func(judge, num_generations=4, only_reward=True, blocking=blocking))
+        assert [one.metrics["rewards/judge"] for one in whole] == close(rewards)
+        server.script(Opinions(silent_on_one=True))
+        rest = scored(worker, group, reward_func(judge, num_generations=4, only_reward=True, blocking=blocking))
+        [gone] = [place for place, one in enumerate(rest) if math.isnan(one.metrics["reward"])]
+        kept = [reward for place, reward in enumerate(rewards) if place != gone]
+        spread = math.sqrt(fmean((one - fmean(kept)) ** 2 for one in kept)) + 1e-8
+        expected = [0.0 if place == gone else (one - fmean(kept)) / spread for place, one in enumerate(rewards)]
+        assert [one.advantage for one in rest] == close(expected)
+
+
+def scored(worker: Any, group: Any, reward: Function) -> list[Any]:
+    loop = SimpleNamespace(
+        reward_funcs=[reward],
+        reward_func_names=[reward.__name__],
+        _env_reward_types=[],
+        _provides_rollout_reward=False,
+    )
+    return list(asyncio.run(worker._AsyncRolloutLoop._score_group(loop, group)))
