@@ -127,6 +127,7 @@ async def test_a_whole_group_is_judged_once_and_each_caller_gets_its_own_reward(
     assert [message["content"] for message in judge.seen[0].context] == ["Tell a joke."]
     assert shares[0].group is shares[1].group is not None
     assert [share.required() for share in shares] == [0.3, 0.9, 0.6]
+    assert {share.rewarded for share in shares} == {3}
     assert timers.alive == 0
     assert cohorts.waiting == 0
 
@@ -174,23 +175,49 @@ async def test_a_member_the_judge_had_no_score_for_gets_the_reason_alone(timers:
     shares = await asyncio.gather(*begin(cohorts, "u", (10, 20, 30)))
     assert [share.reward for share in shares] == [0.1, None, 0.3]
     assert shares[1].reason == "abstained: no opinion"
+    assert {share.rewarded for share in shares} == {2}
     with pytest.raises(CalipersError, match="no reward: abstained: no opinion"):
         shares[1].required()
 
 
+async def test_where_too_few_were_scored_nobody_gets_a_reward(timers: Timers, judge: Worth) -> None:
+    judge.without = frozenset({20, 30})
+    cohorts = Cohorts(judge, size=3, later=timers.later)
+    shares = await asyncio.gather(*begin(cohorts, "u", (10, 20, 30)))
+    assert [share.reward for share in shares] == [None] * 3
+    assert {share.rewarded for share in shares} == {0}
+    assert [share.reason for share in shares] == [
+        "too few of its group were scored: 1 of 3",
+        *["abstained: no opinion"] * 2,
+    ]
+
+
 async def test_a_number_that_is_not_finite_never_leaves(timers: Timers) -> None:
     async def broken(group: TrajectoryGroup) -> GroupResult:
-        rewards = (math.nan, math.inf, 0.5)
+        rewards = (math.nan, math.inf, 0.5, 0.7)
         pairs = zip(group.trajectories, rewards, strict=True)
         return GroupResult("g", "scored", tuple(TrajectoryResult(one.id, "scored", reward) for one, reward in pairs))
 
-    shares = await asyncio.gather(*begin(Cohorts(broken, size=3, later=timers.later), "u", (1, 2, 3)))
-    assert [share.reward for share in shares] == [None, None, 0.5]
+    shares = await asyncio.gather(*begin(Cohorts(broken, size=4, later=timers.later), "u", (1, 2, 3, 4)))
+    assert [share.reward for share in shares] == [None, None, 0.5, 0.7]
 
 
 async def test_a_group_of_one_is_judged_without_waiting_for_a_quorum(timers: Timers, judge: Worth) -> None:
     cohorts = Cohorts(judge, size=4, later=timers.later)
     assert (await cohorts.join("eval", says(70), size=1)).reward == 0.7
+
+
+async def test_without_a_deadline_a_group_waits_until_each_has_come_or_is_told_lost(
+    timers: Timers, judge: Worth
+) -> None:
+    cohorts = Cohorts(judge, size=3, deadline=None, later=timers.later)
+    joined = begin(cohorts, "u", (10, 20))
+    await settle()
+    timers.pass_time(1e9)
+    await settle()
+    assert judge.seen == []
+    cohorts.lose("u")
+    assert [share.reward for share in await asyncio.gather(*joined)] == [0.1, 0.2]
 
 
 async def test_a_real_judge_fits_as_it_is(timers: Timers) -> None:
@@ -245,9 +272,7 @@ async def test_at_the_deadline_less_than_a_quorum_gets_no_reward(timers: Timers,
     timers.pass_time(60)
     shares = await asyncio.gather(*joined)
     assert [share.reward for share in shares] == [None, None]
-    assert shares[0].reason == (
-        "too few of its group came to judge it: 2 of 4, with 0 lost and 2 not there after at most 60 s"
-    )
+    assert shares[0].reason == ("too few of its group came to judge it: 2 of 4, with 0 lost and 2 still out")
     late = await cohorts.join("u", says(30))
     assert late == Share(None, "it came after too few of its group had, and the group was given up")
     assert judge.seen == []

@@ -38,6 +38,7 @@ GroupJudge = Callable[[TrajectoryGroup], Awaitable[GroupResult]]
 Later = Callable[[float, Callable[[], object]], Timer]
 """``(seconds, function)``: calls the function that much later, in the running event loop."""
 
+_GRACE: Final = 600.0
 _LATE: Final = "it came after its group had been judged without it"
 _TOO_LATE: Final = "it came after too few of its group had, and the group was given up"
 
@@ -51,9 +52,11 @@ class Cohorts:
 
     ``judge`` is given the group. ``size`` is how many members a group has unless ``join`` says otherwise. ``deadline``, in
     seconds from the group's first sign of life, ends the waiting: with at least ``quorum`` members the group is then judged
-    as it is, with fewer none of them gets a reward. ``grace``, in seconds from then, is how long a key still waits for the
-    members that were missing, so that they are not taken for the next group of the same prompt (default: ``deadline``); no
-    more than ``remembered`` such keys are kept. ``later`` puts a call off, and is there for tests.
+    as it is. With fewer, or with fewer of them scored, none gets a reward: engines make much of a lone one. Without a
+    deadline (None) a group waits until each member has come or is told to be lost. ``grace``, in seconds from the deadline,
+    is how long a key still waits for the members that were missing, so that they are not taken for the next group of the
+    same prompt (default: as long as the deadline); no more than ``remembered`` such keys are kept. ``later`` puts a call
+    off, and is there for tests.
 
     A key is free for the next group as soon as all members of the one before have come, are known to be lost, or are past
     grace. A key that no other group ever has (a ``uid``) is best. Belongs to one event loop at a time.
@@ -65,7 +68,7 @@ class Cohorts:
         *,
         size: int,
         quorum: int = 2,
-        deadline: float = 600.0,
+        deadline: float | None = 600.0,
         grace: float | None = None,
         remembered: int = 4096,
         later: Later = _call_later,
@@ -74,7 +77,7 @@ class Cohorts:
         require_whole(size=size, quorum=quorum, remembered=remembered)
         require_above_zero(size=size, quorum=quorum, remembered=remembered, deadline=deadline, grace=grace)
         self._judge, self._size, self._quorum = judge, size, quorum
-        self._deadline, self._grace = deadline, deadline if grace is None else grace
+        self._deadline, self._grace = deadline, grace or deadline or _GRACE
         self._remembered, self._later = remembered, later
         self._open: dict[Hashable, Gathering] = {}
         self._judged: OrderedDict[Hashable, Judged] = OrderedDict()
@@ -180,7 +183,8 @@ class Cohorts:
             require_whole(size=wanted)
             require_above_zero(size=wanted)
             self._open[key] = fresh = Gathering(wanted)
-            fresh.timer = self._later(self._deadline, partial(self._begin, key, fresh))
+            if self._deadline is not None:
+                fresh.timer = self._later(self._deadline, partial(self._begin, key, fresh))
         gathering = self._open[key]
         if gathering.size != wanted:
             raise InputError(f"group {key!r} has {gathering.size} members, and here is one of a group of {wanted}")
@@ -240,7 +244,7 @@ class Cohorts:
             reason = _LATE if came >= needed else _TOO_LATE
             self._remember(key, Judged(gathering.missing, gathering.ids, reason))
         if came < needed:
-            out = f"{gathering.lost} lost and {gathering.missing} not there after at most {self._deadline:g} s"
+            out = f"{gathering.lost} lost and {gathering.missing} still out"
             gathering.tell(f"too few of its group came to judge it: {came} of {gathering.size}, with {out}")
             return
         task = asyncio.get_running_loop().create_task(self._ask(gathering))
@@ -250,7 +254,7 @@ class Cohorts:
     async def _ask(self, gathering: Gathering) -> None:
         members, group = as_judged(gathering)
         try:
-            shares = _shares(await self._judge(group), len(members))
+            shares = _shares(await self._judge(group), len(members), self._needed(gathering))
         except Exception as error:  # noqa: BLE001 - it is everyone's who waits, and is raised there
             for member in members:
                 if not member.share.done():
@@ -276,12 +280,17 @@ def _check_kin(key: Hashable, gathering: Gathering, trajectory: Trajectory, grou
         raise InputError(f"group {key!r} already has a member with the id {trajectory.id!r}")
 
 
-def _shares(result: GroupResult, count: int) -> list[Share]:
+def _shares(result: GroupResult, count: int, needed: int) -> list[Share]:
     if len(result.trajectories) != count:
         raise ConfigError(f"the judge returned {len(result.trajectories)} results for a group of {count}")
+    rewards = rows(result)
+    scored = count - rewards.count(None)
+    few = f"too few of its group were scored: {scored} of {count}" if scored < needed else None
     return [
-        Share(reward, None if reward is not None else f"{row.status}: {row.reason}", row, result)
-        for row, reward in zip(result.trajectories, rows(result), strict=True)
+        Share(None, f"{row.status}: {row.reason}", row, result, 0 if few else scored)
+        if reward is None
+        else Share(None if few else reward, few, row, result, 0 if few else scored)
+        for row, reward in zip(result.trajectories, rewards, strict=True)
     ]
 
 

@@ -30,13 +30,15 @@ class Timer(Protocol):
 class Share:
     """What one member got: a finite ``reward``, or None and the ``reason``, never both.
 
-    ``member`` is its row of ``group``, the judged group's result; both are None where no judge was asked.
+    ``member`` is its row of ``group``, the judged group's result; both are None where no judge was asked. ``rewarded`` is
+    how many of the group got a reward.
     """
 
     reward: float | None
     reason: str | None = None
     member: TrajectoryResult | None = None
     group: GroupResult | None = None
+    rewarded: int = 0
 
     def required(self) -> float:
         """The reward, for an engine to which a raise is *no signal*; raises CalipersError with the reason."""
