@@ -391,10 +391,17 @@ async def test_a_member_of_another_size_group_or_id_is_refused(timers: Timers, j
         await cohorts.join("u", says(20), group={**GROUP, "rubric": "Be brief."})
     with pytest.raises(InputError, match="already has a member with the id 'a'"):
         await cohorts.join("u", says(20, id="a"), group=GROUP)
-    with pytest.raises(InputError, match="'rubric' must be text"):
-        await cohorts.join("v", says(20), group={"rubric": 7})
     shares = await asyncio.gather(first, *begin(cohorts, "u", (20, 30), group=GROUP))
     assert [share.reward for share in shares] == [0.1, 0.2, 0.3]
+
+
+async def test_a_group_that_cannot_be_read_is_refused_and_nobody_waits_for_that_member(
+    timers: Timers, judge: Worth
+) -> None:
+    cohorts = Cohorts(judge, size=3, deadline=None, later=timers.later)
+    with pytest.raises(InputError, match="'rubric' must be text"):
+        await cohorts.join("u", says(20), group={"rubric": 7})
+    assert [share.reward for share in await asyncio.gather(*begin(cohorts, "u", (10, 20)))] == [0.1, 0.2]
 
 
 @pytest.mark.parametrize(

@@ -105,7 +105,7 @@ class Cohorts:
         if unfit is not None:
             self._lost(key, gathering)
             return Share(None, unfit)
-        _check_kin(key, gathering, trajectory, group or {})
+        self._check_kin(key, gathering, trajectory, group or {})
         number, gathering.came = gathering.came, gathering.came + 1
         waiting = gathering.members[number] = Member(trajectory, asyncio.get_running_loop().create_future())
         self._settle(key, gathering)
@@ -215,6 +215,19 @@ class Cohorts:
         if self._judged.get(key) is judged:
             del self._judged[key]
 
+    def _check_kin(self, key: Hashable, gathering: Gathering, trajectory: Trajectory, group: Mapping[str, Any]) -> None:
+        try:
+            head = read_head(group, trajectory)
+        except InputError:
+            self._lost(key, gathering)
+            raise
+        if gathering.head is None:
+            gathering.head = head
+        elif gathering.head != head:
+            raise InputError(f"group {key!r} has members with another context, tools, rubric or id than this one's")
+        if trajectory.id in gathering.ids:
+            raise InputError(f"group {key!r} already has a member with the id {trajectory.id!r}")
+
     def _needed(self, gathering: Gathering) -> int:
         return min(self._quorum, gathering.size)
 
@@ -268,16 +281,6 @@ class Cohorts:
         gathering = self._judging.pop(task, None)
         if gathering is not None:
             gathering.tell("the judging of its group was cancelled")
-
-
-def _check_kin(key: Hashable, gathering: Gathering, trajectory: Trajectory, group: Mapping[str, Any]) -> None:
-    head = read_head(group, trajectory)
-    if gathering.head is None:
-        gathering.head = head
-    elif gathering.head != head:
-        raise InputError(f"group {key!r} has members with another context, tools, rubric or id than this one's")
-    if trajectory.id in gathering.ids:
-        raise InputError(f"group {key!r} already has a member with the id {trajectory.id!r}")
 
 
 def _shares(result: GroupResult, count: int, needed: int) -> list[Share]:

@@ -1,0 +1,32 @@
+"""verl 0.9: rewards from a judge that sees all rollouts of a prompt at once.
+
+``AgentLoopManager`` is the way in for training, ``RewardManager`` the fallback, ``compute_score`` what ``main_eval`` calls;
+``docs/trainers/verl.md`` says how each is configured. verl and Ray are imported when one of the classes is first named.
+Not responsible for any of the three's work (``verl_agent_loop``, ``verl_reward``, ``verl_eval``).
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any, Final
+
+from calipers.errors import ConfigError
+from calipers.trainers.verl_eval import compute_score
+
+__all__ = ["AgentLoopManager", "RewardManager", "compute_score"]  # noqa: F822 - two of them come when they are named
+
+_HOMES: Final = {
+    "AgentLoopManager": "calipers.trainers.verl_agent_loop",
+    "RewardManager": "calipers.trainers.verl_reward",
+}
+_INSTALL: Final = "pip install 'calipers[verl]', on Python 3.12 or older"
+
+
+def __getattr__(name: str) -> Any:
+    """The classes that are made of verl's, imported when first named. Raises ConfigError where verl is not installed."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        return getattr(import_module(_HOMES[name]), name)
+    except ImportError as error:
+        raise ConfigError(f"{__name__}.{name} needs verl's V1 trainer ({error}): {_INSTALL}") from error

@@ -1,0 +1,160 @@
+"""verl's V1 agent loop with a judge in it: all rollouts of a prompt are judged at once, where they were rolled out.
+
+verl runs the rollouts of one ``uid`` as tasks of one process, its agent-loop worker. Here they meet before they are
+handed on, each with its reward. Needs verl and Ray; reached through ``calipers.trainers.verl``.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Mapping, Sequence
+from importlib.metadata import version
+from typing import Any, Final
+
+import ray
+from omegaconf import OmegaConf
+from verl.trainer.ppo.v1 import AgentLoopManagerTQ, AgentLoopWorkerTQ
+
+from calipers.errors import CalipersError, ConfigError
+from calipers.trainers.cohort import Cohorts, Share
+from calipers.trainers.verl_rows import group_of, member_of
+from calipers.trainers.verl_settings import VerlSettings, make_judge, read_settings
+
+_log = logging.getLogger(__name__)
+
+_TESTED: Final = "0.9."
+_SEAMS: Final = ("_run_prompt", "_run_agent_loop", "_agent_loop_postprocess")
+_VerlWorker: Any = AgentLoopWorkerTQ.__ray_metadata__.modified_class
+
+
+class JudgingWorker(_VerlWorker):  # type: ignore[misc]  # verl has no types
+    """verl's agent-loop worker, whose rollouts get their reward from a judge of their group.
+
+    A rollout without a reward of its own is left out of its group, as one that verl's agent loops return nothing for. Where
+    none of the group gets one, each raises, which is how verl comes to know that the group failed. A rollout whose agent
+    loop sets ``reward_score`` keeps it, and is not judged.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._settings = settings_of(self.config)
+        rollout = self.config.actor_rollout_ref.rollout
+        self._judge = make_judge(self._settings, workers=rollout.agent.num_workers)
+        self._cohorts = Cohorts(self._judge.score_group, size=rollout.n, quorum=self._settings.min_group, deadline=None)
+        self._sizes: dict[Any, int] = {}
+        self._settled: set[tuple[Any, Any]] = set()
+
+    async def _run_prompt(self, prompt: dict[str, Any], *args: Any, trajectory: dict[str, Any], **kwargs: Any) -> None:
+        rollout = self.config.actor_rollout_ref.rollout
+        usual = rollout.val_kwargs.n if trajectory["validate"] else rollout.n
+        uid = prompt["uid"]
+        self._sizes[uid] = int(prompt.get("__rollout_n__", usual))
+        try:
+            await super()._run_prompt(prompt, *args, trajectory=trajectory, **kwargs)
+        finally:
+            del self._sizes[uid]
+
+    async def _run_agent_loop(self, *args: Any, **kwargs: Any) -> Any:
+        place = kwargs["uid"], kwargs["session_id"]
+        try:
+            return await super()._run_agent_loop(*args, **kwargs)
+        finally:
+            if place not in self._settled:  # it was lost on the way: its siblings need not wait
+                self._cohorts.lose(place[0], size=self._sizes[place[0]])
+            self._settled.discard(place)
+
+    async def _agent_loop_postprocess(self, output: Any, validate: bool, **kwargs: Any) -> None:  # noqa: FBT001 - verl's
+        outputs = output if isinstance(output, list) else [output]
+        if outputs and outputs[-1].reward_score is None:
+            begun = time.perf_counter()
+            share = await self._share(outputs, kwargs)
+            if share.reward is None:
+                self._leave_out(share, kwargs)
+                return
+            outputs[-1].reward_score = share.reward
+            outputs[-1].extra_fields["reward_extra_info"] = extra_info(share)
+            outputs[-1].metrics.compute_score = time.perf_counter() - begun
+        await super()._agent_loop_postprocess(outputs, validate, **kwargs)
+
+    async def _share(self, outputs: Sequence[Any], row: Mapping[str, Any]) -> Share:
+        uid, session = row["uid"], row["session_id"]
+        member = member_of(outputs, session, self._decode, limit=self.rollout_config.response_length)
+        group = group_of(row, rubric=self._judge.settings.rubric, reference=self._settings.reference)
+        self._settled.add((uid, session))
+        return await self._cohorts.join(uid, member, size=self._sizes[uid], group=group)
+
+    def _decode(self, tokens: list[int]) -> str:
+        return str(self.tokenizer.decode(tokens, skip_special_tokens=True))
+
+    def _leave_out(self, share: Share, row: Mapping[str, Any]) -> None:
+        what = f"rollout {row['session_id']} of {row['uid']}"
+        if share.rewarded == 0:
+            raise CalipersError(f"{what} gets no reward: {share.reason}")
+        _log.warning("%s is left out of its group: %s", what, share.reason)
+
+
+class AgentLoopManager(AgentLoopManagerTQ):  # type: ignore[misc]  # likewise
+    """verl's agent-loop manager with JudgingWorkers, for ``actor_rollout_ref.rollout.agent.agent_loop_manager_class``.
+
+    The judge is read from the table ``calipers`` of verl's configuration. Raises ConfigError, before any rollout, for a
+    judge that cannot be set up or reached, and for a configuration of verl's with which nothing can be compared.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.agent_loop_workers_class = ray.remote(JudgingWorker)
+        self._calipers = settings_of(self.config)
+        require_groups(self.config, self._calipers)
+
+    async def _init_agent_loop_workers(self) -> None:
+        judge = make_judge(self._calipers)
+        try:
+            for warning in await judge.check():
+                _log.warning("the judge: %s", warning)
+        finally:
+            judge.close()
+        await super()._init_agent_loop_workers()
+
+
+def settings_of(config: Any) -> VerlSettings:
+    """The ``calipers`` table of verl's configuration. Raises ConfigError for one that cannot work."""
+    table = OmegaConf.select(config, "calipers")
+    return read_settings(OmegaConf.to_container(table, resolve=True) if OmegaConf.is_config(table) else table)
+
+
+def require_groups(config: Any, settings: VerlSettings) -> None:
+    """Raise ConfigError for a verl, or settings of its, in which no prompt has rollouts to compare with one another."""
+    installed = version("verl")
+    if missing := [name for name in _SEAMS if not hasattr(_VerlWorker, name)]:
+        raise ConfigError(f"verl {installed} has no {', '.join(missing)}: pip install 'verl>=0.9,<0.10'")
+    if not installed.startswith(_TESTED):
+        _log.warning("calipers' agent loop was tested with verl 0.9, and this is %s", installed)
+    if not config.transfer_queue.enable:
+        raise ConfigError("calipers' agent-loop manager is for verl's V1 trainer: set trainer.use_v1=true")
+    rollout = config.actor_rollout_ref.rollout
+    if rollout.n < settings.min_group and not settings.absolute:
+        raise ConfigError(
+            f"actor_rollout_ref.rollout.n={rollout.n}: rollouts are judged against one another, so a prompt needs at "
+            f"least {settings.min_group}; +calipers.absolute=true judges a lone one"
+        )
+    if validates(config) and rollout.val_kwargs.n == 1 and not settings.absolute:
+        _log.warning(
+            "actor_rollout_ref.rollout.val_kwargs.n=1: with nothing to compare it with, each validation rollout gets the "
+            "same reward and no judge is asked; set it to 2 or more, or +calipers.absolute=true"
+        )
+
+
+def validates(config: Any) -> bool:
+    """Whether verl will roll out validation prompts at all."""
+    return bool(config.trainer.test_freq > 0 or config.trainer.val_before_train)
+
+
+def extra_info(share: Share) -> dict[str, float]:
+    """What is logged beside a reward: the same keys, and numbers, for every rollout."""
+    score = share.member.score if share.member is not None else None
+    count = len(share.group.trajectories) if share.group is not None else share.rewarded
+    return {
+        "calipers_score": float(share.required() if score is None else score),
+        "calipers_rewarded": share.rewarded / count,
+    }

@@ -1,0 +1,93 @@
+"""From a row of verl's data and what its agent loops return, to the group and the member a judge reads.
+
+Pure: tokens are decoded by a function that is passed in. Not responsible for verl's classes (``verl_agent_loop``,
+``verl_reward``), of which nothing is imported.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import groupby
+from typing import Any, Protocol
+
+from calipers.trainers.completions import thought_apart, with_reference
+from calipers.types import Message
+
+Decode = Callable[[list[int]], str]
+"""Token ids to text, without special tokens."""
+
+
+class Output(Protocol):
+    """The part of verl's ``AgentLoopOutput`` that is read: ``response_mask`` is 1 where the policy wrote, 0 elsewhere."""
+
+    response_ids: list[int]
+    response_mask: list[int]
+    extra_fields: dict[str, Any]
+
+
+def group_of(row: Mapping[str, Any], *, rubric: str, reference: bool) -> dict[str, Any]:
+    """What all rollouts of a row have in common: its id, its prompt, and the rubric where it brings one of its own.
+
+    The rubric stands in the row's ``rubric``, ``extra_info.rubric`` or ``reward_model.rubric``; ``rubric`` is the judge's
+    own, to which a reference (``reward_model.ground_truth``) is added where the row has none.
+    """
+    own = rubric_of(row)
+    truth = shown(_within(row, "reward_model").get("ground_truth")) if reference else ""
+    return {
+        "group_id": str(row["uid"]),
+        "context": list(row["raw_prompt"]),
+        "rubric": with_reference(own or rubric, truth) if truth else own,
+    }
+
+
+def rubric_of(row: Mapping[str, Any]) -> str | None:
+    """The rubric a row brings, or None."""
+    for place in (row, _within(row, "extra_info"), _within(row, "reward_model")):
+        given = place.get("rubric")
+        if isinstance(given, str) and given.strip():
+            return given
+    return None
+
+
+def shown(value: Any) -> str:
+    """A reference as text; empty where there is none."""
+    if value is None or isinstance(value, str):
+        return value or ""
+    return json.dumps(_plain(value), ensure_ascii=False, default=str)
+
+
+def member_of(outputs: Sequence[Output], name: object, decode: Decode, *, limit: int | None = None) -> dict[str, Any]:
+    """One rollout as a trajectory: what the policy wrote, and what tools and environment answered, in order.
+
+    An agent loop that keeps the messages of a rollout may leave them (without the prompt's) in
+    ``extra_fields["messages"]``; else they are read off its tokens. A rollout of ``limit`` tokens was cut off.
+    """
+    kept = outputs[-1].extra_fields.get("messages")
+    if kept is not None:
+        return {"id": str(name), "messages": [thought_apart(one) if isinstance(one, dict) else one for one in kept]}
+    said = [message for output in outputs for message in _turns(output, decode)]
+    if said and limit is not None and len(outputs[-1].response_ids) >= limit:
+        said[-1] = {**said[-1], "finish_reason": "length"}
+    return {"id": str(name), "messages": said}
+
+
+def _turns(output: Output, decode: Decode) -> Iterable[Message]:
+    pairs = zip(output.response_ids, output.response_mask, strict=True)
+    for wrote, turn in groupby(pairs, key=lambda pair: bool(pair[1])):
+        text = decode([token for token, _ in turn])
+        yield thought_apart({"role": "assistant" if wrote else "tool", "content": text})
+
+
+def _within(row: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    inner = row.get(key)
+    return inner if isinstance(inner, Mapping) else {}
+
+
+def _plain(value: Any) -> Any:
+    """Parquet's arrays as lists, however deep."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if callable(getattr(value, "tolist", None)):
+        value = value.tolist()
+    return [_plain(item) for item in value] if isinstance(value, list | tuple) else value

@@ -1,0 +1,107 @@
+"""The ``calipers`` table of verl's configuration: the judge, and what makes a group.
+
+Pure but for making the Judge. Not responsible for where verl keeps the table (``verl_agent_loop``, ``verl_reward``).
+"""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Final
+
+from calipers.arguments import require_above_zero, require_whole
+from calipers.errors import ConfigError
+from calipers.judge import Judge
+
+IN_FLIGHT: Final = 128
+"""Judge calls at a time in the whole run, unless ``concurrency`` says otherwise."""
+
+_OBJECTS: Final = frozenset({"parse", "store", "observer"})
+_JUDGES: Final = frozenset(inspect.signature(Judge).parameters) - _OBJECTS
+_SHARED: Final = ("concurrency", "requests_per_minute", "tokens_per_minute")
+
+
+@dataclass(frozen=True, slots=True)
+class VerlSettings:
+    """``judge`` are a Judge's arguments; the rest says what a group is.
+
+    ``min_group`` is how many rollouts of a prompt must be scored for any of them to train. ``reference`` shows the judge
+    each row's ``reward_model.ground_truth``. ``wait`` is for the reward manager alone: seconds until a group is judged
+    without the rollouts that have not come.
+    """
+
+    judge: Mapping[str, Any]
+    min_group: int = 2
+    reference: bool = False
+    wait: float = 600.0
+
+    @property
+    def absolute(self) -> bool:
+        """Whether the judge is asked about a lone rollout too."""
+        return self.judge.get("absolute") is True
+
+
+_OURS: Final = frozenset(one.name for one in fields(VerlSettings)) - {"judge"}
+
+
+def read_settings(table: object) -> VerlSettings:
+    """The settings in a plain table. Raises ConfigError for one that is missing, or has keys nobody knows."""
+    if not isinstance(table, Mapping):
+        raise ConfigError(
+            "verl's configuration names no judge: add +calipers.judge=openai/gpt-5-mini (and, as further +calipers.KEY=, "
+            "any other argument of calipers.Judge)"
+        )
+    if "api_key" in table:
+        raise ConfigError(
+            "+calipers.api_key: verl prints and stores its configuration, so keys go into the environment of every node, "
+            "as in: export OPENAI_API_KEY=..."
+        )
+    for key in table:
+        _require_known(str(key))
+    if not isinstance(table.get("judge"), str | list) or not table["judge"]:
+        raise ConfigError(f"+calipers.judge={table.get('judge')!r}: it must be a judge's name, as in openai/gpt-5-mini")
+    ours = {key: value for key, value in table.items() if key in _OURS}
+    settings = VerlSettings({key: value for key, value in table.items() if key not in _OURS}, **ours)
+    require_whole(min_group=settings.min_group)
+    require_above_zero(min_group=settings.min_group, wait=settings.wait)
+    if not isinstance(settings.reference, bool):
+        raise ConfigError(f"+calipers.reference={settings.reference!r}: it must be true or false")
+    return settings
+
+
+def _require_known(key: str) -> None:
+    known = sorted(_JUDGES | _OURS)
+    if key in _OBJECTS:
+        raise ConfigError(f"+calipers.{key}: that takes a Python object, which verl's configuration cannot hold")
+    if key not in known:
+        near = difflib.get_close_matches(key, known, n=1)
+        raise ConfigError(
+            f"+calipers.{key}: unknown. " + (f"Did you mean {near[0]}?" if near else f"Known: {', '.join(known)}.")
+        )
+
+
+def make_judge(settings: VerlSettings, *, workers: int = 1) -> Judge:
+    """The judge of one of ``workers`` processes, with its share of what the whole run may do and spend.
+
+    Raises ConfigError, before any token is spent, for settings that cannot work.
+    """
+    arguments = {"concurrency": IN_FLIGHT, **settings.judge}
+    for name in _SHARED:
+        arguments[name] = _share(arguments.get(name), workers)
+    budget = arguments.get("budget")
+    if isinstance(budget, Mapping):
+        arguments["budget"] = {key: _share(value, workers) for key, value in budget.items()}
+    return Judge(**arguments)
+
+
+def _share(amount: Any, workers: int) -> Any:
+    match amount:
+        case bool():
+            return amount
+        case int() if amount > 0:
+            return max(1, amount // workers)
+        case float():
+            return amount / workers
+    return amount

@@ -1,0 +1,176 @@
+"""calipers in verl 0.9, through verl's own agent loop, replay buffers, reward loop, advantages and main_eval.
+
+All of it happens once, in a process of its own (``verl_engine.py``); the tests look at what it reports.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+_HERE = Path(__file__).resolve().parent
+_NEEDED = ("verl", "ray", "transfer_queue", "uvicorn", "fastapi", "cachetools", "pandas")
+_missing = [name for name in _NEEDED if find_spec(name) is None]
+pytestmark = [
+    pytest.mark.skipif(bool(_missing), reason=f"not installed: {', '.join(_missing)} (pip install 'calipers[verl]')"),
+    pytest.mark.timeout(400),
+]
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    out = tmp_path_factory.mktemp("verl") / "report.json"
+    paths = [str(_HERE.parent), str(_HERE.parents[1] / "src"), os.environ.get("PYTHONPATH", "")]
+    run = subprocess.run(
+        [sys.executable, str(_HERE / "verl_engine.py"), str(out)],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))},
+        capture_output=True,
+        text=True,
+        timeout=380,
+        check=False,
+    )
+    assert out.exists(), run.stderr[-4000:]
+    told: dict[str, Any] = json.loads(out.read_text())
+    return told
+
+
+# --- the agent loop -------------------------------------------------------------------------------------------------
+
+
+def rewards_of(name: str, told: dict[str, Any]) -> dict[str, Any]:
+    return {
+        label.split(": ")[1]: pytest.approx(reward, abs=1e-6)
+        for label, reward in told["rewards"].items()
+        if label.startswith(f"{name}: ")
+    }
+
+
+def test_each_rollout_gets_its_own_reward_however_late_its_siblings_are(report: dict[str, Any]) -> None:
+    expected = {"worth 30": 0.3, "worth 90": 0.9, "worth 60": 0.6, "worth 10": 0.1}
+    assert rewards_of("plain", report["agent_loop"]) == expected
+    assert report["agent_loop"]["status"]["plain"] == "finished"
+
+
+def test_a_group_is_one_question_and_one_more_for_what_the_answer_left_out(report: dict[str, Any]) -> None:
+    first, again = 8, 4  # all but "empty"; "unscored", "nan", "both" and "lone"
+    assert report["agent_loop"]["questions"] == first + again
+
+
+@pytest.mark.parametrize("name", ["unscored", "nan"])
+def test_a_rollout_without_a_score_is_left_out_and_its_group_is_no_failure(report: dict[str, Any], name: str) -> None:
+    assert rewards_of(name, report["agent_loop"]) == {"worth 30": 0.3, "worth 60": 0.6, "worth 10": 0.1}
+    assert report["agent_loop"]["status"][name] == "finished"
+
+
+def test_a_lost_sibling_is_not_waited_for_and_not_in_the_group(report: dict[str, Any]) -> None:
+    said = rewards_of("lost", report["agent_loop"])
+    assert len(said) == 3
+    assert said.keys() <= {"worth 30", "worth 60", "worth 10"}
+    assert report["agent_loop"]["status"]["lost"] == "failure"
+    assert len(rewards_of("both", report["agent_loop"])) == 2
+
+
+@pytest.mark.parametrize("name", ["dead", "lone", "empty"])
+def test_a_group_that_failed_never_trains(report: dict[str, Any], name: str) -> None:
+    assert rewards_of(name, report["agent_loop"]) == {}
+    assert report["agent_loop"]["status"][name] == "failure"
+
+
+def test_every_rollout_brings_the_same_keys_and_numbers(report: dict[str, Any]) -> None:
+    for told in (report["agent_loop"], report["reward_manager"], report["agent_loop"]["validation"]):
+        assert {tuple(sorted(info)) for info in told["info"]} == {("calipers_rewarded", "calipers_score")}
+        assert all(math.isfinite(number) for info in told["info"] for number in info.values())
+
+
+@pytest.mark.parametrize(
+    "estimator", ["grpo", "rloo", "grpo_vectorized", "rloo_vectorized", "opo", "reinforce_plus_plus_baseline"]
+)
+def test_advantages_are_those_of_the_groups_without_their_failed_members(
+    report: dict[str, Any], estimator: str
+) -> None:
+    """verl's trainer, on what came through its agent loop, against verl's estimator on the survivors alone."""
+    measured, expected = report["agent_loop"]["advantages"][estimator]
+    assert measured == expected
+    assert all(math.isfinite(one) for one in measured.values())
+    assert measured["ties: worth 50"] == measured["ties: it is worth 50"]
+    assert {label.split(": ")[0] for label in measured} == {"plain", "ties", "unscored", "nan", "lost", "both"}
+
+
+def test_asynchronous_trainers_replace_groups_that_lost_a_rollout_and_keep_those_the_judge_did_not_score_whole(
+    report: dict[str, Any],
+) -> None:
+    asynchronous = report["agent_loop"]["async"]
+    assert asynchronous["trained"] == ["nan", "plain", "ties", "unscored"]
+    assert asynchronous["refilled"] == 5
+    assert asynchronous["metrics"] == ["training/rollout_failure/evicted_samples"]
+
+
+def test_a_step_without_any_reward_ends_a_synchronous_run_and_trains_nothing(report: dict[str, Any]) -> None:
+    told = report["agent_loop"]["failed step"]
+    assert "no materializable trajectories" in told
+    assert "sync_refill_failed_groups" in told
+
+
+def test_a_validation_group_of_one_gets_the_middle_and_costs_no_call(report: dict[str, Any]) -> None:
+    told = report["agent_loop"]["validation"]
+    assert told["status"] == {"plain": "finished"}
+    assert list(told["rewards"].values()) == [0.5]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        ("no judge", r"names no judge: add \+calipers.judge="),
+        ("typo", r"\+calipers.ordres: unknown. Did you mean orders\?"),
+        ("key", "verl prints and stores its configuration"),
+        ("lone", r"rollout.n=1: rollouts are judged against one another"),
+        ("unreachable", "Nothing answers at http://127.0.0.1:9"),
+        ("old trainer", r"is for verl's V1 trainer: set trainer.use_v1=true"),
+        (
+            "workers",
+            r"reward.num_workers=2: the rollouts of a prompt must meet in one; set it to 1, or use .*AgentLoop",
+        ),
+        ("lone group", r"rollout.n=1: a group needs at least 2 rollouts"),
+        ("validation", r"val_kwargs.n=1 and rollout.n=4: verl does not tell reward managers which"),
+        ("waiting room", r"= 4096: a reward worker takes 1000 rollouts at a time"),
+    ],
+)
+def test_what_cannot_work_is_refused_before_any_rollout(report: dict[str, Any], wrong: str, sentence: str) -> None:
+    told = report["agent_loop"]["refused"][wrong]
+    assert told.startswith("ConfigError: ")
+    assert re.search(sentence, told)
+
+
+# --- the reward manager, main_eval, and verl by itself --------------------------------------------------------------
+
+
+def test_in_the_fallback_the_rollouts_of_a_prompt_meet_in_one_reward_worker(report: dict[str, Any]) -> None:
+    told = report["reward_manager"]
+    assert rewards_of("plain", told) == {"worth 30": 0.3, "worth 90": 0.9, "worth 60": 0.6, "worth 10": 0.1}
+    assert rewards_of("unscored", told) == {"worth 30": 0.3, "worth 60": 0.6, "worth 10": 0.1}
+    assert len(rewards_of("lost", told)) == 3
+    assert rewards_of("dead", told) == {}
+    assert told["status"] == {"plain": "finished", "unscored": "failure", "lost": "failure", "dead": "failure"}
+
+
+def test_main_eval_averages_absolute_scores(report: dict[str, Any]) -> None:
+    printed = report["main_eval"]["printed"]
+    assert float(re.findall(r"'test_score/jokes': np.float64\((.*?)\)", printed)[0]) == pytest.approx(0.5)
+    assert "Tell a joke." in report["main_eval"]["asked"]
+    assert "a good one" in report["main_eval"]["asked"]
+
+
+def test_why_none_nan_and_a_lone_survivor_are_kept_from_verl(report: dict[str, Any]) -> None:
+    """What verl itself makes of them: no reward at all, a poisoned group, the raw reward for an advantage."""
+    assert report["verl"]["None"] is False
+    assert report["verl"]["NaN"] == ["nan"] * 4
+    assert report["verl"]["lone"] == pytest.approx(0.6, abs=1e-5)

@@ -1,0 +1,453 @@
+"""verl's own V1 code on a CPU, with scripted rollouts and a scripted judge behind HTTP; prints what happened as JSON.
+
+Run as a script (``verl_engine.py OUT``), so that Ray, its workers and everyone's warnings stay out of the test process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import io
+import json
+import math
+import os
+import re
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from servers.faulty_server import Answer, Asked, FaultyServer, error, said
+
+PLAN: dict[str, list[str | None]] = {
+    "plain": ["worth 30", "worth 90", "worth 60", "worth 10"],
+    "ties": ["worth 50", "it is worth 50", "worth 20", "worth 80"],
+    "unscored": ["worth 30", "worth 90 but unscored", "worth 60", "worth 10"],
+    "nan": ["worth 30", "worth 90 but nan", "worth 60", "worth 10"],
+    "lost": ["worth 30", None, "worth 60", "worth 10"],
+    "both": ["worth 30", None, "worth 60", "worth 10 but unscored"],
+    "lone": [None, "worth 90 but unscored", "worth 60", "worth 10 but unscored"],
+    "dead": ["worth 30", "worth 90", "worth 60", "worth 10"],
+    "empty": [None, None, None, None],
+}
+"""Prompts, and what their four rollouts say; None is lost on the way. Which says what is left to chance."""
+
+ESTIMATORS = ("grpo", "rloo", "grpo_vectorized", "rloo_vectorized", "opo", "reinforce_plus_plus_baseline")
+
+
+def judge(asked: Asked) -> Answer:
+    """Each candidate is worth what it says it is; of the unscored it says nothing, and of "dead" prompts nothing at all."""
+    question = asked.body["messages"][-1]["content"]
+    if "dead" in question:
+        return error(400, "this judge is dead")
+    shown = re.findall(r"candidate (\w+)\n(.*?)\n@\w+ end \1", question, re.DOTALL)
+    scores = {key: math.nan if "nan" in body else worth(body) for key, body in shown if "unscored" not in body}
+    return said(json.dumps({"explanations": {}, "scores": scores}))
+
+
+def worth(text: str) -> int:
+    return int(re.findall(r"worth (\d+)", text)[-1])
+
+
+class Policy:
+    """Stands in for verl's client of its LLM servers: the rollouts of a prompt as they are planned, each later than the last."""
+
+    def __init__(self, plan: Mapping[str, Sequence[list[int] | None]], needles: Mapping[str, list[int]]) -> None:
+        self.plan, self.needles = plan, needles
+        self.asked: dict[str, int] = dict.fromkeys(plan, 0)
+
+    async def generate(self, request_id: str, *, prompt_ids: list[int], **_: Any) -> Any:
+        from verl.workers.rollout.replica import TokenOutput  # noqa: PLC0415 - only where verl is
+
+        where = json.dumps(prompt_ids)
+        name = next(name for name, needle in self.needles.items() if json.dumps(needle)[1:-1] in where)
+        number, self.asked[name] = self.asked[name], self.asked[name] + 1
+        tokens = self.plan[name][number % len(self.plan[name])]
+        await asyncio.sleep(0.1 * number % 0.4)
+        if tokens is None:
+            raise RuntimeError("the rollout was lost")
+        return TokenOutput(token_ids=tokens)
+
+
+def tiny_model(folder: Path) -> Any:
+    """A tokenizer of single bytes and the configuration of a model that is never built."""
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers  # noqa: PLC0415 - only where verl is
+    from transformers import PreTrainedTokenizerFast, Qwen2Config  # noqa: PLC0415 - likewise
+
+    letters = [*sorted(pre_tokenizers.ByteLevel.alphabet()), "<|im_start|>", "<|im_end|>", "<pad>"]
+    spelled = Tokenizer(models.BPE(vocab={letter: number for number, letter in enumerate(letters)}, merges=[]))
+    spelled.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    spelled.decoder = decoders.ByteLevel()
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=spelled,
+        eos_token="<|im_end|>",  # noqa: S106 - a token of a tokenizer
+        pad_token="<pad>",  # noqa: S106 - likewise
+        additional_special_tokens=["<|im_start|>"],
+    )
+    tokenizer.chat_template = (
+        "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
+        "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+    )
+    tokenizer.save_pretrained(folder)
+    small = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
+    Qwen2Config(
+        architectures=["Qwen2ForCausalLM"], vocab_size=len(letters), num_key_value_heads=2, **small
+    ).save_pretrained(folder)
+    return tokenizer
+
+
+def configured(model: Path, *overrides: str) -> Any:
+    """verl's configuration as its command line makes it."""
+    from hydra import compose, initialize_config_module  # noqa: PLC0415 - only where verl is
+    from omegaconf import OmegaConf  # noqa: PLC0415 - likewise
+
+    rollout = "actor_rollout_ref.rollout"
+    with initialize_config_module("verl.trainer.config", version_base=None):
+        config = compose(
+            "ppo_trainer",
+            overrides=[
+                f"actor_rollout_ref.model.path={model}",
+                "+actor_rollout_ref.model.override_config.attn_implementation=eager",
+                *(f"{rollout}.name=vllm", f"{rollout}.n=4", f"{rollout}.agent.num_workers=1"),
+                *(f"{rollout}.prompt_length=64", f"{rollout}.response_length=64"),
+                *("data.train_batch_size=16", "reward.num_workers=1", "algorithm.adv_estimator=grpo"),
+                *("transfer_queue.enable=true", "transfer_queue.backend.SimpleStorage.num_data_storage_units=1"),
+                *overrides,
+            ],
+        )
+    OmegaConf.resolve(config)
+    return config
+
+
+class Engine:
+    """verl's parts around an agent-loop manager: prompts in, groups and advantages out.
+
+    A rollout is known by its prompt and what it says, as in ``plain: worth 30``.
+    """
+
+    def __init__(self, config: Any, manager: Any, tokenizer: Any) -> None:
+        self.config, self.manager, self.tokenizer = config, manager, tokenizer
+
+    def roll_out(self, names: Sequence[str], *, prefix: str, partition: str = "train") -> dict[str, Any]:
+        """Send prompts the way verl's trainer does and wait: status by prompt, rewards and what goes with them."""
+        import transfer_queue as tq  # noqa: PLC0415 - only where verl is
+        from verl.utils import tensordict_utils as tu  # noqa: PLC0415 - likewise
+
+        uids = [f"{prefix}-{name}" for name in names]
+        batch = tu.get_tensordict(
+            {
+                "uid": uids,
+                "raw_prompt": [[{"role": "user", "content": f"prompt {name}"}] for name in names],
+                "data_source": ["here"] * len(names),
+                "index": list(range(len(names))),
+                "reward_model": [{"ground_truth": "the truth"}] * len(names),
+                "extra_info": [{"index": number} for number in range(len(names))],
+            }
+        )
+        tu.assign_non_tensor_data(batch, "global_steps", 1)
+        if partition == "val":
+            tu.assign_non_tensor_data(batch, "validate", True)
+        tags = [{"is_prompt": True, "status": "pending", "global_steps": 1} for _ in uids]
+        tq.kv_batch_put(keys=uids, partition_id=partition, tags=tags)
+        self.manager.generate_sequences(batch)
+        return self._settled(uids, partition)
+
+    def _settled(self, uids: Sequence[str], partition: str) -> dict[str, Any]:
+        import transfer_queue as tq  # noqa: PLC0415 - only where verl is
+
+        for _ in range(600):
+            tags = tq.kv_list(partition)[partition]
+            status = {uid.split("-")[1]: tags[uid]["status"] for uid in uids}
+            if set(status.values()) <= {"finished", "failure"}:
+                break
+            time.sleep(0.1)
+        keys = [key for key in tags if "_" in key and key.split("_")[0] in uids]
+        report: dict[str, Any] = {"status": status, "rewards": {}, "info": []}
+        if keys:
+            data = tq.kv_batch_get(keys=keys, partition_id=partition, select_fields=["rm_scores", "extra_fields"])
+            sums = [float(one.sum()) for one in data["rm_scores"]]
+            report["rewards"] = dict(zip(self.labels(keys, partition), sums, strict=True))
+            report["info"] = [one["reward_extra_info"] for one in list(data["extra_fields"])]
+        return report
+
+    def labels(self, keys: Sequence[str], partition: str = "train") -> list[str]:
+        """What each rollout is known by."""
+        import transfer_queue as tq  # noqa: PLC0415 - only where verl is
+
+        told = tq.kv_batch_get(keys=list(keys), partition_id=partition, select_fields=["responses"])["responses"]
+        texts = [self.tokenizer.decode(one, skip_special_tokens=True) for one in told]
+        return [f"{key.split('_')[0].split('-')[1]}: {text}" for key, text in zip(keys, texts, strict=True)]
+
+    def sampled(self, mode: str, count: int) -> dict[str, Any]:
+        """What verl's replay buffer of this mode makes of the groups that are there."""
+        from verl.trainer.ppo.v1.replay_buffer import ReplayBuffer, ReplayBufferAsync  # noqa: PLC0415 - where verl is
+
+        refilled: list[int] = []
+        kind = ReplayBuffer if mode == "sync" else ReplayBufferAsync
+        buffer = kind(
+            trainer_mode=mode,
+            trainer_config=self.config.trainer,
+            max_off_policy_threshold=None,
+            max_off_policy_strategy="drop",
+            sampler_kwargs={},
+            poll_interval=0.05,
+            refill_fn=refilled.append,
+        )
+        batch, metrics = buffer.sample(global_steps=1, partition_id="train", batch_size=count)
+        return {"batch": batch, "refilled": sum(refilled), "metrics": sorted(metrics)}
+
+    def advantages(self, batch: Any, estimator: str) -> dict[str, float]:
+        """verl's advantages by rollout: its V1 trainer's own method, on what the agent loop put into TransferQueue."""
+        import transfer_queue as tq  # noqa: PLC0415 - only where verl is
+        from verl.trainer.ppo.v1.trainer_sync import PPOTrainerSync  # noqa: PLC0415 - likewise
+
+        config = self.config.copy()
+        config.algorithm.adv_estimator = estimator
+        done = PPOTrainerSync._compute_advantage(SimpleNamespace(config=config), batch, {})
+        data = tq.kv_batch_get(keys=done.keys, partition_id="train", select_fields=["advantages"])
+        firsts = [float(one[0]) for one in data["advantages"]]
+        return dict(zip(self.labels(done.keys), firsts, strict=True))
+
+
+def expected(labels: Sequence[str], config: Any, estimator: str) -> dict[str, float]:
+    """The advantages of a batch in which only these rollouts ever were, by verl's function of the estimator."""
+    import numpy as np  # noqa: PLC0415 - beside torch, which is only where verl is
+    import torch  # noqa: PLC0415 - only where verl is
+    from verl.trainer.ppo.core_algos import get_adv_estimator_fn  # noqa: PLC0415 - likewise
+
+    lengths = torch.tensor([len(label.split(": ")[1]) + 1 for label in labels])  # single bytes, and the end
+    mask = (torch.arange(int(lengths.max())) < lengths[:, None]).long()
+    scores = torch.zeros(mask.shape)
+    scores[torch.arange(len(lengths)), lengths - 1] = torch.tensor([worth(one) / 100 for one in labels])
+    prompts = np.array([label.split(": ")[0] for label in labels], dtype=object)
+    given: dict[str, Any] = {"index": prompts, "config": config.algorithm}
+    advantages, _ = get_adv_estimator_fn(estimator)(token_level_rewards=scores, response_mask=mask, **given)
+    return {label: float(one) for label, one in zip(labels, advantages[:, 0], strict=True)}
+
+
+def agent_loop(model: Path, tokenizer: Any, server: FaultyServer) -> dict[str, Any]:
+    """The way in for training: verl's manager class, its workers, its replay buffers, its advantages."""
+    from verl.utils.import_utils import load_class_from_fqn  # noqa: PLC0415 - only where verl is
+
+    config = configured(
+        model,
+        "+actor_rollout_ref.rollout.agent.agent_loop_manager_class=calipers.trainers.verl.AgentLoopManager",
+        *(
+            "+calipers.judge=vllm/judge",
+            f"+calipers.base_url={server.url}",
+            "+calipers.attempts=1",
+            "+calipers.reasks=1",
+        ),
+    )
+    kind = load_class_from_fqn(config.actor_rollout_ref.rollout.agent.agent_loop_manager_class)
+    manager = kind.create(
+        config=config, llm_client=policy(tokenizer), teacher_client=None, reward_loop_worker_handles=None
+    )
+    engine = Engine(config, manager, tokenizer)
+    report = engine.roll_out(list(PLAN), prefix="s")
+    report["questions"] = len(server.posts)
+    taken = engine.sampled("sync", len(PLAN))["batch"]
+    labels = engine.labels(taken.keys)
+    report["advantages"] = {
+        estimator: [engine.advantages(taken, estimator), expected(labels, config, estimator)]
+        for estimator in ESTIMATORS
+    }
+    report["validation"] = engine.roll_out(["plain"], prefix="v", partition="val")
+    again = engine.roll_out(list(PLAN), prefix="a")
+    evicted = engine.sampled("async", sum(status == "finished" for status in again["status"].values()))
+    trained = sorted({label.split(": ")[0] for label in engine.labels(evicted["batch"].keys)})
+    report["async"] = {"refilled": evicted["refilled"], "metrics": evicted["metrics"], "trained": trained}
+    report["failed step"] = failed_step(engine)
+    report["refused"] = refused(kind, model)
+    return report
+
+
+def failed_step(engine: Engine) -> str:
+    """What verl's synchronous trainer says to a step none of whose groups got a reward."""
+    engine.roll_out(["dead"], prefix="f")
+    try:
+        engine.sampled("sync", 1)
+    except RuntimeError as caught:
+        return str(caught)
+    return ""
+
+
+def refused(kind: Any, model: Path) -> dict[str, str]:
+    """What the manager says, before any rollout, to configurations that cannot work."""
+    wrong = {
+        "no judge": [],
+        "typo": ["+calipers.judge=embedded", "+calipers.ordres=2"],
+        "key": ["+calipers.judge=embedded", "+calipers.api_key=secret"],
+        "lone": ["+calipers.judge=embedded", "actor_rollout_ref.rollout.n=1"],
+        "unreachable": [
+            "+calipers.judge=vllm/judge",
+            "+calipers.base_url=http://127.0.0.1:9/v1",
+            "+calipers.attempts=1",
+        ],
+        "old trainer": ["+calipers.judge=embedded", "transfer_queue.enable=false"],
+    }
+    told = beyond_limits(model)
+    for name, overrides in wrong.items():
+        try:
+            kind.create(config=configured(model, *overrides), llm_client=None)
+        except Exception as caught:  # noqa: BLE001 - which one it is, is what is looked at
+            told[name] = f"{type(caught).__name__}: {caught}"
+    return told
+
+
+def beyond_limits(model: Path) -> dict[str, str]:
+    """What the reward manager says to configurations beyond its limits."""
+    from calipers.errors import ConfigError  # noqa: PLC0415 - beside what is only where verl is
+    from calipers.trainers.verl_reward import require_limits, settings_of  # noqa: PLC0415 - likewise
+
+    wrong = {
+        "workers": ["reward.num_workers=2"],
+        "lone group": ["actor_rollout_ref.rollout.n=1"],
+        "validation": [],
+        "waiting room": ["trainer.test_freq=-1", "trainer.val_before_train=false", "data.train_batch_size=1024"],
+    }
+    told = {}
+    for name, overrides in wrong.items():
+        config = configured(model, "+calipers.judge=embedded", *overrides)
+        try:
+            require_limits(config, settings_of(config))
+        except ConfigError as caught:
+            told[name] = f"ConfigError: {caught}"
+    return told
+
+
+def policy(tokenizer: Any) -> Policy:
+    """The planned rollouts, in tokens."""
+    end = tokenizer.eos_token_id
+    spelled = {
+        name: [None if text is None else [*tokenizer.encode(text), end] for text in texts]
+        for name, texts in PLAN.items()
+    }
+    return Policy(spelled, {name: tokenizer.encode(f"prompt {name}") for name in PLAN})
+
+
+def reward_manager(model: Path, tokenizer: Any, server: FaultyServer) -> dict[str, Any]:
+    """The fallback: verl's own agent loop and reward loop, with calipers' reward manager in its one worker."""
+    from verl.experimental.reward_loop import RewardLoopManager  # noqa: PLC0415 - only where verl is
+    from verl.trainer.ppo.v1 import AgentLoopManagerTQ  # noqa: PLC0415 - likewise
+
+    config = configured(
+        model,
+        *("reward.reward_manager.source=importlib", "reward.reward_manager.name=RewardManager"),
+        "reward.reward_manager.module.path=pkg://calipers.trainers.verl",
+        *("trainer.test_freq=-1", "trainer.val_before_train=false", "+calipers.wait=5"),
+        *(
+            "+calipers.judge=vllm/judge",
+            f"+calipers.base_url={server.url}",
+            "+calipers.attempts=1",
+            "+calipers.reasks=1",
+        ),
+    )
+    rewards = RewardLoopManager(config)
+    manager = AgentLoopManagerTQ.create(
+        config=config,
+        llm_client=policy(tokenizer),
+        teacher_client=None,
+        reward_loop_worker_handles=rewards.reward_loop_worker_handles,
+    )
+    return Engine(config, manager, tokenizer).roll_out(["plain", "unscored", "lost", "dead"], prefix="r")
+
+
+def main_eval(folder: Path, server: FaultyServer) -> dict[str, Any]:
+    """verl's main_eval over a small parquet file, with the flags that the documentation names."""
+    import pandas as pd  # noqa: PLC0415 - beside verl
+    from verl.trainer import main_eval as theirs  # noqa: PLC0415 - only where verl is
+
+    rows = pd.DataFrame(
+        {
+            "data_source": ["jokes"],
+            "responses": [["worth 20", "worth 40", "worth 90"]],
+            "reward_model": [{"ground_truth": {"prompt": "Tell a joke.", "reference": "a good one"}}],
+        }
+    )
+    rows.to_parquet(folder / "responses.parquet")
+    function = "+reward.custom_reward_function"
+    sys.argv = [
+        "main_eval",
+        f"data.path={folder / 'responses.parquet'}",
+        *(f"{function}.path=pkg://calipers.trainers.verl", f"{function}.name=compute_score"),
+        *(f"{function}.reward_kwargs.judge=vllm/judge", f"{function}.reward_kwargs.base_url={server.url}"),
+        *("hydra.run.dir=.", "hydra.output_subdir=null", "hydra/job_logging=disabled"),
+    ]
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed), contextlib.chdir(folder):
+        theirs.main()
+    asked = server.posts[-1]["messages"]
+    return {"printed": printed.getvalue().strip().splitlines()[-1], "asked": json.dumps(asked)}
+
+
+def unscored_in_verl() -> dict[str, Any]:
+    """What verl itself makes of a reward that is None, or not a number."""
+    import numpy as np  # noqa: PLC0415 - beside torch, which is only where verl is
+    import torch  # noqa: PLC0415 - only where verl is
+    from verl.experimental.agent_loop import AgentLoopOutput  # noqa: PLC0415 - likewise
+    from verl.trainer.ppo.core_algos import get_adv_estimator_fn  # noqa: PLC0415 - likewise
+
+    output = AgentLoopOutput(prompt_ids=[1], response_ids=[2], response_mask=[1], metrics={}, reward_score=None)
+    scores = torch.tensor([[0.3], [float("nan")], [0.6], [0.1]])
+    index = np.array(["u"] * 4, dtype=object)
+    nan, _ = get_adv_estimator_fn("grpo")(token_level_rewards=scores, response_mask=torch.ones(4, 1), index=index)
+    lone, _ = get_adv_estimator_fn("grpo")(
+        token_level_rewards=torch.tensor([[0.6]]), response_mask=torch.ones(1, 1), index=index[:1]
+    )
+    return {
+        "None": "rm_scores" in output.as_dict(),
+        "NaN": [str(float(one)) for one in nan[:, 0]],
+        "lone": float(lone[0, 0]),
+    }
+
+
+def main(out: Path) -> None:
+    """Everything in one Ray, whose files go away with it."""
+    folder = Path(tempfile.mkdtemp(prefix="cv", dir="/tmp"))
+    os.environ.update({"HOME": str(folder), **QUIET})
+    import ray  # noqa: PLC0415 - reads the environment
+    import transfer_queue as tq  # noqa: PLC0415 - likewise
+
+    try:
+        tokenizer = tiny_model(folder / "model")
+        ray.init(
+            num_cpus=4, include_dashboard=False, _node_ip_address="127.0.0.1", _temp_dir=str(folder / "ray"),
+            object_store_memory=100_000_000, configure_logging=False,
+        )  # fmt: skip
+        tq.init(configured(folder / "model").transfer_queue)
+        with FaultyServer() as server:
+            server.script(judge)
+            given = (folder / "model", tokenizer, server)
+            parts: dict[str, Callable[[], Any]] = {
+                "agent_loop": lambda: agent_loop(*given),
+                "reward_manager": lambda: reward_manager(*given),
+                "main_eval": lambda: main_eval(folder, server),
+                "verl": unscored_in_verl,
+            }
+            begun, report = time.monotonic(), {}
+            for name, part in parts.items():
+                report[name] = part()
+                sys.stderr.write(f"{name}: done after {time.monotonic() - begun:.0f} s\n")
+            out.write_text(json.dumps(report))
+        tq.close()
+    finally:
+        ray.shutdown()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+QUIET = {
+    "CUDA_VISIBLE_DEVICES": "",
+    "HF_HUB_OFFLINE": "1",
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "TOKENIZERS_PARALLELISM": "false",
+    "VERL_LOGGING_LEVEL": "WARNING",
+}
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
