@@ -15,7 +15,8 @@ from typing import Any, Final
 from calipers.errors import CalipersError, ConfigError
 from calipers.judge import Judge
 from calipers.trainers import blocking
-from calipers.trainers.completions import thought_apart, with_reference
+from calipers.trainers.references import with_reference
+from calipers.trainers.thoughts import thought_apart
 from calipers.trainers.verl_rows import rubric_of, shown
 from calipers.trainers.verl_settings import make_judge, read_settings
 

@@ -13,7 +13,7 @@ from verl.experimental.reward_loop.reward_manager.base import RewardManagerBase
 
 from calipers.errors import ConfigError
 from calipers.trainers.cohort import Cohorts
-from calipers.trainers.completions import thought_apart
+from calipers.trainers.thoughts import thought_apart
 from calipers.trainers.verl_agent_loop import extra_info, settings_of, validates
 from calipers.trainers.verl_rows import group_of
 from calipers.trainers.verl_settings import VerlSettings, make_judge

@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any, Protocol
 
-from calipers.trainers.completions import thought_apart, with_reference
+from calipers.trainers.references import with_reference
+from calipers.trainers.thoughts import thought_apart
 from calipers.types import Message
 
 Decode = Callable[[list[int]], str]

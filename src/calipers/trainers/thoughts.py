@@ -1,6 +1,6 @@
-"""What a policy wrote, made ready for a judge, in the parts every engine's adapter needs.
+"""Completions as engines decode them hold the policy's thoughts in their text; here they are put where reasoning goes.
 
-Pure. Not responsible for how an engine holds a rollout (its own module), or for how a judge is shown it (``render``).
+Pure. Not responsible for whether a judge is shown them (``Judge(reasoning=...)``).
 """
 
 from __future__ import annotations
@@ -9,17 +9,8 @@ from typing import Final
 
 from calipers.types import Message
 
-_THINK, _THOUGHT = "<think>", "</think>"
-
-_REFERENCE: Final = (
-    "For this task there is a reference, which no attempt was shown. An attempt that agrees with it in substance is "
-    "right, however it is worded:"
-)
-
-
-def with_reference(rubric: str, reference: str) -> str:
-    """The rubric, with a reference that the judge is to hold the attempts against."""
-    return f"{rubric}\n\n{_REFERENCE}\n{reference}"
+_THINK: Final = "<think>"
+_THOUGHT: Final = "</think>"
 
 
 def thought_apart(message: Message) -> Message:
