@@ -61,9 +61,14 @@ class Canon:
         """``message`` made canonical; one with role and text alone comes back as it is."""
         content = message.get("content")
         if type(content) is str and content:
-            if ";base64," in content:
+            # Most texts hold neither character, which is known ten times faster than that they hold neither word.
+            if ";" in content and ";base64," in content:
                 content = without_data_urls(content, self.elided)
-            elif len(message) == 2 and type(message.get("role")) is str and "<think>" not in content:
+            elif (
+                len(message) == 2
+                and type(message.get("role")) is str
+                and ("<" not in content or "<think>" not in content)
+            ):
                 return message
         role = str(message.get("role") or "unknown")
         known: dict[str, Any] = {"role": role, "content": self._content(content)}

@@ -48,7 +48,8 @@ _ESCAPED = re.compile(r"\\u\{([0-9a-f]{1,6})\}")
 
 def escape(text: str) -> str:
     r"""``text`` with dangerous characters as ``\u{hex}``; a text without any comes back as the same object."""
-    if _is_clean(text):
+    odd = text.encode().translate(None, _PLAIN) if text.isascii() else None
+    if odd == b"" or _is_clean(text, odd):
         return text
     for pattern in (_OTHER, _INVISIBLE, _ANGLE, _BRACKET):
         text = pattern.sub(_written, text)
@@ -60,11 +61,9 @@ def unescape(text: str) -> str:
     return _ESCAPED.sub(_read, text) if "\\u{" in text else text
 
 
-def _is_clean(text: str) -> bool:
-    if text.isascii():
-        odd = text.encode().translate(None, _PLAIN)
-        if not odd:
-            return True
+def _is_clean(text: str, odd: bytes | None) -> bool:
+    """``odd`` is what an ASCII text has besides plain characters, None for other texts."""
+    if odd is not None:
         if odd.translate(None, _SUSPECTS) and _INVISIBLE.search(text):
             return False
     elif _UNUSUAL.search(text) and _INVISIBLE.search(text):

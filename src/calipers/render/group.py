@@ -10,6 +10,7 @@ import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 from calipers.render.binaries import plain
@@ -83,11 +84,11 @@ def render(group: TrajectoryGroup, *, reasoning: Reasoning = "hidden", rubric: s
     # One distinct candidate shares nothing with others: its own messages stay its body.
     common = common_length([draft.blocks for draft in distinct]) if len(distinct) > 1 else 0
     prefix = opening + (distinct[0].blocks[:common] if common else [])
-    names = exhibits([*prefix, *(block for draft in distinct for block in draft.blocks[common:])])
+    names = exhibits(chain(prefix, *(draft.blocks[common:] for draft in distinct)))
     lines = list(dict.fromkeys(line for draft in distinct for line in draft.tools))
     head = _head(lines, refer(prefix, names), names)
     bodies = [_offered(draft, distinct, lines) + _body(draft.blocks[common:], names) for draft in distinct]
-    marker = draw(digest, ("".join((head, *bodies)), rubric or ""))
+    marker = draw(digest, (head, *bodies, rubric or ""))
     return RenderedGroup(
         group_id=group.group_id,
         ids=tuple(trajectory.id for trajectory in group.trajectories),

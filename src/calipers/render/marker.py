@@ -23,7 +23,8 @@ def draw(seed: bytes, texts: tuple[str, ...]) -> str:
     while True:
         syllables = 1 + attempt // _DRAWS_PER_LENGTH
         marker = _spelled(hashlib.blake2b(seed + attempt.to_bytes(4, "big"), digest_size=64).digest(), syllables)
-        if not any(marker in text for text in texts):
+        # A text without "@" has no marker, and is known a hundred times faster.
+        if not any("@" in text and marker in text for text in texts):
             return marker
         attempt += 1
 

@@ -31,15 +31,15 @@ def common_length(bodies: Sequence[Sequence[str]]) -> int:
 
 def exhibits(blocks: Iterable[str]) -> dict[str, str]:
     """Texts standing at two places or more, to their names ``X1``, ``X2``, ... in order of first appearance."""
-    texts = [
-        text
-        for block in blocks
-        if len(block) >= SHORTEST_EXHIBIT or IMAGE in block
-        for piece in block.split(MARK)
-        if piece and (text := _shareable(piece))
-    ]
-    if len(set(texts)) == len(texts):
+    pieces: list[str] = []
+    for block in blocks:
+        if len(block) >= SHORTEST_EXHIBIT or IMAGE in block:
+            pieces += [block] if block.find(MARK, 1) < 0 else block.split(MARK)[1:]
+    # Of what follows the header. Where all are different so are the texts, which then need not be cut out and compared.
+    lengths = [len(piece) - piece.find("\n") for piece in pieces]
+    if len(set(lengths)) == len(lengths):
         return {}
+    texts = [text for piece in pieces if (text := _shareable(piece.removeprefix(MARK)))]
     recurring = (text for text, count in Counter(texts).items() if count > 1)
     return {text: f"X{number}" for number, text in enumerate(recurring, 1)}
 
