@@ -6,7 +6,8 @@ means (``extract``, ``protocols``). A *score* is what the evidence says; a *rewa
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
@@ -164,6 +165,20 @@ class Ask:
     parent: int | None = None
     presentation: int | None = None
     window: Window | None = None
+
+
+class Written(dict[str, Any]):
+    """A JSON object, never changed, with its ``text`` beside it: compact, in ASCII, just what an encoder makes of it.
+
+    Encoding a question's schema takes as long as hashing the whole question. Put together of ready pieces, ``text``
+    takes next to nothing; without one, it is encoded after all.
+    """
+
+    __slots__ = ("text",)
+
+    def __init__(self, value: Mapping[str, Any] | Iterable[tuple[str, Any]], text: str | None = None) -> None:
+        super().__init__(value)
+        self.text = json.dumps(self, separators=(",", ":")) if text is None else text
 
 
 @dataclass(frozen=True, slots=True)

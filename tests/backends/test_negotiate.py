@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from backends.asking import SCHEMA, keyed, question
 from calipers.backends.negotiate import Capabilities, Step, chat_body, step_down
 from calipers.backends.translate import HttpReply, read_refusal
+from calipers.types import Written
 
 PARAMS = {"temperature": 0.0, "seed": 1, "n": 1, "top_p": 0.9}
 
@@ -31,6 +32,15 @@ def test_everything_is_asked_for_at_first() -> None:
     assert body["response_format"]["json_schema"] == {"name": "verdict", "strict": True, "schema": SCHEMA}
     assert body["max_tokens"] == 2000
     assert {name: body[name] for name in PARAMS} == PARAMS
+
+
+@pytest.mark.parametrize("refused", [(), ("strict",), ("schema.type",), ("json_schema",)])
+def test_a_form_around_a_written_schema_is_written_just_as_it_would_be_encoded(refused: tuple[str, ...]) -> None:
+    form = _body(*refused, schema=Written(SCHEMA))["response_format"]
+    assert form == _body(*refused, schema=SCHEMA)["response_format"]
+    assert isinstance(form, Written) == (not refused)
+    if isinstance(form, Written):
+        assert form.text == json.dumps(form, separators=(",", ":"))
 
 
 def test_structured_output_steps_from_schema_to_object_to_nothing() -> None:

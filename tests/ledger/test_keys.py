@@ -12,7 +12,7 @@ from asking import request
 from calipers.judge import Judge
 from calipers.ledger import Ledger, ledger_key
 from calipers.testing import SimulatedJudge
-from calipers.types import Completion, JudgeRequest
+from calipers.types import Completion, JudgeRequest, Written
 from groups import FOUR, QUALITY, group_of
 
 
@@ -35,6 +35,11 @@ def test_texts_that_only_join_alike_are_different_questions():
     ]
     assert len(set(keys)) == len(keys)
     assert _key_of("ab", "c") == keys[0]
+
+
+def test_a_schema_that_is_written_already_makes_no_other_question():
+    schema = {"type": "object", "required": ["é"]}
+    assert _key_of("a", schema=Written(schema)) == _key_of("a", schema=schema) != _key_of("a", schema=None)
 
 
 @pytest.mark.parametrize("size", [1, 20_000])

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from calipers.protocols.listwise import Listwise
 from calipers.render import render
-from calipers.types import Ask, Completion, Image, JudgeRequest, Rating, Trajectory, TrajectoryGroup
+from calipers.types import Ask, Completion, Image, JudgeRequest, Rating, Trajectory, TrajectoryGroup, Written
 from groups import FOUR, group_of
 
 VIEW = render(group_of(FOUR))
@@ -55,6 +55,8 @@ def test_any_number_of_candidates_gets_distinct_keys_and_a_schema_that_names_the
     assert scores["required"] == list(request.keys)
     assert scores["additionalProperties"] is False
     assert set(map(str, scores["properties"].values())) == {str({"type": "integer", "minimum": 0, "maximum": 100})}
+    assert isinstance(request.schema, Written)
+    assert request.schema.text == json.dumps(request.schema, separators=(",", ":"))
 
 
 def test_values_go_to_the_candidates_their_keys_stood_for():

@@ -17,6 +17,7 @@ from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
 
 from calipers.backends.translate import HttpReply, Peer, Refusal, to_error
 from calipers.errors import BackendError, ConfigError, PermanentError
+from calipers.types import Written
 
 if TYPE_CHECKING:
     from calipers.backends.http import HttpClient
@@ -122,11 +123,15 @@ def _encoded(body: Mapping[str, Any]) -> bytes:
     texts = [message.get("content") for message in body.get("messages", ())]
     in_ascii = all(isinstance(text, str) and text.isascii() for text in texts)
     try:
-        text = (_TO_ASCII if in_ascii else _TO_UTF8).encode(body)
+        encode = (_TO_ASCII if in_ascii else _TO_UTF8).encode
+        members = [
+            f"{encode(name)}:{value.text if isinstance(value, Written) else encode(value)}"
+            for name, value in body.items()
+        ]
     except (TypeError, ValueError) as error:
         raise PermanentError("bad_request", f"The request cannot be written as JSON: {error}") from error
     # Candidates may hold half a surrogate pair, which UTF-8 cannot spell.
-    return text.encode("utf-8", "replace")
+    return f"{{{','.join(members)}}}".encode("utf-8", "replace")
 
 
 def _plain(value: object) -> object:

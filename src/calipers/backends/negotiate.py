@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from calipers.backends.translate import Refusal
-from calipers.types import JudgeRequest
+from calipers.types import JudgeRequest, Written
 
 _NEVER_LEFT_OUT = frozenset({"model", "messages", "response_format"})
 _STRUCTURED = re.compile(
@@ -119,6 +119,13 @@ def _response_format(schema: Mapping[str, Any], refused: frozenset[str]) -> dict
         form: dict[str, Any] = {"name": "verdict", "strict": True, "schema": plainer(schema, dropped)}
         if "strict" in refused:
             del form["strict"]
+        elif isinstance(form["schema"], Written):
+            return Written(
+                {"type": "json_schema", "json_schema": form},
+                '{"type":"json_schema","json_schema":{"name":"verdict","strict":true,"schema":'
+                + form["schema"].text
+                + "}}",
+            )
         return {"type": "json_schema", "json_schema": form}
     return None if "json_object" in refused else {"type": "json_object"}
 

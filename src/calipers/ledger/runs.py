@@ -23,6 +23,7 @@ from calipers.types import (
     Reading,
     TrajectoryGroup,
     Usage,
+    Written,
 )
 
 _ANSWER = """SELECT text, finish_reason, reasoning, served_model, input_tokens, output_tokens, cached_tokens, cost_usd,
@@ -38,7 +39,7 @@ def ledger_key(request: JudgeRequest, backend: Backend) -> str:
     """The name of a question: endpoint, model, messages, schema, limits, parameters and sample index (hex)."""
     texts: list[bytes] = []
     question = _question(request, backend, [_apart(message, texts) for message in request.messages])
-    digest = blake2b(_JSON.encode(question).encode(), digest_size=20)
+    digest = blake2b(question.encode(), digest_size=20)
     # Whose text is how long stands in what was hashed before: no other texts, put together, are the same question.
     for text in texts:
         digest.update(text)
@@ -50,16 +51,12 @@ def group_digest(group: TrajectoryGroup) -> str:
     return blake2b(_JSON.encode(group.to_dict()).encode(), digest_size=16).hexdigest()
 
 
-def _question(request: JudgeRequest, backend: Backend, messages: Sequence[object]) -> list[Any]:
-    return [
-        backend.endpoint,
-        backend.model,
-        messages,
-        request.schema,
-        request.max_tokens,
-        dict(request.params),
-        request.ask.sample,
-    ]
+def _question(request: JudgeRequest, backend: Backend, messages: Sequence[object]) -> str:
+    """One JSON list of all that makes a question."""
+    before = _JSON.encode([backend.endpoint, backend.model, messages])
+    schema = request.schema.text if isinstance(request.schema, Written) else _JSON.encode(request.schema)
+    after = _JSON.encode([request.max_tokens, dict(request.params), request.ask.sample])
+    return f"{before[:-1]},{schema},{after[1:]}"
 
 
 def _apart(message: Message, texts: list[bytes]) -> object:
@@ -78,7 +75,7 @@ def _apart(message: Message, texts: list[bytes]) -> object:
 def _written(request: JudgeRequest, backend: Backend, completion: Completion) -> str | bytes:
     """The question as it was sent or, where nothing was, what its key is drawn from."""
     if completion.sent is None:
-        return _packed(_JSON.encode(_question(request, backend, request.messages)))
+        return _packed(_question(request, backend, request.messages))
     return _packed(completion.sent.decode())
 
 

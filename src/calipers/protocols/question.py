@@ -15,7 +15,19 @@ from typing import Any, Literal
 from calipers.extract import ScoreReading, extract_scores
 from calipers.render import compose
 from calipers.rubric import DEFAULT_RUBRIC
-from calipers.types import Ask, Completion, Image, JudgeRequest, Judgment, Message, Part, Rating, Reading, RenderedGroup
+from calipers.types import (
+    Ask,
+    Completion,
+    Image,
+    JudgeRequest,
+    Judgment,
+    Message,
+    Part,
+    Rating,
+    Reading,
+    RenderedGroup,
+    Written,
+)
 
 OutOfRange = Literal["reask", "rescale", "rank", "clamp"]
 Parse = Callable[[str, Sequence[str]], Mapping[str, float] | ScoreReading]
@@ -234,23 +246,38 @@ def _part(part: Part) -> dict[str, Any]:
     return {"type": "text", "text": part}
 
 
-def _schema(keys: Sequence[str]) -> dict[str, Any]:
-    def keyed(value: dict[str, Any]) -> dict[str, Any]:
-        return {
-            "type": "object",
-            "properties": dict.fromkeys(keys, value),
-            "required": list(keys),
-            "additionalProperties": False,
-        }
+_EXPLAINED = Written({"type": "string", "pattern": _EXPLANATION})
+_SCORED = Written({"type": "integer", "minimum": SCALE[0], "maximum": SCALE[1]})
 
-    explanations = keyed({"type": "string", "pattern": _EXPLANATION})
-    scores = keyed({"type": "integer", "minimum": SCALE[0], "maximum": SCALE[1]})
-    return {
+
+def _schema(keys: Sequence[str]) -> Written:
+    explanations, explained = _keyed(keys, _EXPLAINED)
+    scores, scored = _keyed(keys, _SCORED)
+    return Written(
+        {
+            "type": "object",
+            "properties": {"explanations": explanations, "scores": scores},
+            "required": ["explanations", "scores"],
+            "additionalProperties": False,
+        },
+        f'{{"type":"object","properties":{{"explanations":{explained},"scores":{scored}}},'
+        '"required":["explanations","scores"],"additionalProperties":false}',
+    )
+
+
+def _keyed(keys: Sequence[str], value: Written) -> tuple[dict[str, Any], str]:
+    """The schema of an object with all ``keys`` and no others, each of them a ``value``; and its text."""
+    schema = {
         "type": "object",
-        "properties": {"explanations": explanations, "scores": scores},
-        "required": ["explanations", "scores"],
+        "properties": dict.fromkeys(keys, value),
+        "required": list(keys),
         "additionalProperties": False,
     }
+    properties = ",".join([f'"{key}":{value.text}' for key in keys])  # keys are letters, which need no escape
+    required = '","'.join(keys)
+    return schema, (
+        f'{{"type":"object","properties":{{{properties}}},"required":["{required}"],"additionalProperties":false}}'
+    )
 
 
 class _Names:
