@@ -383,11 +383,16 @@ class TrajectoryResult:
 
     def to_dict(self) -> dict[str, Any]:
         """The result file's object: contract keys first, then what was carried through."""
-        own = {name: getattr(self, name) for name in _TRAJECTORY_KEYS}
-        return own | {key: value for key, value in self.extra.items() if key not in own}
-
-
-_TRAJECTORY_KEYS = ("id", "status", "reward", "score", "stderr", "explanation", "reason")
+        own = {
+            "id": self.id,
+            "status": self.status,
+            "reward": self.reward,
+            "score": self.score,
+            "stderr": self.stderr,
+            "explanation": self.explanation,
+            "reason": self.reason,
+        }
+        return _with(self.extra, own)
 
 
 @dataclass(frozen=True, slots=True)
@@ -423,4 +428,9 @@ class GroupResult:
             },
             "warnings": list(self.warnings),
         }
-        return own | {key: value for key, value in self.extra.items() if key not in own}
+        return _with(self.extra, own)
+
+
+def _with(extra: Mapping[str, Any], own: dict[str, Any]) -> dict[str, Any]:
+    """``own`` and what was carried through behind it; a contract key is never overwritten."""
+    return own | {key: value for key, value in extra.items() if key not in own} if extra else own

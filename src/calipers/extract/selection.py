@@ -108,8 +108,9 @@ def _whole(text: str, reader: VerdictReader) -> Found | None:
 
 def _is_template(found: Found) -> bool:
     """Every explanation a placeholder and every score the same: the question's own example, handed back."""
-    numbers = {value.number for value in found.values.values() if type(value) is Value}
-    return found.placeholders >= len(found.values) > 0 and len(numbers) == 1
+    if not found.placeholders >= len(found.values) > 0:
+        return False
+    return len({value.number for value in found.values.values() if type(value) is Value}) == 1
 
 
 def _embedded(text: str, reader: VerdictReader, finish_reason: FinishReason | None, *, bounded: bool) -> Claim | None:
