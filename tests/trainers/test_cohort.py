@@ -607,7 +607,7 @@ def test_whatever_happens_everyone_gets_their_own_reward_or_a_reason(
             if not task.cancelled():
                 share = task.result()
                 assert (share.reward is None) != (share.reason is None)
-                assert share.reward in (None, amount / 100)
+                assert share.reward is None or share.reward == pytest.approx(amount / 100, rel=2**-16)  # levelled ties
                 assert share.group is None or share.group.group_id == f"u{which}"
         assert all(min(size, quorum) <= len(group.trajectories) <= size for group in judge.seen)
         timers.pass_time(30)

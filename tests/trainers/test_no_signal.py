@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,6 +15,14 @@ from calipers.types import GroupResult, TrajectoryResult
 REWARDS = st.lists(st.none() | st.floats(0, 1), max_size=16)
 
 
+def differing(rewards: list[float | None]) -> bool:
+    known = [reward for reward in rewards if reward is not None]
+    return len(known) < 2 or max(known) - min(known) > 1e-9
+
+
+UNEQUAL = REWARDS.filter(differing)
+
+
 def result_of(rewards: list[float | None]) -> GroupResult:
     rows = tuple(
         TrajectoryResult(str(place), "failed" if reward is None else "scored", reward, reason="no answer came")
@@ -22,17 +31,17 @@ def result_of(rewards: list[float | None]) -> GroupResult:
     return GroupResult("g", "partial", rows)
 
 
-@given(REWARDS)
+@given(UNEQUAL)
 def test_rows_are_the_rewards_as_they_are(rewards: list[float | None]):
     assert no_signal.rows(result_of(rewards)) == rewards
 
 
-@given(REWARDS)
+@given(UNEQUAL)
 def test_a_whole_group_is_all_of_it_or_nothing(rewards: list[float | None]):
     assert no_signal.whole(result_of(rewards)) == ([None] * len(rewards) if None in rewards else rewards)
 
 
-@given(REWARDS, st.floats(-1, 1))
+@given(UNEQUAL, st.floats(-1, 1))
 def test_a_constant_group_has_no_advantage_whatever_was_scored(rewards: list[float | None], value: float):
     given_out = no_signal.constant(result_of(rewards), value=value)
     if None in rewards:
@@ -42,7 +51,7 @@ def test_a_constant_group_has_no_advantage_whatever_was_scored(rewards: list[flo
         assert given_out == rewards
 
 
-@given(REWARDS)
+@given(UNEQUAL)
 def test_an_imputed_row_is_the_mean_of_the_scored(rewards: list[float | None]):
     given_out = no_signal.imputed(result_of(rewards))
     known = [reward for reward in rewards if reward is not None]
@@ -73,6 +82,38 @@ def test_what_is_not_a_finite_number_is_no_signal(bad: float):
     assert no_signal.constant(result) == [0.5, 0.5]
     assert no_signal.imputed(result) == [0.2, 0.2]
     assert [one.id for one in no_signal.unscored(result.trajectories)] == ["2"]
+
+
+def advantages(rewards: list[float], epsilon: float) -> list[float]:
+    """As engines compute them: in single precision, the sample's deviation plus a little in the divisor."""
+    values = np.array(rewards, dtype=np.float32)
+    centred = values - np.float32(sum(values, np.float32(0)) / np.float32(len(values)))
+    deviation = np.sqrt(np.sum(centred * centred, dtype=np.float32) / np.float32(len(values) - 1), dtype=np.float32)
+    return [float(one) for one in centred / (deviation + np.float32(epsilon))]
+
+
+def test_equal_rewards_as_they_come_have_advantages_in_engines():
+    assert max(map(abs, advantages([0.97] * 8, 1e-9))) > 0.9
+    assert max(map(abs, advantages([0.97] * 8, 1e-6))) > 0.1
+
+
+@given(st.floats(-100, 100, allow_subnormal=False), st.integers(2, 256))
+def test_equal_rewards_are_given_out_such_that_they_have_none(reward: float, count: int):
+    given_out = no_signal.constant(result_of([reward] * count))
+    assert {one.hex() for one in given_out} == {given_out[0].hex()}
+    assert given_out[0] == pytest.approx(reward, rel=2**-16)
+    assert set(advantages(given_out, 1e-9)) == {0.0}
+
+
+def test_dust_of_arithmetic_is_no_difference():
+    assert len({0.1 + 0.2, 0.3}) == 2
+    assert len(set(no_signal.rows(result_of([0.1 + 0.2, 0.3, None])))) == 2
+
+
+@given(st.integers(0, 100), st.integers(1, 100))
+def test_a_tie_of_some_is_left_as_it_is(low: int, step: int):
+    rewards: list[float | None] = [low / 100, low / 100, (low + step) / 100]
+    assert no_signal.rows(result_of(rewards)) == rewards
 
 
 def test_reasons_are_told_once_each():
