@@ -25,6 +25,9 @@ from calipers.types import GroupResult, TrajectoryResult, Usage
 
 __all__ = ["DEFAULT_RUBRIC", "Response", "TrajectoryScore", "ruler", "ruler_score_group"]
 
+_ENOUGH = 2
+"""Scored trajectories without which a group, whose others stayed without a score, has nothing to compare."""
+
 Group = TypeVar("Group")
 """An ``art.TrajectoryGroup``, or a subclass of it."""
 
@@ -76,7 +79,8 @@ async def ruler_score_group(
     was there is kept; ``reward`` and ``metrics["ruler_score"]`` are set, ``metrics["independent_reward"]`` holds the
     reward from before the first scoring, and the log gets the explanation.
 
-    When no trajectory can be scored: CalipersError, or, with ``swallow_exceptions``, a line on stderr and None.
+    When fewer than two of several can be scored: CalipersError, or, with ``swallow_exceptions``, a line on stderr and
+    None. (A group of one would teach nothing, and ART counts such groups as signs of a collapsed policy.)
     Raises ConfigError, also with ``swallow_exceptions``, for settings that cannot work: no group would be scored.
     """
     try:
@@ -92,7 +96,7 @@ async def ruler_score_group(
         # Whatever it is, a training run that asked for it goes on without this group, and says so.
         if not swallow_exceptions:
             raise
-        _print_left_out(str(error) or type(error).__name__)
+        print_left_out(str(error) or type(error).__name__)
         return None
 
 
@@ -124,8 +128,9 @@ def _readable(members: Iterable[Any]) -> list[dict[str, Any]]:
 
 def _rewarded(group: Group, result: GroupResult) -> Group:
     members, missing = _trajectories(group), unscored(result.trajectories)
-    if len(missing) == len(members):
-        raise CalipersError(f"none of the group's {len(members)} trajectories could be scored: {why(missing)}")
+    if missing and len(members) - len(missing) < _ENOUGH:
+        some = "none" if len(missing) == len(members) else "only one"
+        raise CalipersError(f"{some} of the group's {len(members)} trajectories could be scored: {why(missing)}")
     pairs = zip(members, result.trajectories, strict=True)
     before: Any = group
     return _copied(
@@ -183,7 +188,8 @@ def _record_cost(usage: Usage) -> None:
         return  # an ART that counts otherwise, or not now: bookkeeping never costs a group its rewards
 
 
-def _print_left_out(reason: str) -> None:
+def print_left_out(reason: str) -> None:
+    """Say on stderr, in one line, that a group is left out."""
     # One line whatever the reason quotes: a server's words may hold line ends, terminal codes or half a surrogate pair.
     shown = "".join(char if char.isprintable() else repr(char)[1:-1] for char in reason)
     sys.stderr.write(f"[calipers] a group is left out: {shown}\n")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
@@ -108,10 +108,16 @@ class _Connection:
     model: str
     concurrency: int
     warnings: tuple[str, ...]
+    bare: Backend
 
     async def complete(self, request: JudgeRequest) -> Completion:
         """The inner backend's answer."""
         return await self.inner.complete(request)
+
+    async def check(self) -> Sequence[str]:
+        """What the bare backend finds when it looks whether its server can be reached; ConfigError when it cannot."""
+        check = getattr(self.bare, "check", None)
+        return () if check is None else await check()
 
 
 def judge_for(
@@ -160,14 +166,14 @@ def _named(
 ) -> _Connection:
     bare = find_backend(name, base_url=base_url, api_key=api_key, timeout=timeout)
     inner = Retrying(Limited(bare, concurrency=concurrency), attempts=retries + 1)
-    return _Connection(inner, bare.endpoint, bare.model, concurrency, tuple(getattr(bare, "warnings", ())))
+    return _Connection(inner, bare.endpoint, bare.model, concurrency, tuple(getattr(bare, "warnings", ())), bare)
 
 
 @lru_cache(maxsize=32)
 def _own(backend: _Same, concurrency: int) -> _Connection:
     bare: Backend = backend.it
     inner = Limited(bare, concurrency=concurrency)
-    return _Connection(inner, bare.endpoint, bare.model, concurrency, tuple(getattr(bare, "warnings", ())))
+    return _Connection(inner, bare.endpoint, bare.model, concurrency, tuple(getattr(bare, "warnings", ())), bare)
 
 
 @lru_cache(maxsize=64)
