@@ -17,6 +17,7 @@ BENCHMARKS = {
     "streams": "CPU an event of a streamed answer",
     "limits": 'concurrency="auto" beside fixed bounds on servers with 4, 32 and 256 slots; CPU a call of all bounds',
     "experience": "asking on while unsettled, and what a ledger teaches: fidelity and honest errors, simulated judges",
+    "sandbox": "rule functions given as source text: checks a second, CPU a check",
     "embedded": "time the embedded judge takes",
     "elision": "long groups shortened: what is left out, and whether that ranks (recorded data)",
 }

@@ -1,1 +1,88 @@
-"""Deterministic checks of one trajectory; each gives a ``Verdict``. No judge, no network."""
+r"""Deterministic checks of one trajectory; each gives a ``Verdict``: met, not met, or None with a reason. No judge.
+
+::
+
+    from calipers.verifiers import Numeric, Regex, all_of
+
+    check = all_of(Numeric(42), Regex(r"\bbecause\b"))
+    check(trajectory).met        # True, False, or None where it cannot be told
+
+Everything is imported when first used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from calipers.verifiers.answer import final_answer
+    from calipers.verifiers.citation import Citation
+    from calipers.verifiers.code import Call, CodeTests, Run, cases_from_asserts
+    from calipers.verifiers.combine import all_of, any_of, not_
+    from calipers.verifiers.configuration import VERIFIERS, verifier_from
+    from calipers.verifiers.constraints import Constraints, read_constraints
+    from calipers.verifiers.maths import MathsEquivalence
+    from calipers.verifiers.numeric import Numeric
+    from calipers.verifiers.rules import RuleFunction, check_rules
+    from calipers.verifiers.sandbox import Limits, Sandbox
+    from calipers.verifiers.schema import JsonSchema
+    from calipers.verifiers.text import Exact, Regex
+    from calipers.verifiers.tools import ToolCalled, ToolOutcome
+
+__all__ = [
+    "VERIFIERS",
+    "Call",
+    "Citation",
+    "CodeTests",
+    "Constraints",
+    "Exact",
+    "JsonSchema",
+    "Limits",
+    "MathsEquivalence",
+    "Numeric",
+    "Regex",
+    "RuleFunction",
+    "Run",
+    "Sandbox",
+    "ToolCalled",
+    "ToolOutcome",
+    "all_of",
+    "any_of",
+    "cases_from_asserts",
+    "check_rules",
+    "final_answer",
+    "not_",
+    "read_constraints",
+    "verifier_from",
+]
+
+_HOMES = {
+    "answer": ("final_answer",),
+    "citation": ("Citation",),
+    "code": ("Call", "CodeTests", "Run", "cases_from_asserts"),
+    "combine": ("all_of", "any_of", "not_"),
+    "configuration": ("VERIFIERS", "verifier_from"),
+    "constraints": ("Constraints", "read_constraints"),
+    "maths": ("MathsEquivalence",),
+    "numeric": ("Numeric",),
+    "rules": ("RuleFunction", "check_rules"),
+    "sandbox": ("Limits", "Sandbox"),
+    "schema": ("JsonSchema",),
+    "text": ("Exact", "Regex"),
+    "tools": ("ToolCalled", "ToolOutcome"),
+}
+_HOME = {name: module for module, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> object:
+    """Import a public name from its home when it is first used."""
+    if name not in _HOME:
+        raise AttributeError(f"module 'calipers.verifiers' has no attribute {name!r}")
+    value = getattr(import_module(f"calipers.verifiers.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

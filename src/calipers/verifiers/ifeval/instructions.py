@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from calipers.errors import ConfigError, InputError
 from calipers.types import Trajectory, Verdict
+from calipers.verifiers.answer import NO_ANSWER, final_answer
 from calipers.verifiers.ifeval import formats, keywords, lengths, wording
 from calipers.verifiers.ifeval.arguments import read_arguments
 from calipers.verifiers.ifeval.rule import Mode, Rule, Test
@@ -45,8 +46,8 @@ class Instruction:
         return unclear or strict
 
     def __call__(self, trajectory: Trajectory) -> Verdict:
-        response = _answer(trajectory)
-        return Verdict(None, "there is no answer to check") if response is None else self.strict(response)
+        response = final_answer(trajectory)
+        return Verdict(None, NO_ANSWER) if response is None else self.strict(response)
 
 
 def instruction(
@@ -106,14 +107,3 @@ def _readings(response: str) -> dict[str, str]:
         readings.setdefault(text.replace("*", ""), stars)
     readings.pop(response)
     return readings
-
-
-def _answer(trajectory: Trajectory) -> str | None:
-    """The text of the last assistant message, its text parts joined."""
-    for message in reversed(trajectory.messages):
-        if message.get("role") == "assistant":
-            content = message.get("content")
-            if isinstance(content, list):
-                return "".join(part["text"] for part in content if isinstance(part, Mapping) and "text" in part)
-            return content if isinstance(content, str) else None
-    return None

@@ -1,0 +1,55 @@
+"""The text of a trajectory that a check is about: its final answer, without the reasoning before it.
+
+Not responsible for reading foreign messages (``readers``).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from calipers.types import Message, Trajectory
+
+NO_ANSWER = "there is no answer to check"
+
+_OPEN, _CLOSE = "<think>", "</think>"
+_FENCE = re.compile(r"^(?:```|~~~)[ \t]*([\w+#.-]*)[^\n]*\n(.*?)^(?:```|~~~)[ \t]*$", re.DOTALL | re.MULTILINE)
+
+
+def final_answer(trajectory: Trajectory) -> str | None:
+    """The last assistant message's text after its reasoning, or None where there is none.
+
+    An unclosed ``<think>`` means that the model never came to answer: None.
+    """
+    for message in reversed(trajectory.messages):
+        if message.get("role") == "assistant":
+            text = text_of(message)
+            return None if text is None else without_reasoning(text)
+    return None
+
+
+def without_reasoning(text: str) -> str | None:
+    """What follows the last ``</think>``; None where a ``<think>`` is still open at the end."""
+    before, closed, after = text.rpartition(_CLOSE)
+    rest = after if closed else before or text
+    return None if _OPEN in rest else rest.strip() if closed else rest
+
+
+def text_of(message: Message) -> str | None:
+    """A message's text, its text parts joined; None where it has none."""
+    content = message.get("content")
+    if isinstance(content, str):
+        return content
+    if isinstance(content, (list, tuple)):
+        return "".join(
+            part["text"] for part in content if isinstance(part, Mapping) and isinstance(part.get("text"), str)
+        )
+    return None
+
+
+def fenced(text: str, languages: tuple[str, ...] = ()) -> str | None:
+    """The last fenced block (of one of ``languages``, lower case, where there is one of them), or None."""
+    blocks = _FENCE.findall(text)
+    named = [body for language, body in blocks if language.lower() in languages]
+    found = named or [body for _, body in blocks]
+    return found[-1] if found else None

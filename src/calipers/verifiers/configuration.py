@@ -1,0 +1,121 @@
+"""Verifiers by name, from plain data: ``{"regex": {"pattern": "..."}}`` in TOML or JSON becomes a verifier.
+
+Not responsible for what a verifier does; adding one is a file, a test and a line here.
+"""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import Any, Final
+
+from calipers.errors import ConfigError
+from calipers.interfaces import Verifier
+
+VERIFIERS: Final[Mapping[str, str]] = {
+    "citation": "calipers.verifiers.citation:Citation",
+    "code_tests": "calipers.verifiers.code:CodeTests",
+    "exact": "calipers.verifiers.text:Exact",
+    "ifeval": "calipers.verifiers.ifeval:instruction",
+    "json_schema": "calipers.verifiers.schema:JsonSchema",
+    "maths": "calipers.verifiers.maths:MathsEquivalence",
+    "numeric": "calipers.verifiers.numeric:Numeric",
+    "regex": "calipers.verifiers.text:Regex",
+    "rule": "calipers.verifiers.rules:RuleFunction",
+    "tool_called": "calipers.verifiers.tools:ToolCalled",
+    "tool_outcome": "calipers.verifiers.tools:ToolOutcome",
+}
+"""What there is by name, as ``module:attribute``, imported when first used."""
+
+_DEEPEST: Final = 20
+
+
+def verifier_from(spec: object, *, depth: int = 0) -> Verifier:
+    """The verifier that ``{name: {argument: value, ...}}`` stands for; a name alone takes no arguments.
+
+    ``{"all_of": [spec, ...]}``, ``{"any_of": [...]}`` and ``{"not": spec}`` put others together. Raises ConfigError naming
+    what is unknown or wrong.
+    """
+    name, arguments = _parts(spec)
+    if depth > _DEEPEST:
+        raise ConfigError("verifiers are nested too deeply")
+    match name:
+        case "all_of" | "any_of":
+            return _combined(name, arguments, depth)
+        case "not":
+            opposite: Verifier = _loaded("calipers.verifiers.combine:not_")(verifier_from(arguments, depth=depth + 1))
+            return opposite
+    if name not in VERIFIERS:
+        near = difflib.get_close_matches(name, [*VERIFIERS, "all_of", "any_of", "not"], n=1)
+        hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(sorted(VERIFIERS))}, all_of, any_of, not"
+        raise ConfigError(f"unknown verifier {name!r}; {hint}")
+    if not isinstance(arguments, Mapping):
+        raise ConfigError(f"{name}: give its arguments by name, as in {{{name!r}: {{...}}}}")
+    return _built(name, {str(key): value for key, value in arguments.items()})
+
+
+def _parts(spec: object) -> tuple[str, Any]:
+    match spec:
+        case str():
+            return spec, {}
+        case Mapping() if len(spec) == 1:
+            ((name, arguments),) = spec.items()
+            return str(name), arguments
+    raise ConfigError(f"a verifier is a name, or one name with its arguments as {{name: {{...}}}}, not {spec!r:.80}")
+
+
+def _combined(name: str, parts: Any, depth: int) -> Verifier:
+    if isinstance(parts, str) or not isinstance(parts, Sequence):
+        raise ConfigError(f"{name}: give a list of verifiers")
+    made: Verifier = _loaded(f"calipers.verifiers.combine:{name}")(
+        *(verifier_from(part, depth=depth + 1) for part in parts)
+    )
+    return made
+
+
+def _built(name: str, arguments: dict[str, Any]) -> Verifier:
+    make = _loaded(VERIFIERS[name])
+    known = [known for known in inspect.signature(make).parameters if known != "sandbox"]
+    if name == "code_tests":
+        arguments = {**arguments, "cases": _cases(arguments.get("cases"))}
+    for given in arguments:
+        if given not in known:
+            near = difflib.get_close_matches(given, known, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"it has {', '.join(known)}"
+            raise ConfigError(f"{name}: unknown argument {given!r}; {hint}")
+    # Lists from a file where tuples are kept, which are hashable and cannot be changed behind a verifier's back.
+    arguments = {key: tuple(value) if isinstance(value, list) else value for key, value in arguments.items()}
+    try:
+        made: Verifier = make(**arguments)
+    except TypeError as error:
+        raise ConfigError(f"{name}: {str(error).partition(') ')[2] or error}") from None
+    return made
+
+
+def _cases(cases: Any) -> tuple[Any, ...]:
+    """The cases of code tests: rows with ``function``, ``arguments``, ``expected``, or with ``stdin``, ``stdout``; or asserts."""
+    from calipers.verifiers.code import Call, Run, cases_from_asserts  # noqa: PLC0415 - where it is used
+
+    if isinstance(cases, str):
+        return cases_from_asserts(cases)
+    if not isinstance(cases, list | tuple) or not cases:
+        raise ConfigError("code_tests: cases must be a list of objects, or assert lines as text")
+    read: list[Any] = []
+    for number, case in enumerate(cases, 1):
+        match case:
+            case {"function": str(function), "arguments": list(arguments) | tuple(arguments), "expected": expected}:
+                read.append(Call(function, tuple(arguments), expected))
+            case {"stdin": str(stdin), "stdout": str(stdout)}:
+                read.append(Run(stdin, stdout))
+            case _:
+                raise ConfigError(
+                    f"code_tests: cases[{number - 1}]: write function, arguments (a list) and expected, or stdin and stdout"
+                )
+    return tuple(read)
+
+
+def _loaded(path: str) -> Any:
+    module, _, attribute = path.partition(":")
+    return getattr(import_module(module), attribute)

@@ -1,0 +1,85 @@
+"""What is asked of an answer, in two kinds: rules that code checks, and soft constraints that a judge weighs.
+
+VerInstruct's and VerIF's rows (``checkers`` beside ``functions``) are read here. Not responsible for how the two become
+one reward (``calipers.Hybrid``).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from calipers.errors import InputError
+from calipers.interfaces import Verifier
+from calipers.verifiers.rules import RuleFunction
+from calipers.verifiers.sandbox import Sandbox
+
+RulesAs: TypeAlias = Literal["code", "judge", "ignore"]
+"""``code`` runs rules; ``judge`` hands their wording to the judge instead (VerIF's skip_rules); ``ignore`` drops them."""
+
+_TAG = re.compile(r"\s*\[(\w+)\]\s*(.*)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Constraints:
+    """``rules`` are checked by code; ``soft`` are in words, for a judge. Either may be empty."""
+
+    rules: tuple[Verifier, ...] = ()
+    soft: tuple[str, ...] = ()
+
+
+def read_constraints(
+    ground_truth: str | Mapping[str, Any],
+    *,
+    instruction: str = "",
+    rules: RulesAs = "code",
+    sandbox: Sandbox | None = None,
+) -> Constraints:
+    """The constraints of a VerInstruct or VerIF row: ``checkers`` ("[llm] Name: text" or "[rule] Name: text") and ``functions``.
+
+    ``ground_truth`` is the object or its JSON text, as verl's ``reward_model.ground_truth`` has it. Raises InputError naming
+    the field: a tag that is neither, lists of different lengths.
+    """
+    row = _object(ground_truth)
+    checkers, functions = _texts(row, "checkers"), _texts(row, "functions")
+    if len(checkers) != len(functions):
+        raise InputError(f"functions: {len(functions)} for {len(checkers)} checkers; one for each")
+    checked: list[Verifier] = []
+    soft: list[str] = []
+    for place, (checker, source) in enumerate(zip(checkers, functions, strict=True)):
+        tag = _TAG.fullmatch(checker)
+        if tag is None or tag[1] not in ("rule", "llm"):
+            raise InputError(f"checkers[{place}]: must begin with [rule] or [llm], is {checker[:60]!r}")
+        if tag[1] == "llm" or rules == "judge":
+            soft.append(tag[2].strip())
+        elif rules == "code":
+            checked.append(_rule(source, tag[2].strip(), place, instruction, sandbox))
+    return Constraints(tuple(checked), tuple(soft))
+
+
+def _rule(source: str, name: str, place: int, instruction: str, sandbox: Sandbox | None) -> RuleFunction:
+    try:
+        return RuleFunction(source, instruction=instruction, name=name, sandbox=sandbox)
+    except InputError as error:
+        raise InputError(f"functions[{place}]: {error}") from None
+
+
+def _object(ground_truth: str | Mapping[str, Any]) -> Mapping[str, Any]:
+    if isinstance(ground_truth, str):
+        try:
+            ground_truth = json.loads(ground_truth)
+        except ValueError as error:
+            raise InputError(f"ground_truth: not JSON: {error}") from None
+    if not isinstance(ground_truth, Mapping):
+        raise InputError("ground_truth: must be an object with checkers and functions")
+    return ground_truth
+
+
+def _texts(row: Mapping[str, Any], name: str) -> Sequence[str]:
+    value = row.get(name)
+    if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
+        raise InputError(f"{name}: {'is missing' if value is None else 'must be a list of texts'}")
+    return value

@@ -1,0 +1,65 @@
+"""A number in the final answer, compared with the one expected.
+
+Not responsible for expressions, units or fractions: ``maths`` compares those.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from decimal import Context, Decimal, InvalidOperation, Overflow
+
+from calipers.errors import ConfigError
+from calipers.types import Trajectory, Verdict
+from calipers.verifiers.answer import NO_ANSWER, final_answer
+
+_NUMBER = re.compile(
+    r"(?<![\w.])[-+−]?(?:\d{1,3}(?:,\d{3})+(?!\d)|\d{1,400})?(?:\.\d{1,400})?(?:[eE][-+]?\d{1,4})?(?![\d])"
+)
+_EXACT = Context(prec=400, traps=[InvalidOperation, Overflow])
+
+
+@dataclass(frozen=True, slots=True)
+class Numeric:
+    """A number of the final answer is ``expected``, give or take ``tolerance`` or ``relative`` times it, whichever is more.
+
+    Which number: the first one after the last ``after`` (``"####"``, say), else the last in the answer. Thousands may be
+    parted by commas; a percent sign or a unit after the number is passed over. No number is not met.
+    """
+
+    expected: float
+    tolerance: float = 0.0
+    relative: float = 0.0
+    after: str | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("expected", "tolerance", "relative"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < float("inf"):
+                raise ConfigError(f"{name}={value!r}: it must be a finite number")
+        if self.tolerance < 0 or self.relative < 0:
+            raise ConfigError("tolerance and relative must not be negative")
+
+    def __call__(self, trajectory: Trajectory) -> Verdict:
+        answer = final_answer(trajectory)
+        if answer is None:
+            return Verdict(None, NO_ANSWER)
+        if self.after is not None:
+            _, marked, answer = answer.rpartition(self.after)
+            if not marked:
+                return Verdict(False, f"{self.after!r} is not in the answer")
+        numbers = [number for text in _NUMBER.findall(answer) if (number := _read(text)) is not None]
+        if not numbers:
+            return Verdict(False, "there is no number in the answer")
+        found = numbers[-1] if self.after is None else numbers[0]
+        expected = Decimal(str(self.expected))
+        allowed = max(Decimal(str(self.tolerance)), Decimal(str(self.relative)) * abs(expected))
+        met = abs(_EXACT.subtract(found, expected)) <= allowed
+        return Verdict(met, "" if met else f"the answer is {found:g}")
+
+
+def _read(text: str) -> Decimal | None:
+    try:
+        return Decimal(text.replace(",", "").replace("−", "-"))
+    except InvalidOperation:
+        return None

@@ -1,0 +1,77 @@
+"""JSON in the final answer, held against a JSON Schema by the ``jsonschema`` package."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from calipers.errors import ConfigError
+from calipers.types import Trajectory, Verdict
+from calipers.verifiers.answer import NO_ANSWER, fenced, final_answer
+
+_MOST = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class JsonSchema:
+    """The final answer (its last JSON block, or all of it) is JSON that follows ``schema``.
+
+    References lead nowhere but into the schema itself: nothing is fetched. ``pattern`` keywords are searched in this
+    process, so they must not be ones that can run away. Needs ``calipers[verifiers]`` (ConfigError without it, and for a
+    schema that is none).
+    """
+
+    schema: Mapping[str, Any] | bool
+
+    def __post_init__(self) -> None:
+        try:
+            from jsonschema import SchemaError  # noqa: PLC0415 - an extra
+            from jsonschema.validators import validator_for  # noqa: PLC0415 - likewise
+        except ImportError:
+            raise ConfigError("checking JSON schemas needs jsonschema: pip install 'calipers[verifiers]'") from None
+        try:
+            validator_for(self.schema).check_schema(self.schema)
+        except SchemaError as error:
+            raise ConfigError(f"schema: not a JSON schema: {error.message} (at {_path(error.absolute_path)})") from None
+
+    def __call__(self, trajectory: Trajectory) -> Verdict:
+        answer = final_answer(trajectory)
+        if answer is None:
+            return Verdict(None, NO_ANSWER)
+        text = fenced(answer, ("json", "json5", "jsonc")) or answer
+        if len(text) > _MOST:
+            return Verdict(None, f"the answer is longer than {_MOST:,} characters")
+        try:
+            value = json.loads(text, parse_constant=_no_constant)
+        except (ValueError, RecursionError) as error:
+            return Verdict(False, f"the answer is not JSON: {error}")
+        return self._validated(value)
+
+    def _validated(self, value: Any) -> Verdict:
+        from jsonschema.exceptions import best_match  # noqa: PLC0415 - an extra
+        from jsonschema.validators import validator_for  # noqa: PLC0415 - likewise
+        from referencing import Registry  # noqa: PLC0415 - a part of jsonschema
+        from referencing.exceptions import Unresolvable  # noqa: PLC0415 - likewise
+
+        validator = validator_for(self.schema)(self.schema, registry=Registry())  # an empty one: nothing is fetched
+        try:
+            error = best_match(validator.iter_errors(value))
+        except Unresolvable as missing:
+            return Verdict(None, f"the schema refers to {missing.ref!r}, which is not in it")
+        except RecursionError:
+            return Verdict(None, "the answer is nested too deeply to be checked")
+        return (
+            Verdict(True)
+            if error is None
+            else Verdict(False, f"at {_path(error.absolute_path)}: {error.message[:200]}")
+        )
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _path(parts: Any) -> str:
+    return "$" + "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in parts)

@@ -1,0 +1,89 @@
+"""Checks of the final answer's wording: exactly this text, or what a regular expression finds."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from calipers.errors import ConfigError
+from calipers.types import Trajectory, Verdict
+from calipers.verifiers.answer import NO_ANSWER, final_answer
+from calipers.verifiers.sandbox import Job, Sandbox, shared_sandbox
+
+
+@dataclass(frozen=True, slots=True)
+class Exact:
+    """The final answer is ``expected``, or one of several; blanks around it do not count, case may be told not to."""
+
+    expected: str | tuple[str, ...]
+    ignore_case: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.expected or not all(isinstance(one, str) for one in self.expected):
+            raise ConfigError(f"expected={self.expected!r}: it must be text, or several texts")
+
+    def __call__(self, trajectory: Trajectory) -> Verdict:
+        answer = final_answer(trajectory)
+        if answer is None:
+            return Verdict(None, NO_ANSWER)
+        expected = (self.expected,) if isinstance(self.expected, str) else self.expected
+        met = self._plain(answer) in map(self._plain, expected)
+        return Verdict(met, "" if met else f"the answer is {_short(answer)}")
+
+    def _plain(self, text: str) -> str:
+        return text.strip().casefold() if self.ignore_case else text.strip()
+
+
+_SEARCH = """\
+import re
+def found(pattern, flags, whole, text):
+    pattern = re.compile(pattern, flags)
+    return bool(pattern.fullmatch(text) if whole else pattern.search(text))
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Regex:
+    """``pattern`` (Python's ``re``) matches somewhere in the final answer, or (``whole``) all of it.
+
+    An answer can be written so that a pattern with nested repetitions searches for years, so by default the search runs
+    in the sandbox, and one that does not end is None. ``confined=False`` searches in this process, thirty times as fast:
+    for patterns that cannot run away. Raises ConfigError for a pattern that does not compile.
+    """
+
+    pattern: str
+    ignore_case: bool = False
+    whole: bool = False
+    confined: bool = True
+    sandbox: Sandbox | None = field(default=None, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        try:
+            re.compile(self.pattern)
+        except (re.error, TypeError, OverflowError, RecursionError) as error:
+            raise ConfigError(f"pattern={self.pattern!r}: not a regular expression: {error}") from None
+
+    def __call__(self, trajectory: Trajectory) -> Verdict:
+        answer = final_answer(trajectory)
+        if answer is None:
+            return Verdict(None, NO_ANSWER)
+        flags = int(re.IGNORECASE) if self.ignore_case else 0
+        if not self.confined:
+            compiled = re.compile(self.pattern, flags)
+            found = compiled.fullmatch(answer) if self.whole else compiled.search(answer)
+            return _verdict(self.pattern, met=found is not None)
+        job = Job(_SEARCH, "found", ((self.pattern, flags, self.whole, answer),))
+        (outcome,) = (self.sandbox or shared_sandbox()).run([job])
+        match outcome.values:
+            case (bool(met),) if outcome.failure is None:
+                return _verdict(self.pattern, met=met)
+        return Verdict(None, f"searching {self.pattern!r} brought no verdict: {outcome.reason}")
+
+
+def _verdict(pattern: str, *, met: bool) -> Verdict:
+    return Verdict(met, "" if met else f"{pattern!r} is not found")
+
+
+def _short(text: str) -> str:
+    shown = repr(text.strip())
+    return shown if len(shown) <= 100 else f"{shown[:97]}..."

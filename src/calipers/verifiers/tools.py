@@ -1,0 +1,109 @@
+"""What a trajectory did with its tools: whether one was called, with which arguments, and what came of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from calipers.errors import ConfigError
+from calipers.types import Trajectory, Verdict
+from calipers.verifiers.answer import text_of
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCalled:
+    """The tool ``name`` was called at least ``times`` times with (at least) these ``arguments``; ``times=0``: never."""
+
+    name: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    times: int = 1
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.arguments, Mapping) or self.times < 0:
+            raise ConfigError("tool_called: arguments must be a mapping, and times 0 or more")
+
+    def __call__(self, trajectory: Trajectory) -> Verdict:
+        calls = [call for call in _calls(trajectory) if call.name == self.name]
+        fitting = sum(_has(call.arguments, self.arguments) for call in calls)
+        met = fitting >= self.times if self.times else fitting == 0
+        with_these = " with these arguments" if self.arguments else ""
+        return Verdict(met, f"{self.name} was called {fitting} times{with_these}")
+
+
+@dataclass(frozen=True, slots=True)
+class ToolOutcome:
+    """A result of the tool ``name`` holds the text ``contains``: the ``last`` one, or ``any`` of them.
+
+    Not met where the tool was never called; None where it was and its result is not in the trajectory.
+    """
+
+    name: str
+    contains: str
+    which: Literal["last", "any"] = "last"
+    ignore_case: bool = False
+
+    def __post_init__(self) -> None:
+        if self.which not in ("last", "any"):
+            raise ConfigError(f"which={self.which!r}: it must be last or any")
+
+    def __call__(self, trajectory: Trajectory) -> Verdict:
+        calls = [call for call in _calls(trajectory) if call.name == self.name]
+        if not calls:
+            return Verdict(False, f"{self.name} was never called")
+        asked = calls[-1:] if self.which == "last" else calls
+        results = [call.result for call in asked]
+        if any(self._is_in(result) for result in results if result is not None):
+            return Verdict(True)
+        if None in results:
+            return Verdict(None, f"the result of {self.name} is not in the trajectory")
+        return Verdict(False, f"{self.contains!r} is not in the result of {self.name}")
+
+    def _is_in(self, result: str) -> bool:
+        if self.ignore_case:
+            return self.contains.casefold() in result.casefold()
+        return self.contains in result
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    name: str
+    arguments: Mapping[str, Any] | None
+    result: str | None
+
+
+def _calls(trajectory: Trajectory) -> Iterator[_Call]:
+    """All tool calls with their results: by id where they have one, else by the order they came in."""
+    results: dict[str, str | None] = {}
+    in_order: list[str | None] = []
+    for message in trajectory.messages:
+        if message.get("role") == "tool":
+            if (name := message.get("tool_call_id")) is not None:
+                results[str(name)] = text_of(message)
+            else:
+                in_order.append(text_of(message))
+    left = iter(in_order)
+    for message in trajectory.messages:
+        if message.get("role") != "assistant":
+            continue
+        for call in message.get("tool_calls") or ():
+            function = call.get("function") or {}
+            known = call.get("id") is not None
+            result = results.get(str(call["id"])) if known else next(left, None)
+            yield _Call(str(function.get("name")), _arguments(function.get("arguments")), result)
+
+
+def _arguments(given: object) -> Mapping[str, Any] | None:
+    if isinstance(given, str):
+        try:
+            given = json.loads(given)
+        except (ValueError, RecursionError):
+            return None
+    return given if isinstance(given, Mapping) else None
+
+
+def _has(given: Mapping[str, Any] | None, wanted: Mapping[str, Any]) -> bool:
+    if not wanted:
+        return True
+    return given is not None and all(name in given and given[name] == value for name, value in wanted.items())

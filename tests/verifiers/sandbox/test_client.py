@@ -1,0 +1,198 @@
+"""The sandbox as its callers use it."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from typing import Any
+
+import pytest
+
+from calipers.errors import ConfigError, InputError
+from calipers.verifiers.sandbox import ALLOWED, Job, Limits, Sandbox, shared_sandbox
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the sandbox confines code on Linux only")
+LONG = Job("def f(text): return len(text.split()) > 2", "f", (("a b c",),))
+SHORT = Job("def f(text): return len(text.split()) > 2", "f", (("a",),))
+
+
+@pytest.fixture(scope="module")
+def sandbox() -> Any:
+    with Sandbox() as made:
+        yield made
+
+
+def values(sandbox: Sandbox, source: str, *calls: Any, function: str = "f", fit: Any = False) -> Any:
+    (outcome,) = sandbox.run([Job(source, function, calls, fit)])
+    assert outcome.failure is None, outcome
+    return outcome.values
+
+
+def test_outcomes_come_in_the_order_of_the_jobs(sandbox: Sandbox) -> None:
+    found = sandbox.run([LONG, SHORT] * 30)
+    assert [outcome.values for outcome in found] == [(True,), (False,)] * 30
+    assert sandbox.run([]) == []
+
+
+def test_several_calls_share_a_process_up_to_the_first_that_fails(sandbox: Sandbox) -> None:
+    source = "seen = []\ndef f(x):\n    seen.append(x)\n    return len(seen) / (3 - len(seen))"
+    assert values(sandbox, source, (1,), (2,)) == (0.5, 2.0)
+    (outcome,) = sandbox.run([Job(source, "f", ((1,),) * 4)])
+    assert outcome.values == (0.5, 2.0)
+    assert outcome.failure == "raised"
+    assert "ZeroDivisionError" in outcome.reason
+
+
+def test_jobs_know_nothing_of_one_another(sandbox: Sandbox) -> None:
+    assert values(sandbox, "import re\nre.was_here = True\ndef f(): return True", ()) == (True,)
+    assert values(sandbox, "import re\ndef f(): return hasattr(re, 'was_here')", ()) == (False,)
+
+
+def test_arguments_and_values_keep_their_types(sandbox: Sandbox) -> None:
+    given = ([1, 2.5, None, True], (1, ("x",)), {"a": {1: [2]}}, {3, 4}, frozenset({5}), "h\u00e9 \ud800")
+    assert values(sandbox, "def f(*all): return all", given) == (given,)
+
+
+def test_arguments_that_are_no_plain_data_are_the_callers_mistake(sandbox: Sandbox) -> None:
+    with pytest.raises(InputError, match="type object"):
+        sandbox.run([LONG, Job("", "f", ((object(),),))])
+    assert sandbox.run([LONG])[0].values == (True,)
+
+
+@pytest.mark.parametrize(("parameters", "answer"), [
+    ("response", "b"), ("instruction, response", "a/b"), ("*all", "a/b"), ("instruction, response, language='en'", "a/b"), ("", ""),
+])  # fmt: skip
+def test_a_function_gets_the_arguments_it_takes(sandbox: Sandbox, parameters: str, answer: str | None) -> None:
+    names = [name.strip() for name in parameters.split(",") if "=" not in name]
+    body = "'/'.join(all)" if "*" in parameters else "'/'.join([" + ", ".join(names) + "])"
+    assert values(sandbox, f"def f({parameters}): return {body}", ("a", "b"), fit=True) == (answer,)
+
+
+def test_a_program_reads_and_prints(sandbox: Sandbox) -> None:
+    source = "import sys\nname = input()\nprint('hello', name)\nprint(sys.stdin.read().count('x'))\nsys.exit()"
+    (outcome,) = sandbox.run([Job(source, stdin="you\nxx\nx")])
+    assert (outcome.output, outcome.failure) == ("hello you\n3\n", None)
+    (endless,) = sandbox.run([Job("while True: print('x' * 1000)", stdin="")])
+    assert endless.failure == "unusable"
+    (wrong,) = sandbox.run([Job("import sys\nsys.exit('no')", stdin="")])
+    assert wrong.failure == "exited"
+
+
+def test_the_same_job_has_the_same_outcome(sandbox: Sandbox) -> None:
+    source = "import random\ndef f(): return [random.random(), hash('text'), list({'a', 'b', 'c', 'd'})]"
+    assert values(sandbox, source, ()) == values(sandbox, source, ())
+    with Sandbox() as another:
+        assert values(sandbox, source, ()) == values(another, source, ())
+
+
+def test_every_allowed_module_can_be_imported_and_used(sandbox: Sandbox) -> None:
+    imports = "\n".join(f"import {name}" for name in ALLOWED if name != "__future__")
+    source = f"""{imports}
+from dataclasses import dataclass
+@dataclass
+class P:
+    x: int
+def f():
+    return [datetime.datetime.strptime("2026-01-02", "%Y-%m-%d").day, P(3).x, "\u00fc".encode("idna").decode("punycode") is not None,
+            json.loads(json.dumps({{"a": 1}}))["a"], re.sub("a", "b", "aa"), unicodedata.name("a"),
+            str(decimal.Decimal("1.1") + 1), statistics.mean([1, 2]), textwrap.shorten("a b c", 5), html.unescape("&lt;")]
+"""
+    assert values(sandbox, source, ())[0][:5] == [2, 3, True, 1, "bb"]
+
+
+def test_a_syntax_error_inside_is_the_codes_own_affair(sandbox: Sandbox) -> None:
+    source = "def f(text):\n    try:\n        return eval(text)\n    except SyntaxError:\n        return 'no'"
+    assert values(sandbox, source, ("1 +",), ("1 + 1",)) == ("no", 2)
+
+
+def test_a_lost_server_loses_what_was_under_way_and_nothing_after(sandbox: Sandbox) -> None:
+    with Sandbox(workers=1) as fragile:
+        assert fragile.run([LONG])[0].values == (True,)
+        assert fragile._server is not None
+        os.kill(fragile._server._process.pid, signal.SIGKILL)
+        lost = fragile.run([LONG, LONG, LONG, SHORT])
+        assert {outcome.failure for outcome in lost} <= {"lost", None}
+        assert lost[0].failure == "lost"
+        assert lost[-1].values == (False,)
+
+
+def test_threads_may_share_a_sandbox(sandbox: Sandbox) -> None:
+    found = {}
+
+    def ask(number: int) -> Any:
+        found[number] = [outcome.values for outcome in sandbox.run([LONG, SHORT] * 5)]
+
+    threads = [threading.Thread(target=ask, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert list(found.values()) == [[(True,), (False,)] * 5] * 4
+
+
+def test_a_forked_process_gets_a_server_of_its_own() -> None:
+    """Data loaders fork: parent and child must not read one another's answers."""
+    script = """
+import os, sys
+from calipers.verifiers.sandbox import Job, Sandbox
+sandbox = Sandbox()
+def ask(text):
+    return sandbox.run([Job("def f(x): return x", "f", ((text,),))] * 20)
+assert {outcome.values for outcome in ask("first")} == {("first",)}
+child = os.fork()
+texts = {outcome.values for outcome in ask("child" if child == 0 else "parent")}
+if child == 0:
+    sandbox.close()
+    os._exit(0 if texts == {("child",)} else 1)
+_, status = os.waitpid(child, 0)
+assert status == 0 and texts == {("parent",)} and ask("again")
+print("done")
+"""
+    run = subprocess.run(
+        [sys.executable, "-W", "error", "-c", script], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (run.stdout, run.stderr, run.returncode) == ("done\n", "", 0)
+
+
+def test_the_server_ends_with_the_process_that_started_it() -> None:
+    script = """
+from calipers.verifiers.sandbox import shared_sandbox
+sandbox = shared_sandbox()
+assert "seccomp" in sandbox.layers
+print(sandbox._server._process.pid, flush=True)
+import os
+os._exit(0)
+"""
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True)
+    pid = int(run.stdout)
+    for _ in range(1000):
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return
+        with open(f"/proc/{pid}/stat", encoding="ascii") as told:  # noqa: PTH123
+            if told.read().split()[2] == "Z":
+                return
+        threading.Event().wait(0.01)
+    pytest.fail("the server outlived its process")
+
+
+def test_the_shared_one_is_one() -> None:
+    assert shared_sandbox() is shared_sandbox()
+
+
+@pytest.mark.parametrize(("wrong", "complaint"), [
+    ({"cpu_seconds": 0}, "cpu_seconds=0"), ({"cpu_seconds": 1.5}, "cpu_seconds=1.5"), ({"wall_seconds": -1}, "wall_seconds=-1"),
+    ({"wall_seconds": float("nan")}, "wall_seconds=nan"), ({"memory_bytes": True}, "memory_bytes=True"),
+])  # fmt: skip
+def test_limits_that_cannot_be_are_refused(wrong: Any, complaint: str) -> None:
+    with pytest.raises(ConfigError, match=complaint):
+        Limits(**wrong)
+
+
+def test_what_cannot_be_had_is_one_sentence() -> None:
+    with pytest.raises(ConfigError, match="isolation='none'"):
+        Sandbox(isolation="none")  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match=r"cannot offer no_such_package.*install it"):
+        Sandbox(modules=["no_such_package"]).run([LONG])

@@ -1,0 +1,190 @@
+"""What hostile rule code tries, and what comes of it: never a verdict it should not have, nothing outside touched."""
+
+import socket
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from calipers.verifiers.sandbox import Job, Limits, Outcome, Sandbox
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the sandbox confines code on Linux only")
+
+UP = "import sys\nframe = sys._getframe()\nwhile 'self' not in frame.f_locals: frame = frame.f_back\n"
+LIBC = UP + (
+    "cells = frame.f_locals['self']._confinement.child.__closure__\n"
+    "libc = next(cell.cell_contents for cell in cells if type(cell.cell_contents).__name__ == 'CDLL')\n"
+)
+OS = "import sys\nos = sys.modules['os']\n"
+
+ATTEMPTS = {
+    # what is tried: (source, the ways it may end)
+    "loop without end": ("while True: pass", {"cpu"}),
+    "loop that catches everything": ("while True:\n try:\n  x = 1/0\n except BaseException: pass", {"cpu"}),
+    "regular expression that backtracks": ("import re\nre.match(r'(a+)+$', 'a' * 60 + 'b')", {"cpu"}),
+    "number too large to compute": ("x = 9 ** 9 ** 9", {"cpu", "raised"}),
+    "constant folded by the compiler": ("x = 'a' * 10 ** 4\ny = (1,) * 10 ** 12", {"raised"}),
+    "print without end": ("while True: print('x' * 10 ** 6)", {"cpu"}),
+    "allocate 10 GB at once": ("x = 'a' * 10 ** 10", {"raised"}),
+    "allocate bit by bit": ("x = []\nwhile True: x.append(bytearray(10 ** 6))", {"raised"}),
+    "recursion": ("def f(): return f()\nf()", {"raised"}),
+    "recursion beyond the limit": (
+        "import sys\nsys.setrecursionlimit(10 ** 9)\nclass A:\n def __repr__(self): return repr(self)\nrepr(A())",
+        {"crashed", "raised", "cpu"},
+    ),
+    "source nested too deeply": ("(" * 10_000, {"raised"}),
+    "source that is not Python": ("def check_following(:", {"raised"}),
+    "source with a zero byte": ("x = 1\0", {"raised"}),
+    "sys.exit": ("import sys\nsys.exit()", {"exited"}),
+    "SystemExit in the function": ("def check_following(response): raise SystemExit(0)", {"exited"}),
+    "KeyboardInterrupt": ("raise KeyboardInterrupt", {"raised"}),
+    "os._exit": (OS + "os._exit(0)", {"crashed"}),
+    "os.abort": (OS + "os.abort()", {"crashed", "forbidden"}),
+    "import os": ("import os", {"forbidden"}),
+    "import os, and catch it": ("try:\n import os\nexcept BaseException: pass\ndef check_following(r): return False", {"forbidden"}),
+    "import a module that is not installed": ("try:\n import nltk\nexcept ImportError: pass\ndef check_following(r): return False", {"forbidden"}),
+    "import socket": ("import socket", {"forbidden"}),
+    "import subprocess": ("from subprocess import run", {"forbidden"}),
+    "import ctypes": ("import ctypes", {"forbidden"}),
+    "import pickle": ("import pickle", {"forbidden"}),
+    "import threading": ("import threading", {"forbidden"}),
+    "import importlib": ("import importlib", {"forbidden"}),
+    "import through __import__": ("__import__('os').system('id')", {"forbidden"}),
+    "import a part that is not loaded": ("import sys\nimport collections\nsys.modules.pop('os')\n__import__('os')", {"forbidden"}),
+    "import relatively": ("from . import confinement", {"forbidden"}),
+    "open a file": ("open('/etc/passwd')", {"forbidden"}),
+    "open a file, and catch it": ("try:\n open('/etc/passwd')\nexcept BaseException: pass\ndef check_following(r): return False", {"forbidden"}),
+    "os.open": (OS + "os.open('/etc/passwd', 0)", {"forbidden"}),
+    "os.listdir": (OS + "os.listdir('/')", {"forbidden"}),
+    "/proc of its server": (OS + "open('/proc/%d/environ' % os.getppid())", {"forbidden"}),
+    "/proc/self/mem": ("open('/proc/self/mem', 'r+b')", {"forbidden"}),
+    "fork": (OS + "os.fork()", {"forbidden"}),
+    "fork bomb": (OS + "while True: os.fork()", {"forbidden"}),
+    "system": (OS + "os.system('touch /tmp/calipers-was-here')", {"forbidden"}),
+    "execve": (OS + "os.execv('/bin/true', ['true'])", {"forbidden"}),
+    "kill its server": (OS + "os.kill(os.getppid(), 9)", {"forbidden"}),
+    "kill everything": (OS + "os.kill(-1, 9)", {"forbidden"}),
+    "start a thread": ("import sys\nsys.modules['_thread'].start_new_thread(print, ())", {"forbidden", "raised"}),
+    "handle the signal that ends it": (
+        "import sys\nsys.modules['signal'].signal(24, lambda *_: None)\nwhile True: pass", {"forbidden"}),
+    "raise its own limits": (
+        "import sys\nr = sys.modules['resource']\nr.setrlimit(r.RLIMIT_CPU, (1000, 1000))\nwhile True: pass", {"forbidden"}),
+    "a C library, from the server's frames: open": (LIBC + "libc.open(b'/etc/passwd', 0)", {"forbidden"}),
+    "a C library: socket": (LIBC + "libc.socket(2, 1, 0)", {"forbidden"}),
+    "a C library: fork": (LIBC + "libc.fork()", {"forbidden"}),
+    "a C library: kill": (LIBC + "libc.kill(1, 9)", {"forbidden"}),
+    "a C library: ptrace": (LIBC + "libc.ptrace(16, 1, 0, 0)", {"forbidden"}),
+    "a C library: another filter": (LIBC + "libc.prctl(22, 0, 0, 0, 0)", {"forbidden"}),
+    "a C library: any call by number": (LIBC + "libc.syscall(425, 1, 0)", {"forbidden"}),
+    "a C library: jump nowhere": (LIBC + "libc.memset(8, 1, 8)", {"crashed"}),
+    "close the way out": (OS + "os.close(0)\ndef check_following(r): return True", {"crashed"}),
+    "close the way out, then wait": (OS + "os.close(0)\nwhile True: pass", {"crashed"}),
+    "write nonsense on the way out": (OS + "os.write(0, b'\\x00\\x00\\x00\\x02{}')\nos._exit(0)", {"crashed"}),
+    "write another's answer": (OS + "os.write(0, b'{\"number\": 0, \"values\": [true]}')\ndef check_following(r): return True", {"crashed"}),
+    "write an answer that is no form": (OS + "os.write(0, b'{\"values\": {\"a\": 1}, \"failure\": 7}')\nos._exit(0)", {"unusable"}),
+    "write without end on the way out": (OS + "while True: os.write(0, b'[' * 4096)", {"unusable"}),
+    "nest the answer": (OS + "os.write(0, b'{\"values\": [' + b'[' * 900 + b']' * 900 + b']}')\nos._exit(0)", {"unusable"}),
+    "return an object": ("def check_following(r): return object()", {"unusable"}),
+    "return something that pickles to a call": (
+        "class A:\n def __reduce__(self): return (print, ('hello',))\ndef check_following(r): return A()", {"unusable"}),
+    "return a subclass": ("class S(str): pass\ndef check_following(r): return S('x')", {"unusable"}),
+    "return a list within itself": ("x = []\nx.append(x)\ndef check_following(r): return x", {"unusable"}),
+    "return 10 MB": ("def check_following(r): return 'x' * 10 ** 7", {"unusable"}),
+    "raise what cannot be printed": (
+        "class E(Exception):\n def __str__(self): raise MemoryError\ndef check_following(r): raise E", {"raised"}),
+    "define nothing": ("x = 1", {"unusable"}),
+    "define it as a number": ("check_following = 1", {"unusable"}),
+}  # fmt: skip
+HARMLESS = {
+    # what is tried, and has no effect: the function's own True is the answer
+    "__del__ at the end": "class A:\n def __del__(self): 1 / 0\na = A()\ndef check_following(r): return True",
+    "a forged line on stdout": "print('{\"values\": [false]}')\ndef check_following(r): return True",
+    "a forged line on stderr": "import sys\nsys.stderr.write('{\"failure\": 1}')\ndef check_following(r): return True",
+    "stdout taken away": "import sys\nsys.stdout = sys.stderr = None\ndef check_following(r): return True",
+    "builtins taken away": "import sys\nsys.modules['builtins'].__dict__.pop('print')\ndef check_following(r): return True",
+}
+
+
+@pytest.fixture(scope="module")
+def sandbox() -> Iterator[Sandbox]:
+    with Sandbox(limits=Limits(wall_seconds=60.0)) as made:
+        yield made
+
+
+def job(source: str) -> Job:
+    return Job(source, "check_following", (("some response",),), fit=True)
+
+
+@pytest.fixture(scope="module")
+def outcomes(sandbox: Sandbox) -> dict[str, Outcome]:
+    """All attempts at once, an honest rule after each: what one does must not reach the next."""
+    honest = job("def check_following(response): return 'none' in response")
+    jobs = [one for source, _ in ATTEMPTS.values() for one in (job(source), honest)]
+    ended = sandbox.run(jobs)
+    assert [outcome.values for outcome in ended[1::2]] == [(False,)] * len(ATTEMPTS)
+    return dict(zip(ATTEMPTS, ended[::2], strict=True))
+
+
+@pytest.mark.parametrize("attempt", ATTEMPTS)
+def test_an_attempt_ends_without_a_verdict_and_says_why(attempt: str, outcomes: dict[str, Outcome]) -> None:
+    found = outcomes[attempt]
+    assert found.failure in ATTEMPTS[attempt][1], found
+    assert found.reason
+    assert len(found.reason) <= 300
+    assert found.cpu_seconds < 3
+
+
+@pytest.mark.parametrize("attempt", HARMLESS)
+def test_a_harmless_trick_changes_nothing(attempt: str, sandbox: Sandbox) -> None:
+    (found,) = sandbox.run([job(HARMLESS[attempt])])
+    assert (found.values, found.failure) == ((True,), None)
+
+
+def test_nothing_was_left_behind(outcomes: dict[str, Outcome]) -> None:
+    assert outcomes
+    assert not Path("/tmp/calipers-was-here").exists()  # noqa: S108 - the file an attempt tries to make
+
+
+def test_no_environment_arguments_or_open_files_come_along(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keys are in the environment of trainers; none of it reaches the code, nor does anything open here."""
+    monkeypatch.setenv("SOME_API_KEY", "sk-very-secret")
+    look = OS + (
+        "def check_following(r):\n"
+        "    return [list(os.environ), sys.argv, sys.orig_argv[:5], sorted(sys.modules)]\n"
+    )  # fmt: skip
+    with Sandbox() as fresh:
+        (found,) = fresh.run([job(look)])
+    environment, *rest = found.values[0]
+    assert set(environment) == {"PYTHONHASHSEED", "PYTHONUTF8", "LC_ALL", "TZ"}
+    assert "sk-very-secret" not in str(found)
+    assert "aiohttp" not in str(rest)
+
+
+def test_no_connection_reaches_a_listener(sandbox: Sandbox) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.settimeout(0.2)
+        port = listener.getsockname()[1]
+        connect = LIBC + f"s = libc.socket(2, 1, 0)\nlibc.connect(s, ({port}).to_bytes(16, 'big'), 16)"
+        (found,) = sandbox.run([job(connect)])
+        assert found.failure == "forbidden"
+        with pytest.raises(TimeoutError):
+            listener.accept()
+
+
+def test_a_rule_that_sleeps_is_ended_by_the_clock() -> None:
+    with Sandbox(limits=Limits(wall_seconds=0.5)) as hasty:
+        (found,) = hasty.run([job("import time\ntime.sleep(1000)")])
+    assert found.failure == "wall"
+    assert "0.5 s" in found.reason
+
+
+def test_limits_alone_still_take_files_and_processes_away() -> None:
+    """What holds on systems without seccomp: nothing can be opened or started, and time and memory end."""
+    tried = ["open('/etc/passwd')", OS + "os.open('/etc/passwd', 0)", LIBC + "assert libc.open(b'/etc/passwd', 0) >= 0",
+             LIBC + "assert libc.socket(2, 1, 0) >= 0", "while True: pass", "x = 'a' * 10 ** 10"]  # fmt: skip
+    with Sandbox(isolation="limits") as loose:
+        assert "seccomp" not in loose.layers
+        found = loose.run([job(source) for source in tried])
+        assert loose.run([job("def check_following(r): return True")])[0].values == (True,)
+    assert all(outcome.failure for outcome in found)

@@ -1,0 +1,103 @@
+"""Programs and functions that the policy wrote."""
+
+import sys
+from typing import Any
+
+import pytest
+
+from answers import answered
+from calipers.errors import ConfigError, InputError
+from calipers.verifiers import Call, CodeTests, Run, Sandbox, cases_from_asserts
+from calipers.verifiers.sandbox import Limits
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the sandbox confines code on Linux only")
+ADD = (Call("add", (1, 2), 3), Call("add", ([1], [2]), [1, 2]))
+
+
+@pytest.fixture(scope="module")
+def sandbox() -> Any:
+    with Sandbox(limits=Limits(cpu_seconds=1, wall_seconds=30.0)) as made:
+        yield made
+
+
+def block(code: str) -> Any:
+    return answered(f"Here it is:\n```python\n{code}\n```\nDone.")
+
+
+@pytest.mark.parametrize(("code", "met"), [
+    ("def add(a, b): return a + b", True),
+    ("def add(a, b): return 3", False),
+    ("def add(a, b): return 1 / 0", False),
+    ("def sub(a, b): return a - b", False),
+    ("def add(a, b)", False),
+    ("def add(a, b):\n while True: pass", False),
+    ("def add(a, b): return [0] * 10 ** 12", False),
+    ("import sys\nsys.exit()", False),
+    ("import sys\nsys.modules['os']._exit(0)", False),
+    ("class Yes:\n def __eq__(self, other): return True\ndef add(a, b): return Yes()", False),
+    ("class Int(int):\n def __eq__(self, other): return True\ndef add(a, b): return Int(3)", False),
+    ("import numpy\ndef add(a, b): return a + b", None),
+    ("open('/expected')\ndef add(a, b): return a + b", None),
+    ("def add(a, b): return True if a == 1 else [1, 2]", False),
+])  # fmt: skip
+def test_functions_are_called_and_compared_outside(code: str, met: Any, sandbox: Sandbox) -> None:
+    found = CodeTests(ADD, sandbox=sandbox)(block(code))
+    assert found.met is met, found
+
+
+def test_a_program_that_forges_success_on_its_way_out_has_to_know_the_answer(sandbox: Sandbox) -> None:
+    """What it prints or sends is taken for its values, and those are compared with what it never saw."""
+    forge = "import sys\nos = sys.modules['os']\nos.write(0, b'{\"values\": [true]}')\nos._exit(0)"
+    assert CodeTests(ADD, sandbox=sandbox)(block(forge)).met is False
+    look = "import sys\ndef add(a, b):\n f = sys._getframe(1)\n return [str(f.f_locals), '3']"
+    assert CodeTests(ADD, sandbox=sandbox)(block(look)).met is False
+
+
+def test_programs_read_and_print(sandbox: Sandbox) -> None:
+    check = CodeTests((Run("3\n4\n", "7\n"), Run("1\n1\n", "2")), sandbox=sandbox)
+    assert check(block("print(int(input()) + int(input()), '')\nprint()")).met is True
+    assert check(block("print(7)")).met is False
+    assert check(block("import sys\nprint(sum(map(int, sys.stdin)))")).met is True
+    assert check(answered("print(sum(int(input()) for _ in range(2)))")).met is True
+    assert check(answered("<think>hm")).met is None
+
+
+def test_the_time_by_the_clock_may_be_the_machines_doing() -> None:
+    with Sandbox(limits=Limits(wall_seconds=0.5)) as hasty:
+        found = CodeTests((Run("", ""),), sandbox=hasty)(block("import time\ntime.sleep(60)"))
+    assert found.met is None
+
+
+def test_rounding_is_forgiven_and_kinds_are_not(sandbox: Sandbox) -> None:
+    def check(source: str, expected: Any) -> Any:
+        return CodeTests((Call("f", (), expected),), sandbox=sandbox)(block(f"def f(): return {source}")).met
+
+    assert check("0.1 + 0.2", 0.3)
+    assert check("3", 3.0)
+    assert check("(1, [2])", [1, (2,)])
+    assert check("{1, 2}", {2, 1})
+    assert check("{'a': 0.30000000000000004}", {"a": 0.3})
+    assert check("1", True) is False
+    assert check("None", False) is False
+    assert check("float('nan')", 0.0) is False
+    assert check("'1'", 1) is False
+
+
+def test_asserts_become_cases() -> None:
+    text = "assert add(1, 2) == 3\nassert add(('a',), [2]) == {'x': -1}\n"
+    assert cases_from_asserts(text) == (Call("add", (1, 2), 3), Call("add", (("a",), [2]), {"x": -1}))
+
+
+@pytest.mark.parametrize(("text", "complaint"), [
+    ("assert add(1, 2) == 3\nassert abs(add(1, 2) - 3) < 1e-9", "^2: write `assert f"), ("x = 1", "^1: write"),
+    ("assert add(x) == 3", "^1: write"), ("assert (", "not Python"), ("assert add(1) == add(1)", "^1: write"),
+])  # fmt: skip
+def test_other_asserts_would_run_beside_the_code_and_are_refused(text: str, complaint: str) -> None:
+    with pytest.raises(InputError, match=complaint):
+        cases_from_asserts(text)
+
+
+@pytest.mark.parametrize("cases", [(), ("assert True",)])
+def test_cases_are_needed(cases: Any) -> None:
+    with pytest.raises(ConfigError, match="at least one case"):
+        CodeTests(cases)

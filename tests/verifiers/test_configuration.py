@@ -1,0 +1,78 @@
+"""Verifiers by name, from plain data."""
+
+import importlib.util
+import inspect
+import sys
+from typing import Any
+
+import pytest
+
+from answers import answered
+from calipers.errors import CalipersError, ConfigError
+from calipers.verifiers import VERIFIERS, verifier_from
+
+EXAMPLES = {
+    # name: (arguments, an answer that meets it, one that does not)
+    "citation": ({"at_least": 0}, "nothing quoted", 'said "never was it so"'),
+    "code_tests": ({"cases": "assert f(1) == 2"}, "def f(x): return x + 1", "def f(x): return x"),
+    "exact": ({"expected": ["a", "b"]}, "b", "c"),
+    "ifeval": ({"instruction_id": "punctuation:no_comma"}, "none", "a, b"),
+    "json_schema": ({"schema": {"type": "object"}}, "{}", "[]"),
+    "maths": ({"expected": "2"}, "$1+1$", "$3$"),
+    "numeric": ({"expected": 5, "tolerance": 0.5}, "5.2", "6"),
+    "regex": ({"pattern": "^a", "confined": False}, "ab", "ba"),
+    "rule": ({"source": "def check_following(r): return r == 'x'"}, "x", "y"),
+    "tool_called": ({"name": "search", "times": 0}, "anything", None),
+    "tool_outcome": ({"name": "search", "contains": "x"}, None, "never called"),
+}
+NEEDS = {"json_schema": "jsonschema", "maths": "math_verify"}
+SANDBOXED = {"code_tests", "rule", "maths"}
+
+
+@pytest.mark.parametrize("name", sorted(VERIFIERS))
+def test_every_verifier_can_be_had_by_name_and_gives_both_verdicts(name: str) -> None:
+    if name in NEEDS and importlib.util.find_spec(NEEDS[name]) is None:
+        pytest.skip(f"{NEEDS[name]} is not installed: pip install 'calipers[verifiers]'")
+    if name in SANDBOXED and sys.platform != "linux":
+        pytest.skip("the sandbox confines code on Linux only")
+    arguments, good, bad = EXAMPLES[name]
+    check = verifier_from({name: arguments})
+    assert callable(check)
+    assert list(inspect.signature(check).parameters) == ["trajectory"]
+    for answer, met in ((good, True), (bad, False)):
+        if answer is not None:
+            assert check(answered(answer)).met is met
+
+
+def test_they_are_put_together_by_name_too() -> None:
+    check = verifier_from(
+        {"all_of": [{"exact": {"expected": "a"}}, {"not": {"any_of": [{"numeric": {"expected": 1}}]}}, "citation"]}
+    )
+    assert check(answered("a")).met is False  # citation asks for a quotation
+    check = verifier_from({"any_of": [{"exact": {"expected": "a"}}, {"exact": {"expected": "b"}}]})
+    assert check(answered("b")).met is True
+
+
+@pytest.mark.parametrize(("spec", "complaint"), [
+    ({"regexp": {}}, "unknown verifier 'regexp'; did you mean regex?"),
+    ("nonsense", "unknown verifier 'nonsense'; there are: citation"),
+    ({"regex": {"patern": "a"}}, "regex: unknown argument 'patern'; did you mean pattern?"),
+    ({"regex": {"sandbox": 1}}, "regex: unknown argument 'sandbox'"),
+    ({"regex": {}}, "regex: missing 1 required positional argument: 'pattern'"),
+    ({"regex": "a"}, "regex: give its arguments by name"),
+    ({"regex": {"pattern": "("}}, "not a regular expression"),
+    ({"all_of": {"a": 1}}, "all_of: give a list"), ({"all_of": []}, "all_of needs at least one"), ({"not": []}, "a verifier is a name"),
+    ({"exact": {}, "regex": {}}, "a verifier is a name"), (7, "a verifier is a name"),
+    ({"code_tests": {"cases": [{"function": "f"}]}}, r"cases\[0\]: write function"), ({"code_tests": {}}, "cases must be a list"),
+])  # fmt: skip
+def test_what_is_wrong_is_one_sentence(spec: Any, complaint: str) -> None:
+    with pytest.raises(ConfigError, match=complaint):
+        verifier_from(spec)
+
+
+def test_nesting_is_bounded() -> None:
+    spec: Any = "citation"
+    for _ in range(50):
+        spec = {"not": spec}
+    with pytest.raises(CalipersError, match="nested too deeply"):
+        verifier_from(spec)

@@ -1,0 +1,61 @@
+"""Numbers in answers."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from answers import answered
+from calipers.errors import ConfigError
+from calipers.verifiers import Numeric
+
+
+@pytest.mark.parametrize(("expected", "options", "answer", "met"), [
+    (42, {}, "The answer is 42.", True),
+    (42, {}, "First 41, then 42", True),
+    (42, {}, "42 or 41", False),
+    (1234.5, {}, "That makes 1,234.50 euros", True),
+    (1234567, {}, "1,234,567", True),
+    (-3, {}, "It is −3", True),
+    (50, {}, "50%", True),
+    (0.1, {}, ".1", True),
+    (1e-3, {}, "1e-3", True),
+    (3.14159, {"tolerance": 0.01}, "3.14", True),
+    (3.14159, {"tolerance": 0.001}, "3.14", False),
+    (200, {"relative": 0.05}, "209.9", True),
+    (200, {"relative": 0.05}, "211", False),
+    (42, {"after": "####"}, "7 + 35\n#### 42 (checked twice)", True),
+    (42, {"after": "####"}, "42", False),
+    (42, {"after": "####"}, "#### 41\n#### 42", True),
+    (42, {}, "no idea", False),
+    (42, {}, "<think>42", None),
+    (42, {}, None, None),
+    (2, {}, "version 1.2.3", False),
+    (0.1 + 0.2, {"tolerance": 1e-9}, "0.3", True),
+    (0, {}, "1e9999", False),
+    (5, {}, "9" * 5000, False),
+])  # fmt: skip
+def test_a_number_is_found_and_compared(expected: Any, options: Any, answer: str | None, met: Any) -> None:
+    found = Numeric(expected, **options)(answered(answer))
+    assert found.met is met, found
+
+
+@given(st.decimals(allow_nan=False, allow_infinity=False, min_value=-(10**12), max_value=10**12, places=6))
+def test_a_number_equals_itself_however_it_is_written(number: int) -> None:
+    check = Numeric(float(number), relative=1e-12)
+    assert check(answered(f"So: {number}")).met
+    assert check(answered(f"So: {number:,} in all")).met
+
+
+@given(st.text())
+def test_whatever_is_written_is_a_verdict(text: str) -> None:
+    assert Numeric(1)(answered(text)).met in {True, False, None}
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"expected": float("nan")}, {"expected": "42"}, {"expected": 1, "tolerance": -1}, {"expected": True}]
+)
+def test_what_is_no_number_is_a_mistake(wrong: Any) -> None:
+    with pytest.raises(ConfigError):
+        Numeric(**wrong)

@@ -1,0 +1,81 @@
+"""Rules given as source text: True, False, or no verdict and why."""
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from answers import answered
+from calipers.errors import InputError
+from calipers.verifiers import RuleFunction, check_rules, read_constraints
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the sandbox confines code on Linux only")
+
+
+@pytest.mark.parametrize(("body", "met", "reason"), [
+    ("return ',' not in response", True, ""), ("return 'z' in response", False, "not followed"),
+    ("return None", None, "returned 'None'"), ("return 1", None, "returned '1' (int)"), ("return ''", None, "(str)"),
+    ("return 1 / 0", None, "ZeroDivisionError"), ("return len(response) > 10 and", None, "SyntaxError"),
+    ("while True: pass", None, "CPU time"), ("import os; return False", None, "imports 'os'"), ("raise SystemExit", None, "sys.exit"),
+])  # fmt: skip
+def test_a_rule_has_a_verdict_or_a_reason(body: str, met: Any, reason: str) -> None:
+    rule = RuleFunction(f"import re\ndef check_following(instruction, response):\n    {body}", name="no comma")
+    found = rule(answered("<think>a, b</think>a b"))
+    assert found.met is met
+    assert reason in found.reason
+    assert found.met is True or found.reason.startswith("no comma: ")
+
+
+def test_the_instruction_is_what_was_given() -> None:
+    rule = RuleFunction(
+        "def check_following(instruction, response): return response in instruction", instruction="say hello"
+    )
+    assert rule(answered("hello")).met is True
+
+
+def test_no_answer_is_no_verdict() -> None:
+    assert RuleFunction("def check_following(r): return True")(answered("<think>hm")).met is None
+
+
+@pytest.mark.parametrize("source", ["", "def other(r): return True", None])
+def test_a_source_without_the_function_is_a_mistake(source: str) -> None:
+    with pytest.raises(InputError, match="check_following"):
+        RuleFunction(source)
+
+
+def test_many_are_checked_at_once_in_order() -> None:
+    rules = [RuleFunction(f"def check_following(r): return len(r) == {length}") for length in range(4)]
+    found = check_rules([(rule, text) for rule in rules for text in ("", "ab")])
+    assert [verdict.met for verdict in found] == [True, False, False, False, False, True, False, False]
+
+
+def recorded(name: str) -> Any:
+    data = Path(os.environ.get("CALIPERS_DATA") or Path(__file__).resolve().parents[3] / "shared" / "data")
+    if not data.is_dir():
+        pytest.skip(f"no recorded data at {data}; CALIPERS_DATA says where it is")
+    pq = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed: pip install 'calipers[parquet]'")
+    return pq.read_table(data / "ruscarl" / name).to_pylist()
+
+
+@pytest.mark.data
+def test_the_rules_of_verinstruct_give_in_the_sandbox_what_they_give_outside() -> None:
+    """They were looked at: each imports nothing but re. Here they are run in this process once, to compare."""
+    checked, expected = [], []
+    for row in recorded("verinstruct_verif_val.parquet"):
+        ground_truth = row["reward_model"]["ground_truth"]
+        constraints = read_constraints(ground_truth)
+        tags = [checker.split("]")[0] for checker in json.loads(ground_truth)["checkers"]]
+        assert (len(constraints.rules), len(constraints.soft)) == (tags.count("[rule"), tags.count("[llm"))
+        for rule in constraints.rules:
+            assert isinstance(rule, RuleFunction)
+            namespace: dict[str, Any] = {}
+            exec(rule.source, namespace)  # noqa: S102 - see above
+            for text in (row["prompt"][0]["content"], "Yes.", "1. One\n2. Two\n\n* three?"):
+                checked.append((rule, text))
+                expected.append(namespace["check_following"]("", text))
+    assert len(checked) == 3 * 76
+    assert [verdict.met for verdict in check_rules(checked)] == expected
+    assert {True, False} <= set(expected)
