@@ -14,6 +14,7 @@ PUBLIC = [
     "ChoiceReading",
     "ConfigError",
     "GroupResult",
+    "Hybrid",
     "InputError",
     "Judge",
     "LedgerError",

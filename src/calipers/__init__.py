@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         extract_scores,
         extract_verdict,
     )
+    from calipers.hybrid import Hybrid
     from calipers.judge import Judge
     from calipers.readers import read_groups
     from calipers.rubric import DEFAULT_RUBRIC
@@ -43,6 +44,7 @@ __all__ = [
     "ChoiceReading",
     "ConfigError",
     "GroupResult",
+    "Hybrid",
     "InputError",
     "Judge",
     "LedgerError",
@@ -78,6 +80,7 @@ _HOMES = {
         "extract_scores",
         "extract_verdict",
     ),
+    "calipers.hybrid": ("Hybrid",),
     "calipers.judge": ("Judge",),
     "calipers.readers": ("read_groups",),
     "calipers.rubric": ("DEFAULT_RUBRIC",),

@@ -64,12 +64,12 @@ def assemble(
                 scores.stderrs[index],
                 explanations.get(index),
                 reason,
-                _carried(trajectory),
+                carried(trajectory),
             )
     in_order = tuple(trajectories[member] for member in range(len(group.trajectories)))
     return GroupResult(
         group.group_id,
-        _group_status(in_order),
+        group_status(in_order),
         in_order,
         judge_calls=sum(done.usage is not None for done in answered),
         usage=Usage.total([done.usage for done in answered if done.usage is not None]),
@@ -84,7 +84,7 @@ def unasked(group: TrajectoryGroup, view: RenderedGroup, *, reward: float, warni
     lone = "the group has one trajectory" if count == 1 else f"the group's {count} trajectories are identical"
     note = (f"{lone}: nothing to compare, so no judge was asked and the reward is constant",) if count else ()
     trajectories = tuple(
-        TrajectoryResult(trajectory.id, "scored", reward, extra=_carried(trajectory))
+        TrajectoryResult(trajectory.id, "scored", reward, extra=carried(trajectory))
         for trajectory in group.trajectories
     )
     return GroupResult(
@@ -108,10 +108,10 @@ def with_silent(result: GroupResult, group: TrajectoryGroup) -> GroupResult:
         return result
     judged = {one.id: one for one in result.trajectories}
     trajectories = tuple(
-        judged.get(one.id) or TrajectoryResult(one.id, "failed", reason=_SILENT, extra=_carried(one))
+        judged.get(one.id) or TrajectoryResult(one.id, "failed", reason=_SILENT, extra=carried(one))
         for one in group.trajectories
     )
-    return replace(result, status=_group_status(trajectories), trajectories=trajectories)
+    return replace(result, status=group_status(trajectories), trajectories=trajectories)
 
 
 _MEANT_AS_CONTEXT = ("prompt", "prompts", "question", "input", "messages", "task", "query")
@@ -186,7 +186,8 @@ def _items(judgment: Judgment) -> tuple[int, ...]:
             return () if judgment.item is None else (judgment.item,)
 
 
-def _group_status(trajectories: Sequence[TrajectoryResult]) -> GroupStatus:
+def group_status(trajectories: Sequence[TrajectoryResult]) -> GroupStatus:
+    """What the members' statuses make of their group's."""
     statuses = {trajectory.status for trajectory in trajectories}
     if statuses <= {"scored"}:
         return "scored"
@@ -217,6 +218,7 @@ def _unanswered(answered: Sequence[Answered]) -> list[str]:
     return [*notes, *seen]
 
 
-def _carried(trajectory: Trajectory) -> dict[str, object]:
+def carried(trajectory: Trajectory) -> dict[str, object]:
+    """What calipers does not know and passes on: a trajectory's own keys, and its metadata."""
     metadata = {"metadata": dict(trajectory.metadata)} if trajectory.metadata else {}
     return {**trajectory.extra, **metadata}

@@ -16,7 +16,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from calipers.verifiers.answer import final_answer
+    from calipers.verifiers.answer import final_answer, has_answer
     from calipers.verifiers.citation import Citation
     from calipers.verifiers.code import Call, CodeTests, Run, cases_from_asserts
     from calipers.verifiers.combine import all_of, any_of, not_
@@ -52,13 +52,14 @@ __all__ = [
     "cases_from_asserts",
     "check_rules",
     "final_answer",
+    "has_answer",
     "not_",
     "read_constraints",
     "verifier_from",
 ]
 
 _HOMES = {
-    "answer": ("final_answer",),
+    "answer": ("final_answer", "has_answer"),
     "citation": ("Citation",),
     "code": ("Call", "CodeTests", "Run", "cases_from_asserts"),
     "combine": ("all_of", "any_of", "not_"),

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from calipers.types import Message, Trajectory
+from calipers.types import Message, Trajectory, Verdict
 
 NO_ANSWER = "there is no answer to check"
 
@@ -53,3 +53,10 @@ def fenced(text: str, languages: tuple[str, ...] = ()) -> str | None:
     named = [body for language, body in blocks if language.lower() in languages]
     found = named or [body for _, body in blocks]
     return found[-1] if found else None
+
+
+def has_answer(trajectory: Trajectory) -> Verdict:
+    """A verifier, for gates: not met where the trajectory never came to an answer, or to an empty one."""
+    if (final_answer(trajectory) or "").strip():
+        return Verdict(True)
+    return Verdict(False, "there is no answer")
