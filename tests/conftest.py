@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from servers.faulty_server import FaultyServer
 
@@ -27,6 +28,9 @@ def _stay_on_loopback(event: str, arguments: tuple[object, ...]) -> None:
 
 
 def pytest_configure() -> None:
+    # How long an example takes says how busy the machine is; what must be quick has a test or a benchmark of its own.
+    settings.register_profile("calipers", deadline=None)
+    settings.load_profile("calipers")
     sys.addaudithook(_stay_on_loopback)
 
 

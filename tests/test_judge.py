@@ -324,6 +324,17 @@ def test_one_judge_serves_several_event_loops():
         ({"panel": "vote"}, "all, cycle, fallback"),
         ({"quorum": 2}, "from 1 to 1"),
         ({"weights": [1.0]}, "weights= are for panels"),
+        ({"resolve": 2.0}, "tolerance=2.0"),
+        ({"resolve": {"most": 0}}, "most=0"),
+        ({"resolve": {"unresolved": "drop"}}, "keep, tie, abstain"),
+        ({"resolve": "yes"}, "resolve='yes'"),
+        ({"reward": "best"}, "kind='best'"),
+        ({"reward": {"kinds": "rank"}}, "some of kind, ties"),
+        ({"reward": {"blend": "product"}}, "sum, weighted, lexicographic"),
+        ({"reward": {"length": 2}}, "length=2 is a number from 0 to 1"),
+        ({"reward": {"ties": -1}}, "ties=-1 is a number from 0"),
+        ({"reward": "win_rate"}, "does not go with"),
+        ({"reward": "score", "protocol": "pairwise"}, "does not go with"),
         ({"base_url": "http://localhost:1/v1"}, "judge given by name"),
     ],
 )
@@ -522,3 +533,25 @@ async def test_a_recorded_panel_replays_to_the_same_bytes(tmp_path: Path):
 def test_one_judge_cannot_sit_twice():
     with pytest.raises(ConfigError, match="twice"):
         calipers.Judge([SimulatedJudge(QUALITY), SimulatedJudge(QUALITY)])
+
+
+async def test_rewards_may_be_ranks_and_scores_stay_what_the_judge_said():
+    result = await calipers.Judge(SimulatedJudge(QUALITY), reward="rank", reward_range=(-1, 1)).score_group(GROUP)
+    assert sorted(one.reward or 0.0 for one in result.trajectories) == pytest.approx([-1, -1 / 3, 1 / 3, 1])
+    assert {one.id: one.score for one in result.trajectories} == QUALITY
+
+
+async def test_a_blend_needs_both_rewards():
+    group = replace(
+        GROUP,
+        trajectories=tuple(
+            replace(one, reward=None if one.id == "silent" else 1.0 if one.id == "right" else 0.0)
+            for one in GROUP.trajectories
+        ),
+    )
+    result = await calipers.Judge(SimulatedJudge(QUALITY), reward={"blend": "sum"}).score_group(group)
+    assert result.status == "partial"
+    assert rewards(result) == {"right": 1.9, "close": 0.5, "far": 0.2, "silent": None}
+    silent = next(one for one in result.trajectories if one.id == "silent")
+    assert (silent.status, silent.score) == ("abstained", None)
+    assert "no reward of its own" in (silent.reason or "")

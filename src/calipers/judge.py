@@ -29,7 +29,7 @@ from calipers.backends.budget import Budget
 from calipers.backends.retry import Retrying
 from calipers.errors import ConfigError, InputError
 from calipers.experience import Experience
-from calipers.interfaces import Backend, JudgingProtocol, RewardTransform, Store
+from calipers.interfaces import Backend, JudgingProtocol, Store
 from calipers.interrogation import Interrogation, Interrogator, Observer
 from calipers.ledger import (
     Ledger,
@@ -45,12 +45,13 @@ from calipers.ledger import (
 from calipers.protocols.question import OutOfRange, Parse
 from calipers.readers import as_group
 from calipers.render import render
-from calipers.results import assemble, doubts, unasked, with_judges, with_messages, with_silent
+from calipers.results import assemble, doubts, unasked, with_judges, with_messages, with_own_rewards, with_silent
 from calipers.rubric import DEFAULT_RUBRIC
 from calipers.seat import Judges, Seat, each, members, require_different, require_other_family
-from calipers.settings import PanelMode, Resolution, Settings
+from calipers.settings import PanelMode, Resolution, RewardKind, RewardPlan, Settings
 from calipers.show import print_answer
-from calipers.strategy import aggregator, planner, require_panel, require_resolution, settle
+from calipers.strategy import aggregator, planner, require_panel, require_resolution, require_reward, settle
+from calipers.strategy import reward as rewarding
 from calipers.stream import aiterate, stream
 from calipers.types import (
     GroupResult,
@@ -74,7 +75,9 @@ class Judge:
     ``resolve`` asks on while one more presentation would add to the group's reliability: True, or a tolerance (0.015),
     or ``{"tolerance", "most", "unresolved"}``: the most presentations, and whether a group that is all noise is kept as
     it is ("keep"), tied ("tie"), or left unscored ("abstain"). ``experience`` lets the ledger's earlier answers teach
-    how noisy the judge is, what a place is worth to it, and what each judge of a panel counts.
+    how noisy the judge is, what a place is worth to it, and what each judge of a panel counts. ``reward`` is how scores
+    become rewards: a kind ("score", "win_rate", "rank", "min_max"), or a mapping with ``kind``, ``ties``, ``length``,
+    ``blend`` and ``weight`` (docs/rewards.md).
 
     ``orders`` presentations are asked, ``samples`` times each, and averaged.
     ``rubric`` is text, for groups that bring none. ``deadline`` is in seconds a group, ``timeout`` in seconds a call.
@@ -111,6 +114,7 @@ class Judge:
         policy: str | None = None,
         own_family: bool = False,
         experience: bool = True,
+        reward: RewardKind | Mapping[str, Any] | RewardPlan | None = None,
         resolve: bool | float | Mapping[str, Any] | Resolution | None = None,
         budget: Budget | Mapping[str, float] | None = None,
         price: Sequence[float] | Mapping[str, Sequence[float]] | None = None,
@@ -211,6 +215,7 @@ class Judge:
             weights=None if weights is None else tuple(weights),
             resolve=require_resolution(resolve),
             learns=experience,
+            reward=require_reward(reward, protocol),
         )
         self.concurrency = at_once
         # While one group's answer is written down, another's question takes its place. Waiting for one counts against
@@ -269,7 +274,7 @@ class Judge:
             seats=self._seats,
             observer=self._observer,
         )
-        self._reward: RewardTransform = registry.load(method.reward)(settings.reward_range)
+        self._reward = rewarding(settings)
 
     @property
     def store(self) -> Store:
@@ -359,6 +364,8 @@ class Judge:
                 warnings=(*unsettled, *warnings),
                 quorum=settings.quorum,
             )
+            if settings.reward.blend is not None:
+                result = with_own_rewards(result, rolled_out, how=settings.reward.blend, weight=settings.reward.weight)
             if len(settings.judges) > 1:
                 result = with_judges(result, answered, settings.judges)
         result = with_silent(result, group)

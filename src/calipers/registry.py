@@ -50,6 +50,14 @@ METHODS: Final[Mapping[str, Method]] = {
 }
 
 
+REWARDS: Final[Mapping[str, str]] = {
+    "score": "calipers.rewards.identity:Identity",
+    "win_rate": "calipers.rewards.win_rate:WinRate",
+    "rank": "calipers.rewards.rank:Rank",
+    "min_max": "calipers.rewards.min_max:MinMax",
+}
+
+
 _CHAT = "calipers.backends.openai_compatible:OpenAICompatible"
 _DECISIONS = "calipers.backends.decisions:Decisions"
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 
+from calipers.rewards.blend import Blend, blended
 from calipers.settings import Named
 from calipers.types import (
     Answered,
@@ -172,6 +173,21 @@ def with_judges(result: GroupResult, answered: Sequence[Answered], judges: Seque
         answers = sum(done.usage is not None for done in own)
         told.append({"judge": one.judge, "answers": answers, "scored": len(scored)})
     return replace(result, extra={**result.extra, "judges": told})
+
+
+def with_own_rewards(result: GroupResult, group: TrajectoryGroup, *, how: Blend, weight: float) -> GroupResult:
+    """The result with the judge's rewards blended with those the trajectories already had; without one, it abstains."""
+    rewards = blended(result.rewards, [one.reward for one in group.trajectories], how=how, weight=weight)
+    trajectories = tuple(
+        replace(one, reward=reward)
+        if reward is not None or one.reward is None
+        else replace(one, status="abstained", reward=None, score=None, stderr=None, reason=_NOTHING_TO_BLEND)
+        for one, reward in zip(result.trajectories, rewards, strict=True)
+    )
+    return replace(result, status=group_status(trajectories), trajectories=trajectories)
+
+
+_NOTHING_TO_BLEND = "it has no reward of its own to blend the judge's with"
 
 
 def _items(judgment: Judgment) -> tuple[int, ...]:

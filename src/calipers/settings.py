@@ -12,6 +12,7 @@ from typing import Any, Literal, Self, TypeAlias
 from calipers.experience import Experience
 from calipers.protocols.question import OutOfRange
 from calipers.render import BYTES_PER_TOKEN
+from calipers.rewards.blend import Blend
 from calipers.rubric import DEFAULT_RUBRIC
 from calipers.types import Window
 
@@ -48,6 +49,25 @@ class Resolution:
     unresolved: Literal["keep", "tie", "abstain"] = "keep"
 
 
+RewardKind: TypeAlias = Literal["score", "win_rate", "rank", "min_max"]
+
+
+@dataclass(frozen=True, slots=True)
+class RewardPlan:
+    """How scores become rewards. ``kind`` None is the protocol's own.
+
+    ``ties`` and ``length`` are off at None: how many standard errors apart scores may lie to be tied, and what share of
+    the range of scores within one standard error of one another length decides. ``blend`` puts the judge's reward
+    together with the trajectory's own, at ``weight``.
+    """
+
+    kind: RewardKind | None = None
+    ties: float | None = None
+    length: float | None = None
+    blend: Blend | None = None
+    weight: float = 0.5
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """What decides a judge's results, as plain data: kept with each run in the ledger, and enough to replay it.
@@ -76,6 +96,7 @@ class Settings:
     quorum: int = 1
     weights: tuple[float, ...] | None = None
     resolve: Resolution | None = None
+    reward: RewardPlan = RewardPlan()
     begins_with: str | None = None
     learns: bool = True
     experience: Experience | None = None
@@ -88,6 +109,7 @@ class Settings:
             **{key: tuple(recorded[key]) for key in ("reward_range", "warnings")},
             "weights": None if recorded["weights"] is None else tuple(recorded["weights"]),
             "resolve": None if recorded["resolve"] is None else Resolution(**recorded["resolve"]),
+            "reward": RewardPlan(**recorded["reward"]),
             "experience": None if recorded["experience"] is None else Experience.of(recorded["experience"]),
         }
         return cls(**{**recorded, **made})

@@ -6,7 +6,8 @@ Pure. Not responsible for protocols and rewards, which are the same however many
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from dataclasses import fields
+from typing import Final, get_args
 
 from calipers import registry
 from calipers.aggregators.credible import Credible
@@ -18,14 +19,17 @@ from calipers.aggregators.two_way import two_way
 from calipers.aggregators.unresolved import is_all_noise, tied, unsaid
 from calipers.errors import ConfigError
 from calipers.experience import Habits
-from calipers.interfaces import Aggregator, Planner
+from calipers.interfaces import Aggregator, Planner, RewardTransform
 from calipers.planners.opening import Opening
 from calipers.planners.panel import Cycle, Everyone, Fallback
 from calipers.planners.reask import Reask
 from calipers.planners.refit import Refit
 from calipers.planners.resolving import Resolving
 from calipers.planners.swapping import Swapping
-from calipers.settings import PanelMode, Resolution, Settings
+from calipers.rewards.blend import Blend
+from calipers.rewards.length import LengthControl
+from calipers.rewards.ties import Ties
+from calipers.settings import PanelMode, Resolution, RewardPlan, Settings
 from calipers.types import Scores
 
 _PANELS: Final[Mapping[str, type[Everyone | Cycle | Fallback]]] = {
@@ -135,6 +139,53 @@ def require_resolution(resolve: object) -> Resolution | None:
     if made.unresolved not in {"keep", "tie", "abstain"}:
         raise ConfigError(f"resolve: unresolved={made.unresolved!r} is one of keep, tie, abstain")
     return made
+
+
+def reward(settings: Settings) -> RewardTransform:
+    """Scores to rewards: the kind, then length among what is near, then ties."""
+    plan = settings.reward
+    path = registry.REWARDS[plan.kind] if plan.kind else registry.find_method(settings.protocol).reward
+    made: RewardTransform = registry.load(path)(settings.reward_range)
+    if plan.length is not None:
+        made = LengthControl(made, plan.length)
+    return made if plan.ties is None else Ties(made, plan.ties)
+
+
+def require_reward(reward: object, protocol: str) -> RewardPlan:
+    """``reward`` as the constructor takes it: a kind, a mapping, the thing itself, or None. Raises ConfigError."""
+    try:
+        plan = (
+            RewardPlan()
+            if reward is None
+            else reward
+            if isinstance(reward, RewardPlan)
+            else RewardPlan(**reward)
+            if isinstance(reward, Mapping)
+            else RewardPlan(reward)  # type: ignore[arg-type]  # what is no kind is refused below
+        )
+    except TypeError:
+        names = ", ".join(field.name for field in fields(RewardPlan))
+        raise ConfigError(
+            f'reward={reward!r}: it is a kind such as "rank", or a mapping with some of {names}'
+        ) from None
+    if plan.kind is not None and plan.kind not in registry.REWARDS:
+        raise ConfigError(f"reward: kind={plan.kind!r} is one of {', '.join(sorted(registry.REWARDS))}")
+    usual = registry.find_method(protocol).reward
+    if plan.kind in {"score", "win_rate"} and registry.REWARDS[plan.kind] != usual:
+        raise ConfigError(f"reward: kind={plan.kind!r} does not go with protocol={protocol!r}; rank goes with any")
+    if plan.blend not in {None, *get_args(Blend)}:
+        raise ConfigError(f"reward: blend={plan.blend!r} is one of {', '.join(get_args(Blend))}")
+    _require_number("ties", plan.ties, low=0.0, high=float("inf"))
+    _require_number("length", plan.length, low=0.0, high=1.0)
+    _require_number("weight", plan.weight, low=0.0, high=1.0)
+    return plan
+
+
+def _require_number(name: str, value: object, *, low: float, high: float) -> None:
+    if value is None or (isinstance(value, int | float) and not isinstance(value, bool) and low <= value <= high):
+        return
+    most = "" if high == float("inf") else f" to {high:g}"
+    raise ConfigError(f"reward: {name}={value!r} is a number from {low:g}{most}")
 
 
 def require_panel(judges: int, *, panel: PanelMode | None, quorum: int, weights: Sequence[float] | None) -> None:

@@ -88,9 +88,9 @@ def test_any_unicode_and_any_ids_give_a_reading(text: str, ids: list[str]) -> No
 @pytest.mark.parametrize("name", zoo.HOSTILE)
 def test_hostile_text_is_cheap(name: str) -> None:
     text = zoo.HOSTILE[name]
-    start = time.perf_counter()
+    start = time.thread_time()
     extract_scores(text, ("1", "2", "3"))
-    assert time.perf_counter() - start < SECONDS
+    assert time.thread_time() - start < SECONDS
 
 
 @pytest.mark.parametrize("name", ["map of 70k", "one repeated key", "a million ones", "rows in a row", "open string"])

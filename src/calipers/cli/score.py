@@ -103,6 +103,30 @@ def setting(*names: str, **attributes: Any) -> Callable[[F], F]:
     help="Share of the questions, the slowest, that are asked twice at most, e.g. 0.05.",
 )
 @setting(
+    "--reward",
+    type=click.Choice(["score", "win_rate", "rank", "min_max"]),
+    help="What the reward is. [default: score; pairwise: win_rate]",
+)
+@setting("--ties", type=click.FloatRange(0), metavar="N", help="Tie scores within so many standard errors, e.g. 1.")
+@setting(
+    "--length-control",
+    type=click.FloatRange(0, 1),
+    metavar="SHARE",
+    help="Share of the rewards' range among near-tied scores that goes by length, shorter is better, e.g. 0.3.",
+)
+@setting(
+    "--blend",
+    type=click.Choice(["sum", "weighted", "lexicographic"]),
+    help="Put the judge's reward together with the trajectories' own.",
+)
+@setting(
+    "--blend-weight",
+    default=0.5,
+    show_default=True,
+    type=click.FloatRange(0, 1),
+    help="The judge's share with --blend weighted.",
+)
+@setting(
     "--resolve",
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
     metavar="TOLERANCE",
@@ -259,6 +283,13 @@ def _judge(run: _Run) -> Any:
         own_family=options["own_family"],
         experience=not options["no_experience"],
         resolve=_resolution(options),
+        reward={
+            "kind": options["reward"],
+            "ties": options["ties"],
+            "length": options["length_control"],
+            "blend": options["blend"],
+            "weight": options["blend_weight"],
+        },
         protocol=options["protocol"],
         orders=options["orders"],
         samples=options["samples"],

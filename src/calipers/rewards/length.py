@@ -1,0 +1,70 @@
+"""Length control: among candidates the judge cannot tell apart, the shorter one gets a little more.
+
+Judges like length, and a policy under training finds out. A penalty on every token would fight the judge where it has
+something to say; here length decides only where the judge does not, and relative to the group. Not responsible for how
+many tokens a policy may use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from calipers.interfaces import RewardTransform
+from calipers.rewards.near import near_tied
+from calipers.types import Candidate, RenderedGroup, Scores
+
+_DIGITS = 9
+
+
+@dataclass(frozen=True, slots=True)
+class LengthControl:
+    """Re-order rewards by length within chains of scores ``within`` so many standard errors of one another.
+
+    ``strength`` in [0, 1] is how much of a chain's range length decides: 0 nothing, 1 all of it. No reward leaves its
+    chain's range, so nobody passes a candidate that the judge surely prefers. Equal lengths are moved alike.
+    """
+
+    inner: RewardTransform
+    strength: float
+    within: float = 1.0
+
+    def __call__(self, scores: Scores, view: RenderedGroup) -> tuple[float | None, ...]:
+        """One reward per candidate; None stays None."""
+        rewards = list(self.inner(scores, view))
+        lengths = [own_length(candidate, view.prefix_length) for candidate in view.candidates]
+        for chain in near_tied(scores, within=self.within):
+            known = [reward for item in chain if (reward := rewards[item]) is not None]
+            if len(known) < len(chain) or len(chain) < 2:
+                continue
+            low, high = min(known), max(known)
+            for item, reward in zip(chain, known, strict=True):
+                shorter = _share_beaten(lengths[item], [lengths[other] for other in chain])
+                rewards[item] = round(
+                    (1 - self.strength) * reward + self.strength * (low + shorter * (high - low)), _DIGITS
+                )
+        return tuple(rewards)
+
+
+def own_length(candidate: Candidate, prefix_length: int) -> int:
+    """Characters of the text that the policy wrote after what all candidates share."""
+    return sum(
+        len(text)
+        for message in candidate.messages[prefix_length:]
+        if message.get("role") == "assistant"
+        for text in _texts(message.get("content"))
+    )
+
+
+def _texts(content: object) -> Sequence[str]:
+    if isinstance(content, str):
+        return (content,)
+    if not isinstance(content, list | tuple):
+        return ()
+    return [part["text"] for part in content if isinstance(part, dict) and isinstance(part.get("text"), str)]
+
+
+def _share_beaten(length: int, lengths: Sequence[int]) -> float:
+    """The share of the others that are longer, an equal one counting half: 1 for the shortest, 0 for the longest."""
+    longer = sum(one > length for one in lengths) + (sum(one == length for one in lengths) - 1) / 2
+    return longer / (len(lengths) - 1)
