@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from base64 import b64encode
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -124,14 +124,20 @@ def _encoded(body: Mapping[str, Any]) -> bytes:
     in_ascii = all(isinstance(text, str) and text.isascii() for text in texts)
     try:
         encode = (_TO_ASCII if in_ascii else _TO_UTF8).encode
-        members = [
-            f"{encode(name)}:{value.text if isinstance(value, Written) else encode(value)}"
-            for name, value in body.items()
-        ]
+        members = [f"{encode(name)}:{_written(value, encode)}" for name, value in body.items()]
     except (TypeError, ValueError) as error:
         raise PermanentError("bad_request", f"The request cannot be written as JSON: {error}") from error
     # Candidates may hold half a surrogate pair, which UTF-8 cannot spell.
     return f"{{{','.join(members)}}}".encode("utf-8", "replace")
+
+
+def _written(value: object, encode: Callable[[object], str]) -> str:
+    """``value`` as JSON; what is written already, by itself or in a list, is taken as it is."""
+    if isinstance(value, Written):
+        return value.text
+    if isinstance(value, list | tuple):
+        return f"[{','.join([_written(item, encode) for item in value])}]"
+    return encode(value)
 
 
 def _plain(value: object) -> object:

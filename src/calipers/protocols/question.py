@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from hashlib import blake2b
 from itertools import count
 from typing import Any, Literal
@@ -77,9 +78,8 @@ class ScoreQuestion:
         """
         keys = _draw_keys(view, ask)
         body = compose(view, ask.order, keys)
-        system = "\n\n".join((before, f"Standards:\n{view.rubric or self.rubric}", EVIDENCE, after, ANSWER))
         messages: tuple[Message, ...] = (
-            {"role": "system", "content": system},
+            _instructions(before, view.rubric or self.rubric, after),
             {"role": "user", "content": _content(body, _closing(ask, keys))},
         )
         limit = None if self.max_tokens is None else self.max_tokens * ask.room
@@ -194,6 +194,14 @@ def _complaint(reading: ScoreReading) -> str | None:
     return "it named an attempt that does not exist, or gave one attempt two different scores"
 
 
+@lru_cache(maxsize=64)
+def _instructions(before: str, rubric: str, after: str) -> Message:
+    """What all questions by one rubric begin with, quoted once for all of them."""
+    text = "\n\n".join((before, f"Standards:\n{rubric}", EVIDENCE, after, ANSWER))
+    message = {"role": "system", "content": text}
+    return Written(message) if text.isascii() else message  # elsewhere, how it is quoted depends on the other messages
+
+
 def _draw_keys(view: RenderedGroup, ask: Ask) -> tuple[str, ...]:
     """Opaque names without order or meaning, new for every question, and nowhere in its content."""
     parts = (*view.head, *(part for candidate in view.candidates for part in candidate.body))
@@ -284,13 +292,17 @@ class _Names:
     """Replaces opaque keys in a judge's text by the trajectory ids people know, in one pass."""
 
     def __init__(self, request: JudgeRequest) -> None:
-        view = request.view
-        self._ids = {
-            key: view.ids[view.candidates[item].members[0]]
-            for key, item in zip(request.keys, request.ask.order, strict=True)
-        }
+        self._request = request
 
     def __call__(self, text: str) -> str:
-        if not any(key in text for key in self._ids):
-            return text  # as nearly always, and found out faster than by looking for words
-        return _KEY.sub(lambda match: self._ids.get(match[0], match[0]), text)
+        for key in self._request.keys:
+            if key in text:
+                return _KEY.sub(self._id, text)
+        return text  # as nearly always, and found out faster than by looking for words
+
+    def _id(self, match: re.Match[str]) -> str:
+        asked, word = self._request, match[0]
+        if word not in asked.keys:
+            return word
+        item = asked.ask.order[asked.keys.index(word)]
+        return asked.view.ids[asked.view.candidates[item].members[0]]
