@@ -48,7 +48,7 @@ def _dusted(number: float, low: float, high: float) -> float:
 
 def _fractions(values: Mapping[str, Value], low: float, high: float) -> bool:
     """On a wide scale: all at most 1 with a fraction among them, or one fraction among whole numbers far above it."""
-    if low < 0 or high < 10:
+    if low < 0 or high < 10 or not any(0 < value.number < 1 for value in values.values()):
         return False
     for written in ("bare", "share"):
         numbers = [value.number for value in values.values() if value.written == written]

@@ -7,6 +7,7 @@ import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from hashlib import blake2b
 from typing import Any
 
@@ -141,7 +142,7 @@ class Recorder:
         if recorded is not None:
             self.reused += 1
             return recorded
-        return await self._flight.run(key, lambda: self._ask(key, request, backend))
+        return await self._flight.run(key, partial(self._ask, key, request, backend))
 
     def learn(self, judge: Backend, learned: Mapping[str, Any]) -> None:
         """Keep for later runs what was learned about a judge; written with the next commit."""

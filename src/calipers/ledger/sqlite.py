@@ -93,8 +93,11 @@ class Ledger:
 
     def rows(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """The rows of a read-only query."""
-        with self._lock, self._translated("read"):
-            return self._connection.execute(query, values).fetchall()
+        try:
+            with self._lock:
+                return self._connection.execute(query, values).fetchall()
+        except sqlite3.DatabaseError as error:
+            raise self._failure("read", error) from error
 
     def put(self, statement: str, values: tuple[Any, ...]) -> None:
         """Queue a write; it is on disk once a later ``commit`` returned (or ``close``).
@@ -200,7 +203,10 @@ class Ledger:
         try:
             yield
         except sqlite3.DatabaseError as error:
-            raise LedgerError(f"{self.path}: the ledger cannot be {verb} ({error}). {_remedy(error)}") from error
+            raise self._failure(verb, error) from error
+
+    def _failure(self, verb: str, error: sqlite3.DatabaseError) -> LedgerError:
+        return LedgerError(f"{self.path}: the ledger cannot be {verb} ({error}). {_remedy(error)}")
 
 
 _DAMAGED = "Move it aside to start a new one; `sqlite3 FILE .recover` can save what is left."
