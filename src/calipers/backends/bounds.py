@@ -5,10 +5,12 @@ Not responsible for what any of them does.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Literal
 
 from calipers.backends.adaptive import Adaptive
 from calipers.backends.budget import Budget, Budgeted
+from calipers.backends.circuit import Circuit
 from calipers.backends.hedge import Hedged
 from calipers.backends.limit import Limited
 from calipers.backends.pool import Pool
@@ -17,7 +19,7 @@ from calipers.backends.rate import Paced
 from calipers.interfaces import Backend
 
 
-def within_bounds(
+def within_bounds(  # noqa: PLR0913 - each argument is a bound
     backend: Backend,
     *,
     concurrency: int | Literal["auto"] = 64,
@@ -27,10 +29,12 @@ def within_bounds(
     tokens_per_minute: float | None = None,
     hedge: float | None = None,
     max_tokens: int | None = None,
+    circuit: Callable[[Backend], Backend] = Circuit,
 ) -> Backend:
     """``backend`` with a price to its answers, at its pace, within its budget, and with bounds on what is in flight.
 
-    Each member of a pool keeps a pace of its own. Retries belong outside. Raises ConfigError for what cannot work.
+    ``circuit`` pauses it while it fails persistently. Each member of a pool keeps a pace of its own. Retries belong
+    outside. Raises ConfigError for what cannot work.
     """
     rates: dict[str, Any] = {"requests_per_minute": requests_per_minute, "tokens_per_minute": tokens_per_minute}
     inner = backend
@@ -46,6 +50,7 @@ def within_bounds(
     if budget is not None:
         # Inside the bound on what is in flight: a call that waits for its place sets nothing aside.
         inner = Budgeted(inner, budget=Budget.of(budget), pricing=pricing, max_tokens=max_tokens)
+    inner = circuit(inner)
     if hedge is not None:
         inner = Hedged(inner, share=hedge)
     return Adaptive(inner) if concurrency == "auto" else Limited(inner, concurrency=concurrency)

@@ -1,0 +1,129 @@
+"""A backend that stops asking a judge that is dead, and finds out by itself when it is back.
+
+Without it every further group would go through all its retries to learn the same. Not responsible for retries
+(``retry``) nor for asking another judge instead: it fails fast, says why, and ``is_open`` tells who wants to know.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Final
+
+from calipers.errors import BackendError, ConfigError, PermanentError
+from calipers.interfaces import Backend
+from calipers.types import Completion, FailureKind, JudgeRequest
+
+_DEAD: Final[frozenset[FailureKind]] = frozenset({"unreachable", "timeout", "server", "bad_reply"})
+"""What a judge that is gone looks like; a rate limit is a living judge's."""
+_ALIVE: Final[frozenset[FailureKind]] = frozenset({"context_window", "refused", "bad_request"})
+"""Failures of one question, by a judge that works."""
+
+
+class Circuit:
+    """``backend``, paused (open) while it fails persistently, with one call in a while let through to try it.
+
+    It opens after ``failures`` calls in a row without an answer that reach over ``seconds`` at least (so that a restart
+    is left to the retries), or after ``refusals`` fatal ones in a row (a revoked key, a model that is gone). While it
+    is open calls raise PermanentError at once, of the kind that opened it and fatal. Every ``pause`` seconds, twice as
+    long after each failure up to ``longest``, one call is let through; the first answer closes it.
+
+    ``clock`` is monotonic: a change of the wall clock moves nothing. Put it inside the bound on what is in flight, so
+    that calls waiting for a place learn of it too. Safe to use from several event loops.
+    """
+
+    def __init__(
+        self,
+        backend: Backend,
+        *,
+        failures: int = 10,
+        seconds: float = 10.0,
+        refusals: int = 3,
+        pause: float = 5.0,
+        longest: float = 60.0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        if failures < 1 or refusals < 1 or seconds < 0 or not 0 < pause <= longest:
+            raise ConfigError("a circuit needs failures and refusals of at least 1, seconds of at least 0, and a pause")
+        self.endpoint = backend.endpoint
+        self.model = backend.model
+        self._backend = backend
+        self._failures = failures
+        self._seconds = seconds
+        self._refusals = refusals
+        self._first_pause = self._pause = pause
+        self._longest = longest
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._failed = self._refused = 0
+        self._since = 0.0
+        self._why: BackendError | None = None
+        self._again_at = 0.0
+
+    @property
+    def is_open(self) -> bool:
+        """Whether calls are refused now."""
+        return self._why is not None
+
+    async def complete(self, request: JudgeRequest) -> Completion:
+        """The backend's answer. Raises its BackendError, or PermanentError without asking while the circuit is open."""
+        trial = self._enter()
+        try:
+            completion = await self._backend.complete(request)
+        except BackendError as error:
+            self._note(error, trial=trial)
+            raise
+        self._close()
+        return completion
+
+    def _enter(self) -> bool:
+        """Whether this call is the one that tries a paused judge."""
+        with self._lock:
+            why = self._why
+            if why is None:
+                return False
+            now = self._clock()
+            if now >= self._again_at:
+                # The next one does not wait for this one's end: it may hang, and the judge be back meanwhile.
+                self._again_at = now + self._pause
+                return True
+        raise PermanentError(
+            why.kind,
+            f"{self.model} is paused: nothing but failures came from it, and it is tried again from time to time. "
+            f"The failure that paused it: {why}",
+            fatal=True,
+        ) from why
+
+    def _note(self, error: BackendError, *, trial: bool) -> None:
+        if error.kind in _ALIVE:
+            self._close()
+        elif isinstance(error, PermanentError) and error.fatal and error.kind != "budget":
+            self._count(error, trial=trial, fatal=True)
+        elif error.kind in _DEAD:
+            self._count(error, trial=trial, fatal=False)
+
+    def _count(self, error: BackendError, *, trial: bool, fatal: bool) -> None:
+        with self._lock:
+            now = self._clock()
+            if not self._failed:
+                self._since = now
+            self._failed += 1
+            self._refused = self._refused + 1 if fatal else 0
+            if self._why is not None:
+                self._why = error
+                if trial:
+                    self._pause = min(self._longest, self._pause * 2)
+                    self._again_at = now + self._pause
+            elif self._refused >= self._refusals or self._is_dead(now):
+                self._why = error
+                self._pause = self._first_pause
+                self._again_at = now + self._pause
+
+    def _is_dead(self, now: float) -> bool:
+        return self._failed >= self._failures and now - self._since >= self._seconds
+
+    def _close(self) -> None:
+        with self._lock:
+            self._failed = self._refused = 0
+            self._why = None
