@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import calipers
@@ -145,6 +145,7 @@ def test_the_expected_level_stays_on_the_scale_and_its_spread_within_half_of_it(
 
 
 @given(st.lists(st.floats(0, 9), min_size=4, max_size=4))
+@example([0.0, 0.0, 9.0, 0.0625])
 def test_whatever_the_levels_every_candidate_gets_its_score(levels: list[float]) -> None:
     """Also where all are next to worthless: a reader must not take them for fractions."""
     opinions = {key: Opinion(tuple(_between(level))) for key, level in zip(KEYS, levels, strict=True)}

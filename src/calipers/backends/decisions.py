@@ -145,9 +145,8 @@ def _state(request: JudgeRequest) -> str:
 def _reply(opinions: Mapping[str, Opinion]) -> str:
     said = {key: opinion for key, opinion in opinions.items() if opinion.probabilities is not None}
     scores = {key: round(100 * opinion.level / _TOP, 2) for key, opinion in said.items()}
-    if all(score <= 1 for score in scores.values()):
-        # A reader would take small fractions for another scale; below one in a hundred nothing is lost.
-        scores = {key: round(score) for key, score in scores.items()}
+    # A reader would take small fractions for another scale; below one in a hundred nothing is lost.
+    scores = {key: round(score) if score < 1 else score for key, score in scores.items()}
     why = {
         key: f"level {opinion.level:.2f} of {_TOP}, give or take {opinion.spread:.2f}" for key, opinion in said.items()
     }
