@@ -182,4 +182,4 @@ async def test_what_a_living_judge_says_opens_nothing(judge: _Judge, clock: _Clo
 def test_numbers_that_cannot_be_meant_are_refused(judge: _Judge) -> None:
     for wrong in ({"failures": 0}, {"refusals": 0}, {"seconds": -1.0}, {"pause": 0.0}, {"pause": 9.0, "longest": 1.0}):
         with pytest.raises(ConfigError, match="circuit"):
-            Circuit(judge, **wrong)  # type: ignore[arg-type]
+            Circuit(judge, **wrong)

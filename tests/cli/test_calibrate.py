@@ -75,3 +75,31 @@ def test_a_missing_file_or_flag_is_one_sentence_and_2(folder: Path, arguments: t
 def test_the_same_input_gives_the_same_bytes(folder: Path):
     runs = [calipers("groups.jsonl", "--judgments", "said.jsonl", "--json", cwd=folder).stdout for _ in range(2)]
     assert runs[0] == runs[1]
+
+
+def test_a_judge_may_be_asked_now_and_what_it_said_kept(folder: Path):
+    write(
+        folder / "shown.jsonl",
+        [
+            {
+                "group_id": f"g{number}",
+                "context": [{"role": "user", "content": f"Say {number}."}],
+                "trajectories": [
+                    {"id": name, "gold": size, "messages": [{"role": "assistant", "content": f"{number} " * size}]}
+                    for name, size in (("a", 1), ("b", 20))
+                ],
+            }
+            for number in range(6)
+        ],
+    )
+    asked = calipers("shown.jsonl", "--judge", "embedded", "--save", "kept.jsonl", "--json", cwd=folder)
+    assert asked.returncode == 0, asked.stderr
+    assert "embedded: 24 answers" in asked.stderr
+    again = calipers("shown.jsonl", "--judgments", "kept.jsonl", "--json", cwd=folder)
+    assert again.stdout == asked.stdout
+
+
+def test_a_judge_in_the_settings_file_is_not_asked_where_a_file_is_read(folder: Path):
+    (folder / "calipers.toml").write_text('judge = ["vllm/m@http://127.0.0.1:9/v1"]\n')
+    done = calipers("groups.jsonl", "--judgments", "said.jsonl", "--json", cwd=folder)
+    assert (done.returncode, done.stderr) == (0, "")

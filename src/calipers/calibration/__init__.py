@@ -1,7 +1,7 @@
 """How far a judge can be trusted: measured on groups with gold, from recorded judgments.
 
-``calibrate`` is the whole of it. Pure statistics apart from reading the files; numpy is imported with this package, and
-this package only when used.
+``calibrate`` is the whole of it for recorded judgments; ``live.ask`` gets them from a judge. Pure statistics apart from
+that and from reading files; numpy is imported with this package, and this package only when used.
 """
 
 from __future__ import annotations

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
+import itertools
 import json
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
-from calipers.cli.score import setting
-from calipers.errors import InputError
+from calipers.cli.score import read_param, read_rubric, setting
+from calipers.errors import ConfigError, InputError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from calipers.calibration import Calibration, Finding, JudgeFigures
+    from calipers.calibration.live import Spent
 
 _WIDTH = 160
 
@@ -23,36 +29,119 @@ _WIDTH = 160
 @click.argument("groups", type=click.Path())
 @setting(
     "--judgments",
-    required=True,
     type=click.Path(),
     metavar="FILE",
     help="Recorded answers of judges about these groups (.jsonl or .jsonl.gz).",
 )
+@setting(
+    "--judge",
+    multiple=True,
+    metavar="MODEL",
+    help="Ask this judge about the groups now; may be repeated, each is measured by itself and all as a panel.",
+)
+@setting("--protocol", default="listwise", show_default=True, metavar="NAME", help="How --judge is asked.")
+@setting(
+    "--orders",
+    type=click.IntRange(1),
+    help="Presentations of each group that --judge is asked about. [default: 4; pairwise 2]",
+)
+@setting("--samples", default=1, show_default=True, type=click.IntRange(1), help="Times each presentation is asked.")
+@setting(
+    "--rubric",
+    multiple=True,
+    type=click.Path(dir_okay=False),
+    help="Text file with the standards; given twice, how stable judgments are under another wording is measured, too.",
+)
+@setting("--param", multiple=True, metavar="KEY=VALUE", help="A further request parameter, e.g. temperature=0.7.")
+@setting(
+    "--ledger", metavar="URL", help="Where --judge's answers are kept: nothing is paid twice, and runs learn from it."
+)
+@setting("--save", metavar="FILE", help="Write what --judge said as a judgments file (.jsonl).")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
-def calibrate(groups: str, judgments: str, *, as_json: bool) -> int:
-    """Measure how far the judges in FILE agree with the gold in GROUPS, how biased and how noisy they are.
+def calibrate(groups: str, judgments: str | None, *, as_json: bool, **options: Any) -> int:
+    """Measure how far judges agree with the gold in GROUPS, how biased and how noisy they are.
 
-    Prints a table of judges with 95 % intervals, what a panel of them reaches, findings, and a recommendation to put
-    into calipers.toml. Nothing is asked of any judge.
+    Judges are asked now (--judge), or their recorded answers are read (--judgments), or both. Prints a table of judges
+    with 95 % intervals, what a panel of them reaches, findings, and a recommendation to put into calipers.toml.
 
     \b
+    calipers calibrate groups.jsonl --judge openai/gpt-5-mini --judge vllm/qwen3@http://gpu1:8000/v1
     calipers calibrate groups.jsonl --judgments judgments.jsonl
     calipers calibrate groups.jsonl --judgments judgments.jsonl --json | jq .panel
 
     Exit code: 0 the report was written, 1 also, but a line could not be read, 2 bad usage or a missing file.
     """  # noqa: D301 - click's mark for lines to keep as they are
     from calipers.calibration import calibrate as measure  # noqa: PLC0415 - --help stays quick
+    from calipers.calibration.records import read_judgments  # noqa: PLC0415 - likewise
 
-    found = measure(groups, judgments, on_error=_complain)
+    if judgments is not None and not _typed("judge"):
+        options["judge"] = ()  # a judge from calipers.toml is a run's, and is not asked by reading a file
+    if judgments is None and not options["judge"]:
+        raise ConfigError("name what to measure: a judge to ask (--judge), or recorded answers (--judgments FILE)")
+    bad: list[InputError] = []
+
+    def complain(error: InputError) -> None:
+        bad.append(error)
+        click.echo(f"Error: {error}", err=True)
+
+    asked = _ask(groups, options) if options["judge"] else []
+    if options["save"] is not None:
+        _save(options["save"], asked)
+    recorded = () if judgments is None else read_judgments(judgments, on_error=complain)
+    found = measure(groups, itertools.chain(asked, recorded), on_error=complain)
     if as_json:
         click.echo(json.dumps(found.to_dict(), ensure_ascii=False))
     else:
         _print(found)
-    return 1 if found.problems else 0
+    return 1 if bad else 0
 
 
-def _complain(error: InputError) -> None:
-    click.echo(f"Error: {error}", err=True)
+def _typed(name: str) -> bool:
+    """Whether an option was given on the command line."""
+    return click.get_current_context().get_parameter_source(name) is ParameterSource.COMMANDLINE
+
+
+def _ask(groups: str, options: dict[str, Any]) -> list[dict[str, Any]]:
+    """What the judges say now; what each took is told on stderr."""
+    from calipers.calibration.live import ask  # noqa: PLC0415 - likewise
+    from calipers.readers import read_groups  # noqa: PLC0415 - likewise
+
+    shown = list(read_groups(groups, on_error=lambda _: None))  # measuring names what is wrong with them
+    protocol = options["protocol"]
+    settings = {
+        "protocol": protocol,
+        "orders": options["orders"] or (2 if protocol == "pairwise" else 1 if protocol == "pointwise" else 4),
+        "samples": options["samples"],
+        "params": dict(map(read_param, options["param"])),
+        "ledger": options["ledger"],
+        # What is measured is the judge, not what an earlier run knew of it.
+        "experience": False,
+    }
+    variants: list[tuple[str | None, str | None]] = [
+        (Path(path).stem, read_rubric(path)) for path in options["rubric"]
+    ] or [(None, None)]
+    judgments = []
+    for name in options["judge"]:
+        for variant, rubric in variants:
+            asked = asyncio.run(ask(shown, name, rubric=rubric, prompt_variant=variant, **settings))
+            judgments += asked.judgments
+            _tell(asked.spent())
+    return judgments
+
+
+def _tell(spent: Spent) -> None:
+    cost = "unknown" if spent.cost_usd is None else f"${spent.cost_usd:.4f}"
+    missing = f", {spent.unscored} trajectories without a score" if spent.unscored else ""
+    tokens = f"{spent.input_tokens} tokens in, {spent.output_tokens} out, cost {cost}"
+    click.echo(f"{spent.judge}: {spent.calls} answers, {tokens}{missing}", err=True)
+
+
+def _save(path: str, judgments: Sequence[Mapping[str, Any]]) -> None:
+    try:
+        with Path(path).open("w", encoding="utf-8") as file:
+            file.writelines(json.dumps(one, ensure_ascii=False) + "\n" for one in judgments)
+    except OSError as error:
+        raise ConfigError(f"--save {path}: cannot be written ({error.strerror})") from error
 
 
 def _print(found: Calibration) -> None:

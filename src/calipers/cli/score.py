@@ -293,7 +293,7 @@ def _judge(run: _Run) -> Any:
         protocol=options["protocol"],
         orders=options["orders"],
         samples=options["samples"],
-        rubric=None if rubric is None else _read_rubric(rubric),
+        rubric=None if rubric is None else read_rubric(rubric),
         deadline=options["deadline"],
         timeout=options["timeout"],
         concurrency=_concurrency(options["concurrency"]),
@@ -339,7 +339,8 @@ def _default_ledger(out: str) -> str | None:
     return None if out == "-" else f"{out}.ledger.db"
 
 
-def _read_rubric(path: str) -> str:
+def read_rubric(path: str) -> str:
+    """The text of a rubric file. Raises ConfigError."""
     try:
         text = Path(path).read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:

@@ -1,0 +1,125 @@
+"""Asks judges about groups with gold and writes down what they say, in the form of a judgments file.
+
+Every answer goes through ``Judge``: what is measured is what a run would get. Not responsible for what the answers come to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from calipers.errors import InputError
+from calipers.judge import Judge
+from calipers.types import (
+    Ask,
+    Comparison,
+    Completion,
+    GroupResult,
+    JudgeRequest,
+    Rating,
+    Reading,
+    RenderedGroup,
+    TrajectoryGroup,
+    Usage,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What asking one judge took. ``cost_usd`` None is unknown; ``unscored`` counts trajectories without a score."""
+
+    judge: str
+    calls: int
+    input_tokens: int
+    output_tokens: int
+    cost_usd: float | None
+    unscored: int
+
+
+@dataclass(slots=True)
+class Asked:
+    """The judgments of one judge so far, and the results they were part of."""
+
+    judge: str
+    protocol: str = "listwise"
+    prompt_variant: str | None = None
+    temperature: float | None = None
+    judgments: list[dict[str, Any]] = field(default_factory=list)
+    results: list[GroupResult] = field(default_factory=list)
+
+    def hear(self, request: JudgeRequest, completion: Completion, reading: Reading) -> None:  # noqa: ARG002 - an Observer
+        """Write one answer down."""
+        ids = _ids(request.view)
+        self.judgments.append(
+            {
+                "group_id": request.view.group_id,
+                "judge": self.judge,
+                "prompt_variant": self.prompt_variant,
+                "temperature": self.temperature,
+                **(_pair if self.protocol == "pairwise" else _said)(request.ask, reading, ids),
+            }
+        )
+
+    def spent(self) -> Spent:
+        """What it took."""
+        usage = Usage.total([one.usage for one in self.results])
+        unscored = sum(reward is None for one in self.results for reward in one.rewards)
+        calls = sum(one.judge_calls for one in self.results)
+        return Spent(self.judge, calls, usage.input_tokens, usage.output_tokens, usage.cost_usd, unscored)
+
+
+async def ask(
+    groups: Iterable[TrajectoryGroup],
+    name: str,
+    *,
+    protocol: str = "listwise",
+    rubric: str | None = None,
+    prompt_variant: str | None = None,
+    **options: Any,
+) -> Asked:
+    """Ask the judge ``name`` about ``groups``; ``options`` are those of ``Judge``.
+
+    Raises ConfigError for settings that cannot work and for a judge that cannot be reached, before anything is asked,
+    and InputError where no group has anything to show.
+    """
+    shown = [group for group in groups if sum(bool(one.messages) for one in group.trajectories) > 1]
+    if not shown:
+        raise InputError("no group has two trajectories with messages: there is nothing to show a judge")
+    temperature = (options.get("params") or {}).get("temperature")
+    heat = temperature if isinstance(temperature, int | float) else None
+    asked = Asked(name, protocol, prompt_variant, heat)
+    judge = Judge(name, protocol=protocol, rubric=rubric, observer=asked.hear, **options)
+    try:
+        await judge.check()
+        async for result in judge.score_groups(shown):
+            asked.results.append(result)
+    finally:
+        judge.close()
+    return asked
+
+
+def _ids(view: RenderedGroup) -> list[list[str]]:
+    """The ids that each candidate stands for."""
+    return [[view.ids[member] for member in candidate.members] for candidate in view.candidates]
+
+
+def _said(ask: Ask, reading: Reading, ids: Sequence[Sequence[str]]) -> dict[str, Any]:
+    """One answer's part of a record: identical trajectories were shown as one, and share what was said."""
+    scores = {name: one.value for one in reading.judgments if isinstance(one, Rating) for name in ids[one.item]}
+    return {
+        "mode": "pointwise" if len(ask.order) == 1 else "listwise",
+        "order": [name for item in ask.order if item in ask.members for name in ids[item]],
+        "sample_index": ask.number if ask.presentation is None else ask.presentation,
+        "parsed": {"scores": scores} if scores else None,
+        "scale": [0, 1],
+    }
+
+
+def _pair(ask: Ask, reading: Reading, ids: Sequence[Sequence[str]]) -> dict[str, Any]:
+    """A pair's verdict by one id of each side; what calibration knows of orders, it knows from winners."""
+    first, second = (ids[item][0] for item in ask.order)
+    said = next((one for one in reading.judgments if isinstance(one, Comparison)), None)
+    winner = None if said is None else "tie" if said.margin == 0 else first if said.margin > 0 else second
+    parsed = None if winner is None else {"winner": winner}
+    return {"mode": "pairwise", "order": [first, second], "sample_index": ask.sample, "parsed": parsed}

@@ -1,0 +1,83 @@
+"""What a judge says now, written down as a judgments file has it."""
+
+import pytest
+
+from calipers.calibration import calibrate
+from calipers.calibration.live import Asked, ask
+from calipers.errors import ConfigError, InputError
+from calipers.readers import as_group
+from calipers.types import Ask, Comparison, Completion, JudgeRequest, Rating, Reading, TrajectoryGroup
+from viewed import view_of
+
+
+def group(number: int, *, words: bool = True) -> TrajectoryGroup:
+    """Four answers, the longer ones better by gold, as the embedded judge tends to see them."""
+    texts = {name: f"Step {number}. " * length for name, length in (("a", 1), ("b", 4), ("c", 9), ("d", 16))}
+    return as_group(
+        {
+            "group_id": f"g{number}",
+            "context": [{"role": "user", "content": f"Explain step {number} of the plan."}],
+            "trajectories": [
+                {
+                    "id": name,
+                    "gold": len(text),
+                    "messages": [{"role": "assistant", "content": text}] if words else [],
+                }
+                for name, text in texts.items()
+            ],
+        }
+    )
+
+
+GROUPS = [group(number) for number in range(12)]
+
+
+@pytest.mark.parametrize(
+    ("protocol", "mode", "calls"),
+    [("listwise", "listwise", 2), ("pairwise", "pairwise", 12), ("pointwise", "pointwise", 8)],
+)
+async def test_every_answer_is_a_record_that_calibrate_reads(protocol: str, mode: str, calls: int):
+    asked = await ask(GROUPS, "embedded", protocol=protocol, orders=2)
+    assert len(asked.judgments) == calls * len(GROUPS)
+    found = calibrate(GROUPS, asked.judgments)
+    (judge,) = found.judges
+    assert (judge.judge, judge.mode, judge.groups) == ("embedded", mode, len(GROUPS))
+    assert judge.failure_rate == 0
+    assert (judge.order_flip_rate is not None) == (mode == "pairwise")
+    spent = asked.spent()
+    assert (spent.calls, spent.unscored) == (calls * len(GROUPS), 0)
+
+
+async def test_groups_with_nothing_to_show_are_refused():
+    with pytest.raises(InputError, match="nothing to show"):
+        await ask([group(1, words=False)], "embedded")
+
+
+async def test_a_judge_that_cannot_be_reached_is_found_out_first():
+    with pytest.raises(ConfigError, match=r"127\.0\.0\.1:9"):
+        await ask(GROUPS, "vllm/m@http://127.0.0.1:9/v1")
+
+
+def heard(protocol: str, ask_: Ask, reading: Reading) -> dict[str, object]:
+    view = view_of("a", "b", "c")
+    asked = Asked("j", protocol, "base", 0.5)
+    asked.hear(JudgeRequest((), (), ask_, view), Completion(""), reading)
+    return asked.judgments[0]
+
+
+def test_a_gap_that_is_filled_belongs_to_the_answer_that_left_it():
+    gap = Ask(3, (2,), (2, 0, 1), anchors=((0, 0.1), (1, 0.9)), presentation=0, parent=0)
+    record = heard("listwise", gap, Reading((Rating(2, 0.4, 0),), "strict"))
+    assert record["sample_index"] == 0
+    assert record["order"] == ["t2"]
+    assert record["parsed"] == {"scores": {"t2": 0.4}}
+    assert (record["prompt_variant"], record["temperature"]) == ("base", 0.5)
+
+
+def test_a_pairs_verdict_is_its_winner_and_an_unreadable_answer_is_none():
+    pair = Ask(0, (1, 0), (1, 0), sample=2)
+    record = heard("pairwise", pair, Reading((Comparison(1, 0, -0.3, 0),), "strict"))
+    assert (record["parsed"], record["order"], record["sample_index"]) == ({"winner": "t0"}, ["t1", "t0"], 2)
+    assert heard("pairwise", pair, Reading((Comparison(1, 0, 0.0, 0),), "strict"))["parsed"] == {"winner": "tie"}
+    assert heard("pairwise", pair, Reading((), "rejected"))["parsed"] is None
+    assert heard("listwise", Ask(0, (0, 1, 2), (0, 1, 2)), Reading((), "rejected"))["parsed"] is None
