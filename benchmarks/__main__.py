@@ -18,6 +18,7 @@ BENCHMARKS = {
     "limits": 'concurrency="auto" beside fixed bounds on servers with 4, 32 and 256 slots; CPU a call of all bounds',
     "experience": "asking on while unsettled, and what a ledger teaches: fidelity and honest errors, simulated judges",
     "sandbox": "rule functions given as source text: checks a second, CPU a check",
+    "trl_overlap": "what a TRL step of 64 groups waits for a judge of 2 s, and the adapter's CPU a group",
     "embedded": "time the embedded judge takes",
     "elision": "long groups shortened: what is left out, and whether that ranks (recorded data)",
 }

@@ -121,7 +121,7 @@ def train(
         rewards={name: list(values) for name, values in runner._logs["rewards"].items()},
         advantages=list(runner._logs["advantages"]),
         metrics={name: [entry[name] for entry in logged if name in entry] for name in names},
-        extra={name: list(values) for name, values in runner._logs["extra"].items()},
+        extra={name: list(values) for name, values in runner._logs.get("extra", {}).items()},
         completions=list(runner._logs["completion"]),
     )
 
@@ -136,7 +136,8 @@ def main(folder: Path, url: str) -> None:
 
     def judged_by(model: str, **options: Any) -> Callable[..., Any]:
         judge = Judge(f"vllm/{model}", base_url=url, attempts=1)
-        return reward_func(judge, num_generations=4, **options)
+        reward: Callable[..., Any] = reward_func(judge, num_generations=4, **options)
+        return reward
 
     run("whole", [judged_by("plain", only_reward=True)], per_device_train_batch_size=4)
     run("split", [judged_by("plain", only_reward=True)])

@@ -60,6 +60,20 @@ def reward_func(
 ) -> BlockingReward: ...
 
 
+@overload
+def reward_func(
+    judge: JudgeSource,
+    *,
+    num_generations: int,
+    only_reward: bool = False,
+    blocking: bool,
+    rubric_column: str | None = "rubric",
+    reference_column: str | None = None,
+    name: str = "judge",
+    check: bool = True,
+) -> AsyncReward | BlockingReward: ...
+
+
 def reward_func(
     judge: JudgeSource,
     *,

@@ -11,17 +11,12 @@ from typing import Any, Final
 
 from calipers.errors import ConfigError, InputError
 from calipers.readers import canonical
+from calipers.trainers.references import with_reference
+from calipers.trainers.thoughts import thought_apart
 from calipers.types import Message, Trajectory, TrajectoryGroup
-
-_THINK, _THOUGHT = "<think>", "</think>"
 
 PROBLEM: Final = "trl_problem"
 """Where a trajectory's metadata say why its completion cannot be read."""
-
-_REFERENCE: Final = (
-    "For this task there is a reference, which no attempt was shown. An attempt that agrees with it in substance is "
-    "right, however it is worded:"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +115,7 @@ def _rubric(members: Sequence[Row], where: str, default: str) -> str | None:
         raise ConfigError(f"{where} of the batch are one group and have different rubrics or references")
     if first.reference is None:
         return first.rubric
-    return f"{first.rubric or default}\n\n{_REFERENCE}\n{first.reference}"
+    return with_reference(first.rubric or default, first.reference)
 
 
 def _prompt(prompt: Any, number: int) -> tuple[Message, ...]:
@@ -131,30 +126,12 @@ def _prompt(prompt: Any, number: int) -> tuple[Message, ...]:
 
 def _completion(completion: Any) -> tuple[tuple[Message, ...], str | None]:
     if isinstance(completion, str):
-        return (_thought_apart({"role": "assistant", "content": completion}),), None
+        return (thought_apart({"role": "assistant", "content": completion}),), None
     try:
-        said = tuple(map(_thought_apart, canonical(completion)))
+        said = tuple(map(thought_apart, canonical(completion)))
     except InputError as error:
         return (), f"the completion cannot be read: {error}"
     return said, None if said else "the completion holds no message"
-
-
-def _thought_apart(message: Message) -> Message:
-    """What was thought in a message's text goes where reasoning goes, which a judge is shown or not, as it was set up.
-
-    Chat templates that open ``<think>`` in the prompt leave only its end in the completion, and a completion cut off in
-    the middle of a thought has no end of it.
-    """
-    content = message.get("content")
-    if message.get("role") != "assistant" or not isinstance(content, str):
-        return message
-    before, closed, after = content.partition(_THOUGHT)
-    begun = before.lstrip()
-    if not (begun.startswith(_THINK) or (closed and _THINK not in begun)):
-        return message
-    thoughts = (message.get("reasoning"), begun.removeprefix(_THINK).strip())
-    reasoning = "\n\n".join(filter(None, thoughts))
-    return {**message, "content": after.lstrip()} | ({"reasoning": reasoning} if reasoning else {})
 
 
 def _text(value: Any, what: str) -> str | None:
