@@ -55,6 +55,12 @@ def test_each_group_is_judged_once_and_rewards_come_in_the_rows_order():
     assert judge.most_running == 2  # at the same time
 
 
+def test_several_judges_are_a_panel():
+    one, other = ContentJudge(endpoint="here"), ContentJudge(endpoint="there")
+    assert called(reward_func([one, other], num_generations=2), ["worth 10", "worth 90"]) == [0.1, 0.9]
+    assert len(one.asked) == len(other.asked) == 1
+
+
 def test_what_stays_without_a_score_is_none_and_so_is_its_group_unless_the_judge_is_the_only_reward():
     completions = ["worth 10", "worth 90", "worth 40 mute", "worth 20"]
     one = reward_func(Judge(silent_on("mute"), reasks=0), num_generations=2, only_reward=True)

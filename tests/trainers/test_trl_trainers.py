@@ -6,6 +6,7 @@ The advantages are those the trainer computed, held against the same run in whic
 from __future__ import annotations
 
 import asyncio
+import json
 import math
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -20,8 +21,8 @@ import pytest
 from calipers import Judge
 from calipers.errors import ConfigError
 from calipers.trainers.trl import reward_func
-from servers.faulty_server import FaultyServer
-from servers.opinions import Opinions, models, reward_of
+from servers.faulty_server import Answer, Asked, FaultyServer, said
+from servers.opinions import Opinions, models, reward_of, wanted
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 pytest.importorskip("trl", reason="TRL is not installed (pip install 'calipers[trl]')")
@@ -136,6 +137,20 @@ def test_a_dead_judge_teaches_nothing_and_says_so(judge: Judge, server: FaultySe
     assert run.metrics["grad_norm"] == [0.0]
     assert run.metrics["judge/failed"] == run.metrics["judge/no_signal"] == [1.0]
     assert set(run.extra["judge_says"]) == {"The server failed (HTTP 500: scripted)"}
+
+
+@pytest.mark.parametrize("points", [97, 33])
+def test_a_group_that_the_judge_finds_equal_has_no_advantage_to_the_last_bit(
+    judge: Judge, server: FaultyServer, tmp_path: Path, points: int
+):
+    def undecided(asked: Asked) -> Answer:
+        return said(json.dumps({"scores": dict.fromkeys(wanted(asked), points)}))
+
+    server.script(undecided)
+    run = train([reward_func(judge, num_generations=4)], tmp_path)
+    assert run.rewards["judge"] == close([points / 100] * 16)
+    assert run.advantages == [0.0] * 16
+    assert run.metrics["frac_reward_zero_std"] == [1.0]
 
 
 @pytest.mark.parametrize("scaled", ["none", "batch"])

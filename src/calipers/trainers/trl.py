@@ -28,8 +28,8 @@ from calipers.types import GroupResult, TrajectoryGroup
 
 __all__ = ["AsyncReward", "BlockingReward", "reward_func"]
 
-JudgeSource: TypeAlias = str | Backend | Judge | Callable[[], Judge]
-"""A judge's name, a Backend, a Judge, or a function that makes a Judge where the reward function is used."""
+JudgeSource: TypeAlias = str | Backend | Sequence[str | Backend] | Judge | Callable[[], Judge]
+"""A judge's name or a Backend, several of them, a Judge, or a function that makes a Judge where it is needed."""
 
 
 @overload
@@ -269,8 +269,8 @@ def _read(
 
 
 def _built(source: JudgeSource) -> Judge:
-    if isinstance(source, str) or callable(getattr(source, "complete", None)):
-        return Judge(cast("str | Backend", source))
+    if isinstance(source, str | list | tuple) or callable(getattr(source, "complete", None)):
+        return Judge(cast("str | Backend | Sequence[str | Backend]", source))
     made = source() if callable(source) else source
     if not isinstance(made, Judge):
         what = f"it made a {type(made).__name__}" if callable(source) else f"it is a {type(source).__name__}"
