@@ -1,0 +1,43 @@
+"""From what a user gives an adapter as judge to a Judge, built once a process.
+
+Engines copy what they are given to worker processes. A Judge holds connections and locks, which do not travel; a judge's
+name and a module's function do. Not responsible for judging, or for RULER's arguments (``art_judge``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import TypeAlias
+
+from calipers.errors import ConfigError
+from calipers.judge import Judge
+
+JudgeGiven: TypeAlias = "str | Judge | Callable[[], Judge]"
+"""A judge's name, a Judge, or a function without arguments that makes one."""
+
+
+def as_judge(given: JudgeGiven) -> Judge:
+    """The Judge that ``given`` names, is or makes: the same one for the same name or function, in every call of a process.
+
+    Raises ConfigError for anything else, and for what cannot be a judge.
+    """
+    if isinstance(given, Judge):
+        return given
+    if isinstance(given, str) or callable(given):
+        return _built(given)
+    raise ConfigError(
+        f"judge is a {type(given).__name__}: give a judge name such as 'openai/gpt-5-mini', a calipers.Judge, or a "
+        "function without arguments that returns one"
+    )
+
+
+@lru_cache(maxsize=32)
+def _built(given: str | Callable[[], Judge]) -> Judge:
+    if isinstance(given, str):
+        return Judge(given)
+    made = given()
+    if not isinstance(made, Judge):
+        name = getattr(given, "__qualname__", type(given).__name__)
+        raise ConfigError(f"judge: {name}() returned a {type(made).__name__}, and it must return a calipers.Judge")
+    return made

@@ -1,0 +1,117 @@
+"""A server for OpenRLHF's ``--reward.remote_url``: rollouts come one a request, and are judged when their group is whole.
+
+``python -m calipers.trainers.openrlhf --judge MODEL --group-size 8``. One process, because a group's members must meet.
+Not responsible for groups (``cohort``) or for what OpenRLHF takes (``openrlhf``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, Final
+
+import click
+from aiohttp import web
+
+from calipers.arguments import require_above_zero, require_text, require_whole
+from calipers.errors import CalipersError, InputError
+from calipers.judge import Judge
+from calipers.trainers.cohort import Cohorts
+from calipers.trainers.floats import whole_cohorts
+from calipers.trainers.given import JudgeGiven, as_judge
+from calipers.trainers.openrlhf import member_of, reply_of
+
+_LARGEST: Final = 64 * 2**20
+"""Bytes of a request; long rollouts are long."""
+
+_COHORTS: Final = web.AppKey("cohorts", Cohorts)
+_RUBRIC: Final = web.AppKey("rubric", str)
+
+
+def reward_app(
+    judge: JudgeGiven, *, group_size: int, rubric: str | None = None, deadline: float = 150.0
+) -> web.Application:
+    """An aiohttp application that answers POST on any path, in OpenRLHF's form.
+
+    A request waits until ``group_size`` rollouts of its prompt and label are there and judged. After ``deadline`` seconds
+    from the first one, all of them get the same reward: keep it below OpenRLHF's 180, after which that sends it again.
+    Raises ConfigError for settings that cannot work.
+    """
+    require_text(rubric=rubric)
+    require_whole(group_size=group_size)
+    require_above_zero(group_size=group_size, deadline=deadline)
+    app = web.Application(client_max_size=_LARGEST)
+    app[_COHORTS] = whole_cohorts(as_judge(judge), size=group_size, deadline=deadline)
+    app[_RUBRIC] = rubric or ""
+    app.router.add_post("/{path:.*}", _answer)
+    app.on_cleanup.append(_close)
+    return app
+
+
+async def _answer(request: web.Request) -> web.Response:
+    try:
+        body = _read(await request.json())
+        members = [
+            request.app[_COHORTS].join(
+                (prompt, repr(label)), member_of(query, prompt), group={"rubric": request.app[_RUBRIC] or None}
+            )
+            for query, prompt, label in body
+        ]
+        return web.json_response(reply_of(await asyncio.gather(*members)))
+    except ValueError as error:
+        return web.json_response({"error": f"the request is not JSON: {error}"}, status=400)
+    except InputError as error:
+        return web.json_response({"error": str(error)}, status=400)
+
+
+def _read(body: Any) -> list[tuple[str, str, Any]]:
+    fields = body if isinstance(body, dict) else {}
+    query, prompts = _listed(fields.get("query")), _listed(fields.get("prompts"))
+    labels = _listed(fields.get("labels", [None] * len(query)))
+    if not query or not len(query) == len(prompts) == len(labels):
+        raise InputError("a request holds the lists 'query', 'prompts' and 'labels', equally long")
+    if not all(isinstance(text, str) for text in (*query, *prompts)):
+        raise InputError("'query' and 'prompts' hold texts")
+    return list(zip(query, prompts, labels, strict=True))
+
+
+def _listed(value: Any) -> list[Any]:
+    if isinstance(value, str):
+        return [value]
+    return value if isinstance(value, list) else []
+
+
+async def _close(app: web.Application) -> None:
+    await app[_COHORTS].aclose()
+
+
+@click.command()
+@click.option("--judge", "model", required=True, help="The judge, as in openai/gpt-5-mini or vllm/Qwen/Qwen3-32B.")
+@click.option("--base-url", multiple=True, help="The judge's address; several share the work.")
+@click.option("--group-size", type=int, required=True, help="OpenRLHF's --rollout.n_samples_per_prompt.")
+@click.option("--rubric", type=click.File(encoding="utf-8"), help="A file with the rubric.")
+@click.option("--ledger", help="Where questions and answers are kept: a path or a sqlite:/// URL.")
+@click.option("--deadline", type=float, default=150.0, show_default=True, help="Seconds a group is waited for.")
+@click.option("--host", default="127.0.0.1", show_default=True)
+@click.option("--port", type=int, default=5000, show_default=True)
+def main(
+    model: str,
+    base_url: tuple[str, ...],
+    group_size: int,
+    rubric: Any,
+    ledger: str | None,
+    deadline: float,
+    host: str,
+    port: int,
+) -> None:
+    """Judge OpenRLHF's rollouts, group by group: give it http://HOST:PORT/ as --reward.remote_url."""
+    try:
+        judge = Judge(model, base_url=base_url or None, ledger=ledger)
+        for warning in asyncio.run(judge.check()):
+            click.echo(f"warning: {warning}", err=True)
+        app = reward_app(
+            judge, group_size=group_size, rubric=None if rubric is None else rubric.read(), deadline=deadline
+        )
+    except CalipersError as error:
+        raise click.UsageError(str(error)) from error
+    # Who gave up waiting and asks again is not to be counted twice.
+    web.run_app(app, host=host, port=port, handler_cancellation=True, print=lambda text: click.echo(text, err=True))
