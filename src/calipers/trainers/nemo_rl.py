@@ -1,0 +1,104 @@
+"""NeMo-RL: an environment whose reward is the judge's, over the generations of a prompt.
+
+NeMo-RL is imported only to make the environment. Not responsible for NeMo-Gym's servers (``nemo_gym``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from calipers.arguments import require_above_zero, require_text, require_whole
+from calipers.errors import ConfigError, InputError
+from calipers.judge import Judge
+from calipers.trainers.cohort import Cohorts
+from calipers.trainers.floats import as_float, floats, whole_cohorts
+from calipers.trainers.given import JudgeGiven, as_judge
+from calipers.trainers.rollouts import places
+
+__all__ = ["judge_environment"]
+
+
+def judge_environment(
+    judge: JudgeGiven, *, group_size: int, rubric: str | None = None, deadline: float = 1800.0
+) -> type:
+    """An environment class for ``ray.remote`` and NeMo-RL's registry: one turn, the judge's reward, in [0, 1].
+
+    ``group_size`` is ``grpo.num_generations_per_prompt``. A batch is judged prompt by prompt. With asynchronous rollouts
+    generations come one by one and wait for their group, ``deadline`` seconds at most. If any generation of a group stays
+    without a score, all of the group get the same reward.
+
+    Raises ConfigError where NeMo-RL is not installed and for settings that cannot work.
+    """
+    require_text(rubric=rubric)
+    require_whole(group_size=group_size)
+    require_above_zero(group_size=group_size, deadline=deadline)
+    try:
+        import torch  # noqa: PLC0415 - NeMo-RL brings it
+        from nemo_rl.environments import interfaces  # noqa: PLC0415 - only where NeMo-RL is used
+    except ImportError as error:
+        raise ConfigError(f"NeMo-RL is needed, from its repository ({error})") from error
+    asked = as_judge(judge)
+
+    class JudgeEnvironment(interfaces.EnvironmentInterface):  # type: ignore[misc]  # NeMo-RL is not there for the types
+        """The reward of one turn, by comparison."""
+
+        def __init__(self, config: Mapping[str, Any] | None = None) -> None:
+            self.config = config
+            self._cohorts = whole_cohorts(asked, size=group_size, deadline=deadline)
+
+        async def step(self, message_log_batch: Sequence[Any], metadata: Sequence[Any]) -> Any:
+            """Async, so that other steps come in while this one waits for its group."""
+            rewards = await _rewards(asked, self._cohorts, message_log_batch, rubric)
+            count = len(rewards)
+            return interfaces.EnvironmentReturn(
+                observations=[{"role": "environment", "content": ""} for _ in rewards],
+                metadata=list(metadata),
+                next_stop_strings=[None] * count,
+                rewards=torch.tensor(rewards, dtype=torch.float32),
+                terminateds=torch.ones(count, dtype=torch.bool),
+                answers=None,
+            )
+
+        def global_post_process_and_metrics(self, batch: Any) -> tuple[Any, dict[str, Any]]:
+            """The batch as it is: what was not scored is told in the log, where it happens."""
+            return batch, {}
+
+    return JudgeEnvironment
+
+
+async def _rewards(judge: Judge, cohorts: Cohorts, logs: Sequence[Any], rubric: str | None) -> list[float]:
+    rollouts = [_split(log) for log in logs]
+    keys = [json.dumps(prompt, sort_keys=True) for prompt, _ in rollouts]
+    if len(logs) == 1:
+        prompt, said = rollouts[0]
+        common = {"context": prompt, "rubric": rubric}
+        return [as_float(await cohorts.join(keys[0], {"messages": said}, group=common))]
+    groups = list(places(keys).values())
+    results = await asyncio.gather(
+        *(
+            judge.score_group(
+                {
+                    "context": rollouts[group[0]][0],
+                    "trajectories": [{"messages": rollouts[place][1]} for place in group],
+                    "rubric": rubric,
+                }
+            )
+            for group in groups
+        )
+    )
+    rewards: dict[int, float] = {}
+    for group, result in zip(groups, results, strict=True):
+        rewards |= zip(group, floats(result), strict=True)
+    return [rewards[place] for place in range(len(logs))]
+
+
+def _split(log: Sequence[Mapping[str, Any]]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """The prompt, and what the policy said to it: what follows from the last message that is not the policy's."""
+    messages = [{"role": str(message["role"]), "content": str(message["content"])} for message in log]
+    first = next((place for place, message in enumerate(messages) if message["role"] == "assistant"), len(messages))
+    if first == 0:
+        raise InputError("a message log begins with the policy's own message, so there is no prompt to judge it by")
+    return messages[:first], messages[first:]

@@ -1,0 +1,44 @@
+"""Rollouts that engines hold as a prompt and a text, as what a judge compares.
+
+Pure. Not responsible for where an engine keeps them (its own module), or for what a judge is shown (``render``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from calipers.errors import InputError
+
+K = TypeVar("K", bound=Hashable)
+
+
+def answers(prompt: object, texts: Sequence[str | None], *, rubric: str | None = None) -> dict[str, Any]:
+    """A group of a judge's: one prompt, a text or a list of chat messages, and what each rollout said. None said nothing."""
+    return {
+        "context": context_of(prompt),
+        "trajectories": [{"messages": [] if text is None else [said(text)]} for text in texts],
+        "rubric": rubric,
+    }
+
+
+def context_of(prompt: object) -> list[dict[str, Any]]:
+    """The prompt as chat messages. Raises InputError for what is neither text nor messages."""
+    if isinstance(prompt, str):
+        return [{"role": "user", "content": prompt}]
+    if isinstance(prompt, Sequence) and all(isinstance(message, Mapping) for message in prompt):
+        return [dict(message) for message in prompt]
+    raise InputError(f"a prompt is a {type(prompt).__name__}: it must be a text or a list of chat messages")
+
+
+def said(text: str) -> dict[str, Any]:
+    """The assistant's message."""
+    return {"role": "assistant", "content": text}
+
+
+def places(keys: Sequence[K]) -> dict[K, list[int]]:
+    """The places at which each key stands, keys in the order they first come."""
+    found: dict[K, list[int]] = {}
+    for place, key in enumerate(keys):
+        found.setdefault(key, []).append(place)
+    return found

@@ -1,0 +1,63 @@
+"""slime: a prompt's samples judged against one another, for ``--group-rm`` and ``--custom-rm-path``.
+
+slime is never imported: its samples are read as they come. Not responsible for advantages, which slime computes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from calipers.arguments import require_text
+from calipers.errors import ConfigError, InputError
+from calipers.judge import Judge
+from calipers.trainers.floats import floats
+from calipers.trainers.given import JudgeGiven, as_judge
+from calipers.trainers.rollouts import answers
+
+__all__ = ["GroupReward", "group_rm"]
+
+_UNFINISHED: Final = frozenset({"pending", "aborted"})
+"""States in which a sample's text is no answer to judge."""
+
+
+def group_rm(judge: JudgeGiven, *, rubric: str | None = None, rubric_key: str = "rubric") -> GroupReward:
+    """The function that ``--custom-rm-path MODULE.NAME`` names, beside ``--group-rm``.
+
+    ``rubric`` is the text by which all groups are judged; ``metadata[rubric_key]`` of a sample comes before it. Raises
+    ConfigError for a judge that cannot work.
+    """
+    require_text(rubric=rubric, rubric_key=rubric_key)
+    return GroupReward(as_judge(judge), rubric, rubric_key)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupReward:
+    """What ``group_rm`` makes: an async function of slime's arguments and one group's samples."""
+
+    judge: Judge
+    rubric: str | None
+    rubric_key: str
+
+    async def __call__(self, args: Any, samples: Any, **_: Any) -> list[float]:
+        """A finite reward for each sample, in order; the same one for all if any of them stays without a score.
+
+        Raises ConfigError where slime asks for single samples, because it was started without ``--group-rm``.
+        """
+        if not getattr(args, "group_rm", False) or not isinstance(samples, list | tuple):
+            raise ConfigError("a judge compares the samples of a prompt: start slime with --group-rm")
+        if any(isinstance(sample, list | tuple) for sample in samples):
+            raise ConfigError(
+                "one rollout was made into several samples, and slime gives no rewards to those of a group: "
+                "use a generate function that returns one sample"
+            )
+        return floats(await self.judge.score_group(self._group(samples)))
+
+    def _group(self, samples: Sequence[Any]) -> dict[str, Any]:
+        first = samples[0]
+        if any(sample.prompt != first.prompt for sample in samples):
+            raise InputError("the samples of a group have several prompts, and only answers to one can be compared")
+        texts = [None if sample.status.value in _UNFINISHED else sample.response for sample in samples]
+        metadata = first.metadata if isinstance(first.metadata, dict) else {}
+        return answers(first.prompt, texts, rubric=metadata.get(self.rubric_key, self.rubric))

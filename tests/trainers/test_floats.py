@@ -1,0 +1,60 @@
+"""One float a rollout: the group's rewards, or the same constant for all of it, and a warning that says why."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+import pytest
+
+from calipers.trainers.floats import as_float, floats, is_scored, whole_cohorts
+from calipers.trainers.gathering import Share
+from calipers.types import GroupResult, TrajectoryResult
+from http_judge import judge_at, worth
+from servers.faulty_server import FaultyServer
+
+
+def result_of(*rewards: float | None) -> GroupResult:
+    rows = tuple(
+        TrajectoryResult(str(place), "failed" if reward is None else "scored", reward, reason="no answer came")
+        for place, reward in enumerate(rewards, start=1)
+    )
+    return GroupResult("g", "partial", rows)
+
+
+def test_a_scored_group_is_its_rewards_without_a_word(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING):
+        assert floats(result_of(0.2, 0.9)) == [0.2, 0.9]
+    assert caplog.text == ""
+
+
+def test_one_missing_reward_makes_all_of_them_one_constant_and_says_why(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING):
+        assert floats(result_of(0.2, None, 0.9)) == [0.5] * 3
+    assert (
+        "group g: 1 of 3 rollouts could not be scored, so all get the same reward: 2 failed: no answer" in caplog.text
+    )
+
+
+def test_a_members_reward_counts_only_when_all_its_group_was_scored() -> None:
+    whole, part = result_of(0.2, 0.9), result_of(0.2, None)
+    assert as_float(Share(0.2, None, whole.trajectories[0], whole)) == 0.2
+    assert as_float(Share(0.2, None, part.trajectories[0], part)) == 0.5
+    assert as_float(Share(None, "it came too late")) == 0.5
+    assert [is_scored(Share(0.2, None, one.trajectories[0], one)) for one in (whole, part)] == [True, False]
+
+
+def said(points: int) -> dict[str, object]:
+    return {"messages": [{"role": "assistant", "content": f"worth {points}"}]}
+
+
+async def test_a_cohort_is_judged_whole_or_not_at_all(faulty: FaultyServer) -> None:
+    faulty.script(worth())
+    async with whole_cohorts(judge_at(faulty), size=2, deadline=30) as cohorts:
+        shares = await asyncio.gather(cohorts.join("a", said(20)), cohorts.join("a", said(90)))
+        assert [as_float(share) for share in shares] == [0.2, 0.9]
+        waiting = asyncio.create_task(cohorts.join("b", said(20)))
+        await asyncio.sleep(0)
+        cohorts.lose("b")
+        assert as_float(await waiting) == 0.5
+    assert len(faulty.posts) == 1
