@@ -63,7 +63,7 @@ def test_settings_that_cannot_work_are_refused(options: dict[str, Any]) -> None:
 @pytest.fixture(scope="module")
 def engine() -> Any:
     pytest.importorskip("nemo_gym", reason="NeMo-Gym is not here (.ci/engines)")
-    import httpx  # noqa: PLC0415 - NeMo-Gym brings it
+    httpx = pytest.importorskip("httpx")
     from nemo_gym.base_resources_server import BaseResourcesServerConfig  # noqa: PLC0415 - only where NeMo-Gym is
     from nemo_gym.server_utils import ServerClient  # noqa: PLC0415 - likewise
 

@@ -337,7 +337,7 @@ async def test_one_sample_a_prompt_gets_the_middle_without_a_call(engine: Any, f
 def instance(engine: Any, reward: Callable[[], float]) -> type:
     """An agent of two turns with a reward of its own."""
 
-    class Agent(engine.agent.AgentInstanceBase):  # type: ignore[misc, name-defined]  # the engine is not typed here
+    class Agent(engine.agent.AgentInstanceBase):  # type: ignore[misc]  # the engine is not typed here
         def __init__(self) -> None:
             self.turns = 0
 

@@ -30,6 +30,11 @@ def test_a_group_has_the_prompt_once_and_a_message_a_rollout() -> None:
     assert group.rubric == "Kindness."
 
 
+def test_thoughts_stand_apart_from_the_answer() -> None:
+    (one,) = as_group(answers("Hi", ["<think>A greeting.</think>Hello."])).trajectories
+    assert one.messages == ({"role": "assistant", "content": "Hello.", "reasoning": "A greeting."},)
+
+
 @given(st.lists(st.sampled_from("abcd")))
 def test_every_place_is_found_once_in_order(keys: list[str]) -> None:
     found = places(keys)

@@ -49,8 +49,8 @@ def as_float(share: Share) -> float:
     return share.reward if share.reward is not None and is_scored(share) else EVEN
 
 
-def whole_cohorts(judge: Judge, *, size: int, deadline: float) -> Cohorts:
-    """Cohorts that are judged when all members are there; else, after ``deadline`` seconds, none of them is."""
+def whole_cohorts(judge: Judge, *, size: int, deadline: float | None) -> Cohorts:
+    """Cohorts that are judged when all members are there; after ``deadline`` seconds (None: never) without, none of them is."""
 
     async def judging(group: TrajectoryGroup) -> GroupResult:
         result = await judge.score_group(group)

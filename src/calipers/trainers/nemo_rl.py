@@ -17,6 +17,8 @@ from calipers.trainers.cohort import Cohorts
 from calipers.trainers.floats import as_float, floats, whole_cohorts
 from calipers.trainers.given import JudgeGiven, as_judge
 from calipers.trainers.rollouts import places
+from calipers.trainers.thoughts import thought_apart
+from calipers.types import Message
 
 __all__ = ["judge_environment"]
 
@@ -95,10 +97,10 @@ async def _rewards(judge: Judge, cohorts: Cohorts, logs: Sequence[Any], rubric: 
     return [rewards[place] for place in range(len(logs))]
 
 
-def _split(log: Sequence[Mapping[str, Any]]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def _split(log: Sequence[Mapping[str, Any]]) -> tuple[list[Message], list[Message]]:
     """The prompt, and what the policy said to it: what follows from the last message that is not the policy's."""
     messages = [{"role": str(message["role"]), "content": str(message["content"])} for message in log]
     first = next((place for place, message in enumerate(messages) if message["role"] == "assistant"), len(messages))
     if first == 0:
         raise InputError("a message log begins with the policy's own message, so there is no prompt to judge it by")
-    return messages[:first], messages[first:]
+    return [*messages[:first]], [thought_apart(message) for message in messages[first:]]

@@ -20,11 +20,9 @@ from calipers.trainers import blocking
 from calipers.trainers.floats import as_float, is_scored, whole_cohorts
 from calipers.trainers.gathering import Share
 from calipers.trainers.given import JudgeGiven, as_judge
+from calipers.trainers.rollouts import context_of, said
 
 __all__ = ["agent_executor", "reward_func"]
-
-_NEVER: Final = 7 * 24 * 3600.0
-"""A deadline where every rollout ends or raises in this very process, however long it takes."""
 
 SCORED: Final = "judge_scored"
 """The extra log: 1.0 for a rollout whose group was scored, 0.0 for one whose group got the constant."""
@@ -45,7 +43,7 @@ def agent_executor(judge: JudgeGiven, *, agent: type | None = None, rubric: str 
         from openrlhf.utils import agent as theirs  # noqa: PLC0415 - only where OpenRLHF is used
     except ImportError as error:
         raise ConfigError(f"OpenRLHF 0.11 or newer is needed: pip install openrlhf ({error})") from error
-    cohorts = whole_cohorts(as_judge(judge), size=1, deadline=_NEVER)
+    cohorts = whole_cohorts(as_judge(judge), size=1, deadline=None)
     together = Together()
 
     class AgentExecutor(theirs.AgentExecutorBase):  # type: ignore[misc]  # OpenRLHF is not there when types are checked
@@ -121,8 +119,7 @@ def reward_func(
 
 def member_of(query: str, prompt: str) -> dict[str, Any]:
     """A rollout, from its prompt and the full text that OpenRLHF decoded, special tokens included."""
-    answer = query.removeprefix(prompt)
-    return {"messages": [{"role": "user", "content": prompt}, {"role": "assistant", "content": answer}]}
+    return {"messages": [*context_of(prompt), said(query.removeprefix(prompt))]}
 
 
 def reply_of(shares: Sequence[Share]) -> dict[str, Any]:
@@ -166,8 +163,7 @@ def _conversation(output: Mapping[str, Any], tokenizer: Any) -> dict[str, Any]:
     """What the judge is shown: the prompt as it was sent, and all that followed it."""
     tokens, actions = output["observation_tokens"], output["action_ranges"]
     answer = tokenizer.decode(tokens[actions[0][0] :], skip_special_tokens=True) if actions else ""
-    asked = {"role": "user", "content": output["prompt"]}
-    return {"messages": [asked, {"role": "assistant", "content": answer}]}
+    return {"messages": [*context_of(output["prompt"]), said(answer)]}
 
 
 def _rewarded(output: Mapping[str, Any], share: Share) -> dict[str, Any]:

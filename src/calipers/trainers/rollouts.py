@@ -9,6 +9,8 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from calipers.errors import InputError
+from calipers.trainers.thoughts import thought_apart
+from calipers.types import Message
 
 K = TypeVar("K", bound=Hashable)
 
@@ -31,9 +33,9 @@ def context_of(prompt: object) -> list[dict[str, Any]]:
     raise InputError(f"a prompt is a {type(prompt).__name__}: it must be a text or a list of chat messages")
 
 
-def said(text: str) -> dict[str, Any]:
-    """The assistant's message."""
-    return {"role": "assistant", "content": text}
+def said(text: str) -> Message:
+    """The assistant's message, its thoughts apart from what it answered."""
+    return thought_apart({"role": "assistant", "content": text})
 
 
 def places(keys: Sequence[K]) -> dict[K, list[int]]:
