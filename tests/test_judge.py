@@ -324,6 +324,10 @@ def test_one_judge_serves_several_event_loops():
         ({"panel": "vote"}, "all, cycle, fallback"),
         ({"quorum": 2}, "from 1 to 1"),
         ({"weights": [1.0]}, "weights= are for panels"),
+        ({"at_once": 8, "protocol": "pairwise"}, "at_once=8 is about lists"),
+        ({"at_once": 3}, "takes 4"),
+        ({"pairing": "swiss"}, "asks about none"),
+        ({"pairing": "knockout", "protocol": "pairwise"}, "all, pivot, swiss"),
         ({"resolve": 2.0}, "tolerance=2.0"),
         ({"resolve": {"most": 0}}, "most=0"),
         ({"resolve": {"unresolved": "drop"}}, "keep, tie, abstain"),
@@ -555,3 +559,22 @@ async def test_a_blend_needs_both_rewards():
     silent = next(one for one in result.trajectories if one.id == "silent")
     assert (silent.status, silent.score) == ("abstained", None)
     assert "no reward of its own" in (silent.reason or "")
+
+
+@pytest.mark.parametrize(
+    ("options", "calls"),
+    [
+        ({"at_once": 8}, 3),
+        ({"protocol": "pairwise", "pairing": "pivot"}, 17),
+        ({"protocol": "pairwise", "pairing": "swiss"}, 60),
+    ],
+)
+async def test_large_groups_are_ranked_by_fewer_questions(options: dict[str, Any], calls: int):
+    quality = {f"t{number}": number / 20 for number in range(18)}
+    group = group_of({name: f"answer {name}" for name in quality})
+    result = await calipers.Judge(SimulatedJudge(quality), **options).score_group(group)
+    assert result.judge_calls <= calls
+    scores = {one.id: one.score or 0.0 for one in result.trajectories}
+    ranked = sorted(scores, key=scores.__getitem__)
+    off = [abs(ranked.index(name) - place) for place, name in enumerate(quality)]
+    assert sum(off) / len(off) < 1

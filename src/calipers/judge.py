@@ -48,9 +48,17 @@ from calipers.render import render
 from calipers.results import assemble, doubts, unasked, with_judges, with_messages, with_own_rewards, with_silent
 from calipers.rubric import DEFAULT_RUBRIC
 from calipers.seat import Judges, Seat, each, members, require_different, require_other_family
-from calipers.settings import PanelMode, Resolution, RewardKind, RewardPlan, Settings
+from calipers.settings import Pairing, PanelMode, Resolution, RewardKind, RewardPlan, Settings
 from calipers.show import print_answer
-from calipers.strategy import aggregator, planner, require_panel, require_resolution, require_reward, settle
+from calipers.strategy import (
+    aggregator,
+    planner,
+    require_asking,
+    require_panel,
+    require_resolution,
+    require_reward,
+    settle,
+)
 from calipers.strategy import reward as rewarding
 from calipers.stream import aiterate, stream
 from calipers.types import (
@@ -79,7 +87,8 @@ class Judge:
     become rewards: a kind ("score", "win_rate", "rank", "min_max"), or a mapping with ``kind``, ``ties``, ``length``,
     ``blend`` and ``weight`` (docs/rewards.md).
 
-    ``orders`` presentations are asked, ``samples`` times each, and averaged.
+    ``orders`` presentations are asked, ``samples`` times each, and averaged. A list shows ``at_once`` candidates at most,
+    larger groups in parts that share two; ``pairing`` says which pairs are compared: all, each with a "pivot", or "swiss".
     ``rubric`` is text, for groups that bring none. ``deadline`` is in seconds a group, ``timeout`` in seconds a call.
     ``out_of_range`` says what becomes of a reply with scores off the scale: asked again (the default), or read after
     ``"rescale"``, ``"rank"`` or ``"clamp"``, which is recorded. ``parse`` is a reader of your own:
@@ -113,6 +122,8 @@ class Judge:
         weights: Sequence[float] | None = None,
         policy: str | None = None,
         own_family: bool = False,
+        at_once: int | None = None,
+        pairing: Pairing = "all",
         experience: bool = True,
         reward: RewardKind | Mapping[str, Any] | RewardPlan | None = None,
         resolve: bool | float | Mapping[str, Any] | Resolution | None = None,
@@ -141,18 +152,19 @@ class Judge:
         observer: Observer | None = None,
     ) -> None:
         judges = members(judge)
+        require_asking(protocol, pairing=pairing, at_once=at_once)
         require_panel(len(judges), panel=panel, quorum=quorum, weights=weights)
         require_other_family(policy, judges, allowed=own_family)
-        at_once = MOST if concurrency == "auto" else concurrency
-        require_whole(orders=orders, samples=samples, attempts=attempts, concurrency=at_once, seed=seed)
-        require_whole(reasks=reasks, max_tokens=max_tokens, context_window=context_window)
+        in_flight = MOST if concurrency == "auto" else concurrency
+        require_whole(orders=orders, samples=samples, attempts=attempts, concurrency=in_flight, seed=seed)
+        require_whole(at_once=at_once, reasks=reasks, max_tokens=max_tokens, context_window=context_window)
         require_above_zero(
             orders=orders,
             samples=samples,
             deadline=deadline,
             timeout=timeout,
             attempts=attempts,
-            concurrency=at_once,
+            concurrency=in_flight,
             max_tokens=max_tokens,
             context_window=context_window,
             requests_per_minute=requests_per_minute,
@@ -215,12 +227,14 @@ class Judge:
             weights=None if weights is None else tuple(weights),
             resolve=require_resolution(resolve),
             learns=experience,
+            at_once=at_once,
+            pairing=pairing,
             reward=require_reward(reward, protocol),
         )
-        self.concurrency = at_once
+        self.concurrency = in_flight
         # While one group's answer is written down, another's question takes its place. Waiting for one counts against
         # a deadline, so with a deadline nobody waits.
-        self._ahead = 0 if deadline is not None else min(_MOST_AHEAD, at_once // 2)
+        self._ahead = 0 if deadline is not None else min(_MOST_AHEAD, in_flight // 2)
         self._observer = observer if observer or not debug else print_answer
         self._parse = parse
         self._setup()

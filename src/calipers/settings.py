@@ -49,6 +49,9 @@ class Resolution:
     unresolved: Literal["keep", "tie", "abstain"] = "keep"
 
 
+Pairing: TypeAlias = Literal["all", "pivot", "swiss"]
+"""Which pairs are compared: every one, each with one candidate, or round by round those that stand near one another."""
+
 RewardKind: TypeAlias = Literal["score", "win_rate", "rank", "min_max"]
 
 
@@ -97,6 +100,8 @@ class Settings:
     weights: tuple[float, ...] | None = None
     resolve: Resolution | None = None
     reward: RewardPlan = RewardPlan()
+    at_once: int | None = None
+    pairing: Pairing = "all"
     begins_with: str | None = None
     learns: bool = True
     experience: Experience | None = None

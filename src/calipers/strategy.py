@@ -22,14 +22,17 @@ from calipers.experience import Habits
 from calipers.interfaces import Aggregator, Planner, RewardTransform
 from calipers.planners.opening import Opening
 from calipers.planners.panel import Cycle, Everyone, Fallback
+from calipers.planners.pivot import Pivot
 from calipers.planners.reask import Reask
 from calipers.planners.refit import Refit
 from calipers.planners.resolving import Resolving
+from calipers.planners.subgroups import Subgroups
 from calipers.planners.swapping import Swapping
+from calipers.planners.swiss import FirstRound, Swiss
 from calipers.rewards.blend import Blend
 from calipers.rewards.length import LengthControl
 from calipers.rewards.ties import Ties
-from calipers.settings import PanelMode, Resolution, RewardPlan, Settings
+from calipers.settings import Pairing, PanelMode, Resolution, RewardPlan, Settings
 from calipers.types import Scores
 
 _PANELS: Final[Mapping[str, type[Everyone | Cycle | Fallback]]] = {
@@ -45,7 +48,9 @@ _USUAL_SPREAD = 0.03
 def planner(settings: Settings) -> Planner:
     """What to ask: the protocol's first asks, of which judge, what poor answers make necessary, then what is unsettled."""
     opening = _opening(settings)
-    inner = Refit(Reask(opening, settings.reasks))
+    inner: Planner = Refit(Reask(opening, settings.reasks))
+    if settings.pairing == "swiss":
+        inner = Swiss(inner, settings.orders)
     resolve = settings.resolve
     if resolve is None:
         return inner
@@ -62,7 +67,14 @@ def _opening(settings: Settings) -> Opening:
     if settings.resolve is not None and settings.protocol != "pairwise" and not _has_errors(settings):
         # Without any standard error nothing can be called settled, and two calls are the fewest that give one.
         orders = max(orders, 2)
-    first: Opening = registry.load(registry.find_method(settings.protocol).planner)(orders, settings.samples)
+    first: Opening
+    if settings.at_once is not None:
+        first = Subgroups(orders, settings.samples, settings.at_once)
+    elif settings.pairing != "all":
+        pairing = Pivot if settings.pairing == "pivot" else FirstRound
+        first = pairing(orders, settings.samples)
+    else:
+        first = registry.load(registry.find_method(settings.protocol).planner)(orders, settings.samples)
     return first if judges == 1 else _PANELS[settings.panel](first, judges)
 
 
@@ -186,6 +198,16 @@ def _require_number(name: str, value: object, *, low: float, high: float) -> Non
         return
     most = "" if high == float("inf") else f" to {high:g}"
     raise ConfigError(f"reward: {name}={value!r} is a number from {low:g}{most}")
+
+
+def require_asking(protocol: str, *, pairing: str, at_once: int | None) -> None:
+    """Raise ConfigError where the protocol has nothing to do with how candidates are to be put together."""
+    if pairing not in get_args(Pairing):
+        raise ConfigError(f"pairing={pairing!r}: it is one of {', '.join(get_args(Pairing))}")
+    if pairing != "all" and protocol != "pairwise":
+        raise ConfigError(f"pairing={pairing!r} is about pairs, and protocol={protocol!r} asks about none")
+    if at_once is not None and protocol != "listwise":
+        raise ConfigError(f"at_once={at_once} is about lists, and protocol={protocol!r} shows none")
 
 
 def require_panel(judges: int, *, panel: PanelMode | None, quorum: int, weights: Sequence[float] | None) -> None:

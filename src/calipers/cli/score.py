@@ -70,6 +70,19 @@ def setting(*names: str, **attributes: Any) -> Callable[[F], F]:
     type=click.IntRange(1),
     help="Presentations of each group in different orders, averaged.",
 )
+@setting(
+    "--at-once",
+    type=click.IntRange(4),
+    metavar="N",
+    help="Listwise: candidates in a question at most; larger groups are asked in parts that share two.",
+)
+@setting(
+    "--pairing",
+    default="all",
+    show_default=True,
+    type=click.Choice(["all", "pivot", "swiss"]),
+    help="Pairwise: which pairs are compared.",
+)
 @setting("--samples", default=1, show_default=True, type=click.IntRange(1), help="Times each presentation is asked.")
 @setting(
     "--rubric",
@@ -293,6 +306,8 @@ def _judge(run: _Run) -> Any:
         protocol=options["protocol"],
         orders=options["orders"],
         samples=options["samples"],
+        at_once=options["at_once"],
+        pairing=options["pairing"],
         rubric=None if rubric is None else read_rubric(rubric),
         deadline=options["deadline"],
         timeout=options["timeout"],

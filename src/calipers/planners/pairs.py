@@ -23,8 +23,7 @@ class Pairs:
     samples: int = 1
 
     def __post_init__(self) -> None:
-        if self.orders > 2:
-            raise ConfigError(f"orders={self.orders}: a pair has two orders; ask more often with samples=")
+        require_two_orders(self.orders)
 
     @property
     def count(self) -> int:
@@ -61,3 +60,9 @@ class Pairs:
             return True, index - self.samples
         sample, order = divmod(index, 2)
         return bool(order), sample
+
+
+def require_two_orders(orders: int) -> None:
+    """Raise ConfigError for more orders than a pair has."""
+    if orders > 2:
+        raise ConfigError(f"orders={orders}: a pair has two orders; ask more often with samples=")
