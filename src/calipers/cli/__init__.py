@@ -15,6 +15,7 @@ from calipers._version import __version__
 from calipers.cli.calibrate import calibrate
 from calipers.cli.config import load_config
 from calipers.cli.doctor import doctor
+from calipers.cli.generate import generate
 from calipers.cli.ifeval import ifeval
 from calipers.cli.judges import judges
 from calipers.cli.replay import replay
@@ -46,6 +47,7 @@ app.add_command(score)
 app.add_command(replay)
 app.add_command(calibrate)
 app.add_command(ifeval)
+app.add_command(generate)
 app.add_command(judges)
 app.add_command(doctor)
 

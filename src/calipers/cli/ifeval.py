@@ -5,6 +5,7 @@ What a check means and how rows belong together is in ``verifiers.ifeval``; here
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -12,7 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
+from calipers.cli.generate import Said as Told
+from calipers.cli.generate import check_out, generating, respond
 from calipers.cli.score import setting
 from calipers.errors import ConfigError, InputError
 
@@ -26,7 +30,7 @@ _ACCURACIES = ("prompt_strict", "inst_strict", "prompt_loose", "inst_loose")
 
 
 @click.command(short_help="Check responses against IFEval's instructions.")
-@click.argument("responses", type=click.Path())
+@click.argument("responses", type=click.Path(), required=False)
 @setting(
     "data",
     "--input",
@@ -41,10 +45,22 @@ _ACCURACIES = ("prompt_strict", "inst_strict", "prompt_loose", "inst_loose")
     type=click.Choice(["official", "fixed"]),
     help="The official checker's verdicts, or those with its known faults mended.",
 )
+@generating
+@setting(
+    "-o",
+    "--out",
+    default="ifeval_responses.jsonl",
+    show_default=True,
+    type=click.Path(),
+    metavar="OUT",
+    help="Where generated responses are kept, one a line.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table.")
 @setting("--strict", is_flag=True, help="Stop at the first line that cannot be read, with exit code 2.")
-def ifeval(responses: str, data: str | None, mode: Mode, as_json: bool, strict: bool) -> int:  # noqa: FBT001 - click's flags
+def ifeval(responses: str | None, data: str | None, mode: Mode, *, as_json: bool, strict: bool, **options: Any) -> int:
     """Check each response in RESPONSES (JSONL with "prompt" and "response") against the instructions of its prompt.
+
+    Without RESPONSES, and with --model, --base-url or --ckpt-dir, responses to the prompts in DATA are generated first.
 
     Prints the share of prompts and of instructions followed, strictly and loosely, and a table by kind of instruction.
     Needs no network. Responses are matched to DATA by key where they have one, else by prompt.
@@ -52,6 +68,8 @@ def ifeval(responses: str, data: str | None, mode: Mode, as_json: bool, strict: 
     \b
     calipers ifeval responses.jsonl --input input_data.jsonl
     calipers ifeval responses.jsonl --input input_data.jsonl --json
+    calipers ifeval --input input_data.jsonl --model openai/gpt-5-mini
+    calipers ifeval --input input_data.jsonl --ckpt-dir global_step_100/actor --merge-target merged --tp-size 2
 
     Exit code: 0 all checked, 1 a line could not be read or a prompt has no response, 2 bad usage or configuration.
     """  # noqa: D301 - click's mark for lines to keep as they are
@@ -59,6 +77,11 @@ def ifeval(responses: str, data: str | None, mode: Mode, as_json: bool, strict: 
     from calipers.verifiers.ifeval.report import check_response, report  # noqa: PLC0415
 
     said = _Said(strict=strict)
+    if responses is None:
+        responses = _generated(data, said, options)
+    elif typed := [name for name in ("model", "base_url", "ckpt_dir") if _typed(name)]:
+        flag = f"--{typed[0].replace('_', '-')}"
+        raise ConfigError(f"{responses} is checked as it is: leave {flag} out, or write -o {responses} to generate it")
     pairing = _paired(responses, data, mode, said)
     if not pairing.pairs:
         raise InputError("no response could be checked", source=responses)
@@ -99,6 +122,32 @@ class _Said:
             raise error
         self.errors.append(str(error))
         click.echo(f"Error: {error}", err=True)
+
+
+def _typed(name: str) -> bool:
+    """Whether an option stands on the command line: a judge's server in the settings is none of this command's business."""
+    return click.get_current_context().get_parameter_source(name) is ParameterSource.COMMANDLINE
+
+
+def _generated(data: str | None, said: _Said, options: dict[str, Any]) -> str:
+    """The file of responses to DATA's prompts, generated now. A request that fails is reported, and leaves no response."""
+    from calipers.generation.forms import rows_of, write  # noqa: PLC0415 - as above
+    from calipers.generation.prompts import read_prompts  # noqa: PLC0415
+
+    out = str(options.pop("out"))
+    if data is None:
+        raise ConfigError("name RESPONSES to check, or the prompts to generate some for: --input DATA with --model")
+    if not (options["model"] or options["base_url"] or options["ckpt_dir"]):
+        raise ConfigError("name RESPONSES to check, or who generates them: --model, --base-url or --ckpt-dir")
+    check_out(data, out)
+    told = Told()
+    # What is wrong with a row is told once, where its instructions are read.
+    prompts = read_prompts(data, key="prompt", on_error=lambda _: None)
+    answered = asyncio.run(respond(prompts, out=out, options=options, said=told))
+    write((row for one in answered for row in rows_of(one, "responses")), out)
+    told.summary(answered, out)
+    said.errors.extend(f"{count} requests failed and have no response: {why}" for why, count in told.failures.items())
+    return out
 
 
 def _paired(responses: str, data: str | None, mode: Mode, said: _Said) -> Pairing:

@@ -1,0 +1,89 @@
+"""Responses kept as they come, one a line, so that an interrupted run goes on where it stopped.
+
+A line is written and flushed before its response is used; ``kill -9`` costs the calls in flight. The file holds no key and
+no header. Not the ledger: there is nothing to read again or to replay in a response.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any, Self
+
+from calipers.errors import ConfigError
+from calipers.interfaces import Backend
+from calipers.ledger import ledger_key
+from calipers.types import Completion, JudgeRequest, Usage
+
+
+class Kept:
+    """The responses in ``path`` (None: none are kept), by what was asked of whom: another model or setting asks anew.
+
+    A line that cannot be read (the last one of a run that was killed) is passed over. Raises ConfigError where the file
+    cannot be opened.
+    """
+
+    def __init__(self, path: str | None) -> None:
+        self._known: dict[str, Completion] = {}
+        self._file: IO[str] | None = None
+        self.reused = 0
+        """How many responses were there already."""
+        if path is None:
+            return
+        try:
+            if Path(path).is_file():
+                self._read(Path(path))
+            self._file = Path(path).open("a", encoding="utf-8", newline="\n")  # noqa: SIM115 - __exit__ closes it
+        except OSError as error:
+            raise ConfigError(f"{path}: responses cannot be kept there: {error.strerror or error}") from error
+
+    async def answer(self, request: JudgeRequest, backend: Backend) -> Completion:
+        """The response on file, or a new one. Raises what the backend raises."""
+        key = f"{request.view.group_id}:{ledger_key(request, backend)}"
+        if (known := self._known.get(key)) is not None:
+            self.reused += 1
+            return known
+        completion = await backend.complete(request)
+        if self._file is not None:
+            self._file.write(json.dumps({"key": key, **_row(completion)}) + "\n")
+            self._file.flush()
+        return completion
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._file is not None:
+            self._file.close()
+
+    def _read(self, path: Path) -> None:
+        text = path.read_text(encoding="utf-8", errors="replace")
+        for line in text.split("\n"):
+            try:
+                row = json.loads(line)
+                self._known[row["key"]] = _completion(row)
+            except (ValueError, KeyError, TypeError):
+                continue
+        if text and not text.endswith("\n"):
+            with path.open("a", encoding="utf-8", newline="\n") as file:
+                file.write("\n")  # what comes next begins a line of its own
+
+
+def _row(done: Completion) -> dict[str, Any]:
+    usage = done.usage
+    return {
+        "text": done.text,
+        "finish_reason": done.finish_reason,
+        "reasoning": done.reasoning,
+        "model": done.model,
+        "tokens": [usage.input_tokens, usage.output_tokens, usage.cached_tokens],
+    }
+
+
+def _completion(row: dict[str, Any]) -> Completion:
+    return Completion(
+        row["text"], row["finish_reason"], row["reasoning"], model=row["model"], usage=Usage(*row["tokens"])
+    )

@@ -1,0 +1,48 @@
+"""An FSDP checkpoint to a model folder, by verl's own merger in a process of its own.
+
+verl unpickles what is in the checkpoint: only merge what you trust. Nothing of it is imported here.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections import deque
+from importlib.util import find_spec
+from pathlib import Path
+
+from calipers.errors import ConfigError
+
+_SHARDS = "model_world_size_*_rank_*.pt"
+
+
+def merge_checkpoint(checkpoint: str, target: str) -> str:
+    """Merge the FSDP shards in ``checkpoint`` (or in its folder ``actor``) into the model folder ``target``; returns it.
+
+    A ``target`` that already holds a model is taken as it is. Raises ConfigError with the remedy where that is impossible.
+    """
+    if (Path(target) / "config.json").is_file() and any(Path(target).glob("*.safetensors")):
+        return target
+    folder = _shards(Path(checkpoint))
+    if find_spec("verl") is None:
+        raise ConfigError(f"merging {checkpoint} needs verl, whose merger it is: pip install verl")
+    command = [sys.executable, "-m", "verl.model_merger", "merge", "--backend", "fsdp"]
+    command += ["--local_dir", str(folder), "--target_dir", target]
+    with subprocess.Popen(  # noqa: S603 - our own interpreter and verl's module
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
+    ) as run:
+        assert run.stdout is not None  # noqa: S101 - it was opened as a pipe
+        last = deque((line.strip() for line in run.stdout if line.strip()), maxlen=1)
+    if run.returncode != 0 or not (Path(target) / "config.json").is_file():
+        said = last[0] if last else "nothing"
+        raise ConfigError(f"verl's merger could not merge {folder} (exit code {run.returncode}); it said: {said}")
+    return target
+
+
+def _shards(checkpoint: Path) -> Path:
+    for folder in (checkpoint, checkpoint / "actor"):
+        if any(folder.glob(_SHARDS)):
+            return folder
+    raise ConfigError(
+        f"--ckpt-dir {checkpoint}: holds no FSDP checkpoint ({_SHARDS}); name the step's folder, as in global_step_100/actor"
+    )

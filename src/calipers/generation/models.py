@@ -1,0 +1,85 @@
+"""Who writes the responses: a model behind a server, or one loaded into this process.
+
+Not responsible for how either works (``backends``, ``engine``).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+
+from calipers import registry
+from calipers.backends.openai_compatible import OpenAICompatible
+from calipers.backends.pool import Pool
+from calipers.backends.retry import Retrying
+from calipers.errors import BackendError, ConfigError
+from calipers.generation.engine import Engine
+from calipers.interfaces import Backend
+
+NEEDS_VLLM = (
+    "{model!r} is no provider/model, so it would run in this process, which needs vLLM: pip install vllm. For a server, "
+    "name it with --base-url"
+)
+
+
+async def find_model(
+    model: str | None, *, base_url: Sequence[str] = (), seconds: float = 600.0, attempts: int = 5, tp_size: int = 1
+) -> tuple[Backend, list[str]]:
+    """The backend for a model, looked at without spending a token, and what is to be warned of.
+
+    ``provider/model`` is a provider's. With ``base_url`` any other name is asked for as it is, and no name means the only
+    model there. Without, a folder, ``local:NAME`` or any other name is loaded by vLLM on ``tp_size`` devices.
+
+    ``seconds`` bound one request. Raises ConfigError with the remedy where there is no such model.
+    """
+    if model is None and not base_url:
+        raise ConfigError("name a model with --model, or a server with --base-url")
+    if model is not None and (model == "embedded" or model.startswith("replay:")):
+        raise ConfigError(f"{model!r} judges, and does not write: name a model, as in openai/gpt-5-mini")
+    if not base_url and model is not None and _is_local(model):
+        name = model.removeprefix("local:")
+        if find_spec("vllm") is None:
+            raise ConfigError(NEEDS_VLLM.format(model=name))
+        return Engine(name, tp_size=tp_size), []
+    name = model or await _only_model(base_url[0], seconds)
+    if base_url and not _is_provided(name):
+        name = f"vllm/{name}"
+    found = [registry.find_backend(name, base_url=url, timeout=seconds) for url in base_url or (None,)]
+    bare = found[0] if len(found) == 1 else Pool(found)
+    check = getattr(bare, "check", None)
+    warnings = [] if check is None else list(await check())
+    return Retrying(bare, attempts=attempts), warnings
+
+
+def _is_local(model: str) -> bool:
+    if model.startswith("scripted:"):
+        return False
+    return (
+        model.startswith("local:") or Path(model).is_dir() or not (_is_provided(model) or model.startswith("litellm/"))
+    )
+
+
+def _is_provided(model: str) -> bool:
+    provider, slash, _ = model.partition("/")
+    return model.startswith("scripted:") or bool(
+        slash and registry.ALIASES.get(provider, provider) in registry.PROVIDERS
+    )
+
+
+async def _only_model(base_url: str, seconds: float) -> str:
+    """The one model a server has."""
+    server = OpenAICompatible("?", base_url=base_url, timeout=min(seconds, 30.0))
+    try:
+        reply = await server.models()
+        listed = json.loads(reply.body).get("data", []) if reply.status == 200 else []
+        names = [row["id"] for row in listed]
+    except (BackendError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ConfigError(f"{base_url} does not tell its models ({error}); name one with --model") from None
+    finally:
+        await server.aclose()
+    if len(names) != 1:
+        shown = ", ".join(map(str, names[:5])) or "none"
+        raise ConfigError(f"{base_url} has {len(names)} models ({shown}): name one with --model")
+    return str(names[0])

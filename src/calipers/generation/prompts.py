@@ -1,0 +1,135 @@
+"""Files of prompts to message lists: JSONL (also gzip) and Parquet, a row a prompt, foreign columns kept.
+
+Not responsible for what is done with them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import chain, count
+from pathlib import Path
+from typing import Any, Final
+
+from calipers.errors import ConfigError, InputError
+from calipers.readers.jsonl import uncompressed
+from calipers.types import Message
+
+_KEYS: Final = ("prompt", "messages", "context")
+_IDS: Final = ("group_id", "id", "key")
+_ROLES: Final = frozenset({"system", "developer", "user", "assistant", "tool"})
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """A row of the file: ``messages`` to be answered, ``row`` as it was, ``line`` counted from 1 (Parquet: the row)."""
+
+    id: str
+    line: int
+    messages: tuple[Message, ...]
+    row: Mapping[str, Any]
+
+    @property
+    def text(self) -> str:
+        """The last user message's text; "" where it has none."""
+        for message in reversed(self.messages):
+            if message["role"] == "user" and isinstance(message.get("content"), str):
+                return str(message["content"])
+        return ""
+
+
+def read_prompts(
+    path: str, *, key: str | None = None, on_error: Callable[[InputError], None] | None = None
+) -> list[Prompt]:
+    """The prompts of a ``.jsonl``, ``.jsonl.gz`` or ``.parquet`` file, in order.
+
+    A prompt is text, or a list of chat messages, under ``key``, by default the first there is of ``prompt``, ``messages`` and
+    ``context``. Its id is ``group_id``, ``id`` or ``key``, else its line; repeated ids get a number.
+
+    A bad row is handed to ``on_error`` as an InputError naming file, line and field, and left out; without it, raised.
+    Raises InputError for a file that cannot be read or holds no prompt, ConfigError for Parquet without pyarrow.
+    """
+    found: list[Prompt] = []
+    taken: set[str] = set()
+    for line, row in _parquet(path) if path.endswith(".parquet") else _lines(path):
+        try:
+            messages = _messages(row, key)
+        except InputError as error:
+            placed = InputError(str(error), source=path, line=line)
+            if on_error is None:
+                raise placed from None
+            on_error(placed)
+            continue
+        assert isinstance(row, Mapping)  # noqa: S101 - it has messages
+        name = next((str(row[field]) for field in _IDS if row.get(field) is not None), str(line))
+        found.append(Prompt(_unused(name, taken), line, messages, row))
+    if not found:
+        raise InputError('holds no prompts; expected one a line, as in {"prompt": "..."}', source=path)
+    return found
+
+
+def _unused(name: str, taken: set[str]) -> str:
+    """``name``, with a number where it is taken; taken from now on."""
+    unused = next(one for one in chain([name], (f"{name}-{again}" for again in count(2))) if one not in taken)
+    taken.add(unused)
+    return unused
+
+
+def _messages(row: Mapping[str, Any] | str, key: str | None) -> tuple[Message, ...]:
+    if isinstance(row, str):
+        raise InputError(row)
+    name = key or next((known for known in _KEYS if row.get(known) is not None), None)
+    if name is None or row.get(name) is None:
+        have = ", ".join(map(str, list(row)[:12])) or "nothing"
+        hint = f"{key} is missing" if key else "has none of prompt, messages and context"
+        raise InputError(f"{hint}, but {have}; name the field with --prompt-key")
+    value = row[name]
+    if isinstance(value, str):
+        value = [{"role": "user", "content": value}]
+    if not isinstance(value, list | tuple) or not value:
+        raise InputError(f"{name}: must be text or a list of messages, at least one")
+    for place, message in enumerate(value):
+        if not isinstance(message, Mapping) or message.get("role") not in _ROLES:
+            raise InputError(
+                f"{name}[{place}]: must be a message with a role ({', '.join(sorted(_ROLES))}) and content"
+            )
+        if message.get("content") is None and not message.get("tool_calls"):
+            raise InputError(f"{name}[{place}]: has no content")
+    # Parquet gives every struct the fields of all: those without a value were not there.
+    return tuple({field: item for field, item in message.items() if item is not None} for message in value)
+
+
+def _lines(path: str) -> Iterator[tuple[int, dict[str, Any] | str]]:
+    try:
+        with Path(path).open("rb") as file, uncompressed(file) as stream:
+            for number, line in enumerate(stream, start=1):
+                if line.strip():
+                    yield number, _object(line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line)
+    except FileNotFoundError:
+        raise InputError("there is no such file", source=path) from None
+    except (OSError, EOFError) as error:
+        raise InputError(f"cannot be read: {error}", source=path) from None
+
+
+def _object(line: bytes) -> dict[str, Any] | str:
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        return f"not JSON: {error}"
+    return row if isinstance(row, dict) else 'must be an object such as {"prompt": "..."}'
+
+
+def _parquet(path: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    try:
+        import pyarrow as pa  # noqa: PLC0415 - an extra, and slow to import
+        import pyarrow.parquet as pq  # noqa: PLC0415 - likewise
+    except ImportError:
+        raise ConfigError("reading Parquet needs pyarrow: pip install 'calipers[parquet]'") from None
+    try:
+        yield from enumerate(pq.read_table(path).to_pylist(), start=1)
+    except FileNotFoundError:
+        raise InputError("there is no such file", source=path) from None
+    except (pa.ArrowException, OSError) as error:
+        reason = str(error).partition("\n")[0]
+        raise InputError(f"is not a readable Parquet file: {reason}", source=path) from None

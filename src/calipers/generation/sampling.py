@@ -1,0 +1,119 @@
+"""Each prompt asked n times, at most so many at once; what was answered is kept, and what failed is told.
+
+A failed call is a ``Failed`` with its reason, never an empty text. Not responsible for who answers (a ``Backend``) or
+for files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from calipers.errors import BackendError
+from calipers.generation.kept import Kept
+from calipers.generation.prompts import Prompt
+from calipers.interfaces import Backend
+from calipers.stream import stream
+from calipers.types import Ask, FailureKind, FinishReason, JudgeRequest, RenderedGroup, Usage
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How a prompt is answered: ``n`` times, with these body parameters. With ``seed``, sample i is sent seed + i."""
+
+    n: int = 1
+    max_tokens: int | None = 4096
+    params: Mapping[str, Any] = field(default_factory=dict)
+    seed: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One response; ``length`` as ``finish_reason`` says that it was cut off."""
+
+    number: int
+    text: str
+    finish_reason: FinishReason
+    reasoning: str = ""
+    usage: Usage = field(default_factory=Usage)
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """No response, and why."""
+
+    number: int
+    kind: FailureKind
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A prompt with its samples in order, and those that failed."""
+
+    prompt: Prompt
+    samples: tuple[Sample, ...]
+    failed: tuple[Failed, ...] = ()
+
+
+_STOP: Final = frozenset({"unauthorized", "not_found", "budget"})
+"""What every further question would meet, too."""
+
+
+async def generate(
+    prompts: Iterable[Prompt], backend: Backend, *, sampling: Sampling, kept: Kept, concurrency: int = 64
+) -> AsyncIterator[Answered]:
+    """Every prompt with its samples, in input order, as they are done.
+
+    A response that is ``kept`` is not asked for again. Nothing is raised for a call that fails, but
+    after one that no other can survive (the key is refused, say), what was not begun fails with its reason, unasked.
+    """
+    halted: list[BackendError] = []
+
+    async def ask(question: tuple[Prompt, int]) -> Sample | Failed:
+        prompt, number = question
+        if halted:
+            return Failed(number, halted[0].kind, str(halted[0]))
+        try:
+            done = await kept.answer(_request(prompt, number, sampling), backend)
+        except BackendError as error:
+            if error.kind in _STOP:
+                halted.append(error)
+            return Failed(number, error.kind, str(error))
+        if not done.text.strip():
+            return Failed(number, "bad_reply", _SILENT[done.finish_reason == "length"])
+        return Sample(number, done.text, done.finish_reason, done.reasoning, done.usage)
+
+    waiting = list(prompts)
+    questions = ((prompt, number) for prompt in waiting for number in range(sampling.n))
+    asked = iter(waiting)
+    got: list[Sample | Failed] = []
+    async with aclosing(stream(questions, ask, limit=concurrency, ordered=True)) as answers:
+        async for answer in answers:
+            got.append(answer)
+            if len(got) == sampling.n:
+                yield _together(next(asked), got)
+                got = []
+
+
+_SILENT = ("the model ended without a word", "the model was cut off before it said anything: raise --max-tokens")
+
+
+def _together(prompt: Prompt, got: list[Sample | Failed]) -> Answered:
+    return Answered(
+        prompt,
+        tuple(one for one in got if isinstance(one, Sample)),
+        tuple(one for one in got if isinstance(one, Failed)),
+    )
+
+
+def _request(prompt: Prompt, number: int, sampling: Sampling) -> JudgeRequest:
+    """The prompt as a backend takes questions: no candidates are shown, and no form is asked for."""
+    seed = {} if sampling.seed is None else {"seed": sampling.seed + number}
+    view = RenderedGroup(prompt.id, (), "", "", (), ())
+    ask = Ask(number, (), (), sample=number)
+    return JudgeRequest(
+        prompt.messages, (), ask, view, max_tokens=sampling.max_tokens, params={**sampling.params, **seed}
+    )

@@ -1,0 +1,152 @@
+"""RuscaRL's scaffold: how much of a rubric a rollout is shown, less by its place in the group and by the step.
+
+Source: Zhou et al., arXiv 2508.16949, and the code published with it. Pure, and all of it from arguments: the same run,
+prompt, step and place show the same criteria. Not responsible for rubrics (``rubric``), for judging, which never sees a
+scaffold, or for the log-probabilities, which a trainer takes on the prompt without it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
+
+from calipers.errors import ConfigError
+from calipers.types import Message
+
+Criterion: TypeAlias = tuple[str, float]
+"""A criterion's text and its points; below 0 it describes something to avoid."""
+
+Step: TypeAlias = Literal["sigmoid", "linear", "power", "constant"]
+Group: TypeAlias = Literal["linear", "binary", "constant"]
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """How the share of a rubric that is shown falls over ``total_steps``, and over the members of a group.
+
+    ``step``: ``"sigmoid"`` falls around ``midpoint`` of the run, the more abruptly the larger ``steepness`` (the paper's
+    best: 125 and 0.2), ``"linear"`` and ``"power"`` (``(1 - t) ** power``) from all to nothing, ``"constant"`` not at all.
+    ``group``: ``"linear"`` shows the first member all and the last nothing, ``"binary"`` the first ``full`` all and the rest
+    nothing, ``"constant"`` everybody all. Raises ConfigError for values that make no schedule.
+    """
+
+    total_steps: int
+    step: Step = "sigmoid"
+    steepness: float = 125.0
+    midpoint: float = 0.2
+    power: float = 1.0
+    group: Group = "linear"
+    full: int = 1
+
+    def __post_init__(self) -> None:
+        if self.step not in ("sigmoid", "linear", "power", "constant"):
+            raise ConfigError(f"step={self.step!r}: it must be sigmoid, linear, power or constant")
+        if self.group not in ("linear", "binary", "constant"):
+            raise ConfigError(f"group={self.group!r}: it must be linear, binary or constant")
+        if self.total_steps < 1 or self.full < 0:
+            raise ConfigError("total_steps must be 1 or more, and full 0 or more")
+        if not (math.isfinite(self.steepness) and 0 <= self.midpoint <= 1 and 0 < self.power < math.inf):
+            raise ConfigError("steepness must be finite, midpoint from 0 to 1, and power above 0")
+
+    def of_step(self, step: int) -> float:
+        """The share that is left at ``step`` (1 is the first), in [0, 1]."""
+        done = min(max((step - 1) / max(self.total_steps - 1, 1), 0.0), 1.0)
+        match self.step:
+            case "sigmoid":
+                return _sigmoid(-self.steepness * (done - self.midpoint))
+            case "linear":
+                return 1.0 - done
+            case "power":
+                return float((1.0 - done) ** self.power)
+            case "constant":
+                return 1.0
+
+    def of_member(self, place: int, size: int) -> float:
+        """The share of the member at ``place`` (1 is the first) of a group of ``size``, in [0, 1]; 1 for a lone one."""
+        if not 1 <= place <= size:
+            raise ConfigError(f"place={place} is not in a group of {size}")
+        if size == 1 or self.group == "constant":
+            return 1.0
+        if self.group == "binary":
+            return 1.0 if place <= self.full else 0.0
+        return (size - place) / (size - 1)
+
+    def share(self, step: int, place: int, size: int) -> float:
+        """The share of the rubric shown: that of the step times that of the member."""
+        return self.of_step(step) * self.of_member(place, size)
+
+
+def shown_count(share: float, criteria: int) -> int:
+    """How many of so many criteria a share comes to; halves go to the even number, as Python rounds."""
+    return round(share * criteria)
+
+
+def shown_criteria(criteria: Sequence[Criterion], share: float, *, seed: object) -> tuple[Criterion, ...]:
+    """``share`` of the criteria, drawn without replacement by ``seed`` (any plain data); all, in order, from 1 on."""
+    if share >= 1:
+        return tuple(criteria)
+    return tuple(_drawn(seed).sample(list(criteria), shown_count(share, len(criteria))))
+
+
+def scaffolded(
+    prompt: Sequence[Message],
+    criteria: Sequence[Criterion],
+    *,
+    schedule: Schedule,
+    step: int,
+    place: int,
+    size: int,
+    run: str = "",
+    discreet: bool = True,
+) -> tuple[Message, ...]:
+    """The prompt of a training rollout with its share of the criteria before it; the prompt itself where none is shown.
+
+    ``place`` is the rollout's in its group of ``size``, from 1. Which criteria are drawn follows from ``run``, the prompt, the
+    step and the place. ``discreet`` asks not to mention them. For sampling in training only: not for validation, not for the judge, and
+    log-probabilities are taken on ``prompt`` as it is.
+    """
+    seed = [run, [dict(message) for message in prompt], step, place]
+    shown = shown_criteria(criteria, schedule.share(step, place, size), seed=seed)
+    if not shown:
+        return tuple(prompt)
+    return ({"role": "system", "content": scaffold_text(shown, discreet=discreet)}, *prompt)
+
+
+def scaffold_text(shown: Sequence[Criterion], *, discreet: bool = True) -> str:
+    """The criteria in words: what to include, what to avoid, each with its points and numbered from 1."""
+    wanted = [(text, points) for text, points in shown if points >= 0]
+    unwanted = [(text, points) for text, points in shown if points < 0]
+    parts = []
+    if wanted:
+        parts.append(_listed("A good answer includes these:", wanted, "worth"))
+    if unwanted:
+        parts.append(_listed("A good answer avoids these:", unwanted, "costs"))
+    if discreet and parts:
+        parts.append(_DISCREET)
+    return "\n\n".join(parts)
+
+
+_DISCREET: Final = "Answer as if you had thought of this yourself: do not mention this list."
+
+
+def _listed(head: str, criteria: Sequence[Criterion], verb: str) -> str:
+    lines = [f"{number}. {text} ({verb} {abs(points):g})" for number, (text, points) in enumerate(criteria, 1)]
+    return "\n".join([head, *lines])
+
+
+def _sigmoid(x: float) -> float:
+    """1 / (1 + exp(-x)) without overflow."""
+    if x >= 0:
+        return 1.0 / (1.0 + math.exp(-x))
+    return math.exp(x) / (1.0 + math.exp(x))
+
+
+def _drawn(seed: object) -> random.Random:
+    """A generator from plain data, the same on every machine."""
+    text = json.dumps(seed, sort_keys=True, default=str)
+    return random.Random(hashlib.blake2b(text.encode()).digest())  # noqa: S311 - draws criteria, guards nothing

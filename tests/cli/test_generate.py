@@ -1,0 +1,275 @@
+"""``calipers generate`` and ``calipers ifeval --base-url``, run as a person runs them."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from calipers import read_groups
+from servers.faulty_server import Answer, Asked, FaultyServer, error, said
+
+PROMPTS = [
+    {"id": "p1", "prompt": "one", "data_source": "mine"},
+    {"id": "p2", "prompt": [{"role": "system", "content": "be brief"}, {"role": "user", "content": "two"}], "data_source": "mine"},
+    {"id": "p3", "prompt": "three", "data_source": "mine"},
+]  # fmt: skip
+MODELS = Answer(body={"object": "list", "data": [{"id": "the-model"}]})
+
+
+def calipers(*arguments: object, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    clean = {key: value for key, value in os.environ.items() if not key.startswith("CALIPERS_")}
+    return subprocess.run(
+        [sys.executable, "-m", "calipers", *map(str, arguments)],
+        cwd=cwd, env=clean | environment, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+
+
+def write(path: Path, rows: list[Any]) -> Path:
+    path.write_text("".join((row if isinstance(row, str) else json.dumps(row)) + "\n" for row in rows), "utf-8")
+    return path
+
+
+def lines(path: Path) -> list[Any]:
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+
+
+def echo(asked: Asked) -> Answer:
+    """The last message once more, with the seed it came with; "three" is refused."""
+    text = asked.body["messages"][-1]["content"]
+    return error(400, "no such thing") if text == "three" else said(f"{text}/{asked.body.get('seed')}")
+
+
+@pytest.fixture
+def server(faulty: FaultyServer) -> FaultyServer:
+    faulty.get["/v1/models"] = MODELS
+    faulty.script(echo)
+    return faulty
+
+
+@pytest.fixture
+def prompts(tmp_path: Path) -> Path:
+    return write(tmp_path / "prompts.jsonl", PROMPTS)
+
+
+def test_groups_are_what_score_reads_and_a_failure_is_no_empty_response(server: FaultyServer, prompts: Path) -> None:
+    run = calipers(
+        "generate", prompts, "-o", "groups.jsonl", "--base-url", server.url, "--n", 2, "--sampling-seed", 7,
+        "--temperature", 0.5, "--top-p", 0.9, "--max-tokens", 100, "--param", "top_k=20", cwd=prompts.parent,
+    )  # fmt: skip
+    assert run.returncode == 1, run.stderr
+    assert "2 requests failed and have no response" in run.stderr
+    assert "no such thing" in run.stderr
+    groups = list(read_groups(prompts.parent / "groups.jsonl"))
+    assert [group.group_id for group in groups] == ["p1", "p2"]
+    assert [one.messages[0]["content"] for one in groups[0].trajectories] == ["one/7", "one/8"]
+    assert groups[1].context == ({"role": "system", "content": "be brief"}, {"role": "user", "content": "two"})
+    assert groups[1].extra["data_source"] == "mine"
+    sent = next(body for body in server.posts if body["messages"][-1]["content"] == "two")
+    assert (sent["model"], sent["temperature"], sent["top_p"], sent["max_tokens"], sent["top_k"]) == (
+        "the-model",
+        0.5,
+        0.9,
+        100,
+        20,
+    )
+    scored = calipers("score", "groups.jsonl", "-o", "scored.jsonl", cwd=prompts.parent)
+    assert scored.returncode == 0, scored.stderr
+
+
+def test_the_same_command_again_asks_only_what_is_open(server: FaultyServer, prompts: Path) -> None:
+    arguments = ("generate", prompts, "-o", "out.jsonl", "--base-url", server.url, "--n", 2)
+    calipers(*arguments, cwd=prompts.parent)
+    before, first = len(server.posts), (prompts.parent / "out.jsonl").read_text("utf-8")
+    assert before == 6
+    again = calipers(*arguments, cwd=prompts.parent)
+    assert len(server.posts) == before + 2
+    assert "4 of them from before" in again.stderr
+    assert (prompts.parent / "out.jsonl").read_text("utf-8") == first
+    server.script(said("now it works"))
+    third = calipers(*arguments, cwd=prompts.parent)
+    assert third.returncode == 0
+    assert [row["group_id"] for row in lines(prompts.parent / "out.jsonl")] == ["p1", "p2", "p3"]
+    other = calipers(*arguments, "--temperature", 0.1, cwd=prompts.parent)
+    assert other.returncode == 0
+    assert len(server.posts) == before + 2 + 2 + 6
+
+
+def test_a_line_cut_off_by_a_kill_costs_that_response_only(server: FaultyServer, prompts: Path) -> None:
+    arguments = ("generate", prompts, "-o", "out.jsonl", "--base-url", server.url)
+    calipers(*arguments, cwd=prompts.parent)
+    kept = prompts.parent / "out.jsonl.samples.jsonl"
+    kept.write_text(kept.read_text("utf-8")[:-20], "utf-8")
+    before = len(server.posts)
+    calipers(*arguments, cwd=prompts.parent)
+    assert len(server.posts) == before + 2
+    calipers(*arguments, cwd=prompts.parent)
+    assert len(server.posts) == before + 3
+
+
+def test_a_refused_key_stops_the_rest(server: FaultyServer, tmp_path: Path) -> None:
+    server.script(error(401, "wrong key"))
+    many = write(tmp_path / "many.jsonl", [{"prompt": f"q{number}"} for number in range(50)])
+    run = calipers("generate", many, "-o", "out.jsonl", "--base-url", server.url, "--concurrency", 2, cwd=tmp_path)
+    assert run.returncode == 1
+    assert len(server.posts) <= 4
+    assert "50 requests failed" in run.stderr
+    assert not (tmp_path / "out.jsonl").read_text("utf-8")
+
+
+def test_empty_and_cut_responses_are_told_apart(server: FaultyServer, prompts: Path) -> None:
+    server.script(said("", finish_reason="length"), said("half", finish_reason="length"), said("<think>t</think>whole"))
+    run = calipers(
+        "generate", prompts, "-o", "out.jsonl", "--base-url", server.url, "--concurrency", 1, cwd=prompts.parent
+    )
+    assert run.returncode == 1
+    assert "raise --max-tokens" in run.stderr
+    assert "1 cut off at the token limit" in run.stderr
+    texts = {row["group_id"]: row["trajectories"][0] for row in lines(prompts.parent / "out.jsonl")}
+    assert texts["p2"]["metadata"] == {"finish_reason": "length"}
+    assert texts["p3"]["messages"][0]["content"] == "<think>t</think>whole"
+
+
+def test_parquet_in_and_out_has_the_columns_of_verls_main_eval(server: FaultyServer, tmp_path: Path) -> None:
+    pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install 'calipers[parquet]'")
+    import pyarrow.parquet as pq  # noqa: PLC0415 - looked for above
+
+    rows: list[dict[str, Any]] = [
+        {"prompt": [{"role": "user", "content": text}], "data_source": "mine", "reward_model": {"style": "rule", "ground_truth": text}}
+        for text in ("one", "three", "two")
+    ]  # fmt: skip
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "in.parquet")
+    run = calipers("generate", "in.parquet", "-o", "out.parquet", "--base-url", server.url, "--n", 2, cwd=tmp_path)
+    assert run.returncode == 1
+    found = pq.read_table(tmp_path / "out.parquet").to_pylist()
+    assert found == [row | {"responses": [f"{row['prompt'][0]['content']}/None"] * 2} for row in rows if row != rows[1]]
+
+
+@pytest.mark.parametrize(("rows", "arguments", "complaint"), [
+    ([{"question": "one"}], (), "prompts.jsonl:1: has none of prompt, messages and context, but question; name the field with --prompt-key"),
+    (["{"], (), "prompts.jsonl:1: not JSON"), (["[1]"], (), "prompts.jsonl:1: must be an object"),
+    ([{"prompt": []}], (), "prompts.jsonl:1: prompt: must be text or a list"),
+    ([{"prompt": [{"content": "x"}]}], (), "prompts.jsonl:1: prompt[0]: must be a message with a role"),
+    ([{"prompt": [{"role": "user"}]}], (), "prompts.jsonl:1: prompt[0]: has no content"),
+    ([{"prompt": "x"}], ("--prompt-key", "text"), "prompts.jsonl:1: text is missing, but prompt"),
+])  # fmt: skip
+def test_a_bad_line_is_named_and_the_rest_is_done(
+    server: FaultyServer, tmp_path: Path, rows: list[Any], arguments: tuple[str, ...], complaint: str
+) -> None:
+    prompts = write(tmp_path / "prompts.jsonl", [*rows, {"prompt": "one", "text": "one"}])
+    run = calipers("generate", "prompts.jsonl", "-o", "out.jsonl", "--base-url", server.url, *arguments, cwd=tmp_path)
+    assert run.returncode == 1
+    assert complaint in run.stderr
+    assert len(lines(tmp_path / "out.jsonl")) == 1
+    strict = calipers(
+        "generate", prompts, "-o", "no.jsonl", "--base-url", server.url, "--strict", *arguments, cwd=tmp_path
+    )
+    assert strict.returncode == 2
+    assert not (tmp_path / "no.jsonl").exists()
+
+
+@pytest.mark.parametrize(("arguments", "complaint"), [
+    ((), "name a model with --model, or a server with --base-url"),
+    (("--model", "embedded"), "judges, and does not write"),
+    (("--model", "no-such/model"), "needs vLLM: pip install vllm"),
+    (("--model", "local:openai/gpt-oss-20b"), "'openai/gpt-oss-20b' is no provider/model"),
+    (("--model", "openai/gpt-5-mini"), "OPENAI_API_KEY is not set"),
+    (("--base-url", "http://127.0.0.1:9/v1"), "does not tell its models"),
+    (("--model", "x", "--ckpt-dir", "a", "--merge-target", "b"), "both name the model"),
+    (("--ckpt-dir", "a"), "--ckpt-dir and --merge-target belong together"),
+    (("--ckpt-dir", ".", "--merge-target", "b"), "holds no FSDP checkpoint"),
+    (("--model", "scripted:none.jsonl"), "cannot be read"),
+])  # fmt: skip
+def test_bad_usage_is_one_sentence_before_anything_is_asked(
+    prompts: Path, arguments: tuple[str, ...], complaint: str
+) -> None:
+    run = calipers("generate", prompts, "-o", "out.jsonl", *arguments, cwd=prompts.parent)
+    assert run.returncode == 2, run.stderr
+    assert complaint in run.stderr
+    assert "Traceback" not in run.stderr
+    assert not (prompts.parent / "out.jsonl").exists()
+
+
+@pytest.mark.parametrize(
+    ("out", "complaint"),
+    [("no/out.jsonl", "folder that exists"), (".", "name a file"), ("prompts.jsonl", "file of prompts itself")],
+)
+def test_an_out_that_cannot_be_is_refused(prompts: Path, out: str, complaint: str) -> None:
+    run = calipers("generate", prompts, "-o", out, "--base-url", "http://127.0.0.1:9/v1", cwd=prompts.parent)
+    assert run.returncode == 2
+    assert complaint in run.stderr
+
+
+def test_a_server_with_several_models_wants_one_named(server: FaultyServer, prompts: Path) -> None:
+    server.get["/v1/models"] = Answer(body={"data": [{"id": "a"}, {"id": "b"}]})
+    run = calipers("generate", prompts, "-o", "out.jsonl", "--base-url", server.url, cwd=prompts.parent)
+    assert run.returncode == 2
+    assert "has 2 models (a, b): name one with --model" in run.stderr
+    run = calipers(
+        "generate", prompts, "-o", "out.jsonl", "--base-url", server.url, "--model", "org/b", cwd=prompts.parent
+    )
+    assert server.posts[0]["model"] == "org/b"
+
+
+# --- calipers ifeval with generation -----------------------------------------------------------------------------------
+
+IFEVAL = [
+    {"key": 1, "prompt": "one", "instruction_id_list": ["punctuation:no_comma"], "kwargs": [{}]},
+    {"key": 2, "prompt": "two", "instruction_id_list": ["punctuation:no_comma"], "kwargs": [{}]},
+]
+
+
+def test_ifeval_generates_and_scores_in_one_command(server: FaultyServer, tmp_path: Path) -> None:
+    data = write(tmp_path / "data.jsonl", IFEVAL)
+    server.script(lambda asked: said("a, b" if asked.body["messages"][0]["content"] == "two" else "a b"))
+    run = calipers("ifeval", "--input", data, "--base-url", server.url, "--n", 2, "--json", cwd=tmp_path)
+    assert run.returncode == 0, run.stderr
+    shown = json.loads(run.stdout)
+    assert (shown["prompts"], shown["prompt_strict"]) == (4, 0.5)
+    kept = lines(tmp_path / "ifeval_responses.jsonl")
+    assert [(row["key"], row["sample"], row["response"]) for row in kept] == [
+        (1, 0, "a b"),
+        (1, 1, "a b"),
+        (2, 0, "a, b"),
+        (2, 1, "a, b"),
+    ]
+    again = calipers("ifeval", "ifeval_responses.jsonl", "--input", data, "--json", cwd=tmp_path)
+    assert json.loads(again.stdout)["prompt_strict"] == 0.5
+
+
+def test_a_response_that_failed_is_left_out_and_told(server: FaultyServer, tmp_path: Path) -> None:
+    data = write(tmp_path / "data.jsonl", [IFEVAL[0], IFEVAL[1] | {"prompt": "three"}])
+    run = calipers("ifeval", "--input", data, "--base-url", server.url, "-o", "mine.jsonl", "--json", cwd=tmp_path)
+    assert run.returncode == 1
+    shown = json.loads(run.stdout)
+    assert (shown["prompts"], shown["prompt_strict"]) == (1, 1.0)
+    assert "no such thing" in shown["errors"][0]
+    assert len(lines(tmp_path / "mine.jsonl")) == 1
+
+
+def test_nothing_generated_is_nothing_scored(server: FaultyServer, tmp_path: Path) -> None:
+    data = write(tmp_path / "data.jsonl", [IFEVAL[0] | {"prompt": "three"}])
+    run = calipers("ifeval", "--input", data, "--base-url", server.url, "--json", cwd=tmp_path)
+    assert run.returncode == 2
+    assert "no response could be checked" in run.stderr
+    assert not run.stdout
+
+
+@pytest.mark.parametrize(("arguments", "complaint"), [
+    ((), "name RESPONSES to check, or the prompts"), (("--input", "data.jsonl"), "who generates them"),
+    (("data.jsonl", "--model", "x"), "leave --model out"),
+])  # fmt: skip
+def test_ifeval_says_what_is_missing(tmp_path: Path, arguments: tuple[str, ...], complaint: str) -> None:
+    write(tmp_path / "data.jsonl", IFEVAL)
+    run = calipers("ifeval", *arguments, cwd=tmp_path)
+    assert run.returncode == 2
+    assert complaint in run.stderr
+
+
+def test_a_judges_server_in_the_settings_does_not_get_in_the_way(tmp_path: Path) -> None:
+    write(tmp_path / "both.jsonl", [row | {"response": "a b"} for row in IFEVAL])
+    run = calipers("ifeval", "both.jsonl", "--json", cwd=tmp_path, CALIPERS_BASE_URL="http://127.0.0.1:9/v1")
+    assert run.returncode == 0, run.stderr

@@ -1,0 +1,79 @@
+"""Responses as rows."""
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from calipers.errors import ConfigError, InputError
+from calipers.generation.forms import form_for, rows_of, write
+from calipers.generation.prompts import Prompt, read_prompts
+from calipers.generation.sampling import Answered, Failed, Sample
+from calipers.readers import as_group
+
+ROW = {"id": "a", "prompt": "Why?", "mine": [1]}
+PROMPT = Prompt("a", 1, ({"role": "user", "content": "Why?"},), ROW)
+SAMPLES = (Sample(0, "x", "stop", "thought"), Sample(2, "y", "length"))
+
+
+def test_each_form_holds_the_row_and_its_responses() -> None:
+    done = Answered(PROMPT, SAMPLES, (Failed(1, "timeout", "slow"),))
+    (group,) = rows_of(done, "groups")
+    assert group["mine"] == [1]
+    assert [one.id for one in as_group(group).trajectories] == ["0", "2"]
+    assert group["trajectories"][0]["messages"] == [{"role": "assistant", "content": "x", "reasoning": "thought"}]
+    (row,) = rows_of(done, "rows")
+    assert row == ROW | {"responses": ["x", "y"]}
+    told = list(rows_of(done, "responses"))
+    assert told == [
+        ROW | {"response": "x", "sample": 0, "finish_reason": "stop"},
+        ROW | {"response": "y", "sample": 2, "finish_reason": "length"},
+    ]
+
+
+@pytest.mark.parametrize("form", ["groups", "rows", "responses"])
+def test_a_prompt_without_responses_has_no_row(form: str) -> None:
+    assert list(rows_of(Answered(PROMPT, ()), form)) == []  # type: ignore[arg-type]
+
+
+def test_the_usual_form_follows_the_name() -> None:
+    assert (form_for("a.jsonl"), form_for("a.parquet"), form_for("a")) == ("groups", "rows", "groups")
+
+
+@given(st.lists(st.text(), min_size=1, max_size=3))
+def test_any_text_can_be_written_and_read_again(tmp_path_factory: pytest.TempPathFactory, texts: list[str]) -> None:
+    out = tmp_path_factory.mktemp("out") / "out.jsonl"
+    samples = tuple(Sample(number, text, "stop") for number, text in enumerate(texts))
+    write(rows_of(Answered(PROMPT, samples), "rows"), str(out))
+    (line,) = out.read_text("utf-8").split("\n")[:-1]
+    assert json.loads(line)["responses"] == texts
+
+
+def test_a_file_that_cannot_be_written_leaves_the_old_one(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="cannot be written"):
+        write([], str(tmp_path / "no" / "out.jsonl"))
+
+
+def test_groups_files_and_repeated_ids_are_prompts_too(tmp_path: Path) -> None:
+    rows = [{"group_id": "g", "context": [{"role": "user", "content": "a"}], "trajectories": []}, {"key": 7, "prompt": "b"},
+            {"key": 7, "prompt": "c"}, {"prompt": "d"}]  # fmt: skip
+    path = tmp_path / "in.jsonl"
+    path.write_text("\ufeff" + "\n\n".join(map(json.dumps, rows)), "utf-8")
+    assert [(one.id, one.text, one.line) for one in read_prompts(str(path))] == [
+        ("g", "a", 1), ("7", "b", 3), ("7-2", "c", 5), ("7-3", "d", 7)
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "content", "complaint"), [
+    ("none.jsonl", None, "there is no such file"), ("empty.jsonl", b"", "holds no prompts"), ("x.jsonl", b"{}", "1: has none of prompt"),
+    ("x.parquet", b"no", "not a readable Parquet"), ("none.parquet", None, "no such file"), ("x.jsonl", b"\xff", "1: not JSON"),
+])  # fmt: skip
+def test_what_cannot_be_read_is_said(tmp_path: Path, name: str, content: bytes | None, complaint: str) -> None:
+    if name.endswith(".parquet"):
+        pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install 'calipers[parquet]'")
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    with pytest.raises(InputError, match=complaint):
+        read_prompts(str(tmp_path / name))
