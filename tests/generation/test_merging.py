@@ -18,7 +18,8 @@ from pathlib import Path
 import torch
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.tensor import Shard, distribute_tensor
-from transformers import LlamaConfig, LlamaForCausalLM
+from tokenizers import Tokenizer, models
+from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 folder = Path(sys.argv[1])
 torch.manual_seed(0)
@@ -33,6 +34,8 @@ if rank == 0:
     (folder / "fsdp_config.json").write_text(json.dumps({"world_size": 2}))
     config.architectures = ["LlamaForCausalLM"]
     config.save_pretrained(folder / "huggingface")
+    words = Tokenizer(models.WordLevel({"a": 0, "b": 1}, unk_token="a"))
+    PreTrainedTokenizerFast(tokenizer_object=words).save_pretrained(folder / "huggingface")
     model.save_pretrained(folder.parent.parent / "whole")
 torch.distributed.barrier()
 torch.distributed.destroy_process_group()
