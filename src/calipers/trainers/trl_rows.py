@@ -13,6 +13,7 @@ from calipers.errors import ConfigError, InputError
 from calipers.readers import canonical
 from calipers.trainers.references import with_reference
 from calipers.trainers.thoughts import thought_apart
+from calipers.trainers.trl_images import Images
 from calipers.types import Message, Trajectory, TrajectoryGroup
 
 PROBLEM: Final = "trl_problem"
@@ -48,12 +49,12 @@ def rows(
     for name, column in (("completions", completions), ("rubrics", rubrics), ("references", references)):
         if column is not None and len(column) != len(prompts):
             raise InputError(f"there are {len(prompts)} prompts and {len(column)} {name}: they must be as many")
-    made = []
+    made, images = [], Images()
     for place, (prompt, completion) in enumerate(zip(prompts, completions, strict=True)):
-        said, problem = _completion(completion)
+        said, problem = _completion(completion, images)
         rubric = None if rubrics is None else _text(rubrics[place], f"row {place + 1}: its rubric")
         reference = None if references is None else _shown(references[place])
-        made.append(Row(_prompt(prompt, place + 1), said, rubric, reference, problem))
+        made.append(Row(_prompt(prompt, images, place + 1), said, rubric, reference, problem))
     return made
 
 
@@ -118,17 +119,20 @@ def _rubric(members: Sequence[Row], where: str, default: str) -> str | None:
     return with_reference(first.rubric or default, first.reference)
 
 
-def _prompt(prompt: Any, number: int) -> tuple[Message, ...]:
+def _prompt(prompt: Any, images: Images, number: int) -> tuple[Message, ...]:
     if isinstance(prompt, str):
         return ({"role": "user", "content": prompt},)
-    return canonical(prompt, where=f"the prompt of row {number}: ")
+    try:
+        return canonical(images.to_urls(prompt))
+    except InputError as error:
+        raise InputError(f"the prompt of row {number}: {error}") from None
 
 
-def _completion(completion: Any) -> tuple[tuple[Message, ...], str | None]:
+def _completion(completion: Any, images: Images) -> tuple[tuple[Message, ...], str | None]:
     if isinstance(completion, str):
         return (thought_apart({"role": "assistant", "content": completion}),), None
     try:
-        said = tuple(map(thought_apart, canonical(completion)))
+        said = tuple(map(thought_apart, canonical(images.to_urls(completion))))
     except InputError as error:
         return (), f"the completion cannot be read: {error}"
     return said, None if said else "the completion holds no message"

@@ -1,0 +1,66 @@
+"""Images as TRL passes them, Pillow's objects inside messages, as data URLs, which is how judges are sent them.
+
+By duck typing: Pillow is never imported. Not responsible for what else a message holds (``readers``).
+"""
+
+from __future__ import annotations
+
+import io
+from base64 import b64encode
+from collections.abc import Mapping
+from hashlib import blake2b
+from typing import Any, Final
+
+from calipers.errors import InputError
+
+_KEPT: Final = frozenset({"1", "L", "LA", "P", "RGB", "RGBA"})
+"""The modes of an image that PNG has, too."""
+
+
+class Images:
+    """The images of one batch, each encoded once, however many completions it stands before."""
+
+    def __init__(self) -> None:
+        self._known: dict[bytes, str] = {}
+
+    def to_urls(self, messages: Any) -> Any:
+        """``messages`` with data URLs where images were; what is no list of messages comes back as it is.
+
+        Raises InputError for an image that cannot be read.
+        """
+        if not isinstance(messages, list | tuple) or not any(map(_shows_images, messages)):
+            return messages
+        return [self._message(message) if _shows_images(message) else message for message in messages]
+
+    def _message(self, message: Mapping[str, Any]) -> dict[str, Any]:
+        parts = [
+            {"type": "image_url", "image_url": {"url": self._url(part["image"])}} if _is_image(part) else part
+            for part in message["content"]
+        ]
+        return {**message, "content": parts}
+
+    def _url(self, image: Any) -> str:
+        try:
+            content = f"{image.mode} {image.size} ".encode() + image.tobytes()
+            key = blake2b(content, digest_size=16).digest()
+            if key not in self._known:
+                self._known[key] = f"data:image/png;base64,{_png(image)}"
+        except (OSError, ValueError) as error:
+            raise InputError(f"an image cannot be read: {error}") from error
+        return self._known[key]
+
+
+def _png(image: Any) -> str:
+    written = io.BytesIO()
+    (image if image.mode in _KEPT else image.convert("RGB")).save(written, format="PNG")
+    return b64encode(written.getvalue()).decode("ascii")
+
+
+def _shows_images(message: Any) -> bool:
+    content = message.get("content") if isinstance(message, Mapping) else None
+    return isinstance(content, list) and any(map(_is_image, content))
+
+
+def _is_image(part: Any) -> bool:
+    given = part.get("image") if isinstance(part, Mapping) and part.get("type") == "image" else None
+    return callable(getattr(given, "tobytes", None)) and callable(getattr(given, "save", None))
