@@ -20,6 +20,7 @@ BENCHMARKS = {
     "sandbox": "rule functions given as source text: checks a second, CPU a check",
     "trl_overlap": "what a TRL step of 64 groups waits for a judge of 2 s, and the adapter's CPU a group",
     "embedded": "time the embedded judge takes",
+    "rubrics": "the study's scores from raw text, replies that broke its parser, tokens of grading (recorded data)",
     "elision": "long groups shortened: what is left out, and whether that ranks (recorded data)",
 }
 

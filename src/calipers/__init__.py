@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     )
     from calipers.hybrid import Hybrid
     from calipers.judge import Judge
-    from calipers.readers import read_groups
-    from calipers.rubric import DEFAULT_RUBRIC
-    from calipers.types import GroupResult, Trajectory, TrajectoryGroup, TrajectoryResult, Usage
+    from calipers.readers import read_groups, read_rubric, read_rubrics
+    from calipers.rubric import DEFAULT_RUBRIC, Grading
+    from calipers.types import Criterion, GroupResult, Rubric, Trajectory, TrajectoryGroup, TrajectoryResult, Usage
 
 __all__ = [
     "DEFAULT_RUBRIC",
@@ -43,12 +43,15 @@ __all__ = [
     "CalipersError",
     "ChoiceReading",
     "ConfigError",
+    "Criterion",
+    "Grading",
     "GroupResult",
     "Hybrid",
     "InputError",
     "Judge",
     "LedgerError",
     "RankingReading",
+    "Rubric",
     "ScoreReading",
     "Trajectory",
     "TrajectoryGroup",
@@ -62,6 +65,8 @@ __all__ = [
     "extract_scores",
     "extract_verdict",
     "read_groups",
+    "read_rubric",
+    "read_rubrics",
     "score_group",
     "score_groups",
 ]
@@ -82,9 +87,17 @@ _HOMES = {
     ),
     "calipers.hybrid": ("Hybrid",),
     "calipers.judge": ("Judge",),
-    "calipers.readers": ("read_groups",),
-    "calipers.rubric": ("DEFAULT_RUBRIC",),
-    "calipers.types": ("GroupResult", "Trajectory", "TrajectoryGroup", "TrajectoryResult", "Usage"),
+    "calipers.readers": ("read_groups", "read_rubric", "read_rubrics"),
+    "calipers.rubric": ("DEFAULT_RUBRIC", "Grading"),
+    "calipers.types": (
+        "Criterion",
+        "GroupResult",
+        "Rubric",
+        "Trajectory",
+        "TrajectoryGroup",
+        "TrajectoryResult",
+        "Usage",
+    ),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 

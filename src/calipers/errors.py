@@ -6,6 +6,7 @@
     ├── ConfigError        wrong settings: raised before any token is spent
     ├── InputError         a file or value that cannot be read: names file, line and remedy
     ├── LedgerError        the ledger cannot be opened, read or written
+    ├── UngradedError      a criterion stayed open, and grading says on_missing="raise"
     └── BackendError       a call brought no answer; has a kind, never reaches the caller of score_group
         ├── TransientError     may go away by itself: retried with backoff, honouring ``retry_after``
         └── PermanentError     asking the same again will not help
@@ -42,6 +43,10 @@ class InputError(CalipersError):
 
 class LedgerError(CalipersError):
     """The ledger cannot be opened, read or written."""
+
+
+class UngradedError(CalipersError):
+    """A criterion stayed open, and ``Grading(on_missing="raise")`` asks for an error then."""
 
 
 class BackendError(CalipersError):

@@ -91,6 +91,13 @@ class Aggregator(Protocol):
     def __call__(self, judgments: Sequence[Judgment], n: int) -> Scores: ...
 
 
+@runtime_checkable
+class GroupAggregator(Protocol):
+    """An Aggregator that needs to know the group: ``of`` makes the one for its candidates."""
+
+    def of(self, view: RenderedGroup) -> Aggregator: ...
+
+
 class RewardTransform(Protocol):
     """Scores to rewards; None stays None."""
 

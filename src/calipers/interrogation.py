@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from calipers.errors import BackendError, CalipersError, PermanentError
-from calipers.interfaces import Aggregator, JudgingProtocol, Planner, Store
+from calipers.interfaces import Aggregator, GroupAggregator, JudgingProtocol, Planner, Store
 from calipers.render import fitted, left_out, window_told
 from calipers.seat import Seat
 from calipers.settings import Settings
@@ -127,7 +127,10 @@ class Interrogation:
     def _scores(self, answered: Sequence[Answered]) -> Scores:
         readings = [done.result for done in answered if isinstance(done.result, Reading)]
         judgments = [judgment for reading in readings for judgment in reading.judgments]
-        return self.by.aggregate(judgments, len(self.view.candidates))
+        aggregate = self.by.aggregate
+        if isinstance(aggregate, GroupAggregator):
+            aggregate = aggregate.of(self.view)
+        return aggregate(judgments, len(self.view.candidates))
 
 
 def _failure(error: BackendError, request: JudgeRequest, window: Window | None) -> Failure:

@@ -20,7 +20,6 @@ from calipers.arguments import (
     require_one_of,
     require_params,
     require_range,
-    require_text,
     require_whole,
 )
 from calipers.backends.adaptive import MOST
@@ -29,6 +28,7 @@ from calipers.backends.budget import Budget
 from calipers.backends.retry import Retrying
 from calipers.errors import ConfigError, InputError
 from calipers.experience import Experience
+from calipers.grades import require_graded, standards, with_criteria
 from calipers.interfaces import Backend, JudgingProtocol, Store
 from calipers.interrogation import Interrogation, Interrogator, Observer
 from calipers.ledger import (
@@ -46,7 +46,7 @@ from calipers.protocols.question import OutOfRange, Parse
 from calipers.readers import as_group
 from calipers.render import render
 from calipers.results import assemble, doubts, unasked, with_judges, with_messages, with_own_rewards, with_silent
-from calipers.rubric import DEFAULT_RUBRIC
+from calipers.rubric import Grading
 from calipers.seat import Judges, Seat, each, members, require_different, require_other_family
 from calipers.settings import Pairing, PanelMode, Resolution, RewardKind, RewardPlan, Settings
 from calipers.show import print_answer
@@ -63,6 +63,7 @@ from calipers.strategy import reward as rewarding
 from calipers.stream import aiterate, stream
 from calipers.types import (
     GroupResult,
+    Rubric,
     TrajectoryGroup,
 )
 
@@ -89,7 +90,8 @@ class Judge:
 
     ``orders`` presentations are asked, ``samples`` times each, and averaged. A list shows ``at_once`` candidates at most,
     larger groups in parts that share two; ``pairing`` says which pairs are compared: all, each with a "pivot", or "swiss".
-    ``rubric`` is text, for groups that bring none. ``deadline`` is in seconds a group, ``timeout`` in seconds a call.
+    ``rubric`` is for groups that bring none: text or, for ``protocol="checklist"``, criteria (a Rubric, its object, or
+    the Path of its file), which are put and scored as ``grading`` says. ``deadline`` is in seconds a group, ``timeout`` in seconds a call.
     ``out_of_range`` says what becomes of a reply with scores off the scale: asked again (the default), or read after
     ``"rescale"``, ``"rank"`` or ``"clamp"``, which is recorded. ``parse`` is a reader of your own:
     ``(text, keys) -> {key: score from 0 to 100}``. ``ledger`` is a path or ``sqlite:///`` URL (or ``store`` a Store of your own). ``params`` are body
@@ -116,7 +118,8 @@ class Judge:
         protocol: str = "listwise",
         orders: int = 1,
         samples: int = 1,
-        rubric: str | None = None,
+        rubric: str | Rubric | Mapping[str, Any] | Path | None = None,
+        grading: Grading | Mapping[str, Any] | None = None,
         panel: PanelMode | None = None,
         quorum: int = 1,
         weights: Sequence[float] | None = None,
@@ -173,9 +176,9 @@ class Judge:
         require_one_of(get_args(OutOfRange), out_of_range=out_of_range)
         require_one_of(("hidden", "shown"), reasoning=reasoning)
         require_callable(parse=parse, observer=observer)
-        require_text(rubric=rubric)
         require_range(reward_range)
         require_params(params)
+        checked = standards(rubric, grading, protocol=protocol, parse=parse, out_of_range=out_of_range, resolve=resolve)
         if absolute and protocol == "pairwise":
             raise ConfigError("absolute=True asks about a lone trajectory, and protocol='pairwise' needs two")
         if reasks < 0:
@@ -210,7 +213,8 @@ class Judge:
             protocol=protocol,
             orders=orders,
             samples=samples,
-            rubric=rubric or DEFAULT_RUBRIC,
+            rubric=checked.rubric,
+            grading=checked.grading,
             reasks=reasks,
             out_of_range=out_of_range,
             custom_parse=parse is not None,
@@ -254,6 +258,7 @@ class Judge:
             orders=settings.orders,
             samples=settings.samples,
             rubric=settings.rubric,
+            grading=settings.grading,
             reasks=settings.reasks,
             out_of_range=settings.out_of_range,
             parse=parse,
@@ -274,12 +279,10 @@ class Judge:
     def _setup(self) -> None:
         settings = self.settings
         method = registry.find_method(settings.protocol)
+        graded = {"grading": settings.grading} if method.graded else {}
+        scored = {"rubric": settings.rubric, "out_of_range": settings.out_of_range, "parse": self._parse}
         protocol: JudgingProtocol = registry.load(method.protocol)(
-            rubric=settings.rubric,
-            out_of_range=settings.out_of_range,
-            max_tokens=settings.max_tokens,
-            params=settings.params,
-            parse=self._parse,
+            max_tokens=settings.max_tokens, params=settings.params, **(graded or scored)
         )
         self._asked_by = Interrogator(
             protocol=protocol,
@@ -361,9 +364,12 @@ class Judge:
         settings = self.settings
         warnings = (*doubts(group), *settings.warnings)
         rolled_out = with_messages(group)
-        view = render(rolled_out, rubric=settings.rubric, reasoning=settings.reasoning)
+        graded = settings.grading is not None
+        view = render(rolled_out, rubric=settings.rubric, reasoning=settings.reasoning, graded=graded)
+        view, ungradable = with_criteria(rolled_out, view, settings.grading)
+        warnings = (*warnings, *ungradable)
         distinct = len(view.candidates)
-        if distinct == 0 or (distinct == 1 and not settings.absolute):
+        if distinct == 0 or (distinct == 1 and not settings.absolute and not graded):
             low, high = settings.reward_range
             result = unasked(rolled_out, view, reward=low + (high - low) / 2, warnings=warnings)
         else:
@@ -383,6 +389,8 @@ class Judge:
             if len(settings.judges) > 1:
                 result = with_judges(result, answered, settings.judges)
         result = with_silent(result, group)
+        if settings.grading is not None and settings.grading.on_missing == "raise":
+            require_graded(result)
         self._keep_learned()
         await self.store.finish(position, group, result)
         return result

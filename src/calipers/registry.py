@@ -20,12 +20,16 @@ from calipers.interfaces import Backend
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """What goes together under the name of a judging protocol, each as ``module:attribute``."""
+    """What goes together under the name of a judging protocol, each as ``module:attribute``.
+
+    ``graded``: it checks criteria, and every part of it takes ``grading=``.
+    """
 
     protocol: str
     planner: str
     aggregator: str
     reward: str
+    graded: bool = False
 
 
 METHODS: Final[Mapping[str, Method]] = {
@@ -46,6 +50,13 @@ METHODS: Final[Mapping[str, Method]] = {
         "calipers.planners.rounds:Rounds",
         "calipers.aggregators.two_way:two_way",
         "calipers.rewards.identity:Identity",
+    ),
+    "checklist": Method(
+        "calipers.protocols.checklist:Checklist",
+        "calipers.planners.criteria:Criteria",
+        "calipers.aggregators.criteria:CriteriaScores",
+        "calipers.rewards.rubric_range:RubricRange",
+        graded=True,
     ),
 }
 

@@ -5,10 +5,11 @@ Pure. Not responsible for where the scores come from.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 
+from calipers.grades import as_explanation, graded_by, scored_with_gaps
 from calipers.rewards.blend import Blend, blended
 from calipers.settings import Named
 from calipers.types import (
@@ -48,6 +49,8 @@ def assemble(
 ) -> GroupResult:
     """The result of a group that was asked about; members of one candidate share its score and reward."""
     explanations = _explanations(answered)
+    grades = graded_by(view, answered)
+    gaps: list[str] = []
     trajectories: dict[int, TrajectoryResult] = {}
     for index, candidate in enumerate(view.candidates):
         reward = rewards[index]
@@ -55,6 +58,14 @@ def assemble(
         reason = None
         if reward is None:
             status, reason = _why_not(index, answered, quorum)
+        graded: dict[str, object] = {}
+        if index in grades:
+            graded = {"criteria": grades[index]}
+            explanations[index] = as_explanation(grades[index])
+            open_ = scored_with_gaps(grades[index]) if reward is not None else ()
+            gaps += [
+                f"trajectory {view.ids[candidate.members[0]]!r} is scored with criteria open: {', '.join(open_)}"
+            ] * bool(open_)
         for member in candidate.members:
             trajectory = group.trajectories[member]
             trajectories[member] = TrajectoryResult(
@@ -65,7 +76,7 @@ def assemble(
                 scores.stderrs[index],
                 explanations.get(index),
                 reason,
-                carried(trajectory),
+                {**carried(trajectory), **graded},
             )
     in_order = tuple(trajectories[member] for member in range(len(group.trajectories)))
     return GroupResult(
@@ -74,7 +85,7 @@ def assemble(
         in_order,
         judge_calls=sum(done.usage is not None for done in answered),
         usage=Usage.total([done.usage for done in answered if done.usage is not None]),
-        warnings=(*view.warnings, *_unanswered(answered), *warnings),
+        warnings=(*view.warnings, *_unanswered(answered), *gaps, *warnings),
         extra=group.extra,
     )
 
@@ -128,8 +139,8 @@ def doubts(group: TrajectoryGroup) -> list[str]:
     return [f"the judge was not shown {key!r}: what all trajectories begin with goes into 'context'" for key in meant]
 
 
-def _explanations(answered: Sequence[Answered]) -> Mapping[int, str]:
-    """The first answer that explained a candidate speaks for all."""
+def _explanations(answered: Sequence[Answered]) -> dict[int, str]:
+    """The first answer that explained a candidate speaks for all; not of criteria, whose verdicts are all told."""
     explanations: dict[int, str] = {}
     for done in answered:
         if isinstance(done.result, Reading):
@@ -147,11 +158,17 @@ def _why_not(index: int, answered: Sequence[Answered], quorum: int) -> tuple[Tra
     if 0 < len(spoke) < quorum:
         judges = "1 judge" if len(spoke) == 1 else f"{len(spoke)} judges"
         return "abstained", f"{judges} scored it, and the quorum is {quorum}{_others(about)}"
-    last = about[-1].result
+    followed = {done.ask.parent for done in about}
+    poor = [done for done in about if done.ask.number not in followed and _left_open(done, index)]
+    last = (poor or about)[-1].result
     if isinstance(last, Failure):
         return ("abstained" if last.kind in _ABSTAINS else "failed"), last.reason
     reason = last.missing.get(index) or last.reason or "the judge's answers about it cannot be put on one scale"
     return "abstained", reason
+
+
+def _left_open(done: Answered, index: int) -> bool:
+    return isinstance(done.result, Failure) or index in done.result.missing
 
 
 def _others(about: Sequence[Answered]) -> str:
@@ -199,7 +216,7 @@ def _items(judgment: Judgment) -> tuple[int, ...]:
         case Ranking():
             return judgment.items
         case Verdict():
-            return () if judgment.item is None else (judgment.item,)
+            return () if judgment.item is None or judgment.met is None else (judgment.item,)
 
 
 def group_status(trajectories: Sequence[TrajectoryResult]) -> GroupStatus:

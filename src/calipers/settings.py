@@ -13,8 +13,8 @@ from calipers.experience import Experience
 from calipers.protocols.question import OutOfRange
 from calipers.render import BYTES_PER_TOKEN
 from calipers.rewards.blend import Blend
-from calipers.rubric import DEFAULT_RUBRIC
-from calipers.types import Window
+from calipers.rubric import DEFAULT_RUBRIC, Grading, as_rubric, as_standards
+from calipers.types import Rubric, Window
 
 PanelMode: TypeAlias = Literal["all", "cycle", "fallback"]
 """Every judge answers every question; each question goes to another judge; the next judge speaks when one cannot."""
@@ -83,7 +83,7 @@ class Settings:
     protocol: str = "listwise"
     orders: int = 1
     samples: int = 1
-    rubric: str = DEFAULT_RUBRIC
+    rubric: str | Rubric = DEFAULT_RUBRIC
     reasks: int = 2
     out_of_range: OutOfRange = "reask"
     custom_parse: bool = False
@@ -105,6 +105,12 @@ class Settings:
     begins_with: str | None = None
     learns: bool = True
     experience: Experience | None = None
+    grading: Grading | None = None
+
+    @property
+    def standards(self) -> str:
+        """The rubric as text, criteria as lines, for what can only take text."""
+        return self.rubric if isinstance(self.rubric, str) else as_standards(self.rubric)
 
     @classmethod
     def of(cls, recorded: Mapping[str, Any]) -> Self:
@@ -116,6 +122,8 @@ class Settings:
             "resolve": None if recorded["resolve"] is None else Resolution(**recorded["resolve"]),
             "reward": RewardPlan(**recorded["reward"]),
             "experience": None if recorded["experience"] is None else Experience.of(recorded["experience"]),
+            "rubric": rubric if isinstance(rubric := recorded["rubric"], str) else as_rubric(rubric),
+            "grading": None if recorded.get("grading") is None else Grading(**recorded["grading"]),
         }
         return cls(**{**recorded, **made})
 

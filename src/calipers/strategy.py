@@ -74,7 +74,9 @@ def _opening(settings: Settings) -> Opening:
         pairing = Pivot if settings.pairing == "pivot" else FirstRound
         first = pairing(orders, settings.samples)
     else:
-        first = registry.load(registry.find_method(settings.protocol).planner)(orders, settings.samples)
+        method = registry.find_method(settings.protocol)
+        graded = {"grading": settings.grading} if method.graded else {}
+        first = registry.load(method.planner)(orders, settings.samples, **graded)
     return first if judges == 1 else _PANELS[settings.panel](first, judges)
 
 
@@ -92,8 +94,15 @@ def _habits(settings: Settings) -> dict[int, Habits]:
 
 def aggregator(settings: Settings) -> Aggregator:
     """What answers come to: read with what is known of each judge, a panel's each on its own scale."""
-    within = _within(settings)
+    method = registry.find_method(settings.protocol)
     judges = len(settings.judges)
+    if method.graded:
+        # Verdicts have no scale that would be a judge's own; what a panel makes of them is told apart there.
+        graded: Aggregator = registry.load(method.aggregator)(
+            settings.grading, judges=judges, panel=settings.panel, quorum=settings.quorum, weights=settings.weights
+        )
+        return graded
+    within = _within(settings)
     if judges == 1:
         return within
     if settings.panel == "fallback":
@@ -156,8 +165,10 @@ def require_resolution(resolve: object) -> Resolution | None:
 def reward(settings: Settings) -> RewardTransform:
     """Scores to rewards: the kind, then length among what is near, then ties."""
     plan = settings.reward
-    path = registry.REWARDS[plan.kind] if plan.kind else registry.find_method(settings.protocol).reward
-    made: RewardTransform = registry.load(path)(settings.reward_range)
+    method = registry.find_method(settings.protocol)
+    path = registry.REWARDS[plan.kind] if plan.kind else method.reward
+    graded = {"grading": settings.grading} if method.graded and not plan.kind else {}
+    made: RewardTransform = registry.load(path)(settings.reward_range, **graded)
     if plan.length is not None:
         made = LengthControl(made, plan.length)
     return made if plan.ties is None else Ties(made, plan.ties)

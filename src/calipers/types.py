@@ -30,11 +30,59 @@ GroupStatus: TypeAlias = Literal["scored", "partial", "abstained", "failed"]
 
 
 @dataclass(frozen=True, slots=True)
+class Criterion:
+    """One thing a rubric asks of a trajectory. *Met* says that what ``text`` describes is the case, good or bad.
+
+    ``points`` > 0 marks something desired, < 0 something undesired; it is never 0. ``tags`` are ``"axis:accuracy"`` or
+    bare words. A violated ``veto`` (a desired thing missing, an undesired one there) holds the whole score down to the
+    rubric's ``veto_floor``. ``levels`` are the names of grades between not met and met, with the share of the points
+    (0-1) each earns. ``rule`` names a function and its parameters, for criteria that code can check.
+    """
+
+    id: str
+    text: str
+    points: float = 1.0
+    tags: tuple[str, ...] = ()
+    veto: bool = False
+    levels: Mapping[str, float] = field(default_factory=dict)
+    rule: Mapping[str, Any] | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The rubric file's object; what is at its default is left out."""
+        own: dict[str, Any] = {"id": self.id, "text": self.text, "points": self.points}
+        optional = {"tags": list(self.tags), "veto": self.veto, "levels": dict(self.levels), "rule": self.rule}
+        return own | {key: value for key, value in optional.items() if value}
+
+
+@dataclass(frozen=True, slots=True)
+class Rubric:
+    """Weighted criteria to grade a trajectory by; plain data, checked where it comes in (``rubric.check_rubric``).
+
+    ``all_negative`` "from_one" declares a rubric without any desired thing: its score begins at 1 and falls.
+    """
+
+    criteria: tuple[Criterion, ...]
+    title: str = ""
+    all_negative: Literal["refuse", "from_one"] = "refuse"
+    veto_floor: float = 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """The rubric file's object, from which ``rubric.as_rubric`` builds this rubric again."""
+        own: dict[str, Any] = {
+            "title": self.title,
+            "all_negative": self.all_negative,
+            "veto_floor": self.veto_floor,
+            "criteria": [criterion.to_dict() for criterion in self.criteria],
+        }
+        return own
+
+
+@dataclass(frozen=True, slots=True)
 class Trajectory:
     """One rollout. ``messages`` follow the group's ``context``; ``gold`` is read by calibration only.
 
     ``reward`` is an independent reward the trajectory already had; ``extra`` holds keys calipers does not know, which
-    are carried through to the result.
+    are carried through to the result. ``rubric`` is its own, where it is not graded by its group's.
     """
 
     id: str
@@ -44,6 +92,7 @@ class Trajectory:
     gold: float | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict)
     extra: Mapping[str, Any] = field(default_factory=dict)
+    rubric: Rubric | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """The groups file's object of one trajectory."""
@@ -55,18 +104,22 @@ class Trajectory:
             "gold": self.gold,
             "metadata": dict(self.metadata),
         }
-        return {**self.extra, **own}
+        graded = {} if self.rubric is None else {"rubric": self.rubric.to_dict()}
+        return {**self.extra, **own, **graded}
 
 
 @dataclass(frozen=True, slots=True)
 class TrajectoryGroup:
-    """Rollouts of one prompt: the unit a judge sees, and the unit GRPO compares within."""
+    """Rollouts of one prompt: the unit a judge sees, and the unit GRPO compares within.
+
+    ``rubric`` is text for a judge to read, or criteria for it to check.
+    """
 
     group_id: str
     trajectories: tuple[Trajectory, ...]
     context: tuple[Message, ...] = ()
     tools: tuple[Tool, ...] | None = None
-    rubric: str | None = None
+    rubric: str | Rubric | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
@@ -75,7 +128,7 @@ class TrajectoryGroup:
             "group_id": self.group_id,
             "context": list(self.context),
             "tools": None if self.tools is None else list(self.tools),
-            "rubric": self.rubric,
+            "rubric": self.rubric.to_dict() if isinstance(self.rubric, Rubric) else self.rubric,
             "trajectories": [trajectory.to_dict() for trajectory in self.trajectories],
         }
         return {**self.extra, **own}
@@ -116,6 +169,8 @@ class RenderedGroup:
     ``marker`` begins every structural line and occurs nowhere in the content, so content cannot forge structure.
     ``head`` holds tools, the shared prefix and long messages that recur. ``digest`` (hex) is drawn from all content
     and the rubric; every random choice is seeded from it. ``prefix_length`` counts the messages all candidates share.
+    ``rubrics`` holds each candidate's criteria, where they are graded; they are outside ``digest``, so that a question
+    about one criterion stays the same when another is edited.
     """
 
     group_id: str
@@ -128,6 +183,7 @@ class RenderedGroup:
     tools: tuple[Tool, ...] | None = None
     prefix_length: int = 0
     warnings: tuple[str, ...] = ()
+    rubrics: tuple[Rubric | None, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +207,7 @@ class Ask:
     asked, ``note`` what was wrong with the reply before, ``room`` multiplies the reply's token limit, and ``parent`` is the
     number of the ask whose reply made this one necessary. ``presentation`` is the number its ratings belong to: its own
     (None), or that of the answer whose gaps it fills. ``window`` is what a refusal taught about the context window.
+    ``criteria`` are the ids of the criteria asked about, where criteria are.
     """
 
     number: int
@@ -165,6 +222,7 @@ class Ask:
     parent: int | None = None
     presentation: int | None = None
     window: Window | None = None
+    criteria: tuple[str, ...] = ()
 
 
 class Written(dict[str, Any]):
@@ -274,12 +332,20 @@ class Ranking:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """``met`` True or False, or None where it cannot be told, and then ``reason`` says why."""
+    """``met`` True or False, or None where it cannot be told, and then ``reason`` says why.
+
+    ``criterion`` of candidate ``item`` was decided in grading ``presentation`` of panel member ``slot``. ``share`` is
+    what a criterion with levels earns of its points (0-1). ``quote`` is evidence found verbatim in the trajectory.
+    """
 
     met: bool | None
     reason: str = ""
     item: int | None = None
     criterion: str | None = None
+    presentation: int = 0
+    slot: int = 0
+    share: float | None = None
+    quote: str | None = None
 
 
 Judgment: TypeAlias = Rating | Comparison | Ranking | Verdict
@@ -291,7 +357,7 @@ class Reading:
 
     ``reason`` tells what was wrong (None when nothing was); ``truncated`` that the reply ended inside its answer.
     ``complaint`` says the same to the judge, in words of ours only: nothing a reply contains gets into a question; None
-    where there is no point in asking again.
+    where there is no point in asking again. ``open`` are the (candidate, criterion) pairs to be asked about again.
     """
 
     judgments: tuple[Judgment, ...]
@@ -302,6 +368,7 @@ class Reading:
     truncated: bool = False
     warnings: tuple[str, ...] = ()
     complaint: str | None = None
+    open: tuple[tuple[int, str], ...] = ()
 
 
 FailureKind: TypeAlias = Literal[

@@ -87,6 +87,17 @@ def test_a_thought_left_in_the_text_is_hidden_at_its_beginning_only() -> None:
     assert canonical({"role": "user", "content": user})[0]["content"] == user
 
 
+def test_a_thought_that_never_ends_leaves_no_answer_and_one_without_its_beginning_is_a_thought() -> None:
+    canon = Canon("hidden")
+    assert canon.message({"role": "assistant", "content": "<think>so 4, or"})["content"] == ""
+    assert canon.message({"role": "assistant", "content": "so 4</think>\n\n4"})["content"] == "4"
+    assert canon.told() == ("reasoning of 2 messages hidden",)
+    for kept in ("Write </think> after <think>.", "It ends in <think> here"):
+        assert canonical({"role": "assistant", "content": kept})[0]["content"] == kept
+    shown = "<think>so 4, or"
+    assert canonical({"role": "assistant", "content": shown}, reasoning="shown")[0]["content"] == shown
+
+
 def test_bookkeeping_is_left_out_and_told_and_unknown_keys_are_kept() -> None:
     canon = Canon("hidden")
     shown = canon.message(

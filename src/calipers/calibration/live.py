@@ -11,6 +11,7 @@ from typing import Any
 
 from calipers.errors import InputError
 from calipers.judge import Judge
+from calipers.rubric import Rubric
 from calipers.types import (
     Ask,
     Comparison,
@@ -74,7 +75,7 @@ async def ask(
     name: str,
     *,
     protocol: str = "listwise",
-    rubric: str | None = None,
+    rubric: str | Rubric | None = None,
     prompt_variant: str | None = None,
     **options: Any,
 ) -> Asked:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from calipers.cli.score import read_param, read_rubric, setting
+from calipers.cli.score import read_param, rubric_of, setting
 from calipers.errors import ConfigError, InputError
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from calipers.calibration import Calibration, Finding, JudgeFigures
     from calipers.calibration.live import Spent
+    from calipers.rubric import Rubric
 
 _WIDTH = 160
 
@@ -117,8 +118,8 @@ def _ask(groups: str, options: dict[str, Any]) -> list[dict[str, Any]]:
         # What is measured is the judge, not what an earlier run knew of it.
         "experience": False,
     }
-    variants: list[tuple[str | None, str | None]] = [
-        (Path(path).stem, read_rubric(path)) for path in options["rubric"]
+    variants: list[tuple[str | None, str | Rubric | None]] = [
+        (Path(path).stem, rubric_of(path)) for path in options["rubric"]
     ] or [(None, None)]
     judgments = []
     for name in options["judge"]:

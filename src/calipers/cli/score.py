@@ -14,6 +14,8 @@ import click
 
 from calipers.cli.output import Output
 from calipers.errors import ConfigError, InputError
+from calipers.readers.rubrics import SUFFIXES, read_rubric
+from calipers.types import Rubric
 
 EMBEDDED = "embedded"
 F = TypeVar("F", bound=Callable[..., Any])
@@ -61,7 +63,7 @@ def setting(*names: str, **attributes: Any) -> Callable[[F], F]:
     default="listwise",
     show_default=True,
     metavar="NAME",
-    help="How the judge is asked: listwise, pairwise or pointwise.",
+    help="How the judge is asked: listwise, pairwise, pointwise or checklist.",
 )
 @setting(
     "--orders",
@@ -87,7 +89,13 @@ def setting(*names: str, **attributes: Any) -> Callable[[F], F]:
 @setting(
     "--rubric",
     type=click.Path(dir_okay=False),
-    help="Text file with the standards to judge by, for groups that bring none.",
+    help="Standards for groups that bring none: a text file, or criteria as .toml, .json or .yaml.",
+)
+@setting(
+    "--grading",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="How a checklist is asked and scored, e.g. mode=relative or on_missing=partial; may be repeated.",
 )
 @setting("--ledger", metavar="URL", help="Where answers are kept: a path or sqlite:///PATH. [default: OUT.ledger.db]")
 @setting(
@@ -308,7 +316,8 @@ def _judge(run: _Run) -> Any:
         samples=options["samples"],
         at_once=options["at_once"],
         pairing=options["pairing"],
-        rubric=None if rubric is None else read_rubric(rubric),
+        rubric=None if rubric is None else rubric_of(rubric),
+        grading=dict(read_param(one, flag="--grading", example="mode=relative") for one in options["grading"]) or None,
         deadline=options["deadline"],
         timeout=options["timeout"],
         concurrency=_concurrency(options["concurrency"]),
@@ -354,8 +363,10 @@ def _default_ledger(out: str) -> str | None:
     return None if out == "-" else f"{out}.ledger.db"
 
 
-def read_rubric(path: str) -> str:
-    """The text of a rubric file. Raises ConfigError."""
+def rubric_of(path: str) -> str | Rubric:
+    """The rubric in a file: criteria where its name says so, else the text. Raises ConfigError."""
+    if path.endswith(SUFFIXES):
+        return read_rubric(path)
     try:
         text = Path(path).read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
@@ -366,11 +377,11 @@ def read_rubric(path: str) -> str:
     return text
 
 
-def read_param(text: str) -> tuple[str, Any]:
-    """``KEY=VALUE`` as a request parameter, the value as JSON where it is JSON. Raises ConfigError."""
+def read_param(text: str, *, flag: str = "--param", example: str = "temperature=0") -> tuple[str, Any]:
+    """``KEY=VALUE`` of a flag, the value as JSON where it is JSON. Raises ConfigError."""
     key, equals, value = text.partition("=")
     if not equals or not key:
-        raise ConfigError(f"--param {text}: write KEY=VALUE, as in temperature=0")
+        raise ConfigError(f"{flag} {text}: write KEY=VALUE, as in {example}")
     try:
         return key, json.loads(value)
     except json.JSONDecodeError:

@@ -64,6 +64,8 @@ def _follow_up(done: Answered, number: int, state: PlanState) -> Ask | None:
         return None
     if reading.truncated:
         return replace(ask, number=number, parent=ask.number, cause="truncated", room=ask.room * ROOM)
+    if reading.open:
+        return _about_open(ask, reading, number)
     presentation = ask.number if ask.presentation is None else ask.presentation
     anchors = _anchors(state, presentation)
     if reading.outcome == "rejected" or not anchors:
@@ -81,6 +83,20 @@ def _follow_up(done: Answered, number: int, state: PlanState) -> Ask | None:
         anchors=anchors,
         presentation=presentation,
         note=reading.complaint,
+    )
+
+
+def _about_open(ask: Ask, reading: Reading, number: int) -> Ask:
+    """The criteria without a verdict once more, and only of the candidates that lack it; verdicts need no anchors."""
+    items, criteria = ({pair[place] for pair in reading.open} for place in (0, 1))
+    return replace(
+        ask,
+        number=number,
+        parent=ask.number,
+        cause="doubt" if reading.outcome == "rejected" else "missing",
+        members=tuple(item for item in ask.members if item in items),
+        criteria=tuple(name for name in ask.criteria if name in criteria),
+        note=reading.complaint or "",
     )
 
 

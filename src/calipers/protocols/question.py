@@ -42,9 +42,7 @@ _KEY = re.compile(rf"\b[{_CONSONANTS}]{{2,}}\b")
 _LETTER_OF_BYTE = (_CONSONANTS * 13)[:256].encode()
 _OTHER_BYTES = bytes(set(range(256)) - set(_CONSONANTS.encode()))
 
-_EXPLANATION = r"^[ !#-\[\]-~\u00a0-\uffff]{0,400}$"
-"""Plain characters on one line. Under llama.cpp's grammar this is what random weights cannot break (100 of 100 replies
-valid; 12 of 100 with a free string, 20 with maxLength 400); a server that refuses patterns has it left out."""
+_PLAIN = r"^[ !#-\[\]-~\u00a0-\uffff]"
 
 EVIDENCE = """\
 What you will read: the user message begins by naming a marker. A line that begins with the marker is layout, written \
@@ -76,11 +74,11 @@ class ScoreQuestion:
 
         What repeats comes first, so that a provider's prefix cache serves every order.
         """
-        keys = _draw_keys(view, ask)
+        keys = draw_keys(view, len(ask.order), str(ask.number))
         body = compose(view, ask.order, keys)
         messages: tuple[Message, ...] = (
             _instructions(before, view.rubric or self.rubric, after),
-            {"role": "user", "content": _content(body, _closing(ask, keys))},
+            {"role": "user", "content": joined(body, _closing(ask, keys))},
         )
         limit = None if self.max_tokens is None else self.max_tokens * ask.room
         return JudgeRequest(messages, keys, ask, view, _schema(keys), limit, self.params)
@@ -202,8 +200,8 @@ def _instructions(before: str, rubric: str, after: str) -> Message:
     return Written(message) if text.isascii() else message  # elsewhere, how it is quoted depends on the other messages
 
 
-def _draw_keys(view: RenderedGroup, ask: Ask) -> tuple[str, ...]:
-    """Opaque names without order or meaning, new for every question, and nowhere in its content."""
+def draw_keys(view: RenderedGroup, number: int, salt: str) -> tuple[str, ...]:
+    """``number`` opaque names without order or meaning, new for every ``salt``, and nowhere in the content."""
     parts = (*view.head, *(part for candidate in view.candidates for part in candidate.body))
     content = "".join(part for part in parts if isinstance(part, str))
     # What is not in the content's letters of this alphabet, set close together, is nowhere in the content.
@@ -213,9 +211,9 @@ def _draw_keys(view: RenderedGroup, ask: Ask) -> tuple[str, ...]:
         # Two letters as a rule; more where the content, or the number of candidates, uses those up.
         length = 2 + draw // 20
         # A hash is a seeded draw; a random generator would take longer to seed than all of this.
-        drawn = blake2b(f"{view.digest}:{ask.number}:{draw}".encode()).digest().translate(_LETTER_OF_BYTE).decode()
+        drawn = blake2b(f"{view.digest}:{salt}:{draw}".encode()).digest().translate(_LETTER_OF_BYTE).decode()
         for at in range(0, len(drawn) - length, length):
-            if len(keys) == len(ask.order):
+            if len(keys) == number:
                 return tuple(keys)
             key = drawn[at : at + length]
             if key not in taken:
@@ -239,7 +237,8 @@ def _closing(ask: Ask, keys: Sequence[str]) -> str:
     return "\n" + "\n".join(lines)
 
 
-def _content(body: Sequence[Part], closing: str) -> str | list[dict[str, Any]]:
+def joined(body: Sequence[Part], closing: str) -> str | list[dict[str, Any]]:
+    """A message's content: text, or parts where images stand among them."""
     *before, last = body
     parts = [*before, last + closing] if isinstance(last, str) else [*body, closing]
     if len(parts) == 1 and isinstance(parts[0], str):
@@ -254,7 +253,16 @@ def _part(part: Part) -> dict[str, Any]:
     return {"type": "text", "text": part}
 
 
-_EXPLAINED = Written({"type": "string", "pattern": _EXPLANATION})
+def plain_text(length: int) -> dict[str, Any]:
+    """The schema of one line of plain characters, at most ``length``.
+
+    Under llama.cpp's grammar this is what random weights cannot break (100 of 100 replies valid; 12 of 100 with a free
+    string, 20 with maxLength 400); a server that refuses patterns has it left out.
+    """
+    return {"type": "string", "pattern": f"{_PLAIN}{{0,{length}}}$"}
+
+
+_EXPLAINED = Written(plain_text(400))
 _SCORED = Written({"type": "integer", "minimum": SCALE[0], "maximum": SCALE[1]})
 
 
@@ -286,6 +294,16 @@ def _keyed(keys: Sequence[str], value: Written) -> tuple[dict[str, Any], str]:
     return schema, (
         f'{{"type":"object","properties":{{{properties}}},"required":["{required}"],"additionalProperties":false}}'
     )
+
+
+def keyed(properties: Mapping[str, Any]) -> dict[str, Any]:
+    """The schema of an object with exactly these properties."""
+    return {
+        "type": "object",
+        "properties": dict(properties),
+        "required": list(properties),
+        "additionalProperties": False,
+    }
 
 
 class _Names:

@@ -1,6 +1,7 @@
-"""Files and foreign trajectories to groups.
+"""Files and foreign trajectories to groups, and files to rubrics.
 
-``canonical`` reads message lists of any API, ``as_trajectory`` and ``as_group`` what holds them, ``read_groups`` files.
+``canonical`` reads message lists of any API, ``as_trajectory`` and ``as_group`` what holds them, ``read_groups`` files;
+``read_rubric`` a rubric that people wrote, ``read_rubrics`` data sets with one in each row.
 Nothing is judged, rendered or merged here, no foreign library is imported (pyarrow where a Parquet file is read), and
 loading runs nothing.
 """
@@ -10,5 +11,16 @@ from __future__ import annotations
 from calipers.readers.files import read_groups
 from calipers.readers.groups import as_group, as_trajectory
 from calipers.readers.messages import canonical
+from calipers.readers.rubric_rows import RubricRow, as_rubric_row, read_rubrics
+from calipers.readers.rubrics import read_rubric
 
-__all__ = ["as_group", "as_trajectory", "canonical", "read_groups"]
+__all__ = [
+    "RubricRow",
+    "as_group",
+    "as_rubric_row",
+    "as_trajectory",
+    "canonical",
+    "read_groups",
+    "read_rubric",
+    "read_rubrics",
+]

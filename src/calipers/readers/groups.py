@@ -13,12 +13,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from calipers.errors import InputError
+from calipers.errors import ConfigError, InputError
 from calipers.readers import art
 from calipers.readers.messages import canonical
 from calipers.readers.plain import attributes, finite, kind_of
 from calipers.readers.tools import tool_definitions
-from calipers.types import Trajectory, TrajectoryGroup
+from calipers.rubric import as_rubric
+from calipers.types import Rubric, Trajectory, TrajectoryGroup
 
 _TRAJECTORY = frozenset(("id", "messages", "tools", "reward", "gold", "metadata"))
 _GROUP = frozenset(("group_id", "context", "tools", "rubric", "trajectories"))
@@ -96,16 +97,13 @@ def _from_object(value: Mapping[str, Any], group_id: str | None) -> TrajectoryGr
         raise InputError(f"is one list of messages where a list of trajectories is needed; {_SHAPE}")
     members = tuple(as_trajectory(member, default_id=str(place)) for place, member in enumerate(listed, start=1))
     _check_members(members)
-    rubric = value.get("rubric")
-    if rubric is not None and not isinstance(rubric, str):
-        raise InputError(f"'rubric' must be text or null, not {kind_of(rubric)}")
     context = value.get("context")
     group = TrajectoryGroup(
         group_id="",
         trajectories=members,
         context=() if context is None else canonical(context, where="context: "),
         tools=tool_definitions(value.get("tools")),
-        rubric=rubric or None,
+        rubric=_rubric(value.get("rubric"), ""),
         extra={key: finite(item) for key, item in value.items() if key not in _GROUP},
     )
     named = value.get("group_id") if group_id is None else group_id
@@ -128,6 +126,11 @@ def _trajectory(value: Mapping[str, Any], default_id: str) -> Trajectory:
         tools = tool_definitions(value.get("tools"))
     except InputError as error:
         raise InputError(f"{where}{error}") from error
+    # A rubric column of a data set may hold anything; what holds criteria is meant for grading.
+    own = value.get("rubric")
+    graded = isinstance(own, Rubric) or (isinstance(own, Mapping) and "criteria" in own)
+    carried = _TRAJECTORY | {"rubric"} if graded else _TRAJECTORY
+    rubric = _rubric(own, where) if graded else None
     return Trajectory(
         id=name,
         messages=() if messages is None else canonical(messages, where=where),
@@ -135,8 +138,21 @@ def _trajectory(value: Mapping[str, Any], default_id: str) -> Trajectory:
         reward=_number(value, "reward", where),
         gold=gold,
         metadata=finite(dict(metadata)) if metadata else {},
-        extra={key: finite(item) for key, item in value.items() if key not in _TRAJECTORY},
+        extra={key: finite(item) for key, item in value.items() if key not in carried},
+        rubric=rubric if isinstance(rubric, Rubric) else None,
     )
+
+
+def _rubric(value: Any, where: str) -> str | Rubric | None:
+    """Text to judge by, or criteria to grade by."""
+    if value is None or isinstance(value, str):
+        return value or None
+    if not isinstance(value, Mapping | Rubric):
+        raise InputError(f"{where}'rubric' must be text, an object with criteria, or null, not {kind_of(value)}")
+    try:
+        return as_rubric(value)
+    except ConfigError as error:
+        raise InputError(f"{where}'rubric': {error}") from None
 
 
 def _check_members(members: tuple[Trajectory, ...]) -> None:

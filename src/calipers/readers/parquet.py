@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime as dt
 import decimal
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
 
@@ -27,6 +27,12 @@ _ROW: Mapping[str, Any] = {"trajectories": _TRAJECTORIES, "context": _MESSAGES, 
 
 def rows(path: Path) -> Iterator[Row]:
     """Every row with its 1-based number. Raises ConfigError without pyarrow, InputError for what is no groups file."""
+    for number, row in table_rows(path, _check_columns):
+        yield number, row if isinstance(row, str) else _read(row)
+
+
+def table_rows(path: Path, check: Callable[[list[str], str], None] | None = None) -> Iterator[Row]:
+    """Every row as it is, with its 1-based number, once ``check`` has seen the names of the columns and the file's."""
     try:
         import pyarrow as pa  # noqa: PLC0415 - an extra, and slow to import
         import pyarrow.parquet as pq  # noqa: PLC0415 - likewise
@@ -35,11 +41,12 @@ def rows(path: Path) -> Iterator[Row]:
     number = 0
     try:
         with pq.ParquetFile(path, pre_buffer=False) as file:
-            _check_columns(file.schema_arrow.names, str(path))
+            if check is not None:
+                check(file.schema_arrow.names, str(path))
             for batch in file.iter_batches(batch_size=_BATCH, use_threads=False):
                 for row in batch.to_pylist():
                     number += 1
-                    yield number, _read(row)
+                    yield number, row
     except (pa.ArrowException, OSError) as error:
         reason = str(error).partition("\n")[0]
         if number == 0:
@@ -56,9 +63,14 @@ def _check_columns(names: list[str], source: str) -> None:
         )
 
 
+def without_empty(row: dict[str, Any]) -> dict[str, Any]:
+    """The row as plain data, without the fields that a struct has only for keys of other rows."""
+    return _fields(row.items())
+
+
 def _read(row: dict[str, Any]) -> dict[str, Any] | str:
     try:
-        value = _unpacked(_fields(row.items()), _ROW)
+        value = _unpacked(without_empty(row), _ROW)
     except json.JSONDecodeError as error:
         return f"a column of JSON text is not JSON: {error.msg} at column {error.pos + 1}"
     except RecursionError:

@@ -67,7 +67,7 @@ class Canon:
             elif (
                 len(message) == 2
                 and type(message.get("role")) is str
-                and ("<" not in content or "<think>" not in content)
+                and (">" not in content or "think>" not in content)
             ):
                 return message
         role = str(message.get("role") or "unknown")
@@ -173,11 +173,18 @@ class Canon:
             known["reasoning"] = "\n".join(dict.fromkeys(texts))
 
     def _hide_inline(self, known: dict[str, Any]) -> None:
-        """Hides a thought the server left at the beginning of the text."""
+        """Hides a thought the server left at the beginning of the text; one that never ends leaves no answer.
+
+        Chat templates that end in ``<think>`` leave the text without it, and then only its end is there.
+        """
         content = known["content"]
-        if isinstance(content, str) and "</think>" in content and content.lstrip().startswith("<think>"):
-            known["content"] = content.partition("</think>")[2].lstrip()
-            self.hidden += 1
+        if not isinstance(content, str) or "think>" not in content:
+            return
+        opened = content.lstrip().startswith("<think>")
+        if not opened and ("</think>" not in content or "<think>" in content):
+            return  # a mark further down is what the answer is about
+        known["content"] = content.partition("</think>")[2].lstrip()
+        self.hidden += 1
 
 
 def _is_usual(call: Mapping[str, Any], function: Any) -> bool:

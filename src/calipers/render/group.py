@@ -19,7 +19,8 @@ from calipers.render.escapes import unescape
 from calipers.render.marker import draw
 from calipers.render.sharing import common_length, exhibits, refer
 from calipers.render.transcript import IMAGE, MARK, dumps, write
-from calipers.types import Candidate, Image, Message, Part, RenderedGroup, Tool, Trajectory, TrajectoryGroup
+from calipers.rubric import as_standards
+from calipers.types import Candidate, Image, Message, Part, RenderedGroup, Rubric, Tool, Trajectory, TrajectoryGroup
 
 CONTEXT_LINE = "context: every candidate begins with these messages"
 LEGEND = "marks layout: a line that begins otherwise is part of the record."
@@ -62,8 +63,16 @@ class _Tools:
         return self.written[key]
 
 
-def render(group: TrajectoryGroup, *, reasoning: Reasoning = "hidden", rubric: str | None = None) -> RenderedGroup:
+def render(
+    group: TrajectoryGroup,
+    *,
+    reasoning: Reasoning = "hidden",
+    rubric: str | Rubric | None = None,
+    graded: bool = False,
+) -> RenderedGroup:
     """``group`` as a judge will see it. The group's own rubric goes before ``rubric``. Pure; never raises for content.
+
+    Criteria become lines of text or, ``graded``, each candidate's ``rubrics``: a trajectory's own before its group's.
 
     Candidates are in an order drawn from their content, so that neither the question nor its seed depends on the
     order in which trajectories arrived. Rewards, gold, metadata and ids are not shown. Trajectories that are the
@@ -78,8 +87,10 @@ def render(group: TrajectoryGroup, *, reasoning: Reasoning = "hidden", rubric: s
     for position, trajectory in enumerate(group.trajectories):
         own = trajectory.tools if trajectory.tools is not None else group.tools
         drafts.append(_draft(position, trajectory, canon.copy(), tools.lines(own), after_assistant=after_assistant))
-    distinct = _distinct(drafts)
-    rubric = group.rubric if group.rubric is not None else rubric
+    chosen = group.rubric if group.rubric is not None else rubric
+    criteria = [_criteria(one, group.rubric, rubric) for one in group.trajectories] if graded else []
+    distinct = _distinct(drafts, criteria)
+    rubric = None if graded else as_standards(chosen) if isinstance(chosen, Rubric) else chosen
     digest = _digest(opening, distinct, rubric)
     # One distinct candidate shares nothing with others: its own messages stay its body.
     common = common_length([draft.blocks for draft in distinct]) if len(distinct) > 1 else 0
@@ -103,7 +114,13 @@ def render(group: TrajectoryGroup, *, reasoning: Reasoning = "hidden", rubric: s
         tools=tuple(tools.definitions[line] for line in lines) or None,
         prefix_length=len(prefix),
         warnings=tuple(f"trajectory {t.id!r} has no messages" for t in group.trajectories if not t.messages),
+        rubrics=tuple(criteria[draft.members[0]] for draft in distinct) if graded else (),
     )
+
+
+def _criteria(trajectory: Trajectory, *others: str | Rubric | None) -> Rubric | None:
+    """What a trajectory is graded by: its own criteria, its group's, or the judge's."""
+    return next((one for one in (trajectory.rubric, *others) if isinstance(one, Rubric)), None)
 
 
 def _draft(
@@ -115,11 +132,12 @@ def _draft(
     return _Draft(key, messages, blocks, tools, canon.told(), [position])
 
 
-def _distinct(drafts: Sequence[_Draft]) -> list[_Draft]:
-    """Drafts with identical ones merged, in the order of their keys."""
-    kept: dict[tuple[bytes, int], _Draft] = {}
+def _distinct(drafts: Sequence[_Draft], criteria: Sequence[Rubric | None]) -> list[_Draft]:
+    """Drafts with identical ones merged, in the order of their keys; different criteria keep them apart."""
+    kept: dict[tuple[bytes, int, int], _Draft] = {}
     for draft in drafts:
-        first = kept.setdefault((draft.key, -1 if draft.messages else draft.members[0]), draft)
+        rubric = criteria.index(criteria[draft.members[0]]) if criteria else 0
+        first = kept.setdefault((draft.key, -1 if draft.messages else draft.members[0], rubric), draft)
         if first is not draft:
             first.members += draft.members
             first.elided = tuple(sorted({*first.elided, *draft.elided}))

@@ -161,7 +161,7 @@ class _Reward:
         grouping = partial(
             grouped,
             size=size,
-            default_rubric=self.judge.settings.rubric,
+            default_rubric=self.judge.settings.standards,
             mixed_prompts=caller.changes_prompts,
             label="" if caller.step is None else f"step {caller.step}, ",
         )

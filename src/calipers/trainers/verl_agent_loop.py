@@ -80,7 +80,7 @@ class JudgingWorker(_VerlWorker):  # type: ignore[misc]  # verl has no types
     async def _share(self, outputs: Sequence[Any], row: Mapping[str, Any]) -> Share:
         uid, session = row["uid"], row["session_id"]
         member = member_of(outputs, session, self._decode, limit=self.rollout_config.response_length)
-        group = group_of(row, rubric=self._judge.settings.rubric, reference=self._settings.reference)
+        group = group_of(row, rubric=self._judge.settings.standards, reference=self._settings.reference)
         self._settled.add((uid, session))
         return await self._cohorts.join(uid, member, size=self._sizes[uid], group=group)
 

@@ -50,7 +50,7 @@ def compute_score(
     rubric, reference = rubric_of(told), shown(told.get("reference"))
     group = {
         "context": _messages(told.get("prompt") if told.get("prompt") is not None else told.get("question")),
-        "rubric": with_reference(rubric or judge.settings.rubric, reference) if reference else rubric,
+        "rubric": with_reference(rubric or judge.settings.standards, reference) if reference else rubric,
         "trajectories": [{"messages": [thought_apart({"role": "assistant", "content": solution_str})]}],
     }
     (row,) = blocking.run(judge.score_group(group)).trajectories

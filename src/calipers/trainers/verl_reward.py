@@ -49,7 +49,7 @@ class RewardManager(RewardManagerBase):  # type: ignore[misc]  # verl has no typ
         count = int(item.batch["attention_mask"][-len(tokens) :].sum())
         text = str(self.tokenizer.decode(tokens[:count], skip_special_tokens=True))
         member = {"id": str(row["session_id"]), "messages": [thought_apart({"role": "assistant", "content": text})]}
-        group = group_of(row, rubric=self._judge.settings.rubric, reference=self._settings.reference)
+        group = group_of(row, rubric=self._judge.settings.standards, reference=self._settings.reference)
         share = await self._cohorts.join(row["uid"], member, group=group)
         return {"reward_score": share.required(), "reward_extra_info": extra_info(share)}
 

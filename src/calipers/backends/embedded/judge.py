@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from calipers.backends.embedded.features import measure
 from calipers.backends.embedded.model import Model, shipped
 from calipers.backends.embedded.wording import explain
+from calipers.errors import PermanentError
 from calipers.types import Completion, JudgeRequest, RenderedGroup, Usage
 
 EMBEDDED_WARNING = (
@@ -48,7 +49,12 @@ class Embedded:
         self._opinions: OrderedDict[int, tuple[RenderedGroup, tuple[_Opinion, ...]]] = OrderedDict()
 
     async def complete(self, request: JudgeRequest) -> Completion:
-        """Answers with ``{"explanations": {key: text}, "scores": {key: 0-100}}`` for every candidate shown."""
+        """Answers with ``{"explanations": {key: text}, "scores": {key: 0-100}}`` for every candidate shown.
+
+        Raises PermanentError where it is asked about criteria.
+        """
+        if request.view.rubrics:
+            raise PermanentError("bad_request", "the embedded judge counts surface features and cannot check criteria")
         opinions = self._opinions_on(request.view)
         asked = dict(zip(request.keys, (opinions[i] for i in request.ask.order), strict=True))
         reply = {

@@ -1,7 +1,4 @@
-"""The standards a judge grades by. For now a rubric is text; weighted criteria are another room.
-
-Not responsible for how a rubric is put to a judge (``protocols``).
-"""
+"""The default standards: RULER's idea of a general rubric for agents, in our words."""
 
 from __future__ import annotations
 

@@ -1,0 +1,135 @@
+"""Verdicts on criteria to a score for each candidate, by the formula and the policy that the grading names.
+
+Each grading (one sample or order of one judge) makes a score of its own; they are averaged, and those of a panel's
+judges again. Not responsible for the formulas (``rubric.normalisers``).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal, Self, TypeAlias
+
+from calipers.aggregators.two_way import two_way
+from calipers.rubric import Grading
+from calipers.rubric.normalisers import Met, graded
+from calipers.types import Judgment, Rating, RenderedGroup, Rubric, Scores, Verdict
+
+_DIGITS = 9
+"""Rounded to this many decimals, so that equal sums give bit-equal scores whatever the order of summation."""
+
+Rows: TypeAlias = list[list[float]]
+"""For each candidate the scores that gradings gave it."""
+
+
+@dataclass(frozen=True, slots=True)
+class CriteriaScores:
+    """Scores of a group whose candidates are graded by ``rubrics``; ``of`` takes them from the group.
+
+    A grading in which a criterion stayed open has a score only by the policy. A verdict of None never displaces another,
+    so a second question fills gaps. With several ``judges``: in a ``panel`` "all" their scores are averaged by
+    ``weights``; where some judges graded only some candidates, the judges' levels are told apart first (``two_way``), so
+    that nobody gains by having met the lenient one. In "cycle" they share a grading; in "fallback" the one that graded
+    most speaks. A candidate that fewer than ``quorum`` judges graded has no score.
+    """
+
+    grading: Grading = field(default_factory=Grading)
+    rubrics: tuple[Rubric | None, ...] = ()
+    judges: int = 1
+    panel: Literal["all", "cycle", "fallback"] = "all"
+    quorum: int = 1
+    weights: tuple[float, ...] | None = None
+
+    def of(self, view: RenderedGroup) -> Self:
+        """The same for the candidates of ``view``."""
+        return replace(self, rubrics=view.rubrics)
+
+    def __call__(self, judgments: Sequence[Judgment], n: int) -> Scores:
+        """One score and error per candidate; None where no grading has a score.
+
+        The error is that of the mean of one judge's gradings or of several judges, None for fewer than two.
+        """
+        said: dict[int, list[Judgment]] = {}
+        for judgment in judgments:
+            said.setdefault(0 if self.panel == "cycle" else judgment.slot, []).append(judgment)
+        rows = {slot: self._rows(found, n) for slot, found in sorted(said.items())} or {0: self._rows((), n)}
+        if self.panel == "fallback":
+            slot = max(rows, key=lambda one: sum(map(bool, rows[one])))
+            rows = {slot: rows[slot]}
+        if len(rows) == 1 and self.quorum == 1:
+            (row,) = rows.values()
+            return Scores(tuple(map(_mean, row)), tuple(map(_stderr, row)))
+        return self._across({slot: tuple(map(_mean, row)) for slot, row in rows.items()}, n)
+
+    def _rows(self, judgments: Sequence[Judgment], n: int) -> Rows:
+        """The scores that one judge's gradings come to."""
+        found: dict[int, dict[int, dict[str, Met]]] = {}
+        rated: Rows = [[] for _ in range(n)]
+        for judgment in judgments:
+            match judgment:
+                case Rating():
+                    rated[judgment.item].append(judgment.value)
+                case Verdict(item=int() as item, criterion=str() as criterion):
+                    # Whoever of a cycle answered, it is part of the same round.
+                    grading = judgment.presentation // (self.judges if self.panel == "cycle" else 1)
+                    of_item = found.setdefault(grading, {}).setdefault(item, {})
+                    if of_item.get(criterion) is None:
+                        of_item[criterion] = judgment.met if judgment.share is None else judgment.share
+        return [rated[item] or self._values(item, found) for item in range(n)]
+
+    def _values(self, item: int, found: Mapping[int, Mapping[int, Mapping[str, Met]]]) -> list[float]:
+        rubric = self.rubrics[item] if item < len(self.rubrics) else None
+        if rubric is None or self.grading.mode == "holistic":
+            return []
+        values = [self._value(rubric, found[grading].get(item, {})) for grading in sorted(found)]
+        if not values and self.grading.on_missing == "floor":
+            values = [self._value(rubric, {})]
+        return [value for value in values if value is not None]
+
+    def _value(self, rubric: Rubric, verdicts: Mapping[str, Met]) -> float | None:
+        grading = self.grading
+        return graded(
+            rubric,
+            verdicts,
+            normaliser=grading.formula,
+            on_missing=grading.on_missing,
+            coverage=grading.coverage,
+            floor=grading.floor,
+        ).value
+
+    def _across(self, rows: Mapping[int, Sequence[float | None]], n: int) -> Scores:
+        """Several judges' scores to one each, for candidates that at least ``quorum`` of them graded."""
+        weight = dict(enumerate(self.weights or (1.0,) * self.judges))
+        heard = {slot: row for slot, row in rows.items() if weight.get(slot, 0.0) > 0}
+        graded_by = [[slot for slot, row in heard.items() if row[item] is not None] for item in range(n)]
+        counted = [slots if len(slots) >= self.quorum else [] for slots in graded_by]
+        speaking = {tuple(slots) for slots in counted if slots}
+        if len(speaking) > 1:
+            ratings = [
+                Rating(item, value, slot)
+                for slot, row in heard.items()
+                for item, value in enumerate(row)
+                if value is not None and counted[item]
+            ]
+            return two_way(ratings, n)
+        values = [[(weight[slot], value) for slot in counted[item] if (value := heard[slot][item]) is not None]
+                  for item in range(n)]  # fmt: skip
+        return Scores(tuple(map(_weighted, values)), tuple(_stderr([value for _, value in pairs]) for pairs in values))
+
+
+def _weighted(pairs: Sequence[tuple[float, float]]) -> float | None:
+    total = math.fsum(weight for weight, _ in pairs)
+    return round(math.fsum(weight * value for weight, value in pairs) / total, _DIGITS) if pairs else None
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return round(math.fsum(values) / len(values), _DIGITS) if values else None
+
+
+def _stderr(values: Sequence[float]) -> float | None:
+    if len(values) < 2:
+        return None
+    mean = math.fsum(values) / len(values)
+    variance = math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1)
+    return round(math.sqrt(variance / len(values)), _DIGITS)

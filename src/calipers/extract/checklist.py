@@ -1,0 +1,423 @@
+"""A reply's verdict on each of several criteria: met, not met, or a level of one that has levels.
+
+Exact words only: what is not plainly a verdict is none, and the criterion is missing with a reason. Not responsible for
+single verdicts in running text (``verdict``), nor for what was asked (``protocols``).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeAlias
+
+from calipers.extract.cues import CORRECTION, is_others
+from calipers.extract.documents import Document, find_documents, unwrapped
+from calipers.extract.names import Names
+from calipers.extract.strictjson import strict
+from calipers.extract.text import TOLERANT_LIMIT, cap, strip_reasoning, unfence
+from calipers.extract.tolerant import Pairs
+from calipers.extract.values import CUT
+from calipers.types import FinishReason, Outcome
+
+Said: TypeAlias = bool | float
+"""Met, not met, or the share of a level."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChecklistReading:
+    """What a reply says of each criterion asked about: in ``verdicts``, or in ``missing`` with the reason.
+
+    ``undecided`` of the missing ones are those of which the judge said that it cannot tell. ``reasons`` and ``quotes`` are
+    its words. ``doubt``: the reply contradicts itself, or names what was not asked; then nothing of it is read.
+    """
+
+    verdicts: dict[str, Said]
+    missing: dict[str, str]
+    outcome: Outcome
+    undecided: frozenset[str] = frozenset()
+    reasons: dict[str, str] = field(default_factory=dict)
+    quotes: dict[str, str] = field(default_factory=dict)
+    reason: str | None = None
+    doubt: bool = False
+    truncated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """One criterion in one document: its value, or ``problem``."""
+
+    value: Said | None
+    problem: str | None = None
+    undecided: bool = False
+    reason: str | None = None
+    quote: str | None = None
+
+
+class _Rejected(Exception):  # noqa: N818  # not an error: how a stage says that the reply as a whole cannot be read
+    """Why nothing of the reply may be read: caught here, never seen by callers."""
+
+    def __init__(self, reason: str, *, doubt: bool = False, truncated: bool = False) -> None:
+        super().__init__(reason)
+        self.reason, self.doubt, self.truncated = reason, doubt, truncated
+
+
+def extract_checklist(
+    text: str,
+    ids: Sequence[str],
+    *,
+    levels: Mapping[str, Mapping[str, float]] | None = None,
+    finish_reason: FinishReason | None = None,
+) -> ChecklistReading:
+    """What ``text`` says of each of ``ids``; ``levels`` maps ids of criteria with levels to those. Never raises.
+
+    Taken are booleans, 0 and 1, and words such as PRESENT, NOT PRESENT, met, unmet, yes, no, by id, by number or in
+    order, in JSON (also damaged), lists of rows, or lines. A reply cut off inside its answer is not read in part.
+    """
+    reader = _Reader(tuple(dict.fromkeys(ids)), levels or {})
+    try:
+        rows, outcome = reader.read(text, cut=finish_reason == "length")
+    except _Rejected as reject:
+        nothing = dict.fromkeys(reader.ids, reject.reason)
+        return ChecklistReading(
+            {}, nothing, "rejected", reason=reject.reason, doubt=reject.doubt, truncated=reject.truncated
+        )
+    verdicts = {id_: row.value for id_ in reader.ids if (row := rows.get(id_)) and row.value is not None}
+    missing = {id_: _why(rows.get(id_)) for id_ in reader.ids if id_ not in verdicts}
+    return ChecklistReading(
+        verdicts,
+        missing,
+        "rejected" if not verdicts else "partial" if missing else outcome,
+        frozenset(id_ for id_ in missing if (row := rows.get(id_)) and row.undecided),
+        {id_: row.reason for id_, row in rows.items() if row.reason},
+        {id_: row.quote for id_, row in rows.items() if row.quote},
+        "; ".join(dict.fromkeys(missing.values())) or None,
+    )
+
+
+def _why(row: _Row | None) -> str:
+    return "not in the reply" if row is None else row.problem or "its value cannot be read"
+
+
+# --- values -----------------------------------------------------------------------------------------------------------
+
+_YES: Final = frozenset({
+    "present", "met", "yes", "true", "pass", "passed", "passes", "satisfied", "fulfilled", "correct", "compliant", "1",
+    "✓", "✔", "✅", "是", "满足", "符合",
+})  # fmt: skip
+_NO: Final = frozenset({
+    "absent", "unmet", "no", "false", "fail", "failed", "fails", "unsatisfied", "unfulfilled", "incorrect", "violated",
+    "not present", "not met", "not satisfied", "not fulfilled", "not passed", "not correct", "not compliant", "0",
+    "✗", "✘", "❌", "×", "否", "不满足", "不符合",
+})  # fmt: skip
+_UNDECIDED: Final = frozenset({
+    "n/a", "na", "not applicable", "unknown", "unclear", "undecided", "undetermined", "cannot tell", "can't tell",
+    "unsure", "cannot determine", "cannot be determined", "insufficient evidence", "null", "none",
+})  # fmt: skip
+_LEAD = re.compile(r"(?P<word>[^.,;:!()\n–—-]{1,30}?)\s{0,3}(?:[.,;:!(\n–—]|\s-{1,2}\s)(?P<rest>.*)", re.DOTALL)
+_BUT = re.compile(r"\s*(?:but|however|although|though|except|mostly|partly|partially|in part|not\b)", re.IGNORECASE)
+_MET_KEYS = (
+    "met", "is_met", "criteria_met", "criterion_met", "verdict", "present", "is_present", "satisfied", "is_satisfied",
+    "fulfilled", "passed", "pass", "decision", "judgment", "judgement", "result", "status", "answer", "label", "value",
+    "level", "grade", "score", "assessment", "evaluation",
+)  # fmt: skip
+_REASON_KEYS = ("reason", "explanation", "why", "rationale", "justification", "reasoning", "comment")
+_QUOTE_KEYS = ("quote", "evidence")
+_ID_KEYS = (
+    "id", "criterion_id", "rubric_id", "criterion", "criteria", "rubric", "idx", "index", "number", "no", "key", "name",
+    "item", "question", "question_id", "constraint", "candidate", "attempt",
+)  # fmt: skip
+_BIT = re.compile(r"\[\[\s{0,3}(-?\d{1,6})\s{0,3}\]\]")
+_NOTHING = "no verdict in it"
+_NAMED = re.compile(
+    r"(?:the )?(?:rubrics?|criteri(?:on|a)|questions?|items?|requirements?|constraints?|checks?|points?)"
+    r"(?:[ _-]{0,2}(?:item|id|no\.?|number))?[\s_\-#:.]{0,4}(?P<rest>\S.{0,100})",
+    re.IGNORECASE,
+)
+
+
+def _said(value: object, levels: Mapping[str, float]) -> _Row:
+    """A scalar as a verdict."""
+    if value is CUT:
+        return _Row(None, "the reply ends before it")
+    if value is None:
+        return _Row(None, "the judge could not tell", undecided=True)
+    if isinstance(value, bool):
+        return _Row(value) if not levels else _Row(None, "true or false where a level was asked for")
+    if isinstance(value, int | float) and not levels:
+        return _Row(value == 1) if value in (0, 1) else _Row(None, f"{value:.6g} is neither met nor not met")
+    word = _folded(str(value)[:400])
+    if levels:
+        shares = {_folded(name): share for name, share in levels.items()}
+        return _Row(float(shares[word])) if word in shares else _Row(None, "none of the levels asked for")
+    return _word(word)
+
+
+def _word(text: str) -> _Row:
+    met = _exact(text)
+    if met is None and text not in _UNDECIDED:
+        lead = _LEAD.fullmatch(text)
+        if lead is None or _BUT.match(lead["rest"]):
+            return _Row(None, "its value is neither met nor not met")
+        text = lead["word"].strip()
+        met = _exact(text)
+    if met is not None:
+        return _Row(met)
+    undecided = text in _UNDECIDED
+    return _Row(None, "the judge could not tell" if undecided else "its value is neither met nor not met", undecided)
+
+
+def _exact(word: str) -> bool | None:
+    return True if word in _YES else False if word in _NO else None
+
+
+def _folded(text: str) -> str:
+    bare = text.strip(" \r\n\t*`\"'.[]{}").casefold()
+    return re.sub(r"(?<=\w)-(?=\w)|[\s_]+", " ", bare).strip()
+
+
+# --- documents --------------------------------------------------------------------------------------------------------
+
+
+class _Reader:
+    """Reads replies about one set of ids."""
+
+    def __init__(self, ids: tuple[str, ...], levels: Mapping[str, Mapping[str, float]]) -> None:
+        self.ids = ids
+        self._levels = levels
+        self._names = Names(ids)
+        self._numbered = ids == tuple(str(n) for n in range(1, len(ids) + 1))
+
+    def read(self, text: str, *, cut: bool) -> tuple[dict[str, _Row], Outcome]:
+        """Rows by id, and how they were come by."""
+        if cut:
+            raise _Rejected("the reply was cut off", truncated=True)
+        whole = strict(text)
+        if isinstance(whole, dict | list) and _BIT.fullmatch(text.strip()) is None:
+            return self._one(whole), "strict"
+        answer = strip_reasoning(text)
+        if answer is None:
+            raise _Rejected("the reasoning never ends", truncated=True)
+        body = unfence(answer)
+        if not body:
+            raise _Rejected("the reply is empty")
+        if len(self.ids) == 1 and not self._levels and (bits := set(_BIT.findall(cap(body)))):
+            return {self.ids[0]: self._bit(bits)}, "strict"
+        whole = strict(body)
+        if isinstance(whole, dict | list):
+            return self._one(whole), "strict"
+        if len(body) > TOLERANT_LIMIT:
+            raise _Rejected("the reply is too long to be read in part")
+        return self._mixed(unwrapped(cap(body)))
+
+    def _one(self, node: Any) -> dict[str, _Row]:
+        rows = self._rows(node) or self._in_order(node)
+        if not rows:
+            raise _Rejected("no verdicts in the reply")
+        return rows
+
+    def _bit(self, bits: set[str]) -> _Row:
+        """VerIF's ``[[1]]`` or ``[[0]]``, wherever it stands, where all of them agree."""
+        if len(bits) > 1:
+            raise _Rejected("two verdicts that contradict each other", doubt=True)
+        (bit,) = bits
+        return _Row(bit == "1") if bit in {"0", "1"} else _Row(None, f"[[{bit}]] is neither met nor not met")
+
+    def _mixed(self, text: str) -> tuple[dict[str, _Row], Outcome]:
+        """Documents among words; the last complete one counts, and nothing that stands beside it may contradict it."""
+        documents = find_documents(text)
+        if documents is None:
+            raise _Rejected("the reply is too tangled to be read")
+        floors = [0, *(document.end for document in documents)]
+        spoken = [
+            (document, rows, is_others(text[max(floor, document.start - 200) : document.start]))
+            for document, floor in zip(documents, floors, strict=False)
+            if (rows := self._of_document(text, document))
+        ]
+        if not spoken:
+            return self._lines(text), "text"
+        found = [(document, rows) for document, rows, quoted in spoken if not quoted]
+        if not found:
+            raise _Rejected("the only verdicts are a draft, an example or a quotation", doubt=True)
+        complete = [pair for pair in found if pair[1].keys() >= set(self.ids)]
+        document, rows = complete[-1] if complete else found[-1]
+        if not complete:
+            rows = _merged([rows for _, rows in found])
+        for later, others in found:
+            if later.start > document.start:
+                _merged([rows, others])
+        if CORRECTION.search(text[document.end :].strip(" \r\n\t`~")):
+            raise _Rejected("words after the verdicts take them back", doubt=True)
+        return rows, "strict" if document.strict else "repaired"
+
+    def _of_document(self, text: str, document: Document) -> dict[str, _Row]:
+        rows = self._rows(document.node)
+        if not rows and len(self.ids) == 1:
+            rows = self._in_order(document.node)
+        if not rows and isinstance(document.node, list) and not isinstance(document.node, Pairs):
+            rows = self._in_order(document.node)
+        if document.cut and (rows or document.start == 0 or text[: document.start].strip("` \n").endswith("json")):
+            raise _Rejected("the reply ends inside its verdicts", truncated=True)
+        if rows and document.garbled:
+            raise _Rejected("words out of place inside the verdicts", doubt=True)
+        return rows
+
+    def _rows(self, node: Any, depth: int = 3) -> dict[str, _Row]:
+        """The rows of the outermost table in ``node``: an object keyed by criteria, or a list of rows that name them."""
+        pairs = list(_pairs(node))
+        if pairs:
+            named = self._keyed(pairs)
+            if named:
+                return named
+        elif isinstance(node, list):
+            listed = self._listed(node)
+            if listed:
+                return listed
+        if depth:
+            inner = [value for _, value in pairs] if pairs else node if isinstance(node, list) else []
+            found = [rows for value in inner[:200] if (rows := self._rows(value, depth - 1))]
+            if found:
+                return _merged(found)
+            if pairs:
+                return self._positional([value for _, value in pairs])
+        return {}
+
+    def _positional(self, values: list[Any]) -> dict[str, _Row]:
+        """The verdicts of an object that holds one list of them, in order: ``{"verdicts": [true, false]}``."""
+        lists = [value for value in values if isinstance(value, list) and not isinstance(value, Pairs)]
+        return self._in_order(lists[0]) if len(lists) == 1 else {}
+
+    def _keyed(self, pairs: list[tuple[Any, Any]]) -> dict[str, _Row]:
+        keys = [key for key, _ in pairs]
+        shift = self._shift(keys)
+        rows: list[dict[str, _Row]] = []
+        for key, value in pairs:
+            id_ = self._match(key, shift)
+            if id_ is not None:
+                rows.append({id_: self._row(value, id_)})
+        if rows and (unknown := [key for key in keys if self._foreign(key, shift)]):
+            raise _Rejected(f"a verdict on {str(unknown[0])[:20]!r}, which was not asked about", doubt=True)
+        return _merged(rows) if rows else {}
+
+    def _listed(self, items: list[Any]) -> dict[str, _Row]:
+        """Rows that name their criterion."""
+        named: list[tuple[Any, Any]] = []
+        for item in items[:500]:
+            pairs = dict(_pairs(item))
+            folded = {_key(key): value for key, value in pairs.items()}
+            names = [folded[key] for key in _ID_KEYS if _is_name(folded.get(key))]
+            if names:
+                named.append((next((one for one in names if self._names_one(one)), names[0]), item))
+        return self._keyed(named) if len(named) == len(items) and named else {}
+
+    def _in_order(self, node: Any) -> dict[str, _Row]:
+        """Verdicts without names: exactly as many as were asked for, or one alone."""
+        if len(self.ids) == 1 and _pairs(node):
+            row = self._row(node, self.ids[0])
+            return {} if row.problem == _NOTHING else {self.ids[0]: row}
+        if not isinstance(node, list) or isinstance(node, Pairs) or len(node) != len(self.ids):
+            return {}
+        rows = {id_: self._row(value, id_) for id_, value in zip(self.ids, node, strict=True)}
+        return rows if any(row.value is not None for row in rows.values()) else {}
+
+    def _row(self, value: Any, id_: str) -> _Row:
+        levels = self._levels.get(id_, {})
+        pairs = _pairs(value)
+        if not pairs:
+            return _said(value, levels) if not isinstance(value, list) else _Row(None, "a list where a verdict belongs")
+        folded: dict[str, Any] = {}
+        for key, item in pairs:
+            if _key(key) in folded and folded[_key(key)] != item:
+                raise _Rejected(f"two values of {_key(key)[:20]!r} for one criterion", doubt=True)
+            folded[_key(key)] = item
+        given = [folded[key] for key in _MET_KEYS if key in folded and not isinstance(folded[key], list | dict)]
+        read = [_said(one, levels) for one in given]
+        values = {row.value for row in read if row.value is not None}
+        if len(values) > 1:
+            raise _Rejected("two verdicts for one criterion", doubt=True)
+        row = next((one for one in read if one.value is not None), read[0] if read else _Row(None, _NOTHING))
+        return _Row(row.value, row.problem, row.undecided, _first(folded, _REASON_KEYS), _first(folded, _QUOTE_KEYS))
+
+    # --- names ---
+
+    def _match(self, key: object, shift: int) -> str | None:
+        if shift and (number := _number(key)) is not None:
+            return self._names.match(str(number + shift))
+        found = self._names.match(key)
+        if found is None and isinstance(key, str) and (named := _NAMED.fullmatch(key.strip(" *_`"))):
+            found = self._match(named["rest"], shift)
+        return found
+
+    def _names_one(self, name: object) -> bool:
+        return _number(name) is not None or self._match(name, 0) is not None
+
+    def _shift(self, keys: list[Any]) -> int:
+        """1 where numbers were counted from 0: 0 is there, and the last number is not."""
+        numbers = {_number(key) for key in keys}
+        return int(self._numbered and 0 in numbers and len(self.ids) not in numbers)
+
+    def _foreign(self, key: object, shift: int) -> bool:
+        """Whether a key is the number of a criterion that there is not."""
+        number = _number(key)
+        return number is not None and self._numbered and not 1 <= number + shift <= len(self.ids)
+
+    def _lines(self, text: str) -> dict[str, _Row]:
+        """``1. NOT PRESENT``, a criterion a line; or the one verdict of a reply about one criterion."""
+        rows: list[dict[str, _Row]] = []
+        for line in text.split("\n")[:2000]:
+            match = _LINE.fullmatch(line[:500].rstrip())
+            id_ = self._match(match["name"], 0) if match else None
+            if match and id_ is not None:
+                rows.append({id_: _said(match["value"], self._levels.get(id_, {}))})
+        if rows:
+            return _merged(rows)
+        if len(self.ids) == 1 and not self._levels:
+            from calipers.extract.verdict import extract_verdict  # noqa: PLC0415 - its patterns are slow to compile
+
+            single = extract_verdict(text)
+            if single.met is not None:
+                return {self.ids[0]: _Row(single.met)}
+        raise _Rejected("no verdicts in the reply")
+
+
+_LINE = re.compile(
+    r"[\s>*_#|-]{0,8}(?P<name>[^:：.)|=]{1,60}?)[*_`]{0,3}\s{0,3}(?:[:：|=)]|\.\s|->|→)\s{0,3}(?P<value>[^|]{1,300}?)\s*\|?"
+)
+
+
+def _pairs(node: Any) -> list[tuple[Any, Any]]:
+    if isinstance(node, Pairs):
+        return list(node)
+    return list(node.items()) if isinstance(node, dict) else []
+
+
+def _key(key: object) -> str:
+    return re.sub(r"[\W_]+", "_", str(key)[:80]).strip("_").lower()
+
+
+def _is_name(value: object) -> bool:
+    return isinstance(value, str | int) and not isinstance(value, bool)
+
+
+def _number(key: object) -> int | None:
+    if isinstance(key, int) and not isinstance(key, bool):
+        return key
+    if not isinstance(key, str):
+        return None
+    named = _NAMED.fullmatch(key.strip(" *_`"))
+    text = (named["rest"] if named else key).strip(" *_`#.:")
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 7 else None
+
+
+def _first(folded: Mapping[str, Any], keys: Sequence[str]) -> str | None:
+    return next((folded[key] for key in keys if isinstance(folded.get(key), str) and folded[key].strip()), None)
+
+
+def _merged(tables: Sequence[Mapping[str, _Row]]) -> dict[str, _Row]:
+    """All rows together; two that say different things of one criterion put the whole reply in doubt."""
+    merged: dict[str, _Row] = {}
+    for table in tables:
+        for id_, row in table.items():
+            if merged.setdefault(id_, row).value != row.value:
+                raise _Rejected("two verdicts on one criterion that contradict each other", doubt=True)
+    return merged

@@ -1,0 +1,81 @@
+"""First asks about criteria: all of a trajectory's at once, one by one, some at a time, or one of them for all.
+
+Not responsible for how a question looks (``protocols.checklist``), nor for what to do with poor answers (``reask``).
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from calipers.errors import ConfigError
+from calipers.planners.opening import numbered, opened
+from calipers.rubric import Grading
+from calipers.types import Ask, Cause, Criterion, PlanState
+
+
+@dataclass(frozen=True, slots=True)
+class Criteria:
+    """Plan ``orders * samples`` gradings of the group; the asks of one grading share ``Ask.presentation``.
+
+    Only relative grading shows several candidates, and so only it has orders: a seeded permutation, then its reverse,
+    then the list rotated, as in listwise judging. Candidates without criteria are not asked about. Raises ConfigError
+    for orders in another mode.
+    """
+
+    orders: int = 1
+    samples: int = 1
+    grading: Grading = field(default_factory=Grading)
+
+    def __post_init__(self) -> None:
+        if self.orders > 1 and self.grading.mode != "relative":
+            raise ConfigError(
+                f"orders={self.orders}: only relative grading shows candidates in an order; ask more often with samples="
+            )
+
+    @property
+    def count(self) -> int:
+        """Gradings asked for at once."""
+        return self.orders * self.samples
+
+    def presentation(self, state: PlanState, index: int) -> Sequence[Ask]:
+        """The asks of one grading, numbered from 0."""
+        order, sample = divmod(index, self.samples)
+        cause: Cause = "sample" if sample else "order" if order else "first"
+        base = Ask(0, (), (), sample=sample, cause=cause, presentation=index)
+        asks = self._relative(state, base, order) if self.grading.mode == "relative" else self._single(state, base)
+        return numbered(asks, 0)
+
+    def next_asks(self, state: PlanState) -> Sequence[Ask]:
+        """All first asks in one batch; empty once they were answered."""
+        return opened(self, state)
+
+    def _single(self, state: PlanState, base: Ask) -> Iterator[Ask]:
+        """One candidate in a question, with as many of its criteria as the mode says."""
+        for item, rubric in enumerate(state.view.rubrics):
+            if rubric is None:
+                continue
+            if self.grading.mode == "holistic":
+                yield replace(base, members=(item,), order=(item,))
+                continue
+            names = [criterion.id for criterion in rubric.criteria]
+            size = {"per_criterion": 1, "chunks": self.grading.chunk}.get(self.grading.mode, len(names))
+            for start in range(0, len(names), size):
+                yield replace(base, members=(item,), order=(item,), criteria=tuple(names[start : start + size]))
+
+    def _relative(self, state: PlanState, base: Ask, order: int) -> Iterator[Ask]:
+        """All candidates that have a criterion in one question about it."""
+        permutation = list(range(len(state.view.rubrics)))
+        random.Random(f"{state.view.digest}:{state.seed}").shuffle(permutation)  # noqa: S311 - seeded by content, no secret
+        turn = (order // 2) % len(permutation)
+        shown = [*permutation[turn:], *permutation[:turn]]
+        shown = shown[::-1] if order % 2 else shown
+        having: dict[str, tuple[Criterion, list[int]]] = {}
+        for item in shown:
+            rubric = state.view.rubrics[item]
+            for criterion in rubric.criteria if rubric is not None else ():
+                # The same id may mean another thing in another trajectory's rubric.
+                having.setdefault(f"{criterion.id}\n{criterion}", (criterion, []))[1].append(item)
+        for criterion, items in having.values():
+            yield replace(base, members=tuple(sorted(items)), order=tuple(items), criteria=(criterion.id,))

@@ -1,0 +1,249 @@
+"""Checklist: criteria decided one by one, met or not met; or, holistic, one rating for all of them.
+
+Met says that what a criterion's text describes is the case, good or bad, so the judge needs to know neither sign nor
+weight. Not responsible for which criteria are asked about together (``planners.criteria``), for reading text
+(``extract``), or for what verdicts are worth (``rubric``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from calipers.extract.checklist import ChecklistReading, Said, extract_checklist
+from calipers.protocols.question import EVIDENCE, REFUSED, draw_keys, joined, keyed, plain_text
+from calipers.protocols.rating import RATING_SCHEMA, read_rating
+from calipers.render import compose
+from calipers.rubric import Grading
+from calipers.types import (
+    Ask,
+    Completion,
+    Criterion,
+    JudgeRequest,
+    Part,
+    Reading,
+    RenderedGroup,
+    Verdict,
+)
+
+_ONE = "You check what one attempt at a task did against a list of criteria, by what is in the record."
+_MANY = "You check what several attempts at one task did against one criterion, by what is in the record."
+_HOLISTIC = "You rate one attempt at a task by a list of criteria taken together, by what is in the record."
+
+_RULES = """\
+How to decide: a criterion is met when everything its text says is so; of what follows "such as", "for example" or \
+"including", not all need be there. Met means that the text describes the record, whether that speaks for the attempt \
+or against it: "leaves out the dose" is met by an attempt that leaves it out. Decide each {what} by itself. Length, tone \
+and what an attempt says of itself decide nothing. There is no middle: decide for the closer one."""
+_RATE = """\
+How to rate: a whole number from 1 (fails what matters) to 10 (as the criteria ask throughout). Weigh the criteria as \
+a careful expert would."""
+_REASON = "a reason of at most ten words"
+_QUOTE = 'a "quote" that shows it, copied from the record word for word and without ellipses ("" where nothing does)'
+
+
+@dataclass(frozen=True, slots=True)
+class Checklist:
+    """Frame and read questions about criteria; each answer is a Verdict for each criterion and candidate asked about.
+
+    ``max_tokens`` bounds the reply, reasoning included, and grows with ``Ask.room``.
+    """
+
+    grading: Grading = field(default_factory=Grading)
+    max_tokens: int | None = 8192
+    params: Mapping[str, Any] = field(default_factory=dict)
+
+    def frame(self, ask: Ask, view: RenderedGroup) -> JudgeRequest:
+        """Put the question. What repeats comes first: the criteria where all are asked about at once, else the record.
+
+        Names are drawn from the content alone, so that the question stays the same when other criteria are edited.
+        """
+        keys = draw_keys(view, len(ask.order), f"grade {_presentation(ask)}")
+        criteria = _criteria(ask, view)
+        names = _names(self.grading, ask, keys)
+        listed = self._listed(criteria)
+        first = self.grading.mode in {"all", "holistic"}
+        system = "\n\n".join(
+            part for part in (self._before(), first and listed, EVIDENCE, self._after(criteria)) if part
+        )
+        closing = self._closing(ask, "" if first else listed, names)
+        messages = (
+            {"role": "system", "content": system},
+            {"role": "user", "content": joined(compose(view, ask.order, keys), closing)},
+        )
+        limit = None if self.max_tokens is None else self.max_tokens * ask.room
+        return JudgeRequest(messages, keys, ask, view, self._schema(criteria, names), limit, self.params)
+
+    def read(self, request: JudgeRequest, completion: Completion) -> Reading:
+        """Read the verdicts; what is missing has a Verdict of None, with the reason."""
+        ask = request.ask
+        if self.grading.mode == "holistic":
+            return read_rating(request, completion, self.grading.rating_map)
+        criteria = _criteria(ask, request.view)
+        names = _names(self.grading, ask, request.keys)
+        if completion.finish_reason == "refused":
+            reading = ChecklistReading({}, dict.fromkeys(names, REFUSED), "rejected", reason=REFUSED)
+        else:
+            levels = {name: one.levels for name, one in zip(names, self._each(criteria, names), strict=True)}
+            reading = extract_checklist(completion.text, names, levels=levels, finish_reason=completion.finish_reason)
+        return self._reading(request, names, reading)
+
+    # --- the question ---
+
+    def _before(self) -> str:
+        return {"relative": _MANY, "holistic": _HOLISTIC}.get(self.grading.mode, _ONE)
+
+    def _after(self, criteria: Sequence[Criterion]) -> str:
+        if self.grading.mode == "holistic":
+            return f'{_RATE}\n\nAnswer with one JSON object and nothing else: {{"explanation": ..., "rating": ...}}.'
+        relative = self.grading.mode == "relative"
+        even = " Hold all attempts to the same line. Their order and names are random and mean nothing." * relative
+        parts = [_QUOTE] * self.grading.evidence + [f'{_REASON} under "reason"'] * self.grading.reasons
+        verdict = 'then "met": true or false' if parts else "true or false"
+        if any(criterion.levels for criterion in criteria):
+            verdict += ' (where a criterion names levels: "level" and one of them)'
+        what = "attempt" if relative else "criterion"
+        under = "name" if relative else "number"
+        answer = f"Answer with one JSON object and nothing else: for each {what}, under its {under}, "
+        return f"{_RULES.format(what=what)}{even}\n\n{answer}{', '.join([*parts, verdict])}."
+
+    def _listed(self, criteria: Sequence[Criterion]) -> str:
+        lines = [self._line(criterion) for criterion in criteria]
+        if self.grading.mode == "relative":
+            return f"Criterion: {lines[0]}"
+        return "Criteria:\n" + "\n".join(f"{number}. {line}" for number, line in enumerate(lines, start=1))
+
+    def _line(self, criterion: Criterion) -> str:
+        points = f"[{criterion.points:+g}] " if self.grading.show_points else ""
+        levels = f" (levels: {', '.join(criterion.levels)})" if criterion.levels else ""
+        return f"{points}{' '.join(criterion.text.split())}{levels}"
+
+    def _closing(self, ask: Ask, listed: str, names: Sequence[str]) -> str:
+        lines = [listed] if listed else []
+        if self.grading.mode == "holistic":
+            if ask.note:
+                lines.append(f"An earlier reply could not be used: {ask.note}. Give a whole number from 1 to 10.")
+            return "\n" + "\n".join([*lines, 'Answer in JSON: {"explanation": ..., "rating": ...}'])
+        if ask.note:
+            lines.append(f"An earlier reply could not be used: {ask.note}. Give every verdict, in the form asked for.")
+        fields = ['"quote": ...'] * self.grading.evidence + ['"reason": ...'] * self.grading.reasons
+        inside = ", ".join([*fields, '"met": ...'])
+        value = f"{{{inside}}}" if fields else "..."
+        abridged = len(names) > 2 and self.grading.mode != "relative"
+        shown = (names[0], "...", names[-1]) if abridged else names
+        form = ", ".join(f'"{name}": {value}' if name != "..." else "..." for name in shown)
+        return "\n" + "\n".join([*lines, f"Answer in JSON: {{{form}}}"])
+
+    def _schema(self, criteria: Sequence[Criterion], names: Sequence[str]) -> dict[str, Any]:
+        if self.grading.mode == "holistic":
+            return RATING_SCHEMA
+        return keyed({name: self._entry(one) for name, one in zip(names, self._each(criteria, names), strict=True)})
+
+    def _entry(self, criterion: Criterion) -> dict[str, Any]:
+        quote = {"quote": {"type": "string"}} if self.grading.evidence else {}
+        reason = {"reason": plain_text(160)} if self.grading.reasons else {}
+        verdict: dict[str, Any] = {"type": "boolean"}
+        if criterion.levels:
+            verdict = {"type": "string", "enum": list(criterion.levels)}
+        if not quote and not reason:
+            return verdict
+        return keyed({**quote, **reason, "level" if criterion.levels else "met": verdict})
+
+    def _each(self, criteria: Sequence[Criterion], names: Sequence[str]) -> Sequence[Criterion]:
+        """The criterion that each name of the reply stands for."""
+        return [criteria[0]] * len(names) if self.grading.mode == "relative" else criteria
+
+    # --- the answer ---
+
+    def _reading(self, request: JudgeRequest, names: Sequence[str], reading: ChecklistReading) -> Reading:
+        ask = request.ask
+        asked = _asked(self.grading, ask, names)
+        verdicts = [self._verdict(request, asked[name], name, reading) for name in names]
+        open_ = [verdict for verdict in verdicts if verdict.met is None]
+        missing: dict[int, str] = {}
+        for verdict in open_:
+            missing.setdefault(asked_item(verdict), f"criterion {verdict.criterion!r}: {verdict.reason}")
+        again = tuple(
+            asked[name]
+            for name, verdict in zip(names, verdicts, strict=True)
+            if verdict.met is None and name not in reading.undecided
+        )
+        known = len(open_) < len(verdicts)
+        return Reading(
+            tuple(verdicts),
+            (reading.outcome if not open_ else "partial") if known else "rejected",
+            reading.reason or next((verdict.reason for verdict in open_), None),
+            missing=missing,
+            truncated=reading.truncated,
+            complaint=_complaint(reading, refused=reading.reason == REFUSED) if again else None,
+            open=again,
+        )
+
+    def _verdict(self, request: JudgeRequest, asked: tuple[int, str], name: str, reading: ChecklistReading) -> Verdict:
+        item, criterion = asked
+        said: Said | None = reading.verdicts.get(name)
+        reason = reading.reasons.get(name, "") if said is not None else reading.missing[name]
+        quote = reading.quotes.get(name, "").strip() if self.grading.evidence and said is not None else ""
+        if quote and not _is_quoted(quote, request.view, item):
+            said, reason, quote = None, "its quote is not in the record word for word", ""
+        share = None if said is None or isinstance(said, bool) else float(said)
+        met = said if isinstance(said, bool) or said is None else said == 1
+        ask = request.ask
+        return Verdict(met, reason, item, criterion, _presentation(ask), ask.slot, share, quote or None)
+
+
+def asked_item(verdict: Verdict) -> int:
+    """The candidate of a verdict of this protocol, which always has one."""
+    assert verdict.item is not None  # noqa: S101 - narrows for the type checker
+    return verdict.item
+
+
+def _presentation(ask: Ask) -> int:
+    return ask.number if ask.presentation is None else ask.presentation
+
+
+def _criteria(ask: Ask, view: RenderedGroup) -> tuple[Criterion, ...]:
+    """The criteria asked about, in the ask's order, from the rubric of the first candidate asked about; all, if none."""
+    rubric = view.rubrics[ask.members[0]]
+    if rubric is not None and not ask.criteria:
+        return rubric.criteria
+    by_id = {criterion.id: criterion for criterion in rubric.criteria} if rubric is not None else {}
+    return tuple(by_id[name] for name in ask.criteria)
+
+
+def _names(grading: Grading, ask: Ask, keys: Sequence[str]) -> tuple[str, ...]:
+    """What the reply is keyed by: the candidates asked about, or the numbers of the criteria."""
+    if grading.mode == "relative":
+        return tuple(key for key, item in zip(keys, ask.order, strict=True) if item in ask.members)
+    return tuple(str(number) for number in range(1, len(ask.criteria) + 1))
+
+
+def _asked(grading: Grading, ask: Ask, names: Sequence[str]) -> dict[str, tuple[int, str]]:
+    """The candidate and criterion behind each name of the reply."""
+    if grading.mode == "relative":
+        members = [item for item in ask.order if item in ask.members]
+        return {name: (item, ask.criteria[0]) for name, item in zip(names, members, strict=True)}
+    return {name: (ask.members[0], criterion) for name, criterion in zip(names, ask.criteria, strict=True)}
+
+
+def _is_quoted(quote: str, view: RenderedGroup, item: int) -> bool:
+    """Whether the record, as it was shown, has these words in this order; line breaks and runs of spaces aside."""
+    parts: tuple[Part, ...] = (*view.head, *view.candidates[item].body)
+    record = " ".join("".join(part for part in parts if isinstance(part, str)).split())
+    return " ".join(quote.split()) in record
+
+
+def _complaint(reading: ChecklistReading, *, refused: bool) -> str | None:
+    """What was wrong, for the judge's ears: one of a few sentences of ours, whatever the reply contained."""
+    if refused:
+        return None
+    if reading.truncated:
+        return "it was cut off before its end"
+    if reading.doubt:
+        return "it contradicted itself, or decided what was not asked"
+    if not reading.verdicts:
+        return "it held no verdicts that could be read"
+    if reading.missing:
+        return "it left verdicts out, or gave values that are no verdicts"
+    return "quotes in it are not in the record word for word"

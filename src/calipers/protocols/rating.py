@@ -1,0 +1,45 @@
+"""One rating from 1 to 10 for a whole rubric: its schema, and how a reply is read.
+
+The holistic half of ``checklist``; not a protocol of its own.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, Literal
+
+from calipers.extract import extract_scores
+from calipers.extract.strictjson import strict
+from calipers.extract.text import strip_reasoning, unfence
+from calipers.protocols.question import REFUSED, keyed, plain_text
+from calipers.rubric.normalisers import rar_implicit
+from calipers.types import Completion, JudgeRequest, Rating, Reading
+
+_NAME: Final = "rating"
+RATING_SCHEMA: Final[dict[str, Any]] = keyed(
+    {"explanation": plain_text(400), _NAME: {"type": "integer", "minimum": 1, "maximum": 10}}
+)
+
+
+def read_rating(request: JudgeRequest, completion: Completion, scale: Literal["from_one", "tenths"]) -> Reading:
+    """The rating of the one candidate asked about, on [0, 1]; anything but a whole number from 1 to 10 is none."""
+    ask = request.ask
+    (item,) = ask.members
+    if completion.finish_reason == "refused":
+        return Reading((), "rejected", REFUSED, missing={item: REFUSED})
+    reading = extract_scores(completion.text, [_NAME], scale=(1, 10), finish_reason=completion.finish_reason)
+    value = reading.scores.get(_NAME)
+    if value is None or not float(value).is_integer():
+        reason = reading.reason or "the rating is no whole number from 1 to 10"
+        complaint = "it was cut off before its end" if reading.truncated else "it held no rating from 1 to 10"
+        return Reading((), "rejected", reason, missing={item: reason}, truncated=reading.truncated, complaint=complaint)
+    presentation = ask.number if ask.presentation is None else ask.presentation
+    rating = Rating(item, rar_implicit(int(value), scale=scale), presentation, 0, ask.slot)
+    explained = _explanation(completion.text)
+    return Reading((rating,), reading.outcome, explanations={item: explained} if explained else {})
+
+
+def _explanation(text: str) -> str | None:
+    """The judge's words, where the reply is as it was asked for; they decide nothing."""
+    document = strict(unfence(strip_reasoning(text) or ""))
+    found = document.get("explanation") if isinstance(document, dict) else None
+    return found if isinstance(found, str) and found.strip() else None

@@ -1,0 +1,69 @@
+"""``read_rubric``: one rubric from a file that people write, in TOML, JSON or YAML.
+
+Not responsible for what makes a rubric (``rubric.criteria``), nor for data sets with one rubric a row (``rubric_rows``).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from calipers.errors import ConfigError, InputError
+from calipers.rubric import as_rubric
+from calipers.types import Rubric
+
+SUFFIXES = (".toml", ".json", ".yaml", ".yml")
+_INSTALL = "reading YAML needs PyYAML: pip install 'calipers[yaml]', or write the rubric as TOML"
+
+
+def read_rubric(path: str | os.PathLike[str]) -> Rubric:
+    """The rubric in a ``.toml``, ``.json``, ``.yaml`` or ``.yml`` file: a table with ``criteria``, or (not in TOML) a
+    list of criteria, which are tables or plain questions.
+
+    Raises InputError naming the file, the criterion and the field for what cannot be read; ConfigError for YAML without
+    PyYAML, and for a file of another kind.
+    """
+    file = Path(path)
+    if file.suffix not in SUFFIXES:
+        raise ConfigError(f"{file}: a rubric with criteria is a file named {', '.join(SUFFIXES)}")
+    value = _parsed(file)
+    try:
+        return as_rubric(value)
+    except ConfigError as error:
+        raise InputError(str(error), source=str(file)) from None
+
+
+def _parsed(file: Path) -> Any:
+    try:
+        text = file.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise InputError("there is no such file", source=str(file)) from None
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror or error}", source=str(file)) from None
+    except UnicodeDecodeError:
+        raise InputError("is not UTF-8 text; save the file as UTF-8", source=str(file)) from None
+    try:
+        if file.suffix == ".toml":
+            return tomllib.loads(text)
+        if file.suffix == ".json":
+            return json.loads(text)
+    except (tomllib.TOMLDecodeError, ValueError) as error:
+        raise InputError(f"is not {file.suffix[1:].upper()}: {error}", source=str(file)) from None
+    except RecursionError:
+        raise InputError("is nested too deeply to be a rubric", source=str(file)) from None
+    return _yaml(text, file)
+
+
+def _yaml(text: str, file: Path) -> Any:
+    try:
+        import yaml  # noqa: PLC0415 - an extra
+    except ImportError:
+        raise ConfigError(f"{file}: {_INSTALL}") from None
+    try:
+        return yaml.safe_load(text)
+    except (yaml.YAMLError, RecursionError) as error:
+        reason = " ".join(str(error).split())
+        raise InputError(f"is not YAML: {reason}", source=str(file)) from None

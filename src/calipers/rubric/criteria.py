@@ -1,0 +1,200 @@
+"""Criteria from plain data, checked; what is wrong with them is one sentence naming the criterion and the field.
+
+Not responsible for files, rows or foreign schemas (``readers``), nor for what criteria are worth (``normalisers``).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from difflib import get_close_matches
+from typing import Any, Final
+
+from calipers.errors import ConfigError
+from calipers.types import Criterion, Rubric
+
+RULES: Final = ("math_verify", "word_count_range")
+"""The functions that a rule criterion of RuscaRL's form may name."""
+_RUBRIC_KEYS = frozenset(field.name for field in fields(Rubric))
+_CRITERION_KEYS = frozenset(field.name for field in fields(Criterion))
+_TEXT_KEYS = ("text", "criterion", "description", "question")
+_POINTS_KEYS = ("points", "weight")
+_VERIFIERS = ("llm", "rule")
+_SHAPE = 'a rubric is {"criteria": [{"id": "cites", "text": "Names its source.", "points": 3}, ...]}'
+
+
+def as_rubric(value: object) -> Rubric:
+    """``value`` as a checked rubric: a Rubric, its object, or a list of criteria (objects or texts worth one point).
+
+    Raises ConfigError naming the criterion and field for what cannot be read or does not make a rubric.
+    """
+    if isinstance(value, Rubric):
+        check_rubric(value)
+        return value
+    if isinstance(value, list | tuple):
+        value = {"criteria": value}
+    if not isinstance(value, Mapping):
+        raise ConfigError(f"a {type(value).__name__} is no rubric; {_SHAPE}")
+    _refuse_unknown(value, _RUBRIC_KEYS, "the rubric")
+    listed = value.get("criteria")
+    if not isinstance(listed, list | tuple):
+        raise ConfigError(f"the rubric has no list of criteria; {_SHAPE}")
+    rubric = Rubric(
+        tuple(as_criterion(one, place) for place, one in enumerate(listed, start=1)),
+        title=_text(value.get("title") or "", "title"),
+        all_negative=value.get("all_negative") or "refuse",
+        veto_floor=_number(value.get("veto_floor", 0.0), "veto_floor"),
+    )
+    check_rubric(rubric)
+    return rubric
+
+
+def as_criterion(value: object, place: int) -> Criterion:
+    """One criterion of a list, at 1-based ``place``, which also names it (``c1``) where it has no id."""
+    if isinstance(value, Criterion):
+        return value
+    if isinstance(value, str):
+        return Criterion(f"c{place}", value)
+    where = f"criterion {place}"
+    if not isinstance(value, Mapping):
+        raise ConfigError(f"{where}: it must be text or an object, not {type(value).__name__}")
+    _refuse_unknown(value, _CRITERION_KEYS | {*_TEXT_KEYS, *_POINTS_KEYS}, where)
+    tags, rule = as_tags(value.get("tags"), where)
+    levels = value.get("levels") or {}
+    if not isinstance(levels, Mapping):
+        raise ConfigError(f"{where}: levels must be an object of name to share, not {type(levels).__name__}")
+    veto = value.get("veto", False)
+    if not isinstance(veto, bool):
+        raise ConfigError(f"{where}: veto must be true or false, not {veto!r}")
+    given = value.get("id")
+    return Criterion(
+        id=f"c{place}" if given is None else _name(given, where),
+        text=_text(_first(value, _TEXT_KEYS), f"{where}: text"),
+        points=_number(_first(value, _POINTS_KEYS, 1.0), f"{where}: points"),
+        tags=tags,
+        veto=veto,
+        levels={str(name): _number(share, f"{where}: levels.{name}") for name, share in levels.items()},
+        rule=_rule(value["rule"], where) if value.get("rule") else rule,
+    )
+
+
+def as_tags(value: object, where: str) -> tuple[tuple[str, ...], Mapping[str, Any] | None]:
+    """Tags in any of their three forms (an object, ``"key:value"`` texts, bare words), and the rule they describe.
+
+    A tag ``verifier: llm`` is no rule, whatever function stands beside it: Parquet gives every row the union of keys.
+    """
+    if value is None:
+        return (), None
+    if isinstance(value, Mapping):
+        verifier = value.get("verifier")
+        if verifier is not None and verifier not in _VERIFIERS:
+            raise ConfigError(f"{where}: tags.verifier {verifier!r} is unknown; known: {', '.join(_VERIFIERS)}")
+        rule = _rule(value, where) if verifier == "rule" else None
+        taken = ("function", "parameters") if verifier is not None else ()
+        kept = {key: one for key, one in value.items() if one is not None and key not in taken}
+        return tuple(_tag(f"{key}:{one}", one, where) for key, one in kept.items()), rule
+    if not isinstance(value, list | tuple):
+        raise ConfigError(f"{where}: tags must be a list or an object, not {type(value).__name__}")
+    tags = tuple(_tag(one, one, where) for one in value)
+    for tag in tags:
+        key, _, verifier = tag.partition(":")
+        if key == "verifier" and verifier not in _VERIFIERS:
+            raise ConfigError(f"{where}: the tag {tag!r} is unknown; known verifiers: {', '.join(_VERIFIERS)}")
+    rule = _rule(dict(tag.split(":", 1) for tag in tags if ":" in tag), where) if "verifier:rule" in tags else None
+    return tags, rule
+
+
+def check_rubric(rubric: Rubric) -> None:
+    """Raise ConfigError, naming criterion and field, unless a score can be made of this rubric."""
+    if not rubric.criteria:
+        raise ConfigError(f"the rubric has no criteria; {_SHAPE}")
+    if rubric.all_negative not in ("refuse", "from_one"):
+        raise ConfigError(f"all_negative={rubric.all_negative!r}: it must be refuse or from_one")
+    seen: dict[str, int] = {}
+    for place, criterion in enumerate(rubric.criteria, start=1):
+        first = seen.setdefault(criterion.id, place)
+        if first != place:
+            raise ConfigError(
+                f"criteria {first} and {place} have the same id {criterion.id!r}; verdicts are kept by id, so each needs its own"
+            )
+        _check_criterion(criterion, f"criterion {place} ({criterion.id!r})")
+    positive = any(criterion.points > 0 for criterion in rubric.criteria)
+    if not positive and rubric.all_negative == "refuse":
+        raise ConfigError(
+            "no criterion has positive points, so there is nothing to divide by: add one, or set "
+            'all_negative = "from_one" to begin at 1 and fall with every criterion met'
+        )
+    if positive and rubric.all_negative == "from_one":
+        raise ConfigError('all_negative = "from_one" is for rubrics without positive points, and this one has some')
+
+
+def as_standards(rubric: Rubric) -> str:
+    """The criteria as text, a line each, for judges that compare freely instead of checking them one by one."""
+    return "\n".join(f"- {'Avoid: ' if criterion.points < 0 else ''}{criterion.text}" for criterion in rubric.criteria)
+
+
+def _check_criterion(criterion: Criterion, where: str) -> None:
+    if not isinstance(criterion.text, str) or not criterion.text.strip():
+        raise ConfigError(f"{where}: its text is empty")
+    points = _number(criterion.points, f"{where}: points")
+    if points == 0:
+        raise ConfigError(f"{where}: points 0 count for nothing; leave the criterion out, or give it a weight")
+    shares = list(criterion.levels.values())
+    if shares and not all(0 <= share <= 1 for share in shares):
+        raise ConfigError(f"{where}: levels are shares of its points, from 0 to 1, not {dict(criterion.levels)}")
+    if shares and (len(shares) < 2 or len(set(shares)) < 2):
+        raise ConfigError(f"{where}: levels need at least two names with different shares")
+    folded = [name.strip().casefold() for name in criterion.levels]
+    if not all(folded) or len(set(folded)) < len(folded):
+        raise ConfigError(f"{where}: the names of its levels must be distinct words, not {list(criterion.levels)}")
+
+
+def _refuse_unknown(value: Mapping[Any, Any], known: frozenset[str], where: str) -> None:
+    for key in value:
+        if key not in known:
+            near = get_close_matches(str(key), sorted(known), n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(sorted(known))}"
+            raise ConfigError(f"{where}: unknown field {key!r}; {hint}")
+
+
+def _first(value: Mapping[str, Any], keys: Sequence[str], default: object = None) -> object:
+    return next((value[key] for key in keys if value.get(key) is not None), default)
+
+
+def _rule(value: object, where: str) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise ConfigError(f"{where}: rule must be an object with a function, not {type(value).__name__}")
+    function = value.get("function")
+    if function not in RULES:
+        raise ConfigError(f"{where}: the rule's function {function!r} is unknown; known: {', '.join(RULES)}")
+    parameters = value.get("parameters") or {}
+    if not isinstance(parameters, Mapping):
+        raise ConfigError(f"{where}: the rule's parameters must be an object, not {type(parameters).__name__}")
+    return {"function": function, "parameters": {key: one for key, one in parameters.items() if one is not None}}
+
+
+def _tag(tag: object, value: object, where: str) -> str:
+    if not isinstance(tag, str) or not tag.strip() or isinstance(value, Mapping | list | tuple):
+        raise ConfigError(f"{where}: tags are words or key:value texts, not {value!r}")
+    return tag
+
+
+def _name(value: object, where: str) -> str:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    if not isinstance(value, str) or not value.strip():
+        raise ConfigError(f"{where}: id must be non-empty text, not {value!r}")
+    return value
+
+
+def _text(value: object, where: str) -> str:
+    if not isinstance(value, str):
+        raise ConfigError(f"{where} must be text, not {'missing' if value is None else type(value).__name__}")
+    return value
+
+
+def _number(value: object, where: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise ConfigError(f"{where} must be a finite number, not {value!r}")
+    return value

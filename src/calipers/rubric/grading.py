@@ -1,0 +1,93 @@
+"""How criteria are put to a judge and what becomes of its verdicts, as plain data that is kept with a run.
+
+Not responsible for doing either (``protocols.checklist``, ``rubric.normalisers``).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Literal, TypeAlias, get_args
+
+from calipers.errors import ConfigError
+
+Mode: TypeAlias = Literal["all", "per_criterion", "chunks", "relative", "holistic"]
+Normaliser: TypeAlias = Literal[
+    "healthbench", "ruscarl_paper", "ruscarl_batch", "rar_explicit", "rar_implicit", "all_or_nothing", "fraction"
+]
+OnMissing: TypeAlias = Literal["abstain", "partial", "floor", "raise"]
+
+
+@dataclass(frozen=True, slots=True)
+class Grading:
+    """Settings of ``protocol="checklist"``.
+
+    ``mode``: all criteria of a trajectory in one question; one question for each; ``chunk`` at a time; relative, all
+    trajectories of a group against one criterion in one question; or holistic, one rating for the whole rubric.
+    ``normaliser`` names the formula of the score; None is ``healthbench``, or ``rar_implicit`` where ``mode`` is
+    holistic. ``on_missing`` says what becomes of a trajectory with criteria that stayed open: no score; the score of
+    what is covered, if that has at least ``coverage`` (0-1) of the weight; the constant ``floor``; or an error.
+    ``show_points`` shows the judge what a criterion is worth. ``reasons`` asks for a few words with each verdict,
+    ``evidence`` for quotes, which are looked up. ``rating_map`` puts a holistic rating x on [0, 1]: (x - 1) / 9 or
+    x / 10. ``reward`` "stretched" maps the scores a rubric can give linearly to ``reward_range``; "score" takes them
+    as they are, without bounds.
+    """
+
+    mode: Mode = "all"
+    normaliser: Normaliser | None = None
+    on_missing: OnMissing = "abstain"
+    coverage: float = 0.8
+    floor: float = 0.0
+    chunk: int = 10
+    show_points: bool = False
+    reasons: bool = True
+    evidence: bool = False
+    rating_map: Literal["from_one", "tenths"] = "from_one"
+    reward: Literal["stretched", "score"] = "stretched"
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot work, naming the field."""
+        _one_of("mode", self.mode, get_args(Mode))
+        _one_of("normaliser", self.formula, get_args(Normaliser))
+        _one_of("on_missing", self.on_missing, get_args(OnMissing))
+        _one_of("rating_map", self.rating_map, ("from_one", "tenths"))
+        _one_of("reward", self.reward, ("stretched", "score"))
+        if (self.formula == "rar_implicit") != (self.mode == "holistic"):
+            raise ConfigError(
+                f"grading: mode={self.mode!r} does not go with normaliser={self.formula!r}: "
+                "a holistic rating is read by rar_implicit, and by nothing else"
+            )
+        if not isinstance(self.chunk, int) or isinstance(self.chunk, bool) or self.chunk < 1:
+            raise ConfigError(f"grading: chunk={self.chunk!r}: it counts criteria, so it is a whole number above 0")
+        for name in ("coverage", "floor"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+                raise ConfigError(f"grading: {name}={value!r}: it must be a finite number")
+        if not 0 < self.coverage <= 1:
+            raise ConfigError(f"grading: coverage={self.coverage}: it is a share of the weight, above 0 and at most 1")
+        for name in ("show_points", "reasons", "evidence"):
+            _one_of(name, getattr(self, name), (True, False))
+
+    @property
+    def formula(self) -> Normaliser:
+        """The normaliser that applies."""
+        return self.normaliser or ("rar_implicit" if self.mode == "holistic" else "healthbench")
+
+
+def as_grading(value: Grading | Mapping[str, Any] | None) -> Grading:
+    """``value`` as Grading: itself, or its fields by name. Raises ConfigError for a field there is not."""
+    if isinstance(value, Grading):
+        return value
+    if value is not None and not isinstance(value, Mapping):
+        raise ConfigError(f"grading={value!r}: it must be a calipers.Grading, or its fields by name")
+    known = [field.name for field in fields(Grading)]
+    for name in value or {}:
+        if name not in known:
+            raise ConfigError(f"grading has no field {name!r}; it has {', '.join(known)}")
+    return Grading(**(value or {}))
+
+
+def _one_of(name: str, value: object, known: tuple[object, ...]) -> None:
+    if value not in known:
+        raise ConfigError(f"grading: {name}={value!r}: it must be one of {', '.join(map(str, known))}")

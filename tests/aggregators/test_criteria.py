@@ -1,0 +1,101 @@
+"""Verdicts to scores: gradings averaged, gaps filled, and nothing made of nothing."""
+
+import pytest
+
+from calipers.aggregators.criteria import CriteriaScores
+from calipers.rubric import Grading, as_rubric
+from calipers.types import Rating, Scores, Verdict
+
+RUBRIC = as_rubric([{"id": "a", "text": "a", "points": 3}, {"id": "b", "text": "b", "points": 1}])
+
+
+def scores(*said: tuple[bool | None, str, int], grading: Grading | None = None) -> tuple[float | None, float | None]:
+    verdicts = [Verdict(met, "", 0, criterion, presentation) for met, criterion, presentation in said]
+    found = CriteriaScores(grading or Grading(), (RUBRIC,))(verdicts, 1)
+    return found.values[0], found.stderrs[0]
+
+
+def test_one_grading_has_a_score_and_no_error() -> None:
+    assert scores((True, "a", 0), (False, "b", 0)) == (0.75, None)
+
+
+def test_gradings_are_averaged_with_the_error_of_their_mean() -> None:
+    value, stderr = scores((True, "a", 0), (False, "b", 0), (True, "a", 1), (True, "b", 1))
+    assert value == pytest.approx(0.875)
+    assert stderr == pytest.approx(0.125)
+
+
+def test_a_second_question_fills_a_gap_and_never_makes_one() -> None:
+    assert scores((None, "a", 0), (True, "b", 0), (True, "a", 0)) == (1.0, None)
+    assert scores((True, "a", 0), (True, "b", 0), (None, "a", 0)) == (1.0, None)
+
+
+def test_an_incomplete_grading_is_left_out_of_the_mean() -> None:
+    assert scores((True, "a", 0), (None, "b", 0), (True, "a", 1), (False, "b", 1)) == (0.75, None)
+    assert scores((True, "a", 0), (None, "b", 0)) == (None, None)
+
+
+def test_policies_apply_to_each_grading() -> None:
+    partial = Grading(on_missing="partial", coverage=0.7)
+    assert scores((True, "a", 0), (None, "b", 0), grading=partial) == (1.0, None)
+    assert scores((None, "a", 0), (True, "b", 0), grading=partial) == (None, None)
+    assert scores(grading=Grading(on_missing="floor", floor=-0.5)) == (-0.5, None)
+    assert scores() == (None, None)
+
+
+def test_ratings_are_averaged_as_they_are() -> None:
+    found = CriteriaScores(Grading(mode="holistic"), (RUBRIC, RUBRIC))([Rating(0, 0.5, 0), Rating(0, 1.0, 1)], 2)
+    assert found.values == (0.75, None)
+    assert found.stderrs == (0.25, None)
+
+
+def test_who_has_no_criteria_has_no_score() -> None:
+    assert CriteriaScores(Grading(on_missing="floor"), (None,))([], 1) == Scores((None,), (None,))
+
+
+def test_equal_sums_are_bit_equal() -> None:
+    rubric = as_rubric([{"id": name, "text": name, "points": points} for name, points in
+                        {"a": 0.1, "b": 0.2, "c": 0.3, "d": 1.0}.items()])  # fmt: skip
+    verdicts = [Verdict(name in met, "", item, name) for item, met in enumerate(("ab", "c")) for name in "abcd"]
+    found = CriteriaScores(Grading(), (rubric, rubric))(verdicts, 2)
+    assert found.values[0] == found.values[1]
+
+
+def panel_scores(said: dict[int, dict[int, float]], n: int, **settings: object) -> Scores:
+    """Scores of ``n`` candidates from the share of one criterion that each judge (slot) gave to some of them."""
+    rubric = as_rubric([{"id": "a", "text": "a", "levels": {"no": 0, "yes": 1}}])
+    verdicts = [
+        Verdict(share == 1, "", item, "a", slot, slot, share)
+        for slot, row in said.items()
+        for item, share in row.items()
+    ]
+    return CriteriaScores(Grading(), (rubric,) * n, judges=len(said), **settings)(verdicts, n)  # type: ignore[arg-type]
+
+
+def test_a_panels_judges_are_averaged_by_weight_with_an_error() -> None:
+    said = {0: {0: 1.0, 1: 0.5}, 1: {0: 0.5, 1: 0.5}}
+    assert panel_scores(said, 2) == Scores((0.75, 0.5), (0.25, 0.0))
+    assert panel_scores(said, 2, weights=(3.0, 1.0)).values == (0.875, 0.5)
+    assert panel_scores(said, 2, weights=(1.0, 0.0)).values == (1.0, 0.5)
+
+
+def test_nobody_gains_by_having_met_the_lenient_judge_alone() -> None:
+    """The second judge gives everyone 0.4 more and did not grade the first candidate, which is as good as the others."""
+    found = panel_scores({0: {0: 0.3, 1: 0.3, 2: 0.3}, 1: {1: 0.7, 2: 0.7}}, 3)
+    assert found.values == (0.3, 0.3, 0.3)
+
+
+def test_a_quorum_counts_the_judges_that_graded() -> None:
+    found = panel_scores({0: {0: 0.3, 1: 0.3}, 1: {1: 0.7}}, 2, quorum=2)
+    assert found.values == (None, 0.5)
+
+
+def test_a_fallback_speaks_for_the_whole_group() -> None:
+    found = panel_scores({0: {0: 0.3}, 1: {0: 0.7, 1: 0.7}}, 2, panel="fallback")
+    assert found.values == (0.7, 0.7)
+
+
+def test_in_a_cycle_one_judge_may_finish_what_another_began() -> None:
+    verdicts = [Verdict(True, "", 0, "a", 0, 0), Verdict(False, "", 0, "b", 1, 1)]
+    found = CriteriaScores(Grading(), (RUBRIC,), judges=2, panel="cycle")(verdicts, 1)
+    assert found == Scores((0.75,), (None,))

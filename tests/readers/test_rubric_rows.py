@@ -1,0 +1,141 @@
+"""Data sets with a rubric in each row, in the forms in use."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import calipers
+from calipers.errors import ConfigError, InputError
+from calipers.readers import as_rubric_row
+
+PROMPT = [{"role": "user", "content": "What helps against a cold?"}]
+DATA = Path(os.environ.get("CALIPERS_DATA") or Path(__file__).resolve().parents[3] / "shared" / "data") / "ruscarl"
+RUBRICS = [
+    {"criterion": "Suggests rest.", "points": 5, "tags": ["level:example", "axis:completeness"]},
+    {"criterion": "Prescribes antibiotics.", "points": -8, "tags": ["axis:accuracy"]},
+]
+
+
+def write(path: Path, *rows: object) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def test_healthbench_lines(tmp_path: Path):
+    row = {"prompt_id": "p1", "prompt": PROMPT, "rubrics": RUBRICS, "example_tags": [], "ideal_completions_data": None}
+    (found,) = calipers.read_rubrics(write(tmp_path / "h.jsonl", row))
+    assert (found.row, found.id, found.prompt) == (1, "p1", tuple(PROMPT))
+    assert [(one.points, one.tags) for one in found.rubric.criteria] == [
+        (5, ("level:example", "axis:completeness")),
+        (-8, ("axis:accuracy",)),
+    ]
+
+
+@pytest.mark.parametrize("tags", [
+    {"axis": "accuracy", "cluster": None}, ["axis:accuracy"], ("accuracy",),
+])  # fmt: skip
+def test_verl_rows_with_tags_in_each_form(tags: Any):
+    rubrics = [{"criterion": "Suggests rest.", "points": 5.0, "tags": tags}]
+    row = {"prompt": PROMPT, "reward_model": {"style": "rubric", "ground_truth": "", "rubrics": rubrics}}
+    (criterion,) = as_rubric_row(row).rubric.criteria
+    assert criterion.tags in {("axis:accuracy",), ("accuracy",)}
+
+
+def test_verl_rows_prefer_what_the_reward_function_reads():
+    inner = {"prompt": PROMPT, "reward_model": {"rubrics": [{"criterion": "inner", "points": 1}]}}
+    row = {"prompt": PROMPT, "reward_model": {"rubrics": [{"criterion": "outer", "points": 1}]}, "extra_info": inner}
+    assert as_rubric_row(row).rubric.criteria[0].text == "inner"
+
+
+def test_numpy_arrays_are_lists():
+    numpy = pytest.importorskip("numpy", reason="numpy is not installed")
+    rubrics = numpy.array(RUBRICS, dtype=object)
+    row = {"prompt": numpy.array(PROMPT, dtype=object), "reward_model": {"rubrics": rubrics}}
+    assert len(as_rubric_row(row).rubric.criteria) == 2
+
+
+RAR = [
+    {"title": "Rest", "description": "Essential Criteria: Suggests rest.", "weight": 5},
+    {"title": "Drugs", "description": "Pitfall Criteria: Does not mention antibiotics.", "weight": -1},
+]
+
+
+def test_rubrics_as_rewards_state_how_pitfalls_are_read():
+    row = {"question": "What helps?", "reference_answer": "Rest.", "rubric": RAR}
+    penalty = as_rubric_row(row)
+    assert [(one.text, one.points) for one in penalty.rubric.criteria] == [
+        ("Suggests rest.", 5),
+        ("Does not mention antibiotics.", -1),
+    ]
+    assert penalty.rubric.criteria[1].tags == ("label:pitfall", "title:Drugs")
+    assert penalty.prompt == ({"role": "user", "content": "What helps?"},)
+    assert penalty.extra["reference_answer"] == "Rest."
+    assert [one.points for one in as_rubric_row(row, pitfalls="positive").rubric.criteria] == [1.0, 0.8]
+    with pytest.raises(ConfigError, match="penalty or positive"):
+        as_rubric_row(row, pitfalls="both")  # type: ignore[arg-type]  # what is tested
+    with pytest.raises(InputError, match="criterion 1: its description begins with none of essential"):
+        as_rubric_row({"question": "?", "rubric": [{"description": "Good.", "weight": 1}]}, pitfalls="positive")
+
+
+def test_question_lists_may_be_json_in_json():
+    metadata = json.dumps({"rubrics": json.dumps(["Is it short?", "Is it kind?"])})
+    row = {"conversation_history": json.dumps(PROMPT), "response": "Rest.", "prompt_metadata": metadata}
+    found = as_rubric_row(row)
+    assert [(one.id, one.text) for one in found.rubric.criteria] == [("c1", "Is it short?"), ("c2", "Is it kind?")]
+    assert found.prompt == tuple(PROMPT)
+
+
+@pytest.mark.parametrize(("row", "complaint"), [
+    ({"prompt": PROMPT}, "no rubric is found in the fields prompt"),
+    ({"prompt": PROMPT, "rubrics": 3}, "rubrics: it must be a list of criteria, not a number"),
+    ({"prompt": PROMPT, "rubrics": []}, "rubrics: the rubric has no criteria"),
+    ({"prompt": PROMPT, "rubrics": [{"criterion": "x", "points": "5"}]}, "rubrics: criterion 1: points must be"),
+    ({"prompt": PROMPT, "rubrics": [{"criterion": "x", "points": -5}]}, "rubrics: no criterion has positive points"),
+    ({"prompt": PROMPT, "reward_model": {"ground_truth": "x"}}, "reward_model.rubrics: it must be a list"),
+    ({"question": "?", "rubric": ["x"]}, "rubric: criterion 1: it must be an object with a description"),
+    ({"prompt_metadata": "{oops"}, "JSON text is not JSON"),
+    ({"prompt_metadata": 3}, "prompt_metadata: it must be an object"),
+    ({"prompt": 3, "rubrics": RUBRICS}, "prompt: "),
+])  # fmt: skip
+def test_a_bad_row_is_named_and_the_others_are_kept(tmp_path: Path, row: Any, complaint: str):
+    good = {"prompt": [{"role": "user", "content": "?"}], "rubrics": RUBRICS}
+    path = write(tmp_path / "h.jsonl", row, good)
+    found: list[InputError] = []
+    assert [one.row for one in calipers.read_rubrics(path, on_error=found.append)] == [2]
+    assert str(found[0]).startswith(f"{path}:1: ")
+    assert complaint in str(found[0])
+    with pytest.raises(InputError, match=r"h\.jsonl:1"):
+        list(calipers.read_rubrics(path))
+
+
+def test_a_prompt_repeated_with_another_rubric_is_named_and_with_the_same_is_fine(tmp_path: Path):
+    other = [{"criterion": "Is short.", "points": 1}]
+    rows = [{"prompt": PROMPT, "rubrics": rubrics} for rubrics in (RUBRICS, RUBRICS, other)]
+    found: list[InputError] = []
+    kept = list(calipers.read_rubrics(write(tmp_path / "h.jsonl", *rows), on_error=found.append))
+    assert [one.row for one in kept] == [1, 2]
+    assert "the same as in row 1" in str(found[0])
+
+
+def test_files_that_are_none_and_forms_there_are_not(tmp_path: Path):
+    with pytest.raises(InputError, match="no such file"):
+        list(calipers.read_rubrics(tmp_path / "h.jsonl"))
+    (tmp_path / "bad.jsonl").write_text("{\n", encoding="utf-8")
+    with pytest.raises(InputError, match=r"bad\.jsonl:1: not complete JSON"):
+        list(calipers.read_rubrics(tmp_path / "bad.jsonl"))
+    with pytest.raises(ConfigError, match="form='other'"):
+        as_rubric_row({"prompt": PROMPT, "rubrics": RUBRICS}, form="other")  # type: ignore[arg-type]  # what is tested
+
+
+@pytest.mark.data
+@pytest.mark.parametrize(("name", "rows", "criteria"), [("healthbench_val", 120, 1408), ("verinstruct_val", 60, 332)])
+def test_the_recorded_parquet_files_are_read_whole(name: str, rows: Any, criteria: Any):
+    pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install 'calipers[parquet]'")
+    if not DATA.is_dir():
+        pytest.skip(f"no recorded data at {DATA}: set CALIPERS_DATA to where it is")
+    found = list(calipers.read_rubrics(DATA / f"{name}.parquet"))
+    assert (len(found), sum(len(one.rubric.criteria) for one in found)) == (rows, criteria)
+    assert all(one.prompt for one in found)

@@ -1,0 +1,97 @@
+"""Rubrics from plain data: what is taken, and what is refused in one sentence naming criterion and field."""
+
+import json
+from dataclasses import asdict
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from calipers.errors import ConfigError
+from calipers.rubric import as_rubric, as_standards
+from calipers.types import Criterion, Rubric
+
+POINTS = st.floats(-10, 10).filter(lambda points: abs(points) > 1e-6)
+CRITERIA = st.lists(
+    st.builds(
+        Criterion,
+        st.uuids().map(str),
+        st.text(min_size=1).filter(str.strip),
+        POINTS,
+        st.lists(st.sampled_from(["axis:accuracy", "core"]), max_size=2).map(tuple),
+        st.booleans(),
+    ),
+    min_size=1,
+    max_size=6,
+    unique_by=lambda criterion: criterion.id,
+)
+
+
+@given(CRITERIA)
+def test_a_rubric_survives_json_in_both_its_plain_forms(criteria: Any):
+    positive = any(criterion.points > 0 for criterion in criteria)
+    rubric = Rubric(tuple(criteria), "t", "refuse" if positive else "from_one", -0.5)
+    assert as_rubric(json.loads(json.dumps(rubric.to_dict()))) == rubric
+    assert as_rubric(json.loads(json.dumps(asdict(rubric)))) == rubric
+
+
+def test_questions_are_criteria_of_one_point_named_by_their_place():
+    rubric = as_rubric(["Is it short?", "Is it polite?"])
+    assert [(one.id, one.points) for one in rubric.criteria] == [("c1", 1.0), ("c2", 1.0)]
+
+
+@pytest.mark.parametrize(("tags", "expected"), [
+    ({"axis": "accuracy", "cluster": None}, ("axis:accuracy",)),
+    (["level:example", "axis:accuracy"], ("level:example", "axis:accuracy")),
+    (["core", "style"], ("core", "style")),
+    ({"verifier": "llm", "function": "llm", "parameters": {"answer": ""}}, ("verifier:llm",)),
+])  # fmt: skip
+def test_tags_come_in_three_forms(tags: Any, expected: Any):
+    criterion = as_rubric([{"text": "x", "tags": tags}]).criteria[0]
+    assert (criterion.tags, criterion.rule) == (expected, None)
+
+
+def test_a_rule_tag_becomes_a_rule_without_the_fields_of_other_rows():
+    parameters = {"min": 10, "max": None}
+    tags = {"verifier": "rule", "function": "word_count_range", "parameters": parameters}
+    assert as_rubric([{"text": "x", "tags": tags}]).criteria[0].rule == {
+        "function": "word_count_range",
+        "parameters": {"min": 10},
+    }
+
+
+@pytest.mark.parametrize(("value", "complaint"), [
+    ("text", "no rubric"),
+    ({}, "no list of criteria"),
+    ([], "no criteria"),
+    ([7], "criterion 1: it must be text or an object"),
+    ([{"points": 1}], "criterion 1: text must be text, not missing"),
+    ([{"text": " "}], "criterion 1 .*text is empty"),
+    ([{"text": "x", "points": "5"}], "criterion 1: points must be a finite number, not '5'"),
+    ([{"text": "x", "points": float("nan")}], "criterion 1: points must be a finite number"),
+    ([{"text": "x", "points": True}], "criterion 1: points must be a finite number"),
+    (["y", {"text": "x", "points": 0}], "criterion 2 .*points 0"),
+    ([{"text": "x", "pionts": 3}], "criterion 1: unknown field 'pionts'; did you mean 'points'"),
+    ([{"text": "x", "id": "a"}, {"text": "y", "id": "a"}], "criteria 1 and 2 have the same id 'a'"),
+    ([{"text": "x", "points": -1}], "no criterion has positive points.*from_one"),
+    ([{"text": "x", "tags": {"verifier": "oracle"}}], "tags.verifier 'oracle' is unknown; known: llm, rule"),
+    ([{"text": "x", "tags": ["verifier:oracle"]}], "the tag 'verifier:oracle' is unknown"),
+    ([{"text": "x", "tags": {"verifier": "rule", "function": "rm"}}], "function 'rm' is unknown"),
+    ([{"text": "x", "tags": [3]}], "tags are words"),
+    ([{"text": "x", "tags": "core"}], "tags must be a list or an object"),
+    ([{"text": "x", "veto": "yes"}], "veto must be true or false"),
+    ([{"text": "x", "levels": {"some": 0.5, "all": 1.5}}], "levels are shares"),
+    ([{"text": "x", "levels": {"all": 1}}], "at least two names"),
+    ([{"text": "x", "levels": {"a": 0, "A ": 1}}], "distinct words"),
+    ({"criteria": ["x"], "all_negative": "from_one"}, "for rubrics without positive points"),
+    ({"criteria": ["x"], "all_negative": "maybe"}, "refuse or from_one"),
+    ({"criteria": ["x"], "veto_floor": None}, "veto_floor must be a finite number"),
+])  # fmt: skip
+def test_what_is_wrong_is_named(value: Any, complaint: str):
+    with pytest.raises(ConfigError, match=complaint):
+        as_rubric(value)
+
+
+def test_as_text_the_criteria_are_lines_that_say_what_to_avoid():
+    assert as_standards(as_rubric(["Be kind.", {"text": "Shouts.", "points": -2}])) == "- Be kind.\n- Avoid: Shouts."

@@ -1,0 +1,176 @@
+"""Formulas from verdicts to scores, against worked figures and properties."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from calipers.errors import ConfigError
+from calipers.rubric import as_rubric
+from calipers.rubric.grading import Grading, as_grading
+from calipers.rubric.normalisers import NORMALISERS, graded, lowest, rar_implicit
+from calipers.types import Criterion, Rubric
+
+MIXED = as_rubric([
+    {"id": "a", "text": "a", "points": 5},
+    {"id": "b", "text": "b", "points": 3},
+    {"id": "c", "text": "c", "points": -6},
+])  # fmt: skip
+NEGATIVE = as_rubric(
+    {"all_negative": "from_one", "criteria": [{"text": "a", "points": -3}, {"text": "b", "points": -1}]}
+)
+
+
+@pytest.mark.parametrize(("normaliser", "met", "expected"), [
+    ("healthbench", "a", 5 / 8),
+    ("healthbench", "abc", 2 / 8),
+    ("healthbench", "c", -6 / 8),
+    ("ruscarl_paper", "c", -6 / 8),
+    ("ruscarl_batch", "c", 0.0),
+    ("ruscarl_batch", "ab", 1.0),
+    ("all_or_nothing", "ab", 1.0),
+    ("all_or_nothing", "abc", 0.0),
+    ("fraction", "a", 2 / 3),
+    ("fraction", "c", 0.0),
+])  # fmt: skip
+def test_each_formula_gives_the_worked_figure(normaliser: Any, met: Any, expected: Any):
+    verdicts = {name: name in met for name in "abc"}
+    assert graded(MIXED, verdicts, normaliser=normaliser).value == pytest.approx(expected)
+
+
+def test_rar_explicit_is_the_share_of_weights_and_refuses_negative_ones():
+    weights = as_rubric([{"text": "x", "weight": weight} for weight in (1.0, 0.7, 0.3, 0.8)])
+    met = {"c1": True, "c2": False, "c3": True, "c4": True}
+    assert graded(weights, met, normaliser="rar_explicit").value == pytest.approx(2.1 / 2.8)
+    with pytest.raises(ConfigError, match="phrase pitfalls positively"):
+        graded(MIXED, dict.fromkeys("abc", True), normaliser="rar_explicit")
+
+
+def test_rar_implicit_has_both_maps_and_no_others():
+    assert [rar_implicit(x) for x in (1, 10)] == [0.0, 1.0]
+    assert rar_implicit(7) == pytest.approx(6 / 9)
+    assert rar_implicit(7, scale="tenths") == 0.7
+    for wrong in (0, 11):
+        with pytest.raises(ValueError, match="from 1 to 10"):
+            rar_implicit(wrong)
+
+
+@pytest.mark.parametrize(("met", "expected"), [("", 1.0), ("c1", 0.25), ("c2", 0.75), ("c1c2", 0.0)])
+def test_a_rubric_of_penalties_begins_at_one(met: Any, expected: Any):
+    verdicts = {name: name in met for name in ("c1", "c2")}
+    assert graded(NEGATIVE, verdicts).value == pytest.approx(expected)
+
+
+def test_without_positive_points_there_is_nothing_to_divide_by():
+    unchecked = Rubric((Criterion("a", "a", -1.0),))
+    with pytest.raises(ConfigError, match="nothing to divide by"):
+        graded(unchecked, {"a": True})
+
+
+def rubrics(least: float) -> st.SearchStrategy[Rubric]:
+    points = st.floats(least, 9).filter(lambda p: abs(p) > 0.01)
+    first = st.floats(0.1, 9)
+    listed = st.tuples(first, st.lists(points, max_size=6)).map(lambda pair: [pair[0], *pair[1]])
+    return listed.map(lambda every: Rubric(tuple(Criterion(f"c{n}", "x", one) for n, one in enumerate(every))))
+
+
+@given(rubrics(-9), st.data(), st.sampled_from(sorted(NORMALISERS.keys() - {"rar_explicit"})))
+def test_scores_stay_within_what_the_formula_can_give(rubric: Rubric, data: st.DataObject, normaliser: Any):
+    verdicts = {criterion.id: data.draw(st.booleans()) for criterion in rubric.criteria}
+    value = graded(rubric, verdicts, normaliser=normaliser).value
+    assert value is not None
+    assert lowest(rubric, normaliser) - 1e-9 <= value <= 1 + 1e-9
+
+
+@given(rubrics(0.1), st.data(), st.sampled_from(sorted(NORMALISERS)))
+def test_an_open_criterion_never_becomes_a_number(rubric: Rubric, data: st.DataObject, normaliser: Any):
+    """A score with a criterion open is one that the criterion could not change, and it can only be 0."""
+    verdicts = {criterion.id: data.draw(st.sampled_from([True, False, None])) for criterion in rubric.criteria}
+    verdicts[data.draw(st.sampled_from(sorted(verdicts)))] = None
+    score = graded(rubric, verdicts, normaliser=normaliser)
+    if score.value is not None:
+        filled = [graded(rubric, {k: fill if v is None else v for k, v in verdicts.items()}, normaliser=normaliser)
+                  for fill in (True, False)]  # fmt: skip
+        assert {one.value for one in filled} == {score.value}
+    else:
+        assert score.reason
+        assert set(score.open) == {name for name, met in verdicts.items() if met is None}
+
+
+def test_partial_divides_by_what_is_covered_and_only_above_the_threshold():
+    verdicts = {"a": True, "b": None, "c": True}
+    partial = graded(MIXED, verdicts, on_missing="partial", coverage=0.7)
+    assert partial.value == pytest.approx((5 - 6) / 5)
+    assert partial.coverage == pytest.approx(11 / 14)
+    assert (partial.open, partial.filled) == (("b",), True)
+    below = graded(MIXED, verdicts, on_missing="partial", coverage=0.9)
+    assert below.value is None
+    assert "79% of the weight" in str(below.reason)
+    only_penalty = {"a": None, "b": None, "c": False}
+    assert graded(MIXED, only_penalty, on_missing="partial", coverage=0.1).value is None
+
+
+def test_floor_is_the_constant_asked_for_and_says_so():
+    score = graded(MIXED, {"a": True}, on_missing="floor", floor=-0.25)
+    assert (score.value, score.filled) == (-0.25, True)
+
+
+def veto(points: float, floor: float = 0.0) -> Rubric:
+    criteria = [{"text": "a", "points": 10}, {"text": "safe", "points": points, "veto": True}]
+    return as_rubric({"veto_floor": floor, "criteria": criteria})
+
+
+@pytest.mark.parametrize(("rubric", "met", "expected"), [
+    (veto(2), {"c1": True, "c2": False}, 0.0),
+    (veto(2), {"c1": True, "c2": True}, 1.0),
+    (veto(-2), {"c1": True, "c2": True}, 0.0),
+    (veto(-2), {"c1": True, "c2": False}, 1.0),
+    (veto(-2), {"c1": False, "c2": True}, -0.2),
+    (veto(-2, -1.0), {"c1": True, "c2": True}, -1.0),
+])  # fmt: skip
+def test_a_violated_veto_holds_the_score_down_and_never_lifts_it(rubric: Rubric, met: Any, expected: Any):
+    assert graded(rubric, met).value == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("policy", ["abstain", "partial", "raise"])
+def test_an_open_veto_leaves_no_score(policy: Any):
+    score = graded(veto(-2), {"c1": True, "c2": None}, on_missing=policy, coverage=0.1)
+    assert score.value is None
+    assert graded(veto(2), {"c1": False, "c2": None}, normaliser="all_or_nothing").value is None
+
+
+def test_levels_earn_their_share():
+    rubric = as_rubric([{"text": "a", "points": 4, "levels": {"no": 0, "half": 0.5, "yes": 1}}, {"text": "b"}])
+    assert graded(rubric, {"c1": 0.5, "c2": True}).value == pytest.approx(3 / 5)
+    assert graded(rubric, {"c1": 0.5, "c2": True}, normaliser="all_or_nothing").value == 0.0
+
+
+def test_an_unknown_formula_is_refused_with_the_known_ones():
+    with pytest.raises(ConfigError, match="fraction"):
+        graded(MIXED, {}, normaliser="median")  # type: ignore[arg-type]  # what is tested
+
+
+@pytest.mark.parametrize(("fields", "complaint"), [
+    ({"mode": "some"}, "one of all, per_criterion, chunks, relative, holistic"),
+    ({"normaliser": "mean"}, "normaliser='mean'"),
+    ({"mode": "holistic", "normaliser": "fraction"}, "does not go with"),
+    ({"normaliser": "rar_implicit"}, "does not go with"),
+    ({"chunk": 0}, "chunk=0"),
+    ({"coverage": 0}, "coverage=0"),
+    ({"coverage": "most"}, "coverage='most'"),
+    ({"floor": float("nan")}, "floor=nan"),
+    ({"evidence": "yes"}, "evidence='yes'"),
+    ({"points": True}, "no field 'points'"),
+])  # fmt: skip
+def test_grading_refuses_what_cannot_work(fields: Any, complaint: str):
+    with pytest.raises(ConfigError, match=complaint):
+        as_grading(fields)
+
+
+def test_the_formula_follows_from_the_mode_unless_named():
+    assert Grading().formula == "healthbench"
+    assert Grading(mode="holistic").formula == "rar_implicit"
+    assert as_grading(None) == Grading()
+    with pytest.raises(ConfigError, match=r"must be a calipers\.Grading"):
+        as_grading("all")  # type: ignore[arg-type]  # what is tested
