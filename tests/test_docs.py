@@ -272,12 +272,18 @@ def row_of(page: str, first: str) -> str:
     raise AssertionError(f"docs/{page}: no table row for `{first}`")
 
 
+def parameters(command: click.Command) -> list[click.Parameter]:
+    """A command's own, and those of the commands within it."""
+    inner = command.commands.values() if isinstance(command, click.Group) else ()
+    return [*command.params, *(parameter for one in inner for parameter in parameters(one))]
+
+
 @pytest.mark.parametrize("command", sorted(app.commands))
 def test_every_command_and_flag_is_documented_with_its_variable_and_default(command: str) -> None:
     """A command has a section of its own in docs/cli.md; each of its flags a row there that tells the truth."""
     section = re.search(rf"^## `calipers {command}`.*?(?=^## |\Z)", text_of("cli.md"), flags=re.MULTILINE | re.DOTALL)
     assert section, f"docs/cli.md has no section '## `calipers {command}`'"
-    for option in app.commands[command].params:
+    for option in parameters(app.commands[command]):
         if not isinstance(option, click.Option):
             assert f"{option.name}".upper() in section[0], f"the argument {option.name} is not mentioned"
             continue

@@ -19,6 +19,7 @@ from calipers.cli.generate import generate
 from calipers.cli.ifeval import ifeval
 from calipers.cli.judges import judges
 from calipers.cli.replay import replay
+from calipers.cli.rubric import rubric
 from calipers.cli.score import score
 from calipers.errors import CalipersError
 
@@ -48,6 +49,7 @@ app.add_command(replay)
 app.add_command(calibrate)
 app.add_command(ifeval)
 app.add_command(generate)
+app.add_command(rubric)
 app.add_command(judges)
 app.add_command(doctor)
 

@@ -35,28 +35,41 @@ def load_config(path: str | None, app: click.Group) -> dict[str, dict[str, Any]]
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{file}: not valid TOML: {error}") from error
     flags = {name: _flags(command) for name, command in app.commands.items()}
-    everywhere = {key: value for key, value in content.items() if key not in flags}
     known = {flag for names in flags.values() for flag in names}
+    # `rubric` is a command and a flag: a table is the command's, anything else the flag's.
+    everywhere = {
+        key: value
+        for key, value in content.items()
+        if key not in flags or (_flag(key) in known and not isinstance(value, Mapping))
+    }
     _refuse_unknown(file, everywhere, known | flags.keys())
     defaults = {}
     for command, names in flags.items():
-        table = content.get(command, {})
+        table = {} if command in everywhere else content.get(command, {})
         if not isinstance(table, Mapping):
             raise ConfigError(f"{file}: [{command}] must be a table of settings for `calipers {command}`")
         _refuse_unknown(file, table, names, where=f"[{command}] ")
-        mine = {key: value for key, value in everywhere.items() if _flag(key) in names} | dict(table)
-        several = {
-            parameter.name for parameter in app.commands[command].params if getattr(parameter, "multiple", False)
-        }
-        defaults[command] = {
-            names[_flag(key)]: [value] if names[_flag(key)] in several and isinstance(value, str) else value
-            for key, value in mine.items()
-        }
+        defaults[command] = _defaults(app.commands[command], everywhere | dict(table))
     return defaults
 
 
+def _defaults(command: click.Command, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """What of ``settings`` the command has flags for; a group of commands has one such mapping for each."""
+    if isinstance(command, click.Group):
+        return {name: _defaults(inner, settings) for name, inner in command.commands.items()}
+    names = _flags(command)
+    several = {parameter.name for parameter in command.params if getattr(parameter, "multiple", False)}
+    return {
+        names[_flag(key)]: [value] if names[_flag(key)] in several and isinstance(value, str) else value
+        for key, value in settings.items()
+        if _flag(key) in names
+    }
+
+
 def _flags(command: click.Command) -> dict[str, str]:
-    """Flag names as written in the file, to the parameter names click knows them by."""
+    """Flag names as written in the file, to the parameter names click knows them by; of a group, all its commands'."""
+    if isinstance(command, click.Group):
+        return {flag: name for inner in command.commands.values() for flag, name in _flags(inner).items()}
     return {
         option.removeprefix("--"): str(parameter.name)
         for parameter in command.params

@@ -1,0 +1,141 @@
+"""``calipers rubric``: draft a rubric from groups, and check one that people wrote."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import ExitStack
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import click
+
+from calipers.cli.score import read_param, setting
+from calipers.errors import ConfigError, InputError
+
+_WIDTH = 140
+
+
+@click.group(short_help="Draft a rubric from groups, or check one.")
+def rubric() -> None:
+    """Draft a rubric for a task from a few groups, or check one before a run."""
+
+
+@rubric.command(short_help="Check a rubric and print its criteria.")
+@click.argument("file", type=click.Path())
+def check(file: str) -> int:
+    """Read the criteria in FILE (.toml, .json, .yaml) and print them, with what a score can be.
+
+    Exit code: 0 it can be used, 2 it cannot, with the criterion and the field.
+    """
+    from rich.console import Console  # noqa: PLC0415 - --help stays quick
+    from rich.table import Table  # noqa: PLC0415 - likewise
+    from rich.text import Text  # noqa: PLC0415 - likewise
+
+    from calipers.readers import read_rubric  # noqa: PLC0415 - likewise
+    from calipers.rubric.normalisers import lowest  # noqa: PLC0415 - likewise
+
+    found = read_rubric(file)
+    table = Table(title=found.title or None, title_justify="left", box=None)
+    for name in ("id", "points", "", "criterion", "tags"):
+        table.add_column(name, justify="right" if name == "points" else "left", overflow="fold")
+    for one in found.criteria:
+        marks = [*(["veto"] if one.veto else []), *(["rule"] if one.rule else []), *one.levels]
+        table.add_row(one.id, f"{one.points:+g}", " ".join(marks), Text(one.text), Text(" ".join(one.tags)))
+    console = Console(highlight=False)
+    console = console if console.is_terminal else Console(highlight=False, width=_WIDTH)
+    console.print(table)
+    click.echo(f"{len(found.criteria)} criteria; scores from {lowest(found, 'healthbench'):.3g} to 1 (healthbench)")
+    return 0
+
+
+@rubric.command(short_help="Draft a rubric from groups.")
+@click.argument("groups", type=click.Path())
+@setting("-o", "--out", required=True, metavar="OUT", help="Where the rubric goes (TOML); - for stdout.")
+@setting("--judge", required=True, metavar="MODEL", help="provider/model, as for score: it proposes, and it grades.")
+@setting("--base-url", metavar="URL", help="The judge's OpenAI-compatible endpoint, when it is not the provider's own.")
+@setting(
+    "--first",
+    default=6,
+    show_default=True,
+    type=click.IntRange(1),
+    help="How many groups to draft from, the first ones.",
+)
+@setting("--criteria", default=12, show_default=True, type=click.IntRange(1), help="Criteria at most.")
+@setting("--ledger", metavar="URL", help="Where answers are kept: a path or sqlite:///PATH. [default: OUT.ledger.db]")
+@setting(
+    "--max-tokens",
+    default=8192,
+    show_default=True,
+    type=click.IntRange(1),
+    help="Token limit of a reply, reasoning included.",
+)
+@setting("--concurrency", default=64, show_default=True, type=click.IntRange(1), help="Judge calls in flight.")
+@setting(
+    "--param",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="A further request parameter, e.g. temperature=0.7 (VALUE is JSON or text); may be repeated.",
+)
+def draft(groups: str, out: str, **options: Any) -> int:
+    """Let a judge propose criteria from GROUPS, grade the groups by them twice, and write what proved useful to OUT.
+
+    Above each criterion stands what was measured; what never told trajectories apart, or was decided differently the
+    second time, is commented out. The file is to be edited.
+
+    \b
+    calipers rubric draft groups.jsonl -o rubric.toml --judge openai/gpt-5-mini
+    calipers score groups.jsonl -o scored.jsonl --judge openai/gpt-5-mini --protocol checklist --rubric rubric.toml
+
+    Exit code: 0 a rubric was written, 1 also, but something went wrong on the way, 2 nothing usable came of it.
+    """  # noqa: D301 - click's mark for lines to keep as they are
+    if out != "-" and not Path(out).absolute().parent.is_dir():
+        raise ConfigError(f"--out {out}: its folder does not exist; create it first")
+    return asyncio.run(_draft(groups, out, options))
+
+
+async def _draft(groups: str, out: str, options: dict[str, Any]) -> int:
+    from calipers.drafting import draft as drafted  # noqa: PLC0415 - --help stays quick
+    from calipers.ledger import Ledger  # noqa: PLC0415 - likewise
+    from calipers.readers import read_groups  # noqa: PLC0415 - likewise
+
+    problems: list[str] = []
+    few = list(islice(read_groups(groups, on_error=lambda error: problems.append(str(error))), options["first"]))
+    if not few:
+        raise InputError("no group in it can be read", source=groups)
+    with ExitStack() as stack:
+        where = options["ledger"] or (None if out == "-" else f"{out}.ledger.db")
+        ledger = None if where is None else Ledger(where)
+        if ledger is not None:
+            stack.callback(ledger.close)
+        found = await drafted(
+            few,
+            options["judge"],
+            criteria=options["criteria"],
+            ledger=ledger,
+            base_url=options["base_url"],
+            options={
+                "max_tokens": options["max_tokens"],
+                "concurrency": options["concurrency"],
+                "params": dict(map(read_param, options["param"])),
+            },
+        )
+    for problem in (*problems, *found.problems):
+        click.echo(f"Warning: {problem}", err=True)
+    summary = f"{found.proposed} proposals, {len(found.kept)} criteria kept, {len(found.dropped)} dropped"
+    if not found.kept:
+        why = "; ".join(f"{one.criterion.text!r}: {figures.fault()}" for one, figures in found.dropped)
+        raise InputError(f"nothing useful was left ({summary}): {why}")
+    _write(out, found.toml(f"Drafted by {options['judge']} from {len(few)} groups: {summary}."))
+    click.echo(f"{summary}; calipers rubric check {out} shows them.", err=True)
+    return 1 if problems or found.problems else 0
+
+
+def _write(out: str, text: str) -> None:
+    if out == "-":
+        click.echo(text, nl=False)
+        return
+    try:
+        Path(out).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(f"--out {out}: cannot be written ({error.strerror})") from error

@@ -1,0 +1,140 @@
+"""A rubric drafted by a judge and tested on groups before anyone trusts it: propose, merge, grade twice, drop, write.
+
+Not responsible for grading (``judge``), nor for files of groups (``readers``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from calipers import registry
+from calipers.backends.retry import Retrying
+from calipers.drafting.measure import Measured, measure
+from calipers.drafting.merge import Merged, merge
+from calipers.drafting.question import Proposal, frame, read
+from calipers.drafting.writing import as_toml
+from calipers.errors import BackendError, InputError
+from calipers.interfaces import Backend
+from calipers.judge import Judge
+from calipers.ledger import Ledger
+from calipers.render import render
+from calipers.rubric import Grading
+from calipers.types import GroupResult, Rubric, TrajectoryGroup
+
+__all__ = ["Draft", "draft"]
+
+_GRADINGS = 2
+"""Times every trajectory is graded: the fewest that show whether a judge agrees with itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """What was drafted. ``kept`` and ``dropped`` are criteria with their figures, ``problems`` what went wrong."""
+
+    kept: tuple[tuple[Merged, Measured], ...]
+    dropped: tuple[tuple[Merged, Measured], ...]
+    results: tuple[GroupResult, ...] = ()
+    problems: tuple[str, ...] = ()
+    proposed: int = 0
+
+    def toml(self, title: str = "Drafted by a judge, and tested on groups.") -> str:
+        """The rubric's file, to be edited."""
+        return as_toml(self.kept, self.dropped, title=title)
+
+
+@dataclass(frozen=True, slots=True)
+class _Drafter:
+    """Whom to ask, and how."""
+
+    judge: str | Backend
+    options: Mapping[str, Any]
+    backend: Backend
+    ledger: Ledger | None
+    most: int
+    problems: list[str] = field(default_factory=list)
+
+
+async def draft(
+    groups: Sequence[TrajectoryGroup],
+    judge: str | Backend,
+    *,
+    criteria: int = 12,
+    ledger: Ledger | None = None,
+    base_url: str | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> Draft:
+    """Criteria for tasks like those of ``groups``, proposed by ``judge`` and measured on the same groups.
+
+    Every group is shown once for proposals, and every trajectory is graded twice by what came of them. ``options`` are
+    further arguments of ``Judge`` (``params``, ``max_tokens``, ``seed``, ...). Raises InputError where nothing usable
+    was proposed or there is no group with two trajectories, and ConfigError for a judge that cannot be asked.
+    """
+    usable = [group for group in groups if len(render(group).candidates) > 1]
+    if not usable:
+        raise InputError("no group has two different trajectories, so no criterion could be tested on them")
+    options = dict(options or {})
+    bare = registry.connect(judge, base_url=base_url, api_key=None, timeout=options.get("timeout", 120.0))
+    asked = Retrying(bare, attempts=5) if isinstance(judge, str) else bare
+    by = _Drafter(judge, {**options, "base_url": base_url}, asked, ledger, criteria)
+    proposals = await _proposals(by, usable)
+    merged = merge(proposals, criteria)
+    if not merged:
+        raise InputError(f"the judge proposed no criteria that could be read: {'; '.join(by.problems)}")
+    return await _tested(by, usable, merged, len(proposals))
+
+
+async def _proposals(by: _Drafter, groups: Sequence[TrajectoryGroup]) -> list[Proposal]:
+    store = Judge(by.judge, ledger=by.ledger, **by.options).store
+
+    async def propose(group: TrajectoryGroup) -> tuple[Proposal, ...]:
+        view = render(group)
+        limit, params = by.options.get("max_tokens", 8192), by.options.get("params") or {}
+        request = frame(view, most=by.most, max_tokens=limit, params=params)
+        try:
+            return read(await store.answer(store.begin(), request, by.backend), group.group_id)
+        except BackendError as error:
+            by.problems.append(f"group {group.group_id!r} brought no proposals: {error}")
+            return ()
+
+    async with asyncio.TaskGroup() as tasks:
+        running = [tasks.create_task(propose(group)) for group in groups]
+    return [proposal for task in running for proposal in task.result()]
+
+
+async def _tested(by: _Drafter, groups: Sequence[TrajectoryGroup], merged: Sequence[Merged], proposed: int) -> Draft:
+    every = tuple(one.criterion for one in merged)
+    positive = any(criterion.points > 0 for criterion in every)
+    rubric = Rubric(every, all_negative="refuse" if positive else "from_one")
+    judge = Judge(
+        by.judge,
+        protocol="checklist",
+        rubric=rubric,
+        grading=Grading(),
+        samples=_GRADINGS,
+        ledger=by.ledger,
+        **by.options,
+    )
+    bare = [_without_rubrics(group) for group in groups]
+    results = tuple([result async for result in judge.score_groups(bare, ordered=True)])
+    gold = {
+        (group.group_id, one.id): one.gold for group in groups for one in group.trajectories if one.gold is not None
+    }
+    measured = [(one, measure(one.criterion, results, gold)) for one in merged]
+    for result in results:
+        by.problems.extend(
+            f"group {result.group_id!r}, trajectory {one.id!r}: {one.reason}"
+            for one in result.trajectories
+            if one.reason
+        )
+    kept = tuple(pair for pair in measured if pair[1].fault() is None)
+    dropped = tuple(pair for pair in measured if pair[1].fault() is not None)
+    return Draft(kept, dropped, results, tuple(by.problems), proposed)
+
+
+def _without_rubrics(group: TrajectoryGroup) -> TrajectoryGroup:
+    """The group to be graded by the draft, and not by what it brings."""
+    members = tuple(replace(one, rubric=None) for one in group.trajectories)
+    return replace(group, rubric=None, trajectories=members)

@@ -1,0 +1,93 @@
+"""The question that asks a judge for criteria, and what its answer proposes.
+
+Not responsible for whether a proposal is any good (``measure``), nor for two that say the same (``merge``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from calipers.errors import PermanentError
+from calipers.extract.documents import find_documents
+from calipers.extract.strictjson import strict
+from calipers.extract.text import cap, strip_reasoning, unfence
+from calipers.extract.tolerant import Pairs
+from calipers.protocols.question import EVIDENCE, draw_keys, joined, keyed
+from calipers.render import compose
+from calipers.types import Ask, Completion, JudgeRequest, RenderedGroup
+
+MOST_POINTS: Final = 10
+
+_BEFORE = """\
+You write criteria by which attempts at a kind of task will be graded. Below is one task of that kind, with the \
+instructions the agent works under and several attempts."""
+
+_AFTER = """\
+Write at most {most} criteria that tell good attempts from poor ones, here and at other tasks under the same \
+instructions:
+- Each names one thing that a reader of the record can decide with yes or no, without knowing the right answer \
+beforehand and without taste.
+- It describes what an attempt does, so that it can be met by good and missed by poor attempts, or the reverse.
+- It speaks of this kind of task, not of the names and numbers of this one.
+- Results and broken rules come before style and length.
+- "points" say what it is worth: 1 to 10 where it is desired, -1 to -10 where it is a fault.
+
+Answer with one JSON object and nothing else: {{"criteria": [{{"text": "...", "points": 5}}, ...]}}"""
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A criterion that a judge thought of, when it saw group ``group_id``."""
+
+    text: str
+    points: float
+    group_id: str
+
+
+def frame(view: RenderedGroup, *, most: int, max_tokens: int | None, params: Mapping[str, Any]) -> JudgeRequest:
+    """Ask for criteria, showing all of a group."""
+    order = tuple(range(len(view.candidates)))
+    keys = draw_keys(view, len(order), "draft")
+    system = "\n\n".join((_BEFORE, EVIDENCE, _AFTER.format(most=most)))
+    closing = '\nAnswer in JSON: {"criteria": [{"text": ..., "points": ...}, ...]}'
+    messages = (
+        {"role": "system", "content": system},
+        {"role": "user", "content": joined(compose(view, order, keys), closing)},
+    )
+    entry = keyed({"text": {"type": "string"}, "points": {"type": "integer"}})
+    schema = keyed({"criteria": {"type": "array", "items": entry}})
+    return JudgeRequest(messages, keys, Ask(0, order, order), view, schema, max_tokens, params)
+
+
+def read(completion: Completion, group_id: str) -> tuple[Proposal, ...]:
+    """The proposals of a reply. Raises PermanentError of kind "bad_reply" where there are none to be read.
+
+    Entries without text, or with points of 0, off the scale or in words, are passed over: nothing hangs on any one.
+    """
+    if completion.finish_reason == "refused":
+        raise PermanentError("refused", "the judge refused to propose criteria")
+    answer = unfence(strip_reasoning(completion.text) or "")
+    nodes = [strict(answer)] if strict(answer) is not None else [one.node for one in find_documents(cap(answer)) or ()]
+    found = [Proposal(text, points, group_id) for node in nodes for text, points in _entries(node)]
+    if not found:
+        raise PermanentError("bad_reply", "the reply holds no criteria that could be read")
+    return tuple(found)
+
+
+def _entries(node: Any, depth: int = 4) -> Iterator[tuple[str, float]]:
+    """Objects with a text and points, wherever they stand."""
+    pairs = dict(node) if isinstance(node, Pairs | dict) else None
+    if pairs is None:
+        inner = node if isinstance(node, list) else []
+    else:
+        text = next((pairs[key] for key in ("text", "criterion", "description") if key in pairs), None)
+        points = next((pairs[key] for key in ("points", "weight") if key in pairs), None)
+        if isinstance(text, str) and text.strip():
+            if isinstance(points, int | float) and not isinstance(points, bool) and 0 < abs(points) <= MOST_POINTS:
+                yield " ".join(text.split()), float(points)
+            return
+        inner = list(pairs.values())
+    for one in inner[:200] if depth else ():
+        yield from _entries(one, depth - 1)

@@ -1,0 +1,109 @@
+"""``calipers rubric``: drafting and checking, as a person runs it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import calipers
+from calipers.cli import main
+from groups import FOUR, group_of
+from servers.faulty_server import Answer, Asked, FaultyServer, said
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Runs ``calipers rubric`` in a folder with groups: exit code, stdout, stderr."""
+    groups = [group_of(FOUR, group_id=f"g{n}", question=f"What is 17 + 25, once more ({n})?") for n in range(3)]
+    lines = (json.dumps(group.to_dict()) + "\n" for group in groups)
+    (tmp_path / "groups.jsonl").write_text("".join(lines), encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["calipers", "rubric", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        told = capsys.readouterr()
+        return int(ended.value.code or 0), told.out, told.err
+
+    return call
+
+
+def drafts(asked: Asked) -> Answer:
+    """Proposes two criteria, of which one is always met, and grades by them."""
+    system, user = (str(message["content"]) for message in asked.body["messages"])
+    if "You write criteria" in system:
+        proposed = [{"text": "States the sum 42.", "points": 4}, {"text": "Is an answer.", "points": 2}]
+        return said(json.dumps({"criteria": proposed}))
+    met = {"States the sum 42.": "\n42\n" in user, "Is an answer.": True}
+    lines = [line.partition(". ") for line in system.splitlines() if line[:1].isdigit()]
+    return said(json.dumps({number: {"reason": "r", "met": met[text]} for number, _, text in lines}))
+
+
+def test_a_draft_is_a_rubric_with_its_figures_and_costs_nothing_twice(run: Run, faulty: FaultyServer) -> None:
+    faulty.script(drafts)
+    flags = ("draft", "groups.jsonl", "-o", "r.toml", "--judge", "vllm/m", "--base-url", faulty.url, "--first", "2")
+    code, out, told = run(*flags)
+    assert (code, out) == (0, ""), told
+    assert "4 proposals, 1 criteria kept, 1 dropped" in told
+    written = Path("r.toml").read_text(encoding="utf-8")
+    assert "# it never tells the trajectories of a group apart" in written
+    assert [one.text for one in calipers.read_rubric("r.toml").criteria] == ["States the sum 42."]
+    calls = len(faulty.posts)
+    assert calls == 2 + 2 * 4 * 2
+    assert run(*flags)[0] == 0
+    assert Path("r.toml").read_text(encoding="utf-8") == written
+    assert len(faulty.posts) == calls
+    code, out, _ = run("check", "r.toml")
+    assert code == 0
+    assert "States the sum 42." in out
+
+
+def test_a_draft_that_comes_to_nothing_says_why_and_writes_nothing(run: Run, faulty: FaultyServer) -> None:
+    faulty.script(said("No."))
+    code, _, told = run("draft", "groups.jsonl", "-o", "r.toml", "--judge", "vllm/m", "--base-url", faulty.url)
+    assert code == 2
+    assert "proposed no criteria that could be read" in told
+    assert not Path("r.toml").exists()
+
+
+def test_settings_come_from_the_file_as_for_every_command(run: Run, faulty: FaultyServer) -> None:
+    faulty.script(drafts)
+    Path("calipers.toml").write_text(
+        f'judge = "vllm/m"\nbase-url = "{faulty.url}"\n[rubric]\nfirst = 1\nparam = "temperature=0"\n',
+        encoding="utf-8",
+    )
+    assert run("draft", "groups.jsonl", "-o", "-")[0] == 0
+    assert len(faulty.posts) == 1 + 4 * 2
+    assert faulty.posts[0]["temperature"] == 0
+    Path("calipers.toml").write_text("[rubric]\nfisrt = 1\n", encoding="utf-8")
+    assert "unknown key 'fisrt'" in run("check", "x.toml")[2]
+
+
+@pytest.mark.parametrize(("arguments", "complaint"), [
+    (("check", "none.toml"), "none.toml: there is no such file"),
+    (("draft", "groups.jsonl", "-o", "no/r.toml", "--judge", "vllm/m"), "its folder does not exist"),
+    (("draft", "none.jsonl", "-o", "r.toml", "--judge", "vllm/m"), "there is no such file"),
+    (("draft", "groups.jsonl", "-o", "r.toml", "--judge", "m"), "is not a judge name"),
+])  # fmt: skip
+def test_mistakes_are_one_sentence(run: Run, arguments: tuple[str, ...], complaint: str) -> None:
+    code, _, told = run(*arguments)
+    assert code == 2
+    assert complaint in told
+
+
+def test_a_check_prints_the_criteria_and_what_a_score_can_be(run: Run) -> None:
+    text = (
+        '[[criteria]]\nid = "a"\ntext = "Cites."\npoints = 4\nveto = true\n[[criteria]]\ntext = "Lies."\npoints = -2\n'
+    )
+    Path("r.toml").write_text(text, encoding="utf-8")
+    code, out, _ = run("check", "r.toml")
+    assert code == 0
+    assert "veto" in out
+    assert "2 criteria; scores from -0.5 to 1" in out

@@ -1,0 +1,205 @@
+"""Rubrics drafted by a judge: proposed, merged, measured, and only the useful kept."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from calipers.drafting import draft
+from calipers.drafting.measure import Measured, measure
+from calipers.drafting.merge import merge
+from calipers.drafting.question import Proposal, frame, read
+from calipers.drafting.writing import as_toml
+from calipers.errors import InputError, PermanentError
+from calipers.ledger import Ledger
+from calipers.render import render
+from calipers.rubric import as_rubric
+from calipers.types import Completion, Criterion, GroupResult, JudgeRequest, TrajectoryResult
+from grading import Grader, answers
+
+GROUPS = [answers({"a": f"Rest {n}.", "b": f"Antibiotics {n}."}, group_id=f"g{n}") for n in range(3)]
+PROPOSED = [
+    {"text": "Suggests rest to the user.", "points": 5},
+    {"text": "Prescribes antibiotics.", "points": -6},
+    {"text": "Is written in English.", "points": 1},
+    {"text": "Has a pleasant tone throughout.", "points": 2},
+]
+
+
+class Drafter(Grader):
+    """Proposes, and grades by what is in the answer; cannot make up its mind about tone."""
+
+    def __init__(self) -> None:
+        super().__init__({})
+        self.proposing: list[JudgeRequest] = []
+
+    async def complete(self, request: JudgeRequest) -> Completion:
+        if "criteria" in (request.schema or {})["properties"]:
+            self.proposing.append(request)
+            return Completion("Here you are:\n```json\n" + json.dumps({"criteria": PROPOSED}) + "\n```")
+        shown = str(request.messages[1]["content"])
+        system = str(request.messages[0]["content"])
+        self.asked.append(request)
+        said = {
+            "Suggests rest to the user.": "Rest" in shown,
+            "Prescribes antibiotics.": "Antibiotics" in shown,
+            "Is written in English.": True,
+            "Has a pleasant tone throughout.": request.ask.sample == 0,
+        }
+        lines = [line.partition(". ") for line in system.splitlines() if line[:1].isdigit()]
+        return Completion(json.dumps({number: {"met": said[text]} for number, _, text in lines}))
+
+
+async def test_what_tells_trajectories_apart_twice_is_kept_and_the_rest_is_told(tmp_path: Path) -> None:
+    ledger = Ledger(str(tmp_path / "d.db"))
+    judge = Drafter()
+    found = await draft(GROUPS, judge, ledger=ledger)
+    assert [one.criterion.text for one, _ in found.kept] == [PROPOSED[0]["text"], PROPOSED[1]["text"]]
+    assert {one.criterion.text: figures.fault() for one, figures in found.dropped} == {
+        "Is written in English.": "it never tells the trajectories of a group apart",
+        "Has a pleasant tone throughout.": "it never tells the trajectories of a group apart",
+    }
+    assert (found.proposed, len(judge.proposing), len(judge.asked)) == (12, 3, 12)
+    rubric = as_rubric(tomllib.loads(found.toml()))
+    assert [(one.text, one.points) for one in rubric.criteria] == [
+        ("Suggests rest to the user.", 5),
+        ("Prescribes antibiotics.", -6),
+    ]
+    assert "# proposed for 3 groups; met by 50%; tells apart 100% of groups; agrees with itself 100%" in found.toml()
+    again = Drafter()
+    assert (await draft(GROUPS, again, ledger=ledger)).toml() == found.toml()
+    assert again.proposing == again.asked == []
+    ledger.close()
+
+
+async def test_groups_that_cannot_test_anything_are_refused() -> None:
+    with pytest.raises(InputError, match="two different trajectories"):
+        await draft([answers({"a": "Rest.", "b": "Rest."})], Drafter())
+
+
+async def test_a_judge_that_proposes_nothing_is_named_as_the_reason() -> None:
+    class Silent(Grader):
+        def reply(self, request: JudgeRequest) -> dict[str, Any]:
+            return {}
+
+    silent = Silent({}, lambda *_: "I would rather not.")
+    with pytest.raises(InputError, match="group 'g0' brought no proposals: the reply holds no criteria"):
+        await draft(GROUPS[:1], silent)
+
+
+def test_the_question_shows_the_group_and_asks_for_at_most_so_many() -> None:
+    request = frame(render(GROUPS[0]), most=7, max_tokens=100, params={})
+    system, user = (str(message["content"]) for message in request.messages)
+    assert "at most 7 criteria" in system
+    assert "Antibiotics 0." in user
+    assert request.max_tokens == 100
+
+
+@pytest.mark.parametrize(("reply", "count"), [
+    (json.dumps({"criteria": PROPOSED}), 4),
+    (json.dumps(PROPOSED), 4),
+    ("<think>hm</think>" + json.dumps({"rubric": {"items": PROPOSED[:2]}}), 2),
+    ('{"criteria": [{"text": "Good.", "points": 5}, {"text": "Odd.", "points": 0}, {"text": "Far.", "points": 99}]}', 1),
+    ('{"criteria": [{"text": "Good.", "points": "five"}, {"text": " ", "points": 1}]}', 0),
+    ("none come to mind", 0),
+    ("<think>endless", 0),
+])  # fmt: skip
+def test_proposals_are_read_and_what_is_none_is_passed_over(reply: str, count: int) -> None:
+    if count:
+        assert len(read(Completion(reply), "g")) == count
+    else:
+        with pytest.raises(PermanentError, match="no criteria"):
+            read(Completion(reply), "g")
+
+
+def test_a_refusal_is_told() -> None:
+    with pytest.raises(PermanentError, match="refused"):
+        read(Completion("", finish_reason="refused"), "g")
+
+
+def proposals(*said: tuple[str, float, str]) -> list[Proposal]:
+    return [Proposal(*one) for one in said]
+
+
+def test_the_same_in_other_words_is_one_criterion_with_the_median_of_points() -> None:
+    merged = merge(
+        proposals(
+            ("Cites the page of the manual.", 3, "g1"),
+            ("The agent cites a manual page.", 7, "g2"),
+            ("Cites the manual's page", 4, "g3"),
+            ("Blames the customer.", -4, "g1"),
+        ),
+        9,
+    )
+    assert [(one.criterion.text, one.criterion.points, one.groups) for one in merged] == [
+        ("Cites the page of the manual.", 4, 3),
+        ("Blames the customer.", -4, 1),
+    ]
+
+
+def test_opposites_stay_apart() -> None:
+    merged = merge(
+        proposals(
+            ("Confirms the refund amount.", 3, "g1"),
+            ("Confirms the refund amount.", -3, "g2"),
+            ("Does not confirm the refund amount.", 3, "g3"),
+        ),
+        9,
+    )
+    assert len(merged) == 3
+
+
+@given(st.lists(st.tuples(st.text(max_size=30), st.sampled_from([1.0, -2.0]), st.sampled_from("ab")), max_size=12),
+       st.integers(1, 5))  # fmt: skip
+def test_merging_keeps_within_the_limit_and_the_ids_distinct(said: list[tuple[str, float, str]], most: int) -> None:
+    merged = merge(proposals(*said), most)
+    assert len(merged) <= most
+    assert len({one.criterion.id for one in merged}) == len(merged)
+
+
+def graded(group: str, votes: dict[str, list[bool | None]]) -> GroupResult:
+    members = tuple(
+        TrajectoryResult(name, "scored", extra={"criteria": {"c": {"met": own[0], "reason": "", "votes": own}}})
+        for name, own in votes.items()
+    )
+    return GroupResult(group, "scored", members)
+
+
+def test_figures_are_counted_over_groups_trajectories_and_verdicts() -> None:
+    results = [
+        graded("g1", {"a": [True, True], "b": [False, False]}),
+        graded("g2", {"a": [True, False], "b": [True, None]}),
+    ]
+    gold = {("g1", "a"): 1.0, ("g1", "b"): 0.2, ("g2", "a"): 0.5, ("g2", "b"): 0.4}
+    for points, right in ((3.0, 1.0), (-3.0, 0.0)):
+        found = measure(Criterion("c", "x", points), results, gold)
+        assert found == Measured(0.5, 2 / 3, 7 / 8, 4 / 7, right, 1)
+
+
+@pytest.mark.parametrize(("figures", "fault"), [
+    (Measured(0.5, 0.9, 1.0, 0.5), None),
+    (Measured(0.5, None, 1.0, 0.5), None),
+    (Measured(0.0, 1.0, 1.0, 1.0), "never tells"),
+    (Measured(None, None, 1.0, 1.0), "never tells"),
+    (Measured(0.5, 0.6, 1.0, 0.5), "agrees with itself on 60%"),
+    (Measured(0.5, 0.9, 0.5, 0.5), "only 50% of its verdicts"),
+    (Measured(0.5, 0.9, 1.0, 0.5, 0.2, 10), "wrong way in 80% of 10 pairs"),
+    (Measured(0.5, 0.9, 1.0, 0.5, 0.0, 2), None),
+])  # fmt: skip
+def test_a_useless_criterion_is_told_by_its_figures(figures: Measured, fault: str | None) -> None:
+    assert figures.fault() is None if fault is None else fault in str(figures.fault())
+
+
+@given(st.text(min_size=1, max_size=40).filter(str.strip), st.text(max_size=30), st.sampled_from([-2.0, 2.5]))
+def test_whatever_a_judge_writes_the_file_stays_toml(text: str, title: str, points: float) -> None:
+    merged: Any = merge([Proposal(text, points, "g")], 1)[0]
+    entry = (merged, Measured(0.5, 1.0, 1.0, 0.5))
+    written = tomllib.loads(as_toml([entry], [entry], title=title))
+    assert as_rubric(written).criteria[0].text == text
+    assert len(written["criteria"]) == 1
