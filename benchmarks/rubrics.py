@@ -17,7 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from calipers.extract.checklist import ChecklistReading, extract_checklist
+from calipers.extract import ChecklistReading, extract_checklist
 from calipers.planners.criteria import Criteria
 from calipers.protocols.checklist import Checklist
 from calipers.protocols.listwise import Listwise

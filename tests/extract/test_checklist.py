@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calipers.extract.checklist import extract_checklist
+from calipers.extract import extract_checklist
 
 IDS = ("1", "2", "3")
 TRUTH = {"1": True, "2": False, "3": True}

@@ -86,7 +86,7 @@ def test_a_rule_tag_becomes_a_rule_without_the_fields_of_other_rows():
     ([{"text": "x", "levels": {"a": 0, "A ": 1}}], "distinct words"),
     ({"criteria": ["x"], "all_negative": "from_one"}, "for rubrics without positive points"),
     ({"criteria": ["x"], "all_negative": "maybe"}, "refuse or from_one"),
-    ({"criteria": ["x"], "veto_floor": None}, "veto_floor must be a finite number"),
+    ({"criteria": ["x"], "veto_floor": "low"}, "veto_floor must be a finite number"),
 ])  # fmt: skip
 def test_what_is_wrong_is_named(value: Any, complaint: str):
     with pytest.raises(ConfigError, match=complaint):

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from calipers.errors import InputError
 from calipers.readers import as_group
 from calipers.trainers.verl_rows import group_of, member_of, rubric_of, shown
 
@@ -88,6 +89,18 @@ def test_a_row_may_bring_its_rubric(where: str) -> None:
     given_row = row(rubric="Be funny.") if where == "row" else row(**{where: {"rubric": "Be funny."}})
     assert rubric_of(given_row) == "Be funny."
     assert rubric_of(row(rubric=" ", reward_model=None)) is None
+
+
+@pytest.mark.parametrize("where", ["reward_model", "extra_info"])
+def test_a_row_may_bring_criteria_in_ruscarls_form(where: str) -> None:
+    rubrics = [{"criterion": "Is funny.", "points": 3, "tags": {"axis": "style"}}]
+    given = {"reward_model": {"style": "rubric", "rubrics": rubrics}}
+    head = group_of(
+        row(**(given if where == "reward_model" else {"extra_info": given})), rubric="default", reference=True
+    )
+    assert head["rubric"].criteria[0].text == "Is funny."
+    with pytest.raises(InputError, match="criterion 1: points must be a finite number"):
+        group_of(row(reward_model={"rubrics": [{"criterion": "x", "points": "3"}]}), rubric="default", reference=False)
 
 
 def test_a_reference_joins_the_rubric_where_it_is_asked_for() -> None:

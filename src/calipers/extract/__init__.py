@@ -1,4 +1,4 @@
-"""From a judge's reply to what it says: scores, a choice, a ranking or a verdict.
+"""From a judge's reply to what it says: scores, a choice, a ranking, a verdict, or verdicts on several criteria.
 
 Total: a value or a reason, never an exception, never a guess. Not responsible for what happens to an unread reply
 (``planners``), nor for what was asked (``protocols``). Each reader is imported when first used: their patterns take
@@ -11,16 +11,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from calipers.extract.checklist import ChecklistReading, extract_checklist
     from calipers.extract.choice import ChoiceReading, extract_choice
     from calipers.extract.ranking import RankingReading, extract_ranking
     from calipers.extract.scores import ScoreReading, extract_scores
     from calipers.extract.verdict import VerdictReading, extract_verdict
 
 __all__ = [
+    "ChecklistReading",
     "ChoiceReading",
     "RankingReading",
     "ScoreReading",
     "VerdictReading",
+    "extract_checklist",
     "extract_choice",
     "extract_ranking",
     "extract_scores",

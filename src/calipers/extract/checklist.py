@@ -9,19 +9,16 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeAlias
+from typing import Any
 
 from calipers.extract.cues import CORRECTION, is_others
 from calipers.extract.documents import Document, find_documents, unwrapped
+from calipers.extract.met import Row, Said, said
 from calipers.extract.names import Names
 from calipers.extract.strictjson import strict
 from calipers.extract.text import TOLERANT_LIMIT, cap, strip_reasoning, unfence
 from calipers.extract.tolerant import Pairs
-from calipers.extract.values import CUT
 from calipers.types import FinishReason, Outcome
-
-Said: TypeAlias = bool | float
-"""Met, not met, or the share of a level."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,17 +38,6 @@ class ChecklistReading:
     reason: str | None = None
     doubt: bool = False
     truncated: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class _Row:
-    """One criterion in one document: its value, or ``problem``."""
-
-    value: Said | None
-    problem: str | None = None
-    undecided: bool = False
-    reason: str | None = None
-    quote: str | None = None
 
 
 class _Rejected(Exception):  # noqa: N818  # not an error: how a stage says that the reply as a whole cannot be read
@@ -95,27 +81,10 @@ def extract_checklist(
     )
 
 
-def _why(row: _Row | None) -> str:
+def _why(row: Row | None) -> str:
     return "not in the reply" if row is None else row.problem or "its value cannot be read"
 
 
-# --- values -----------------------------------------------------------------------------------------------------------
-
-_YES: Final = frozenset({
-    "present", "met", "yes", "true", "pass", "passed", "passes", "satisfied", "fulfilled", "correct", "compliant", "1",
-    "✓", "✔", "✅", "是", "满足", "符合",
-})  # fmt: skip
-_NO: Final = frozenset({
-    "absent", "unmet", "no", "false", "fail", "failed", "fails", "unsatisfied", "unfulfilled", "incorrect", "violated",
-    "not present", "not met", "not satisfied", "not fulfilled", "not passed", "not correct", "not compliant", "0",
-    "✗", "✘", "❌", "×", "否", "不满足", "不符合",
-})  # fmt: skip
-_UNDECIDED: Final = frozenset({
-    "n/a", "na", "not applicable", "unknown", "unclear", "undecided", "undetermined", "cannot tell", "can't tell",
-    "unsure", "cannot determine", "cannot be determined", "insufficient evidence", "null", "none",
-})  # fmt: skip
-_LEAD = re.compile(r"(?P<word>[^.,;:!()\n–—-]{1,30}?)\s{0,3}(?:[.,;:!(\n–—]|\s-{1,2}\s)(?P<rest>.*)", re.DOTALL)
-_BUT = re.compile(r"\s*(?:but|however|although|though|except|mostly|partly|partially|in part|not\b)", re.IGNORECASE)
 _MET_KEYS = (
     "met", "is_met", "criteria_met", "criterion_met", "verdict", "present", "is_present", "satisfied", "is_satisfied",
     "fulfilled", "passed", "pass", "decision", "judgment", "judgement", "result", "status", "answer", "label", "value",
@@ -136,46 +105,6 @@ _NAMED = re.compile(
 )
 
 
-def _said(value: object, levels: Mapping[str, float]) -> _Row:
-    """A scalar as a verdict."""
-    if value is CUT:
-        return _Row(None, "the reply ends before it")
-    if value is None:
-        return _Row(None, "the judge could not tell", undecided=True)
-    if isinstance(value, bool):
-        return _Row(value) if not levels else _Row(None, "true or false where a level was asked for")
-    if isinstance(value, int | float) and not levels:
-        return _Row(value == 1) if value in (0, 1) else _Row(None, f"{value:.6g} is neither met nor not met")
-    word = _folded(str(value)[:400])
-    if levels:
-        shares = {_folded(name): share for name, share in levels.items()}
-        return _Row(float(shares[word])) if word in shares else _Row(None, "none of the levels asked for")
-    return _word(word)
-
-
-def _word(text: str) -> _Row:
-    met = _exact(text)
-    if met is None and text not in _UNDECIDED:
-        lead = _LEAD.fullmatch(text)
-        if lead is None or _BUT.match(lead["rest"]):
-            return _Row(None, "its value is neither met nor not met")
-        text = lead["word"].strip()
-        met = _exact(text)
-    if met is not None:
-        return _Row(met)
-    undecided = text in _UNDECIDED
-    return _Row(None, "the judge could not tell" if undecided else "its value is neither met nor not met", undecided)
-
-
-def _exact(word: str) -> bool | None:
-    return True if word in _YES else False if word in _NO else None
-
-
-def _folded(text: str) -> str:
-    bare = text.strip(" \r\n\t*`\"'.[]{}").casefold()
-    return re.sub(r"(?<=\w)-(?=\w)|[\s_]+", " ", bare).strip()
-
-
 # --- documents --------------------------------------------------------------------------------------------------------
 
 
@@ -188,7 +117,7 @@ class _Reader:
         self._names = Names(ids)
         self._numbered = ids == tuple(str(n) for n in range(1, len(ids) + 1))
 
-    def read(self, text: str, *, cut: bool) -> tuple[dict[str, _Row], Outcome]:
+    def read(self, text: str, *, cut: bool) -> tuple[dict[str, Row], Outcome]:
         """Rows by id, and how they were come by."""
         if cut:
             raise _Rejected("the reply was cut off", truncated=True)
@@ -210,20 +139,20 @@ class _Reader:
             raise _Rejected("the reply is too long to be read in part")
         return self._mixed(unwrapped(cap(body)))
 
-    def _one(self, node: Any) -> dict[str, _Row]:
+    def _one(self, node: Any) -> dict[str, Row]:
         rows = self._rows(node) or self._in_order(node)
         if not rows:
             raise _Rejected("no verdicts in the reply")
         return rows
 
-    def _bit(self, bits: set[str]) -> _Row:
+    def _bit(self, bits: set[str]) -> Row:
         """VerIF's ``[[1]]`` or ``[[0]]``, wherever it stands, where all of them agree."""
         if len(bits) > 1:
             raise _Rejected("two verdicts that contradict each other", doubt=True)
         (bit,) = bits
-        return _Row(bit == "1") if bit in {"0", "1"} else _Row(None, f"[[{bit}]] is neither met nor not met")
+        return Row(bit == "1") if bit in {"0", "1"} else Row(None, f"[[{bit}]] is neither met nor not met")
 
-    def _mixed(self, text: str) -> tuple[dict[str, _Row], Outcome]:
+    def _mixed(self, text: str) -> tuple[dict[str, Row], Outcome]:
         """Documents among words; the last complete one counts, and nothing that stands beside it may contradict it."""
         documents = find_documents(text)
         if documents is None:
@@ -250,7 +179,7 @@ class _Reader:
             raise _Rejected("words after the verdicts take them back", doubt=True)
         return rows, "strict" if document.strict else "repaired"
 
-    def _of_document(self, text: str, document: Document) -> dict[str, _Row]:
+    def _of_document(self, text: str, document: Document) -> dict[str, Row]:
         rows = self._rows(document.node)
         if not rows and len(self.ids) == 1:
             rows = self._in_order(document.node)
@@ -262,7 +191,7 @@ class _Reader:
             raise _Rejected("words out of place inside the verdicts", doubt=True)
         return rows
 
-    def _rows(self, node: Any, depth: int = 3) -> dict[str, _Row]:
+    def _rows(self, node: Any, depth: int = 3) -> dict[str, Row]:
         """The rows of the outermost table in ``node``: an object keyed by criteria, or a list of rows that name them."""
         pairs = list(_pairs(node))
         if pairs:
@@ -282,15 +211,15 @@ class _Reader:
                 return self._positional([value for _, value in pairs])
         return {}
 
-    def _positional(self, values: list[Any]) -> dict[str, _Row]:
+    def _positional(self, values: list[Any]) -> dict[str, Row]:
         """The verdicts of an object that holds one list of them, in order: ``{"verdicts": [true, false]}``."""
         lists = [value for value in values if isinstance(value, list) and not isinstance(value, Pairs)]
         return self._in_order(lists[0]) if len(lists) == 1 else {}
 
-    def _keyed(self, pairs: list[tuple[Any, Any]]) -> dict[str, _Row]:
+    def _keyed(self, pairs: list[tuple[Any, Any]]) -> dict[str, Row]:
         keys = [key for key, _ in pairs]
         shift = self._shift(keys)
-        rows: list[dict[str, _Row]] = []
+        rows: list[dict[str, Row]] = []
         for key, value in pairs:
             id_ = self._match(key, shift)
             if id_ is not None:
@@ -299,7 +228,7 @@ class _Reader:
             raise _Rejected(f"a verdict on {str(unknown[0])[:20]!r}, which was not asked about", doubt=True)
         return _merged(rows) if rows else {}
 
-    def _listed(self, items: list[Any]) -> dict[str, _Row]:
+    def _listed(self, items: list[Any]) -> dict[str, Row]:
         """Rows that name their criterion."""
         named: list[tuple[Any, Any]] = []
         for item in items[:500]:
@@ -310,7 +239,7 @@ class _Reader:
                 named.append((next((one for one in names if self._names_one(one)), names[0]), item))
         return self._keyed(named) if len(named) == len(items) and named else {}
 
-    def _in_order(self, node: Any) -> dict[str, _Row]:
+    def _in_order(self, node: Any) -> dict[str, Row]:
         """Verdicts without names: exactly as many as were asked for, or one alone."""
         if len(self.ids) == 1 and _pairs(node):
             row = self._row(node, self.ids[0])
@@ -320,23 +249,23 @@ class _Reader:
         rows = {id_: self._row(value, id_) for id_, value in zip(self.ids, node, strict=True)}
         return rows if any(row.value is not None for row in rows.values()) else {}
 
-    def _row(self, value: Any, id_: str) -> _Row:
+    def _row(self, value: Any, id_: str) -> Row:
         levels = self._levels.get(id_, {})
         pairs = _pairs(value)
         if not pairs:
-            return _said(value, levels) if not isinstance(value, list) else _Row(None, "a list where a verdict belongs")
+            return said(value, levels) if not isinstance(value, list) else Row(None, "a list where a verdict belongs")
         folded: dict[str, Any] = {}
         for key, item in pairs:
             if _key(key) in folded and folded[_key(key)] != item:
                 raise _Rejected(f"two values of {_key(key)[:20]!r} for one criterion", doubt=True)
             folded[_key(key)] = item
         given = [folded[key] for key in _MET_KEYS if key in folded and not isinstance(folded[key], list | dict)]
-        read = [_said(one, levels) for one in given]
+        read = [said(one, levels) for one in given]
         values = {row.value for row in read if row.value is not None}
         if len(values) > 1:
             raise _Rejected("two verdicts for one criterion", doubt=True)
-        row = next((one for one in read if one.value is not None), read[0] if read else _Row(None, _NOTHING))
-        return _Row(row.value, row.problem, row.undecided, _first(folded, _REASON_KEYS), _first(folded, _QUOTE_KEYS))
+        row = next((one for one in read if one.value is not None), read[0] if read else Row(None, _NOTHING))
+        return Row(row.value, row.problem, row.undecided, _first(folded, _REASON_KEYS), _first(folded, _QUOTE_KEYS))
 
     # --- names ---
 
@@ -361,14 +290,14 @@ class _Reader:
         number = _number(key)
         return number is not None and self._numbered and not 1 <= number + shift <= len(self.ids)
 
-    def _lines(self, text: str) -> dict[str, _Row]:
+    def _lines(self, text: str) -> dict[str, Row]:
         """``1. NOT PRESENT``, a criterion a line; or the one verdict of a reply about one criterion."""
-        rows: list[dict[str, _Row]] = []
+        rows: list[dict[str, Row]] = []
         for line in text.split("\n")[:2000]:
             match = _LINE.fullmatch(line[:500].rstrip())
             id_ = self._match(match["name"], 0) if match else None
             if match and id_ is not None:
-                rows.append({id_: _said(match["value"], self._levels.get(id_, {}))})
+                rows.append({id_: said(match["value"], self._levels.get(id_, {}))})
         if rows:
             return _merged(rows)
         if len(self.ids) == 1 and not self._levels:
@@ -376,7 +305,7 @@ class _Reader:
 
             single = extract_verdict(text)
             if single.met is not None:
-                return {self.ids[0]: _Row(single.met)}
+                return {self.ids[0]: Row(single.met)}
         raise _Rejected("no verdicts in the reply")
 
 
@@ -413,9 +342,9 @@ def _first(folded: Mapping[str, Any], keys: Sequence[str]) -> str | None:
     return next((folded[key] for key in keys if isinstance(folded.get(key), str) and folded[key].strip()), None)
 
 
-def _merged(tables: Sequence[Mapping[str, _Row]]) -> dict[str, _Row]:
+def _merged(tables: Sequence[Mapping[str, Row]]) -> dict[str, Row]:
     """All rows together; two that say different things of one criterion put the whole reply in doubt."""
-    merged: dict[str, _Row] = {}
+    merged: dict[str, Row] = {}
     for table in tables:
         for id_, row in table.items():
             if merged.setdefault(id_, row).value != row.value:

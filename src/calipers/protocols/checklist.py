@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from calipers.extract.checklist import ChecklistReading, Said, extract_checklist
+from calipers.extract import ChecklistReading, extract_checklist
+from calipers.extract.met import Said
 from calipers.protocols.question import EVIDENCE, REFUSED, draw_keys, joined, keyed, plain_text
 from calipers.protocols.rating import RATING_SCHEMA, read_rating
 from calipers.render import compose

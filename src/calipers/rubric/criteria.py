@@ -44,7 +44,7 @@ def as_rubric(value: object) -> Rubric:
         tuple(as_criterion(one, place) for place, one in enumerate(listed, start=1)),
         title=_text(value.get("title") or "", "title"),
         all_negative=value.get("all_negative") or "refuse",
-        veto_floor=_number(value.get("veto_floor", 0.0), "veto_floor"),
+        veto_floor=_number(_first(value, ("veto_floor",), 0.0), "veto_floor"),
     )
     check_rubric(rubric)
     return rubric
@@ -64,7 +64,7 @@ def as_criterion(value: object, place: int) -> Criterion:
     levels = value.get("levels") or {}
     if not isinstance(levels, Mapping):
         raise ConfigError(f"{where}: levels must be an object of name to share, not {type(levels).__name__}")
-    veto = value.get("veto", False)
+    veto = _first(value, ("veto",), False)
     if not isinstance(veto, bool):
         raise ConfigError(f"{where}: veto must be true or false, not {veto!r}")
     given = value.get("id")
@@ -159,6 +159,7 @@ def _refuse_unknown(value: Mapping[Any, Any], known: frozenset[str], where: str)
 
 
 def _first(value: Mapping[str, Any], keys: Sequence[str], default: object = None) -> object:
+    """What stands under the first of ``keys`` that is not None: tables fill with None what only other rows have."""
     return next((value[key] for key in keys if value.get(key) is not None), default)
 
 

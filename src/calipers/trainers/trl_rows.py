@@ -11,10 +11,12 @@ from typing import Any, Final
 
 from calipers.errors import ConfigError, InputError
 from calipers.readers import canonical
+from calipers.readers.plain import plain
+from calipers.rubric import as_rubric
 from calipers.trainers.references import with_reference
 from calipers.trainers.thoughts import thought_apart
 from calipers.trainers.trl_images import Images
-from calipers.types import Message, Trajectory, TrajectoryGroup
+from calipers.types import Message, Rubric, Trajectory, TrajectoryGroup
 
 PROBLEM: Final = "trl_problem"
 """Where a trajectory's metadata say why its completion cannot be read."""
@@ -29,7 +31,7 @@ class Row:
 
     prompt: tuple[Message, ...]
     completion: tuple[Message, ...]
-    rubric: str | None = None
+    rubric: str | Rubric | None = None
     reference: str | None = None
     problem: str | None = None
 
@@ -44,7 +46,7 @@ def rows(
     """A row a completion. ``rubrics`` and ``references`` are dataset columns, None where there is none.
 
     A completion that cannot be read is the policy's doing, and becomes a row with a ``problem``. Raises InputError for
-    what is the data set's: a prompt that cannot be read, a rubric that is no text, columns of another length.
+    what is the data set's: a prompt that cannot be read, a rubric that is neither text nor criteria, columns of another length.
     """
     for name, column in (("completions", completions), ("rubrics", rubrics), ("references", references)):
         if column is not None and len(column) != len(prompts):
@@ -52,7 +54,7 @@ def rows(
     made, images = [], Images()
     for place, (prompt, completion) in enumerate(zip(prompts, completions, strict=True)):
         said, problem = _completion(completion, images)
-        rubric = None if rubrics is None else _text(rubrics[place], f"row {place + 1}: its rubric")
+        rubric = None if rubrics is None else _standards(rubrics[place], f"row {place + 1}: its rubric")
         reference = None if references is None else _shown(references[place])
         made.append(Row(_prompt(prompt, images, place + 1), said, rubric, reference, problem))
     return made
@@ -110,11 +112,12 @@ def _have_one_prompt(members: Sequence[Row], where: str, *, mixed_prompts: bool)
     return shared
 
 
-def _rubric(members: Sequence[Row], where: str, default: str) -> str | None:
+def _rubric(members: Sequence[Row], where: str, default: str) -> str | Rubric | None:
+    """The one rubric of a group. A reference joins text; criteria say themselves what is to be there."""
     first = members[0]
     if any((row.rubric, row.reference) != (first.rubric, first.reference) for row in members):
         raise ConfigError(f"{where} of the batch are one group and have different rubrics or references")
-    if first.reference is None:
+    if first.reference is None or isinstance(first.rubric, Rubric):
         return first.rubric
     return with_reference(first.rubric or default, first.reference)
 
@@ -138,10 +141,14 @@ def _completion(completion: Any, images: Images) -> tuple[tuple[Message, ...], s
     return said, None if said else "the completion holds no message"
 
 
-def _text(value: Any, what: str) -> str | None:
+def _standards(value: Any, what: str) -> str | Rubric | None:
+    """Text, or criteria: a rubric's object or a list of criteria, as a data set's column holds them."""
     if value is None or isinstance(value, str):
         return value or None
-    raise InputError(f"{what} must be text or None, not {type(value).__name__}")
+    try:
+        return as_rubric(plain(value))
+    except ConfigError as error:
+        raise InputError(f"{what} is neither text nor criteria: {error}") from None
 
 
 def _shown(value: Any) -> str | None:

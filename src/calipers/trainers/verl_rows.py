@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any, Protocol
 
+from calipers.readers import as_rubric_row
 from calipers.trainers.references import with_reference
 from calipers.trainers.thoughts import thought_apart
-from calipers.types import Message
+from calipers.types import Message, Rubric
 
 Decode = Callable[[list[int]], str]
 """Token ids to text, without special tokens."""
@@ -30,10 +31,13 @@ class Output(Protocol):
 def group_of(row: Mapping[str, Any], *, rubric: str, reference: bool) -> dict[str, Any]:
     """What all rollouts of a row have in common: its id, its prompt, and the rubric where it brings one of its own.
 
-    The rubric stands in the row's ``rubric``, ``extra_info.rubric`` or ``reward_model.rubric``; ``rubric`` is the judge's
-    own, to which a reference (``reward_model.ground_truth``) is added where the row has none.
+    The rubric stands in the row's ``rubric``, ``extra_info.rubric`` or ``reward_model.rubric``, or, as criteria, in RuscaRL's
+    ``reward_model.rubrics``; ``rubric`` is the judge's own, to which a reference (``reward_model.ground_truth``) is added
+    where the row has none. Raises InputError for criteria that cannot be read.
     """
-    own = rubric_of(row)
+    own = rubric_of(row) or criteria_of(row)
+    if isinstance(own, Rubric):
+        return {"group_id": str(row["uid"]), "context": list(row["raw_prompt"]), "rubric": own}
     truth = shown(_within(row, "reward_model").get("ground_truth")) if reference else ""
     return {
         "group_id": str(row["uid"]),
@@ -49,6 +53,15 @@ def rubric_of(row: Mapping[str, Any]) -> str | None:
         if isinstance(given, str) and given.strip():
             return given
     return None
+
+
+def criteria_of(row: Mapping[str, Any]) -> Rubric | None:
+    """The criteria a row of RuscaRL's form brings, where its reward function reads them or beside; or None."""
+    inner = _within(_within(row, "extra_info"), "reward_model")
+    if not any(place.get("rubrics") is not None for place in (inner, _within(row, "reward_model"))):
+        return None
+    fields = {key: row[key] for key in ("reward_model", "extra_info") if row.get(key) is not None}
+    return as_rubric_row(fields, form="verl").rubric
 
 
 def shown(value: Any) -> str:
