@@ -65,3 +65,20 @@ async def test_checking_the_server_costs_nothing_and_warns_of_nothing(llama: str
     assert list(await Judge("llamacpp/tiny", base_url=llama).check()) == []
     with pytest.raises(calipers.ConfigError, match="Nothing answers"):
         await Judge("llamacpp/tiny", base_url="http://127.0.0.1:9/v1").check()
+
+
+@pytest.mark.parametrize("mode", ["all", "relative", "holistic"])
+async def test_with_the_checklists_schema_random_weights_still_give_verdicts(llama: str, mode: str):
+    criteria = ["Gives a number.", "Is right.", {"text": "Is warm.", "levels": {"cold": 0, "mild": 0.5, "warm": 1}}]
+    judge = Judge(
+        "llamacpp/tiny",
+        base_url=llama,
+        concurrency=4,
+        reasks=0,
+        protocol="checklist",
+        rubric=criteria,
+        grading={"mode": mode},
+    )
+    results = [result async for result in judge.score_groups(GROUPS[:6])]
+    assert [result.status for result in results] == ["scored"] * 6
+    assert len({one.score for result in results for one in result.trajectories}) > 2

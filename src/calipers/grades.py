@@ -1,6 +1,6 @@
 """What a run with criteria needs beside the general loop: its standards checked, its verdicts told, its gaps refused.
 
-Pure. Not responsible for questions (``protocols``), formulas (``rubric``) or rewards (``rewards``).
+Not responsible for questions (``protocols``), formulas (``rubric``) or rewards (``rewards``).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Standards:
 
 
 def standards(
-    rubric: str | Rubric | Mapping[str, Any] | Path | None,
+    rubric: str | Rubric | Mapping[str, Any] | Sequence[Any] | Path | None,
     grading: Grading | Mapping[str, Any] | None,
     *,
     protocol: str,
@@ -125,7 +125,11 @@ def as_explanation(grades: Mapping[str, Mapping[str, Any]]) -> str:
 
 def scored_with_gaps(grades: Mapping[str, Mapping[str, Any]]) -> tuple[str, ...]:
     """The criteria without a verdict, of a trajectory that has a score nevertheless."""
-    return tuple(name for name, one in grades.items() if one["met"] is None and "votes" not in one)
+    return tuple(
+        name
+        for name, one in grades.items()
+        if one["met"] is None and all(vote is None for vote in one.get("votes", ()))
+    )
 
 
 def _verdicts(answered: Sequence[Answered]) -> list[Verdict]:

@@ -118,7 +118,7 @@ class Judge:
         protocol: str = "listwise",
         orders: int = 1,
         samples: int = 1,
-        rubric: str | Rubric | Mapping[str, Any] | Path | None = None,
+        rubric: str | Rubric | Mapping[str, Any] | Sequence[Any] | Path | None = None,
         grading: Grading | Mapping[str, Any] | None = None,
         panel: PanelMode | None = None,
         quorum: int = 1,

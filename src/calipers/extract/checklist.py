@@ -130,10 +130,8 @@ class _Reader:
         body = unfence(answer)
         if not body:
             raise _Rejected("the reply is empty")
-        if len(self.ids) == 1 and not self._levels and (bits := set(_BIT.findall(cap(body)))):
-            return {self.ids[0]: self._bit(bits)}, "strict"
         whole = strict(body)
-        if isinstance(whole, dict | list):
+        if isinstance(whole, dict | list) and _BIT.fullmatch(body) is None:
             return self._one(whole), "strict"
         if len(body) > TOLERANT_LIMIT:
             raise _Rejected("the reply is too long to be read in part")
@@ -292,6 +290,8 @@ class _Reader:
 
     def _lines(self, text: str) -> dict[str, Row]:
         """``1. NOT PRESENT``, a criterion a line; or the one verdict of a reply about one criterion."""
+        if len(self.ids) == 1 and not self._levels and (bits := set(_BIT.findall(text))):
+            return {self.ids[0]: self._bit(bits)}
         rows: list[dict[str, Row]] = []
         for line in text.split("\n")[:2000]:
             match = _LINE.fullmatch(line[:500].rstrip())
