@@ -284,3 +284,10 @@ async def test_a_rubric_may_be_the_path_of_its_file(tmp_path: Path) -> None:
     assert scores(await result_of(rubric=file)) == pytest.approx(SCORES)
     with pytest.raises(InputError, match="no such file"):
         await result_of(rubric=tmp_path / "none.toml")
+
+
+async def test_rewards_may_be_ranks_of_rubric_scores() -> None:
+    ranked = calipers.Judge(Grader(TRUTH), protocol="checklist", rubric=RUBRIC, reward="rank")
+    result = await ranked.score_group(GROUP)
+    assert scores(result) == pytest.approx(SCORES)
+    assert result.rewards == [1.0, 0.5, 0.0]

@@ -342,10 +342,10 @@ class Verdict:
     reason: str = ""
     item: int | None = None
     criterion: str | None = None
-    presentation: int = 0
-    slot: int = 0
-    share: float | None = None
-    quote: str | None = None
+    presentation: int = field(default=0, repr=False)
+    slot: int = field(default=0, repr=False)
+    share: float | None = field(default=None, repr=False)
+    quote: str | None = field(default=None, repr=False)
 
 
 Judgment: TypeAlias = Rating | Comparison | Ranking | Verdict
