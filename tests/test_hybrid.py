@@ -17,6 +17,7 @@ from calipers.errors import ConfigError
 from calipers.hybrid import Combination
 from calipers.types import Trajectory, TrajectoryGroup, Verdict
 from calipers.verifiers import Constraints, RuleFunction, has_answer, read_constraints
+from grading import Grader
 from groups import group_of
 
 shares = st.floats(0, 1)
@@ -278,3 +279,13 @@ async def test_rows_of_verinstruct_are_scored_end_to_end() -> None:
     hard = [one for one in found if one.trajectories[0].extra["checks"]["judge"] is None]
     assert all(one.judge_calls == 0 for one in hard)
     assert {reward for result in found for reward in result.rewards} <= {0.0, 0.5, 1.0}
+
+
+async def test_a_judge_of_criteria_checks_the_soft_constraints_one_by_one() -> None:
+    truth = {"ab": ["c1", "c2"], "a": ["c1"], "b": [], "none": ["c1", "c2"]}
+    grader = Grader(truth)
+    judge = Judge(grader, protocol="checklist", grading={"normaliser": "all_or_nothing"})
+    hybrid = Hybrid(judge, lambda _: Constraints(tuple(RULES), ("Is kind.", "Is short.")), combine="verif_code")
+    result = await hybrid.score_group(group_of(ANSWERS))
+    assert result.rewards == [1.0, 0.0, 0.0, 0.0]
+    assert "Is kind." in str(grader.asked[0].messages)

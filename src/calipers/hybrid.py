@@ -22,8 +22,9 @@ from calipers.interfaces import Backend, Verifier
 from calipers.judge import Judge
 from calipers.readers import as_group
 from calipers.results import carried, group_status
+from calipers.rubric import as_rubric
 from calipers.stream import stream
-from calipers.types import GroupResult, Trajectory, TrajectoryGroup, TrajectoryResult, Verdict
+from calipers.types import GroupResult, Rubric, Trajectory, TrajectoryGroup, TrajectoryResult, Verdict
 from calipers.verifiers.checking import Checked, check_group
 from calipers.verifiers.constraints import Constraints
 
@@ -137,7 +138,7 @@ class Hybrid:
         opened = [one for one, of in zip(given.trajectories, checked, strict=True) if self._is_open(of)]
         judged: GroupResult | None = None
         if weighs and opened:
-            rubric = _rubric(constraints.soft) if constraints.soft else given.rubric
+            rubric = self._standards(constraints.soft) if constraints.soft else given.rubric
             judged = await self.judge.score_group(replace(given, trajectories=tuple(opened), rubric=rubric))
         soft = {} if judged is None else {one.id: one for one in judged.trajectories}
         results = tuple(
@@ -163,6 +164,10 @@ class Hybrid:
         async with aclosing(results):
             async for result in results:
                 yield result
+
+    def _standards(self, soft: Sequence[str]) -> str | Rubric:
+        """The soft constraints as the judge takes them: criteria to check, or text to weigh by."""
+        return _rubric(soft) if self.judge.settings.grading is None else as_rubric(soft)
 
     def _is_open(self, checked: Checked) -> bool:
         """Whether there is anything left for a judge to decide."""

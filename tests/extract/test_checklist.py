@@ -1,12 +1,15 @@
 """Verdicts on several criteria from one reply: read rightly, or missing with a reason, and never a guess."""
 
 import json
+import random
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from calipers.extract import extract_checklist
+from reply_damage import TUNED, UNSEEN
 
 IDS = ("1", "2", "3")
 TRUTH = {"1": True, "2": False, "3": True}
@@ -180,6 +183,33 @@ def test_a_cut_never_turns_a_verdict_round(truth: dict[str, bool], data: st.Data
     cut = data.draw(st.integers(0, len(reply)))
     reading = extract_checklist(reply[:cut], IDS)
     assert all(truth[key] == met for key, met in reading.verdicts.items())
+
+
+def test_of_damaged_replies_none_is_read_wrongly_and_most_are_read() -> None:
+    """Lost and doubled brackets, quotes, cuts, stutters and the like: a verdict is right, or missing."""
+    asked = read = 0
+    for seed in range(800):
+        rng = random.Random(seed)
+        truth = {str(number): rng.random() < 0.5 for number in range(1, rng.randint(3, 10))}
+        text = json.dumps(_written(truth, rng), ensure_ascii=False, indent=rng.choice([None, 1, 2]))
+        for _ in range(rng.randint(1, 2)):
+            text = rng.choice([*TUNED, *UNSEEN])(text, rng)
+        found = extract_checklist(text, list(truth)).verdicts
+        assert all(truth[name] == met for name, met in found.items()), text
+        asked, read = asked + len(truth), read + len(found)
+    assert read > 0.75 * asked
+
+
+def _written(truth: dict[str, bool], rng: random.Random) -> Any:
+    """An honest grading in one of the forms in use."""
+    why = "looped on the search tool; missed step 3 of 4"
+    form = rng.randrange(4)
+    if form == 0:
+        return {name: "PRESENT" if met else "NOT_PRESENT" for name, met in truth.items()}
+    if form == 1:
+        return [{"id": name, "explanation": why, "verdict": "met" if met else "not met"} for name, met in truth.items()]
+    rows = {name: {"reason": why, "met": met} for name, met in truth.items()}
+    return rows if form == 2 else {"verdicts": rows}
 
 
 def test_hostile_replies_end_soon() -> None:
