@@ -285,7 +285,7 @@ async def test_a_judge_of_criteria_checks_the_soft_constraints_one_by_one() -> N
     truth = {"ab": ["c1", "c2"], "a": ["c1"], "b": [], "none": ["c1", "c2"]}
     grader = Grader(truth)
     judge = Judge(grader, protocol="checklist", grading={"normaliser": "all_or_nothing"})
-    hybrid = Hybrid(judge, lambda _: Constraints(tuple(RULES), ("Is kind.", "Is short.")), combine="verif_code")
+    hybrid = Hybrid(judge, checks=lambda _: Constraints(tuple(RULES), ("Is kind.", "Is short.")), combine="verif_code")
     result = await hybrid.score_group(group_of(ANSWERS))
     assert result.rewards == [1.0, 0.0, 0.0, 0.0]
     assert "Is kind." in str(grader.asked[0].messages)
