@@ -61,8 +61,20 @@ def test_each_rollout_gets_its_own_reward_however_late_its_siblings_are(report: 
 
 
 def test_a_group_is_one_question_and_one_more_for_what_the_answer_left_out(report: dict[str, Any]) -> None:
-    first, again = 8, 4  # all but "empty"; "unscored", "nan", "both" and "lone"
+    first, again = 9, 4  # all but "empty"; "unscored", "nan", "both" and "lone"
     assert report["agent_loop"]["questions"] == first + again
+
+
+def test_what_tools_answered_is_shown_apart_from_what_the_policy_wrote(report: dict[str, Any]) -> None:
+    """Through verl's own tool agent: the mask tells who wrote what."""
+    shown = report["agent_loop"]["tools shown"]
+    turns = re.findall(r"^@\w+ (assistant|result -)\n(.*?)(?=^@)", shown, re.DOTALL | re.MULTILINE)
+    assert [who for who, _ in turns] == ["assistant", "result -", *["assistant"] * 4]  # what they share is shown once
+    assert 'tool_call>{"name": "weigh"' in turns[0][1]
+    assert "12 stone" in turns[1][1]
+    assert sorted(said.strip() for _, said in turns[2:]) == ["worth 10", "worth 30", "worth 60", "worth 90"]
+    expected = {"worth 30": 0.3, "worth 90": 0.9, "worth 60": 0.6, "worth 10": 0.1}
+    assert rewards_of("tools", report["agent_loop"]) == expected
 
 
 @pytest.mark.parametrize("name", ["unscored", "nan"])
@@ -102,14 +114,16 @@ def test_advantages_are_those_of_the_groups_without_their_failed_members(
     assert measured == expected
     assert all(math.isfinite(one) for one in measured.values())
     assert measured["ties: worth 50"] == measured["ties: it is worth 50"]
-    assert {label.split(": ")[0] for label in measured} == {"plain", "ties", "unscored", "nan", "lost", "both"}
+    assert {label.split(": ")[0] for label in measured} == {
+        *("plain", "ties", "unscored", "nan", "lost", "both", "tools")
+    }
 
 
 def test_asynchronous_trainers_replace_groups_that_lost_a_rollout_and_keep_those_the_judge_did_not_score_whole(
     report: dict[str, Any],
 ) -> None:
     asynchronous = report["agent_loop"]["async"]
-    assert asynchronous["trained"] == ["nan", "plain", "ties", "unscored"]
+    assert asynchronous["trained"] == ["nan", "plain", "ties", "tools", "unscored"]
     assert asynchronous["refilled"] == 5
     assert asynchronous["metrics"] == ["training/rollout_failure/evicted_samples"]
 

@@ -33,8 +33,24 @@ PLAN: dict[str, list[str | None]] = {
     "lone": [None, "worth 90 but unscored", "worth 60", "worth 10 but unscored"],
     "dead": ["worth 30", "worth 90", "worth 60", "worth 10"],
     "empty": [None, None, None, None],
+    "tools": ["worth 30", "worth 90", "worth 60", "worth 10"],
 }
 """Prompts, and what their four rollouts say; None is lost on the way. Which says what is left to chance."""
+
+CALL = '<tool_call>{"name": "weigh", "arguments": {"what": "it"}}</tool_call>'
+TOOL = '''
+from verl.tools.function_tool import function_tool
+
+@function_tool
+async def weigh(what: str) -> str:
+    """Weigh it.
+
+    Args:
+        what: what to weigh
+    """
+    return "12 stone"
+'''
+"""Rollouts of "tools" call this one before they say what they say."""
 
 ESTIMATORS = ("grpo", "rloo", "grpo_vectorized", "rloo_vectorized", "opo", "reinforce_plus_plus_baseline")
 
@@ -64,7 +80,9 @@ class Policy:
         from verl.workers.rollout.replica import TokenOutput  # noqa: PLC0415 - only where verl is
 
         where = json.dumps(prompt_ids)
-        name = next(name for name, needle in self.needles.items() if json.dumps(needle)[1:-1] in where)
+        name = next(name for name in self.plan if json.dumps(self.needles[name])[1:-1] in where)
+        if name == "tools" and json.dumps(self.needles["weighed"])[1:-1] not in where:
+            return TokenOutput(token_ids=self.needles["call"])
         number, self.asked[name] = self.asked[name], self.asked[name] + 1
         tokens = self.plan[name][number % len(self.plan[name])]
         await asyncio.sleep(0.1 * number % 0.4)
@@ -113,7 +131,7 @@ def configured(model: Path, *overrides: str) -> Any:
                 f"actor_rollout_ref.model.path={model}",
                 "+actor_rollout_ref.model.override_config.attn_implementation=eager",
                 *(f"{rollout}.name=vllm", f"{rollout}.n=4", f"{rollout}.agent.num_workers=1"),
-                *(f"{rollout}.prompt_length=64", f"{rollout}.response_length=64"),
+                *(f"{rollout}.prompt_length=64", f"{rollout}.response_length=256"),
                 *("data.train_batch_size=16", "reward.num_workers=1", "algorithm.adv_estimator=grpo"),
                 *("transfer_queue.enable=true", "transfer_queue.backend.SimpleStorage.num_data_storage_units=1"),
                 *overrides,
@@ -142,6 +160,7 @@ class Engine:
             {
                 "uid": uids,
                 "raw_prompt": [[{"role": "user", "content": f"prompt {name}"}] for name in names],
+                "agent_name": ["tool_agent" if name == "tools" else "single_turn_agent" for name in names],
                 "data_source": ["here"] * len(names),
                 "index": list(range(len(names))),
                 "reward_model": [{"ground_truth": "the truth"}] * len(names),
@@ -179,8 +198,16 @@ class Engine:
         import transfer_queue as tq  # noqa: PLC0415 - only where verl is
 
         told = tq.kv_batch_get(keys=list(keys), partition_id=partition, select_fields=["responses"])["responses"]
-        texts = [self.tokenizer.decode(one, skip_special_tokens=True) for one in told]
+        texts = [self.tokenizer.decode(one, skip_special_tokens=True).rpartition("\n")[2] for one in told]
         return [f"{key.split('_')[0].split('-')[1]}: {text}" for key, text in zip(keys, texts, strict=True)]
+
+    def masks(self, keys: Sequence[str]) -> list[Any]:
+        """Which tokens of each rollout the policy wrote."""
+        import transfer_queue as tq  # noqa: PLC0415 - only where verl is
+
+        return list(
+            tq.kv_batch_get(keys=list(keys), partition_id="train", select_fields=["response_mask"])["response_mask"]
+        )
 
     def sampled(self, mode: str, count: int) -> dict[str, Any]:
         """What verl's replay buffer of this mode makes of the groups that are there."""
@@ -213,16 +240,16 @@ class Engine:
         return dict(zip(self.labels(done.keys), firsts, strict=True))
 
 
-def expected(labels: Sequence[str], config: Any, estimator: str) -> dict[str, float]:
+def expected(labels: Sequence[str], masks: Sequence[Any], config: Any, estimator: str) -> dict[str, float]:
     """The advantages of a batch in which only these rollouts ever were, by verl's function of the estimator."""
     import numpy as np  # noqa: PLC0415 - beside torch, which is only where verl is
     import torch  # noqa: PLC0415 - only where verl is
     from verl.trainer.ppo.core_algos import get_adv_estimator_fn  # noqa: PLC0415 - likewise
 
-    lengths = torch.tensor([len(label.split(": ")[1]) + 1 for label in labels])  # single bytes, and the end
-    mask = (torch.arange(int(lengths.max())) < lengths[:, None]).long()
+    mask = torch.nn.utils.rnn.pad_sequence(list(masks), batch_first=True)
     scores = torch.zeros(mask.shape)
-    scores[torch.arange(len(lengths)), lengths - 1] = torch.tensor([worth(one) / 100 for one in labels])
+    for row, label in enumerate(labels):
+        scores[row, len(masks[row]) - 1] = worth(label) / 100
     prompts = np.array([label.split(": ")[0] for label in labels], dtype=object)
     given: dict[str, Any] = {"index": prompts, "config": config.algorithm}
     advantages, _ = get_adv_estimator_fn(estimator)(token_level_rewards=scores, response_mask=mask, **given)
@@ -235,6 +262,7 @@ def agent_loop(model: Path, tokenizer: Any, server: FaultyServer) -> dict[str, A
 
     config = configured(
         model,
+        f"actor_rollout_ref.rollout.multi_turn.function_tool_path={model.parent / 'tool.py'}",
         "+actor_rollout_ref.rollout.agent.agent_loop_manager_class=calipers.trainers.verl.AgentLoopManager",
         *(
             "+calipers.judge=vllm/judge",
@@ -250,10 +278,12 @@ def agent_loop(model: Path, tokenizer: Any, server: FaultyServer) -> dict[str, A
     engine = Engine(config, manager, tokenizer)
     report = engine.roll_out(list(PLAN), prefix="s")
     report["questions"] = len(server.posts)
+    shown = [post["messages"][-1]["content"] for post in server.posts]
+    report["tools shown"] = next(question for question in shown if "prompt tools" in question)
     taken = engine.sampled("sync", len(PLAN))["batch"]
-    labels = engine.labels(taken.keys)
+    labels, masks = engine.labels(taken.keys), engine.masks(taken.keys)
     report["advantages"] = {
-        estimator: [engine.advantages(taken, estimator), expected(labels, config, estimator)]
+        estimator: [engine.advantages(taken, estimator), expected(labels, masks, config, estimator)]
         for estimator in ESTIMATORS
     }
     report["validation"] = engine.roll_out(["plain"], prefix="v", partition="val")
@@ -302,7 +332,8 @@ def refused(kind: Any, model: Path) -> dict[str, str]:
 def beyond_limits(model: Path) -> dict[str, str]:
     """What the reward manager says to configurations beyond its limits."""
     from calipers.errors import ConfigError  # noqa: PLC0415 - beside what is only where verl is
-    from calipers.trainers.verl_reward import require_limits, settings_of  # noqa: PLC0415 - likewise
+    from calipers.trainers.verl_agent_loop import settings_of  # noqa: PLC0415 - likewise
+    from calipers.trainers.verl_reward import require_limits  # noqa: PLC0415 - likewise
 
     wrong = {
         "workers": ["reward.num_workers=2"],
@@ -327,7 +358,8 @@ def policy(tokenizer: Any) -> Policy:
         name: [None if text is None else [*tokenizer.encode(text), end] for text in texts]
         for name, texts in PLAN.items()
     }
-    return Policy(spelled, {name: tokenizer.encode(f"prompt {name}") for name in PLAN})
+    needles = {name: tokenizer.encode(f"prompt {name}") for name in PLAN}
+    return Policy(spelled, {**needles, "weighed": tokenizer.encode("12 stone"), "call": [*tokenizer.encode(CALL), end]})
 
 
 def reward_manager(model: Path, tokenizer: Any, server: FaultyServer) -> dict[str, Any]:
@@ -415,6 +447,7 @@ def main(out: Path) -> None:
 
     try:
         tokenizer = tiny_model(folder / "model")
+        (folder / "tool.py").write_text(TOOL)
         ray.init(
             num_cpus=4, include_dashboard=False, _node_ip_address="127.0.0.1", _temp_dir=str(folder / "ray"),
             object_store_memory=100_000_000, configure_logging=False,

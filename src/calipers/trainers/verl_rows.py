@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import groupby
 from typing import Any, Protocol
 
 from calipers.readers import as_rubric_row
@@ -87,10 +86,16 @@ def member_of(outputs: Sequence[Output], name: object, decode: Decode, *, limit:
 
 
 def _turns(output: Output, decode: Decode) -> Iterable[Message]:
-    pairs = zip(output.response_ids, output.response_mask, strict=True)
-    for wrote, turn in groupby(pairs, key=lambda pair: bool(pair[1])):
-        text = decode([token for token, _ in turn])
-        yield thought_apart({"role": "assistant" if wrote else "tool", "content": text})
+    tokens, mask = output.response_ids, output.response_mask
+    begin = 0
+    while begin < len(tokens):
+        wrote = bool(mask[begin])
+        try:
+            end = mask.index(not wrote, begin)
+        except ValueError:
+            end = len(tokens)
+        yield thought_apart({"role": "assistant" if wrote else "tool", "content": decode(tokens[begin:end])})
+        begin = end
 
 
 def _within(row: Mapping[str, Any], key: str) -> Mapping[str, Any]:
