@@ -46,12 +46,12 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 # --- the agent loop -------------------------------------------------------------------------------------------------
 
 
+def _rewards(name: str, told: dict[str, Any]) -> dict[str, float]:
+    return {label.split(": ")[1]: reward for label, reward in told["rewards"].items() if label.startswith(f"{name}: ")}
+
+
 def rewards_of(name: str, told: dict[str, Any]) -> dict[str, Any]:
-    return {
-        label.split(": ")[1]: pytest.approx(reward, abs=1e-6)
-        for label, reward in told["rewards"].items()
-        if label.startswith(f"{name}: ")
-    }
+    return {said: pytest.approx(reward, abs=1e-6) for said, reward in _rewards(name, told).items()}
 
 
 def test_each_rollout_gets_its_own_reward_however_late_its_siblings_are(report: dict[str, Any]) -> None:
@@ -61,7 +61,7 @@ def test_each_rollout_gets_its_own_reward_however_late_its_siblings_are(report: 
 
 
 def test_a_group_is_one_question_and_one_more_for_what_the_answer_left_out(report: dict[str, Any]) -> None:
-    first, again = 9, 4  # all but "empty"; "unscored", "nan", "both" and "lone"
+    first, again = 10, 4  # all but "empty"; "unscored", "nan", "both" and "lone"
     assert report["agent_loop"]["questions"] == first + again
 
 
@@ -115,15 +115,22 @@ def test_advantages_are_those_of_the_groups_without_their_failed_members(
     assert all(math.isfinite(one) for one in measured.values())
     assert measured["ties: worth 50"] == measured["ties: it is worth 50"]
     assert {label.split(": ")[0] for label in measured} == {
-        *("plain", "ties", "unscored", "nan", "lost", "both", "tools")
+        *("plain", "ties", "even", "unscored", "nan", "lost", "both", "tools")
     }
+
+
+@pytest.mark.parametrize("estimator", ["grpo", "rloo", "grpo_vectorized", "rloo_vectorized", "opo"])
+def test_a_group_of_equals_has_no_advantage_at_all(report: dict[str, Any], estimator: str) -> None:
+    measured, _ = report["agent_loop"]["advantages"][estimator]
+    assert [one for label, one in measured.items() if label.startswith("even: ")] == [0.0] * 4
+    assert len(set(_rewards("even", report["agent_loop"]).values())) == 1
 
 
 def test_asynchronous_trainers_replace_groups_that_lost_a_rollout_and_keep_those_the_judge_did_not_score_whole(
     report: dict[str, Any],
 ) -> None:
     asynchronous = report["agent_loop"]["async"]
-    assert asynchronous["trained"] == ["nan", "plain", "ties", "tools", "unscored"]
+    assert asynchronous["trained"] == ["even", "nan", "plain", "ties", "tools", "unscored"]
     assert asynchronous["refilled"] == 5
     assert asynchronous["metrics"] == ["training/rollout_failure/evicted_samples"]
 

@@ -26,6 +26,7 @@ from servers.faulty_server import Answer, Asked, FaultyServer, error, said
 PLAN: dict[str, list[str | None]] = {
     "plain": ["worth 30", "worth 90", "worth 60", "worth 10"],
     "ties": ["worth 50", "it is worth 50", "worth 20", "worth 80"],
+    "even": ["worth 97", "it is worth 97", "all are worth 97", "this too is worth 97"],
     "unscored": ["worth 30", "worth 90 but unscored", "worth 60", "worth 10"],
     "nan": ["worth 30", "worth 90 but nan", "worth 60", "worth 10"],
     "lost": ["worth 30", None, "worth 60", "worth 10"],
@@ -240,7 +241,7 @@ class Engine:
         return dict(zip(self.labels(done.keys), firsts, strict=True))
 
 
-def expected(labels: Sequence[str], masks: Sequence[Any], config: Any, estimator: str) -> dict[str, float]:
+def expected(rewards: Mapping[str, float], masks: Sequence[Any], config: Any, estimator: str) -> dict[str, float]:
     """The advantages of a batch in which only these rollouts ever were, by verl's function of the estimator."""
     import numpy as np  # noqa: PLC0415 - beside torch, which is only where verl is
     import torch  # noqa: PLC0415 - only where verl is
@@ -248,12 +249,12 @@ def expected(labels: Sequence[str], masks: Sequence[Any], config: Any, estimator
 
     mask = torch.nn.utils.rnn.pad_sequence(list(masks), batch_first=True)
     scores = torch.zeros(mask.shape)
-    for row, label in enumerate(labels):
-        scores[row, len(masks[row]) - 1] = worth(label) / 100
-    prompts = np.array([label.split(": ")[0] for label in labels], dtype=object)
+    for row, reward in enumerate(rewards.values()):
+        scores[row, len(masks[row]) - 1] = reward
+    prompts = np.array([label.split(": ")[0] for label in rewards], dtype=object)
     given: dict[str, Any] = {"index": prompts, "config": config.algorithm}
     advantages, _ = get_adv_estimator_fn(estimator)(token_level_rewards=scores, response_mask=mask, **given)
-    return {label: float(one) for label, one in zip(labels, advantages[:, 0], strict=True)}
+    return {label: float(one) for label, one in zip(rewards, advantages[:, 0], strict=True)}
 
 
 def agent_loop(model: Path, tokenizer: Any, server: FaultyServer) -> dict[str, Any]:
@@ -281,9 +282,10 @@ def agent_loop(model: Path, tokenizer: Any, server: FaultyServer) -> dict[str, A
     shown = [post["messages"][-1]["content"] for post in server.posts]
     report["tools shown"] = next(question for question in shown if "prompt tools" in question)
     taken = engine.sampled("sync", len(PLAN))["batch"]
-    labels, masks = engine.labels(taken.keys), engine.masks(taken.keys)
+    masks = engine.masks(taken.keys)
+    rewards = {label: report["rewards"][label] for label in engine.labels(taken.keys)}
     report["advantages"] = {
-        estimator: [engine.advantages(taken, estimator), expected(labels, masks, config, estimator)]
+        estimator: [engine.advantages(taken, estimator), expected(rewards, masks, config, estimator)]
         for estimator in ESTIMATORS
     }
     report["validation"] = engine.roll_out(["plain"], prefix="v", partition="val")
