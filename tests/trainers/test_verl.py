@@ -131,7 +131,7 @@ def test_asynchronous_trainers_replace_groups_that_lost_a_rollout_and_keep_those
 ) -> None:
     asynchronous = report["agent_loop"]["async"]
     assert asynchronous["trained"] == ["even", "nan", "plain", "ties", "tools", "unscored"]
-    assert asynchronous["refilled"] == 5
+    assert asynchronous["refilled"] == 6  # five, and the group of one
     assert asynchronous["metrics"] == ["training/rollout_failure/evicted_samples"]
 
 
@@ -145,6 +145,12 @@ def test_a_validation_group_of_one_gets_the_middle_and_costs_no_call(report: dic
     told = report["agent_loop"]["validation"]
     assert told["status"] == {"plain": "finished"}
     assert list(told["rewards"].values()) == [0.5]
+
+
+def test_a_training_group_of_one_never_trains(report: dict[str, Any]) -> None:
+    """For verl its reward would be its advantage, whatever the reward is."""
+    assert report["agent_loop"]["training alone"]["status"] == {"plain": "failure"}
+    assert report["agent_loop"]["training alone"]["rewards"] == {}
 
 
 @pytest.mark.parametrize(

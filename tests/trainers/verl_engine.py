@@ -151,7 +151,7 @@ class Engine:
     def __init__(self, config: Any, manager: Any, tokenizer: Any) -> None:
         self.config, self.manager, self.tokenizer = config, manager, tokenizer
 
-    def roll_out(self, names: Sequence[str], *, prefix: str, partition: str = "train") -> dict[str, Any]:
+    def roll_out(self, names: Sequence[str], *, prefix: str, partition: str = "train", size: int = 4) -> dict[str, Any]:
         """Send prompts the way verl's trainer does and wait: status by prompt, rewards and what goes with them."""
         import transfer_queue as tq  # noqa: PLC0415 - only where verl is
         from verl.utils import tensordict_utils as tu  # noqa: PLC0415 - likewise
@@ -166,6 +166,7 @@ class Engine:
                 "index": list(range(len(names))),
                 "reward_model": [{"ground_truth": "the truth"}] * len(names),
                 "extra_info": [{"index": number} for number in range(len(names))],
+                "__rollout_n__": [size] * len(names),
             }
         )
         tu.assign_non_tensor_data(batch, "global_steps", 1)
@@ -288,7 +289,8 @@ def agent_loop(model: Path, tokenizer: Any, server: FaultyServer) -> dict[str, A
         estimator: [engine.advantages(taken, estimator), expected(rewards, masks, config, estimator)]
         for estimator in ESTIMATORS
     }
-    report["validation"] = engine.roll_out(["plain"], prefix="v", partition="val")
+    report["validation"] = engine.roll_out(["plain"], prefix="v", partition="val", size=1)
+    report["training alone"] = engine.roll_out(["plain"], prefix="o", size=1)
     again = engine.roll_out(list(PLAN), prefix="a")
     evicted = engine.sampled("async", sum(status == "finished" for status in again["status"].values()))
     trained = sorted({label.split(": ")[0] for label in engine.labels(evicted["batch"].keys)})

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib.metadata import version
 from typing import Any, Final
 
@@ -28,6 +29,16 @@ _SEAMS: Final = ("_run_prompt", "_run_agent_loop", "_agent_loop_postprocess")
 _VerlWorker: Any = AgentLoopWorkerTQ.__ray_metadata__.modified_class
 
 
+@dataclass(slots=True)
+class _Group:
+    """The rollouts of one prompt, while they run: how many there are, what they have in common, and who has met the others."""
+
+    size: int
+    validate: bool
+    head: dict[str, Any] | None = None
+    met: set[Any] = field(default_factory=set)
+
+
 class JudgingWorker(_VerlWorker):  # type: ignore[misc]  # verl has no types
     """verl's agent-loop worker, whose rollouts get their reward from a judge of their group.
 
@@ -42,27 +53,26 @@ class JudgingWorker(_VerlWorker):  # type: ignore[misc]  # verl has no types
         rollout = self.config.actor_rollout_ref.rollout
         self._judge = make_judge(self._settings, workers=rollout.agent.num_workers)
         self._cohorts = Cohorts(self._judge.score_group, size=rollout.n, quorum=self._settings.min_group, deadline=None)
-        self._sizes: dict[Any, int] = {}
-        self._settled: set[tuple[Any, Any]] = set()
+        self._groups: dict[Any, _Group] = {}
 
     async def _run_prompt(self, prompt: dict[str, Any], *args: Any, trajectory: dict[str, Any], **kwargs: Any) -> None:
+        uid, validate = prompt["uid"], bool(trajectory["validate"])
         rollout = self.config.actor_rollout_ref.rollout
-        usual = rollout.val_kwargs.n if trajectory["validate"] else rollout.n
-        uid = prompt["uid"]
-        self._sizes[uid] = int(prompt.get("__rollout_n__", usual))
+        usual = rollout.val_kwargs.n if validate else rollout.n
+        self._groups[uid] = _Group(int(prompt.get("__rollout_n__", usual)), validate)
         try:
             await super()._run_prompt(prompt, *args, trajectory=trajectory, **kwargs)
         finally:
-            del self._sizes[uid]
+            del self._groups[uid]
 
     async def _run_agent_loop(self, *args: Any, **kwargs: Any) -> Any:
-        place = kwargs["uid"], kwargs["session_id"]
+        uid, session = kwargs["uid"], kwargs["session_id"]
         try:
             return await super()._run_agent_loop(*args, **kwargs)
         finally:
-            if place not in self._settled:  # it was lost on the way: its siblings need not wait
-                self._cohorts.lose(place[0], size=self._sizes[place[0]])
-            self._settled.discard(place)
+            group = self._groups[uid]
+            if session not in group.met:  # it was lost on the way: its siblings need not wait
+                self._cohorts.lose(uid, size=group.size)
 
     async def _agent_loop_postprocess(self, output: Any, validate: bool, **kwargs: Any) -> None:  # noqa: FBT001 - verl's
         outputs = output if isinstance(output, list) else [output]
@@ -79,10 +89,17 @@ class JudgingWorker(_VerlWorker):  # type: ignore[misc]  # verl has no types
 
     async def _share(self, outputs: Sequence[Any], row: Mapping[str, Any]) -> Share:
         uid, session = row["uid"], row["session_id"]
+        group, settings = self._groups[uid], self._settings
+        if group.size < settings.min_group and not (group.validate or settings.absolute):
+            # Verl would take its raw reward for an advantage.
+            return Share(
+                None, f"its prompt has {group.size} rollouts, fewer than +calipers.min_group={settings.min_group}"
+            )
         member = member_of(outputs, session, self._decode, limit=self.rollout_config.response_length)
-        group = group_of(row, rubric=self._judge.settings.standards, reference=self._settings.reference)
-        self._settled.add((uid, session))
-        return await self._cohorts.join(uid, member, size=self._sizes[uid], group=group)
+        if group.head is None:
+            group.head = group_of(row, rubric=self._judge.settings.standards, reference=settings.reference)
+        group.met.add(session)
+        return await self._cohorts.join(uid, member, size=group.size, group=group.head)
 
     def _decode(self, tokens: list[int]) -> str:
         return str(self.tokenizer.decode(tokens, skip_special_tokens=True))
