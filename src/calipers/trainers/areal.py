@@ -1,0 +1,141 @@
+"""AReaL: a rollout workflow that rolls a prompt out several times and has the attempts judged against one another.
+
+``judged_group`` makes it of a workflow that rolls out once. Not responsible for how that one rolls out; AReaL is imported
+only to put its tensors together.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Any, TypeAlias
+
+from calipers.arguments import require_callable, require_text, require_whole
+from calipers.errors import ConfigError, InputError
+from calipers.trainers.given import JudgeGiven, as_judge
+from calipers.trainers.no_signal import whole, why
+from calipers.trainers.thoughts import thought_apart
+from calipers.types import Message
+
+__all__ = ["Conversation", "conversation_of", "judged_group", "no_reward"]
+
+Episode: TypeAlias = Mapping[str, Any]
+"""What AReaL's workflows return: tensors of one rollout, ``[1, tokens]`` each, its reward ``[1]``."""
+
+Conversation: TypeAlias = Callable[[Mapping[str, Any], Episode, Any], Sequence[Any]]
+"""``(data, episode, tokenizer)`` to the messages of one rollout, prompt included."""
+
+_log = logging.getLogger(__name__)
+
+
+def no_reward(*_: object, **__: object) -> float:
+    """A ``reward_fn`` for AReaL's workflows, where the judge's reward is the only one: always 0."""
+    return 0.0
+
+
+def conversation_of(data: Mapping[str, Any], episode: Episode, tokenizer: Any) -> list[Message]:
+    """The data row's ``messages``, then what was sampled as the assistant's, and what stood between as the user's."""
+    prompt = data.get("messages")
+    if not isinstance(prompt, list | tuple):
+        raise ConfigError("the data set has no column 'messages': give judged_group(..., conversation=) a function")
+    sampled = episode["loss_mask"][0].tolist()
+    spoken = [
+        {"role": "assistant" if is_sampled else "user", "content": tokenizer.decode(tokens, skip_special_tokens=True)}
+        for is_sampled, tokens in _runs(sampled, episode["input_ids"][0].tolist())
+    ]
+    # What comes before the first sampled token is the prompt, which the data row tells better than its tokens do.
+    replies = spoken[1:] if spoken and spoken[0]["role"] == "user" else spoken
+    return [*prompt, *map(thought_apart, replies)] if any(turn["role"] == "assistant" for turn in replies) else []
+
+
+def judged_group(
+    workflow: type,
+    judge: JudgeGiven,
+    *,
+    size: int,
+    weight: float = 1.0,
+    rubric: str | None = None,
+    conversation: Conversation = conversation_of,
+) -> type:
+    """A workflow class like ``workflow``, an episode of which is ``size`` of its rollouts with the judge's rewards added.
+
+    It takes ``workflow``'s arguments. The judge's reward, in [0, 1], is multiplied by ``weight`` and added to the rollout's
+    own. An episode with a rollout that was lost, or that the judge leaves unscored, is rejected as a whole: AReaL
+    normalises slices of a fixed size, and a group that lacks a member would push all later ones out of theirs.
+
+    AReaL must not group once more: ``gconfig.n_samples=1``, and ``group_size=size`` in ``reward_norm`` and ``adv_norm``.
+    Raises ConfigError for settings that cannot work; in the run, InputError for a rollout whose own reward is not finite.
+    """
+    require_whole(size=size)
+    require_text(rubric=rubric)
+    require_callable(conversation=conversation)
+    if size < 1 or not math.isfinite(weight):
+        raise ConfigError(f"size={size}, weight={weight}: a group has at least one rollout, and its weight is finite")
+
+    class JudgedGroup(workflow):  # type: ignore[misc]  # a class that the caller gives
+        """``workflow``, several times an episode."""
+
+        async def arun_episode(self, engine: Any, data: Mapping[str, Any]) -> dict[str, Any] | None:
+            roll_out = super().arun_episode
+            rollouts = await _all(roll_out(engine, data) for _ in range(size))
+            if any(rollout is None for rollout in rollouts):
+                return None
+            _check(rollouts)
+            members = [{"messages": conversation(data, rollout, self.tokenizer)} for rollout in rollouts]
+            result = await as_judge(judge).score_group({"trajectories": members, "rubric": rubric})
+            rewards = [reward for reward in whole(result) if reward is not None]
+            if len(rewards) < size:
+                _log.warning("a group of %d rollouts is rejected: %s", size, why(result.trajectories))
+                return None
+            return _joined(
+                [
+                    {**rollout, "rewards": rollout["rewards"] + weight * reward}
+                    for rollout, reward in zip(rollouts, rewards, strict=True)
+                ]
+            )
+
+    JudgedGroup.__name__ = JudgedGroup.__qualname__ = f"Judged{workflow.__name__}"
+    return JudgedGroup
+
+
+async def _all(rollouts: Iterator[Any]) -> list[Any]:
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            running = [tasks.create_task(rollout) for rollout in rollouts]
+    except BaseExceptionGroup as errors:
+        raise errors.exceptions[0] from None  # AReaL rejects the episode, and logs the one error
+    return [task.result() for task in running]
+
+
+def _check(rollouts: Sequence[Episode]) -> None:
+    for number, rollout in enumerate(rollouts, start=1):
+        if not isinstance(rollout, Mapping) or "loss_mask" not in rollout or "rewards" not in rollout:
+            raise ConfigError(
+                "the workflow's episodes are not tensors with 'loss_mask' and 'rewards': judged_group is for workflows such "
+                "as RLVRWorkflow, not for agents behind AReaL's proxy"
+            )
+        own = [float(one) for one in rollout["rewards"]]
+        if len(own) != 1:
+            raise ConfigError(
+                f"a rollout has {len(own)} rewards: gconfig.n_samples must be 1, judged_group makes the group"
+            )
+        if not math.isfinite(own[0]):
+            raise InputError(
+                f"rollout {number} has a reward of {own[0]} of its own, which would become its whole group's"
+            )
+
+
+def _joined(rollouts: list[dict[str, Any]]) -> dict[str, Any]:
+    from areal.utils.data import concat_padded_tensors  # noqa: PLC0415 - only where AReaL is used
+
+    joined: dict[str, Any] = concat_padded_tensors(rollouts)
+    return joined
+
+
+def _runs(sampled: Sequence[int], tokens: Sequence[int]) -> Iterator[tuple[bool, list[int]]]:
+    """Neighbouring tokens that were all sampled, or all given."""
+    for is_sampled, run in groupby(zip(sampled, tokens, strict=True), key=lambda pair: bool(pair[0])):
+        yield is_sampled, [token for _, token in run]

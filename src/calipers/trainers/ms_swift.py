@@ -1,0 +1,149 @@
+"""ms-swift: a judge as a reward function by name, for ``--reward_funcs``, over whole groups.
+
+``register`` is called in the file that ``--external_plugins`` names. ms-swift is imported only there. Not responsible for
+how the processes of a run tell each other anything (``trl_ranks``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from calipers.arguments import require_text
+from calipers.errors import CalipersError, ConfigError, InputError
+from calipers.trainers.given import JudgeGiven, as_judge
+from calipers.trainers.no_signal import whole
+from calipers.trainers.thoughts import thought_apart
+from calipers.trainers.trl_ranks import Ranks, is_alone
+
+__all__ = ["JudgeReward", "register"]
+
+_ROLES: Final = {"tool_call": "assistant", "tool_response": "tool"}
+"""ms-swift's own roles, and what they are in chat messages."""
+
+
+def register(name: str, judge: JudgeGiven, *, rubric_column: str | None = "rubric") -> None:
+    """Make ``judge`` a reward function of ms-swift's, to be named in ``--reward_funcs``.
+
+    ``rubric_column`` is a column of the data set that holds each prompt's rubric, where it has one. Raises ConfigError
+    where ms-swift 4 is not installed, for a name that is taken, and for settings that cannot work.
+    """
+    require_text(rubric_column=rubric_column)
+    try:
+        from swift.rewards import orms  # noqa: PLC0415 - only where ms-swift is used
+    except ImportError as error:
+        raise ConfigError(f"ms-swift 4 is needed: pip install 'ms-swift>=4' ({error})") from error
+    taken = orms.get(name)
+    if taken is not None and not hasattr(taken, "calipers"):
+        raise ConfigError(f"ms-swift has a reward function {name!r} of its own: choose another name")
+
+    class Reward(JudgeReward):
+        calipers = True
+
+        def __init__(self, args: Any = None, **_: object) -> None:
+            super().__init__(judge, size=getattr(args, "num_generations", None), rubric_column=rubric_column)
+
+    Reward.__name__ = name  # what ms-swift logs it by
+    orms[name] = Reward
+
+
+class JudgeReward:
+    """A reward function in ms-swift's form: one entry a completion, the judge's reward in [0, 1] or None.
+
+    None comes for whole groups only: to ms-swift a row's None is a 0, and moves its siblings; when all rows of a group
+    are None, all are 0, and their advantages with them. ``size`` is ``num_generations``. Where several processes hold a
+    batch, they tell each other its rows, and each group is judged once.
+    """
+
+    def __init__(self, judge: JudgeGiven, *, size: int | None, rubric_column: str | None = "rubric") -> None:
+        self._judge, self._size, self._rubric_column = as_judge(judge), size, rubric_column
+        self._ranks: Ranks | None = None
+
+    async def __call__(
+        self,
+        completions: Sequence[str],
+        *,
+        messages: Sequence[Sequence[Mapping[str, Any]]],
+        prompt_id: Sequence[str],
+        request_id: Sequence[str],
+        **columns: Any,
+    ) -> list[float | None]:
+        """Rewards in the order of ``completions``. Raises InputError for a group whose rows have several rubrics."""
+        rubrics = columns.get(self._rubric_column or "") or [None] * len(completions)
+        mine = [Row(*row) for row in zip(prompt_id, request_id, map(_shown, messages), rubrics, strict=True)]
+        by_request = await self._judged(mine) if is_alone() else await self._judged_jointly(mine)
+        return [by_request[request] for request in request_id]
+
+    async def _judged_jointly(self, mine: list[Row]) -> dict[str, float | None]:
+        """The rewards of all processes' requests; a group is judged by the process that has its first row."""
+        if self._ranks is None:
+            self._ranks = Ranks()
+        shares = await self._ranks.share(mine)
+        start = sum(map(len, shares[: self._ranks.number]))
+        part = range(start, start + len(mine))
+        judged: dict[str, float | None] | CalipersError
+        try:
+            judged = await self._judged([row for share in shares for row in share], part)
+        except CalipersError as error:
+            judged = error  # the others wait for this process, and are to end with it
+        everyones: dict[str, float | None] = {}
+        for theirs in await self._ranks.share(judged):
+            everyones |= theirs
+        return everyones
+
+    async def _judged(self, rows: Sequence[Row], part: Container[int] | None = None) -> dict[str, float | None]:
+        """The rewards of the groups whose first row is in ``part``, by request; of all where that is None."""
+        every = grouped([row.prompt for row in rows], [row.request for row in rows], size=self._size)
+        groups = [group for group in every if part is None or group[0] in part]
+        judgeable = [
+            {
+                "trajectories": [rows[place].shown for place in group],
+                "rubric": _one_rubric([rows[place] for place in group]),
+            }
+            for group in groups
+        ]
+        results = self._judge.score_groups(judgeable, concurrency=max(1, len(groups)), ordered=True)
+        rewards: dict[str, float | None] = {}
+        for group, result in zip(groups, [one async for one in results], strict=True):
+            rewards |= {rows[place].request: reward for place, reward in zip(group, whole(result), strict=True)}
+        return rewards
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A completion as plain data, which every process of a run can be told of."""
+
+    prompt: str
+    request: str
+    shown: Mapping[str, Any]
+    rubric: str | None
+
+
+def grouped(prompt_ids: Sequence[str], request_ids: Sequence[str], *, size: int | None) -> list[list[int]]:
+    """The rows that are judged together, by their places: a row a request, the last of several (turns of one rollout).
+
+    A prompt's rows are a group. A prompt that stands in the batch several times has one id there, and its rows, which
+    are neighbours in groups of ``size``, are as many groups.
+    """
+    last = {request: row for row, request in enumerate(request_ids)}
+    prompts: dict[str, list[int]] = {}
+    for row in last.values():
+        prompts.setdefault(prompt_ids[row], []).append(row)
+    groups = []
+    for rows in prompts.values():
+        step = size if size and len(rows) > size and len(rows) % size == 0 else len(rows)
+        groups += [rows[start : start + step] for start in range(0, len(rows), step)]
+    return groups
+
+
+def _shown(messages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    plain = ({**message, "role": _ROLES.get(message["role"], message["role"])} for message in messages)
+    return {"messages": [thought_apart(message) for message in plain]}
+
+
+def _one_rubric(rows: Sequence[Row]) -> str | None:
+    found = {row.rubric for row in rows}
+    if len(found) > 1:
+        raise InputError(f"the rows of one prompt have {len(found)} rubrics, and they are judged together by one")
+    return found.pop()

@@ -1,0 +1,176 @@
+"""tinker-cookbook: a group builder whose rollouts are judged against one another.
+
+``JudgedGroup`` goes around any ``EnvGroupBuilder`` and is one itself, by its methods: tinker-cookbook is not imported. Not
+responsible for environments and rollouts, which stay the inner builder's.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import mean
+from typing import Any, Literal, TypeAlias
+
+from calipers.arguments import require_one_of
+from calipers.errors import CalipersError, ConfigError, InputError
+from calipers.judge import Judge
+from calipers.trainers.given import JudgeGiven, as_judge
+from calipers.trainers.no_signal import EVEN, rows, why
+from calipers.types import GroupResult
+
+__all__ = ["Conversation", "JudgedGroup", "conversation_of"]
+
+Conversation: TypeAlias = Callable[[Any, Any], Sequence[Any]]
+"""``(trajectory, env)`` to the messages of one rollout, prompt included; a module's function, where builders are pickled."""
+
+_log = logging.getLogger(__name__)
+
+
+def conversation_of(trajectory: Any, env: Any) -> list[dict[str, Any]]:
+    """The messages of a rollout in one of tinker-cookbook's own environments; none where nothing was sampled.
+
+    Known are message environments that keep a ``history`` (tool use), problem environments and preference environments.
+    Raises ConfigError for another one.
+    """
+    sampled = [transition.ac.tokens for transition in trajectory.transitions if transition.ac.tokens]
+    if not sampled:
+        return []
+    history = getattr(getattr(env, "message_env", None), "history", None)
+    if history is not None:
+        last = _parsed(env.renderer, sampled[-1])
+        # A reply that was cut off or could not be parsed ends the rollout before the environment has noted it.
+        return [_plain(message) for message in (*history, *(() if last in history else (last,)))]
+    if callable(getattr(env, "get_question", None)) and hasattr(env, "renderer"):
+        prompt = [*env.convo_prefix, {"role": "user", "content": env.get_question()}]
+        return [_plain(message) for message in (*prompt, *(_parsed(env.renderer, tokens) for tokens in sampled))]
+    if hasattr(env, "convo_prefix") and hasattr(env, "policy_renderer"):
+        replies = (_parsed(env.policy_renderer, tokens) for tokens in sampled)
+        return [_plain(message) for message in (*env.convo_prefix, *replies)]
+    raise ConfigError(
+        f"the messages of a {type(env).__name__} are not known: give JudgedGroup(..., conversation=) a function "
+        "(trajectory, env) -> messages"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedGroup:
+    """``builder``'s group, each rollout's reward increased by ``weight`` times the judge's, in [0, 1].
+
+    ``judge`` is a name or a module's function that returns a Judge, where the builder is pickled; else also a Judge.
+    ``rubric`` is text; ``conversation`` says what a rollout's messages are.
+
+    A rollout that the judge leaves unscored gets the mean of its siblings' totals, step rewards included: tinker-cookbook
+    takes off the group's mean and nothing else, so its advantage is 0 and its siblings' are those of the group without it.
+    When none is scored, all get the same from the judge (``failed="even"``: what other rewards there are decide alone), or
+    CalipersError is raised (``"raise"``): which skips the group under tinker-cookbook's retrying strategies, and ends the
+    run under the default one.
+    """
+
+    builder: Any
+    judge: JudgeGiven
+    weight: float = 1.0
+    rubric: str | None = None
+    conversation: Conversation = conversation_of
+    failed: Literal["even", "raise"] = "even"
+
+    def __post_init__(self) -> None:
+        require_one_of(("even", "raise"), failed=self.failed)
+        if not math.isfinite(self.weight):
+            raise ConfigError(f"weight={self.weight}: it multiplies the judge's reward, so it must be finite")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if isinstance(self.judge, Judge):
+            raise ConfigError(
+                "a JudgedGroup with a Judge in it cannot be sent to another process: give judge= a judge's name, or a "
+                "function of a module that returns the Judge"
+            )
+        fields = (self.builder, self.judge, self.weight, self.rubric, self.conversation, self.failed)
+        return type(self), fields
+
+    async def make_envs(self) -> Sequence[Any]:
+        """The inner builder's environments."""
+        envs: Sequence[Any] = await self.builder.make_envs()
+        return envs
+
+    async def compute_group_rewards(
+        self, trajectory_group: list[Any], env_group: Sequence[Any]
+    ) -> list[tuple[float, dict[str, float | int]]]:
+        """A reward and metrics for each trajectory, in order; every reward is finite.
+
+        Metrics are the inner builder's, ``judge/scored`` (0 or 1) and, where scored, ``judge/reward``. Raises InputError
+        where another reward of a rollout is not finite, ConfigError for a judge or an environment that cannot work.
+        """
+        own = await self.builder.compute_group_rewards(trajectory_group, env_group)
+        steps = [sum(transition.reward for transition in trajectory.transitions) for trajectory in trajectory_group]
+        others = [step + reward for step, (reward, _) in zip(steps, own, strict=True)]
+        _check(others)
+        members = [
+            {"messages": self.conversation(trajectory, env)}
+            for trajectory, env in zip(trajectory_group, env_group, strict=True)
+        ]
+        result = await as_judge(self.judge).score_group({"trajectories": members, "rubric": self.rubric})
+        judged = rows(result)
+        self._tell(result, judged)
+        known = [
+            other + self.weight * reward for other, reward in zip(others, judged, strict=True) if reward is not None
+        ]
+        # statistics.mean is exact, so that among ties it is their own value, to the last bit.
+        missing = [
+            (mean(known) if known else other + self.weight * EVEN) - step
+            for other, step in zip(others, steps, strict=True)
+        ]
+        return [
+            (absent if reward is None else mine + self.weight * reward, {**metrics, **_metrics(reward)})
+            for (mine, metrics), reward, absent in zip(own, judged, missing, strict=True)
+        ]
+
+    def _tell(self, result: GroupResult, judged: Sequence[float | None]) -> None:
+        missing = judged.count(None)
+        if not missing:
+            return
+        told = f"{missing} of the group's {len(judged)} rollouts could not be scored: {why(result.trajectories)}"
+        if missing == len(judged) and self.failed == "raise":
+            raise CalipersError(told)
+        _log.warning(told)
+
+    async def cleanup(self) -> None:
+        """The inner builder's."""
+        await self.builder.cleanup()
+
+    def logging_tags(self) -> list[str]:
+        """The inner builder's."""
+        tags: list[str] = self.builder.logging_tags()
+        return tags
+
+
+def _check(others: Sequence[float]) -> None:
+    for number, other in enumerate(others, start=1):
+        if not math.isfinite(other):
+            raise InputError(
+                f"rollout {number} has a reward of {other} from its environment, which would become its whole group's"
+            )
+
+
+def _metrics(reward: float | None) -> dict[str, float | int]:
+    return {"judge/scored": 0} if reward is None else {"judge/scored": 1, "judge/reward": reward}
+
+
+def _parsed(renderer: Any, tokens: Sequence[int]) -> Mapping[str, Any]:
+    message: Mapping[str, Any] = renderer.parse_response(list(tokens))[0]
+    return message
+
+
+def _plain(message: Mapping[str, Any]) -> dict[str, Any]:
+    """A renderer's message without its objects; a tool call that could not be parsed is shown as it was written."""
+    fields = {
+        key: value for key, value in message.items() if key not in {"tool_calls", "unparsed_tool_calls", "trainable"}
+    }
+    if calls := message.get("tool_calls"):
+        fields["tool_calls"] = [call.model_dump(exclude_none=True) for call in calls]
+    if broken := message.get("unparsed_tool_calls"):
+        content = fields.get("content") or []
+        parts = [{"type": "text", "text": content}] if isinstance(content, str) else list(content)
+        fields["content"] = [*parts, *({"type": "text", "text": call.raw_text} for call in broken)]
+    return fields

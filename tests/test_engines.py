@@ -1,0 +1,57 @@
+"""The list that .ci/engines works through, and the table it writes into the documentation."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from importlib.machinery import SourceFileLoader
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture(scope="module")
+def engines() -> ModuleType:
+    loader = SourceFileLoader("calipers_ci_engines", str(ROOT / ".ci" / "engines"))
+    spec = importlib.util.spec_from_loader("calipers_ci_engines", loader)
+    assert spec is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses look their module up
+    keeps, sys.dont_write_bytecode = sys.dont_write_bytecode, True
+    loader.exec_module(module)
+    sys.dont_write_bytecode = keeps
+    return module
+
+
+def test_every_engine_has_its_page_its_tests_and_a_row_in_the_table(engines: ModuleType) -> None:
+    page = engines.PAGE.read_text(encoding="utf-8")
+    for engine in engines.ENGINES:
+        assert (ROOT / engine.test).is_file(), engine.name
+        assert (engines.PAGE.parent / engine.page).is_file(), engine.name
+        assert f"[{engine.name}]({engine.page})" in page, engine.name
+
+
+def test_a_row_is_written_in_its_place_and_the_others_are_kept(engines: ModuleType) -> None:
+    empty = f"Before.\n\n{engines.BEGIN}\n{engines.END}\n\nAfter.\n"
+    rows = {name: (f"[{name}]({name}.md)", *["x"] * 6, "1 passed") for name in ("first", "second")}
+    order = ["first", "second"]
+    once = engines.written(empty, [rows["second"]], order)
+    twice = engines.written(once, [rows["first"]], order)
+    assert twice.index("[first]") < twice.index("[second]")
+    assert twice.startswith("Before.\n")
+    assert twice.endswith("\n\nAfter.\n")
+    again = (*rows["first"][:-1], "FAILED: 1 failed")
+    assert engines.written(twice, [again], order).count("[first]") == 1
+    assert "FAILED: 1 failed" in engines.written(twice, [again], order)
+
+
+def test_a_step_that_fails_is_told_in_the_table(engines: ModuleType, tmp_path: Path) -> None:
+    engine = engines.Engine(
+        "nowhere", "x.md", "tests/none.py", "nowhere", "none", "raise", "lost", python="0.1", version="1.0"
+    )
+    row = engines.run_engine(engine, tmp_path, {})
+    assert row[1:3] == ("1.0", "no: see the result; held to the signature")
+    assert row[-1] == "there is no Python 0.1 here (--python PATH)"

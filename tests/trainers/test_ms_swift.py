@@ -1,0 +1,221 @@
+"""The ms-swift adapter through ms-swift's own scoring and advantages; the judge is a real server."""
+
+# ruff: noqa: PLC0415 - ms-swift is imported only where it is
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from calipers.errors import ConfigError, InputError
+from calipers.trainers.ms_swift import JudgeReward, grouped, register
+from http_judge import judge_at, worth
+from servers.faulty_server import FaultyServer
+
+HERE = importlib.util.find_spec("swift") is not None
+with_swift = pytest.mark.skipif(not HERE, reason="ms-swift is not installed (.ci/engines makes an environment)")
+
+
+# --- which rows are judged together ---------------------------------------------------------------------------------
+
+
+def test_a_prompts_rows_are_a_group() -> None:
+    assert grouped(["a", "a", "b", "b"], list("1234"), size=2) == [[0, 1], [2, 3]]
+
+
+def test_a_prompt_that_stands_in_the_batch_twice_is_two_groups() -> None:
+    assert grouped(["a", "a", "b", "b", "a", "a"], list("123456"), size=2) == [[0, 1], [4, 5], [2, 3]]
+
+
+def test_rows_of_one_rollout_count_once_and_as_its_last() -> None:
+    assert grouped(["a", "a", "a", "b"], ["1", "1", "2", "3"], size=2) == [[1, 2], [3]]
+
+
+def test_an_evaluation_with_groups_of_another_size_has_whole_prompts_as_groups() -> None:
+    assert grouped(["a", "b"], list("12"), size=8) == [[0], [1]]
+    assert grouped(["a"] * 5, list("12345"), size=4) == [[0, 1, 2, 3, 4]]
+
+
+# --- what is returned -----------------------------------------------------------------------------------------------
+
+
+def conversations(*texts: str, prompt: str = "Tell a joke.") -> list[list[dict[str, str]]]:
+    return [[{"role": "user", "content": prompt}, {"role": "assistant", "content": text}] for text in texts]
+
+
+async def rewards(reward: JudgeReward, *texts: str, **columns: Any) -> list[float | None]:
+    given: dict[str, Any] = {
+        "prompt_id": ["p"] * len(texts),
+        "request_id": list(texts),
+        "messages": conversations(*texts),
+    } | columns
+    return await reward(texts, trainer_state=None, **given)
+
+
+async def test_rewards_come_in_the_order_of_the_completions(faulty: FaultyServer) -> None:
+    faulty.script(worth())
+    assert await rewards(JudgeReward(judge_at(faulty), size=3), "worth 20", "worth 90", "worth 55") == [0.2, 0.9, 0.55]
+
+
+async def test_one_row_without_a_score_makes_its_whole_group_none_and_no_other(faulty: FaultyServer) -> None:
+    faulty.script(worth(never=(50,)))
+    found = await rewards(
+        JudgeReward(judge_at(faulty), size=2), "worth 20", "worth 50", "worth 30", "worth 90", prompt_id=list("aabb")
+    )
+    assert found == [None, None, 0.3, 0.9]
+
+
+async def test_all_rows_of_one_rollout_have_its_reward(faulty: FaultyServer) -> None:
+    faulty.script(worth())
+    texts = ("so far: worth 11", "worth 20", "worth 90")
+    found = await rewards(JudgeReward(judge_at(faulty), size=2), *texts, request_id=["1", "1", "2"])
+    assert found == [0.2, 0.2, 0.9]
+
+
+async def test_a_group_of_one_has_an_even_reward_without_a_call(faulty: FaultyServer) -> None:
+    assert await rewards(JudgeReward(judge_at(faulty), size=8), "worth 20") == [0.5]
+    assert faulty.posts == []
+
+
+async def test_the_rubric_may_stand_in_the_data_set(faulty: FaultyServer) -> None:
+    faulty.script(worth())
+    reward = JudgeReward(judge_at(faulty), size=2)
+    await rewards(reward, "worth 20", "worth 90", rubric=["Shorter is better."] * 2)
+    assert "Shorter is better." in str(faulty.posts[0]["messages"])
+    with pytest.raises(InputError, match="the rows of one prompt have 2 rubrics"):
+        await rewards(reward, "worth 20", "worth 90", rubric=["Shorter is better.", "Longer is."])
+
+
+async def test_tool_messages_are_read_in_ms_swifts_own_roles(faulty: FaultyServer) -> None:
+    faulty.script(worth())
+    messages = conversations("worth 20", "worth 90")
+    for one in messages:
+        one[1:1] = [{"role": "tool_call", "content": '{"name": "look"}'}, {"role": "tool_response", "content": "seen"}]
+    assert await rewards(JudgeReward(judge_at(faulty), size=2), "worth 20", "worth 90", messages=messages) == [0.2, 0.9]
+
+
+@pytest.mark.skipif(HERE, reason="ms-swift is installed")
+def test_without_ms_swift_the_remedy_is_named() -> None:
+    with pytest.raises(ConfigError, match=r"pip install .ms-swift"):
+        register("judge", "embedded")
+
+
+# --- through ms-swift -----------------------------------------------------------------------------------------------
+
+
+def scored(judge: Any, *texts: str, size: int, other: Sequence[float] | None = None) -> Any:
+    """ms-swift's own matrix of rewards, a column a reward function, for neighbouring groups of ``size``."""
+    import torch
+    from swift.rewards import orms
+    from swift.rl_core.data import GRPOSample
+    from swift.rl_core.grpo_algorithm import compute_rewards_per_func
+
+    register("a_judge", judge)
+    functions = [orms["a_judge"](args=type("Args", (), {"num_generations": size})())]
+    if other is not None:
+        functions.append(lambda *_, **__: list(other))
+    samples = [
+        GRPOSample(messages=messages, prompt_id=f"prompt_{row // size}", request_id=f"request_{row}")
+        for row, messages in enumerate(conversations(*texts))
+    ]
+    return compute_rewards_per_func(samples, functions, [None] * len(functions), device=torch.device("cpu"))
+
+
+def advantages(matrix: Any, *, size: int, **settings: Any) -> list[float]:
+    import torch
+    from swift.rl_core.advantage import compute_advantages
+
+    weights = torch.ones(matrix.shape[1])
+    found = compute_advantages(matrix, weights, size, **settings)[0]
+    return [float(one) for one in found]
+
+
+SETTINGS: list[dict[str, Any]] = [
+    {"advantage_estimator": estimator, "scale_rewards": scale}
+    for estimator in ("grpo", "rloo", "reinforce_plus_plus")
+    for scale in ("group", "none")
+]
+GOOD, POOR = ("worth 20", "worth 90", "worth 70"), ("worth 30", "worth 50", "worth 80")
+
+
+@with_swift
+@pytest.mark.parametrize("settings", SETTINGS, ids=lambda given: "-".join(given.values()))
+def test_a_group_with_a_row_that_is_not_scored_has_no_advantages_and_the_other_group_keeps_its_own(
+    faulty: FaultyServer, settings: dict[str, Any]
+) -> None:
+    faulty.script(worth(never=(50,)))
+    found = advantages(scored(judge_at(faulty), *GOOD, *POOR, size=3), size=3, **settings)
+    expected = advantages(scored(judge_at(faulty), *GOOD, size=3), size=3, **settings)
+    assert found == [*expected, 0.0, 0.0, 0.0]
+    assert all(map(math.isfinite, found))
+
+
+@with_swift
+@pytest.mark.parametrize("settings", SETTINGS, ids=lambda given: "-".join(given.values()))
+def test_beside_another_reward_function_that_one_decides_alone(faulty: FaultyServer, settings: dict[str, Any]) -> None:
+    import torch
+
+    other = [1.0, 0.0, 1.0]
+    faulty.script(worth(down="worth"))
+    found = advantages(scored(judge_at(faulty), *GOOD, size=3, other=other), size=3, **settings)
+    assert found == advantages(torch.tensor(other).unsqueeze(1), size=3, **settings)
+
+
+@with_swift
+def test_gdpo_leaves_a_group_that_is_not_scored_out_of_the_judges_column(faulty: FaultyServer) -> None:
+    faulty.script(worth(down="worth"))
+    found = advantages(scored(judge_at(faulty), *GOOD, size=3, other=[1.0, 0.0, 1.0]), size=3, scale_rewards="gdpo")
+    assert found[0] == found[2] > 0 > found[1]
+
+
+@with_swift
+@pytest.mark.parametrize("settings", SETTINGS, ids=lambda given: "-".join(given.values()))
+def test_ties_have_equal_advantages_to_the_last_bit(faulty: FaultyServer, settings: dict[str, Any]) -> None:
+    faulty.script(worth())
+    found = advantages(
+        scored(judge_at(faulty), "first, worth 70", "worth 10", "second, worth 70", size=3), size=3, **settings
+    )
+    assert found[0] == found[2] > 0 > found[1]
+
+
+@with_swift
+def test_grouping_by_prompt_gives_the_same(faulty: FaultyServer) -> None:
+    """Where the number of rows a prompt varies, ms-swift goes by prompt and request."""
+    import torch
+    from swift.rl_core.advantage import compute_advantages_dynamic
+
+    faulty.script(worth(never=(50,)))
+    matrix = scored(judge_at(faulty), *GOOD, *POOR, size=3)
+    prompts, requests = [f"prompt_{row // 3}" for row in range(6)], [f"request_{row}" for row in range(6)]
+    found = compute_advantages_dynamic(matrix, torch.ones(1), prompts, requests)[0].tolist()
+    assert found == advantages(matrix, size=3)
+
+
+@with_swift
+def test_a_plugin_file_of_two_lines_registers_it_and_may_be_read_again(tmp_path: Path) -> None:
+    from swift.rewards import orms
+    from swift.utils import import_external_file
+
+    line = "from calipers.trainers.ms_swift import register\nregister('helpfulness', 'embedded')\n"
+    for name in ("plugin.py", "again.py"):
+        (tmp_path / name).write_text(line, encoding="utf-8")
+        import_external_file(str(tmp_path / name))
+    assert type(orms["helpfulness"](args=None)).__name__ == "helpfulness"
+    with pytest.raises(ConfigError, match="ms-swift has a reward function 'accuracy' of its own"):
+        register("accuracy", "embedded")
+
+
+@with_swift
+def test_each_step_may_have_an_event_loop_of_its_own(faulty: FaultyServer) -> None:
+    """ms-swift calls asyncio.run for each batch: connections must not outlive it."""
+    faulty.script(worth())
+    judge = judge_at(faulty)
+    for _ in range(3):
+        assert scored(judge, *GOOD, size=3)[:, 0].tolist() == pytest.approx([0.2, 0.9, 0.7])
+    assert asyncio.run(rewards(JudgeReward(judge, size=2), "worth 20", "worth 90")) == [0.2, 0.9]
