@@ -22,6 +22,7 @@ from calipers.arguments import (
     require_range,
     require_whole,
 )
+from calipers.attacked import find_attacks_of, with_attackers, without_attackers
 from calipers.backends.adaptive import MOST
 from calipers.backends.bounds import within_bounds
 from calipers.backends.budget import Budget
@@ -42,6 +43,7 @@ from calipers.ledger import (
     heard,
     last_like,
 )
+from calipers.probes.canary import CANARY_RATE, Canaried, Canaries, share_of_canaries
 from calipers.protocols.question import OutOfRange, Parse
 from calipers.readers import as_group
 from calipers.render import render
@@ -63,6 +65,8 @@ from calipers.strategy import reward as rewarding
 from calipers.stream import aiterate, stream
 from calipers.types import (
     GroupResult,
+    OnAttack,
+    RenderedGroup,
     Rubric,
     TrajectoryGroup,
 )
@@ -96,8 +100,12 @@ class Judge:
     ``"rescale"``, ``"rank"`` or ``"clamp"``, which is recorded. ``parse`` is a reader of your own:
     ``(text, keys) -> {key: score from 0 to 100}``. ``ledger`` is a path or ``sqlite:///`` URL (or ``store`` a Store of your own). ``params`` are body
     parameters passed on as they are. ``reasoning`` "shown" lets the judge see the agents' reasoning. ``absolute`` asks
-    about a lone trajectory too. Several ``base_url`` share the work, and the first names the judge in the ledger; with
-    several judges, ``base_url``, ``api_key`` and ``price`` are mappings by judge name.
+    about a lone trajectory too. ``on_attack`` says what becomes of a trajectory that addresses the judge: "report" it
+    (and no more), "quarantine" it (not shown to the judge, abstained) or "floor" it (not shown; the low end of
+    ``reward_range``). ``canaries`` "sampled" shows, in a share ``canary_rate`` of the questions, an answer that must not
+    win, and does not use a verdict in which it does; "always" in all of them. Several ``base_url`` share the work, and
+    the first names the judge in the ledger; with several judges, ``base_url``, ``api_key`` and ``price`` are mappings by
+    judge name.
     ``budget`` is what may be spent, as in ``{"calls": 1000, "tokens": 2e6, "usd": 5.0}``; then groups end failed.
     ``price`` is (input, output) or (input, output, cached) in dollars per million tokens, where the price list does
     not know it. ``concurrency`` "auto" finds out what the server can take. ``hedge`` is the share of slow questions
@@ -149,6 +157,9 @@ class Judge:
         reasoning: Literal["hidden", "shown"] = "hidden",
         reward_range: tuple[float, float] = (0.0, 1.0),
         absolute: bool = False,
+        on_attack: OnAttack = "report",
+        canaries: Canaries = "off",
+        canary_rate: float = CANARY_RATE,
         ledger: str | Path | Ledger | None = None,
         store: Store | None = None,
         debug: bool = False,
@@ -175,6 +186,8 @@ class Judge:
         )
         require_one_of(get_args(OutOfRange), out_of_range=out_of_range)
         require_one_of(("hidden", "shown"), reasoning=reasoning)
+        require_one_of(get_args(OnAttack), on_attack=on_attack)
+        shown = share_of_canaries(canaries, canary_rate, protocol=protocol)
         require_callable(parse=parse, observer=observer)
         require_range(reward_range)
         require_params(params)
@@ -234,6 +247,8 @@ class Judge:
             at_once=at_once,
             pairing=pairing,
             reward=require_reward(reward, protocol),
+            on_attack=on_attack,
+            canary_rate=shown,
         )
         self.concurrency = in_flight
         # While one group's answer is written down, another's question takes its place. Waiting for one counts against
@@ -284,6 +299,8 @@ class Judge:
         protocol: JudgingProtocol = registry.load(method.protocol)(
             max_tokens=settings.max_tokens, params=settings.params, **(graded or scored)
         )
+        if settings.canary_rate:
+            protocol = Canaried(protocol, settings.canary_rate, settings.seed)
         self._asked_by = Interrogator(
             protocol=protocol,
             planner=planner(settings),
@@ -365,18 +382,22 @@ class Judge:
         warnings = (*doubts(group), *settings.warnings)
         rolled_out = with_messages(group)
         graded = settings.grading is not None
-        view = render(rolled_out, rubric=settings.rubric, reasoning=settings.reasoning, graded=graded)
-        view, ungradable = with_criteria(rolled_out, view, settings.grading)
+        view = self._render(rolled_out)
+        attacks = find_attacks_of(rolled_out, view)
+        asked_about = without_attackers(rolled_out, attacks, settings.on_attack)
+        if asked_about is not rolled_out:
+            view = self._render(asked_about)
+        view, ungradable = with_criteria(asked_about, view, settings.grading)
         warnings = (*warnings, *ungradable)
         distinct = len(view.candidates)
+        low, high = settings.reward_range
         if distinct == 0 or (distinct == 1 and not settings.absolute and not graded):
-            low, high = settings.reward_range
-            result = unasked(rolled_out, view, reward=low + (high - low) / 2, warnings=warnings)
+            result = unasked(asked_about, view, reward=low + (high - low) / 2, warnings=warnings)
         else:
             answered, scores = await Interrogation(self._asked_by, view, position, settings, self.store).run()
             scores, unsettled = settle(scores, settings.resolve)
             result = assemble(
-                rolled_out,
+                asked_about,
                 view,
                 answered,
                 scores=scores,
@@ -385,15 +406,21 @@ class Judge:
                 quorum=settings.quorum,
             )
             if settings.reward.blend is not None:
-                result = with_own_rewards(result, rolled_out, how=settings.reward.blend, weight=settings.reward.weight)
+                result = with_own_rewards(result, asked_about, how=settings.reward.blend, weight=settings.reward.weight)
             if len(settings.judges) > 1:
                 result = with_judges(result, answered, settings.judges)
+        result = with_attackers(result, rolled_out, attacks, rule=settings.on_attack, floor=low)
         result = with_silent(result, group)
         if settings.grading is not None and settings.grading.on_missing == "raise":
             require_graded(result)
         self._keep_learned()
         await self.store.finish(position, group, result)
         return result
+
+    def _render(self, group: TrajectoryGroup) -> RenderedGroup:
+        settings = self.settings
+        graded = settings.grading is not None
+        return render(group, rubric=settings.rubric, reasoning=settings.reasoning, graded=graded)
 
     def _keep_learned(self) -> None:
         """What the backend learned about its endpoint is there for later runs; this one's snapshot stays as it was."""

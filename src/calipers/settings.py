@@ -14,7 +14,7 @@ from calipers.protocols.question import OutOfRange
 from calipers.render import BYTES_PER_TOKEN
 from calipers.rewards.blend import Blend
 from calipers.rubric import DEFAULT_RUBRIC, Grading, as_rubric, as_standards
-from calipers.types import Rubric, Window
+from calipers.types import OnAttack, Rubric, Window
 
 PanelMode: TypeAlias = Literal["all", "cycle", "fallback"]
 """Every judge answers every question; each question goes to another judge; the next judge speaks when one cannot."""
@@ -106,6 +106,8 @@ class Settings:
     learns: bool = True
     experience: Experience | None = None
     grading: Grading | None = None
+    on_attack: OnAttack = "report"
+    canary_rate: float = 0.0
 
     @property
     def standards(self) -> str:

@@ -21,7 +21,7 @@ def print_answer(request: JudgeRequest, completion: Completion, reading: Reading
 def describe_answer(request: JudgeRequest, completion: Completion, reading: Reading) -> str:
     """One answer as indented plain text, with trajectory ids in place of the opaque names."""
     ask, view = request.ask, request.view
-    shown = [view.ids[view.candidates[item].members[0]] for item in ask.order]
+    shown = [view.ids[members[0]] if (members := view.candidates[item].members) else "(canary)" for item in ask.order]
     names = ", ".join(f"{key}={trajectory}" for key, trajectory in zip(request.keys, shown, strict=True))
     lines = [f"[calipers] group {view.group_id}, question {ask.number} ({ask.cause}), shown as {names}"]
     if completion.reasoning:

@@ -24,6 +24,7 @@ from calipers.planners.opening import Opening
 from calipers.planners.panel import Cycle, Everyone, Fallback
 from calipers.planners.pivot import Pivot
 from calipers.planners.reask import Reask
+from calipers.planners.recheck import Recheck
 from calipers.planners.refit import Refit
 from calipers.planners.resolving import Resolving
 from calipers.planners.subgroups import Subgroups
@@ -48,7 +49,7 @@ _USUAL_SPREAD = 0.03
 def planner(settings: Settings) -> Planner:
     """What to ask: the protocol's first asks, of which judge, what poor answers make necessary, then what is unsettled."""
     opening = _opening(settings)
-    inner: Planner = Refit(Reask(opening, settings.reasks))
+    inner: Planner = Refit(Recheck(Reask(opening, settings.reasks)))
     if settings.pairing == "swiss":
         inner = Swiss(inner, settings.orders)
     resolve = settings.resolve

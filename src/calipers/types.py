@@ -18,10 +18,13 @@ Tool: TypeAlias = Mapping[str, Any]
 """A tool definition in OpenAI's form: ``{"type": "function", "function": {"name", "description", "parameters"}}``."""
 
 Cause: TypeAlias = Literal[
-    "first", "order", "sample", "missing", "doubt", "truncated", "swap", "unresolved", "window", "substitute"
+    "first", "order", "sample", "missing", "doubt", "truncated", "swap", "unresolved", "window", "substitute", "canary"
 ]
 FinishReason: TypeAlias = Literal["stop", "length", "refused", "unknown"]
 Outcome: TypeAlias = Literal["strict", "repaired", "text", "partial", "rejected"]
+AttackKind: TypeAlias = Literal["instruction", "score_claim", "master_key", "fake_verdict", "fake_rubric", "layout"]
+CanaryKind: TypeAlias = Literal["empty", "master_key", "instruction"]
+OnAttack: TypeAlias = Literal["report", "quarantine", "floor"]
 TrajectoryStatus: TypeAlias = Literal["scored", "abstained", "failed"]
 GroupStatus: TypeAlias = Literal["scored", "partial", "abstained", "failed"]
 
@@ -150,7 +153,8 @@ Part: TypeAlias = str | Image
 class Candidate:
     """One distinct trajectory as a judge sees it.
 
-    ``members`` are the positions in the group of the trajectories it stands for (identical ones are shown once).
+    ``members`` are the positions in the group of the trajectories it stands for (identical ones are shown once); a
+    canary stands for none, and comes last.
     ``messages`` are its canonical messages, shared prefix included, for judges that need no prose. ``body`` is its
     transcript without what the group shows once for all. ``elided`` says what was left out, a line each.
     """
@@ -352,12 +356,21 @@ Judgment: TypeAlias = Rating | Comparison | Ranking | Verdict
 
 
 @dataclass(frozen=True, slots=True)
+class Canary:
+    """An answer that must not win was among those judged; ``won`` when it was scored above a real one."""
+
+    kind: CanaryKind
+    won: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Reading:
     """What one answer was read to say. ``missing`` maps asked candidates that got nothing to the reason.
 
     ``reason`` tells what was wrong (None when nothing was); ``truncated`` that the reply ended inside its answer.
     ``complaint`` says the same to the judge, in words of ours only: nothing a reply contains gets into a question; None
     where there is no point in asking again. ``open`` are the (candidate, criterion) pairs to be asked about again.
+    ``canary`` is set where one was shown and scored.
     """
 
     judgments: tuple[Judgment, ...]
@@ -369,6 +382,7 @@ class Reading:
     warnings: tuple[str, ...] = ()
     complaint: str | None = None
     open: tuple[tuple[int, str], ...] = ()
+    canary: Canary | None = None
 
 
 FailureKind: TypeAlias = Literal[
@@ -436,8 +450,28 @@ class Scores:
 
 
 @dataclass(frozen=True, slots=True)
+class Attack:
+    """Content of a trajectory that addresses its judge: ``message`` is its place in the trajectory's own messages.
+
+    ``role`` is who wrote it ("assistant" is the policy); ``excerpt`` is a line of at most 120 characters.
+    """
+
+    kind: AttackKind
+    message: int
+    role: str
+    excerpt: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """The result file's object."""
+        return {"kind": self.kind, "message": self.message, "role": self.role, "excerpt": self.excerpt}
+
+
+@dataclass(frozen=True, slots=True)
 class TrajectoryResult:
-    """One trajectory's share of a GroupResult; its attributes are the result file's keys. Both numbers or neither."""
+    """One trajectory's share of a GroupResult; its attributes are the result file's keys.
+
+    ``attacks`` is what in it addresses the judge; the result file has the key only where there is any.
+    """
 
     id: str
     status: TrajectoryStatus
@@ -447,10 +481,11 @@ class TrajectoryResult:
     explanation: str | None = None
     reason: str | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
+    attacks: tuple[Attack, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """The result file's object: contract keys first, then what was carried through."""
-        own = {
+        own: dict[str, Any] = {
             "id": self.id,
             "status": self.status,
             "reward": self.reward,
@@ -459,6 +494,8 @@ class TrajectoryResult:
             "explanation": self.explanation,
             "reason": self.reason,
         }
+        if self.attacks:
+            own["attacks"] = [attack.to_dict() for attack in self.attacks]
         return _with(self.extra, own)
 
 

@@ -182,7 +182,7 @@ def _headers(parts: SplitResult, ours: Mapping[str, str], carried: Mapping[str, 
 def _secrets(headers: Mapping[str, str]) -> tuple[str, ...]:
     """What no error text may show, longest first so that none is left in part."""
     values = [value for name, value in headers.items() if name not in _NO_SECRETS]
-    parts = {part for value in values for part in (value, value.rpartition(" ")[2])}
+    parts = {part for value in values for part in (value, value.partition(" ")[2], value.rpartition(" ")[2])}
     return tuple(sorted((part for part in parts if len(part) >= 4), key=lambda part: (-len(part), part)))
 
 

@@ -215,6 +215,27 @@ def setting(*names: str, **attributes: Any) -> Callable[[F], F]:
     type=click.Choice(["hidden", "shown"]),
     help="Whether the judge sees the agents' reasoning.",
 )
+@setting(
+    "--on-attack",
+    default="report",
+    show_default=True,
+    type=click.Choice(["report", "quarantine", "floor"]),
+    help="What becomes of a trajectory that addresses the judge: reported, not judged at all, or the lowest reward.",
+)
+@setting(
+    "--canaries",
+    default="off",
+    show_default=True,
+    type=click.Choice(["off", "sampled", "always"]),
+    help="Show answers that must not win among the real ones, in a share of the questions or in all.",
+)
+@setting(
+    "--canary-rate",
+    default=0.05,
+    show_default=True,
+    type=click.FloatRange(0, 1, min_open=True),
+    help="The share of the questions, with --canaries sampled.",
+)
 @setting("--strict", is_flag=True, help="Stop at the first line that cannot be read, with exit code 2.")
 @setting(
     "-v",
@@ -332,6 +353,9 @@ def _judge(run: _Run) -> Any:
         context_window=options["context_window"],
         params=dict(map(read_param, options["param"])),
         reasoning=options["reasoning"],
+        on_attack=options["on_attack"],
+        canaries=options["canaries"],
+        canary_rate=options["canary_rate"],
         ledger=options["ledger"] or _default_ledger(run.out),
         debug=options["verbose"] > 1,
     )

@@ -76,6 +76,8 @@ def left_out(before: RenderedGroup, after: RenderedGroup, order: Iterable[int]) 
     lines = list(after.warnings[len(before.warnings) :])
     for item in sorted(order):
         candidate = after.candidates[item]
+        if not candidate.members:
+            continue  # a canary, which stands for nobody
         names = ", ".join(repr(before.ids[member]) for member in candidate.members)
         which = "trajectory" if len(candidate.members) == 1 else "trajectories"
         lines += [f"{which} {names}: {gap}" for gap in candidate.elided[len(before.candidates[item].elided) :]]

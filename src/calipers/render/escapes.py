@@ -1,7 +1,7 @@
-r"""Invisible characters and chat-template tokens made visible, reversibly: ``\u{200b}``, ``\u{3c}|im_start|>``.
+r"""Invisible characters, chat-template tokens and look-alike fences made visible, reversibly: ``\u{3c}|im_start|>``.
 
 Everything else stays the UTF-8 it was. Not responsible for structure: the marker, not an escape, keeps content from
-forging it. ``escape`` is injective and ``unescape`` is its inverse; escaped text has no control character but newline,
+forging it; lines that only look like the transcript's are escaped for the sake of a careless reader. ``escape`` is injective and ``unescape`` is its inverse; escaped text has no control character but newline,
 tab and the return of a CR LF pair, so the transcript may use control characters as private placeholders.
 """
 
@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 
 # Plain ASCII that can never need an escape. What is left after deleting it decides how closely a text is looked at.
-_PLAIN = bytes(code for code in (9, 10, *range(0x20, 0x7F)) if code not in b"<[\\~")
-_SUSPECTS = b"<[\\~"
+_PLAIN = bytes(code for code in (9, 10, *range(0x20, 0x7F)) if code not in b"<[\\~@")
+_SUSPECTS = b"<[\\~@"
 
 # Controls, invisible and direction-changing characters, noncharacters, lone surrogates. Variation selectors 15 and 16
 # (emoji style) stay; joiners stay where scripts and emoji need them: after an Arabic or Indic letter, after an emoji.
@@ -35,8 +35,17 @@ _UNUSUAL = re.compile(
 _ANGLE = re.compile(
     r"<(?=[|｜]"
     r"|/?(?:s|bos|eos|pad|unk|sop|eop|mask|image|think|thinking|tool_call|tool_calls|tool_response|function_calls"
+    r"|(?:tool|function)_(?:results?|outputs?|responses?)|function_call|system|system-reminder|(?:BOS|EOS|PAD|UNK)_TOKEN"
     r"|(?:start|end)_of_(?:turn|image|audio)|fim_(?:prefix|middle|suffix))>"
-    r"|</?SYS>>|[a-z_]{1,32}\|>|(?:unused|extra_id_|reserved_)\w{0,24}>|(?:minimax|antml):)"
+    r"|</?SYS>>|[a-z_]{1,32}\|>|(?:unused|extra_id_|reserved_)\w{0,24}>|(?:minimax|antml):"
+    r"|/?(?:invoke|parameter)(?:>| name=))"
+)
+# The same begun with characters that only look like these: no tokenizer takes them for a token, but a reader might.
+_LOOK_ALIKE = re.compile(r"[＜﹤‹〈⟨](?=[|｜∣¦│ǀ❘] ?/?[A-Za-z_])|<(?=[∣¦│ǀ❘] ?/?[A-Za-z_])")
+# What a line of the transcript looks like, whichever marker it is given.
+_FENCE = re.compile(
+    r"[@＠﹫](?<![^\s][@＠﹫])(?=\w{2,12}[ \t]+(?:candidate|end|user|assistant|system|developer|call|result|error|exhibit"
+    r"|context|tools|reasoning|refusal)\b)"
 )
 _BRACKET = re.compile(
     r"\[(?=/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS|TOOL_CONTENT|THINK|ARGS|CALL_ID|MODEL_SETTINGS"
@@ -51,7 +60,7 @@ def escape(text: str) -> str:
     odd = text.encode().translate(None, _PLAIN) if text.isascii() else None
     if odd == b"" or _is_clean(text, odd):
         return text
-    for pattern in (_OTHER, _INVISIBLE, _ANGLE, _BRACKET):
+    for pattern in (_OTHER, _INVISIBLE, _ANGLE, _BRACKET, _LOOK_ALIKE, _FENCE):
         text = pattern.sub(_written, text)
     return text
 
@@ -66,9 +75,9 @@ def _is_clean(text: str, odd: bytes | None) -> bool:
     if odd is not None:
         if odd.translate(None, _SUSPECTS) and _INVISIBLE.search(text):
             return False
-    elif _UNUSUAL.search(text) and _INVISIBLE.search(text):
+    elif (_UNUSUAL.search(text) and _INVISIBLE.search(text)) or _LOOK_ALIKE.search(text):
         return False
-    return not (_ANGLE.search(text) or _BRACKET.search(text) or _OTHER.search(text))
+    return not (_ANGLE.search(text) or _BRACKET.search(text) or _OTHER.search(text) or _FENCE.search(text))
 
 
 def _written(match: re.Match[str]) -> str:

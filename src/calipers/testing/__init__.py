@@ -13,11 +13,13 @@ writes that down, a ``Fault`` whether the answer arrives. Not responsible for fa
 headers, streams), which need a server.
 """
 
+from calipers.testing.attacks import ATTACKS, WrittenAttack
 from calipers.testing.biases import (
     Bias,
     Coarse,
     Constant,
     Drift,
+    HollowAnswers,
     Injectable,
     LengthBias,
     Noise,
@@ -32,12 +34,14 @@ from calipers.testing.question import Question
 from calipers.testing.slips import OffScale, PermutedIds, ReorderedRows, Row, Slip, write_scores
 
 __all__ = [
+    "ATTACKS",
     "Bias",
     "Coarse",
     "Constant",
     "Drift",
     "Fault",
     "Flaky",
+    "HollowAnswers",
     "Injectable",
     "LengthBias",
     "Noise",
@@ -54,6 +58,7 @@ __all__ = [
     "Spoiled",
     "Sycophancy",
     "Vice",
+    "WrittenAttack",
     "gold_quality",
     "write_scores",
 ]

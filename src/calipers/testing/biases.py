@@ -16,8 +16,10 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from calipers.errors import ConfigError
+from calipers.probes.injection import master_key
 from calipers.testing.bounds import require_finite, require_probability
 from calipers.testing.question import Question, own_characters, shown_text
+from calipers.types import Message
 
 
 class Bias(ABC):
@@ -170,6 +172,24 @@ class Injectable(Bias):
         weak = [generator.random() < self.probability for _ in opinions]
         told = [pattern.search(shown_text(candidate)) is not None for candidate in question.shown]
         return [1.0 if all(pair) else opinion for opinion, *pair in zip(opinions, weak, told, strict=True)]
+
+
+@dataclass(frozen=True, slots=True)
+class HollowAnswers(Bias):
+    """Thinks ``value`` (0-1) of a candidate whose last message is empty or a master key ("Thought process:", ":")."""
+
+    value: float = 1.0
+
+    def __post_init__(self) -> None:
+        require_probability("HollowAnswers value", self.value)
+
+    def sway(self, opinions: Sequence[float], question: Question) -> list[float]:
+        hollow = [_says_nothing(candidate.messages[-1]) for candidate in question.shown]
+        return [self.value if says else opinion for says, opinion in zip(hollow, opinions, strict=True)]
+
+
+def _says_nothing(message: Message) -> bool:
+    return master_key(message) is not None or not (message.get("content") or message.get("tool_calls"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ class SimulatedJudge:
     clips to [0, 1], rounds to whole numbers from 0 to 100, applies the slips in the order given, and then the first
     fault that strikes. Everything is drawn from ``seed`` and the request, so that a fresh judge with the same settings
     gives the same answers however many calls are in flight (only ``Drift`` without ``when`` follows arrival order).
-    It scores every key of the request, anchors too, and does not read the transcripts beyond what a vice says it looks at.
+    It scores every key of the request, anchors too, canaries as worthless, and does not read the transcripts beyond what a vice says it looks at.
 
     ``quality`` is described at ``Quality``; of identical trajectories shown as one candidate it is asked for the first.
     ``model`` is the judge's name in the ledger; by default it spells out seed, vices and quality, so that different
@@ -81,7 +81,10 @@ class SimulatedJudge:
 
     def _opinions(self, question: Question) -> list[float]:
         group_id = question.request.view.group_id
-        opinions = [look_up(self._quality, group_id, question.trajectory_id(shown)) for shown in question.shown]
+        opinions = [
+            look_up(self._quality, group_id, question.trajectory_id(shown)) if shown.members else 0.0
+            for shown in question.shown
+        ]
         for label, vice in self._vices:
             if isinstance(vice, Bias):
                 opinions = vice.sway(opinions, replace(question, label=label))

@@ -36,8 +36,8 @@ class Question:
         return tuple(self.request.view.candidates[item] for item in self.request.ask.order)
 
     def trajectory_id(self, candidate: Candidate) -> str:
-        """The id of the first trajectory ``candidate`` stands for."""
-        return self.request.view.ids[candidate.members[0]]
+        """The id of the first trajectory ``candidate`` stands for; a canary, which stands for none, has an empty one."""
+        return self.request.view.ids[candidate.members[0]] if candidate.members else ""
 
     def by_content(self) -> Random:
         """A generator that is the same whenever these messages are asked with this sample number."""

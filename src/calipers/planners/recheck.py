@@ -1,0 +1,59 @@
+"""Asks again, in another order, what a canary made worthless.
+
+A wrapper around any planner. Not responsible for canaries themselves (``probes.canary``); which verdict one won stands in
+its reading.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from calipers.interfaces import Planner
+from calipers.planners.opening import next_number
+from calipers.types import Ask, PlanState, Reading
+
+
+@dataclass(frozen=True, slots=True)
+class Recheck:
+    """Follow each verdict that a canary won with the same question in a new order, at most ``limit`` times in a row."""
+
+    inner: Planner
+    limit: int = 1
+
+    def next_asks(self, state: PlanState) -> Sequence[Ask]:
+        """What the inner planner asks, then one more question for each such verdict."""
+        asks = list(self.inner.next_asks(state))
+        lost = [done for done in state.answered if isinstance(done.result, Reading) and _was_won(done.result)]
+        if not lost:
+            return asks
+        by_number = {done.ask.number: done.ask for done in state.answered}
+        followed = {done.ask.parent for done in state.answered}
+        number = next_number(state, asks)
+        for done in lost:
+            if done.ask.number not in followed and _repeated(done.ask, by_number) < self.limit:
+                asks.append(_again(done.ask, number, state))
+                number += 1
+        return asks
+
+
+def _was_won(reading: Reading) -> bool:
+    return reading.canary is not None and reading.canary.won
+
+
+def _repeated(ask: Ask, by_number: dict[int, Ask]) -> int:
+    """How often this question was asked again for a canary's sake, one time after the other."""
+    times = 0
+    while ask.cause == "canary" and ask.parent is not None:
+        times += 1
+        ask = by_number[ask.parent]
+    return times
+
+
+def _again(ask: Ask, number: int, state: PlanState) -> Ask:
+    order = list(ask.order)
+    random.Random(f"{state.view.digest}:{state.seed}:{number}").shuffle(order)  # noqa: S311 - a seeded order
+    if tuple(order) == ask.order:
+        order.reverse()
+    return replace(ask, number=number, parent=ask.number, cause="canary", order=tuple(order))

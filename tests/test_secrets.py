@@ -1,0 +1,105 @@
+"""A key goes to the judge's address and nowhere else: not into files, output, errors, tracebacks or help."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import traceback
+from pathlib import Path
+
+import pytest
+
+import calipers
+from calipers.cli import app
+from calipers.errors import BackendError
+from calipers.judge import Judge
+from calipers.registry import PROVIDERS, find_backend
+from groups import FOUR, group_of
+from servers.faulty_server import Answer, Asked, FaultyServer, error
+
+KEY = "sk-live-9aX77qPlmZ0unguessable"
+ODD_KEY = "unguessable:with spaces? no prefix"
+GROUP = group_of(FOUR)
+
+
+def echoing(asked: Asked) -> Answer:
+    """A server that shows the key it was given in its error, as some do."""
+    given = asked.headers.get("authorization") or asked.headers.get("x-api-key") or asked.headers.get("api-key") or ""
+    return error(401, f"Incorrect API key provided: {given.removeprefix('Bearer ')} (header was: {given})")
+
+
+def calipers_command(*arguments: str, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "calipers", *arguments],
+        cwd=cwd, env=os.environ | environment, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("key", [KEY, ODD_KEY])
+@pytest.mark.parametrize("name", ["openai/m", "anthropic/m", "azure/m", "openai_decisions/m", "vllm/m"])
+async def test_no_result_names_the_key_even_where_the_server_does(faulty: FaultyServer, name: str, key: str):
+    faulty.script(echoing)
+    judge = Judge(name, base_url=faulty.url, api_key=key, attempts=1)
+    result = await judge.score_group(GROUP)
+    assert key in str(faulty.asked[-1].headers)  # it did go where it belongs
+    assert result.status == "failed"
+    assert "unguessable" not in json.dumps(result.to_dict())
+    assert "unguessable" not in repr(judge.settings)
+
+
+async def test_no_traceback_names_the_key(faulty: FaultyServer):
+    from backends.asking import question  # noqa: PLC0415 - a question without a protocol
+
+    faulty.script(echoing)
+    backend = find_backend("openai/m", base_url=faulty.url, api_key=KEY)
+    with pytest.raises(BackendError) as caught:
+        await backend.complete(question())
+    shown = "".join(traceback.format_exception(caught.value))
+    assert "unguessable" not in shown
+    assert "unguessable" not in repr(backend)
+
+
+def test_a_run_leaves_no_key_in_any_file_or_output(faulty: FaultyServer, tmp_path: Path):
+    (tmp_path / "groups.jsonl").write_text(json.dumps(GROUP.to_dict()) + "\n", encoding="utf-8")
+    for replies in ((echoing,), (Answer(500, {"error": {"message": f"internal: key={KEY}"}}),), ()):
+        faulty.script(*replies) if replies else faulty.script(scored)
+        done = calipers_command(
+            "score", "groups.jsonl", "-o", "out.jsonl", "--judge", "openai/m", "--base-url", faulty.url, "-vv", "--deadline", "1",
+            cwd=tmp_path, OPENAI_API_KEY=KEY,
+        )  # fmt: skip
+        assert "unguessable" not in done.stdout + done.stderr
+        for file in tmp_path.iterdir():
+            assert b"unguessable" not in file.read_bytes(), file.name
+    assert json.loads((tmp_path / "out.jsonl").read_text())["status"] == "scored"
+
+
+def scored(asked: Asked) -> Answer:
+    keys = asked.body["response_format"]["json_schema"]["schema"]["properties"]["scores"]["required"]
+    text = json.dumps({"scores": dict.fromkeys(keys, 50)})
+    return Answer(body={"model": "m", "choices": [{"finish_reason": "stop", "message": {"content": text}}]})
+
+
+@pytest.mark.parametrize("arguments", [("--help",), *((name, "--help") for name in sorted(app.commands))])
+def test_no_help_names_a_key(arguments: tuple[str, ...], tmp_path: Path):
+    keys = {provider.key: KEY for provider in PROVIDERS.values()}
+    done = calipers_command(*arguments, cwd=tmp_path, **keys)
+    assert done.returncode == 0
+    assert "unguessable" not in done.stdout + done.stderr
+
+
+def test_looking_for_judges_tells_which_keys_are_set_and_not_to_what(tmp_path: Path):
+    done = calipers_command("judges", cwd=tmp_path, OPENAI_API_KEY=KEY)
+    assert "OPENAI_API_KEY" in done.stdout + done.stderr
+    assert "unguessable" not in done.stdout + done.stderr
+
+
+async def test_a_redirect_does_not_carry_the_key_away(faulty: FaultyServer):
+    with FaultyServer() as elsewhere:
+        faulty.script(Answer(307, b"", headers={"Location": f"{elsewhere.url}/chat/completions"}))
+        result = await calipers.score_group(
+            GROUP, judge=Judge("openai/m", base_url=faulty.url, api_key=KEY, attempts=1)
+        )
+        assert result.status == "failed"
+        assert elsewhere.asked == []
