@@ -110,6 +110,15 @@ class Verifier(Protocol):
     def __call__(self, trajectory: Trajectory) -> Verdict: ...
 
 
+class Watcher(Protocol):
+    """Sees every finished group after it was recorded; may add warnings to what the caller gets, and nothing else.
+
+    One that also has ``observe(request, completion, reading)`` sees every answer.
+    """
+
+    def seen(self, group: TrajectoryGroup, result: GroupResult) -> GroupResult: ...
+
+
 class Diagnostic(Protocol):
     """Findings about a judge from finished results."""
 

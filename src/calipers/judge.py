@@ -30,7 +30,7 @@ from calipers.backends.retry import Retrying
 from calipers.errors import ConfigError, InputError
 from calipers.experience import Experience
 from calipers.grades import require_graded, standards, with_criteria
-from calipers.interfaces import Backend, JudgingProtocol, Store
+from calipers.interfaces import Backend, JudgingProtocol, Store, Watcher
 from calipers.interrogation import Interrogation, Interrogator, Observer
 from calipers.ledger import (
     Ledger,
@@ -43,6 +43,7 @@ from calipers.ledger import (
     heard,
     last_like,
 )
+from calipers.monitor import together
 from calipers.probes.canary import CANARY_RATE, Canaried, Canaries, share_of_canaries
 from calipers.protocols.question import OutOfRange, Parse
 from calipers.readers import as_group
@@ -109,7 +110,8 @@ class Judge:
     ``budget`` is what may be spent, as in ``{"calls": 1000, "tokens": 2e6, "usd": 5.0}``; then groups end failed.
     ``price`` is (input, output) or (input, output, cached) in dollars per million tokens, where the price list does
     not know it. ``concurrency`` "auto" finds out what the server can take. ``hedge`` is the share of slow questions
-    that are asked twice. ``debug`` prints every answer to stderr; ``observer`` is called with it.
+    that are asked twice. ``debug`` prints every answer to stderr; ``observer`` is called with it. ``watchers``
+    (a ``Monitor``, an ``Auditor``, a ``ReviewQueue``) see every finished group.
 
     ``context_window`` is the judge's, in tokens; without it, what its server tells. Candidates that do not fit are shown
     with their middles left out, which is said in the question and in the result's warnings.
@@ -164,6 +166,7 @@ class Judge:
         store: Store | None = None,
         debug: bool = False,
         observer: Observer | None = None,
+        watchers: Sequence[Watcher] = (),
     ) -> None:
         judges = members(judge)
         require_asking(protocol, pairing=pairing, at_once=at_once)
@@ -254,7 +257,9 @@ class Judge:
         # While one group's answer is written down, another's question takes its place. Waiting for one counts against
         # a deadline, so with a deadline nobody waits.
         self._ahead = 0 if deadline is not None else min(_MOST_AHEAD, in_flight // 2)
-        self._observer = observer if observer or not debug else print_answer
+        self._watchers = tuple(watchers)
+        seen_by = [getattr(watcher, "observe", None) for watcher in self._watchers]
+        self._observer = together(observer if observer or not debug else print_answer, *seen_by)
         self._parse = parse
         self._setup()
         self._ledger = Ledger(ledger) if isinstance(ledger, (str, Path)) else ledger
@@ -415,6 +420,8 @@ class Judge:
             require_graded(result)
         self._keep_learned()
         await self.store.finish(position, group, result)
+        for watcher in self._watchers:
+            result = watcher.seen(group, result)
         return result
 
     def _render(self, group: TrajectoryGroup) -> RenderedGroup:

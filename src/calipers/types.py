@@ -287,7 +287,8 @@ class Completion:
     """A judge's answer as it came. ``model`` is what the server says it ran; ``reasoning`` is kept apart from text.
 
     ``latency`` is in seconds and ``attempts`` counts transport tries (1 = at once); both describe this call only.
-    ``sent`` is the body it answers, where there was one; the ledger keeps it as the request.
+    ``sent`` is the body it answers, where there was one; the ledger keeps it as the request. ``recorded`` says that it
+    came out of a ledger.
     """
 
     text: str
@@ -298,6 +299,7 @@ class Completion:
     latency: float = 0.0
     attempts: int = 1
     sent: bytes | None = field(default=None, repr=False, compare=False)
+    recorded: bool = field(default=False, repr=False, compare=False)
 
 
 # --- what an answer says --------------------------------------------------------------------------------------------

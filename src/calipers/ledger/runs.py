@@ -270,7 +270,14 @@ def find_answer(ledger: Ledger, key: str) -> Completion | None:
         return None
     text, finish_reason, reasoning, model, given, produced, cached, cost, latency, attempts = found[0]
     return Completion(
-        text, finish_reason, reasoning, model, Usage(given, produced, cached, cost), latency=latency, attempts=attempts
+        text,
+        finish_reason,
+        reasoning,
+        model,
+        Usage(given, produced, cached, cost),
+        latency=latency,
+        attempts=attempts,
+        recorded=True,
     )
 
 

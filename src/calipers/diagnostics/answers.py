@@ -1,0 +1,120 @@
+"""What one answer of a judge tells about its health, kept small enough to remember thousands.
+
+Pure. Not responsible for what many answers come to (``health``).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any, Final
+
+from calipers.types import (
+    Canary,
+    Candidate,
+    Cause,
+    Comparison,
+    Completion,
+    JudgeRequest,
+    Outcome,
+    Rating,
+    Reading,
+    RenderedGroup,
+    Usage,
+)
+
+_MARKDOWN: Final = re.compile(
+    r"^ {0,3}(?:#{1,6} |[-*+] |\d{1,3}[.)] |>|```|\|)|\*\*[^*\n]+\*\*|`[^`\n]+`", re.MULTILINE
+)
+_FOLLOW_UPS: Final[frozenset[Cause]] = frozenset({"missing", "doubt", "truncated", "window", "canary", "substitute"})
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What a candidate looks like from afar: characters of its own texts, and marks of markdown among them."""
+
+    ids: tuple[str, ...]
+    characters: int
+    marks: int
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One answer: which question it belongs to, how it could be read, what it said, what it took.
+
+    ``ratings`` are (candidate, relative place from 0 to 1, value from 0 to 1); ``margins`` are (first, second, margin).
+    ``shapes`` are those of all candidates, with the first question about a group only. ``asked`` counts the question's
+    characters; ``latency`` is in seconds; ``recorded`` says that a ledger gave the answer.
+    """
+
+    group_id: str
+    slot: int
+    presentation: int
+    cause: Cause
+    outcome: Outcome
+    truncated: bool
+    asked: int
+    ratings: tuple[tuple[int, float, float], ...]
+    margins: tuple[tuple[int, int, float], ...]
+    shapes: tuple[Shape, ...]
+    canary: Canary | None
+    usage: Usage
+    latency: float
+    attempts: int
+    recorded: bool = False
+
+    @property
+    def is_follow_up(self) -> bool:
+        """Whether it was only asked because of what came before it."""
+        return self.cause in _FOLLOW_UPS
+
+    @property
+    def is_unreadable(self) -> bool:
+        """Whether nothing in it could be used, for its own sake: a verdict lost to a canary was read well."""
+        return self.outcome == "rejected" and not (self.canary is not None and self.canary.won)
+
+
+def answer_of(request: JudgeRequest, completion: Completion, reading: Reading) -> Answer:
+    """What an observer sees, cut down to what health is made of."""
+    ask = request.ask
+    last = max(1, len(ask.order) - 1)
+    ratings = [one for one in reading.judgments if isinstance(one, Rating)]
+    margins = [one for one in reading.judgments if isinstance(one, Comparison)]
+    return Answer(
+        request.view.group_id,
+        ask.slot,
+        ask.number if ask.presentation is None else ask.presentation,
+        ask.cause,
+        reading.outcome,
+        reading.truncated,
+        sum(_length(message.get("content")) for message in request.messages),
+        tuple((one.item, one.place / last, one.value) for one in ratings),
+        tuple((one.first, one.second, one.margin) for one in margins),
+        shapes_of(request.view) if ask.cause == "first" else (),
+        reading.canary,
+        completion.usage,
+        completion.latency,
+        completion.attempts,
+        completion.recorded,
+    )
+
+
+def shapes_of(view: RenderedGroup) -> tuple[Shape, ...]:
+    """The shapes of a group's candidates, canaries left out."""
+    return tuple(_shape(one, view) for one in view.candidates if one.members)
+
+
+def _shape(candidate: Candidate, view: RenderedGroup) -> Shape:
+    texts = [_text(message.get("content")) for message in candidate.messages[view.prefix_length :]]
+    marks = sum(sum(1 for _ in _MARKDOWN.finditer(text)) for text in texts)
+    return Shape(tuple(view.ids[member] for member in candidate.members), sum(map(len, texts)), marks)
+
+
+def _text(content: Any) -> str:
+    if isinstance(content, str):
+        return content
+    return "\n".join(part.get("text") or "" for part in content or () if isinstance(part, dict))
+
+
+def _length(content: Any) -> int:
+    return len(content) if isinstance(content, str) else len(_text(content))

@@ -1,0 +1,79 @@
+"""What the policy does, counted: the first place where hacking a judge shows is often not the judge.
+
+Pure. Not responsible for judging any of it: longer, more repetitive or more evasive is only a number here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from calipers.types import Message, Trajectory
+
+_GRAM: Final = 4
+_REFUSALS: Final = re.compile(
+    r"\b(?:i(?:'m| am) (?:sorry|unable|not able)|i (?:can(?:no|')t|cannot|won't|will not|must decline) (?:help|assist|do|comply"
+    r"|provide|answer|fulfil)|as an ai(?: language)? model|i(?:'m| am) afraid i can(?:no|')t)",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Behaviour:
+    """Counts of one trajectory: its assistant's messages, tool calls, characters, repeated text and refusals.
+
+    ``repetition`` is the share (0-1) of four-word sequences that were written before in the same trajectory.
+    """
+
+    messages: int
+    tool_calls: int
+    characters: int
+    repetition: float
+    refuses: bool
+
+
+def behaviour_of(trajectory: Trajectory) -> Behaviour:
+    """What the policy did in one rollout."""
+    own = [message for message in trajectory.messages if message.get("role") == "assistant"]
+    texts = [text for text in map(_text, own) if text]
+    calls = sum(len(message.get("tool_calls") or ()) for message in own)
+    last = texts[-1] if texts else ""
+    refuses = _REFUSALS.search(last) is not None
+    return Behaviour(len(own), calls, sum(map(len, texts)), _repetition(texts), refuses)
+
+
+def behaviour(trajectories: Iterable[Trajectory]) -> dict[str, float]:
+    """``{"policy/...": mean}`` over a batch; empty for none."""
+    counted = [behaviour_of(one) for one in trajectories]
+    if not counted:
+        return {}
+    return {
+        "policy/messages": _mean([one.messages for one in counted]),
+        "policy/tool_calls": _mean([one.tool_calls for one in counted]),
+        "policy/characters": _mean([one.characters for one in counted]),
+        "policy/repetition": _mean([one.repetition for one in counted]),
+        "policy/refusal_rate": _mean([one.refuses for one in counted]),
+    }
+
+
+def _repetition(texts: Sequence[str]) -> float:
+    grams: Counter[tuple[str, ...]] = Counter()
+    for text in texts:
+        words = text.lower().split()
+        grams.update(tuple(words[place : place + _GRAM]) for place in range(len(words) - _GRAM + 1))
+    total = grams.total()
+    return 1 - len(grams) / total if total else 0.0
+
+
+def _text(message: Message) -> str:
+    content: Any = message.get("content")
+    if isinstance(content, str):
+        return content
+    return "\n".join(part.get("text") or "" for part in content or () if isinstance(part, dict))
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)
