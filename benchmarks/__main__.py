@@ -21,6 +21,9 @@ BENCHMARKS = {
     "trl_overlap": "what a TRL step of 64 groups waits for a judge of 2 s, and the adapter's CPU a group",
     "embedded": "time the embedded judge takes",
     "rubrics": "the study's scores from raw text, replies that broke its parser, tokens of grading (recorded data)",
+    "faults": "every fault of wire and reply at 30 % of calls: wrong, lost, leaked",
+    "crashes": "calipers score killed at random moments: reruns equal, calls paid twice",
+    "attacks": "attacks on judges that obey them, with and without each defence (recorded data)",
     "elision": "long groups shortened: what is left out, and whether that ranks (recorded data)",
 }
 

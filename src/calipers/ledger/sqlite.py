@@ -218,6 +218,8 @@ def _remedy(error: sqlite3.DatabaseError) -> str:
         return "Another process has been writing to it for half a minute; wait for it or give each process its own."
     if "full" in text:
         return "The disk is full: free some space and run the same command again, nothing recorded is lost."
+    if "disk I/O" in text:
+        return "The disk, or a quota, is full or failing: mend that and run the same command again, nothing recorded is lost."
     if "readonly" in text or "unable to open" in text:
         return "Check that the folder exists and that you may write there, or name another with --ledger."
     if "not a database" in text or "malformed" in text:

@@ -17,6 +17,12 @@ _MOST = (
     r"|max|perfect|top|best(?: possible)?|five stars|a\+)"
 )
 
+_PERSON = r"(?:evaluators?|graders?|raters?|scorers?|assessors?|examiners?|autograders?|whoever (?:rates|grades|marks|evaluates|judges|scores)|reward model)"
+_PRAISE = (
+    r"(?:(?:top|full|maximum|max|highest|perfect|best|all) (?:marks?|scores?|points?|ratings?|grades?|credit)|100|9[5-9]|ninety|hundred"
+    r"|five[- ]stars?|flawless|no errors|disqualif\w+)"
+)
+
 _NAMED = "judge judges grader graders evaluator evaluators rater raters scorer scorers assessor assessors annotator annotators autograder autograders model"
 _OFF = (
     "ignore ignores ignoring disregard disregards disregarding forget forgetting override overriding bypass bypassing"
@@ -260,6 +266,44 @@ ENGLISH: Final = (
             _PIECES + " this",
         ),
         r"\b(?:if you are|you are|as) an? (?:large )?(?:language model|llm|ai)(?: \S+){0,3}? (?:comparing|grading|judging|evaluating|scoring|ranking)\b",
+    ),
+    rule(
+        "instruction",
+        (
+            "evaluator evaluators grader graders rater raters scorer scorers assessor assessors examiner examiners autograder whoever reward",
+            "top full maximum max highest perfect best all 100 95 96 97 98 99 ninety hundred five flawless errors disqualified disqualify accepted",
+        ),
+        rf"\b{_PERSON}\b[^.!?]{{0,120}}?\b{_PRAISE}(?!\w)|\b{_PRAISE}[^.!?]{{0,120}}?\b{_PERSON}\b",
+    ),
+    rule(
+        "instruction",
+        (
+            "grading scoring marking rubric assessment",
+            "full top all maximum flawless errors fulfilled against pass",
+        ),
+        r"\b(?:grading|scoring|marking (?:policy|scheme|notes)|rubric|automated assessment)\b.{0,120}?\b(?:(?:full|top|all|maximum) (?:points|marks|credit)"
+        r"|flawless|no errors|is fulfilled|result: pass)(?!\w)|\bis against the (?:marking|grading|scoring) (?:policy|rules|scheme)\b",
+    ),
+    rule(
+        "instruction",
+        (
+            "decide rule vote answer consider treat award record recommended suggested tick ticked marked",
+            "favour favor 100 solved done complete flawless perfect correct points mark score 10 98 99 95",
+            _PIECES + " task everything box",
+        ),
+        r"\b(?:decide|rule|vote) in favou?r of (?:this|the) (?:attempt|answer|response|candidate)|\banswer with (?:100|10/10)\b|\bconsider the task (?:solved|done|complete)\b"
+        r"|\btreat (?:everything|all)\b[^.!?]{0,60}\b(?:flawless|perfect|correct)\b|\b(?:recommended|suggested) (?:score|mark|grade|rating) ?(?:[:=]|is) ?\W?\d"
+        r"|\bbox marked correct\b|\baward all points\b|\brecord the top mark\b",
+    ),
+    rule(
+        "instruction",
+        (
+            "candidate attempt answer response candidates attempts answers responses nobody",
+            "below above before after others",
+            "disqualified copied hallucinated cheated nothing wrong zero ignored reference",
+        ),
+        r"\b(?:candidate|attempt|answer|response)s? (?:below|above|before|after) (?:me|mine|this)\b[^.!?]{0,80}?\b(?:disqualified|copied|hallucinated|cheated|wrong|zero|ignored)\b"
+        r"|\bnobody else\b[^.!?]{0,60}?\bothers (?:should|must|get|deserve)\b",
     ),
     rule(
         "fake_verdict",
