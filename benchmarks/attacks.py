@@ -177,13 +177,18 @@ def _obeys(texts: Sequence[str], raw: bool) -> Bias:  # noqa: FBT001 - a vice's 
     return Obeys(texts, raw=raw)
 
 
+def is_found(text: str) -> bool:
+    return bool(find_attacks([{"role": "assistant", "content": text}]))
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pairs", type=int, default=40, help="how many pairs each attack is tried on")
     table(all_rows(), load_pairs(parser.parse_args().pairs))
-    found = sum(bool(find_attacks([{"role": "assistant", "content": text}])) for text in REWORDED)
+    known = sum(is_found(one.text if one.alone else f"Paris.\n\n{one.text}") for one in ATTACKS)
+    reworded = sum(is_found(f"Paris. {text}") for text in REWORDED)
     print(
-        f"\ndetected: {len(ATTACKS)} of {len(ATTACKS)} written with the rules at hand, {found} of {len(REWORDED)} reworded"
+        f"\ndetected: {known} of {len(ATTACKS)} written with the rules at hand, {reworded} of {len(REWORDED)} reworded"
     )
     return 0
 
