@@ -33,8 +33,11 @@ _FAR_SCRIPT = re.compile("[\u0400-\u04ff\u0600-\u06ff\u0900-\u097f\u3040-\u30ff\
 _MIXED = re.compile(r"[a-z][\u0370-\u03ff\u0400-\u04ff]|[\u0370-\u03ff\u0400-\u04ff][a-z]")
 _LOOK_ALIKES = str.maketrans("аеорсухіјѕԁһӏԛԝбкмтвнαεορυικνχτ", "aeopcyxijsdhlqwbkmtbhaeopyiknxt")
 _BARE_KEY = re.compile(r"[\s:;.,'\"`…。，、；：*#_]{1,8}")
-_APART = bytes(32 if chr(code) in "!\"#$%&'()*,-./:;<=>?@[\\]^`{|}~" else code for code in range(256))
-"""ASCII punctuation to spaces, for bytes; all but what stands inside words of the rules."""
+_APART = bytes(
+    32 if chr(code) in "!\"#$%&'()*,-./:;<=>?@[\\]^`{|}~" else code + 32 if 65 <= code <= 90 else code
+    for code in range(256)
+)
+"""ASCII punctuation to spaces, for bytes, all but what stands inside words of the rules; capitals to small letters."""
 _TRIMMED = " \t\n:;.,!'\"`…。，、；：*#_"
 
 
@@ -108,7 +111,7 @@ def _found(text: str) -> Iterator[tuple[AttackKind, str]]:
         text = f"{text[: _LONGEST // 2]}\n{text[-_LONGEST // 2 :]}"
     if text.isascii():
         yield from _signs(text)
-        yield from _matches(text.lower())
+        yield from _matches(text)
         return
     visible = _UNSEEN.sub("", normalize("NFKC", text))
     yield from _signs(visible)
@@ -122,16 +125,20 @@ def _found(text: str) -> Iterator[tuple[AttackKind, str]]:
 
 def _signs(text: str) -> Iterator[tuple[AttackKind, str]]:
     for sign in SIGNS:
-        if match := compiled(sign.pattern, sign.flags | re.MULTILINE).search(text):
+        if sign.begins in text and (match := compiled(sign.pattern, sign.flags | re.MULTILINE).search(text)):
             yield sign.kind, _excerpt(text, match)
 
 
 def _matches(text: str) -> Iterator[tuple[AttackKind, str]]:
-    words = set(text.encode("utf-8", "surrogatepass").translate(_APART).split())
-    called = {id(rule): rule for word in WORDS & words for rule in BY_WORD[word]}
+    said = text.encode("utf-8", "surrogatepass").translate(_APART).split()
+    calling = WORDS.intersection(said)
+    if not calling:
+        return  # nearly always, and then no set of all words is worth its time
+    words = set(said)
+    called = {id(rule): rule for word in calling for rule in BY_WORD[word]}
     rules = [rule for rule in called.values() if not any(group.isdisjoint(words) for group in rule.words)]
     if rules:
-        yield from _tried(rules, text)
+        yield from _tried(rules, text.lower())
 
 
 def _tried(rules: Sequence[Rule], text: str) -> Iterator[tuple[AttackKind, str]]:

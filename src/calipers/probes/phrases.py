@@ -19,9 +19,10 @@ from calipers.types import AttackKind
 
 @dataclass(frozen=True, slots=True)
 class Sign:
-    """A ``pattern`` that is a sign of ``kind`` in text as it was written."""
+    """A ``pattern`` that is a sign of ``kind`` in text as it was written; every match begins with ``begins``."""
 
     kind: AttackKind
+    begins: str
     pattern: str
     flags: int = 0
 
@@ -53,20 +54,24 @@ WORDS: Final = frozenset(BY_WORD)
 SIGNS: Final[tuple[Sign, ...]] = (
     Sign(
         "layout",
+        "<",
         r"<(?:[|｜](?:im_start|im_sep|start_header_id|start_of_role|system|user|assistant|tool|tool_response|observation"
         r"|start|channel|message|constrain|call|turn|User|Assistant|tool▁outputs?▁begin|START_OF_TURN_TOKEN|SYSTEM_TOKEN"
         r"|USER_TOKEN|CHATBOT_TOKEN)\b|</?SYS>>|start_of_turn>|/?(?:tool_response|function_results?|tool_results?)>)",
     ),
-    Sign("layout", r"\[/?(?:INST|SYSTEM_PROMPT|TOOL_RESULTS)\]"),
-    Sign("layout", r"@\w{2,12} (?:candidate|end) [A-Z]{2,6}[ \t]*$"),
-    Sign("fake_verdict", r"\[\[(?:[abc]|tie|[ab]>{1,2}[ab]|rating:? ?\d{1,3}|score:? ?\d{1,3})\]\]", re.IGNORECASE),
+    Sign("layout", "[", r"\[/?(?:INST|SYSTEM_PROMPT|TOOL_RESULTS)\]"),
+    Sign("layout", "@", r"@\w{2,12} (?:candidate|end) [A-Z]{2,6}[ \t]*$"),
+    Sign(
+        "fake_verdict", "[[", r"\[\[(?:[abc]|tie|[ab]>{1,2}[ab]|rating:? ?\d{1,3}|score:? ?\d{1,3})\]\]", re.IGNORECASE
+    ),
     Sign(
         "fake_verdict",
+        "<",
         r"<(score|scores|verdict|grade|rating|judge?ment|final_score)>\s?[\w./%-]{1,20}\s?</\1>",
         re.IGNORECASE,
     ),
 )
-"""What stands out in the text as it is. Each begins with one plain character, which is searched for quickly."""
+"""What stands out in the text as it is. What each begins with is looked for first, which takes a hundredth of the time."""
 
 KEYS: Final[frozenset[str]] = frozenset(
     normalize("NFKC", key)
