@@ -75,7 +75,7 @@ class Combination:
 
 
 class Hybrid:
-    """``judge`` (a Judge, or a name for one) and ``checks``, ``combine``d to one reward from 0 to 1 for each trajectory.
+    """``judge`` (a Judge, or what makes one: a name, several) and ``checks``, ``combine``d to one reward from 0 to 1 for each trajectory.
 
     ``checks`` are verifiers for every group, whose trajectories the judge weighs, too; or a function from a group to its
     ``Constraints``: then the judge is asked only where some are soft, and about those. ``code`` says what rules come to:
@@ -94,7 +94,7 @@ class Hybrid:
 
     def __init__(
         self,
-        judge: Judge | str | Backend,
+        judge: Judge | str | Backend | Sequence[str | Backend],
         *,
         checks: Checks = (),
         combine: Combine = "product",

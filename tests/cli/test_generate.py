@@ -195,7 +195,12 @@ def test_bad_usage_is_one_sentence_before_anything_is_asked(
 
 @pytest.mark.parametrize(
     ("out", "complaint"),
-    [("no/out.jsonl", "folder that exists"), (".", "name a file"), ("prompts.jsonl", "file of prompts itself")],
+    [
+        ("no/out.jsonl", "folder that exists"),
+        ("-", "name a file: responses are kept"),
+        (".", "name a file"),
+        ("prompts.jsonl", "file of prompts itself"),
+    ],
 )
 def test_an_out_that_cannot_be_is_refused(prompts: Path, out: str, complaint: str) -> None:
     run = calipers("generate", prompts, "-o", out, "--base-url", "http://127.0.0.1:9/v1", cwd=prompts.parent)

@@ -183,6 +183,8 @@ class Said:
 def check_out(prompts: str, out: str) -> None:
     """Raise ConfigError where OUT cannot be written, before anything is generated."""
     path = Path(out)
+    if out == "-":
+        raise ConfigError("--out -: name a file: responses are kept beside it, so that an interrupted run can go on")
     if path.is_dir() or not path.absolute().parent.is_dir():
         raise ConfigError(f"--out {out}: name a file in a folder that exists")
     if path.exists() and Path(prompts).exists() and path.samefile(prompts):

@@ -30,7 +30,7 @@ def check_group(
     """What each trajectory's gates and rules say, in the group's order. Blocks; raises ConfigError only.
 
     A verifier sees the group's context before the trajectory's own messages. One that raises, or returns anything but a
-    Verdict, is None with a reason. Who does not pass a gate is not checked further.
+    Verdict, is None with a reason. Where a gate cannot tell, rules are not asked.
     """
     whole = [replace(one, messages=(*group.context, *one.messages)) for one in group.trajectories]
     closed = [next((verdict for gate in gates if not (verdict := verdict_of(gate, one)).met), None) for one in whole]

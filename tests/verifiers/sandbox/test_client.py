@@ -117,6 +117,48 @@ def test_a_lost_server_loses_what_was_under_way_and_nothing_after(sandbox: Sandb
         assert lost[-1].values == (False,)
 
 
+def test_an_interrupted_run_leaves_no_answers_for_the_next(sandbox: Sandbox) -> None:
+    """Ctrl-C in the middle: what was under way must not be taken for what is asked next."""
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    slow = Job("import time\ndef f(x):\n    time.sleep(0.5)\n    return 'late'", "f", ((1,),))
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.2)
+        with pytest.raises(KeyboardInterrupt):
+            sandbox.run([slow] * 4)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert [outcome.values for outcome in sandbox.run([LONG, SHORT] * 3)] == [(True,), (False,)] * 3
+
+
+def test_a_fork_while_another_thread_is_asking_does_not_hang() -> None:
+    script = """
+import os, threading
+from calipers.verifiers.sandbox import Job, Sandbox
+sandbox = Sandbox()
+job = Job("import time\\ndef f(x):\\n    time.sleep(0.3)\\n    return x", "f", ((1,),))
+busy = threading.Thread(target=sandbox.run, args=([job],))
+sandbox.layers
+busy.start()
+while not sandbox._lock.locked():
+    pass
+child = os.fork()
+if child == 0:
+    ok = sandbox.run([Job("def f(x): return x", "f", ((2,),))])[0].values == (2,)
+    sandbox.close()
+    os._exit(0 if ok else 1)
+_, status = os.waitpid(child, 0)
+busy.join()
+print(status)
+"""
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False)
+    assert run.stdout == "0\n", run.stderr
+
+
 def test_threads_may_share_a_sandbox(sandbox: Sandbox) -> None:
     found = {}
 

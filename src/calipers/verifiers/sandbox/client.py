@@ -90,8 +90,9 @@ class Sandbox:
     """Runs jobs in confined processes, ``workers`` at a time. Starts with the first job; safe to use from threads.
 
     ``modules`` are further packages the code may import; they are loaded whole when the sandbox starts, and have to be
-    trusted, as has ``warm_up``: source run once at the start, unconfined, to load what those packages import late. ``isolation="confined"`` needs Linux with seccomp and refuses to run elsewhere; ``"limits"`` is for other Unix
-    systems: a process of its own with limits, which does not stop code that is out for harm.
+    trusted, as has ``warm_up``: source run once at the start, unconfined, to load what those packages import late.
+    ``isolation="confined"`` needs Linux with seccomp and refuses to run elsewhere; ``"limits"`` is for other Unix systems:
+    a process of its own with limits, which does not stop code that is out for harm.
 
     Raises ConfigError when the system cannot do what is asked, at the first ``run``.
     """
@@ -117,7 +118,7 @@ class Sandbox:
             "isolation": isolation,
             "workers": self._workers,
         }
-        self._lock = threading.Lock()
+        self._lock, self._owner = threading.Lock(), os.getpid()
         self._server: _Connection | None = None
 
     def run(self, jobs: Sequence[Job]) -> list[Outcome]:
@@ -127,7 +128,7 @@ class Sandbox:
         """
         outcomes: list[Outcome | None] = [None] * len(jobs)
         left = deque(_message(number, job, self.limits) for number, job in enumerate(jobs))
-        with self._lock:
+        with self._mine():
             while left:
                 self._run(left, outcomes)
         return [outcome for outcome in outcomes if outcome is not None]
@@ -135,15 +136,13 @@ class Sandbox:
     @property
     def layers(self) -> tuple[str, ...]:
         """What keeps the code in on this machine, by name. Starts the sandbox."""
-        with self._lock:
+        with self._mine():
             return self._connected().layers
 
     def close(self) -> None:
         """End the fork server; the next ``run`` starts another."""
-        with self._lock:
-            if self._server is not None:
-                self._server.close()
-                self._server = None
+        with self._mine():
+            self._drop()
 
     def __enter__(self) -> Self:
         return self
@@ -171,13 +170,26 @@ class Sandbox:
         except _LostError as error:
             for number in under_way:
                 outcomes[number] = Outcome(failure="lost", reason=str(error))
-            server.close()
+            self._drop()
+        except BaseException:
+            self._drop()  # what is still on its way would be taken for the next run's answers
+            raise
+
+    def _mine(self) -> threading.Lock:
+        """The lock; a new one, and no server, in a process forked off: its parent may have held the one and has the other."""
+        if self._owner != os.getpid():
+            self._lock, self._owner = threading.Lock(), os.getpid()
+            if self._server is not None:
+                self._server.disown()
+                self._server = None
+        return self._lock
+
+    def _drop(self) -> None:
+        if self._server is not None:
+            self._server.close()
             self._server = None
 
     def _connected(self) -> _Connection:
-        if self._server is not None and self._server.pid != os.getpid():
-            self._server.disown()
-            self._server = None
         if self._server is None:
             self._server = _Connection(self._settings)
         return self._server
