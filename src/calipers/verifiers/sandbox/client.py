@@ -18,72 +18,20 @@ import threading
 import weakref
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Self, TypeAlias
+from typing import Any, Self
 
-from calipers.errors import ConfigError, InputError
-from calipers.verifiers.sandbox.plain import UnplainError, decoded, encoded
+from calipers.errors import ConfigError
+from calipers.verifiers.sandbox.jobs import Isolation, Job, Limits, Outcome, message_of, outcome_of
 from calipers.verifiers.sandbox.wire import packed, unpacked
-
-Isolation: TypeAlias = Literal["confined", "limits"]
-OutcomeFailure: TypeAlias = Literal["raised", "exited", "cpu", "wall", "crashed", "forbidden", "unusable", "lost"]
-"""``lost``: the sandbox itself failed. ``wall`` may be the machine's doing, all others are the code's."""
 
 _START_SECONDS = 60.0
 _GRACE_SECONDS = 10.0
 """What the fork server gets beyond a job's own time before it is given up."""
 _SOURCE = Path(__file__).resolve().parents[3]
 _BOOT = "import sys, json; sys.path.append(sys.argv[2]); from calipers.verifiers.sandbox.server import main; main(json.loads(sys.argv[1]))"
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """What one job may use: whole seconds of CPU, seconds by the clock, bytes of memory on top of the interpreter's."""
-
-    cpu_seconds: int = 1
-    wall_seconds: float = 10.0
-    memory_bytes: int = 256 * 2**20
-
-    def __post_init__(self) -> None:
-        for name in ("cpu_seconds", "memory_bytes"):
-            value = getattr(self, name)
-            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-                raise ConfigError(f"{name}={value!r}: it must be a whole number above 0")
-        if not 0 < self.wall_seconds < 86_400:
-            raise ConfigError(f"wall_seconds={self.wall_seconds!r}: it must be above 0 and less than a day")
-
-
-@dataclass(frozen=True, slots=True)
-class Job:
-    """Source text to run as a module; then ``function`` is called with each of ``calls`` (plain data).
-
-    ``fit`` passes only the last arguments, as many as the function takes. With ``stdin`` the source is a program: it
-    reads that, and what it prints is the outcome's ``output``.
-    """
-
-    source: str
-    function: str | None = None
-    calls: tuple[tuple[Any, ...], ...] = ()
-    fit: bool = False
-    stdin: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What became of a job: ``values`` of its calls (up to the one that failed), ``output``, or ``failure`` and why.
-
-    Everything in it was said by foreign code: plain data, to be believed about this job only. ``cpu_seconds`` is
-    measured outside of it.
-    """
-
-    values: tuple[Any, ...] = ()
-    output: str | None = None
-    failure: OutcomeFailure | None = None
-    reason: str = ""
-    cpu_seconds: float = 0.0
 
 
 class Sandbox:
@@ -127,7 +75,7 @@ class Sandbox:
         Raises InputError for a call with arguments that are not plain data.
         """
         outcomes: list[Outcome | None] = [None] * len(jobs)
-        left = deque(_message(number, job, self.limits) for number, job in enumerate(jobs))
+        left = deque(message_of(number, job, self.limits) for number, job in enumerate(jobs))
         with self._mine():
             while left:
                 self._run(left, outcomes)
@@ -166,7 +114,7 @@ class Sandbox:
                 reply = server.receive(self.limits.wall_seconds * 2 + _GRACE_SECONDS)
                 number = reply["number"]
                 under_way.remove(number)
-                outcomes[number] = _outcome(reply)
+                outcomes[number] = outcome_of(reply)
         except _LostError as error:
             for number in under_way:
                 outcomes[number] = Outcome(failure="lost", reason=str(error))
@@ -286,40 +234,6 @@ def _hang_up(process: subprocess.Popen[bytes]) -> None:
         if pipe is not None:
             with contextlib.suppress(OSError):
                 pipe.close()
-
-
-def _message(number: int, job: Job, limits: Limits) -> dict[str, Any]:
-    try:
-        calls = encoded([list(arguments) for arguments in job.calls])
-    except UnplainError as error:
-        raise InputError(f"a call's arguments must be plain data; they hold {error}") from None
-    return {
-        "number": number,
-        "source": job.source,
-        "function": job.function,
-        "calls": calls,
-        "fit": job.fit,
-        "stdin": job.stdin,
-        "cpu": limits.cpu_seconds,
-        "wall": limits.wall_seconds,
-        "memory": limits.memory_bytes,
-    }
-
-
-_FAILURES = frozenset({"raised", "exited", "cpu", "wall", "crashed", "forbidden", "unusable"})
-
-
-def _outcome(reply: dict[str, Any]) -> Outcome:
-    """A reply as an outcome. What the code wrote is checked: it may have written anything."""
-    values, output, failure = reply.get("values", []), reply.get("output"), reply.get("failure")
-    reason, cpu = reply.get("reason", ""), float(reply.get("cpu", 0.0))
-    sound = isinstance(values, list) and isinstance(output, str | None) and isinstance(reason, str)
-    if not sound or not (failure is None or failure in _FAILURES):
-        return Outcome(failure="unusable", reason="its answer does not have the form of one", cpu_seconds=cpu)
-    try:
-        return Outcome(tuple(decoded(values)), output, failure, reason[:300], cpu)
-    except (UnplainError, RecursionError) as error:
-        return Outcome(failure="unusable", reason=f"its answer holds {error}", cpu_seconds=cpu)
 
 
 @cache
