@@ -39,16 +39,23 @@ SPELLED: Final = tuple(one for one in _RULES if one.parts)
 """Rules of scripts in which words are not looked up."""
 
 
+_COMMON: Final = frozenset(
+    b"10 100 5 a and are as be been choose first get given has have how i is it message must my new note number of on policy"
+    b" prefer return set should stop that the this to was will with you your".split()
+)
+"""Words that most text has: a rule that one of them calls for would be tried for nothing."""
+
+
 def _by_word() -> dict[bytes, tuple[Rule, ...]]:
     found: dict[bytes, list[Rule]] = {}
     for one in _RULES:
-        for word in one.words[0] if one.words else ():
+        for word in min(one.words, key=lambda group: len(group & _COMMON)) if one.words else ():
             found.setdefault(word, []).append(one)
     return {word: tuple(rules) for word, rules in found.items()}
 
 
 BY_WORD: Final = _by_word()
-"""The rules that a word of their first group calls for."""
+"""The rules that a word of their least common group calls for."""
 WORDS: Final = frozenset(BY_WORD)
 
 SIGNS: Final[tuple[Sign, ...]] = (
