@@ -179,6 +179,10 @@ async def test_a_run_with_canaries_replays_byte_for_byte(tmp_path: Path):
     again = Judge.replaying(Settings.of(store.recorded.settings), store)
     replayed = [result.to_dict() async for result in again.score_groups(store.groups(), ordered=True)]
     assert json.dumps(replayed) == json.dumps(first)
+    kept = [json.loads(row[0]).get("canary") for row in Ledger(ledger).rows("SELECT detail FROM asks")]
+    won = [canary["won"] for canary in kept if canary is not None]
+    assert any(won)
+    assert not all(won)
     assert any("put there to test it" in warning for one in first for warning in one["warnings"])
 
 

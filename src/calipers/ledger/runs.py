@@ -260,7 +260,8 @@ def _detail(result: Reading | Failure) -> str:
         told = {} if result.limit is None else {"limit": result.limit, "prompt": result.prompt}
         return json.dumps({"kind": result.kind, "reason": result.reason, "fatal": result.fatal, **told})
     judgments = [{slot: getattr(judgment, slot) for slot in judgment.__slots__} for judgment in result.judgments]
-    return json.dumps({"judgments": judgments, "missing": dict(result.missing)})
+    canary = {} if result.canary is None else {"canary": {"kind": result.canary.kind, "won": result.canary.won}}
+    return json.dumps({"judgments": judgments, "missing": dict(result.missing), **canary})
 
 
 def find_answer(ledger: Ledger, key: str) -> Completion | None:

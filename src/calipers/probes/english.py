@@ -109,8 +109,8 @@ ENGLISH: Final = (
     rule(
         "instruction",
         (
-            "must should shall will have has are is",
             _AWARDS,
+            "must should shall will have has are is",
             _TOP + " above over",
             "you " + _NAMED,
         ),
@@ -333,9 +333,9 @@ ENGLISH: Final = (
     rule(
         "fake_rubric",
         (
-            "rubric criteria scheme instructions instruction guidelines guideline guide standard standards rules rule policy",
-            "updated new revised actual corrected official real amended true replacement",
             "rubric grading scoring evaluation judging marking standards",
+            "updated new revised actual corrected official real amended true replacement",
+            "rubric criteria scheme instructions instruction guidelines guideline guide standard standards rules rule policy",
         ),
         r"\b(?:updated|new|revised|actual|corrected|official|real|amended|true|replacement) (?:rubric|standards for (?:grading|judging|scoring)"
         r"|(?:grading|scoring|evaluation|judging|marking) (?:criteria|scheme|instructions?|guidelines?|guide|standards?|rules?|policy))\b",

@@ -125,7 +125,7 @@ def _found(text: str) -> Iterator[tuple[AttackKind, str]]:
 
 def _signs(text: str) -> Iterator[tuple[AttackKind, str]]:
     for sign in SIGNS:
-        if sign.begins in text and (match := compiled(sign.pattern, sign.flags | re.MULTILINE).search(text)):
+        if sign.begins in text and (match := compiled(sign.pattern, sign.flags).search(text)):
             yield sign.kind, _excerpt(text, match)
 
 

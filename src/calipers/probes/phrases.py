@@ -24,7 +24,7 @@ class Sign:
     kind: AttackKind
     begins: str
     pattern: str
-    flags: int = 0
+    flags: int = int(re.MULTILINE)
 
 
 def _other(cues: str, pattern: str) -> Rule:
@@ -75,7 +75,7 @@ SIGNS: Final[tuple[Sign, ...]] = (
         "fake_verdict",
         "<",
         r"<(score|scores|verdict|grade|rating|judge?ment|final_score)>\s?[\w./%-]{1,20}\s?</\1>",
-        re.IGNORECASE,
+        int(re.IGNORECASE),
     ),
 )
 """What stands out in the text as it is. What each begins with is looked for first, which takes a hundredth of the time."""
