@@ -66,11 +66,9 @@ class Interrogation:
             asks = self.by.planner.next_asks(state)
             if not asks or any(_is_deadline(done) for done in answered):
                 return answered, state.scores
-            answered += await self._ask_all(asks, ends)
+            answered += (await self._ask(asks[0], ends),) if len(asks) == 1 else await self._ask_all(asks, ends)
 
     async def _ask_all(self, asks: Sequence[Ask], ends: float | None) -> tuple[Answered, ...]:
-        if len(asks) == 1:
-            return (await self._ask(asks[0], ends),)
         try:
             async with asyncio.TaskGroup() as tasks:
                 running = [tasks.create_task(self._ask(ask, ends)) for ask in asks]
@@ -95,10 +93,13 @@ class Interrogation:
         return Answered(ask, reading, answer.usage)
 
     async def _answer(self, request: JudgeRequest, window: Window | None, ends: float | None) -> Completion | Failure:
-        clock = asyncio.timeout_at(ends)
+        clock = None if ends is None else asyncio.timeout_at(ends)
         try:
+            answer = self.store.answer(self.position, request, self._seat(request).backend)
+            if clock is None:
+                return await answer
             async with clock:
-                return await self.store.answer(self.position, request, self._seat(request).backend)
+                return await answer
         except BackendError as error:
             failure = _failure(error, request, window)
             if failure.window is not None:
@@ -107,7 +108,7 @@ class Interrogation:
         except CalipersError:
             raise
         except Exception as error:  # noqa: BLE001 - a user's Backend may fail in any way; its failure is data here
-            if clock.expired():
+            if clock is not None and clock.expired():
                 return Failure("deadline", f"the group's deadline of {self.settings.deadline} s passed")
             return Failure("internal", f"the judge's backend raised {type(error).__name__}: {error}")
 

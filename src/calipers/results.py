@@ -85,7 +85,7 @@ def assemble(
         in_order,
         judge_calls=sum(done.usage is not None for done in answered),
         usage=Usage.total([done.usage for done in answered if done.usage is not None]),
-        warnings=(*view.warnings, *_unanswered(answered), *gaps, *warnings),
+        warnings=(*view.warnings, *_notes(answered), *gaps, *warnings),
         extra=group.extra,
     )
 
@@ -229,6 +229,14 @@ def group_status(trajectories: Sequence[TrajectoryResult]) -> GroupStatus:
     return "abstained" if "abstained" in statuses else "failed"
 
 
+def _notes(answered: Sequence[Answered]) -> list[str]:
+    """What is to be said about the answers as a whole, and what they warn of themselves."""
+    readings = [done.result for done in answered if isinstance(done.result, Reading)]
+    whole = len(readings) == len(answered) and all(reading.judgments for reading in readings)
+    warnings = dict.fromkeys(warning for reading in readings for warning in reading.warnings)
+    return [*warnings] if whole else [*_unanswered(answered), *warnings]
+
+
 def _unanswered(answered: Sequence[Answered]) -> list[str]:
     """Say so when fewer first questions were answered than planned: the orders are then out of balance."""
     planned = [done.ask for done in answered if done.ask.parent is None]
@@ -241,14 +249,8 @@ def _unanswered(answered: Sequence[Answered]) -> list[str]:
         while (parent := parents[root]) is not None:
             root = parent
         reached.add(root)
-    notes = []
-    if reached and reached != roots:
-        notes.append(f"only {len(reached)} of {len(roots)} questions were answered")
-    seen: dict[str, None] = {}
-    for done in answered:
-        if isinstance(done.result, Reading):
-            seen.update(dict.fromkeys(done.result.warnings))
-    return [*notes, *seen]
+    short = reached and reached != roots
+    return [f"only {len(reached)} of {len(roots)} questions were answered"] if short else []
 
 
 def carried(trajectory: Trajectory) -> dict[str, object]:

@@ -27,6 +27,11 @@ class Seat:
     bare: Backend
     backend: Backend
     gauge: Gauge = field(default_factory=Gauge)
+    _learner: Learner | None = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        # Found out once, for it is asked after every group, and comparing with a protocol takes longer than the rest.
+        object.__setattr__(self, "_learner", self.bare if isinstance(self.bare, Learner) else None)
 
     def named(self, context_window: int | None = None) -> Named:
         """Which judge sits here, with its window as far as it is known now."""
@@ -41,12 +46,12 @@ class Seat:
     def take_up(self, known: Mapping[str, Any]) -> None:
         """Begin with what earlier runs learned about this judge."""
         self.gauge.take_up(known)
-        if isinstance(self.bare, Learner):
-            self.bare.learn({key: value for key, value in known.items() if key != "window"})
+        if self._learner is not None:
+            self._learner.learn({key: value for key, value in known.items() if key != "window"})
 
     def learned(self) -> Mapping[str, Any]:
         """What is worth keeping for later runs, as plain JSON."""
-        return {**(self.bare.learned() if isinstance(self.bare, Learner) else {}), **self.gauge.learned()}
+        return {**(self._learner.learned() if self._learner is not None else {}), **self.gauge.learned()}
 
 
 def members(judge: Judges) -> tuple[str | Backend, ...]:

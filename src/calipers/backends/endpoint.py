@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from base64 import b64encode
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -61,9 +61,9 @@ class Endpoint:
         self.context_window: int | None = None
         """Tokens, once the server's list of models told it."""
 
-    async def post(self, body: Mapping[str, Any]) -> HttpReply:
+    def post(self, body: Mapping[str, Any]) -> Awaitable[HttpReply]:
         """The server's answer to ``body``, whatever its status. Raises BackendError when none came."""
-        return await self._http.request("POST", self._path, body=_encoded(body))
+        return self._http.request("POST", self._path, body=_encoded(body))
 
     async def models(self) -> HttpReply:
         """The server's list of models as it comes, whatever its status. Raises BackendError when no answer came."""
