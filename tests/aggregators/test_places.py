@@ -1,6 +1,8 @@
 """The position curve: found where it is, not invented where it is not, and taken out whole."""
 
 import random
+import subprocess
+import sys
 
 import pytest
 
@@ -59,3 +61,8 @@ def test_a_whole_answer_keeps_its_level():
     level = Places(-0.4, 0.3, 50).without(flat)
     assert sum(one.value for one in level) == pytest.approx(2.5)
     assert level[0].value < level[4].value
+
+
+def test_a_run_that_has_nothing_to_learn_from_begins_without_numpy():
+    code = "import sys; from calipers.aggregators.places import Places; Places.learn([[]]); sys.exit('numpy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

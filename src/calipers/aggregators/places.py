@@ -35,8 +35,6 @@ class Places:
     @classmethod
     def learn(cls, groups: Iterable[Sequence[Rating]]) -> Self | None:
         """From the ratings of each group; None below 20 groups rated in more than one order."""
-        import numpy as np  # noqa: PLC0415 - importing calipers stays light
-
         rows, moves, used = [], [], 0
         for ratings in groups:
             found = list(_moves(ratings))
@@ -46,6 +44,8 @@ class Places:
                 moves.append(move)
         if used < _FEWEST:
             return None
+        import numpy as np  # noqa: PLC0415 - a run that has nothing to learn from begins without it
+
         x, y = np.array(rows), np.array(moves)
         inverse = np.linalg.pinv(x.T @ x)
         coefficients = inverse @ (x.T @ y)
