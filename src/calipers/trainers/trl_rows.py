@@ -13,9 +13,9 @@ from calipers.errors import ConfigError, InputError
 from calipers.readers import canonical
 from calipers.readers.plain import plain
 from calipers.rubric import as_rubric
+from calipers.trainers.images import Images
 from calipers.trainers.references import with_reference
 from calipers.trainers.thoughts import thought_apart
-from calipers.trainers.trl_images import Images
 from calipers.types import Message, Rubric, Trajectory, TrajectoryGroup
 
 PROBLEM: Final = "trl_problem"

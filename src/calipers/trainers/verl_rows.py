@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from calipers.readers import as_rubric_row
+from calipers.trainers.images import Images
 from calipers.trainers.references import with_reference
 from calipers.trainers.thoughts import thought_apart
 from calipers.types import Message, Rubric
@@ -35,14 +36,11 @@ def group_of(row: Mapping[str, Any], *, rubric: str, reference: bool) -> dict[st
     where the row has none. Raises InputError for criteria that cannot be read.
     """
     own = rubric_of(row) or criteria_of(row)
+    head = {"group_id": str(row["uid"]), "context": Images().to_urls(list(row["raw_prompt"]))}
     if isinstance(own, Rubric):
-        return {"group_id": str(row["uid"]), "context": list(row["raw_prompt"]), "rubric": own}
+        return {**head, "rubric": own}
     truth = shown(_within(row, "reward_model").get("ground_truth")) if reference else ""
-    return {
-        "group_id": str(row["uid"]),
-        "context": list(row["raw_prompt"]),
-        "rubric": with_reference(own or rubric, truth) if truth else own,
-    }
+    return {**head, "rubric": with_reference(own or rubric, truth) if truth else own}
 
 
 def rubric_of(row: Mapping[str, Any]) -> str | None:

@@ -1,4 +1,4 @@
-"""Images as TRL passes them, Pillow's objects inside messages, as data URLs, which is how judges are sent them.
+"""Images as trainers pass them, Pillow's objects inside messages, as data URLs, which is how judges are sent them.
 
 By duck typing: Pillow is never imported. Not responsible for what else a message holds (``readers``).
 """

@@ -1,4 +1,4 @@
-"""Images in TRL's messages, as a judge is sent them."""
+"""Images in trainers' messages, as a judge is sent them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ import pytest
 from calipers.errors import ConfigError, InputError
 from calipers.readers import canonical
 from calipers.trainers import trl_rows
-from calipers.trainers.trl_images import Images
+from calipers.trainers.images import Images
+from calipers.trainers.verl_rows import group_of
 
 
 @dataclass
@@ -82,3 +83,8 @@ def test_with_pillow_itself():
     image = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
     url = Images().to_urls(prompt_with(image.new("RGB", (3, 2), "red")))[0]["content"][0]["image_url"]["url"]
     assert b64decode(url.partition(",")[2]).startswith(b"\x89PNG")
+
+
+def test_the_prompt_of_verls_row_is_shown_with_its_images():
+    head = group_of({"uid": "u1", "raw_prompt": prompt_with(Picture())}, rubric="r", reference=False)
+    assert canonical(head["context"])[0]["content"][0]["type"] == "image_url"
