@@ -139,6 +139,8 @@ def test_a_step_without_any_reward_ends_a_synchronous_run_and_trains_nothing(rep
     told = report["agent_loop"]["failed step"]
     assert "no materializable trajectories" in told
     assert "sync_refill_failed_groups" in told
+    refilled = report["agent_loop"]["refilled step"]
+    assert refilled == [f"plain: {said}" for said in ("worth 10", "worth 30", "worth 60", "worth 90")]
 
 
 def test_a_validation_group_of_one_gets_the_middle_and_costs_no_call(report: dict[str, Any]) -> None:

@@ -89,8 +89,8 @@ def test_a_failure_raises_and_is_a_number_only_where_that_was_asked_for(server: 
     assert score(server, "worth 80", on_failure=0.25) == 0.25
 
 
-@pytest.mark.parametrize("number", [math.nan, math.inf, True])
-def test_a_failure_never_becomes_nan(server: FaultyServer, number: float) -> None:
+@pytest.mark.parametrize("number", [math.nan, math.inf, True, "raise"])
+def test_a_failure_never_becomes_nan(server: FaultyServer, number: Any) -> None:
     with pytest.raises(ConfigError, match="must be a finite number"):
         score(server, "worth 80", on_failure=number)
 

@@ -34,6 +34,7 @@ def test_a_judges_arguments_and_the_groups_are_told_apart() -> None:
         ({"judge": "embedded", "parse": "x"}, r"\+calipers.parse: that takes a Python object"),
         ({"judge": "embedded", "min_group": 0}, "min_group=0"),
         ({"judge": "embedded", "min_group": 2.5}, "min_group=2.5"),
+        ({"judge": "embedded", "min_group": 1}, "min_group=1: nothing can be compared with a lone rollout"),
         ({"judge": "embedded", "wait": math.inf}, "wait=inf"),
         ({"judge": "embedded", "reference": "yes"}, r"\+calipers.reference='yes': it must be true or false"),
     ],

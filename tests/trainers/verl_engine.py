@@ -211,7 +211,9 @@ class Engine:
             tq.kv_batch_get(keys=list(keys), partition_id="train", select_fields=["response_mask"])["response_mask"]
         )
 
-    def sampled(self, mode: str, count: int) -> dict[str, Any]:
+    def sampled(
+        self, mode: str, count: int, *, refill: Callable[[int], object] | None = None, **settings: Any
+    ) -> dict[str, Any]:
         """What verl's replay buffer of this mode makes of the groups that are there."""
         from verl.trainer.ppo.v1.replay_buffer import ReplayBuffer, ReplayBufferAsync  # noqa: PLC0415 - where verl is
 
@@ -224,7 +226,8 @@ class Engine:
             max_off_policy_strategy="drop",
             sampler_kwargs={},
             poll_interval=0.05,
-            refill_fn=refilled.append,
+            refill_fn=refill or refilled.append,
+            **settings,
         )
         batch, metrics = buffer.sample(global_steps=1, partition_id="train", batch_size=count)
         return {"batch": batch, "refilled": sum(refilled), "metrics": sorted(metrics)}
@@ -296,6 +299,7 @@ def agent_loop(model: Path, tokenizer: Any, server: FaultyServer) -> dict[str, A
     trained = sorted({label.split(": ")[0] for label in engine.labels(evicted["batch"].keys)})
     report["async"] = {"refilled": evicted["refilled"], "metrics": evicted["metrics"], "trained": trained}
     report["failed step"] = failed_step(engine)
+    report["refilled step"] = refilled_step(engine)
     report["refused"] = refused(kind, model)
     return report
 
@@ -308,6 +312,18 @@ def failed_step(engine: Engine) -> str:
     except RuntimeError as caught:
         return str(caught)
     return ""
+
+
+def refilled_step(engine: Engine) -> list[str]:
+    """What its step then holds if it is to replace failed groups, and the next prompt is a good one."""
+    taken = engine.sampled(
+        "sync",
+        1,
+        refill=lambda _: engine.roll_out(["plain"], prefix="g"),
+        sync_refill_failed_groups=True,
+        gen_batch_size=1,
+    )
+    return sorted(engine.labels(taken["batch"].keys))
 
 
 def refused(kind: Any, model: Path) -> dict[str, str]:

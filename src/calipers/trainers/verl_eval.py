@@ -42,8 +42,7 @@ def compute_score(
     Raises CalipersError when the judge gives no score; with ``on_failure``, that number is returned instead, and is in every
     average as if it were one. Raises ConfigError for settings that cannot work.
     """
-    if on_failure is not None and (isinstance(on_failure, bool) or not math.isfinite(on_failure)):
-        raise ConfigError(f"on_failure={on_failure!r}: it must be a finite number; without it, a failure raises")
+    _require_number(on_failure)
     given = {key: value for key, value in settings.items() if key not in _VERLS}
     judge = _judge(json.dumps(given, sort_keys=True, default=_plain))
     told = _told(ground_truth, extra_info)
@@ -59,6 +58,15 @@ def compute_score(
     if on_failure is None:
         raise CalipersError(f"a response of {data_source} got no score: {row.status}: {row.reason}")
     return float(on_failure)
+
+
+def _require_number(on_failure: object) -> None:
+    match on_failure:
+        case None:
+            return
+        case int() | float() if not isinstance(on_failure, bool) and math.isfinite(on_failure):
+            return
+    raise ConfigError(f"on_failure={on_failure!r}: it must be a finite number; without it, a failure raises")
 
 
 @lru_cache(maxsize=8)

@@ -66,6 +66,11 @@ def read_settings(table: object) -> VerlSettings:
     settings = VerlSettings({key: value for key, value in table.items() if key not in _OURS}, **ours)
     require_whole(min_group=settings.min_group)
     require_above_zero(min_group=settings.min_group, wait=settings.wait)
+    if settings.min_group < 2 and not settings.absolute:
+        raise ConfigError(
+            f"+calipers.min_group={settings.min_group}: nothing can be compared with a lone rollout, and verl would take its "
+            "reward for its advantage; make it 2 or more"
+        )
     if not isinstance(settings.reference, bool):
         raise ConfigError(f"+calipers.reference={settings.reference!r}: it must be true or false")
     return settings
