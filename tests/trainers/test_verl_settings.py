@@ -32,6 +32,7 @@ def test_a_judges_arguments_and_the_groups_are_told_apart() -> None:
         ({"judge": "embedded", "zzz": 2}, r"\+calipers.zzz: unknown. Known: absolute, "),
         ({"judge": "embedded", "api_key": "x"}, "keys go into the environment of every node"),
         ({"judge": "embedded", "parse": "x"}, r"\+calipers.parse: that takes a Python object"),
+        ({"judge": "embedded", "watchers": []}, r"\+calipers.watchers: that takes a Python object"),
         ({"judge": "embedded", "min_group": 0}, "min_group=0"),
         ({"judge": "embedded", "min_group": 2.5}, "min_group=2.5"),
         ({"judge": "embedded", "min_group": 1}, "min_group=1: nothing can be compared with a lone rollout"),

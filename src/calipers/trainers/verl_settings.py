@@ -18,7 +18,7 @@ from calipers.judge import Judge
 IN_FLIGHT: Final = 128
 """Judge calls at a time in the whole run, unless ``concurrency`` says otherwise."""
 
-_OBJECTS: Final = frozenset({"parse", "store", "observer"})
+_OBJECTS: Final = frozenset({"parse", "store", "observer", "watchers"})
 _JUDGES: Final = frozenset(inspect.signature(Judge).parameters) - _OBJECTS
 _SHARED: Final = ("concurrency", "requests_per_minute", "tokens_per_minute")
 
