@@ -153,7 +153,7 @@ class Hybrid:
             status=group_status(results),
             trajectories=results,
             warnings=(*base.warnings, *note),
-            extra=given.extra,
+            extra={**given.extra, **base.extra},
         )
 
     async def score_groups(
@@ -179,26 +179,26 @@ class Hybrid:
         self, trajectory: Trajectory, checked: Checked, soft: TrajectoryResult | None, *, weighs: bool
     ) -> TrajectoryResult:
         gate, rules = checked.gate, self._combination.rules(checked.rules)
-        extra = carried(trajectory) | {"checks": _shown(checked, rules, soft)}
+        base = soft or TrajectoryResult(trajectory.id, "abstained")  # what else the judge found stays in it
+        told = {**carried(trajectory), **base.extra, "checks": _shown(checked, rules, soft)}
         if gate is not None and gate.met is False and self._cap is None:
             why = gate.reason or "a gate was not passed"
-            return TrajectoryResult(trajectory.id, "scored", self._floor, self._floor, None, why, None, extra)
+            return TrajectoryResult(trajectory.id, "scored", self._floor, self._floor, None, why, None, told)
         for unclear in (gate, rules):
             if isinstance(unclear, Verdict) and unclear.met is None:
-                return TrajectoryResult(trajectory.id, "abstained", reason=unclear.reason or _CANNOT_TELL, extra=extra)
+                return TrajectoryResult(trajectory.id, "abstained", reason=unclear.reason or _CANNOT_TELL, extra=told)
         if soft is not None and soft.reward is None:
-            return TrajectoryResult(trajectory.id, soft.status, reason=soft.reason, extra=extra)
+            return replace(soft, extra=told)
         assert not isinstance(rules, Verdict)  # noqa: S101 - looked at above
-        judged, noise = (None, None) if soft is None else (soft.reward, soft.stderr)
-        reward, stderr = self._combination.combined(rules, judged, noise)
+        reward, stderr = self._combination.combined(rules, base.reward, base.stderr)
         if reward is None or (weighs and soft is None):
-            return TrajectoryResult(
-                trajectory.id, "abstained", reason="there is nothing to check or to judge", extra=extra
-            )
+            return replace(base, reason="there is nothing to check or to judge", extra=told)
         if gate is not None and self._cap is not None and reward > self._cap:
             reward, stderr = float(self._cap), None
-        explanation = (soft and soft.explanation) or _said(checked)
-        return TrajectoryResult(trajectory.id, "scored", reward, reward, stderr, explanation, None, extra)
+        explanation = base.explanation or _said(checked)
+        return replace(
+            base, status="scored", reward=reward, score=reward, stderr=stderr, explanation=explanation, extra=told
+        )
 
 
 _CANNOT_TELL = "a check cannot tell"
