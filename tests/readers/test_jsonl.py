@@ -36,6 +36,15 @@ def test_blank_lines_carriage_returns_and_a_byte_order_mark_are_no_trouble() -> 
     assert read(b'\xef\xbb\xbf{"a":1}\r\n\r\n  \n{"b":2}') == [(1, {"a": 1}), (4, {"b": 2})]
 
 
+def test_an_object_spread_over_lines_is_one_error_and_a_broken_first_line_is_only_that() -> None:
+    spread = json.dumps([{"group_id": "g"}], indent=1).encode()
+    ((number, reason),) = read(spread)
+    assert number == 1
+    assert "jq -c" in str(reason)
+    assert [type(value) for _, value in read(b'{\n{"a": 1}\n{"b": 2}')] == [str, dict, dict]
+    assert [type(value) for _, value in read(b"{")] == [str]
+
+
 @pytest.mark.parametrize(
     ("line", "reason"),
     [

@@ -21,6 +21,10 @@ MAX_LINE = 64 * 1024 * 1024
 Row: TypeAlias = tuple[int, dict[str, Any] | str]
 """A 1-based line number and its object, or what is wrong with it."""
 
+_SPREAD = (
+    "JSON spread over lines, and not one group a line; `jq -c . FILE` writes it so (`jq -c '.[]' FILE` for a list)"
+)
+
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 _GZIP = b"\x1f\x8b"
 
@@ -34,7 +38,28 @@ def uncompressed(stream: IO[bytes]) -> IO[bytes]:
 
 
 def rows(stream: IO[bytes], *, max_line: int = MAX_LINE) -> Iterator[Row]:
-    """Every line that is not blank, in order. A stream that breaks off ends with a Row that says so."""
+    """Every line that is not blank, in order. A stream that breaks off ends with a Row that says so.
+
+    Objects that are spread over lines are one Row that says so: read on, they would be an error a line.
+    """
+    lines = _lines(stream, max_line)
+    for number, line in lines:
+        if number == 1 and isinstance(line, bytes) and line.strip() in {b"{", b"["}:
+            after = next(lines, None)
+            if after is not None and not isinstance(_row(*after)[1], dict):
+                yield 1, _SPREAD
+                return
+            yield from (_row(*one) for one in ((number, line), after) if one is not None)
+        else:
+            yield _row(number, line)
+
+
+def _row(number: int, line: bytes | str) -> Row:
+    return number, parsed(line) if isinstance(line, bytes) else line
+
+
+def _lines(stream: IO[bytes], max_line: int) -> Iterator[tuple[int, bytes | str]]:
+    """Every line that is not blank with its number, or what is wrong with it."""
     number = 0
     while True:
         number += 1
@@ -55,7 +80,7 @@ def rows(stream: IO[bytes], *, max_line: int = MAX_LINE) -> Iterator[Row]:
         if number == 1:
             line = line.removeprefix(b"\xef\xbb\xbf")
         if line.strip():
-            yield number, parsed(line)
+            yield number, line
 
 
 def parsed(line: bytes) -> dict[str, Any] | str:  # noqa: PLR0911 - one return for each thing that can be wrong
