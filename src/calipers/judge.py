@@ -414,10 +414,10 @@ class Judge:
                 result = with_own_rewards(result, asked_about, how=settings.reward.blend, weight=settings.reward.weight)
             if len(settings.judges) > 1:
                 result = with_judges(result, answered, settings.judges)
+        if settings.grading is not None and settings.grading.on_missing == "raise":
+            require_graded(result)  # before those are back who were not to be graded
         result = with_attackers(result, rolled_out, attacks, rule=settings.on_attack, floor=low)
         result = with_silent(result, group)
-        if settings.grading is not None and settings.grading.on_missing == "raise":
-            require_graded(result)
         self._keep_learned()
         await self.store.finish(position, group, result)
         for watcher in self._watchers:
