@@ -97,6 +97,8 @@ def graded_by(view: RenderedGroup, answered: Sequence[Answered]) -> Mapping[int,
 
     Where several gradings decided, ``met`` is the majority's (None for a tie) and ``votes`` holds each one's.
     """
+    if not view.rubrics:
+        return {}
     said: dict[tuple[int, str], list[Verdict]] = {}
     for verdict in _verdicts(answered):
         if verdict.item is not None and verdict.criterion is not None:

@@ -129,7 +129,7 @@ class Interrogation:
         readings = [done.result for done in answered if isinstance(done.result, Reading)]
         judgments = [judgment for reading in readings for judgment in reading.judgments]
         aggregate = self.by.aggregate
-        if isinstance(aggregate, GroupAggregator):
+        if self.view.rubrics and isinstance(aggregate, GroupAggregator):
             aggregate = aggregate.of(self.view)
         return aggregate(judgments, len(self.view.candidates))
 
