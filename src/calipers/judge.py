@@ -57,6 +57,7 @@ from calipers.strategy import (
     aggregator,
     planner,
     require_asking,
+    require_aspects,
     require_panel,
     require_resolution,
     require_reward,
@@ -137,6 +138,7 @@ class Judge:
         own_family: bool = False,
         at_once: int | None = None,
         pairing: Pairing = "all",
+        aspects: Mapping[str, float] | Sequence[str] | None = None,
         experience: bool = True,
         reward: RewardKind | Mapping[str, Any] | RewardPlan | None = None,
         resolve: bool | float | Mapping[str, Any] | Resolution | None = None,
@@ -197,6 +199,8 @@ class Judge:
         checked = standards(rubric, grading, protocol=protocol, parse=parse, out_of_range=out_of_range, resolve=resolve)
         if absolute and protocol == "pairwise":
             raise ConfigError("absolute=True asks about a lone trajectory, and protocol='pairwise' needs two")
+        if aspects is not None and shown:
+            raise ConfigError("canaries are scored as a whole, and aspects= asks for parts: leave one of them out")
         if reasks < 0:
             raise ConfigError(f"reasks={reasks}: it counts follow-up questions, so it is 0 or more")
         if ledger is not None and store is not None:
@@ -249,6 +253,7 @@ class Judge:
             learns=experience,
             at_once=at_once,
             pairing=pairing,
+            aspects=require_aspects(aspects, protocol),
             reward=require_reward(reward, protocol),
             on_attack=on_attack,
             canary_rate=shown,
@@ -300,8 +305,15 @@ class Judge:
         settings = self.settings
         method = registry.find_method(settings.protocol)
         graded = {"grading": settings.grading} if method.graded else {}
-        scored = {"rubric": settings.rubric, "out_of_range": settings.out_of_range, "parse": self._parse}
-        protocol: JudgingProtocol = registry.load(method.protocol)(
+        scored: dict[str, Any] = {
+            "rubric": settings.rubric,
+            "out_of_range": settings.out_of_range,
+            "parse": self._parse,
+        }
+        path = method.protocol
+        if settings.aspects is not None:
+            path, scored["aspects"] = registry.ASPECTS, settings.aspects
+        protocol: JudgingProtocol = registry.load(path)(
             max_tokens=settings.max_tokens, params=settings.params, **(graded or scored)
         )
         if settings.canary_rate:

@@ -61,6 +61,9 @@ METHODS: Final[Mapping[str, Method]] = {
 }
 
 
+ASPECTS: Final = "calipers.protocols.aspects:Aspects"
+"""Listwise, where several aspects are scored apart."""
+
 REWARDS: Final[Mapping[str, str]] = {
     "score": "calipers.rewards.identity:Identity",
     "win_rate": "calipers.rewards.win_rate:WinRate",

@@ -102,6 +102,7 @@ class Settings:
     reward: RewardPlan = RewardPlan()
     at_once: int | None = None
     pairing: Pairing = "all"
+    aspects: tuple[tuple[str, float], ...] | None = None
     begins_with: str | None = None
     learns: bool = True
     experience: Experience | None = None
@@ -123,6 +124,7 @@ class Settings:
             "weights": None if recorded["weights"] is None else tuple(recorded["weights"]),
             "resolve": None if recorded["resolve"] is None else Resolution(**recorded["resolve"]),
             "reward": RewardPlan(**recorded["reward"]),
+            "aspects": None if recorded["aspects"] is None else tuple((name, one) for name, one in recorded["aspects"]),
             "experience": None if recorded["experience"] is None else Experience.of(recorded["experience"]),
             "rubric": rubric if isinstance(rubric := recorded["rubric"], str) else as_rubric(rubric),
             "grading": None if recorded.get("grading") is None else Grading(**recorded["grading"]),

@@ -5,6 +5,7 @@ Pure. Not responsible for protocols and rewards, which are the same however many
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Final, get_args
@@ -220,6 +221,28 @@ def require_asking(protocol: str, *, pairing: str, at_once: int | None) -> None:
         raise ConfigError(f"pairing={pairing!r} is about pairs, and protocol={protocol!r} asks about none")
     if at_once is not None and protocol != "listwise":
         raise ConfigError(f"at_once={at_once} is about lists, and protocol={protocol!r} shows none")
+
+
+_ASPECT = re.compile(r"[A-Za-z][A-Za-z _-]{0,39}")
+
+
+def require_aspects(
+    aspects: Mapping[str, float] | Sequence[str] | None, protocol: str
+) -> tuple[tuple[str, float], ...] | None:
+    """Aspects with their weights, equal ones where only names are given. Raises ConfigError."""
+    if aspects is None:
+        return None
+    if protocol != "listwise":
+        raise ConfigError(f"aspects= are scores of a list, and protocol={protocol!r} is asked otherwise")
+    named = dict(aspects) if isinstance(aspects, Mapping) else dict.fromkeys(aspects, 1.0)
+    if not named or (not isinstance(aspects, Mapping) and len(named) < len(aspects)):
+        raise ConfigError(f"aspects={aspects!r}: name each once, and at least one")
+    for name, weight in named.items():
+        if not isinstance(name, str) or not _ASPECT.fullmatch(name):
+            raise ConfigError(f"aspects: {name!r} is no name of letters, spaces and hyphens, 40 at most")
+        if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 < weight < float("inf"):
+            raise ConfigError(f"aspects: the weight of {name!r} is {weight!r}, and must be a number above 0")
+    return tuple((name, float(weight)) for name, weight in named.items())
 
 
 def require_panel(judges: int, *, panel: PanelMode | None, quorum: int, weights: Sequence[float] | None) -> None:

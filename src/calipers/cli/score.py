@@ -79,6 +79,12 @@ def setting(*names: str, **attributes: Any) -> Callable[[F], F]:
     help="Listwise: candidates in a question at most; larger groups are asked in parts that share two.",
 )
 @setting(
+    "--aspect",
+    multiple=True,
+    metavar="NAME[=WEIGHT]",
+    help="Listwise: score this aspect apart, e.g. correctness=2; may be repeated. The score is their weighted mean.",
+)
+@setting(
     "--pairing",
     default="all",
     show_default=True,
@@ -337,6 +343,7 @@ def _judge(run: _Run) -> Any:
         samples=options["samples"],
         at_once=options["at_once"],
         pairing=options["pairing"],
+        aspects=dict(map(_aspect, options["aspect"])) or None,
         rubric=None if rubric is None else rubric_of(rubric),
         grading=dict(read_param(one, flag="--grading", example="mode=relative") for one in options["grading"]) or None,
         deadline=options["deadline"],
@@ -374,6 +381,14 @@ def _require_one(judges: int, **given: object) -> None:
 def _resolution(options: dict[str, Any]) -> dict[str, Any] | None:
     tolerance, most, unresolved = (options[name] for name in ("resolve", "most", "unresolved"))
     return None if tolerance is None else {"tolerance": tolerance, "most": most, "unresolved": unresolved}
+
+
+def _aspect(text: str) -> tuple[str, float]:
+    name, equals, weight = text.partition("=")
+    try:
+        return name, float(weight) if equals else 1.0
+    except ValueError:
+        raise ConfigError(f"--aspect {text}: write NAME or NAME=WEIGHT, as in correctness=2") from None
 
 
 def _weights(text: str) -> tuple[float, ...]:

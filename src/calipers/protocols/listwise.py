@@ -10,7 +10,7 @@ from __future__ import annotations
 from calipers.protocols.question import ScoreQuestion
 from calipers.types import Ask, Completion, JudgeRequest, Reading, RenderedGroup
 
-_BEFORE = """\
+BEFORE = """\
 You compare several attempts at one task and score each of them. The attempts were made independently of one another; \
 what matters is how good they are relative to each other."""
 
@@ -27,7 +27,7 @@ class Listwise(ScoreQuestion):
 
     def frame(self, ask: Ask, view: RenderedGroup) -> JudgeRequest:
         """Put the question about all of ``ask.order``."""
-        return self.put(ask, view, before=_BEFORE, after=_AFTER)
+        return self.put(ask, view, before=BEFORE, after=_AFTER)
 
     def read(self, request: JudgeRequest, completion: Completion) -> Reading:
         """Read the scores of the candidates asked about."""

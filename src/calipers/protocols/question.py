@@ -74,23 +74,23 @@ class ScoreQuestion:
 
         What repeats comes first, so that a provider's prefix cache serves every order.
         """
-        keys = draw_keys(view, len(ask.order), str(ask.number))
-        body = compose(view, ask.order, keys)
+        keys, user = compose_user(ask, view, lambda keys: _closing(ask, keys))
         messages: tuple[Message, ...] = (
             _instructions(before, view.rubric or self.rubric, after),
-            {"role": "user", "content": joined(body, _closing(ask, keys))},
+            {"role": "user", "content": user},
         )
         limit = None if self.max_tokens is None else self.max_tokens * ask.room
         return JudgeRequest(messages, keys, ask, view, _schema(keys), limit, self.params)
 
     def heard(self, request: JudgeRequest, completion: Completion) -> Heard:
         """What the reply says of each candidate shown."""
-        return Heard(request, self._extract(request, completion))
+        return Heard(request, self.extract(request, completion))
 
-    def _extract(self, request: JudgeRequest, completion: Completion) -> ScoreReading:
+    def extract(self, request: JudgeRequest, completion: Completion) -> ScoreReading:
+        """The scores in a reply, by key."""
         keys = request.keys
         if completion.finish_reason == "refused":
-            return _rejected(keys, REFUSED)
+            return rejected(keys, REFUSED)
         if self.parse is None:
             return extract_scores(
                 completion.text,
@@ -102,7 +102,7 @@ class ScoreQuestion:
         try:
             parsed = self.parse(completion.text, keys)
         except Exception as error:  # noqa: BLE001 - a user's reader may fail in any way; a failure is data here
-            return _rejected(keys, f"parse= raised {type(error).__name__}: {error}")
+            return rejected(keys, f"parse= raised {type(error).__name__}: {error}")
         return parsed if isinstance(parsed, ScoreReading) else _validated(parsed, keys)
 
 
@@ -166,14 +166,15 @@ def _validated(parsed: Mapping[str, float], keys: Sequence[str]) -> ScoreReading
     """A user's mapping is held to the same contract: known keys, finite, on the scale."""
     low, high = SCALE
     if unknown := [key for key in parsed if key not in keys]:
-        return _rejected(keys, f"parse= gave unknown keys {unknown}")
+        return rejected(keys, f"parse= gave unknown keys {unknown}")
     if bad := [key for key, value in parsed.items() if not low <= value <= high]:
-        return _rejected(keys, f"parse= gave values off the 0-100 scale for {', '.join(bad)}")
+        return rejected(keys, f"parse= gave values off the 0-100 scale for {', '.join(bad)}")
     missing = {key: "parse= gave no score for it" for key in keys if key not in parsed}
     return ScoreReading(dict(parsed), missing, "partial" if missing else "strict")
 
 
-def _rejected(keys: Sequence[str], reason: str) -> ScoreReading:
+def rejected(keys: Sequence[str], reason: str) -> ScoreReading:
+    """Nothing read, for one reason."""
     return ScoreReading({}, dict.fromkeys(keys, reason), "rejected", reason=reason)
 
 
@@ -221,9 +222,27 @@ def draw_keys(view: RenderedGroup, number: int, salt: str) -> tuple[str, ...]:
     raise AssertionError("count() does not end")
 
 
+def compose_user(
+    ask: Ask, view: RenderedGroup, closing: Callable[[Sequence[str]], str]
+) -> tuple[tuple[str, ...], str | list[dict[str, Any]]]:
+    """The keys drawn for a question, and its user message: the transcripts under them, and what ``closing`` says."""
+    keys = draw_keys(view, len(ask.order), str(ask.number))
+    return keys, joined(compose(view, ask.order, keys), closing(keys))
+
+
 def _closing(ask: Ask, keys: Sequence[str]) -> str:
-    names = ", ".join(keys)
-    lines = [f"Score these attempts: {names}."]
+    form = ", ".join(f'"{key}": ...' for key in keys)
+    lines = [
+        f"Score these attempts: {', '.join(keys)}.",
+        *stated(ask, keys),
+        f'Answer in JSON: {{"explanations": {{{form}}}, "scores": {{{form}}}}}',
+    ]
+    return "\n" + "\n".join(lines)
+
+
+def stated(ask: Ask, keys: Sequence[str]) -> list[str]:
+    """What a follow-up tells the judge: scores that stand already, and what was wrong before."""
+    lines = []
     if ask.anchors:
         shown = dict(zip(ask.order, keys, strict=True))
         settled = ", ".join(f"{shown[item]} has {round(value * SCALE[1])}" for item, value in ask.anchors)
@@ -232,9 +251,7 @@ def _closing(ask: Ask, keys: Sequence[str]) -> str:
         lines.append(
             f"An earlier reply could not be used: {ask.note}. Give every score as a whole number from 0 to 100."
         )
-    form = ", ".join(f'"{key}": ...' for key in keys)
-    lines.append(f'Answer in JSON: {{"explanations": {{{form}}}, "scores": {{{form}}}}}')
-    return "\n" + "\n".join(lines)
+    return lines
 
 
 def joined(body: Sequence[Part], closing: str) -> str | list[dict[str, Any]]:
