@@ -15,6 +15,7 @@ import time
 from calipers.verifiers import RuleFunction, Sandbox, check_rules
 
 CHECKS = 1000
+TARGET = 10
 RULES = [
     "import re\n\ndef check_following(instruction, response):\n    return bool(re.search(r'\\briver\\b', response, re.IGNORECASE))",
     "def check_following(instruction, response):\n    return len(response.split()) >= 100",
@@ -47,6 +48,9 @@ def main() -> int:
         print(f"one at a time: {(time.perf_counter() - start) * 10:.1f} ms a check")
     used = resource.getrusage(resource.RUSAGE_CHILDREN)  # the server's and, through it, its children's
     print(f"sandbox: {(used.ru_utime + used.ru_stime) / (CHECKS + 100) * 1e3:.2f} ms CPU a check, server and children")
+    print(
+        f"{'met' if seconds < TARGET else 'MISS'}: {CHECKS:,} checks in under {TARGET} s on two cores: {seconds:.2f} s"
+    )
     print(f"without a verdict: {sum(verdict.met is None for verdict in verdicts)}")
     return int(any(verdict.met is None for verdict in verdicts))
 
