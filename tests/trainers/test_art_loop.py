@@ -134,7 +134,7 @@ async def test_a_judge_that_is_not_there_is_found_before_the_first_rollout() -> 
     judged = judged_by("vllm/judge", {"api_base": "http://127.0.0.1:9/v1", "num_retries": 0})
     with pytest.raises(ConfigError, match=r"127\.0\.0\.1:9"):
         await judged.judge.check()
-    assert await judged_by(ContentJudge()).judge.check() == ()
+    assert not await judged_by(ContentJudge()).judge.check()
 
 
 async def test_the_rubric_given_reaches_the_judge() -> None:
