@@ -74,6 +74,10 @@ async def test_settings_that_cannot_work_are_found_before_the_first_rollout() ->
         judged_by("gpt-5-mini")
     with pytest.raises(ConfigError, match="is calipers' own to decide"):
         judged_by(ContentJudge(), {"stream": True})
+    with pytest.raises(ConfigError, match="give both, or neither"):
+        judged_by(ContentJudge(), patience=3)
+    with pytest.raises(ConfigError, match="patience"):
+        judged_by(ContentJudge(), patience=0, stop=print)
 
 
 async def test_lost_groups_are_left_out_said_so_and_end_no_gather_that_tolerates_nothing(
@@ -137,6 +141,17 @@ async def test_a_judge_that_is_not_there_is_found_before_the_first_rollout() -> 
     assert not await judged_by(ContentJudge()).judge.check()
 
 
+async def test_after_so_many_lost_groups_in_a_row_a_run_is_asked_to_stop_once(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    stopped: list[int] = []
+    judged = judged_by(broken_by(BAD), patience=2, stop=lambda: stopped.append(1))
+    for good in (False, True, False, False, False):
+        await judged(await ready("worth 20", "worth 90" if good else BAD))
+    assert stopped == [1]
+    assert "2 groups in a row were left out: the run is asked to stop" in capsys.readouterr().err
+
+
 async def test_the_rubric_given_reaches_the_judge() -> None:
     judge = ContentJudge()
     await judged_by(judge, rubric="Only puns count.")(await ready("worth 20", "worth 90"))
@@ -187,9 +202,17 @@ class Backend:
 
 
 async def trained_on(
-    rollout_fn: Callable[..., Any], scenarios: Sequence[Any], folder: Path, *, discarded: int = 100
+    rollout_fn: Callable[..., Any],
+    scenarios: Sequence[Any],
+    folder: Path,
+    *,
+    discarded: int = 100,
+    known: Callable[[Any], None] = lambda _: None,
 ) -> list[Any]:
-    """The groups a real PipelineTrainer hands to its backend. It gives up after ``discarded`` without variance."""
+    """The groups a real PipelineTrainer hands to its backend. It gives up after ``discarded`` without variance.
+
+    ``known`` is told the trainer before it trains.
+    """
     for needed in ("torch", "transformers", "pyarrow"):
         pytest.importorskip(needed, reason=f"ART's PipelineTrainer needs {needed}: pip install {needed}")
     fields = {"name": "m", "project": "p", "base_model": "none/none", "base_path": str(folder), "report_metrics": []}
@@ -210,6 +233,7 @@ async def trained_on(
         discard_queue_multiplier=discarded,
         save_checkpoint=False,
     )
+    known(trainer)
     await asyncio.wait_for(trainer.train(handle_signals=False), 60)
     return list(backend.trained)
 
@@ -256,6 +280,24 @@ async def test_the_pipeline_counts_no_group_with_one_score_left_as_one_without_v
     rollouts = judged_rollouts(judge, lambda one: [one["id"], "worth 90"])
     (group,) = await trained_on(rollouts, scenarios, tmp_path, discarded=2)
     assert rewards(group) == [0.2, 0.9]
+
+
+async def test_a_dead_judge_ends_the_pipeline_before_it_has_used_up_the_scenarios(tmp_path: Path) -> None:
+    trainers: list[Any] = []
+    begun = 0
+
+    def stop() -> None:
+        trainers[0].request_stop()
+
+    judged = judged_by(broken_by(BAD), patience=5, stop=stop)
+
+    async def roll_out(model: Any, scenario: Any, config: Any) -> Any:
+        nonlocal begun
+        begun += 1
+        return await judged(art.TrajectoryGroup([rollout("worth 20"), rollout(BAD)]))
+
+    assert await trained_on(roll_out, range(1000), tmp_path, known=trainers.append) == []
+    assert 5 <= begun < 20
 
 
 async def test_a_judge_without_opinions_does_end_the_pipeline(

@@ -51,6 +51,12 @@ def test_the_answer_column_may_be_an_object_with_messages_and_a_rubric(faulty: F
     assert "Only puns." not in json.dumps(faulty.posts[0])
 
 
+def test_a_reference_in_the_column_is_shown_to_the_judge(faulty: FaultyServer) -> None:
+    faulty.script(worth())
+    batch_reward(judge_at(faulty))([row(f"worth {points}", reference="The answer is 42.") for points in (20, 90)])
+    assert "The answer is 42." in json.dumps(faulty.posts[0])
+
+
 @pytest.mark.parametrize("column", ["42", "an answer", '{"id": "a"}', ["a"], None])
 def test_another_answer_column_is_told_what_to_hold(faulty: FaultyServer, column: Any) -> None:
     with pytest.raises(InputError, match="the answer column holds"):

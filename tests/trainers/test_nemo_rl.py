@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from functools import partial
 from importlib.util import find_spec
 from types import SimpleNamespace
 from typing import Any
@@ -54,6 +55,11 @@ async def test_generations_that_come_one_by_one_wait_for_their_group(faulty: Fau
 async def test_a_log_without_a_prompt_is_no_group(faulty: FaultyServer) -> None:
     with pytest.raises(InputError, match="no prompt to judge it by"):
         await rewards(faulty, [{"role": "assistant", "content": "x"}])
+
+
+def test_a_judge_with_its_connections_cannot_be_sent_to_an_actor(faulty: FaultyServer) -> None:
+    with pytest.raises(ConfigError, match="cannot be sent to its Ray actor"):
+        nemo_rl.judge_environment(judge_at(faulty), group_size=4)
 
 
 @pytest.mark.skipif(find_spec("nemo_rl") is not None, reason="NeMo-RL is installed here")
@@ -122,7 +128,7 @@ def advantages(engine: Any, rewards: Any, prompts: Sequence[int], *, leave_one_o
 def test_nemo_rl_trains_on_comparisons_and_never_on_a_failed_one(
     engine: Any, faulty: FaultyServer, *, leave_one_out: bool, failing: dict[str, Any]
 ) -> None:
-    environment = nemo_rl.judge_environment(judge_at(faulty), group_size=3)({})
+    environment = nemo_rl.judge_environment(partial(judge_at, faulty), group_size=3)({})
     logs = [log("worth 20"), log("worth 90"), log("worth 55"), log("worth 30", "Song?"), log("worth 10", "Song?")]
     faulty.script(worth(**failing))
     done = collected(engine, environment, logs)
@@ -145,9 +151,16 @@ def test_equal_scores_are_no_advantage_to_the_last_bit(
     engine: Any, faulty: FaultyServer, points: int, *, leave_one_out: bool
 ) -> None:
     faulty.script(worth())
-    environment = nemo_rl.judge_environment(judge_at(faulty), group_size=7)({})
+    environment = nemo_rl.judge_environment(partial(judge_at, faulty), group_size=7)({})
     done = collected(engine, environment, [log(f"worth {points}{'!' * number}") for number in range(7)])
     assert advantages(engine, done.rewards, [0] * 7, leave_one_out=leave_one_out) == [0.0] * 7
+
+
+def test_the_environment_goes_to_its_actor_as_ray_sends_it(engine: Any) -> None:
+    cloudpickle = pytest.importorskip("ray.cloudpickle", reason="ray is not here")
+    made = cloudpickle.loads(cloudpickle.dumps(nemo_rl.judge_environment("embedded", group_size=2)))
+    done = asyncio.run(made({}).step([log("Why did the lamp cross the road? To lighten up."), log("")], [None, None]))
+    assert len({float(reward) for reward in done.rewards}) == 2
 
 
 def test_the_environment_is_one_of_nemo_rls(engine: Any) -> None:

@@ -207,7 +207,13 @@ class Policy:
 
 
 async def rolled_out(
-    engine: Any, executor: Any, texts: Sequence[str | None], prompt: str = "Joke!", *, turns: int = 1
+    engine: Any,
+    executor: Any,
+    texts: Sequence[str | None],
+    prompt: str = "Joke!",
+    *,
+    turns: int = 1,
+    label: str = "",
 ) -> list[Any]:
     """What OpenRLHF's rollout actor makes of a prompt: a response a sample. All samples' first turns come first."""
     actor: Any = Policy(texts)
@@ -215,7 +221,7 @@ async def rolled_out(
     responses: list[Any] = await engine.fan_out.generate_responses(
         actor,
         prompt=prompt,
-        label="",
+        label=label,
         sampling_params=SimpleNamespace(max_tokens=50, logprobs=None),
         max_length=500,
         hf_tokenizer=Tokens(),
@@ -363,6 +369,14 @@ async def test_an_agents_own_reward_is_kept_and_the_judge_sees_all_turns(engine:
     assert all(one["extra_logs"] == {"turns": 2.0, "judge_scored": 1.0} for one in responses)
     assert "[go on]" in str(faulty.posts[0]["messages"])
     assert "Only puns." in str(faulty.posts[0]["messages"])
+
+
+async def test_the_label_is_shown_as_a_reference_where_asked_for(engine: Any, faulty: FaultyServer) -> None:
+    faulty.script(worth())
+    for reference in (True, False):
+        executor = agent_executor(judge_at(faulty), reference=reference)()
+        await rolled_out(engine, executor, GOOD[:2], label="The answer is 42.")
+    assert ["The answer is 42." in str(post["messages"]) for post in faulty.posts] == [True, False]
 
 
 async def test_an_agents_own_reward_that_is_no_number_is_an_error(engine: Any, faulty: FaultyServer) -> None:

@@ -43,6 +43,16 @@ async def test_the_rubric_of_the_data_comes_before_that_of_the_run(faulty: Fault
     assert ["Only rhymes." in json.dumps(post) for post in faulty.posts] == [False, True]
 
 
+async def test_the_label_is_shown_as_a_reference_where_asked_for(faulty: FaultyServer) -> None:
+    faulty.script(worth())
+    for reference in (True, False):
+        samples = [sample("worth 20"), sample("worth 90")]
+        for one in samples:
+            one.label = "The answer is 42."
+        await group_rm(judge_at(faulty), reference=reference)(GROUP, samples)
+    assert ["The answer is 42." in json.dumps(post) for post in faulty.posts] == [True, False]
+
+
 async def test_an_aborted_sample_costs_its_group_the_rewards_and_not_the_run(faulty: FaultyServer) -> None:
     faulty.script(worth())
     samples = [sample("worth 20"), sample("worth 9", status="aborted"), sample("worth 90")]

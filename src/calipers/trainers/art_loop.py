@@ -7,10 +7,11 @@ context of its own, which is looked up where ART is loaded.
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
+from calipers.arguments import require_above_zero, require_callable, require_whole
 from calipers.errors import ConfigError
 from calipers.interfaces import Backend
 from calipers.judge import Judge
@@ -29,11 +30,12 @@ class JudgedBy:
     judge: Judge
     rubric: str | None
     counted: bool
+    patience: Patience
 
     async def __call__(self, group: Group) -> Group | None:
         """The group with the judge's rewards, or None and a line on stderr."""
         try:
-            return await ruler_score_group(group, self.judge, rubric=self.rubric)
+            judged = await ruler_score_group(group, self.judge, rubric=self.rubric)
         except ConfigError:
             raise
         except Exception as error:
@@ -41,7 +43,26 @@ class JudgedBy:
             if self.counted and _is_one_too_many():
                 raise
             print_left_out(str(error) or type(error).__name__)
+            self.patience.try_it()
             return None
+        self.patience.lost = 0
+        return judged
+
+
+@dataclass(slots=True)
+class Patience:
+    """How many groups in a row may be lost before ``stop`` is called, once."""
+
+    most: int | None
+    stop: Callable[[], object] | None
+    lost: int = field(default=0, init=False)
+
+    def try_it(self) -> None:
+        """One more group is lost."""
+        self.lost += 1
+        if self.stop is not None and self.lost == self.most:
+            sys.stderr.write(f"[calipers] {self.lost} groups in a row were left out: the run is asked to stop\n")
+            self.stop()
 
 
 def judged_by(
@@ -50,6 +71,8 @@ def judged_by(
     rubric: str | None = DEFAULT_RUBRIC,
     *,
     counted: bool = True,
+    patience: int | None = None,
+    stop: Callable[[], object] | None = None,
     debug: bool = False,
     parse_response: Parse | None = None,
 ) -> JudgedBy:
@@ -58,10 +81,16 @@ def judged_by(
     Arguments are those of ``ruler_score_group``; they are checked here, before the first rollout: ConfigError. A group
     that cannot be judged becomes None, which ART leaves out, with a line on stderr. Within ``gather_trajectory_groups``
     it also counts as one of ART's exceptions (``counted``), so that a gather with ``max_exceptions`` ends, with the
-    judge's reason, when too many groups were lost; without ``max_exceptions`` (its 0), no lost group ends it.
+    judge's reason, when too many groups were lost; without ``max_exceptions`` (its 0), no lost group ends it. After ``patience`` lost groups in a row ``stop`` is called:
+    give a PipelineTrainer's ``request_stop``, for it has no ``max_exceptions``.
     """
+    require_whole(patience=patience)
+    require_above_zero(patience=patience)
+    require_callable(stop=stop)
+    if (patience is None) != (stop is None):
+        raise ConfigError("patience= says when stop= is called: give both, or neither")
     judge = judge_for(judge_model, extra_litellm_params, debug=debug, parse=parse_response)
-    return JudgedBy(judge, rubric, counted)
+    return JudgedBy(judge, rubric, counted, Patience(patience, stop))
 
 
 def _is_one_too_many() -> bool:

@@ -17,7 +17,7 @@ from calipers.trainers import blocking
 from calipers.trainers.floats import floats
 from calipers.trainers.given import JudgeGiven, as_judge
 from calipers.trainers.no_signal import unscored
-from calipers.trainers.rollouts import answers, places
+from calipers.trainers.rollouts import answers, graded_by, places
 
 __all__ = ["batch_reward"]
 
@@ -30,8 +30,9 @@ def batch_reward(
     """The function that ``worker.reward.reward_function=FILE:NAME`` names.
 
     The answer column (``data.answer_key``) holds, as an object or as its JSON, ``id`` (the same for all responses of a
-    prompt, and for no others), ``prompt`` (a text or chat messages) and, if wanted, ``rubric``. Raises ConfigError for a
-    judge that cannot work, InputError at run time for a column of another form.
+    prompt, and for no others), ``prompt`` (a text or chat messages) and, if wanted, ``rubric`` and ``reference`` (an answer
+    that the judge is shown). Raises ConfigError for a judge that cannot work, InputError at run time for a column of
+    another form.
     """
     require_text(rubric=rubric)
     asked = as_judge(judge)
@@ -52,12 +53,12 @@ async def _judged(judge: Judge, inputs: Sequence[Mapping[str, Any]], rubric: str
     groups = list(places([str(row["id"]) for row in rows]).values())
     for group in groups:
         if any(rows[place] != rows[group[0]] for place in group):
-            raise InputError(f"rows with the id {rows[group[0]]['id']!r} have several prompts or rubrics")
+            raise InputError(f"rows with the id {rows[group[0]]['id']!r} have several prompts, rubrics or references")
     asked = (
         answers(
             rows[group[0]]["prompt"],
             [str(inputs[place]["response"]) for place in group],
-            rubric=rows[group[0]].get("rubric", rubric),
+            rubric=graded_by(judge, rows[group[0]].get("rubric", rubric), rows[group[0]].get("reference")),
         )
         for group in groups
     )

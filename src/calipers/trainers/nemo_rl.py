@@ -32,8 +32,14 @@ def judge_environment(
     generations come one by one and wait for their group, ``deadline`` seconds at most. If any generation of a group stays
     without a score, all of the group get the same reward.
 
-    Raises ConfigError where NeMo-RL is not installed and for settings that cannot work.
+    ``judge`` is a judge's name or a function that returns a Judge: Ray sends the class to another process, where
+    connections cannot go. Raises ConfigError where NeMo-RL is not installed and for settings that cannot work.
     """
+    if isinstance(judge, Judge):
+        raise ConfigError(
+            "an environment with a Judge in it cannot be sent to its Ray actor: give judge_environment the judge's name, "
+            "or a function of a module that returns the Judge"
+        )
     require_text(rubric=rubric)
     require_whole(group_size=group_size)
     require_above_zero(group_size=group_size, deadline=deadline)
@@ -42,18 +48,19 @@ def judge_environment(
         from nemo_rl.environments import interfaces  # noqa: PLC0415 - only where NeMo-RL is used
     except ImportError as error:
         raise ConfigError(f"NeMo-RL is needed, from its repository ({error})") from error
-    asked = as_judge(judge)
+    as_judge(judge)  # so that a judge that cannot work is known here, and not in the actor
 
     class JudgeEnvironment(interfaces.EnvironmentInterface):  # type: ignore[misc]  # NeMo-RL is not there for the types
         """The reward of one turn, by comparison."""
 
         def __init__(self, config: Mapping[str, Any] | None = None) -> None:
             self.config = config
-            self._cohorts = whole_cohorts(asked, size=group_size, deadline=deadline)
+            self._judge = as_judge(judge)
+            self._cohorts = whole_cohorts(self._judge, size=group_size, deadline=deadline)
 
         async def step(self, message_log_batch: Sequence[Any], metadata: Sequence[Any]) -> Any:
             """Async, so that other steps come in while this one waits for its group."""
-            rewards = await _rewards(asked, self._cohorts, message_log_batch, rubric)
+            rewards = await _rewards(self._judge, self._cohorts, message_log_batch, rubric)
             count = len(rewards)
             return interfaces.EnvironmentReturn(
                 observations=[{"role": "environment", "content": ""} for _ in rewards],

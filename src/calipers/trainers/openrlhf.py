@@ -20,7 +20,7 @@ from calipers.trainers import blocking
 from calipers.trainers.floats import as_float, is_scored, whole_cohorts
 from calipers.trainers.gathering import Share
 from calipers.trainers.given import JudgeGiven, as_judge
-from calipers.trainers.rollouts import context_of, said
+from calipers.trainers.rollouts import context_of, graded_by, said
 
 __all__ = ["agent_executor", "reward_func"]
 
@@ -28,12 +28,15 @@ SCORED: Final = "judge_scored"
 """The extra log: 1.0 for a rollout whose group was scored, 0.0 for one whose group got the constant."""
 
 
-def agent_executor(judge: JudgeGiven, *, agent: type | None = None, rubric: str | None = None) -> type:
+def agent_executor(
+    judge: JudgeGiven, *, agent: type | None = None, rubric: str | None = None, reference: bool = False
+) -> type:
     """The class to be named ``AgentExecutor`` in the file that ``--train.agent_func_path`` names.
 
     Rollouts are OpenRLHF's own: one turn each, or, with ``agent`` (an ``AgentInstanceBase``), as many as it takes. All
     rollouts of a prompt are judged when the last has finished; a reward is the judge's, in [0, 1], plus the agent's own. If
-    any rollout of a group stays unscored, all of the group get the same from the judge.
+    any rollout of a group stays unscored, all of the group get the same from the judge. With ``reference`` the judge is
+    shown the prompt's label as the reference answer.
 
     Raises ConfigError where OpenRLHF is not installed and for a judge that cannot work. At run time InputError for an
     agent's own reward that is not finite.
@@ -43,7 +46,8 @@ def agent_executor(judge: JudgeGiven, *, agent: type | None = None, rubric: str 
         from openrlhf.utils import agent as theirs  # noqa: PLC0415 - only where OpenRLHF is used
     except ImportError as error:
         raise ConfigError(f"OpenRLHF 0.11 or newer is needed: pip install openrlhf ({error})") from error
-    cohorts = whole_cohorts(as_judge(judge), size=1, deadline=None)
+    asked = as_judge(judge)
+    cohorts = whole_cohorts(asked, size=1, deadline=None)
     together = Together()
 
     class AgentExecutor(theirs.AgentExecutorBase):  # type: ignore[misc]  # OpenRLHF is not there when types are checked
@@ -75,7 +79,8 @@ def agent_executor(judge: JudgeGiven, *, agent: type | None = None, rubric: str 
             )
 
         async def _judged(self, group: Group, **rollout: Any) -> dict[str, Any]:
-            async with cohorts.seat(group, size=group.size, group={"rubric": rubric}) as join:
+            graded = graded_by(asked, rubric, rollout["label"] if reference else None)
+            async with cohorts.seat(group, size=group.size, group={"rubric": graded}) as join:
                 output: dict[str, Any] = await self.rollouts.execute(**rollout)
                 share = await join(_conversation(output, rollout["hf_tokenizer"]))
             return _rewarded(output, share)

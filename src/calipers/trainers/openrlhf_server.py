@@ -49,16 +49,17 @@ def reward_app(
 
 async def _answer(request: web.Request) -> web.Response:
     try:
-        body = _read(await request.json())
+        body = await request.json()
+    except ValueError as error:
+        return web.json_response({"error": f"the request is not JSON: {error}"}, status=400)
+    try:
         members = [
             request.app[_COHORTS].join(
                 (prompt, repr(label)), member_of(query, prompt), group={"rubric": request.app[_RUBRIC] or None}
             )
-            for query, prompt, label in body
+            for query, prompt, label in _read(body)
         ]
         return web.json_response(reply_of(await asyncio.gather(*members)))
-    except ValueError as error:
-        return web.json_response({"error": f"the request is not JSON: {error}"}, status=400)
     except InputError as error:
         return web.json_response({"error": str(error)}, status=400)
 

@@ -9,6 +9,8 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from calipers.errors import InputError
+from calipers.judge import Judge
+from calipers.trainers.references import with_reference
 from calipers.trainers.thoughts import thought_apart
 from calipers.types import Message
 
@@ -31,6 +33,13 @@ def context_of(prompt: object) -> list[dict[str, Any]]:
     if isinstance(prompt, Sequence) and all(isinstance(message, Mapping) for message in prompt):
         return [dict(message) for message in prompt]
     raise InputError(f"a prompt is a {type(prompt).__name__}: it must be a text or a list of chat messages")
+
+
+def graded_by(judge: Judge, rubric: str | None, reference: object) -> str | None:
+    """The rubric of a group with a reference answer: that is shown to the judge besides. None and "" are no reference."""
+    if reference is None or reference == "":
+        return rubric
+    return with_reference(rubric or judge.settings.rubric, str(reference))
 
 
 def said(text: str) -> Message:

@@ -14,7 +14,7 @@ from calipers.errors import ConfigError, InputError
 from calipers.judge import Judge
 from calipers.trainers.floats import floats
 from calipers.trainers.given import JudgeGiven, as_judge
-from calipers.trainers.rollouts import answers
+from calipers.trainers.rollouts import answers, graded_by
 
 __all__ = ["GroupReward", "group_rm"]
 
@@ -22,14 +22,17 @@ _UNFINISHED: Final = frozenset({"pending", "aborted"})
 """States in which a sample's text is no answer to judge."""
 
 
-def group_rm(judge: JudgeGiven, *, rubric: str | None = None, rubric_key: str = "rubric") -> GroupReward:
+def group_rm(
+    judge: JudgeGiven, *, rubric: str | None = None, rubric_key: str = "rubric", reference: bool = False
+) -> GroupReward:
     """The function that ``--custom-rm-path MODULE.NAME`` names, beside ``--group-rm``.
 
-    ``rubric`` is the text by which all groups are judged; ``metadata[rubric_key]`` of a sample comes before it. Raises
-    ConfigError for a judge that cannot work.
+    ``rubric`` is the text by which all groups are judged; ``metadata[rubric_key]`` of a sample comes before it. With
+    ``reference`` the judge is shown the samples' label as the reference answer. Raises ConfigError for a judge that cannot
+    work.
     """
     require_text(rubric=rubric, rubric_key=rubric_key)
-    return GroupReward(as_judge(judge), rubric, rubric_key)
+    return GroupReward(as_judge(judge), rubric, rubric_key, reference)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +42,7 @@ class GroupReward:
     judge: Judge
     rubric: str | None
     rubric_key: str
+    reference: bool
 
     async def __call__(self, args: Any, samples: Any, **_: Any) -> list[float]:
         """A finite reward for each sample, in order; the same one for all if any of them stays without a score.
@@ -52,7 +56,7 @@ class GroupReward:
                 "one rollout was made into several samples, and slime gives no rewards to those of a group: "
                 "use a generate function that returns one sample"
             )
-        return floats(await self.judge.score_group(self._group(samples)))
+        return floats(await self.judge.score_group(self._group(samples))) if samples else []
 
     def _group(self, samples: Sequence[Any]) -> dict[str, Any]:
         first = samples[0]
@@ -60,4 +64,6 @@ class GroupReward:
             raise InputError("the samples of a group have several prompts, and only answers to one can be compared")
         texts = [None if sample.status.value in _UNFINISHED else sample.response for sample in samples]
         metadata = first.metadata if isinstance(first.metadata, dict) else {}
-        return answers(first.prompt, texts, rubric=metadata.get(self.rubric_key, self.rubric))
+        rubric = metadata.get(self.rubric_key, self.rubric)
+        label = first.label if self.reference else None
+        return answers(first.prompt, texts, rubric=graded_by(self.judge, rubric, label))
