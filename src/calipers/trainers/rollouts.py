@@ -35,11 +35,15 @@ def context_of(prompt: object) -> list[dict[str, Any]]:
     raise InputError(f"a prompt is a {type(prompt).__name__}: it must be a text or a list of chat messages")
 
 
-def graded_by(judge: Judge, rubric: str | None, reference: object) -> str | None:
-    """The rubric of a group with a reference answer: that is shown to the judge besides. None and "" are no reference."""
-    if reference is None or reference == "":
+def graded_by(judge: Judge, rubric: Any, reference: object) -> Any:
+    """A group's rubric, with a reference answer that the judge is shown besides. None and "" are no reference.
+
+    A reference joins text; criteria, the group's or the judge's, say themselves what is to be there.
+    """
+    own = judge.settings.rubric if rubric is None else rubric
+    if reference is None or reference == "" or not isinstance(own, str):
         return rubric
-    return with_reference(rubric or judge.settings.rubric, str(reference))
+    return with_reference(own, str(reference))
 
 
 def said(text: str) -> Message:
