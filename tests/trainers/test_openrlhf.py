@@ -129,6 +129,7 @@ async def test_a_request_of_another_form_is_refused_with_the_reason(faulty: Faul
         (["--judge", "gpt-5-mini", "--group-size", "4"], "write provider/model"),
         (["--judge", "vllm/x", "--base-url", "http://127.0.0.1:9/v1", "--group-size", "4"], "127.0.0.1:9"),
         (["--judge", "embedded", "--group-size", "0"], "group_size"),
+        (["--judge", "embedded", "--group-size", "4", "--judge-deadline", "0"], "deadline"),
     ],
 )
 def test_the_server_says_what_is_wrong_before_it_serves(arguments: list[str], said: str) -> None:

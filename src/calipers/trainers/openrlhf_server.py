@@ -28,12 +28,13 @@ _RUBRIC: Final = web.AppKey("rubric", str)
 
 
 def reward_app(
-    judge: JudgeGiven, *, group_size: int, rubric: str | None = None, deadline: float = 150.0
+    judge: JudgeGiven, *, group_size: int, rubric: str | None = None, deadline: float = 120.0
 ) -> web.Application:
     """An aiohttp application that answers POST on any path, in OpenRLHF's form.
 
     A request waits until ``group_size`` rollouts of its prompt and label are there and judged. After ``deadline`` seconds
-    from the first one, all of them get the same reward: keep it below OpenRLHF's 180, after which that sends it again.
+    from the first one, all of them get the same reward. Together with the judge's own ``deadline=`` keep it below
+    OpenRLHF's 180 seconds, after which that asks again, and would be taken for the next group's member.
     Raises ConfigError for settings that cannot work.
     """
     require_text(rubric=rubric)
@@ -91,22 +92,24 @@ async def _close(app: web.Application) -> None:
 @click.option("--group-size", type=int, required=True, help="OpenRLHF's --rollout.n_samples_per_prompt.")
 @click.option("--rubric", type=click.File(encoding="utf-8"), help="A file with the rubric.")
 @click.option("--ledger", help="Where questions and answers are kept: a path or a sqlite:/// URL.")
-@click.option("--deadline", type=float, default=150.0, show_default=True, help="Seconds a group is waited for.")
+@click.option("--deadline", type=float, default=120.0, show_default=True, help="Seconds a group is waited for.")
+@click.option("--judge-deadline", type=float, default=50.0, show_default=True, help="Seconds a group is judged for.")
 @click.option("--host", default="127.0.0.1", show_default=True)
 @click.option("--port", type=int, default=5000, show_default=True)
-def main(
+def main(  # noqa: PLR0913, PLR0917 - the flags are the arguments
     model: str,
     base_url: tuple[str, ...],
     group_size: int,
     rubric: Any,
     ledger: str | None,
     deadline: float,
+    judge_deadline: float,
     host: str,
     port: int,
 ) -> None:
     """Judge OpenRLHF's rollouts, group by group: give it http://HOST:PORT/ as --reward.remote_url."""
     try:
-        judge = Judge(model, base_url=base_url or None, ledger=ledger)
+        judge = Judge(model, base_url=base_url or None, ledger=ledger, deadline=judge_deadline)
         for warning in asyncio.run(judge.check()):
             click.echo(f"warning: {warning}", err=True)
         app = reward_app(
