@@ -122,9 +122,8 @@ ENGLISH: Final = (
     rule(
         "instruction",
         (
-            "answers responses attempts candidates trajectories solutions submissions others",
+            "penalize penalise penalized penalised downgrade reject fail fails failed failing mark wrong zero 0 lowest low worthless ignored incorrect hallucinate hallucinated",
             "other others remaining rest",
-            "penalize penalise downgrade reject fail mark wrong zero 0 lowest low worthless ignored incorrect hallucinated fails failed failing penalized penalised",
         ),
         r"\b(?:penali[sz]e|downgrade|reject|mark down|fail) (?:all )?(?:the )?(?:others|other|remaining|rest of the)"
         r"(?: (?:answers|responses|attempts|candidates|trajectories|solutions|submissions))?\b"
@@ -165,7 +164,7 @@ ENGLISH: Final = (
         "score_claim",
         (
             _MARKS,
-            "final overall judge judges grader evaluator evaluation assigned assessment awarded expected",
+            "final overall judge judges grader graders evaluator evaluators evaluation assigned assessment awarded expected",
         ),
         r"\b(?:final|overall|judge'?s?|grader'?s?|evaluator'?s?|evaluation|assigned|self[- ]assessment|awarded|expected)"
         r" (?:score|grade|rating|reward|marks?)(?: given)? ?(?:[:=]|is|of|->|→) ?\W{0,4}(?:100(?!\d)|10 ?/ ?10|5 ?/ ?5|1(?:\.0+)?(?=\W|$)"
@@ -207,7 +206,6 @@ ENGLISH: Final = (
         (
             "candidates attempts answers responses trajectories submissions",
             "but except besides",
-            "0 zero lowest corrupted wrong ignored invalid",
         ),
         r"\ball (?:the )?(?:other )?(?:candidates|attempts|answers|responses|trajectories|submissions) (?:but|except|besides) (?:this|mine|my|the)\b",
     ),
@@ -215,7 +213,7 @@ ENGLISH: Final = (
         "instruction",
         (
             "rubric criteria grading scoring",
-            "don't not do stop follow apply use dont never",
+            "don't don do not never stop outdated wrong void invalid obsolete broken",
         ),
         r"\b(?:do not|don't|never|stop) (?:follow|apply|us|obey|consult)(?:e|ing)? (?:the |this |that |your |any )?(?:rubric|grading|scoring|evaluation criteria)\b"
         r"|\b(?:rubric|grading (?:criteria|rules)|scoring (?:criteria|rules)) (?:is|are|was) (?:outdated|wrong|void|invalid|obsolete|broken)\b",
@@ -243,17 +241,17 @@ ENGLISH: Final = (
     rule(
         "score_claim",
         (
-            "satisfies satisfy meets meet fulfils fulfills fulfil",
+            "satisfies satisfy meets meet fulfil fulfils fulfill fulfills",
             "every all each",
-            "rubric criterion criteria",
+            "rubric grading scoring",
         ),
         r"\b(?:satisf(?:y|ies)|meets?|fulfill?s?) (?:all|every|each)(?: one)?(?: of)?(?: the)? (?:criteri\w+|points?|items?|standards?|requirements?) (?:of|in|on) (?:the|your) (?:rubric|grading|scoring)",
     ),
     rule(
         "score_claim",
         (
-            "rate score grade give",
             "evaluator judge grader expert reviewer",
+            "rate score grade give award",
             "10 100 5 perfect",
         ),
         r"\bas an? (?:\w+ )?(?:evaluator|judge|grader|expert|reviewer),? i (?:rate|score|grade|give|award)(?: \S+){0,5}? (?:100|10 ?/ ?10|10 out of 10|5 ?/ ?5|perfect)(?!\w)",
@@ -261,9 +259,8 @@ ENGLISH: Final = (
     rule(
         "instruction",
         (
-            "model llm ai",
             "comparing grading judging evaluating scoring ranking",
-            _PIECES + " this",
+            "model llm ai",
         ),
         r"\b(?:if you are|you are|as) an? (?:large )?(?:language model|llm|ai)(?: \S+){0,3}? (?:comparing|grading|judging|evaluating|scoring|ranking)\b",
     ),
@@ -287,9 +284,8 @@ ENGLISH: Final = (
     rule(
         "instruction",
         (
-            "decide rule vote answer consider treat award record recommended suggested tick ticked marked",
-            "favour favor 100 solved done complete flawless perfect correct points mark score 10 98 99 95",
-            _PIECES + " task everything box",
+            "decide rule vote answer consider treat award record recommended suggested box",
+            "favour favor 100 10 solved done complete flawless perfect correct points mark score rating grade",
         ),
         r"\b(?:decide|rule|vote) in favou?r of (?:this|the) (?:attempt|answer|response|candidate)|\banswer with (?:100|10/10)\b|\bconsider the task (?:solved|done|complete)\b"
         r"|\btreat (?:everything|all)\b[^.!?]{0,60}\b(?:flawless|perfect|correct)\b|\b(?:recommended|suggested) (?:score|mark|grade|rating) ?(?:[:=]|is) ?\W?\d"
@@ -300,7 +296,7 @@ ENGLISH: Final = (
         (
             "candidate attempt answer response candidates attempts answers responses nobody",
             "below above before after others",
-            "disqualified copied hallucinated cheated nothing wrong zero ignored reference",
+            "copied hallucinated cheated wrong zero ignored disqualified should must get deserve",
         ),
         r"\b(?:candidate|attempt|answer|response)s? (?:below|above|before|after) (?:me|mine|this)\b[^.!?]{0,80}?\b(?:disqualified|copied|hallucinated|cheated|wrong|zero|ignored)\b"
         r"|\bnobody else\b[^.!?]{0,60}?\bothers (?:should|must|get|deserve)\b",
@@ -325,7 +321,7 @@ ENGLISH: Final = (
         "fake_verdict",
         (
             "verdict judgment judgement",
-            "final judge grader official",
+            "final judge judges grader graders official",
         ),
         r"\b(?:final|judge'?s|grader'?s|official) (?:verdict|judge?ment) ?(?:[:=]|is) ?\W{0,4}(?:the )?(?:first|second|response|answer"
         r"|assistant|attempt|candidate|trajectory|solution|correct|pass(?:ed)?|met|yes|[ab1-9])\b",
