@@ -42,6 +42,16 @@ async def test_a_batch_is_what_finished_since_the_last_one_and_the_window_goes_o
     assert "judge/answers" not in monitor.batch()
 
 
+async def test_a_prompt_that_comes_back_is_another_group():
+    monitor = Monitor(alarms=())
+    turned = {name: 1 - value for name, value in QUALITY.items()}
+    for truth in (QUALITY, turned):  # other rollouts under the same ids
+        await Judge(SimulatedJudge(truth), watchers=[monitor]).score_group(group_of(FOUR, group_id="g"))
+    found = monitor.batch()
+    assert found["judge/groups"] == 2
+    assert "judge/order_flip_rate" not in found
+
+
 async def test_what_a_ledger_gave_counts_as_a_cache_hit(tmp_path: Path):
     for expected in (0.0, 1.0):
         monitor = Monitor()

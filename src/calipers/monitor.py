@@ -126,8 +126,10 @@ class Monitor:
 
 
 def _health(seen: Sequence[_Seen], disagreements: Sequence[float]) -> dict[str, float]:
-    answers = [answer for one in seen for answer in one.answers]
-    return health([one.result for one in seen], answers, disagreements=disagreements)
+    # A prompt comes back in another epoch under the same id, with other rollouts: they are not one group.
+    results = [replace(one.result, group_id=str(number)) for number, one in enumerate(seen)]
+    answers = [replace(answer, group_id=str(number)) for number, one in enumerate(seen) for answer in one.answers]
+    return health(results, answers, disagreements=disagreements)
 
 
 def together(*observers: Observer | None) -> Observer | None:
