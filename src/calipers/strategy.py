@@ -50,7 +50,8 @@ _USUAL_SPREAD = 0.03
 def planner(settings: Settings) -> Planner:
     """What to ask: the protocol's first asks, of which judge, what poor answers make necessary, then what is unsettled."""
     opening = _opening(settings)
-    inner: Planner = Refit(Recheck(Reask(opening, settings.reasks)))
+    sharing = len(settings.judges) if settings.panel == "cycle" else 1
+    inner: Planner = Refit(Recheck(Reask(opening, settings.reasks), judges=sharing))
     if settings.pairing == "swiss":
         inner = Swiss(inner, settings.orders)
     resolve = settings.resolve

@@ -1,5 +1,7 @@
 """What a canary made worthless is asked again in another order, and not for ever."""
 
+from dataclasses import replace
+
 from calipers.planners.orders import Orders
 from calipers.planners.reask import Reask
 from calipers.planners.recheck import Recheck
@@ -33,6 +35,17 @@ def test_it_is_asked_again_once_by_default_and_as_often_as_told():
         while asks := plan.next_asks(state_of(3, answered=answered)):
             answered += [(ask, WON) for ask in asks]
         assert [ask.cause for ask, _ in answered] == ["first"] + ["canary"] * limit
+
+
+def test_judges_that_share_the_work_take_over_from_the_one_that_was_fooled():
+    first, second = PLAN.next_asks(state_of(4))
+    shared = Recheck(Orders(2), judges=3)
+    fooled = replace(second, slot=2)
+    (again,) = shared.next_asks(state_of(4, answered=[(first, {0: 0.1}), (fooled, WON)]))
+    assert again.slot == 0
+    gap = replace(fooled, anchors=((1, 0.5),))
+    (again,) = shared.next_asks(state_of(4, answered=[(first, {0: 0.1}), (gap, WON)]))
+    assert again.slot == 2
 
 
 def test_canaries_that_lost_and_poor_answers_are_not_its_business():

@@ -157,6 +157,14 @@ async def test_a_judge_that_falls_for_canaries_gives_no_reward_where_one_was_sho
     assert {won.count(result.group_id) for result in judged} == {0, 2}
 
 
+async def test_in_a_cycle_another_judge_is_asked_what_a_canary_made_worthless():
+    fooled, sound = SimulatedJudge(QUALITY, HollowAnswers()), SimulatedJudge(QUALITY)
+    judged = await results(Judge([fooled, sound], panel="cycle", canaries="always"), 30)
+    assert {result.status for result in judged} == {"scored"}
+    assert all(result.rewards == list(QUALITY.values()) for result in judged)
+    assert any(result.judge_calls == 2 for result in judged)
+
+
 async def test_sampled_canaries_find_a_fooled_judge_out_within_a_run():
     heard = Heard()
     await results(Judge(SimulatedJudge(QUALITY, HollowAnswers()), canaries="sampled", observer=heard), 200)

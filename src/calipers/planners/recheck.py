@@ -17,10 +17,14 @@ from calipers.types import Ask, PlanState, Reading
 
 @dataclass(frozen=True, slots=True)
 class Recheck:
-    """Follow each verdict that a canary won with the same question in a new order, at most ``limit`` times in a row."""
+    """Follow each verdict that a canary won with the same question in a new order, at most ``limit`` times in a row.
+
+    It goes to the next of ``judges`` judges that share the work; a gap in one judge's answer, to the same one again.
+    """
 
     inner: Planner
     limit: int = 1
+    judges: int = 1
 
     def next_asks(self, state: PlanState) -> Sequence[Ask]:
         """What the inner planner asks, then one more question for each such verdict."""
@@ -33,9 +37,17 @@ class Recheck:
         number = next_number(state, asks)
         for done in lost:
             if done.ask.number not in followed and _repeated(done.ask, by_number) < self.limit:
-                asks.append(_again(done.ask, number, state))
+                asks.append(self._again(done.ask, number, state))
                 number += 1
         return asks
+
+    def _again(self, ask: Ask, number: int, state: PlanState) -> Ask:
+        order = list(ask.order)
+        random.Random(f"{state.view.digest}:{state.seed}:{number}").shuffle(order)  # noqa: S311 - a seeded order
+        if tuple(order) == ask.order:
+            order.reverse()
+        slot = (ask.slot + 1) % self.judges if self.judges > 1 and not ask.anchors else ask.slot
+        return replace(ask, number=number, parent=ask.number, cause="canary", order=tuple(order), slot=slot)
 
 
 def _was_won(reading: Reading) -> bool:
@@ -49,11 +61,3 @@ def _repeated(ask: Ask, by_number: dict[int, Ask]) -> int:
         times += 1
         ask = by_number[ask.parent]
     return times
-
-
-def _again(ask: Ask, number: int, state: PlanState) -> Ask:
-    order = list(ask.order)
-    random.Random(f"{state.view.digest}:{state.seed}:{number}").shuffle(order)  # noqa: S311 - a seeded order
-    if tuple(order) == ask.order:
-        order.reverse()
-    return replace(ask, number=number, parent=ask.number, cause="canary", order=tuple(order))
