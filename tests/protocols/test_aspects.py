@@ -85,7 +85,7 @@ class Judging:
     async def complete(self, request: JudgeRequest) -> Completion:
         self.calls += 1
         worth = dict(zip(FOUR, GIVEN, strict=True))
-        scores = {}
+        scores: dict[str, int] = {}
         for key, item in zip(request.keys, request.ask.order, strict=True):
             own = worth[request.view.ids[request.view.candidates[item].members[0]]]
             scores |= {f"{key} correctness": own[0], f"{key} safety": own[1]}
