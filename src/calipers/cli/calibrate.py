@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from calipers.cli.score import read_param, rubric_of, setting
+from calipers.cli.setting import setting
+from calipers.cli.values import read_param, rubric_of
 from calipers.errors import ConfigError, InputError
 
 if TYPE_CHECKING:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from calipers.cli.score import read_param, read_price, setting
+from calipers.cli.setting import setting
+from calipers.cli.values import read_param, read_price
 from calipers.errors import ConfigError
 
 if TYPE_CHECKING:

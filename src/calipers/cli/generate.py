@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from calipers.cli.score import read_param, setting
+from calipers.cli.setting import setting
+from calipers.cli.values import read_param
 from calipers.errors import ConfigError, InputError
 
 if TYPE_CHECKING:

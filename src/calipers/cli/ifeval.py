@@ -17,7 +17,7 @@ from click.core import ParameterSource
 
 from calipers.cli.generate import Said as Told
 from calipers.cli.generate import check_out, generating, respond
-from calipers.cli.score import setting
+from calipers.cli.setting import setting
 from calipers.errors import ConfigError, InputError
 
 if TYPE_CHECKING:

@@ -8,7 +8,8 @@ from contextlib import closing
 import click
 
 from calipers.cli.output import Output
-from calipers.cli.score import exit_code, setting
+from calipers.cli.score import exit_code
+from calipers.cli.setting import setting
 
 
 @click.command(short_help="Rewrite a run's results from its ledger.")

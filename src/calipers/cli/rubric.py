@@ -10,7 +10,8 @@ from typing import Any
 
 import click
 
-from calipers.cli.score import read_param, setting
+from calipers.cli.setting import setting
+from calipers.cli.values import read_param
 from calipers.errors import ConfigError, InputError
 
 _WIDTH = 140
