@@ -6,7 +6,12 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
+import json
 import math
+import os
+import socket
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -16,7 +21,8 @@ import pytest
 from calipers.errors import ConfigError, InputError
 from calipers.trainers.ms_swift import JudgeReward, grouped, register
 from http_judge import judge_at, worth
-from servers.faulty_server import FaultyServer
+from servers.dialects import verdict
+from servers.faulty_server import FaultyServer, error, said
 
 HERE = importlib.util.find_spec("swift") is not None
 with_swift = pytest.mark.skipif(not HERE, reason="ms-swift is not installed (.ci/engines makes an environment)")
@@ -219,3 +225,84 @@ def test_each_step_may_have_an_event_loop_of_its_own(faulty: FaultyServer) -> No
     for _ in range(3):
         assert scored(judge, *GOOD, size=3)[:, 0].tolist() == pytest.approx([0.2, 0.9, 0.7])
     assert asyncio.run(rewards(JudgeReward(judge, size=2), "worth 20", "worth 90")) == [0.2, 0.9]
+
+
+@with_swift
+def test_a_group_that_two_processes_share_is_judged_once_and_each_gets_its_part(faulty: FaultyServer) -> None:
+    faulty.script(worth(never=(30,)))
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    script = Path(__file__).parents[1] / "ms_swift_process.py"
+    running = [
+        subprocess.Popen((sys.executable, str(script), str(rank), port, faulty.url), stdout=subprocess.PIPE, text=True)
+        for rank in (0, 1)
+    ]
+    first, second = (json.loads(process.communicate(timeout=200)[0]) for process in running)
+    assert first[:2] == [[0.2, 0.5, 0.9]] * 2
+    assert second[:2] == [[0.1, None, None]] * 2
+    assert "rubrics" in first[2]
+    assert first[2] in second[2]  # who only waited for the other ends with it
+    groups = [question for question in faulty.posts if "worth 90" in str(question)]
+    assert len(groups) == 2  # one a batch
+
+
+@with_swift
+@pytest.mark.timeout(500)
+def test_a_run_of_ms_swifts_own_command_learns_from_a_judged_step_and_nothing_from_one_that_failed(
+    faulty: FaultyServer, tmp_path: Path
+) -> None:
+    from ms_swift_model import build
+
+    faulty.script(lambda asked: said(verdict(asked)), error(400, "scripted"))
+    build(tmp_path)
+    plugin = (
+        "from calipers import Judge\nfrom calipers.trainers.ms_swift import register\n\n"
+        f"register('judged', Judge('openai/judge', base_url='{faulty.url}', api_key='k', attempts=1))\n"
+    )
+    (tmp_path / "plugin.py").write_text(plugin, encoding="utf-8")
+    flags = {
+        "rlhf_type": "grpo",
+        "model": "model",
+        "model_type": "qwen2",
+        "template": "qwen2_5",
+        "use_hf": "true",
+        "torch_dtype": "float32",
+        "tuner_type": "full",
+        "gradient_checkpointing": "false",
+        "beta": "0",
+        "external_plugins": "plugin.py",
+        "reward_funcs": "judged",
+        "num_generations": "4",
+        "dataset": "data.jsonl",
+        "per_device_train_batch_size": "4",
+        "max_steps": "2",
+        "max_completion_length": "8",
+        "logging_steps": "1",
+        "save_strategy": "no",
+        "report_to": "none",
+        "output_dir": "out",
+        "dataloader_num_workers": "0",
+    }
+    done = subprocess.run(
+        [
+            str(Path(sys.executable).parent / "swift"),
+            "rlhf",
+            *(word for name, value in flags.items() for word in (f"--{name}", value)),
+        ],
+        cwd=tmp_path,
+        env=os.environ | {"HF_HUB_OFFLINE": "1", "CUDA_VISIBLE_DEVICES": ""},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=450,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    (logged,) = tmp_path.glob("out/*/logging.jsonl")
+    steps = [
+        entry for entry in map(json.loads, logged.read_text(encoding="utf-8").splitlines()) if "grad_norm" in entry
+    ]
+    assert [entry["grad_norm"] > 0 for entry in steps] == [True, False]
+    assert steps[1]["frac_reward_zero_std"] == 1
+    assert "rewards/judged/mean" in steps[0]
+    assert "rewards/judged/mean" not in steps[1]  # no signal, and not a reward of 0
