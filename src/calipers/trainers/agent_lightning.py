@@ -17,6 +17,7 @@ from calipers.judge import Judge
 from calipers.trainers import blocking
 from calipers.trainers.given import JudgeGiven, as_judge
 from calipers.trainers.no_signal import EVEN, rows, why
+from calipers.trainers.unread import judgeable_group
 from calipers.types import GroupResult
 
 __all__ = ["judged_hooks", "rewarded"]
@@ -121,7 +122,7 @@ def _party(completed: Sequence[Any], places: Sequence[int]) -> list[int]:
 
 
 async def _judged(judge: Judge, groups: Sequence[Sequence[Any]], rubric: str | None) -> list[GroupResult]:
-    readable = [{"trajectories": list(members), "rubric": rubric} for members in groups]
+    readable = [judgeable_group(members, rubric=rubric) for members in groups]
     return [one async for one in judge.score_groups(readable, concurrency=max(1, len(groups)), ordered=True)]
 
 

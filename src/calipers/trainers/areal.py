@@ -18,6 +18,7 @@ from calipers.errors import ConfigError, InputError
 from calipers.trainers.given import JudgeGiven, as_judge
 from calipers.trainers.no_signal import whole, why
 from calipers.trainers.thoughts import thought_apart
+from calipers.trainers.unread import judgeable_group
 from calipers.types import Message
 
 __all__ = ["Conversation", "conversation_of", "judged_group", "no_reward"]
@@ -85,7 +86,7 @@ def judged_group(
                 return None
             _check(rollouts)
             members = [{"messages": conversation(data, rollout, self.tokenizer)} for rollout in rollouts]
-            result = await as_judge(judge).score_group({"trajectories": members, "rubric": rubric})
+            result = await as_judge(judge).score_group(judgeable_group(members, rubric=rubric))
             rewards = [reward for reward in whole(result) if reward is not None]
             if len(rewards) < size:
                 _log.warning("a group of %d rollouts is rejected: %s", size, why(result.trajectories))

@@ -16,6 +16,7 @@ from calipers.trainers.given import JudgeGiven, as_judge
 from calipers.trainers.no_signal import whole
 from calipers.trainers.thoughts import thought_apart
 from calipers.trainers.trl_ranks import Ranks, is_alone
+from calipers.trainers.unread import judgeable_group
 
 __all__ = ["JudgeReward", "register"]
 
@@ -96,13 +97,8 @@ class JudgeReward:
         """The rewards of the groups whose first row is in ``part``, by request; of all where that is None."""
         every = grouped([row.prompt for row in rows], [row.request for row in rows], size=self._size)
         groups = [group for group in every if part is None or group[0] in part]
-        judgeable = [
-            {
-                "trajectories": [rows[place].shown for place in group],
-                "rubric": _one_rubric([rows[place] for place in group]),
-            }
-            for group in groups
-        ]
+        members = [[rows[place] for place in group] for group in groups]
+        judgeable = [judgeable_group([row.shown for row in group], rubric=_one_rubric(group)) for group in members]
         results = self._judge.score_groups(judgeable, concurrency=max(1, len(groups)), ordered=True)
         rewards: dict[str, float | None] = {}
         for group, result in zip(groups, [one async for one in results], strict=True):

@@ -18,6 +18,7 @@ from calipers.errors import CalipersError, ConfigError, InputError
 from calipers.judge import Judge
 from calipers.trainers.given import JudgeGiven, as_judge
 from calipers.trainers.no_signal import EVEN, rows, why
+from calipers.trainers.unread import judgeable_group
 from calipers.types import GroupResult
 
 __all__ = ["Conversation", "JudgedGroup", "conversation_of"]
@@ -110,7 +111,7 @@ class JudgedGroup:
             {"messages": self.conversation(trajectory, env)}
             for trajectory, env in zip(trajectory_group, env_group, strict=True)
         ]
-        result = await as_judge(self.judge).score_group({"trajectories": members, "rubric": self.rubric})
+        result = await as_judge(self.judge).score_group(judgeable_group(members, rubric=self.rubric))
         judged = rows(result)
         self._tell(result, judged)
         known = [

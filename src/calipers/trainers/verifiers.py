@@ -14,6 +14,7 @@ from calipers.arguments import require_one_of
 from calipers.errors import CalipersError, ConfigError, InputError
 from calipers.trainers.given import JudgeGiven, as_judge
 from calipers.trainers.no_signal import rows, why
+from calipers.trainers.unread import judgeable_group
 from calipers.types import GroupResult, TrajectoryResult
 
 __all__ = ["best_of_n", "judge_episode"]
@@ -82,9 +83,8 @@ async def judge_episode(
     _check(finished, name)
     if not finished:
         raise CalipersError(f"none of the episode's {len(members)} rollouts finished, so there is nothing to judge")
-    result = await as_judge(judge).score_group(
-        {"group_id": episode.id, "trajectories": [_readable(trace) for trace in finished], "rubric": rubric}
-    )
+    group = judgeable_group([_readable(trace) for trace in finished], rubric=rubric, name=episode.id)
+    result = await as_judge(judge).score_group(group)
     rewards = rows(result)
     if not any(reward is not None for reward in rewards):
         raise CalipersError(f"none of {len(finished)} rollouts could be scored: {why(result.trajectories)}")
