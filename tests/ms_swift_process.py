@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from typing import Any
 
 import torch.distributed
 
@@ -20,7 +21,7 @@ def main(rank: int, port: str, url: str) -> None:
     torch.distributed.init_process_group("gloo", init_method=f"tcp://127.0.0.1:{port}", rank=rank, world_size=2)
     reward = JudgeReward(Judge("openai/judge", base_url=url, api_key="k", attempts=1), size=2)
     texts, first = SLICES[rank], 3 * rank
-    columns = {
+    columns: dict[str, Any] = {
         "messages": [
             [{"role": "user", "content": "Tell a joke."}, {"role": "assistant", "content": text}] for text in texts
         ],

@@ -320,7 +320,8 @@ def test_a_lost_sibling_ends_the_group_under_fail_fast_and_shrinks_it_under_a_vi
     assert faulty.posts == []
     viable = MinViableGroup(min_successful=2, max_retries=0)
     found = advantages(rolled_out(judge_at(faulty), "worth 20.", None, "worth 90.", strategy=viable))
-    assert found == advantages(rolled_out(judge_at(faulty), "worth 20.", "worth 90."))
+    # In whatever order the strategy found them finished.
+    assert sorted(found) == sorted(advantages(rolled_out(judge_at(faulty), "worth 20.", "worth 90.")))
 
 
 @with_cookbook
