@@ -55,3 +55,11 @@ def test_a_step_that_fails_is_told_in_the_table(engines: ModuleType, tmp_path: P
     row = engines.run_engine(engine, tmp_path, {})
     assert row[1:3] == ("1.0", "no: see the result; held to the signature")
     assert row[-1] == "there is no Python 0.1 here (--python PATH)"
+
+
+def test_a_failed_step_is_the_scripts_own_failure_too(engines: ModuleType, tmp_path: Path) -> None:
+    page = tmp_path / "README.md"
+    page.write_text(f"{engines.BEGIN}\n{engines.END}\n", encoding="utf-8")
+    engine = engines.Engine("nowhere", "x.md", "tests/none.py", "nowhere", "none", "raise", "lost", python="0.1")
+    assert engines.run_all([engine], tmp_path, {}, ["nowhere"], page) == 1
+    assert "| there is no Python 0.1 here (--python PATH) |" in page.read_text(encoding="utf-8")
