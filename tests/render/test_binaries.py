@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 from hypothesis import given
 
@@ -12,7 +13,11 @@ from strategies import json_values
 BASE64 = "QUJD" * 100
 
 
-@given(json_values())
+def _holds_long_base64(value: object) -> bool:
+    return re.search(r"[A-Za-z0-9+/_=-]{256}", json.dumps(value)) is not None
+
+
+@given(json_values().filter(lambda value: not _holds_long_base64(value)))
 def test_json_data_is_left_as_it_is(value: object) -> None:
     elided: list[str] = []
     assert plain(value, elided) == value
