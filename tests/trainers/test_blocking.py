@@ -56,8 +56,13 @@ def test_an_interrupt_cancels_what_is_running():
         finally:
             cancelled.set()
 
-    with pytest.raises(KeyboardInterrupt):
-        blocking.run(interrupted())
+    # Who is started in the background by a shell ignores interrupts, and would wait here for ever.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            blocking.run(interrupted())
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert cancelled.wait(10)
 
 
