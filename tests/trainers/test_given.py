@@ -27,6 +27,12 @@ def test_a_name_or_a_function_is_made_a_judge_once_and_a_judge_is_itself() -> No
     assert as_judge(built[0]) is built[0]
 
 
+def test_several_names_are_a_panel() -> None:
+    names = ["embedded", "vllm/m@http://127.0.0.1:9/v1"]
+    assert as_judge(names) is as_judge(tuple(names))
+    assert [one.judge for one in as_judge(names).settings.judges] == names
+
+
 def test_anything_else_is_refused_with_the_remedy() -> None:
     with pytest.raises(ConfigError, match="judge is a int: give a judge name such as"):
         as_judge(4)  # type: ignore[arg-type]

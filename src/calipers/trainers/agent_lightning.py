@@ -17,6 +17,7 @@ from calipers.judge import Judge
 from calipers.trainers import blocking
 from calipers.trainers.given import JudgeGiven, as_judge
 from calipers.trainers.no_signal import EVEN, rows, why
+from calipers.trainers.tested import warn_untested
 from calipers.trainers.unread import judgeable_group
 from calipers.types import GroupResult
 
@@ -34,6 +35,7 @@ def judged_hooks(judge: JudgeGiven, *, weight: float = 1.0, rubric: str | None =
 
     Raises ConfigError where Agent-Lightning 1.0 is not installed, and for settings that cannot work.
     """
+    warn_untested("agentlightning", "1.0")
     if not math.isfinite(weight):
         raise ConfigError(f"weight={weight}: it multiplies the judge's reward, so it must be finite")
     try:

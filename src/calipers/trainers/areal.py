@@ -17,6 +17,7 @@ from calipers.arguments import require_callable, require_text, require_whole
 from calipers.errors import ConfigError, InputError
 from calipers.trainers.given import JudgeGiven, as_judge
 from calipers.trainers.no_signal import whole, why
+from calipers.trainers.tested import warn_untested
 from calipers.trainers.thoughts import thought_apart
 from calipers.trainers.unread import judgeable_group
 from calipers.types import Message
@@ -70,6 +71,7 @@ def judged_group(
     AReaL must not group once more: ``gconfig.n_samples=1``, and ``group_size=size`` in ``reward_norm`` and ``adv_norm``.
     Raises ConfigError for settings that cannot work; in the run, InputError for a rollout whose own reward is not finite.
     """
+    warn_untested("areal", "1.0")
     require_whole(size=size)
     require_text(rubric=rubric)
     require_callable(conversation=conversation)

@@ -21,6 +21,7 @@ from calipers.rubric import DEFAULT_RUBRIC
 from calipers.trainers.art_judge import judge_for
 from calipers.trainers.art_scores import Response, TrajectoryScore
 from calipers.trainers.no_signal import EVEN, unscored, why
+from calipers.trainers.tested import warn_untested
 from calipers.types import GroupResult, TrajectoryResult, Usage
 
 __all__ = ["DEFAULT_RUBRIC", "Response", "TrajectoryScore", "ruler", "ruler_score_group"]
@@ -83,6 +84,7 @@ async def ruler_score_group(
     None. (A group of one would teach nothing, and ART counts such groups as signs of a collapsed policy.)
     Raises ConfigError, also with ``swallow_exceptions``, for settings that cannot work: no group would be scored.
     """
+    warn_untested("openpipe-art", "0.5")
     try:
         if not _trajectories(group):
             return _copied(group)

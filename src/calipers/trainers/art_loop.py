@@ -19,6 +19,7 @@ from calipers.protocols.question import Parse
 from calipers.rubric import DEFAULT_RUBRIC
 from calipers.trainers.art import Group, print_left_out, ruler_score_group
 from calipers.trainers.art_judge import judge_for
+from calipers.trainers.tested import warn_untested
 
 __all__ = ["JudgedBy", "judged_by"]
 
@@ -84,6 +85,7 @@ def judged_by(
     judge's reason, when too many groups were lost; without ``max_exceptions`` (its 0), no lost group ends it. After ``patience`` lost groups in a row ``stop`` is called:
     give a PipelineTrainer's ``request_stop``, for it has no ``max_exceptions``.
     """
+    warn_untested("openpipe-art", "0.5")
     require_whole(patience=patience)
     require_above_zero(patience=patience)
     require_callable(stop=stop)

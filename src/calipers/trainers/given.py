@@ -6,15 +6,15 @@ name and a module's function do. Not responsible for judging, or for RULER's arg
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import TypeAlias
 
 from calipers.errors import ConfigError
 from calipers.judge import Judge
 
-JudgeGiven: TypeAlias = "str | Judge | Callable[[], Judge]"
-"""A judge's name, a Judge, or a function without arguments that makes one."""
+JudgeGiven: TypeAlias = "str | Sequence[str] | Judge | Callable[[], Judge]"
+"""A judge's name, several of them (a panel), a Judge, or a function without arguments that makes one."""
 
 
 def as_judge(given: JudgeGiven) -> Judge:
@@ -26,6 +26,8 @@ def as_judge(given: JudgeGiven) -> Judge:
         return given
     if isinstance(given, str) or callable(given):
         return _built(given)
+    if isinstance(given, Sequence) and given and all(isinstance(one, str) for one in given):
+        return _built(tuple(given))
     raise ConfigError(
         f"judge is a {type(given).__name__}: give a judge name such as 'openai/gpt-5-mini', a calipers.Judge, or a "
         "function without arguments that returns one"
@@ -33,8 +35,8 @@ def as_judge(given: JudgeGiven) -> Judge:
 
 
 @lru_cache(maxsize=32)
-def _built(given: str | Callable[[], Judge]) -> Judge:
-    if isinstance(given, str):
+def _built(given: str | tuple[str, ...] | Callable[[], Judge]) -> Judge:
+    if isinstance(given, str | tuple):
         return Judge(given)
     made = given()
     if not isinstance(made, Judge):

@@ -14,6 +14,7 @@ from calipers.arguments import require_text
 from calipers.errors import CalipersError, ConfigError, InputError
 from calipers.trainers.given import JudgeGiven, as_judge
 from calipers.trainers.no_signal import whole
+from calipers.trainers.tested import warn_untested
 from calipers.trainers.thoughts import thought_apart
 from calipers.trainers.trl_ranks import Ranks, is_alone
 from calipers.trainers.unread import judgeable_group
@@ -30,6 +31,7 @@ def register(name: str, judge: JudgeGiven, *, rubric_column: str | None = "rubri
     ``rubric_column`` is a column of the data set that holds each prompt's rubric, where it has one. Raises ConfigError
     where ms-swift 4 is not installed, for a name that is taken, and for settings that cannot work.
     """
+    warn_untested("ms-swift", "4.6")
     require_text(rubric_column=rubric_column)
     try:
         from swift.rewards import orms  # noqa: PLC0415 - only where ms-swift is used

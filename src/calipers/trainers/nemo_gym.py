@@ -15,6 +15,7 @@ from calipers.errors import ConfigError
 from calipers.trainers.floats import as_float, is_scored, whole_cohorts
 from calipers.trainers.given import JudgeGiven, as_judge
 from calipers.trainers.rollouts import context_of
+from calipers.trainers.tested import warn_untested
 
 __all__ = ["resources_server"]
 
@@ -38,6 +39,7 @@ def resources_server(
 
     Raises ConfigError where NeMo-Gym is not installed and for settings that cannot work. One process serves all.
     """
+    warn_untested("nemo-gym", "0.4", "0.5")
     require_text(rubric=rubric)
     require_whole(group_size=group_size)
     require_above_zero(group_size=group_size, deadline=deadline)

@@ -17,6 +17,7 @@ from calipers.trainers.cohort import Cohorts
 from calipers.trainers.floats import as_float, floats, whole_cohorts
 from calipers.trainers.given import JudgeGiven, as_judge
 from calipers.trainers.rollouts import places
+from calipers.trainers.tested import warn_untested
 from calipers.trainers.thoughts import thought_apart
 from calipers.types import Message
 
@@ -35,6 +36,7 @@ def judge_environment(
     ``judge`` is a judge's name or a function that returns a Judge: Ray sends the class to another process, where
     connections cannot go. Raises ConfigError where NeMo-RL is not installed and for settings that cannot work.
     """
+    warn_untested("nemo-rl", "0.6", "0.7")
     if isinstance(judge, Judge):
         raise ConfigError(
             "an environment with a Judge in it cannot be sent to its Ray actor: give judge_environment the judge's name, "

@@ -21,6 +21,7 @@ from calipers.trainers.floats import as_float, is_scored, whole_cohorts
 from calipers.trainers.gathering import Share
 from calipers.trainers.given import JudgeGiven, as_judge
 from calipers.trainers.rollouts import context_of, graded_by, said
+from calipers.trainers.tested import warn_untested
 
 __all__ = ["agent_executor", "reward_func"]
 
@@ -41,6 +42,7 @@ def agent_executor(
     Raises ConfigError where OpenRLHF is not installed and for a judge that cannot work. At run time InputError for an
     agent's own reward that is not finite.
     """
+    warn_untested("openrlhf", "0.11")
     require_text(rubric=rubric)
     try:
         from openrlhf.utils import agent as theirs  # noqa: PLC0415 - only where OpenRLHF is used
@@ -100,6 +102,7 @@ def reward_func(
 
     Raises ConfigError for settings that cannot work.
     """
+    warn_untested("openrlhf", "0.11")
     require_text(rubric=rubric)
     require_whole(group_size=group_size, threads=threads)
     require_above_zero(group_size=group_size, threads=threads, deadline=deadline)

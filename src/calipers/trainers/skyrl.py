@@ -16,6 +16,7 @@ from calipers.judge import Judge
 from calipers.trainers.floats import floats
 from calipers.trainers.given import JudgeGiven, as_judge
 from calipers.trainers.rollouts import answers, places
+from calipers.trainers.tested import warn_untested
 from calipers.types import GroupResult
 
 __all__ = ["judged"]
@@ -30,6 +31,7 @@ def judged(generator: type[Generator], judge: JudgeGiven, *, rubric: str | None 
     score, all of the group get the same from the judge; a group of one that was not asked about gets nothing from it.
     Raises ConfigError for a judge that cannot work, and at run time for step-wise trajectories and missing trajectory ids.
     """
+    warn_untested("skyrl", "0.4")
     require_text(rubric=rubric)
     asked, base = as_judge(judge), cast("Any", generator)
 

@@ -15,6 +15,7 @@ from calipers.judge import Judge
 from calipers.trainers.floats import floats
 from calipers.trainers.given import JudgeGiven, as_judge
 from calipers.trainers.rollouts import answers, graded_by
+from calipers.trainers.tested import warn_untested
 
 __all__ = ["GroupReward", "group_rm"]
 
@@ -31,6 +32,7 @@ def group_rm(
     ``reference`` the judge is shown the samples' label as the reference answer. Raises ConfigError for a judge that cannot
     work.
     """
+    warn_untested("slime", "0.3")
     require_text(rubric=rubric, rubric_key=rubric_key)
     return GroupReward(as_judge(judge), rubric, rubric_key, reference)
 

@@ -18,6 +18,7 @@ from calipers.errors import CalipersError, ConfigError, InputError
 from calipers.judge import Judge
 from calipers.trainers.given import JudgeGiven, as_judge
 from calipers.trainers.no_signal import EVEN, rows, why
+from calipers.trainers.tested import warn_untested
 from calipers.trainers.unread import judgeable_group
 from calipers.types import GroupResult
 
@@ -77,6 +78,7 @@ class JudgedGroup:
     failed: Literal["even", "raise"] = "even"
 
     def __post_init__(self) -> None:
+        warn_untested("tinker-cookbook", "0.6")
         require_one_of(("even", "raise"), failed=self.failed)
         if not math.isfinite(self.weight):
             raise ConfigError(f"weight={self.weight}: it multiplies the judge's reward, so it must be finite")

@@ -14,6 +14,7 @@ from calipers.arguments import require_one_of
 from calipers.errors import CalipersError, ConfigError, InputError
 from calipers.trainers.given import JudgeGiven, as_judge
 from calipers.trainers.no_signal import rows, why
+from calipers.trainers.tested import warn_untested
 from calipers.trainers.unread import judgeable_group
 from calipers.types import GroupResult, TrajectoryResult
 
@@ -35,6 +36,7 @@ def best_of_n(
     ``rubric`` is text, or a function from the task to text. The other arguments are ``judge_episode``'s. Raises ConfigError
     where verifiers 0.4 is not installed.
     """
+    warn_untested("verifiers", "0.4")
     try:
         from verifiers.v1.envs.best_of_n.env import BestOfNEnv  # noqa: PLC0415 - only where verifiers is used
     except ImportError as error:
