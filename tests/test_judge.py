@@ -578,3 +578,21 @@ async def test_large_groups_are_ranked_by_fewer_questions(options: dict[str, Any
     ranked = sorted(scores, key=scores.__getitem__)
     off = [abs(ranked.index(name) - place) for place, name in enumerate(quality)]
     assert sum(off) / len(off) < 1
+
+
+class Unreachable(SimulatedJudge):
+    """A judge whose server does not answer."""
+
+    async def check(self) -> Sequence[str]:
+        raise ConfigError("nothing answers there: is the server running?")
+
+
+async def test_a_judge_that_others_stand_in_for_may_be_away_when_a_run_begins():
+    here, away = SimulatedJudge(QUALITY, model="here"), Unreachable(QUALITY, model="away")
+    (warning,) = await calipers.Judge([away, here], panel="fallback").check()
+    assert "nothing answers there" in warning
+    for judge in (calipers.Judge([here, away]), calipers.Judge(away)):
+        with pytest.raises(ConfigError, match="nothing answers there"):
+            await judge.check()
+    with pytest.raises(ConfigError, match="nothing answers there"):
+        await calipers.Judge([away, Unreachable(QUALITY, model="too")], panel="fallback").check()

@@ -453,9 +453,18 @@ class Judge:
     async def check(self) -> Sequence[str]:
         """Find out, without spending a token, whether the judge can be reached; returns warnings.
 
-        Raises ConfigError, with the remedy, when it cannot be.
+        Raises ConfigError, with the remedy, when it cannot be; of judges that stand in for one another, when none can be.
         """
-        found = [await _checked(seat) for seat in self._seats]
+        found: list[Sequence[str]] = []
+        errors: list[ConfigError] = []
+        for seat in self._seats:
+            try:
+                found.append(await _checked(seat))
+            except ConfigError as error:
+                errors.append(error)
+                found.append((f"{seat.name} is left to the others of the panel for now: {error}",))
+        if errors and (self.settings.panel != "fallback" or len(errors) == len(self._seats)):
+            raise errors[0]
         if not isinstance(self._store, Recorder):
             told = [getattr(seat.bare, "context_window", None) for seat in self._seats]
             judges = zip(self.settings.judges, told, strict=True)
