@@ -6,9 +6,10 @@ Not responsible for how a judge is reached, at what pace, or at what price: none
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, Self, TypeAlias
 
+from calipers.errors import LedgerError
 from calipers.experience import Experience
 from calipers.protocols.question import OutOfRange
 from calipers.render import BYTES_PER_TOKEN
@@ -117,7 +118,15 @@ class Settings:
 
     @classmethod
     def of(cls, recorded: Mapping[str, Any]) -> Self:
-        """The settings that a run recorded: what ``to_dict`` gave, after JSON."""
+        """The settings that a run recorded: what ``to_dict`` gave, after JSON; ``as_recorded_now`` mends older ones.
+
+        Raises LedgerError for settings that this version does not know.
+        """
+        if unknown := recorded.keys() - {one.name for one in fields(cls)}:
+            raise LedgerError(
+                f"the run was recorded with {', '.join(sorted(unknown))}, which this version of calipers does not know; "
+                "replay it with the version that recorded it, or a newer one"
+            )
         made: Mapping[str, Any] = {
             "judges": tuple(Named(**one) for one in recorded["judges"]),
             **{key: tuple(recorded[key]) for key in ("reward_range", "warnings")},
@@ -134,3 +143,12 @@ class Settings:
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""
         return asdict(self)
+
+
+def as_recorded_now(recorded: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A run's recorded settings as this version writes them: what it did not know yet is as it was without it."""
+    if "judges" not in recorded:  # before there were panels, the one judge's name stood among the rest
+        names = [one.name for one in fields(Named)]
+        alone = {name: recorded[name] for name in names if name in recorded}
+        recorded = {key: value for key, value in recorded.items() if key not in names} | {"judges": [alone]}
+    return {**Settings(()).to_dict(), **recorded}

@@ -8,7 +8,7 @@ from dataclasses import fields, replace
 from typing import Any
 
 from calipers.ledger.sqlite import Ledger
-from calipers.settings import Settings
+from calipers.settings import Settings, as_recorded_now
 from calipers.types import Comparison, Judgment, Ranking, Rating, Verdict
 
 _MOST_GROUPS = 2000
@@ -56,7 +56,7 @@ def _chosen(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 def _runs(ledger: Ledger) -> Iterator[tuple[int, Mapping[str, Any]]]:
     for number, settings in ledger.rows("SELECT id, settings FROM runs ORDER BY id DESC"):
-        yield number, json.loads(settings)
+        yield number, as_recorded_now(json.loads(settings))
 
 
 def _groups(ledger: Ledger, run: int) -> Iterator[tuple[frozenset[str], list[Judgment]]]:
@@ -70,14 +70,16 @@ def _groups(ledger: Ledger, run: int) -> Iterator[tuple[frozenset[str], list[Jud
             keys, judgments = set(), []
         last = position
         keys.add(key)
-        judgments += [_judgment(one) for one in json.loads(detail).get("judgments", ())]
+        judgments += filter(None, map(_judgment, json.loads(detail).get("judgments", ())))
     if keys:
         yield frozenset(keys), judgments
 
 
-def _judgment(recorded: Mapping[str, Any]) -> Judgment:
-    """A judgment as ``note`` recorded it: its kind is the one with these fields."""
-    kind = next(one for one in _KINDS if {field.name for field in fields(one)} == recorded.keys())
+def _judgment(recorded: Mapping[str, Any]) -> Judgment | None:
+    """A judgment as ``note`` recorded it: its kind is the one with these fields; None for a kind of another version."""
+    kind = next((one for one in _KINDS if {field.name for field in fields(one)} == recorded.keys()), None)
+    if kind is None:
+        return None
     values: dict[str, Any] = {
         key: tuple(value) if isinstance(value, list) else value for key, value in recorded.items()
     }

@@ -15,6 +15,7 @@ from calipers.errors import LedgerError, PermanentError
 from calipers.interfaces import Backend
 from calipers.ledger.flight import SingleFlight
 from calipers.ledger.sqlite import Ledger
+from calipers.settings import as_recorded_now
 from calipers.types import (
     Completion,
     Failure,
@@ -310,7 +311,7 @@ def find_run(ledger: Ledger, run: int | None = None) -> RecordedRun:
         what = "no run is recorded in it" if run is None else f"it has no run {run} (recorded: {runs})"
         raise LedgerError(f"{ledger.path}: {what}.")
     number, version, settings, learned = found[0]
-    return RecordedRun(number, version, json.loads(settings), json.loads(learned))
+    return RecordedRun(number, version, as_recorded_now(json.loads(settings)), json.loads(learned))
 
 
 def _now() -> str:
