@@ -596,3 +596,9 @@ async def test_a_judge_that_others_stand_in_for_may_be_away_when_a_run_begins():
             await judge.check()
     with pytest.raises(ConfigError, match="nothing answers there"):
         await calipers.Judge([away, Unreachable(QUALITY, model="too")], panel="fallback").check()
+
+
+def test_a_cycle_cannot_meet_a_quorum_of_more_judges_than_it_asks():
+    with pytest.raises(ConfigError, match="there are 1; raise orders="):
+        panel(panel="cycle", quorum=2)
+    assert panel(panel="cycle", quorum=2, orders=2).settings.quorum == 2

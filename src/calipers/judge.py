@@ -32,6 +32,7 @@ from calipers.experience import Experience
 from calipers.grades import require_graded, standards, with_criteria
 from calipers.interfaces import Backend, JudgingProtocol, Store, Watcher
 from calipers.interrogation import Interrogation, Interrogator, Observer
+from calipers.judge_names import shown
 from calipers.ledger import (
     Ledger,
     Nobody,
@@ -172,7 +173,7 @@ class Judge:
     ) -> None:
         judges = members(judge)
         require_asking(protocol, pairing=pairing, at_once=at_once)
-        require_panel(len(judges), panel=panel, quorum=quorum, weights=weights)
+        require_panel(len(judges), panel=panel, quorum=quorum, weights=weights, presentations=orders * samples)
         require_other_family(policy, judges, allowed=own_family)
         in_flight = MOST if concurrency == "auto" else concurrency
         require_whole(orders=orders, samples=samples, attempts=attempts, concurrency=in_flight, seed=seed)
@@ -192,14 +193,14 @@ class Judge:
         require_one_of(get_args(OutOfRange), out_of_range=out_of_range)
         require_one_of(("hidden", "shown"), reasoning=reasoning)
         require_one_of(get_args(OnAttack), on_attack=on_attack)
-        shown = share_of_canaries(canaries, canary_rate, protocol=protocol)
+        canary_share = share_of_canaries(canaries, canary_rate, protocol=protocol)
         require_callable(parse=parse, observer=observer)
         require_range(reward_range)
         require_params(params)
         checked = standards(rubric, grading, protocol=protocol, parse=parse, out_of_range=out_of_range, resolve=resolve)
         if absolute and protocol == "pairwise":
             raise ConfigError("absolute=True asks about a lone trajectory, and protocol='pairwise' needs two")
-        if aspects is not None and shown:
+        if aspects is not None and canary_share:
             raise ConfigError("canaries are scored as a whole, and aspects= asks for parts: leave one of them out")
         if reasks < 0:
             raise ConfigError(f"reasks={reasks}: it counts follow-up questions, so it is 0 or more")
@@ -256,7 +257,7 @@ class Judge:
             aspects=require_aspects(aspects, protocol),
             reward=require_reward(reward, protocol),
             on_attack=on_attack,
-            canary_rate=shown,
+            canary_rate=canary_share,
         )
         self.concurrency = in_flight
         # While one group's answer is written down, another's question takes its place. Waiting for one counts against
@@ -510,7 +511,7 @@ async def _readable(
 def _seat(judge: str | Backend, bare: Backend, *, attempts: int, **bounds: Any) -> Seat:
     if not isinstance(judge, str):
         return Seat(type(judge).__name__, bare, within_bounds(bare, **bounds))
-    return Seat(judge, bare, Retrying(within_bounds(bare, **bounds), attempts=attempts))
+    return Seat(shown(judge), bare, Retrying(within_bounds(bare, **bounds), attempts=attempts))
 
 
 async def _checked(seat: Seat) -> Sequence[str]:

@@ -16,6 +16,7 @@ from typing import Any, Final
 from calipers.backends.pool import Pool
 from calipers.errors import ConfigError
 from calipers.interfaces import Backend
+from calipers.judge_names import apart
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,10 +157,10 @@ def find_backend(
 
     Raises ConfigError when the name is not known, its key is not set, or an option does not apply to it.
     """
-    name, url_within = _apart(name)
+    name, url_within = apart(name)
     if url_within is not None:
         if base_url is not None:
-            raise ConfigError(f"{name} has its base URL in its name ({url_within}): leave base_url out")
+            raise ConfigError(f"{name} has a base URL behind its name already: leave base_url out")
         base_url = url_within
     scheme, _, rest = name.partition(":")
     if name == "embedded" or scheme in {"scripted", "replay"}:
@@ -180,15 +181,6 @@ def find_backend(
         model, base_url=url, api_key=key, timeout=timeout, api_key_env=known.key, **known.options
     )
     return made
-
-
-def _apart(name: str) -> tuple[str, str | None]:
-    """A judge name and the base URL written behind it (``vllm/qwen3@http://gpu1:8000/v1``), if there is one."""
-    for start in ("@http://", "@https://"):
-        if start in name:
-            before, _, after = name.partition(start)
-            return before, start[1:] + after
-    return name, None
 
 
 def _through_litellm(name: str, *, base_url: str | None, api_key: str | None, timeout: float) -> Backend:

@@ -13,6 +13,7 @@ from typing import Any, Final, TypeAlias
 from calipers.backends.gauge import Gauge
 from calipers.errors import ConfigError
 from calipers.interfaces import Backend, Learner
+from calipers.judge_names import apart, shown
 from calipers.settings import Named
 
 Judges: TypeAlias = "str | Backend | Sequence[str | Backend]"
@@ -82,12 +83,13 @@ def each(option: str, value: object, judges: Sequence[str | Backend]) -> list[An
         names = [one for one in judges if isinstance(one, str)]
         for name in value:
             if name not in names:
-                raise ConfigError(f"{option}: {name!r} is none of the judges ({', '.join(names) or 'none has a name'})")
+                known = ", ".join(map(shown, names)) or "none has a name"
+                raise ConfigError(f"{option}: {shown(str(name))!r} is none of the judges ({known})")
         return [value.get(one) if isinstance(one, str) else None for one in judges]
     if value is not None and len(judges) > 1:
-        raise ConfigError(
-            f"{option}: say which of the {len(judges)} judges it is for, as in {{{str(judges[0])!r}: ...}}"
-        )
+        first = judges[0]
+        name = shown(first) if isinstance(first, str) else "NAME"
+        raise ConfigError(f"{option}: say which of the {len(judges)} judges it is for, as in {{{name!r}: ...}}")
     return [value] * len(judges)
 
 
@@ -126,7 +128,7 @@ _WORDS = re.compile(r"[a-z]+[0-9]*")
 
 def families(model: str) -> frozenset[str]:
     """The model families a name speaks of: a distilled model may have two. Empty where none is recognised."""
-    words = [word for word in _WORDS.findall(model.lower()) if word != "llamacpp"]  # a server, and no family
+    words = [word for word in _WORDS.findall(apart(model)[0].lower()) if word != "llamacpp"]  # a server, and no family
     found = {family for family in _FAMILIES for word in words if word.startswith(family)}
     found |= {family for name, family in _SAME.items() for word in words if word.startswith(name)}
     return frozenset(_SAME.get(family, family) for family in found)
@@ -137,7 +139,7 @@ def require_other_family(policy: str | None, judges: Sequence[str | Backend], *,
     if policy is None or allowed:
         return
     for judge in judges:
-        name = judge if isinstance(judge, str) else judge.model
+        name = shown(judge) if isinstance(judge, str) else judge.model
         if shared := families(policy) & families(name):
             raise ConfigError(
                 f"{name} and the policy {policy} are both of the {min(shared)} family, and models favour their own "

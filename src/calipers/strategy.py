@@ -246,8 +246,10 @@ def require_aspects(
     return tuple((name, float(weight)) for name, weight in named.items())
 
 
-def require_panel(judges: int, *, panel: PanelMode | None, quorum: int, weights: Sequence[float] | None) -> None:
-    """Raise ConfigError for settings of a panel that cannot work with this many judges."""
+def require_panel(
+    judges: int, *, panel: PanelMode | None, quorum: int, weights: Sequence[float] | None, presentations: int
+) -> None:
+    """Raise ConfigError for settings of a panel that cannot work with this many judges and first presentations."""
     if panel is not None and panel not in _PANELS:
         raise ConfigError(f"panel={panel!r}: it is one of {', '.join(sorted(_PANELS))}")
     if panel is not None and judges == 1:
@@ -256,6 +258,10 @@ def require_panel(judges: int, *, panel: PanelMode | None, quorum: int, weights:
     if isinstance(quorum, bool) or not isinstance(quorum, int) or not 1 <= quorum <= most:
         alone = ", for one judge speaks for a group" if panel == "fallback" else ""
         raise ConfigError(f"quorum={quorum!r}: it counts judges, from 1 to {most}{alone}")
+    if panel == "cycle" and quorum > presentations:
+        raise ConfigError(
+            f"quorum={quorum}: in a cycle each presentation goes to one judge, and there are {presentations}; raise orders="
+        )
     if weights is None:
         return
     if judges == 1 or panel == "fallback":

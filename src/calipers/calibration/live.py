@@ -11,6 +11,7 @@ from typing import Any
 
 from calipers.errors import InputError
 from calipers.judge import Judge
+from calipers.judge_names import shown
 from calipers.rubric import Rubric
 from calipers.types import (
     Ask,
@@ -84,16 +85,16 @@ async def ask(
     Raises ConfigError for settings that cannot work and for a judge that cannot be reached, before anything is asked,
     and InputError where no group has anything to show.
     """
-    shown = [group for group in groups if sum(bool(one.messages) for one in group.trajectories) > 1]
-    if not shown:
+    telling = [group for group in groups if sum(bool(one.messages) for one in group.trajectories) > 1]
+    if not telling:
         raise InputError("no group has two trajectories with messages: there is nothing to show a judge")
     temperature = (options.get("params") or {}).get("temperature")
     heat = temperature if isinstance(temperature, int | float) else None
-    asked = Asked(name, protocol, prompt_variant, heat)
+    asked = Asked(shown(name), protocol, prompt_variant, heat)
     judge = Judge(name, protocol=protocol, rubric=rubric, observer=asked.hear, **options)
     try:
         await judge.check()
-        async for result in judge.score_groups(shown):
+        async for result in judge.score_groups(telling):
             asked.results.append(result)
     finally:
         judge.close()

@@ -1,0 +1,26 @@
+"""A judge's name as it is written, taken apart: the name, the base URL behind it, and what of it may be shown.
+
+Pure. Not responsible for which judge a name stands for (``registry``).
+"""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+
+def apart(name: str) -> tuple[str, str | None]:
+    """A judge name and the base URL written behind it (``vllm/qwen3@http://gpu1:8000/v1``), if there is one."""
+    for start in ("@http://", "@https://"):
+        if start in name:
+            before, _, after = name.partition(start)
+            return before, start[1:] + after
+    return name, None
+
+
+def shown(name: str) -> str:
+    """The name without a user or password in its base URL: results, ledgers and error texts hold no secret."""
+    before, url = apart(name)
+    if url is None:
+        return name
+    parts = urlsplit(url)
+    return f"{before}@{parts._replace(netloc=parts.netloc.rpartition('@')[2]).geturl()}"
