@@ -38,7 +38,7 @@ def main(names: list[str]) -> int:
     failed = []
     for name in names or BENCHMARKS:
         print(f"\n=== {name}: {BENCHMARKS[name]}", flush=True)
-        run = subprocess.run([sys.executable, "-m", f"benchmarks.{name}"], cwd=Path(__file__).parents[1], check=False)  # noqa: S603
+        run = subprocess.run([sys.executable, "-m", f"benchmarks.{name}"], cwd=Path(__file__).parents[1], check=False)  # noqa: S603 - ours
         failed += [name] if run.returncode else []
     if failed:
         print(f"\ncould not be run: {', '.join(failed)}")

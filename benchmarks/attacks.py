@@ -164,7 +164,7 @@ def all_rows() -> Iterator[Row]:
         ("instruction", "Injectable()", Injectable()),
         ("master_key", "HollowAnswers()", HollowAnswers()),
     ):
-        yield Row(name, [one for one in ATTACKS if one.kind == kind], lambda _, vice=vice: vice)  # type: ignore[misc]
+        yield Row(name, [one for one in ATTACKS if one.kind == kind], lambda _, vice=vice: vice)  # type: ignore[misc]  # a default binds it
     for kind in sorted({one.kind for one in ATTACKS}):
         attacks = [one for one in ATTACKS if one.kind == kind]
         texts = [*(one.text for one in attacks), *([TEXTS[kind]] if kind in TEXTS else [])]

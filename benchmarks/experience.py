@@ -20,7 +20,7 @@ from typing import Any
 
 from calipers.judge import Judge
 from calipers.testing import Noise, PositionBias, SimulatedJudge
-from calipers.types import GroupResult
+from calipers.types import GroupResult, TrajectoryResult
 
 Truth = dict[str, dict[str, float]]
 JUDGES = {
@@ -75,7 +75,7 @@ def measured(truth: Truth, results: Sequence[GroupResult]) -> tuple[float, float
     fidelity, squares, told = [], [], []
     for result in results:
         quality = truth[result.group_id]
-        scores = _centred([one.score or 0.0 for one in result.trajectories])
+        scores = _centred([scored(one) for one in result.trajectories])
         gold = _centred([quality[one.id] for one in result.trajectories])
         size = (sum(one**2 for one in scores) * sum(one**2 for one in gold)) ** 0.5
         fidelity.append(sum(a * b for a, b in zip(scores, gold, strict=True)) / size if size else 0.0)
@@ -84,6 +84,12 @@ def measured(truth: Truth, results: Sequence[GroupResult]) -> tuple[float, float
     calls = statistics.fmean(one.judge_calls for one in results)
     honesty = statistics.fmean(squares) / statistics.fmean(told) if told and any(told) else None
     return calls, statistics.fmean(fidelity), honesty
+
+
+def scored(one: TrajectoryResult) -> float:
+    """Its score; these judges never fail, and a failure would be no number."""
+    assert one.score is not None  # noqa: S101 - see above
+    return one.score
 
 
 def _centred(values: Sequence[float]) -> list[float]:

@@ -50,7 +50,7 @@ def running_server(*, rate: float, seed: int) -> Iterator[str]:
     command = [sys.executable, "-m", "benchmarks.fault_server", "--rate", str(rate), "--seed", str(seed)]
     with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603 - ours
         assert process.stdout is not None  # noqa: S101 - a pipe was asked for
-        assert process.stdin is not None  # noqa: S101
+        assert process.stdin is not None  # noqa: S101 - likewise
         try:
             yield process.stdout.readline().strip()
         finally:

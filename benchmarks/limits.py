@@ -88,7 +88,7 @@ def _running(slots: int, count: int, seconds: float) -> Iterator[str]:
     root = Path(__file__).resolve().parents[1]
     with subprocess.Popen(command, cwd=root, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603 - ours
         assert process.stdout is not None  # noqa: S101 - pipes were asked for
-        assert process.stdin is not None  # noqa: S101
+        assert process.stdin is not None  # noqa: S101 - likewise
         try:
             yield process.stdout.readline().strip()
         finally:

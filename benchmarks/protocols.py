@@ -20,7 +20,7 @@ from typing import Any
 
 from calipers.judge import Judge
 from calipers.testing import Noise, PositionBias, SimulatedJudge
-from calipers.types import Completion, GroupResult, JudgeRequest
+from calipers.types import Completion, GroupResult, JudgeRequest, TrajectoryResult
 
 JUDGES = {"noise 0.1, leaning 0.1": (0.1, 0.1), "noise 0.15, leaning 0.3": (0.15, 0.3)}
 PROTOCOLS: Sequence[tuple[str, Mapping[str, Any]]] = (
@@ -82,12 +82,18 @@ async def judged(
     return backend.shown / sum(map(len, truth.values())), results
 
 
+def rewarded(one: TrajectoryResult) -> float:
+    """Its reward; these judges never fail, and a failure would be no number."""
+    assert one.reward is not None  # noqa: S101 - see above
+    return one.reward
+
+
 def agreement(truth: Mapping[str, Mapping[str, float]], results: Sequence[GroupResult]) -> tuple[float, float]:
     """Fidelity and tau."""
     found, ranked = [], []
     for result in results:
         gold = [truth[result.group_id][one.id] for one in result.trajectories]
-        rewards = [one.reward or 0.0 for one in result.trajectories]
+        rewards = [rewarded(one) for one in result.trajectories]
         found.append(statistics.correlation(rewards, gold) if len(set(rewards)) > 1 else 0.0)
         pairs = list(itertools.combinations(range(len(gold)), 2))
         signs = [(rewards[a] - rewards[b]) * (gold[a] - gold[b]) for a, b in pairs]

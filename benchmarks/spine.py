@@ -46,9 +46,9 @@ def art_python(given: str | None) -> str:
     python = folder / "bin" / "python"
     if not python.exists():
         subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)  # noqa: S603 - ours
-    if subprocess.run([str(python), "-c", "import art.rewards"], capture_output=True, check=False).returncode:  # noqa: S603
+    if subprocess.run([str(python), "-c", "import art.rewards"], capture_output=True, check=False).returncode:  # noqa: S603 - the caller names it
         print(f"installing {ART} into .venv-art (once; about 550 MB)", file=sys.stderr)
-        subprocess.run([str(python), "-m", "pip", "install", "--quiet", ART], check=True)  # noqa: S603
+        subprocess.run([str(python), "-m", "pip", "install", "--quiet", ART], check=True)  # noqa: S603 - the caller names it
     return str(python)
 
 

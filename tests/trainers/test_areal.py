@@ -88,7 +88,7 @@ def workflow(*says: Any, own: Sequence[float] = ()) -> type:
         base = RolloutWorkflow
     waiting = list(zip(says, (*own, *[0.0] * len(says)), strict=False))
 
-    class Scripted(base):  # type: ignore[misc]
+    class Scripted(base):  # type: ignore[misc]  # the engine is untyped
         tokenizer = Characters()
 
         async def arun_episode(self, engine: Any, data: Any) -> Any:

@@ -168,7 +168,7 @@ async def test_readers_and_rubrics_made_anew_for_each_call_still_share_one_limit
             judge,
             extra,
             rubric=f"rubric {number}",
-            parse_response=lambda text, keys, seen=seen: seen.append(text) or dict.fromkeys(keys, 10),  # type: ignore[misc]
+            parse_response=lambda text, keys, seen=seen: seen.append(text) or dict.fromkeys(keys, 10),  # type: ignore[misc]  # a default binds it
         )
         assert [one.score for one in scores] == [0.1, 0.1]
         assert seen
