@@ -69,6 +69,6 @@ def require_params(params: Mapping[str, Any] | None) -> None:
     if taken := [name for name in _OURS if name in params]:
         raise ConfigError(f"params: {', '.join(taken)} cannot be passed on, calipers sets it itself")
     try:
-        json.dumps(dict(params))
+        json.dumps(dict(params), allow_nan=False)
     except (TypeError, ValueError) as error:
         raise ConfigError(f"params={params!r} cannot be written as JSON: {error}") from error

@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import orjson
+
 from calipers.backends.event_stream import BrokenStreamError, whole_completion
 from calipers.backends.translate import HttpReply, Peer, excerpt, refusal_of, to_error
 from calipers.errors import BackendError, PermanentError, TransientError
@@ -80,7 +82,7 @@ def json_of(reply: HttpReply, peer: Peer) -> Mapping[str, Any]:
         except BrokenStreamError as error:
             raise TransientError("bad_reply", f"No whole answer: {excerpt(str(error), peer.secrets)}") from None
     try:
-        body = _LENIENT.decode(reply.body.decode("utf-8"))
+        body = _decoded(reply.body)
     except (ValueError, RecursionError):
         raise TransientError(
             "bad_reply", f"The answer is not JSON ({kind or 'no type'}): {shown(reply, peer)}"
@@ -88,6 +90,13 @@ def json_of(reply: HttpReply, peer: Peer) -> Mapping[str, Any]:
     if not isinstance(body, dict):
         raise TransientError("bad_reply", f"The answer is not an object: {shown(reply, peer)}")
     return body
+
+
+def _decoded(body: bytes) -> Any:
+    try:
+        return orjson.loads(body)
+    except ValueError:  # or so it is in the strictest reading
+        return _LENIENT.decode(body.decode("utf-8"))
 
 
 def declined(peer: Peer, said: str) -> PermanentError:

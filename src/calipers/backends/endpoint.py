@@ -9,15 +9,16 @@ from __future__ import annotations
 import json
 import re
 from base64 import b64encode
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Mapping
 from functools import cached_property
+from math import isfinite
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
 
 from calipers.backends.translate import HttpReply, Peer, Refusal, to_error
+from calipers.encoding import to_json
 from calipers.errors import BackendError, ConfigError, PermanentError
-from calipers.types import Written
 
 if TYPE_CHECKING:
     from calipers.backends.http import HttpClient
@@ -119,37 +120,12 @@ class Endpoint:
 
 
 def _encoded(body: Mapping[str, Any]) -> bytes:
-    # Nearly always the same bytes where the messages are ASCII, in half the time; elsewhere it would make them longer.
-    texts = [message.get("content") for message in body.get("messages", ())]
-    in_ascii = all(isinstance(text, str) and text.isascii() for text in texts)
+    if odd := [name for name, value in body.items() if type(value) is float and not isfinite(value)]:
+        raise PermanentError("bad_request", f"The request cannot be written as JSON: {', '.join(odd)} is no number")
     try:
-        encode = (_TO_ASCII if in_ascii else _TO_UTF8).encode
-        members = [f"{encode(name)}:{_written(value, encode)}" for name, value in body.items()]
+        return to_json(body, lone="replace")
     except (TypeError, ValueError) as error:
         raise PermanentError("bad_request", f"The request cannot be written as JSON: {error}") from error
-    # Candidates may hold half a surrogate pair, which UTF-8 cannot spell.
-    return f"{{{','.join(members)}}}".encode("utf-8", "replace")
-
-
-def _written(value: object, encode: Callable[[object], str]) -> str:
-    """``value`` as JSON; what is written already, by itself or in a list, is taken as it is."""
-    if isinstance(value, Written):
-        return value.text
-    if isinstance(value, list | tuple):
-        return f"[{','.join([_written(item, encode) for item in value])}]"
-    return encode(value)
-
-
-def _plain(value: object) -> object:
-    if isinstance(value, Mapping):
-        return dict(value)
-    raise TypeError(f"{type(value).__name__} has no JSON form")
-
-
-_TO_ASCII, _TO_UTF8 = (
-    json.JSONEncoder(ensure_ascii=in_ascii, separators=(",", ":"), allow_nan=False, default=_plain)
-    for in_ascii in (True, False)
-)
 
 
 def _checked_url(base_url: str, path: str) -> SplitResult:

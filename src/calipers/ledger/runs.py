@@ -11,6 +11,7 @@ from functools import partial
 from hashlib import blake2b
 from typing import Any
 
+from calipers.encoding import kept
 from calipers.errors import LedgerError, PermanentError
 from calipers.interfaces import Backend
 from calipers.ledger.flight import SingleFlight
@@ -31,10 +32,8 @@ from calipers.types import (
 _ANSWER = """SELECT text, finish_reason, reasoning, served_model, input_tokens, output_tokens, cached_tokens, cost_usd,
 latency, attempts FROM answers WHERE key = ?"""
 
-_JSON, _SPACED_JSON = (
-    json.JSONEncoder(separators=separators, check_circular=False) for separators in ((",", ":"), (", ", ": "))
-)
-"""Escape to ASCII, which takes half the time and holds lone surrogates, too. Nothing that is kept can hold itself."""
+_JSON = json.JSONEncoder(separators=(",", ":"), check_circular=False)
+"""For what is hashed. Escapes to ASCII, which holds lone surrogates, too; nothing that is kept can hold itself."""
 _LONG = 2**14
 """Characters from which on a text is kept compressed."""
 
@@ -197,8 +196,8 @@ class Recorder:
                 self.run,
                 position,
                 group.group_id,
-                _packed(_JSON.encode(group.to_dict())),
-                _SPACED_JSON.encode(result.to_dict()),
+                _packed(kept(group.to_dict())),
+                kept(result.to_dict()),
             ),
         )
         await self._ledger.commit()
@@ -264,7 +263,7 @@ def _detail(result: Reading | Failure) -> str:
         return json.dumps({"kind": result.kind, "reason": result.reason, "fatal": result.fatal, **told})
     judgments = [{slot: getattr(judgment, slot) for slot in judgment.__slots__} for judgment in result.judgments]
     canary = {} if result.canary is None else {"canary": {"kind": result.canary.kind, "won": result.canary.won}}
-    return _SPACED_JSON.encode({"judgments": judgments, "missing": dict(result.missing), **canary})
+    return kept({"judgments": judgments, "missing": result.missing, **canary})
 
 
 def find_answer(ledger: Ledger, key: str) -> Completion | None:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any, Final, TypeAlias
 from unicodedata import normalize
 
-from calipers.probes.phrases import BY_WORD, KEYS, SIGNS, SPELLED, WORDS
+from calipers.probes.phrases import APART, BY_WORD, KEYS, SIGNS, SPELLED, WORDS
 from calipers.probes.rule import Rule, compiled
 from calipers.types import Attack, AttackKind, Message, RenderedGroup
 
@@ -33,11 +33,6 @@ _FAR_SCRIPT = re.compile("[\u0400-\u04ff\u0600-\u06ff\u0900-\u097f\u3040-\u30ff\
 _MIXED = re.compile(r"[a-z][\u0370-\u03ff\u0400-\u04ff]|[\u0370-\u03ff\u0400-\u04ff][a-z]")
 _LOOK_ALIKES = str.maketrans("аеорсухіјѕԁһӏԛԝбкмтвнαεορυικνχτ", "aeopcyxijsdhlqwbkmtbhaeopyiknxt")
 _BARE_KEY = re.compile(r"[\s:;.,'\"`…。，、；：*#_]{1,8}")
-_APART = bytes(
-    32 if chr(code) in "!\"#$%&'()*,-./:;<=>?@[\\]^`{|}~" else code + 32 if 65 <= code <= 90 else code
-    for code in range(256)
-)
-"""ASCII punctuation to spaces, for bytes, all but what stands inside words of the rules; capitals to small letters."""
 _TRIMMED = " \t\n:;.,!'\"`…。，、；：*#_"
 
 
@@ -47,13 +42,37 @@ def attacks_in(view: RenderedGroup, *, context: int = 0) -> Mapping[int, tuple[A
     What all candidates begin with is not looked at: it gives none of them an edge. ``context`` is how many messages
     the group put before each trajectory's own, from which ``Attack.message`` is counted.
     """
-    known: _Known = {}
+    known, all_known = _harmless(view)
     found: dict[int, tuple[Attack, ...]] = {}
     for item, candidate in enumerate(view.candidates):
+        if all_known and (not candidate.messages or master_key(candidate.messages[-1]) is None):
+            continue
         hits = find_attacks(candidate.messages, start=view.prefix_length, known=known)
         if hits:
             found[item] = tuple(replace(hit, message=hit.message - context) for hit in hits)
     return found
+
+
+def _harmless(view: RenderedGroup) -> tuple[_Known, bool]:
+    """The texts of a group that hold nothing to look at, and whether these are all; none where a rule's word occurs."""
+    from calipers.probes.screen import any_word_in  # noqa: PLC0415 - numpy takes a tenth of a second to import
+
+    texts: dict[str, None] = {}
+    for candidate in view.candidates:
+        for message in candidate.messages[view.prefix_length :]:
+            content = message.get("content")
+            if len(message) == 2 and type(content) is str:
+                texts[content] = None
+            else:
+                texts.update(dict.fromkeys(_texts(message)))
+    plain = [text for text in texts if text.isascii() and len(text) <= _LONGEST and not _has_sign(text)]
+    if any_word_in(plain):
+        return {}, False
+    return dict.fromkeys(plain, ()), len(plain) == len(texts)
+
+
+def _has_sign(text: str) -> bool:
+    return "<" in text or "[" in text or "@" in text
 
 
 def find_attacks(messages: Sequence[Message], *, start: int = 0, known: _Known | None = None) -> tuple[Attack, ...]:
@@ -130,12 +149,8 @@ def _signs(text: str) -> Iterator[tuple[AttackKind, str]]:
 
 
 def _matches(text: str) -> Iterator[tuple[AttackKind, str]]:
-    said = text.encode("utf-8", "surrogatepass").translate(_APART).split()
-    calling = WORDS.intersection(said)
-    if not calling:
-        return  # nearly always, and then no set of all words is worth its time
-    words = set(said)
-    called = {id(rule): rule for word in calling for rule in BY_WORD[word]}
+    words = set(text.encode("utf-8", "surrogatepass").translate(APART).split())
+    called = {id(rule): rule for word in WORDS.intersection(words) for rule in BY_WORD[word]}
     rules = [rule for rule in called.values() if not any(group.isdisjoint(words) for group in rule.words)]
     if rules:
         yield from _tried(rules, text.lower())

@@ -58,6 +58,13 @@ BY_WORD: Final = _by_word()
 """The rules that a word of their least common group calls for."""
 WORDS: Final = frozenset(BY_WORD)
 
+APART: Final = bytes(
+    32 if chr(code) in "\t\n\v\f\r!\"#$%&'()*,-./:;<=>?@[\\]^`{|}~" else code + 32 if 65 <= code <= 90 else code
+    for code in range(256)
+)
+"""White space and ASCII punctuation to spaces, for bytes, all but what stands inside words of the rules; capitals to
+small letters."""
+
 SIGNS: Final[tuple[Sign, ...]] = (
     Sign(
         "layout",

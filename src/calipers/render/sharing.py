@@ -23,7 +23,7 @@ def common_length(bodies: Sequence[Sequence[str]]) -> int:
         return 0
     length = 0
     for blocks in zip(*bodies, strict=False):
-        if any(block != blocks[0] for block in blocks):
+        if blocks.count(blocks[0]) < len(blocks):
             break
         length += 1
     return length

@@ -1,0 +1,58 @@
+"""JSON written fast, for what is sent and kept once a call or a group. Not for what is hashed: its bytes must not change.
+
+Not responsible for reading JSON, where what a judge wrote is looked at more closely (``extract``).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final, Literal
+
+import orjson
+
+from calipers.types import Written
+
+_AS_JSON_DOES: Final = (
+    orjson.OPT_PASSTHROUGH_SUBCLASS | orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_DATACLASS
+)
+"""What Python's own encoder would not write is not written here either."""
+
+
+def to_json(value: object, *, lone: Literal["strict", "replace"] = "strict") -> bytes:
+    """``value`` as compact JSON in UTF-8; what is ``Written`` already is taken as it is, NaN and infinity are null.
+
+    ``lone`` says what becomes of half a surrogate pair, which UTF-8 cannot spell. Raises ValueError or TypeError for
+    what has no JSON form.
+    """
+    try:
+        return orjson.dumps(value, _other, _AS_JSON_DOES)
+    except TypeError:  # an integer of over 64 bits, a key that is no text, half a surrogate pair
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_plain).encode("utf-8", lone)
+
+
+def kept(value: object) -> str:
+    """``value`` as compact JSON for the ledger, whatever its texts hold."""
+    try:
+        return to_json(value).decode()
+    except UnicodeEncodeError:
+        return json.dumps(value, separators=(",", ":"), default=_plain)
+
+
+def _other(value: Any) -> Any:
+    return orjson.Fragment(value.text) if isinstance(value, Written) else _plain(value)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return dict(value.items())
+    if isinstance(value, list | tuple):
+        return [*value]
+    # Of a kind of their own: an IntEnum, a numpy float.
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, float):
+        return float(value)
+    raise TypeError(f"{type(value).__name__} has no JSON form")
