@@ -19,6 +19,7 @@ BENCHMARKS = {
     "experience": "asking on while unsettled, and what a ledger teaches: fidelity and honest errors, simulated judges",
     "sandbox": "rule functions given as source text: checks a second, CPU a check",
     "trl_overlap": "what a TRL step of 64 groups waits for a judge of 2 s, and the adapter's CPU a group",
+    "adapters": "CPU a group of trainers' adapters, and what is left to do when a group's last rollout comes",
     "protocols": "listwise, pairwise and pointwise at equal judge tokens, simulated judges",
     "embedded": "time the embedded judge takes",
     "rubrics": "the study's scores from raw text, replies that broke its parser, tokens of grading (recorded data)",

@@ -13,6 +13,7 @@ from calipers.probes.injection import attacks_in
 from calipers.results import carried, group_status
 from calipers.types import (
     Attack,
+    Candidate,
     GroupResult,
     OnAttack,
     RenderedGroup,
@@ -30,8 +31,17 @@ POLICY = "assistant"
 
 def find_attacks_of(group: TrajectoryGroup, view: RenderedGroup) -> Attacks:
     """What in each trajectory of ``group`` addresses the judge; identical trajectories share it."""
-    found = attacks_in(view, context=len(group.context))
+    context = len(group.context)
+    found = attacks_in(view, context=context, prepared=[_prepared(group, one, context) for one in view.candidates])
     return {view.ids[member]: hits for item, hits in found.items() for member in view.candidates[item].members}
+
+
+def _prepared(group: TrajectoryGroup, candidate: Candidate, context: int) -> tuple[Attack, ...] | None:
+    """What was found in it before its group was whole; None where it was not looked at, or is shown otherwise now."""
+    prepared = group.trajectories[candidate.members[0]].prepared
+    if prepared is None or candidate.messages[context:] != prepared.written.messages:
+        return None
+    return prepared.attacks
 
 
 def without_attackers(group: TrajectoryGroup, attacks: Attacks, rule: OnAttack) -> TrajectoryGroup:

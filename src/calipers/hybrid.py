@@ -10,22 +10,23 @@ followed by the judge's bit. They are different rewards, and both are here by na
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, TypeAlias, get_args
 
 from calipers.arguments import require_one_of
+from calipers.early_checks import EarlyChecks
 from calipers.errors import ConfigError
 from calipers.interfaces import Backend, Verifier
 from calipers.judge import Judge
+from calipers.preparing import Prepare
 from calipers.readers import as_group
 from calipers.results import carried, group_status
 from calipers.rubric import as_rubric
 from calipers.stream import stream
 from calipers.types import GroupResult, Rubric, Trajectory, TrajectoryGroup, TrajectoryResult, Verdict
-from calipers.verifiers.checking import Checked, check_group
+from calipers.verifiers.checking import Checked
 from calipers.verifiers.constraints import Constraints
 
 Combine: TypeAlias = Literal["product", "average", "min", "all", "verif_paper", "verif_code"]
@@ -122,6 +123,7 @@ class Hybrid:
             self._combination = Combination(code or "mean", combine, threshold)
         self._checks = checks
         self._gates = tuple(gates)
+        self._early = EarlyChecks(self._gates)
         self._floor = float(floor)
         self._cap = cap
 
@@ -133,8 +135,7 @@ class Hybrid:
         given = as_group(group)
         constraints = Constraints(tuple(self._checks)) if isinstance(self._checks, Sequence) else self._checks(given)
         weighs = isinstance(self._checks, Sequence) or bool(constraints.soft)
-        # Rules may take their time, and block; other groups' questions go on meanwhile.
-        checked = await asyncio.to_thread(check_group, given, gates=self._gates, rules=constraints.rules)
+        checked = await self._early.checked(given, tuple(constraints.rules))
         opened = [one for one, of in zip(given.trajectories, checked, strict=True) if self._is_open(of)]
         judged: GroupResult | None = None
         if weighs and opened:
@@ -155,6 +156,22 @@ class Hybrid:
             warnings=(*base.warnings, *note),
             extra={**given.extra, **base.extra},
         )
+
+    def preparing(self, head: TrajectoryGroup) -> Prepare:
+        """As ``Judge.preparing``; each trajectory's gates and rules are checked besides, in a thread, as soon as it comes.
+
+        Where ``checks`` is a function, it is asked about ``head``, too: rules that it only has for a group with
+        trajectories, or has otherwise then, are checked when the group is whole.
+        """
+        return self._early.preparing(head, self._rules_for(head), self.judge.preparing(head))
+
+    def _rules_for(self, head: TrajectoryGroup) -> tuple[Verifier, ...]:
+        if isinstance(self._checks, Sequence):
+            return tuple(self._checks)
+        try:
+            return tuple(self._checks(head).rules)
+        except Exception:  # noqa: BLE001 - what is wrong with it is told when the group is scored
+            return ()
 
     async def score_groups(
         self, groups: Iterable[object] | AsyncIterable[object], *, concurrency: int | None = None, ordered: bool = False

@@ -45,6 +45,7 @@ from calipers.ledger import (
     last_like,
 )
 from calipers.monitor import together
+from calipers.preparing import Prepare, preparing
 from calipers.probes.canary import CANARY_RATE, Canaried, Canaries, share_of_canaries
 from calipers.protocols.question import OutOfRange, Parse
 from calipers.readers import as_group
@@ -369,6 +370,13 @@ class Judge:
         Raises InputError for a group that cannot be read and LedgerError when answers cannot be kept.
         """
         return await self._begin(as_group(group))
+
+    def preparing(self, head: TrajectoryGroup) -> Prepare:
+        """What can be done about each trajectory of a group before the group is whole: for ``trainers.cohort.Cohorts``.
+
+        ``head`` is the group without trajectories. ``score_group`` gives the same for prepared ones, sooner.
+        """
+        return preparing(head, reasoning=self.settings.reasoning)
 
     async def score_groups(
         self,

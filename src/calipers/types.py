@@ -11,6 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
+from calipers.prepared import Prepared
+
 Message: TypeAlias = Mapping[str, Any]
 """An OpenAI chat message: ``role``, ``content`` and, where present, ``tool_calls``, ``tool_call_id``, ``reasoning``..."""
 
@@ -85,7 +87,8 @@ class Trajectory:
     """One rollout. ``messages`` follow the group's ``context``; ``gold`` is read by calibration only.
 
     ``reward`` is an independent reward the trajectory already had; ``extra`` holds keys calipers does not know, which
-    are carried through to the result. ``rubric`` is its own, where it is not graded by its group's.
+    are carried through to the result. ``rubric`` is its own, where it is not graded by its group's. ``prepared`` is work
+    done before its group was whole, and no part of what it is.
     """
 
     id: str
@@ -96,6 +99,7 @@ class Trajectory:
     metadata: Mapping[str, Any] = field(default_factory=dict)
     extra: Mapping[str, Any] = field(default_factory=dict)
     rubric: Rubric | None = None
+    prepared: Prepared | None = field(default=None, compare=False, repr=False)
 
     def to_dict(self) -> dict[str, Any]:
         """The groups file's object of one trajectory."""

@@ -7,7 +7,7 @@ import gc
 import math
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
@@ -18,7 +18,7 @@ import calipers
 from art_judges import ContentJudge
 from calipers.errors import CalipersError, ConfigError, InputError, LedgerError
 from calipers.trainers.cohort import Cohorts, Share
-from calipers.types import GroupResult, TrajectoryGroup, TrajectoryResult
+from calipers.types import GroupResult, Trajectory, TrajectoryGroup, TrajectoryResult
 
 PROMPT = [{"role": "user", "content": "Tell a joke."}]
 GROUP = {"context": PROMPT, "rubric": "Be funny."}
@@ -113,6 +113,76 @@ async def settle() -> None:
 
 def begin(cohorts: Cohorts, key: str, worths: Iterable[int], **more: Any) -> list[asyncio.Task[Share]]:
     return [asyncio.ensure_future(cohorts.join(key, says(worth), **more)) for worth in worths]
+
+
+# --- work done before a group is whole -------------------------------------------------------------------------------
+
+
+async def test_a_rollout_is_prepared_when_it_comes_and_its_group_is_judged_while_others_roll_out(
+    timers: Timers, judge: Worth
+) -> None:
+    prepared: list[str] = []
+
+    def preparing(head: TrajectoryGroup) -> Callable[[Trajectory], Trajectory]:
+        assert (head.trajectories, head.context) == ((), tuple(PROMPT))
+        prepared.append("head")
+
+        def prepare(member: Trajectory) -> Trajectory:
+            prepared.append(str(member.messages[0]["content"]))
+            return replace(member, metadata={"ready": True})
+
+        return prepare
+
+    async with Cohorts(judge, size=2, preparing=preparing, later=timers.later) as cohorts:
+        first, *_ = begin(cohorts, "a", [1], group=GROUP)
+        other, *_ = begin(cohorts, "b", [7], group=GROUP)
+        await settle()
+        assert prepared == ["head", "worth 1", "head", "worth 7"]
+        last, *_ = begin(cohorts, "a", [2], group=GROUP)
+        assert [(await first).reward, (await last).reward] == [0.01, 0.02]
+        assert prepared[4:] == ["worth 2"]
+        assert not other.done()
+        assert all(one.metadata == {"ready": True} for one in judge.seen[0].trajectories)
+        await cohorts.aclose()
+        await other
+
+
+async def test_a_judge_answers_the_same_and_has_less_to_do_when_the_group_is_whole(timers: Timers) -> None:
+    results, asked, prepared = [], [], []
+    for early in (False, True):
+        backend = ContentJudge()
+        judge = calipers.Judge(backend)
+        seen: list[TrajectoryGroup] = []
+
+        async def judging(group: TrajectoryGroup, *, judge: Any = judge, seen: Any = seen) -> GroupResult:
+            seen.append(group)
+            return await judge.score_group(group)  # type: ignore[no-any-return]
+
+        preparing = judge.preparing if early else None
+        async with Cohorts(judging, size=3, preparing=preparing, later=timers.later) as cohorts:
+            shares = await asyncio.gather(*begin(cohorts, "a", [10, 30, 20], group=GROUP))
+        results.append([share.group for share in shares])
+        asked.append([(request.messages, request.view) for request in backend.asked])
+        prepared.append([one.prepared is not None for one in seen[0].trajectories])
+    assert results[0] == results[1]
+    assert asked[0] == asked[1]
+    assert prepared == [[False] * 3, [True] * 3]
+
+
+async def test_who_cannot_be_prepared_raises_and_is_not_waited_for(timers: Timers, judge: Worth) -> None:
+    def preparing(_: TrajectoryGroup) -> Callable[[Trajectory], Trajectory]:
+        def prepare(member: Trajectory) -> Trajectory:
+            if "worth 2" in str(member.messages):
+                raise RuntimeError("no room")
+            return member
+
+        return prepare
+
+    async with Cohorts(judge, size=3, preparing=preparing, later=timers.later) as cohorts:
+        one, broken, three = begin(cohorts, "a", [1, 2, 3])
+        with pytest.raises(RuntimeError, match="no room"):
+            await broken
+        assert [(await one).reward, (await three).reward] == [0.01, 0.03]
 
 
 # --- whole groups ---------------------------------------------------------------------------------------------------

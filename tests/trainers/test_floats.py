@@ -7,9 +7,11 @@ import logging
 
 import pytest
 
+from calipers.backends.scripted import Scripted
+from calipers.judge import Judge
 from calipers.trainers.floats import as_float, floats, is_scored, whole_cohorts
 from calipers.trainers.gathering import Share
-from calipers.types import GroupResult, TrajectoryResult
+from calipers.types import GroupResult, TrajectoryGroup, TrajectoryResult
 from http_judge import judge_at, worth
 from servers.faulty_server import FaultyServer
 
@@ -58,3 +60,23 @@ async def test_a_cohort_is_judged_whole_or_not_at_all(faulty: FaultyServer) -> N
         cohorts.lose("b")
         assert as_float(await waiting) == 0.5
     assert len(faulty.posts) == 1
+
+
+class Prepared:
+    """A watcher that remembers whether what a judge was given had been prepared."""
+
+    def __init__(self) -> None:
+        self.members: list[bool] = []
+
+    def seen(self, group: TrajectoryGroup, result: GroupResult) -> GroupResult:
+        self.members += [one.prepared is not None for one in group.trajectories]
+        return result
+
+
+async def test_rollouts_are_prepared_as_they_come() -> None:
+    watcher = Prepared()
+    judge = Judge(Scripted([{"scores": {"a": 20, "b": 90}}]), watchers=[watcher])
+    async with whole_cohorts(judge, size=2, deadline=30) as cohorts:
+        shares = await asyncio.gather(*(cohorts.join("a", {"id": name, **said(20)}) for name in ("a", "b")))
+    assert [as_float(share) for share in shares] == [0.5, 0.5]  # they are the same, and no judge is asked
+    assert watcher.members == [True, True]

@@ -36,20 +36,28 @@ _BARE_KEY = re.compile(r"[\s:;.,'\"`…。，、；：*#_]{1,8}")
 _TRIMMED = " \t\n:;.,!'\"`…。，、；：*#_"
 
 
-def attacks_in(view: RenderedGroup, *, context: int = 0) -> Mapping[int, tuple[Attack, ...]]:
+def attacks_in(
+    view: RenderedGroup, *, context: int = 0, prepared: Sequence[tuple[Attack, ...] | None] = ()
+) -> Mapping[int, tuple[Attack, ...]]:
     """What addresses the judge, by position in ``view.candidates``; candidates without a hit are left out.
 
     What all candidates begin with is not looked at: it gives none of them an edge. ``context`` is how many messages
-    the group put before each trajectory's own, from which ``Attack.message`` is counted.
+    the group put before each trajectory's own, from which ``Attack.message`` is counted. ``prepared`` is what was found in
+    a candidate's own messages before, the beginning that it shares included, or None; one for each candidate, or none.
     """
-    known, all_known = _harmless(view)
+    known, all_known = _harmless(view) if not prepared or None in prepared else ({}, True)
     found: dict[int, tuple[Attack, ...]] = {}
     for item, candidate in enumerate(view.candidates):
-        if all_known and (not candidate.messages or master_key(candidate.messages[-1]) is None):
-            continue
-        hits = find_attacks(candidate.messages, start=view.prefix_length, known=known)
+        hits = prepared[item] if prepared else None
+        if hits is None:
+            if all_known and (not candidate.messages or master_key(candidate.messages[-1]) is None):
+                continue
+            all_counted = find_attacks(candidate.messages, start=view.prefix_length, known=known)
+            hits = tuple(replace(hit, message=hit.message - context) for hit in all_counted)
+        elif hits:
+            hits = tuple(hit for hit in hits if hit.message + context >= view.prefix_length)
         if hits:
-            found[item] = tuple(replace(hit, message=hit.message - context) for hit in hits)
+            found[item] = hits
     return found
 
 

@@ -54,6 +54,8 @@ def as_trajectory(value: Any, *, default_id: str) -> Trajectory:
     ``default_id`` is used where ``value`` has none. Raises InputError naming the trajectory and what was expected.
     """
     if isinstance(value, Trajectory):
+        if value.prepared is not None and value.prepared.messages is value.messages:
+            return value  # it was read before it was prepared
         messages = canonical(value.messages, where=f"trajectory {value.id!r}: ")
         return value if messages is value.messages else replace(value, messages=messages)
     if isinstance(value, BaseException):

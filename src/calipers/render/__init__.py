@@ -9,11 +9,13 @@ from calipers.render.decode import Decoded, decode
 from calipers.render.elision import left_out, shorten
 from calipers.render.fitting import BYTES_PER_TOKEN, bounded, fitted, measured, window_told
 from calipers.render.group import render
+from calipers.render.opening import Opening
 from calipers.render.question import characters, compose, merged
 
 __all__ = [
     "BYTES_PER_TOKEN",
     "Decoded",
+    "Opening",
     "Reasoning",
     "bounded",
     "characters",

@@ -9,58 +9,33 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import chain
-from typing import Any
 
-from calipers.render.binaries import plain
-from calipers.render.canonical import Canon, Reasoning
+from calipers.prepared import Written
+from calipers.render.canonical import Reasoning
 from calipers.render.escapes import unescape
 from calipers.render.marker import draw
+from calipers.render.opening import KEY_BYTES, Opening
 from calipers.render.sharing import common_length, exhibits, refer
-from calipers.render.transcript import IMAGE, MARK, dumps, write
+from calipers.render.transcript import IMAGE, MARK
 from calipers.rubric import as_standards
-from calipers.types import Candidate, Image, Message, Part, RenderedGroup, Rubric, Tool, Trajectory, TrajectoryGroup
+from calipers.types import Candidate, Image, Part, RenderedGroup, Rubric, Trajectory, TrajectoryGroup
 
 CONTEXT_LINE = "context: every candidate begins with these messages"
 LEGEND = "marks layout: a line that begins otherwise is part of the record."
 SEE_LEGEND = ' "see X1" stands for the text of exhibit X1.'
 NOTHING_FURTHER = "no further messages"
 _IMAGE = re.compile(f"{IMAGE}([^{IMAGE}]*){IMAGE}([^{IMAGE}]*){IMAGE}")
-_KEY_BYTES = 16  # bytes of a candidate's key, and of the group's digest
-# What a reader looks for first in a tool definition; the rest follows by name, so that equal definitions read alike.
-_FIRST_KEYS = ("type", "name", "description")
 
 
 @dataclass(slots=True)
 class _Draft:
-    """A trajectory on its way to a candidate; ``blocks`` are its own, without the group's context."""
+    """A trajectory on its way to a candidate; ``written`` is its own, without the group's context."""
 
-    key: bytes
-    messages: list[Message]
-    blocks: list[str]
-    tools: tuple[str, ...]
-    elided: tuple[str, ...]
+    written: Written
     members: list[int]
-
-
-@dataclass(slots=True)
-class _Tools:
-    """Tool definitions as lines, written once however many trajectories bring them along."""
-
-    written: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    definitions: dict[str, Tool] = field(default_factory=dict)
-
-    def lines(self, tools: Sequence[Tool] | None) -> tuple[str, ...]:
-        if not tools:
-            return ()
-        key = repr(tools)
-        if key not in self.written:
-            definitions = [_ordered(plain(tool, [])) for tool in tools]
-            lines = tuple(dumps(definition, keep_order=True) for definition in definitions)
-            self.definitions.update(zip(lines, definitions, strict=True))
-            self.written[key] = lines
-        return self.written[key]
+    elided: tuple[str, ...]
 
 
 def render(
@@ -78,27 +53,24 @@ def render(
     order in which trajectories arrived. Rewards, gold, metadata and ids are not shown. Trajectories that are the
     same to a judge become one candidate, except that one without messages always stands alone.
     """
-    canon = Canon(reasoning)
-    context = list(map(canon.message, group.context))
-    opening = write(context, after_assistant=False)
-    after_assistant = bool(context) and context[-1]["role"] == "assistant"
-    tools = _Tools()
+    begun = Opening(group, reasoning)
+    opening, context, tools = begun.blocks, begun.messages, begun.tools
     drafts = []
     for position, trajectory in enumerate(group.trajectories):
-        own = trajectory.tools if trajectory.tools is not None else group.tools
-        drafts.append(_draft(position, trajectory, canon.copy(), tools.lines(own), after_assistant=after_assistant))
+        written = begun.written(trajectory)
+        drafts.append(_Draft(written, [position], written.elided))
     chosen = group.rubric if group.rubric is not None else rubric
     criteria = [_criteria(one, group.rubric, rubric) for one in group.trajectories] if graded else []
     distinct = _distinct(drafts, criteria)
     rubric = None if graded else as_standards(chosen) if isinstance(chosen, Rubric) else chosen
     digest = _digest(opening, distinct, rubric)
     # One distinct candidate shares nothing with others: its own messages stay its body.
-    common = common_length([draft.blocks for draft in distinct]) if len(distinct) > 1 else 0
-    prefix = opening + (distinct[0].blocks[:common] if common else [])
-    names = exhibits(chain(prefix, *(draft.blocks[common:] for draft in distinct)))
-    lines = list(dict.fromkeys(line for draft in distinct for line in draft.tools))
+    common = common_length([draft.written.blocks for draft in distinct]) if len(distinct) > 1 else 0
+    prefix = [*opening, *distinct[0].written.blocks[:common]] if common else opening
+    names = exhibits(chain(prefix, *(draft.written.blocks[common:] for draft in distinct)))
+    lines = list(dict.fromkeys(line for draft in distinct for line in draft.written.tools))
     head = _head(lines, refer(prefix, names), names)
-    bodies = [_offered(draft, distinct, lines) + _body(draft.blocks[common:], names) for draft in distinct]
+    bodies = [_offered(draft, distinct, lines) + _body(draft.written.blocks[common:], names) for draft in distinct]
     marker = draw(digest, (head, *bodies, rubric or ""))
     return RenderedGroup(
         group_id=group.group_id,
@@ -107,7 +79,7 @@ def render(
         marker=marker,
         head=_parts(head, marker),
         candidates=tuple(
-            Candidate(tuple(draft.members), (*context, *draft.messages), _parts(body, marker), draft.elided)
+            Candidate(tuple(draft.members), (*context, *draft.written.messages), _parts(body, marker), draft.elided)
             for draft, body in zip(distinct, bodies, strict=True)
         ),
         rubric=rubric,
@@ -123,21 +95,12 @@ def _criteria(trajectory: Trajectory, *others: str | Rubric | None) -> Rubric | 
     return next((one for one in (trajectory.rubric, *others) if isinstance(one, Rubric)), None)
 
 
-def _draft(
-    position: int, trajectory: Trajectory, canon: Canon, tools: tuple[str, ...], *, after_assistant: bool
-) -> _Draft:
-    messages = list(map(canon.message, trajectory.messages))
-    blocks = write(messages, after_assistant=after_assistant)
-    key = hashlib.blake2b("".join((*blocks, MARK, *tools)).encode(), digest_size=_KEY_BYTES).digest()
-    return _Draft(key, messages, blocks, tools, canon.told(), [position])
-
-
 def _distinct(drafts: Sequence[_Draft], criteria: Sequence[Rubric | None]) -> list[_Draft]:
     """Drafts with identical ones merged, in the order of their keys; different criteria keep them apart."""
     kept: dict[tuple[bytes, int, int], _Draft] = {}
     for draft in drafts:
         rubric = criteria.index(criteria[draft.members[0]]) if criteria else 0
-        first = kept.setdefault((draft.key, -1 if draft.messages else draft.members[0], rubric), draft)
+        first = kept.setdefault((draft.written.key, -1 if draft.written.messages else draft.members[0], rubric), draft)
         if first is not draft:
             first.members += draft.members
             first.elided = tuple(sorted({*first.elided, *draft.elided}))
@@ -145,10 +108,10 @@ def _distinct(drafts: Sequence[_Draft], criteria: Sequence[Rubric | None]) -> li
 
 
 def _digest(opening: Sequence[str], drafts: Sequence[_Draft], rubric: str | None) -> bytes:
-    digest = hashlib.blake2b("".join(opening).encode(), digest_size=_KEY_BYTES)
+    digest = hashlib.blake2b("".join(opening).encode(), digest_size=KEY_BYTES)
     digest.update(MARK.encode())
     for draft in drafts:
-        digest.update(draft.key)
+        digest.update(draft.written.key)
     digest.update((rubric or "").encode("utf-8", "surrogatepass"))
     return digest.digest()
 
@@ -163,9 +126,9 @@ def _head(tools: Sequence[str], prefix: str, names: Mapping[str, str]) -> str:
 
 def _offered(draft: _Draft, drafts: Sequence[_Draft], lines: list[str]) -> str:
     """Which tools a candidate had, said only where candidates differ."""
-    if not lines or all(list(other.tools) == lines for other in drafts):
+    if not lines or all(list(other.written.tools) == lines for other in drafts):
         return ""
-    numbers = " ".join(str(lines.index(line) + 1) for line in draft.tools)
+    numbers = " ".join(str(lines.index(line) + 1) for line in draft.written.tools)
     return f"{MARK}offered tools {numbers}\n" if numbers else f"{MARK}offered no tools\n"
 
 
@@ -185,12 +148,3 @@ def _parts(text: str, marker: str) -> tuple[Part, ...]:
         if place + 1 < len(pieces):
             parts.append(Image(unescape(pieces[place + 1]), unescape(pieces[place + 2]) or None))
     return tuple(parts)
-
-
-def _ordered(value: Any) -> Any:
-    if isinstance(value, list):
-        return [_ordered(item) for item in value]
-    if not isinstance(value, dict):
-        return value
-    first = [key for key in _FIRST_KEYS if key in value]
-    return {key: _ordered(value[key]) for key in (*first, *sorted(value.keys() - set(first)))}

@@ -16,6 +16,7 @@ from typing import Any, Final, Self
 
 from calipers.arguments import require_above_zero, require_callable, require_whole
 from calipers.errors import CalipersError, ConfigError, InputError
+from calipers.preparing import Preparing
 from calipers.trainers.gathering import (
     UNNAMED,
     Gathering,
@@ -24,6 +25,7 @@ from calipers.trainers.gathering import (
     Share,
     Timer,
     as_judged,
+    place_of,
     read_head,
     read_member,
 )
@@ -60,6 +62,9 @@ class Cohorts:
 
     A key is free for the next group as soon as all members of the one before have come, are known to be lost, or are past
     grace. A key that no other group ever has (a ``uid``) is best. Belongs to one event loop at a time.
+
+    With ``preparing`` (``Judge.preparing``, ``Hybrid.preparing``) what can be done about a rollout is done when it comes,
+    while its siblings still roll out, and the judge is asked that much sooner after the last one.
     """
 
     def __init__(
@@ -67,16 +72,18 @@ class Cohorts:
         judge: GroupJudge,
         *,
         size: int,
+        preparing: Preparing | None = None,
         quorum: int = 2,
         deadline: float | None = 600.0,
         grace: float | None = None,
         remembered: int = 4096,
         later: Later = _call_later,
     ) -> None:
-        require_callable(judge=judge)
+        require_callable(judge=judge, preparing=preparing)
         require_whole(size=size, quorum=quorum, remembered=remembered)
         require_above_zero(size=size, quorum=quorum, remembered=remembered, deadline=deadline, grace=grace)
         self._judge, self._size, self._quorum = judge, size, quorum
+        self._preparing = preparing
         self._deadline, self._grace = deadline, grace or deadline or _GRACE
         self._remembered, self._later = remembered, later
         self._open: dict[Hashable, Gathering] = {}
@@ -89,13 +96,13 @@ class Cohorts:
     ) -> Share:
         """Bring a rollout to its group, wait until the group is judged, and return this rollout's share.
 
-        ``member`` is a trajectory in any form a group may hold. It is read at once: one that cannot be read, or says
-        nothing, gets its reason without waiting, and its siblings do not wait for it. ``group`` holds what the whole group
+        ``member`` is a trajectory in any form a group may hold. It is read at once, and not again: one that cannot be read,
+        or says nothing, gets its reason without waiting, and its siblings do not wait for it. ``group`` holds what the whole group
         has in common, as in a groups file (``context``, ``tools``, ``rubric``, ``group_id``), and is the same for each.
 
         A member that comes when its group has been judged without it gets no reward. One whose caller is cancelled leaves,
         and is not waited for. Raises InputError for a second member of the same id, for another ``size`` or ``group`` than
-        its siblings', and for a ``group`` that cannot be read; and whatever ``judge`` raises.
+        its siblings', and for a ``group`` that cannot be read; and whatever ``judge`` or ``preparing`` raises.
         """
         self._bind()
         trajectory, unfit = read_member(member)
@@ -106,8 +113,14 @@ class Cohorts:
             self._lost(key, gathering)
             return Share(None, unfit)
         self._check_kin(key, gathering, trajectory, group or {})
+        try:
+            ready = gathering.prepare(trajectory)
+        except Exception:
+            self._lost(key, gathering)
+            raise
         number, gathering.came = gathering.came, gathering.came + 1
-        waiting = gathering.members[number] = Member(trajectory, asyncio.get_running_loop().create_future())
+        promised = asyncio.get_running_loop().create_future()
+        waiting = gathering.members[number] = Member(ready, promised, place_of(ready))
         self._settle(key, gathering)
         try:
             return await waiting.share
@@ -223,6 +236,8 @@ class Cohorts:
             raise
         if gathering.head is None:
             gathering.head = head
+            if self._preparing is not None:
+                gathering.prepare = self._preparing(head)
         elif gathering.head != head:
             raise InputError(f"group {key!r} has members with another context, tools, rubric or id than this one's")
         if trajectory.id in gathering.ids:

@@ -58,4 +58,4 @@ def whole_cohorts(judge: Judge, *, size: int, deadline: float | None) -> Cohorts
         return result
 
     asked: GroupJudge = judging
-    return Cohorts(asked, size=size, quorum=_ALL, deadline=deadline)
+    return Cohorts(asked, size=size, preparing=judge.preparing, quorum=_ALL, deadline=deadline)

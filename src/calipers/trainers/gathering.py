@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol
 
 from calipers.errors import CalipersError, InputError
+from calipers.preparing import Prepare
 from calipers.readers import as_group, as_trajectory
 from calipers.readers.groups import derived_id
 from calipers.types import GroupResult, Trajectory, TrajectoryGroup, TrajectoryResult
@@ -47,12 +48,18 @@ class Share:
         return self.reward
 
 
+def as_it_is(member: Trajectory) -> Trajectory:
+    """A rollout for which nothing is prepared."""
+    return member
+
+
 @dataclass(slots=True)
 class Member:
-    """A rollout that came, and the promise of its share."""
+    """A rollout that came, and the promise of its share; ``place`` says where it stands among its siblings."""
 
     trajectory: Trajectory
     share: asyncio.Future[Share]
+    place: tuple[str, str]
 
 
 @dataclass(slots=True)
@@ -61,6 +68,7 @@ class Gathering:
 
     size: int
     head: TrajectoryGroup | None = None
+    prepare: Prepare = as_it_is
     members: dict[int, Member] = field(default_factory=dict)
     lost: int = 0
     came: int = 0
@@ -112,7 +120,7 @@ def read_head(group: Mapping[str, Any], member: Trajectory) -> TrajectoryGroup:
 def as_judged(gathering: Gathering) -> tuple[list[Member], TrajectoryGroup]:
     """The members and their group, in an order that does not depend on who came first."""
     assert gathering.head is not None  # noqa: S101 - set with the first member
-    members = sorted(gathering.members.values(), key=lambda one: (one.trajectory.id, _content(one.trajectory)))
+    members = sorted(gathering.members.values(), key=lambda one: one.place)
     free = (name for number in range(1, 2 * len(members) + 1) if (name := str(number)) not in gathering.ids)
     named = tuple(
         replace(one.trajectory, id=next(free)) if one.trajectory.id == UNNAMED else one.trajectory for one in members
@@ -121,5 +129,7 @@ def as_judged(gathering: Gathering) -> tuple[list[Member], TrajectoryGroup]:
     return members, group if group.group_id else replace(group, group_id=derived_id(group))
 
 
-def _content(trajectory: Trajectory) -> str:
-    return json.dumps(trajectory.messages, ensure_ascii=False, default=str)
+def place_of(trajectory: Trajectory) -> tuple[str, str]:
+    """By ids, which are all different; by content where there are none."""
+    named = trajectory.id != UNNAMED
+    return trajectory.id, "" if named else json.dumps(trajectory.messages, ensure_ascii=False, default=str)

@@ -52,7 +52,13 @@ class JudgingWorker(_VerlWorker):  # type: ignore[misc]  # verl has no types
         self._settings = settings_of(self.config)
         rollout = self.config.actor_rollout_ref.rollout
         self._judge = make_judge(self._settings, workers=rollout.agent.num_workers)
-        self._cohorts = Cohorts(self._judge.score_group, size=rollout.n, quorum=self._settings.min_group, deadline=None)
+        self._cohorts = Cohorts(
+            self._judge.score_group,
+            size=rollout.n,
+            preparing=self._judge.preparing,
+            quorum=self._settings.min_group,
+            deadline=None,
+        )
         self._groups: dict[Any, _Group] = {}
 
     async def _run_prompt(self, prompt: dict[str, Any], *args: Any, trajectory: dict[str, Any], **kwargs: Any) -> None:

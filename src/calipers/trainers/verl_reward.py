@@ -37,6 +37,7 @@ class RewardManager(RewardManagerBase):  # type: ignore[misc]  # verl has no typ
         self._cohorts = Cohorts(
             self._judge.score_group,
             size=config.actor_rollout_ref.rollout.n,
+            preparing=self._judge.preparing,
             quorum=self._settings.min_group,
             deadline=self._settings.wait,
         )
