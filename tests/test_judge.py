@@ -482,10 +482,36 @@ def panel(**options: Any) -> calipers.Judge:
 async def test_a_panel_asks_every_judge_and_says_what_each_did():
     result = await panel().score_group(GROUP)
     assert (result.status, result.judge_calls) == ("scored", 2)
-    assert result.extra["judges"] == [{"judge": "SimulatedJudge", "answers": 1, "scored": 4}] * 2
+    told = result.extra["judges"]
+    assert [(one["judge"], one["answers"], one["scored"]) for one in told] == [("SimulatedJudge", 1, 4)] * 2
+    assert Usage.total([Usage(**one["usage"]) for one in told]) == result.usage
     ranked = sorted(rewards(result), key=lambda name: rewards(result)[name] or 0.0)
     assert ranked == sorted(QUALITY, key=QUALITY.__getitem__)
     assert all(one.stderr is not None for one in result.trajectories)
+
+
+async def test_the_budget_is_the_whole_panels():
+    judges = [SimulatedJudge(QUALITY, model=name) for name in ("first", "second")]
+    judge = calipers.Judge(judges, budget={"calls": 5})
+    groups = [group_of(FOUR, group_id=f"g{n}", question=f"{n}?") for n in range(4)]
+    results = [await judge.score_group(group) for group in groups]
+    assert [result.judge_calls for result in results] == [2, 2, 1, 0]
+    assert sum(one.calls for one in judges) == 5
+    assert results[-1].status == "failed"
+
+
+async def test_a_price_that_one_judge_lacks_leaves_the_others_cost_known():
+    class Counted(SimulatedJudge):
+        async def complete(self, request: JudgeRequest) -> Completion:
+            return replace(await super().complete(request), usage=Usage(100, 10, 0, self.cost))
+
+        cost: float | None = None
+
+    priced, unpriced = Counted(QUALITY, model="priced"), Counted(QUALITY, model="unpriced")
+    priced.cost = 0.5
+    result = await calipers.Judge([priced, unpriced]).score_group(GROUP)
+    assert [one["usage"]["cost_usd"] for one in result.extra["judges"]] == [0.5, None]
+    assert result.usage.cost_usd is None
 
 
 async def test_a_judge_that_fails_is_left_out_and_never_averaged_as_a_number():

@@ -25,7 +25,7 @@ from calipers.arguments import (
 from calipers.attacked import find_attacks_of, with_attackers, without_attackers
 from calipers.backends.adaptive import MOST
 from calipers.backends.bounds import within_bounds
-from calipers.backends.budget import Budget
+from calipers.backends.budget import Budget, Purse
 from calipers.backends.retry import Retrying
 from calipers.errors import ConfigError, InputError
 from calipers.experience import Experience
@@ -207,7 +207,7 @@ class Judge:
             raise ConfigError(f"reasks={reasks}: it counts follow-up questions, so it is 0 or more")
         if ledger is not None and store is not None:
             raise ConfigError("give ledger= or store=, not both")
-        shared = None if budget is None else Budget.of(budget)
+        shared = None if budget is None else Purse(Budget.of(budget))
         self._seats = tuple(
             _seat(
                 one,

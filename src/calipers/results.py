@@ -180,15 +180,17 @@ def _others(about: Sequence[Answered]) -> str:
 def with_judges(result: GroupResult, answered: Sequence[Answered], judges: Sequence[Named]) -> GroupResult:
     """The result with what each judge of a panel had to do with it: ``judges``, one object a slot.
 
-    ``answers`` counts its answers, ``scored`` the trajectories (shown once if identical) that it scored.
+    ``answers`` counts its answers, ``scored`` the trajectories (shown once if identical) that it scored; ``usage`` is as
+    of the group.
     """
     told = []
     for slot, one in enumerate(judges):
         own = [done for done in answered if done.ask.slot == slot]
         read = [done.result for done in own if isinstance(done.result, Reading)]
         scored = {item for reading in read for judgment in reading.judgments for item in _items(judgment)}
-        answers = sum(done.usage is not None for done in own)
-        told.append({"judge": one.judge, "answers": answers, "scored": len(scored)})
+        paid = [done.usage for done in own if done.usage is not None]
+        usage = Usage.total(paid).to_dict()
+        told.append({"judge": one.judge, "answers": len(paid), "scored": len(scored), "usage": usage})
     return replace(result, extra={**result.extra, "judges": told})
 
 

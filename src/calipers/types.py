@@ -274,6 +274,10 @@ class Usage:
     cached_tokens: int = 0
     cost_usd: float | None = None
 
+    def to_dict(self) -> dict[str, Any]:
+        """The result file's object."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
     @staticmethod
     def total(parts: Sequence[Usage]) -> Usage:
         """The sum; its cost is unknown when any part's is. Nothing cost nothing."""
@@ -292,7 +296,7 @@ class Completion:
 
     ``latency`` is in seconds and ``attempts`` counts transport tries (1 = at once); both describe this call only.
     ``sent`` is the body it answers, where there was one; the ledger keeps it as the request. ``recorded`` says that it
-    came out of a ledger.
+    came out of a ledger. ``fingerprint`` is what the server calls its own version.
     """
 
     text: str
@@ -304,6 +308,7 @@ class Completion:
     attempts: int = 1
     sent: bytes | None = field(default=None, repr=False, compare=False)
     recorded: bool = field(default=False, repr=False, compare=False)
+    fingerprint: str | None = field(default=None, repr=False, compare=False)
 
 
 # --- what an answer says --------------------------------------------------------------------------------------------
@@ -524,18 +529,12 @@ class GroupResult:
 
     def to_dict(self) -> dict[str, Any]:
         """The result file's line as an object."""
-        usage = self.usage
         own = {
             "group_id": self.group_id,
             "status": self.status,
             "trajectories": [trajectory.to_dict() for trajectory in self.trajectories],
             "judge_calls": self.judge_calls,
-            "usage": {
-                "input_tokens": usage.input_tokens,
-                "output_tokens": usage.output_tokens,
-                "cached_tokens": usage.cached_tokens,
-                "cost_usd": usage.cost_usd,
-            },
+            "usage": self.usage.to_dict(),
             "warnings": list(self.warnings),
         }
         return _with(self.extra, own)

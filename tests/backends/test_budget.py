@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backends.asking import question
-from calipers.backends.budget import Budget, Budgeted
+from calipers.backends.budget import Budget, Budgeted, Purse
 from calipers.backends.prices import Price, Priced
 from calipers.errors import BackendError, ConfigError, PermanentError, TransientError
 from calipers.types import Completion, FailureKind, JudgeRequest, Usage
@@ -72,7 +72,7 @@ def test_tokens_are_never_exceeded_and_what_was_set_aside_too_much_comes_back(
     assert server.answered + len(failed) == 100
     if failed:
         assert spent + 200 + 101 > tokens  # not one more could have been afforded for certain
-    assert judge._held.calls == judge._held.tokens == 0
+    assert judge._purse._held.calls == judge._purse._held.tokens == 0
 
 
 async def test_dollars_are_counted_as_the_server_or_the_price_says() -> None:
@@ -136,3 +136,13 @@ def test_a_budget_that_makes_no_sense_is_refused(given: Any) -> None:
 def test_a_mapping_is_a_budget() -> None:
     assert Budget.of({"usd": 5, "calls": 10}) == Budget(calls=10, usd=5)
     assert Budget.of(Budget(tokens=7)) == Budget(tokens=7)
+
+
+async def test_backends_that_draw_on_one_purse_never_exceed_it_together() -> None:
+    purse = Purse(Budget(calls=5))
+    first, second = _Server(), _Server()
+    judges = [Budgeted(server, budget=purse) for server in (first, second)]
+    ended = await asyncio.gather(*(judge.complete(question()) for judge in judges * 4), return_exceptions=True)
+    assert first.answered + second.answered == 5
+    assert sum(isinstance(one, PermanentError) and one.kind == "budget" for one in ended) == 3
+    assert [judge.spent["calls"] for judge in judges] == [5, 5]

@@ -49,6 +49,23 @@ def test_score_writes_a_line_a_group_in_input_order_and_replay_writes_it_again(f
     assert (folder / "again.jsonl").read_bytes() == (folder / "out.jsonl").read_bytes()
 
 
+def test_the_summary_of_a_panel_tells_what_each_judge_took(folder: Path):
+    scores = {name: round(100 * value) for name, value in QUALITY.items()}
+    paid, unpriced = (
+        {"input_tokens": 100, "output_tokens": 10, "cost_usd": 0.5},
+        {"input_tokens": 70, "output_tokens": 7},
+    )
+    for name, usage in (("paid.jsonl", paid), ("unpriced.jsonl", unpriced)):
+        (folder / name).write_text(json.dumps({"scores": scores, "usage": usage}) + "\n", encoding="utf-8")
+    panel = ("--judge", "scripted:paid.jsonl", "--judge", "scripted:unpriced.jsonl")
+    done = calipers("score", "groups.jsonl", "-o", "out.jsonl", *panel, cwd=folder)
+    replayed = calipers("replay", "out.jsonl.ledger.db", "-o", "again.jsonl", cwd=folder)
+    for told in (done.stderr, replayed.stderr):
+        assert "850 in, 85 out, cost unknown" in told
+        assert "scripted:paid.jsonl: 5 answers, 500 in, 50 out, cost $2.5000" in told
+        assert "scripted:unpriced.jsonl: 5 answers, 350 in, 35 out, cost unknown" in told
+
+
 def test_the_default_judge_is_embedded_and_every_result_says_what_that_is_worth(folder: Path):
     done = calipers("score", "groups.jsonl", "-o", "out.jsonl", cwd=folder)
     assert done.returncode == 0

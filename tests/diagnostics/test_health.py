@@ -63,6 +63,21 @@ def test_outcomes_costs_and_spread():
     assert found["judge/input_tokens"] == 200
 
 
+def test_a_group_that_asked_nothing_leaves_the_cost_known():
+    found = health([result({"a": 1.0}, cost=0.5), result({"a": 0.5}, calls=0)])
+    assert found["judge/cost_usd"] == 0.5
+
+
+def test_each_judge_of_a_panel_has_its_own_tokens_and_its_own_unknown_price():
+    priced, unpriced = Usage(100, 10, 0, 0.25), Usage(70, 7)
+    told = [answer({0: 1.0}, usage=usage, slot=slot) for slot, usage in enumerate((priced, unpriced)) for _ in "ab"]
+    found = health([result({"a": 1.0})], told)
+    assert (found["judge/panel_0/answers"], found["judge/panel_0/input_tokens"]) == (2, 200)
+    assert (found["judge/panel_0/cost_usd"], found["judge/panel_1/output_tokens"]) == (0.5, 14)
+    assert "judge/panel_1/cost_usd" not in found
+    assert not [key for key in health([result({"a": 1.0})], told[:2]) if "panel" in key]
+
+
 def test_attacks_are_counted_by_trajectory_and_kind():
     hits = (
         Attack("instruction", 0, "assistant", "x"),

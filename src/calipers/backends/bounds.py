@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 from calipers.backends.adaptive import Adaptive
-from calipers.backends.budget import Budget, Budgeted
+from calipers.backends.budget import Budget, Budgeted, Purse
 from calipers.backends.circuit import Circuit
 from calipers.backends.hedge import Hedged
 from calipers.backends.limit import Limited
@@ -33,7 +33,7 @@ def within_bounds(  # noqa: PLR0913 - each argument is a bound
 ) -> Backend:
     """``backend`` with a price to its answers, at its pace, within its budget, and with bounds on what is in flight.
 
-    ``circuit`` pauses it while it fails persistently. Each member of a pool keeps a pace of its own. Retries belong
+    A Purse is a budget that others draw on, too. ``circuit`` pauses it while it fails persistently. Each member of a pool keeps a pace of its own. Retries belong
     outside. Raises ConfigError for what cannot work.
     """
     rates: dict[str, Any] = {"requests_per_minute": requests_per_minute, "tokens_per_minute": tokens_per_minute}
@@ -49,7 +49,8 @@ def within_bounds(  # noqa: PLR0913 - each argument is a bound
         inner = Priced(inner, pricing=pricing)
     if budget is not None:
         # Inside the bound on what is in flight: a call that waits for its place sets nothing aside.
-        inner = Budgeted(inner, budget=Budget.of(budget), pricing=pricing, max_tokens=max_tokens)
+        drawn_on = budget if isinstance(budget, Purse) else Budget.of(budget)
+        inner = Budgeted(inner, budget=drawn_on, pricing=pricing, max_tokens=max_tokens)
     inner = circuit(inner)
     if hedge is not None:
         inner = Hedged(inner, share=hedge)

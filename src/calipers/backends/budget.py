@@ -67,8 +67,54 @@ class _Amount:
         self.usd += sign * other.usd
 
 
+class Purse:
+    """One budget, and what is spent and set aside of it by however many backends draw on it."""
+
+    def __init__(self, budget: Budget) -> None:
+        self.budget = budget
+        self._spent = _Amount()
+        self._held = _Amount()
+        self._gate: Gate[_Amount] = Gate()
+
+    @property
+    def spent(self) -> Mapping[str, float]:
+        """Calls, tokens and dollars so far; what is in flight is not in it."""
+        return {"calls": self._spent.calls, "tokens": self._spent.tokens, "usd": self._spent.usd}
+
+    async def draw(self, claim: _Amount) -> bool:
+        """Set ``claim`` aside, waiting while calls in flight may give back enough; False when there never will be."""
+        return await self._gate.enter(lambda: self._take(claim), undo=self._give_back) is claim
+
+    def settle(self, claim: _Amount, spent: _Amount) -> None:
+        """Put back what was set aside, less what was spent."""
+        self._gate.change(lambda: self._settle(claim, spent))
+
+    def short_of(self, claim: _Amount, *, held: _Amount | None = None) -> str:
+        """What there is too little of for this claim; empty when there is enough."""
+        for field in fields(self.budget):
+            name, limit = field.name, getattr(self.budget, field.name)
+            spent, asked = getattr(self._spent, name), getattr(claim, name)
+            if limit is not None and spent + asked + (getattr(held, name) if held else 0) > limit * (1 + 1e-9):
+                return _words(name, limit=limit, spent=spent, asked=asked)
+        return ""
+
+    def _take(self, claim: _Amount) -> _Amount | None:
+        """The claim set aside; something else when it never will be; None while that may change."""
+        if not self.short_of(claim, held=self._held):
+            self._held.add(claim)
+            return claim
+        return _Amount() if self._held.calls == 0 or self.short_of(claim) else None
+
+    def _give_back(self, held: _Amount) -> None:
+        self._held.add(held, sign=-1)
+
+    def _settle(self, claim: _Amount, spent: _Amount) -> None:
+        self._held.add(claim, sign=-1)
+        self._spent.add(spent)
+
+
 class Budgeted:
-    """``backend`` until ``budget`` is spent; then every question fails with kind "budget".
+    """``backend`` until ``budget`` is spent; then every question fails with kind "budget". Several may share a Purse.
 
     A question for which too little is left waits while calls in flight may give back some of what they set aside.
     Put it outside what fills in the cost (``prices``), and inside retries, so that every try is counted. Raises
@@ -76,9 +122,15 @@ class Budgeted:
     """
 
     def __init__(
-        self, backend: Backend, *, budget: Budget, pricing: Pricing | None = None, max_tokens: int | None = None
+        self,
+        backend: Backend,
+        *,
+        budget: Budget | Purse,
+        pricing: Pricing | None = None,
+        max_tokens: int | None = None,
     ) -> None:
-        if budget.usd is not None and (pricing is None or pricing(Usage(1, 1)) is None):
+        self._purse = budget if isinstance(budget, Purse) else Purse(budget)
+        if self._purse.budget.usd is not None and (pricing is None or pricing(Usage(1, 1)) is None):
             raise ConfigError(
                 f"a budget in dollars needs the price of {backend.model!r}, which is not known: give price=(input, "
                 f"output) in dollars per million tokens{or_install()}"
@@ -86,21 +138,16 @@ class Budgeted:
         self.endpoint = backend.endpoint
         self.model = backend.model
         self._backend = backend
-        self._budget = budget
         self._pricing = pricing
-        self._spent = _Amount()
-        self._held = _Amount()
-        self._gate: Gate[_Amount] = Gate()
         least = self._amount(Usage(0, _REPLY_TOKENS if max_tokens is None else max_tokens))
-        if short := self._short_of(least):
+        if short := self._purse.short_of(least):
             raise ConfigError(f"the budget does not cover one call: {short}; lower max_tokens or give more")
 
     async def complete(self, request: JudgeRequest) -> Completion:
         """The backend's answer, while there is budget for it. Raises PermanentError ("budget") when there is none."""
         claim = self._claim(request)
-        held = await self._gate.enter(lambda: self._take(claim), undo=self._give_back)
-        if held is not claim:
-            raise PermanentError("budget", f"the budget is spent: {self._short_of(claim)}", fatal=True)
+        if not await self._purse.draw(claim):
+            raise PermanentError("budget", f"the budget is spent: {self._purse.short_of(claim)}", fatal=True)
         spent = claim
         try:
             completion = await self._backend.complete(request)
@@ -109,13 +156,13 @@ class Budgeted:
             spent = _after(error, claim)
             raise
         finally:
-            self._gate.change(lambda: self._settle(claim, spent))
+            self._purse.settle(claim, spent)
         return completion
 
     @property
     def spent(self) -> Mapping[str, float]:
         """Calls, tokens and dollars so far; what is in flight is not in it."""
-        return {"calls": self._spent.calls, "tokens": self._spent.tokens, "usd": self._spent.usd}
+        return self._purse.spent
 
     def _claim(self, request: JudgeRequest) -> _Amount:
         reply = _REPLY_TOKENS if request.max_tokens is None else request.max_tokens
@@ -125,33 +172,10 @@ class Budgeted:
         dollars = self._pricing(usage) if self._pricing is not None else None
         return _Amount(1, usage.input_tokens + usage.output_tokens, dollars or 0.0)
 
-    def _take(self, claim: _Amount) -> _Amount | None:
-        """The claim set aside; something else when it never will be; None while that may change."""
-        if not self._short_of(claim, held=self._held):
-            self._held.add(claim)
-            return claim
-        return _Amount() if self._held.calls == 0 or self._short_of(claim) else None
-
-    def _give_back(self, held: _Amount) -> None:
-        self._held.add(held, sign=-1)
-
-    def _settle(self, claim: _Amount, spent: _Amount) -> None:
-        self._held.add(claim, sign=-1)
-        self._spent.add(spent)
-
     def _settled(self, claim: _Amount, usage: Usage) -> _Amount:
         """What the server says; what it does not say cost what was set aside."""
         tokens = usage.input_tokens + usage.output_tokens
         return _Amount(1, tokens or claim.tokens, claim.usd if usage.cost_usd is None else usage.cost_usd)
-
-    def _short_of(self, claim: _Amount, *, held: _Amount | None = None) -> str:
-        """What there is too little of for this claim; empty when there is enough."""
-        for field in fields(self._budget):
-            name, limit = field.name, getattr(self._budget, field.name)
-            spent, asked = getattr(self._spent, name), getattr(claim, name)
-            if limit is not None and spent + asked + (getattr(held, name) if held else 0) > limit * (1 + 1e-9):
-                return _words(name, limit=limit, spent=spent, asked=asked)
-        return ""
 
 
 def _after(error: BackendError, claim: _Amount) -> _Amount:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
@@ -20,9 +20,19 @@ _LATELY = 20.0
 
 
 class Report:
-    """Counts results as they come, shows how it goes, and sums up. ``total`` is the number of groups, if known."""
+    """Counts results as they come, shows how it goes, and sums up. ``total`` is the number of groups, if known.
 
-    def __init__(self, console: Console, *, total: int | None, clock: Callable[[], float] = time.monotonic) -> None:
+    ``judges`` names the judges of a panel in their order; what each took is told apart then.
+    """
+
+    def __init__(
+        self,
+        console: Console,
+        *,
+        total: int | None,
+        judges: Sequence[str] = (),
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self.console = console
         self._clock = clock
         self._started = self._said = clock()
@@ -33,8 +43,9 @@ class Report:
         self.reasons: Counter[str] = Counter()
         self.warnings: Counter[str] = Counter()
         self.calls = 0
-        self.usage = Usage()
-        self._priced = True
+        self.usage = Usage(cost_usd=0.0)
+        self._judges = judges if len(judges) > 1 else ()
+        self._shares = [(0, Usage(cost_usd=0.0)) for _ in self._judges]
         self._progress: Progress | None = None
         self._task: TaskID | None = None
 
@@ -67,13 +78,12 @@ class Report:
                 self.reasons[f"{trajectory.status}: {trajectory.reason}"] += 1
         self.warnings.update({_in_short(warning) for warning in result.warnings})
         self.calls += result.judge_calls
-        self._priced = self._priced and (result.usage.cost_usd is not None or not result.judge_calls)
-        self.usage = Usage(
-            self.usage.input_tokens + result.usage.input_tokens,
-            self.usage.output_tokens + result.usage.output_tokens,
-            self.usage.cached_tokens + result.usage.cached_tokens,
-            (self.usage.cost_usd or 0.0) + (result.usage.cost_usd or 0.0),
-        )
+        if result.judge_calls:
+            self.usage = Usage.total([self.usage, result.usage])
+        if self._judges and result.judge_calls:
+            self._shares = [
+                _with(share, told) for share, told in zip(self._shares, result.extra["judges"], strict=True)
+            ]
         now = self._clock()
         self._recent.append((now, self.groups.total()))
         while self._recent[0][0] < now - _LATELY:
@@ -116,11 +126,10 @@ class Report:
         if bad_lines:
             lines.append(("bad lines", f"{bad_lines:,} (reported above, not scored)"))
         lines.append(("judge answers", f"{self.calls:,}{f', {reused:,} of them from the ledger' if reused else ''}"))
-        cost = f"${self.usage.cost_usd:,.4f}" if self._priced and self.usage.cost_usd is not None else "unknown"
-        cached = f" ({self.usage.cached_tokens:,} cached)" if self.usage.cached_tokens else ""
         paid = ", as first paid" if reused else ""
-        tokens = f"{self.usage.input_tokens:,} in{cached}, {self.usage.output_tokens:,} out, cost {cost}{paid}"
-        lines.append(("tokens", tokens))
+        lines.append(("tokens", f"{_told(self.usage)}{paid}"))
+        for name, (answers, usage) in zip(self._judges, self._shares, strict=True):
+            lines.append(("", f"{name}: {answers:,} answers, {_told(usage)}"))
         elapsed = self._clock() - self._started
         lines.append(("time", f"{_span(elapsed)}, {self.groups.total() / max(elapsed, 1e-9):,.1f} groups/s"))
         if out:
@@ -131,6 +140,18 @@ class Report:
             self.say(f"  {count:,} × {reason}")
         for warning, count in self.warnings.most_common(3):
             self.say(f"  note ({count:,} group{'s' * (count > 1)}): {warning}")
+
+
+def _with(share: tuple[int, Usage], told: Mapping[str, Any]) -> tuple[int, Usage]:
+    """A judge's answers and usage so far, and those of one more group."""
+    answers, usage = share
+    return answers + told["answers"], Usage.total([usage, Usage(**told["usage"])])
+
+
+def _told(usage: Usage) -> str:
+    cached = f" ({usage.cached_tokens:,} cached)" if usage.cached_tokens else ""
+    cost = "unknown" if usage.cost_usd is None else f"${usage.cost_usd:,.4f}"
+    return f"{usage.input_tokens:,} in{cached}, {usage.output_tokens:,} out, cost {cost}"
 
 
 def _in_short(warning: str) -> str:

@@ -37,7 +37,8 @@ async def _replay(location: str, out: str, run: int | None) -> int:
         store = Replayer(ledger, run)
         judge = Judge.replaying(Settings.of(store.recorded.settings), store)
         console = Console(stderr=True)
-        with Report(console, total=None) as report, Output(out) as output:
+        names = [one.judge for one in judge.settings.judges]
+        with Report(console, total=None, judges=names) as report, Output(out) as output:
             async for result in judge.score_groups(store.groups(), ordered=True):
                 output.write(result)
                 report.add(result)

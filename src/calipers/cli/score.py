@@ -55,7 +55,6 @@ class _Run:
 async def _score(run: _Run) -> int:
     from rich.console import Console  # noqa: PLC0415 - --help stays quick
 
-    from calipers.cli.progress import Report  # noqa: PLC0415
     from calipers.readers import read_groups  # noqa: PLC0415
 
     verbose, strict = run.options["verbose"], run.options["strict"]
@@ -65,7 +64,7 @@ async def _score(run: _Run) -> int:
     with ExitStack() as stack:
         judge = judge_of(run.options, ledger=run.options["ledger"] or _default_ledger(run.out), debug=verbose > 1)
         stack.callback(judge.close)
-        report = stack.enter_context(Report(console, total=_count_lines(run.groups)))
+        report = stack.enter_context(_report(console, run.groups, judge))
         for warning in await _preflight(judge):
             report.say(f"Warning: {warning}")
 
@@ -85,6 +84,12 @@ async def _score(run: _Run) -> int:
         reused = getattr(judge.store, "reused", 0)
     report.summary(bad_lines=len(bad), reused=reused, out=run.out if run.out != "-" else "")
     return exit_code(report.trajectories.keys(), bad_lines=len(bad))
+
+
+def _report(console: Any, groups: str, judge: Any) -> Any:
+    from calipers.cli.progress import Report  # noqa: PLC0415 - --help stays quick
+
+    return Report(console, total=_count_lines(groups), judges=[one.judge for one in judge.settings.judges])
 
 
 def _default_ledger(out: str) -> str | None:

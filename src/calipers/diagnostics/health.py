@@ -13,7 +13,7 @@ from itertools import combinations
 from typing import Final
 
 from calipers.diagnostics.answers import Answer, Shape
-from calipers.types import GroupResult, TrajectoryResult
+from calipers.types import GroupResult, TrajectoryResult, Usage
 
 FEWEST: Final = 8
 """Pairs of values from which on a correlation is stated: one of fewer is mostly chance."""
@@ -36,6 +36,7 @@ def health(
     if answers:
         found |= _replies(answers)
         found |= _waits(answers)
+        found |= _shares(answers)
         found |= _steadiness(answers)
         found |= _biases(results, answers)
         found |= _silences(results, answers)
@@ -79,15 +80,27 @@ def _spread(results: Sequence[GroupResult]) -> dict[str, float | None]:
 
 
 def _costs(results: Sequence[GroupResult]) -> dict[str, float | None]:
-    costs = [result.usage.cost_usd for result in results]
-    known = [cost for cost in costs if cost is not None]
+    asked = [result.usage for result in results if result.judge_calls]
     return {
         "calls_per_group": _mean([result.judge_calls for result in results]),
         "input_tokens": sum(result.usage.input_tokens for result in results),
         "output_tokens": sum(result.usage.output_tokens for result in results),
         "cached_tokens": sum(result.usage.cached_tokens for result in results),
-        "cost_usd": sum(known) if len(known) == len(costs) and costs else None,
+        "cost_usd": Usage.total(asked).cost_usd if results else None,
     }
+
+
+def _shares(answers: Sequence[Answer]) -> dict[str, float | None]:
+    """What each judge of a panel answered and cost, by its place in the panel; nothing for one judge."""
+    slots = sorted({one.slot for one in answers})
+    found: dict[str, float | None] = {}
+    for slot in slots if len(slots) > 1 else ():
+        usage = Usage.total([one.usage for one in answers if one.slot == slot])
+        found[f"panel_{slot}/answers"] = sum(one.slot == slot for one in answers)
+        found[f"panel_{slot}/input_tokens"] = usage.input_tokens
+        found[f"panel_{slot}/output_tokens"] = usage.output_tokens
+        found[f"panel_{slot}/cost_usd"] = usage.cost_usd
+    return found
 
 
 def _replies(answers: Sequence[Answer]) -> dict[str, float | None]:

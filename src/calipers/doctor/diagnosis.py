@@ -54,7 +54,6 @@ class Diagnosis:
 
     def to_dict(self) -> dict[str, Any]:
         """One JSON object; checks by their name."""
-        usage = self.usage
         return {
             "judge": self.judge,
             "verdict": self.verdict,
@@ -63,11 +62,6 @@ class Diagnosis:
             "settings": dict(self.settings),
             "toml": self.toml(),
             "calls": self.calls,
-            "usage": {
-                "input_tokens": usage.input_tokens,
-                "output_tokens": usage.output_tokens,
-                "cached_tokens": usage.cached_tokens,
-                "cost_usd": usage.cost_usd,
-            },
+            "usage": self.usage.to_dict(),
             "seconds": round(self.seconds, 2),
         }
