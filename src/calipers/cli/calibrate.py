@@ -6,13 +6,13 @@ import asyncio
 import itertools
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 
+from calipers.cli.asked import save_judgments, tell_spent
 from calipers.cli.setting import setting
 from calipers.cli.values import read_param, rubric_of
 from calipers.errors import ConfigError, InputError
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from calipers.calibration import Calibration, Finding, JudgeFigures
-    from calipers.calibration.live import Spent
     from calipers.rubric import Rubric
 
 _WIDTH = 160
@@ -54,6 +53,12 @@ _WIDTH = 160
     type=click.Path(dir_okay=False),
     help="Text file with the standards; given twice, how stable judgments are under another wording is measured, too.",
 )
+@setting(
+    "--grading",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Labelled criteria: how --judge is asked, e.g. mode=all; may be repeated. [default: mode=per_criterion]",
+)
 @setting("--param", multiple=True, metavar="KEY=VALUE", help="A further request parameter, e.g. temperature=0.7.")
 @setting(
     "--ledger", metavar="URL", help="Where --judge's answers are kept: nothing is paid twice, and runs learn from it."
@@ -62,6 +67,9 @@ _WIDTH = 160
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
 def calibrate(groups: str, judgments: str | None, *, as_json: bool, **options: Any) -> int:
     """Measure how far judges agree with the gold in GROUPS, how biased and how noisy they are.
+
+    GROUPS may also be labelled criteria in HealthBench's meta-evaluation schema: then balanced F1 is measured, per
+    category and against each annotator.
 
     Judges are asked now (--judge), or their recorded answers are read (--judgments), or both. Prints a table of judges
     with 95 % intervals, what a panel of them reaches, findings, and a recommendation to put into calipers.toml.
@@ -74,12 +82,18 @@ def calibrate(groups: str, judgments: str | None, *, as_json: bool, **options: A
     Exit code: 0 the report was written, 1 also, but a line could not be read, 2 bad usage or a missing file.
     """  # noqa: D301 - click's mark for lines to keep as they are
     from calipers.calibration import calibrate as measure  # noqa: PLC0415 - --help stays quick
+    from calipers.calibration.criteria import is_labelled  # noqa: PLC0415 - likewise
     from calipers.calibration.records import read_judgments  # noqa: PLC0415 - likewise
+    from calipers.cli.meta_evaluation import meta_evaluation  # noqa: PLC0415 - likewise
 
     if judgments is not None and not _typed("judge"):
         options["judge"] = ()  # a judge from calipers.toml is a run's, and is not asked by reading a file
     if judgments is None and not options["judge"]:
         raise ConfigError("name what to measure: a judge to ask (--judge), or recorded answers (--judgments FILE)")
+    if is_labelled(groups):
+        return meta_evaluation(groups, judgments, options, as_json=as_json)
+    if _typed("grading"):
+        raise ConfigError("--grading is about labelled criteria, and GROUPS are groups with gold")
     bad: list[InputError] = []
 
     def complain(error: InputError) -> None:
@@ -88,7 +102,7 @@ def calibrate(groups: str, judgments: str | None, *, as_json: bool, **options: A
 
     asked = _ask(groups, options) if options["judge"] else []
     if options["save"] is not None:
-        _save(options["save"], asked)
+        save_judgments(options["save"], asked)
     recorded = () if judgments is None else read_judgments(judgments, on_error=complain)
     found = measure(groups, itertools.chain(asked, recorded), on_error=complain)
     if as_json:
@@ -127,23 +141,8 @@ def _ask(groups: str, options: dict[str, Any]) -> list[dict[str, Any]]:
         for variant, rubric in variants:
             asked = asyncio.run(ask(shown, name, rubric=rubric, prompt_variant=variant, **settings))
             judgments += asked.judgments
-            _tell(asked.spent())
+            tell_spent(asked.spent())
     return judgments
-
-
-def _tell(spent: Spent) -> None:
-    cost = "unknown" if spent.cost_usd is None else f"${spent.cost_usd:.4f}"
-    missing = f", {spent.unscored} trajectories without a score" if spent.unscored else ""
-    tokens = f"{spent.input_tokens} tokens in, {spent.output_tokens} out, cost {cost}"
-    click.echo(f"{spent.judge}: {spent.calls} answers, {tokens}{missing}", err=True)
-
-
-def _save(path: str, judgments: Sequence[Mapping[str, Any]]) -> None:
-    try:
-        with Path(path).open("w", encoding="utf-8") as file:
-            file.writelines(json.dumps(one, ensure_ascii=False) + "\n" for one in judgments)
-    except OSError as error:
-        raise ConfigError(f"--save {path}: cannot be written ({error.strerror})") from error
 
 
 def _print(found: Calibration) -> None:

@@ -1,0 +1,70 @@
+"""Asks a judge about labelled rows and writes its verdicts down, in the form of a verdicts file.
+
+Every answer goes through ``Judge`` with ``protocol="checklist"``: what is measured is what a run by criteria would get.
+Not responsible for what the verdicts come to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from calipers.calibration.criteria.rows import Labelled
+from calipers.calibration.live import Asked
+from calipers.interfaces import Backend
+from calipers.judge import Judge
+from calipers.judge_names import shown
+from calipers.types import Criterion, Rubric, Trajectory, TrajectoryGroup, TrajectoryResult
+
+
+async def ask(
+    rows: Iterable[Labelled], judge: str | Backend, *, grading: Mapping[str, Any] | None = None, **options: Any
+) -> Asked:
+    """Ask ``judge`` (a name, or a Backend) about each row's criterion; ``options`` are those of ``Judge``.
+
+    Rows about one completion are one group, so that ``grading={"mode": "all"}`` puts them in one question; by default
+    each is a question of its own, as in HealthBench. ``judgments`` of what comes back are the verdicts: one with ``met``
+    None, and the reason, where none came. Raises ConfigError for settings that cannot work and for a judge that cannot be
+    reached, before anything is asked.
+    """
+    shared: dict[str, list[Labelled]] = {}
+    for row in rows:
+        shared.setdefault(row.unit, []).append(row)
+    asked = Asked(shown(judge) if isinstance(judge, str) else type(judge).__name__, "checklist")
+    how = {"mode": "per_criterion", **(grading or {})}
+    asking = Judge(judge, protocol="checklist", grading=how, **options)
+    try:
+        await asking.check()
+        async for result in asking.score_groups(_group(unit, found) for unit, found in shared.items()):
+            asked.results.append(result)
+            (graded,) = result.trajectories
+            asked.judgments += _said(asked.judge, shared[result.group_id], graded)
+    finally:
+        asking.close()
+    places = {row.item: place for place, row in enumerate(row for found in shared.values() for row in found)}
+    asked.judgments.sort(key=lambda one: (places[one["item"]], one["line"]))
+    return asked
+
+
+def _group(unit: str, rows: Sequence[Labelled]) -> TrajectoryGroup:
+    """The completion as a group of one, with the rows' criteria, each known by its line."""
+    rubric = Rubric(tuple(Criterion(str(row.line), row.rubric) for row in rows))
+    answer = Trajectory("completion", ({"role": "assistant", "content": rows[0].completion},), rubric=rubric)
+    return TrajectoryGroup(unit, (answer,), rows[0].prompt)
+
+
+def _said(judge: str, rows: Sequence[Labelled], graded: TrajectoryResult) -> Iterator[dict[str, Any]]:
+    """A verdict of each row, or one of each sample."""
+    criteria: Mapping[str, Mapping[str, Any]] = graded.extra.get("criteria", {})
+    for row in rows:
+        told = criteria.get(str(row.line), {"met": None, "reason": graded.reason or "it was not asked about"})
+        for sample, met in enumerate(told.get("votes", [told["met"]])):
+            reason = told["reason"] or ("no verdict came" if met is None else "")
+            yield {
+                "judge": judge,
+                "line": row.line,
+                "item": row.item,
+                "met": met,
+                "reason": reason,
+                "sample_index": sample,
+            }

@@ -1,0 +1,204 @@
+"""The report of a meta-evaluation: each judge against all labels, per category, and against each annotator.
+
+What a judge did not decide is left out and counted; it is not a wrong verdict. Not responsible for asking.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, cast
+
+from calipers.calibration.criteria.agreement import Agreement, Pair, agreement
+from calipers.calibration.criteria.rows import Labelled, read_labelled
+from calipers.calibration.criteria.verdicts import Recorded, all_recorded
+from calipers.errors import InputError
+
+_FEW: Final = 100
+"""Completions below which an interval is wide; HealthBench's own file has thousands."""
+_MUCH: Final = 0.05
+"""The share of verdicts not available from which the rest may be a selection."""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeOfCriteria:
+    """One judge: ``overall`` against all labels, by category, and against each annotator's labels alone.
+
+    It spoke about ``rows``; ``graded`` verdicts were compared, ``ungraded`` ones were not available, for ``reasons`` with their counts.
+    ``above`` is the share of annotators whose own agreement with the others is below the judge's (0-1).
+    """
+
+    judge: str
+    rows: int
+    graded: int
+    ungraded: int
+    reasons: Mapping[str, int]
+    overall: Agreement
+    by_category: Mapping[str, Agreement]
+    by_annotator: Mapping[str, Agreement]
+    above: float | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON report's object."""
+        return {
+            "judge": self.judge,
+            "rows": self.rows,
+            "graded": self.graded,
+            "ungraded": self.ungraded,
+            "reasons": dict(self.reasons),
+            "overall": self.overall.to_dict(),
+            "by_category": {name: one.to_dict() for name, one in self.by_category.items()},
+            "by_annotator": {name: one.to_dict() for name, one in self.by_annotator.items()},
+            "above": self.above,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class MetaEvaluation:
+    """``judges`` beside the annotators: ``among`` is each label against the others of its row, all and by annotator.
+
+    ``findings`` are sentences for people; ``problems`` the lines that could not be read.
+    """
+
+    rows: int
+    labels: int
+    judges: tuple[JudgeOfCriteria, ...]
+    among: Agreement
+    annotators: Mapping[str, Agreement]
+    findings: tuple[str, ...]
+    problems: tuple[InputError, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON report: plain objects, None where something cannot be known."""
+        return {
+            "rows": self.rows,
+            "labels": self.labels,
+            "judges": [one.to_dict() for one in self.judges],
+            "annotators": {
+                "among_themselves": self.among.to_dict(),
+                "each": {name: one.to_dict() for name, one in self.annotators.items()},
+            },
+            "findings": list(self.findings),
+        }
+
+
+def meta_evaluate(
+    rows: str | os.PathLike[str] | Iterable[Labelled],
+    verdicts: str | os.PathLike[str] | Iterable[object],
+    *,
+    on_error: Callable[[InputError], None] | None = None,
+) -> MetaEvaluation:
+    """Measure judges by what they said (``verdicts``) about labelled ``rows``; either is a file, or what it holds.
+
+    Several verdicts of a judge on one row each count. Lines that cannot be read are handed to ``on_error``, listed in
+    ``problems`` and left out. Raises InputError where there is no row at all.
+    """
+    problems: list[InputError] = []
+
+    def complain(error: InputError) -> None:
+        problems.append(error)
+        if on_error is not None:
+            on_error(error)
+
+    source = os.fspath(cast("str", rows)) if isinstance(rows, str | os.PathLike) else None
+    given = cast("Iterable[Labelled]", rows) if source is None else read_labelled(source, on_error=complain)
+    labelled = list(given)
+    if not labelled:
+        raise InputError("there is no labelled row to measure by", source=source)
+    said, foreign = _by_judge(all_recorded(verdicts, on_error=complain), labelled)
+    among, each = _among(labelled)
+    judges = tuple(_judge(name, found, each) for name, found in sorted(said.items()))
+    return MetaEvaluation(
+        len(labelled),
+        sum(len(row.labels) for row in labelled),
+        judges,
+        among,
+        each,
+        tuple(_findings(labelled, judges, foreign)),
+        tuple(problems),
+    )
+
+
+Answers = Mapping[str, Sequence[tuple[Labelled, Recorded]]]
+
+
+def _by_judge(verdicts: Iterable[Recorded], rows: Sequence[Labelled]) -> tuple[Answers, int]:
+    """Each judge's verdicts with their rows; and how many are about no row there is."""
+    by_line = {row.line: row for row in rows}
+    by_item: dict[str, list[Labelled]] = defaultdict(list)
+    for row in rows:
+        by_item[row.item].append(row)
+    said: dict[str, list[tuple[Labelled, Recorded]]] = defaultdict(list)
+    foreign = 0
+    for one in verdicts:
+        if one.item is not None:
+            found = [row for row in by_item.get(one.item, ()) if one.line is None or row.line == one.line]
+            found = found or by_item.get(one.item, [])[:1]
+        else:
+            row_of = by_line.get(one.line or 0)
+            found = [] if row_of is None else [row_of]
+        said[one.judge] += [(row, one) for row in found]
+        foreign += not found
+    return {judge: found for judge, found in said.items() if found}, foreign
+
+
+def _judge(name: str, found: Sequence[tuple[Labelled, Recorded]], each: Mapping[str, Agreement]) -> JudgeOfCriteria:
+    decided = [(row, one.met) for row, one in found if one.met is not None]
+    pairs: list[Pair] = []
+    categories: dict[str, list[Pair]] = defaultdict(list)
+    annotators: dict[str, list[Pair]] = defaultdict(list)
+    for row, met in decided:
+        unit = row.unit
+        own = [(unit, met, label) for label in row.labels]
+        pairs += own
+        if row.category is not None:
+            categories[row.category] += own
+        for annotator, pair in zip(row.annotators, own, strict=False):
+            annotators[annotator].append(pair)
+    overall = agreement(pairs)
+    others = [one.balanced_f1 for one in each.values() if one.balanced_f1 is not None]
+    mine = overall.balanced_f1
+    return JudgeOfCriteria(
+        name,
+        len({row.line for row, _ in found}),
+        len(decided),
+        len(found) - len(decided),
+        dict(Counter(one.reason for _, one in found if one.met is None).most_common()),
+        overall,
+        {category: agreement(categories[category]) for category in sorted(categories)},
+        {annotator: agreement(annotators[annotator]) for annotator in sorted(annotators)},
+        None if mine is None or not others else sum(other < mine for other in others) / len(others),
+    )
+
+
+def _among(rows: Sequence[Labelled]) -> tuple[Agreement, dict[str, Agreement]]:
+    """Each label against the others of its row: all together, and by who gave it."""
+    pairs: list[Pair] = []
+    by_annotator: dict[str, list[Pair]] = defaultdict(list)
+    for row in rows:
+        unit = row.unit
+        for place, label in enumerate(row.labels):
+            own = [(unit, label, other) for at, other in enumerate(row.labels) if at != place]
+            pairs += own
+            if row.annotators:
+                by_annotator[row.annotators[place]] += own
+    return agreement(pairs), {name: agreement(by_annotator[name]) for name in sorted(by_annotator)}
+
+
+def _findings(rows: Sequence[Labelled], judges: Sequence[JudgeOfCriteria], foreign: int) -> Iterator[str]:
+    units = len({row.unit for row in rows})
+    if units < _FEW:
+        yield f"there are {units} completions: below {_FEW} the intervals are too wide to choose a judge by"
+    if foreign:
+        yield f"{foreign} verdicts are about rows that are not here, and were not used"
+    for one in judges:
+        total = one.graded + one.ungraded
+        if one.ungraded > _MUCH * total:
+            yield f"{one.judge}: {one.ungraded} of {total} verdicts are not available; the rest may be the easy ones"
+        if one.graded and None in (one.overall.precision_met, one.overall.precision_not_met):
+            always = "not met" if one.overall.precision_met is None else "met"
+            yield f"{one.judge}: it says {always!r} to everything, so there is no balanced F1"
+        if one.rows < len(rows):
+            yield f"{one.judge}: it was asked about {one.rows} of {len(rows)} rows"

@@ -1,0 +1,140 @@
+"""Rows of a meta-evaluation: a completion, one criterion, and what people said about it (HealthBench's schema).
+
+``{"prompt": [messages], "completion": "...", "rubric": "...", "binary_labels": [true, false],
+"anonymized_physician_ids": ["a", "b"], "category": "..."}``, one a line. Not responsible for what the labels are worth.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from calipers.errors import InputError
+from calipers.readers import jsonl
+from calipers.readers.messages import canonical
+from calipers.readers.plain import kind_of
+from calipers.types import Message
+
+_SHAPE: Final = (
+    '{"prompt": [...], "completion": "...", "rubric": "...", "binary_labels": [true, false], '
+    '"anonymized_physician_ids": ["a", "b"], "category": "..."}'
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """A criterion (``rubric``) of a completion with the labels people gave it, and who gave which; ``line`` is from 1.
+
+    ``annotators`` are as many as ``labels``, or none where the row does not name them.
+    """
+
+    line: int
+    prompt: tuple[Message, ...]
+    completion: str
+    rubric: str
+    labels: tuple[bool, ...]
+    annotators: tuple[str, ...] = ()
+    category: str | None = None
+
+    @property
+    def unit(self) -> str:
+        """A name for the conversation and its completion, which several rows may share."""
+        return _digest([dict(one) for one in self.prompt], self.completion)
+
+    @property
+    def item(self) -> str:
+        """A name for what was judged, criterion included: by it a recorded verdict finds its row."""
+        return _digest(self.unit, self.rubric)
+
+
+def is_labelled(path: str | os.PathLike[str]) -> bool:
+    """Whether the first line that can be read is a row of a meta-evaluation, and not a group."""
+    try:
+        stream = Path(path).open("rb")  # noqa: SIM115 - closed below
+    except OSError:
+        return False  # whoever reads it says what is wrong
+    with stream:
+        first = next((value for _, value in jsonl.rows(jsonl.uncompressed(stream)) if isinstance(value, dict)), {})
+    return "binary_labels" in first and "completion" in first
+
+
+def read_labelled(
+    path: str | os.PathLike[str], *, on_error: Callable[[InputError], None] | None = None
+) -> Iterator[Labelled]:
+    """The rows of a ``.jsonl`` or ``.jsonl.gz`` file, in order.
+
+    A bad row is handed to ``on_error`` as an InputError naming file, line and field, and left out; without it, raised.
+    """
+    source = os.fspath(path)
+    try:
+        stream = Path(path).open("rb")  # noqa: SIM115 - closed below; opened here so that only opening is translated
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", source=source) from error
+    with stream:
+        for line, value in jsonl.rows(jsonl.uncompressed(stream)):
+            try:
+                yield as_labelled(value, line)
+            except InputError as error:
+                placed = InputError(str(error), source=source, line=line)
+                if on_error is None:
+                    raise placed from None
+                on_error(placed)
+
+
+def as_labelled(value: Mapping[str, Any] | str, line: int = 1) -> Labelled:
+    """One row as plain data, checked. Raises InputError naming the field."""
+    if isinstance(value, str):
+        raise InputError(value)
+    labels = _list(value, "binary_labels")
+    if not labels or not all(isinstance(one, bool) for one in labels):
+        raise InputError(f"binary_labels: must list true or false, one at least, not {labels!r:.60}")
+    annotators = [] if value.get("anonymized_physician_ids") is None else _list(value, "anonymized_physician_ids")
+    if annotators and len(annotators) != len(labels):
+        raise InputError(f"anonymized_physician_ids: {len(annotators)} for {len(labels)} binary_labels; one for each")
+    if len(set(map(str, annotators))) < len(annotators):
+        raise InputError("anonymized_physician_ids: names one twice, and each labels a row once")
+    category = value.get("category")
+    if category is not None and not isinstance(category, str):
+        raise InputError(f"category: must be text, not {kind_of(category)}")
+    return Labelled(
+        line,
+        _prompt(value.get("prompt")),
+        _text(value, "completion"),
+        _text(value, "rubric"),
+        tuple(labels),
+        tuple(map(str, annotators)),
+        category,
+    )
+
+
+def _prompt(prompt: Any) -> tuple[Message, ...]:
+    if isinstance(prompt, str):
+        return ({"role": "user", "content": prompt},)
+    if not isinstance(prompt, list):
+        raise InputError(f"prompt: must be messages or text, not {kind_of(prompt)}; expected {_SHAPE}")
+    return canonical(prompt, where="prompt: ")
+
+
+def _text(value: Mapping[str, Any], name: str) -> str:
+    text = value.get(name)
+    if not isinstance(text, str) or not text.strip():
+        said = "is missing" if text is None else "is empty" if isinstance(text, str) else f"is {kind_of(text)}"
+        raise InputError(f"{name}: {said}; expected {_SHAPE}")
+    return text
+
+
+def _list(value: Mapping[str, Any], name: str) -> Sequence[Any]:
+    listed = value.get(name)
+    if not isinstance(listed, list):
+        raise InputError(f"{name}: must be a list, not {kind_of(listed)}; expected {_SHAPE}")
+    return listed
+
+
+def _digest(*parts: object) -> str:
+    text = json.dumps(parts, sort_keys=True, default=str)
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()

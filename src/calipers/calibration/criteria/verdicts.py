@@ -1,0 +1,93 @@
+"""A file of recorded verdicts about the rows of a meta-evaluation: one line, one answer of one judge.
+
+Not responsible for agreement. Reading files is the only I/O.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, cast
+
+from calipers.errors import InputError
+from calipers.extract import extract_verdict
+from calipers.readers import jsonl
+
+_SHAPE: Final = '{"judge": "...", "line": 1, "met": true} (or "raw_text" instead of "met", "item" instead of "line")'
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """What ``judge`` said about one row, named by its ``item`` or, where that is None, by its ``line``.
+
+    ``met`` None is *not available*, and then ``reason`` says why.
+    """
+
+    judge: str
+    met: bool | None
+    reason: str = ""
+    line: int | None = None
+    item: str | None = None
+
+
+def read_verdicts(path: str | os.PathLike[str], *, on_error: Callable[[InputError], None]) -> Iterator[Recorded]:
+    """The verdicts of a ``.jsonl`` or ``.jsonl.gz`` file; bad lines are handed to ``on_error`` and left out."""
+    source = os.fspath(path)
+    try:
+        stream = Path(path).open("rb")  # noqa: SIM115 - closed below; opened here so that only opening is translated
+    except OSError as error:
+        raise InputError(f"the verdicts cannot be read: {error.strerror}", source=source) from error
+    with stream:
+        for line, value in jsonl.rows(jsonl.uncompressed(stream)):
+            try:
+                yield as_recorded(value)
+            except InputError as error:
+                on_error(InputError(str(error), source=source, line=line))
+
+
+def all_recorded(verdicts: object, *, on_error: Callable[[InputError], None]) -> Iterator[Recorded]:
+    """Verdicts from a path, or from an iterable of objects of that file or of Recorded."""
+    if isinstance(verdicts, str | os.PathLike):
+        yield from read_verdicts(verdicts, on_error=on_error)
+        return
+    for place, value in enumerate(cast("Iterable[Any]", verdicts), start=1):
+        try:
+            yield value if isinstance(value, Recorded) else as_recorded(value)
+        except InputError as error:
+            on_error(InputError(f"verdict {place}: {error}"))
+
+
+def as_recorded(value: object) -> Recorded:
+    """One object of a verdicts file, checked; ``raw_text`` is read where there is no ``met``. Raises InputError."""
+    if isinstance(value, str):
+        raise InputError(value)
+    if not isinstance(value, Mapping):
+        raise InputError(f"is no object; expected {_SHAPE}")
+    judge, line, item = (value.get(name) for name in ("judge", "line", "item"))
+    if not isinstance(judge, str) or not judge:
+        raise InputError(f"'judge' must be its name; expected {_SHAPE}")
+    if item is not None and not isinstance(item, str):
+        raise InputError("'item' must be text")
+    if line is not None and (isinstance(line, bool) or not isinstance(line, int) or line < 1):
+        raise InputError(f"'line' counts the rows' lines from 1, and is {line!r}")
+    if line is None and item is None:
+        raise InputError(f"names no row: give 'line' or 'item'; expected {_SHAPE}")
+    met, reason = _said(value)
+    return Recorded(judge, met, reason, line, item)
+
+
+def _said(value: Mapping[str, Any]) -> tuple[bool | None, str]:
+    reason = value.get("reason")
+    told = reason if isinstance(reason, str) else ""
+    if "met" in value:
+        met = value["met"]
+        if met not in (True, False, None) or isinstance(met, float | int) is not isinstance(met, bool):
+            raise InputError(f"'met' must be true, false or null, not {met!r:.40}")
+        return met, told or ("" if met is not None else "no verdict was recorded")
+    raw = value.get("raw_text")
+    if not isinstance(raw, str):
+        raise InputError(f"holds neither 'met' nor 'raw_text'; expected {_SHAPE}")
+    reading = extract_verdict(raw)
+    return reading.met, reading.reason or told

@@ -1,0 +1,32 @@
+"""What asking judges for a calibration leaves behind: a line on what it took, and a file of what they said."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from calipers.errors import ConfigError
+
+if TYPE_CHECKING:
+    from calipers.calibration.live import Spent
+
+
+def tell_spent(spent: Spent) -> None:
+    """Say on stderr what asking one judge took."""
+    cost = "unknown" if spent.cost_usd is None else f"${spent.cost_usd:.4f}"
+    missing = f", {spent.unscored} trajectories without a score" if spent.unscored else ""
+    tokens = f"{spent.input_tokens} tokens in, {spent.output_tokens} out, cost {cost}"
+    click.echo(f"{spent.judge}: {spent.calls} answers, {tokens}{missing}", err=True)
+
+
+def save_judgments(path: str, judgments: Sequence[Mapping[str, Any]]) -> None:
+    """Write what judges said, a line each. Raises ConfigError."""
+    try:
+        with Path(path).open("w", encoding="utf-8") as file:
+            file.writelines(json.dumps(one, ensure_ascii=False) + "\n" for one in judgments)
+    except OSError as error:
+        raise ConfigError(f"--save {path}: cannot be written ({error.strerror})") from error

@@ -1,0 +1,148 @@
+"""``calipers calibrate`` on labelled criteria: how far a judge's single verdicts agree with people's."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.core import ParameterSource
+
+from calipers.cli.asked import save_judgments, tell_spent
+from calipers.cli.values import read_param
+from calipers.errors import ConfigError, InputError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from calipers.calibration.criteria import Agreement, JudgeOfCriteria, MetaEvaluation
+
+_WIDTH = 160
+_SHOWN = 10
+"""Annotators in the tables, those with the most labels; --json has all."""
+_ABOUT_GROUPS = ("protocol", "orders", "rubric")
+
+
+def meta_evaluation(path: str, verdicts: str | None, options: Mapping[str, Any], *, as_json: bool) -> int:
+    """Measure, print, and return the exit code. Raises ConfigError for flags that are about groups."""
+    from calipers.calibration.criteria import (  # noqa: PLC0415 - --help stays quick
+        meta_evaluate,
+        read_labelled,
+        read_verdicts,
+    )
+
+    context = click.get_current_context()
+    for name in _ABOUT_GROUPS:
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise ConfigError(f"--{name} is about groups, and {path} holds labelled criteria")
+    bad: list[InputError] = []
+
+    def complain(error: InputError) -> None:
+        bad.append(error)
+        click.echo(f"Error: {error}", err=True)
+
+    rows = list(read_labelled(path, on_error=complain))
+    if not rows:
+        raise InputError("no row of it can be read", source=path)
+    asked = [said for name in options["judge"] for said in _ask(rows, name, options)]
+    recorded = () if verdicts is None else read_verdicts(verdicts, on_error=complain)
+    if options["save"] is not None:
+        save_judgments(options["save"], asked)
+    found = meta_evaluate(rows, itertools.chain(asked, recorded), on_error=complain)
+    if as_json:
+        click.echo(json.dumps(found.to_dict(), ensure_ascii=False))
+    else:
+        _print(found)
+    return 1 if bad else 0
+
+
+def _ask(rows: Any, name: str, options: Mapping[str, Any]) -> list[dict[str, Any]]:
+    from calipers.calibration.criteria.live import ask  # noqa: PLC0415 - --help stays quick
+
+    asked = asyncio.run(
+        ask(
+            rows,
+            name,
+            grading=dict(read_param(one, flag="--grading", example="mode=all") for one in options["grading"]),
+            samples=options["samples"],
+            params=dict(map(read_param, options["param"])),
+            ledger=options["ledger"],
+            experience=False,
+        )
+    )
+    tell_spent(asked.spent())
+    return asked.judgments
+
+
+def _print(found: MetaEvaluation) -> None:
+    from rich.console import Console  # noqa: PLC0415 - --help stays quick
+
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console = Console(highlight=False, width=_WIDTH)
+    _print_overall(console, found)
+    for judge in found.judges:
+        _print_judge(console, judge, found.annotators)
+    if found.findings:
+        console.print("\n[bold]Findings[/bold]")
+        for line in found.findings:
+            console.print(f"- {line}", markup=False, soft_wrap=True)
+
+
+def _print_overall(console: Console, found: MetaEvaluation) -> None:
+    from rich.table import Table  # noqa: PLC0415 - likewise
+    from rich.text import Text  # noqa: PLC0415 - likewise
+
+    title = f"Balanced F1 against {found.labels:,} labels of {found.rows:,} criteria, 95 % interval over completions"
+    table = Table(title=title, title_justify="left", box=None)
+    table.add_column("judge", overflow="fold")
+    heads = ("bal. F1", "", "met F1", "prec.", "recall", "not met F1", "prec.", "recall", "graded", "ungraded", "above")
+    for name in heads:
+        table.add_column(name, justify="right", no_wrap=True)
+    for one in found.judges:
+        above = "-" if one.above is None else f"{one.above:.0%}"
+        table.add_row(Text(one.judge), *_cells(one.overall), str(one.graded), str(one.ungraded), above)
+    table.add_row("annotators among themselves", *_cells(found.among), "", "", "")
+    console.print(table)
+    for one in found.judges:
+        for reason, count in one.reasons.items():
+            console.print(f"  {one.judge}: no verdict {count} times: {reason}", markup=False, soft_wrap=True)
+
+
+def _cells(one: Agreement) -> list[str]:
+    low_high = f"{one.interval[0]:.3f} to {one.interval[1]:.3f}" if one.interval else ""
+    met = (one.f1_met, one.precision_met, one.recall_met)
+    not_met = (one.f1_not_met, one.precision_not_met, one.recall_not_met)
+    return [_figure(one.balanced_f1), low_high, *map(_figure, (*met, *not_met))]
+
+
+def _figure(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}"
+
+
+def _print_judge(console: Console, judge: JudgeOfCriteria, each: Mapping[str, Agreement]) -> None:
+    from rich.table import Table  # noqa: PLC0415 - likewise
+    from rich.text import Text  # noqa: PLC0415 - likewise
+
+    table = Table(title=f"\n{judge.judge}", title_justify="left", box=None)
+    table.add_column("category", overflow="fold")
+    for name in ("bal. F1", "", "labels"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for category, one in judge.by_category.items():
+        table.add_row(Text(category), *_cells(one)[:2], str(one.labels))
+    console.print(table)
+    most = sorted(judge.by_annotator.items(), key=lambda pair: (-pair[1].labels, pair[0]))
+    if not most:
+        return
+    against = Table(box=None)
+    against.add_column("annotator", overflow="fold")
+    for name in ("judge bal. F1", "", "labels", "with the others"):
+        against.add_column(name, justify="right", no_wrap=True)
+    for annotator, one in most[:_SHOWN]:
+        against.add_row(Text(annotator), *_cells(one)[:2], str(one.labels), _figure(each[annotator].balanced_f1))
+    console.print(against)
+    if len(most) > _SHOWN:
+        console.print(f"  and {len(most) - _SHOWN} annotators more (--json has all)")
