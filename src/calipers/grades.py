@@ -16,6 +16,7 @@ from calipers.rubric import DEFAULT_RUBRIC, Grading, as_rubric
 from calipers.rubric.grading import as_grading
 from calipers.rubric.normalisers import unsuited
 from calipers.types import Answered, Failure, GroupResult, Reading, RenderedGroup, Rubric, TrajectoryGroup, Verdict
+from calipers.verifiers.criteria import require_rules
 
 CHECKLIST = "checklist"
 
@@ -58,7 +59,7 @@ def standards(
     if resolve:
         raise ConfigError("resolve= asks on about scores; for protocol='checklist' ask more often with samples=")
     how = as_grading(grading)
-    if isinstance(rubric, Rubric) and (problem := unsuited(rubric, how.formula)):
+    if isinstance(rubric, Rubric) and (problem := _ungradable(rubric, how)):
         raise ConfigError(problem)
     return Standards(rubric or "", how)
 
@@ -75,7 +76,7 @@ def with_criteria(
     problems = {
         item: "no criteria: give rubric= to the judge, or 'rubric' with criteria to the group or the trajectory"
         if rubric is None
-        else unsuited(rubric, grading.formula)
+        else _ungradable(rubric, grading)
         for item, rubric in enumerate(view.rubrics)
     }
     for problem in dict.fromkeys(filter(None, problems.values())):
@@ -83,6 +84,15 @@ def with_criteria(
         notes.append(f"not graded: trajectory {', '.join(repr(view.ids[member]) for member in members)}: {problem}")
     kept = tuple(None if problems[item] else rubric for item, rubric in enumerate(view.rubrics))
     return replace(view, rubrics=kept), tuple(notes)
+
+
+def _ungradable(rubric: Rubric, grading: Grading) -> str | None:
+    """Why no score can be made of this rubric in this way; None where one can."""
+    try:
+        require_rules(rubric)
+    except ConfigError as error:
+        return str(error)
+    return unsuited(rubric, grading.formula)
 
 
 def require_graded(result: GroupResult) -> None:
@@ -95,7 +105,7 @@ def require_graded(result: GroupResult) -> None:
 def graded_by(view: RenderedGroup, answered: Sequence[Answered]) -> Mapping[int, Mapping[str, Any]]:
     """For each graded candidate its criteria, in the rubric's order: ``met``, ``reason``, and what else was said.
 
-    Where several gradings decided, ``met`` is the majority's (None for a tie) and ``votes`` holds each one's.
+    ``by`` is "rule" where one decided, or could not; ``asked`` is false where rules left nothing for a judge. Where several gradings decided, ``met`` is the majority's (None for a tie) and ``votes`` holds each one's.
     """
     if not view.rubrics:
         return {}
@@ -103,15 +113,40 @@ def graded_by(view: RenderedGroup, answered: Sequence[Answered]) -> Mapping[int,
     for verdict in _verdicts(answered):
         if verdict.item is not None and verdict.criterion is not None:
             said.setdefault((verdict.item, verdict.criterion), []).append(verdict)
-    if not said and not any(done.ask.criteria for done in answered):
+    if not said and not any(view.checked) and not any(done.ask.criteria for done in answered):
         return {}
+    ruled = view.checked or ({},) * len(view.rubrics)
     return {
         item: {
-            one.id: _told(said.get((item, one.id), []), _unanswered(item, one.id, answered)) for one in rubric.criteria
+            one.id: _ruled(ruled[item][one.id])
+            if one.id in ruled[item]
+            else _told(said.get((item, one.id), []), _unanswered(item, one.id, answered))
+            if not ruled[item] or _was_asked(item, answered)
+            else {"met": None, "reason": _NOT_NEEDED, "asked": False}
+            for one in rubric.criteria
         }
         for item, rubric in enumerate(view.rubrics)
         if rubric is not None
     }
+
+
+_NOT_NEEDED = "not asked: rules had decided what becomes of the score"
+
+
+def undecided(view: RenderedGroup, item: int, answered: Sequence[Answered]) -> str | None:
+    """The reason where a rule that cannot tell left a candidate without a score; None where a judge's failure may have."""
+    if any(isinstance(done.result, Failure) and item in done.ask.members for done in answered):
+        return None
+    ruled = view.checked[item] if view.checked else {}
+    return next((f"criterion {name!r}: {one.reason}" for name, one in ruled.items() if one.met is None), None)
+
+
+def _ruled(verdict: Verdict) -> dict[str, Any]:
+    return {"met": verdict.met, "reason": verdict.reason, "by": "rule"}
+
+
+def _was_asked(item: int, answered: Sequence[Answered]) -> bool:
+    return any(item in done.ask.members for done in answered)
 
 
 def as_explanation(grades: Mapping[str, Mapping[str, Any]]) -> str:
@@ -130,7 +165,7 @@ def scored_with_gaps(grades: Mapping[str, Mapping[str, Any]]) -> tuple[str, ...]
     return tuple(
         name
         for name, one in grades.items()
-        if one["met"] is None and all(vote is None for vote in one.get("votes", ()))
+        if one["met"] is None and one.get("asked", True) and all(vote is None for vote in one.get("votes", ()))
     )
 
 

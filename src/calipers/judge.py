@@ -52,6 +52,7 @@ from calipers.readers import as_group
 from calipers.render import render
 from calipers.results import assemble, doubts, unasked, with_judges, with_messages, with_own_rewards, with_silent
 from calipers.rubric import Grading
+from calipers.ruled import with_rules
 from calipers.seat import Judges, Seat, each, members, require_different, require_other_family
 from calipers.settings import Pairing, PanelMode, Resolution, RewardKind, RewardPlan, Settings
 from calipers.show import print_answer
@@ -414,9 +415,9 @@ class Judge:
         if asked_about is not rolled_out:
             view = self._render(asked_about)
         view, ungradable = with_criteria(asked_about, view, settings.grading)
+        view = await with_rules(asked_about, view, settings.grading)
         warnings = (*warnings, *ungradable)
-        distinct = len(view.candidates)
-        low, high = settings.reward_range
+        distinct, (low, high) = len(view.candidates), settings.reward_range
         if distinct == 0 or (distinct == 1 and not settings.absolute and not graded):
             result = unasked(asked_about, view, reward=low + (high - low) / 2, warnings=warnings)
         else:
@@ -446,9 +447,8 @@ class Judge:
         return result
 
     def _render(self, group: TrajectoryGroup) -> RenderedGroup:
-        settings = self.settings
-        graded = settings.grading is not None
-        return render(group, rubric=settings.rubric, reasoning=settings.reasoning, graded=graded)
+        how = self.settings
+        return render(group, rubric=how.rubric, reasoning=how.reasoning, graded=how.grading is not None)
 
     def _keep_learned(self) -> None:
         """What the backend learned about its endpoint is there for later runs; this one's snapshot stays as it was."""

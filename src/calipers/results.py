@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 
-from calipers.grades import as_explanation, graded_by, scored_with_gaps
+from calipers.grades import as_explanation, graded_by, scored_with_gaps, undecided
 from calipers.rewards.blend import Blend, blended
 from calipers.settings import Named
 from calipers.types import (
@@ -57,7 +57,8 @@ def assemble(
         status: TrajectoryStatus = "scored"
         reason = None
         if reward is None:
-            status, reason = _why_not(index, answered, quorum)
+            by_rule = undecided(view, index, answered)
+            status, reason = ("abstained", by_rule) if by_rule else _why_not(index, answered, quorum)
         graded: dict[str, object] = {}
         if index in grades:
             graded = {"criteria": grades[index]}

@@ -41,7 +41,7 @@ class Criterion:
     ``points`` > 0 marks something desired, < 0 something undesired; it is never 0. ``tags`` are ``"axis:accuracy"`` or
     bare words. A violated ``veto`` (a desired thing missing, an undesired one there) holds the whole score down to the
     rubric's ``veto_floor``. ``levels`` are the names of grades between not met and met, with the share of the points
-    (0-1) each earns. ``rule`` names a function and its parameters, for criteria that code can check.
+    (0-1) each earns. ``rule`` is the check that decides it instead of a judge.
     """
 
     id: str
@@ -178,7 +178,7 @@ class RenderedGroup:
     ``head`` holds tools, the shared prefix and long messages that recur. ``digest`` (hex) is drawn from all content
     and the rubric; every random choice is seeded from it. ``prefix_length`` counts the messages all candidates share.
     ``rubrics`` holds each candidate's criteria, where they are graded; they are outside ``digest``, so that a question
-    about one criterion stays the same when another is edited.
+    about one criterion stays the same when another is edited. ``checked`` holds what rules say of each candidate's.
     """
 
     group_id: str
@@ -192,6 +192,7 @@ class RenderedGroup:
     prefix_length: int = 0
     warnings: tuple[str, ...] = ()
     rubrics: tuple[Rubric | None, ...] = ()
+    checked: tuple[Mapping[str, Verdict], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -107,3 +107,16 @@ def test_a_check_prints_the_criteria_and_what_a_score_can_be(run: Run) -> None:
     assert code == 0
     assert "veto" in out
     assert "2 criteria; scores from -0.5 to 1" in out
+
+
+def test_a_rule_that_cannot_be_run_is_found_before_a_run(run: Run) -> None:
+    Path("rules.toml").write_text('[[criteria]]\nid = "r"\ntext = "Has no comma."\nrule = { not = { regx = {} } }\n')
+    code, out, err = run("check", "rules.toml")
+    assert (code, out) == (2, "")
+    assert "rules.toml: criterion 'r': rule: unknown verifier 'regx'; did you mean regex?" in err
+    Path("rules.toml").write_text(
+        '[[criteria]]\nid = "r"\ntext = "Has no comma."\nrule = { not = { regex = { pattern = "," } } }\n'
+    )
+    code, out, _ = run("check", "rules.toml")
+    assert code == 0
+    assert "rule" in out

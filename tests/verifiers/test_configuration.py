@@ -23,6 +23,7 @@ EXAMPLES = {
     "regex": ({"pattern": "^a", "confined": False}, "ab", "ba"),
     "rule": ({"source": "def check_following(r): return r == 'x'"}, "x", "y"),
     "tool_called": ({"name": "search", "times": 0}, "anything", None),
+    "word_count": ({"at_least": 2, "at_most": 3}, "two words", "one"),
     "tool_outcome": ({"name": "search", "contains": "x"}, None, "never called"),
 }
 NEEDS = {"json_schema": "jsonschema", "maths": "math_verify"}

@@ -7,7 +7,7 @@ import pytest
 
 from answers import answered
 from calipers.errors import ConfigError
-from calipers.verifiers import Exact, Regex
+from calipers.verifiers import Exact, Regex, WordCount
 
 confined = pytest.param(
     True, marks=pytest.mark.skipif(sys.platform != "linux", reason="the sandbox confines code on Linux only")
@@ -46,3 +46,17 @@ def test_a_search_that_does_not_end_is_no_verdict() -> None:
 def test_what_is_no_expression_is_a_mistake() -> None:
     with pytest.raises(ConfigError, match="not a regular expression"):
         Regex("(")
+
+
+@pytest.mark.parametrize(("bounds", "answer", "met"), [
+    ((2, 3), "one", False), ((2, 3), "one two", True), ((2, 3), "don't stop,\nplease", True), ((2, 3), "a b c d", False),
+    ((None, 1), "", True), ((None, 1), "a b", False), ((2, None), "<think>a b c</think>one", False), ((2, None), "<think>a b", None),
+])  # fmt: skip
+def test_words_are_what_spaces_part(bounds: Any, answer: str, met: Any) -> None:
+    assert WordCount(*bounds)(answered(answer)).met is met
+
+
+@pytest.mark.parametrize("bounds", [(None, None), (3, 2), (-1, None), (True, None), ("3", None), (None, 2.5)])
+def test_bounds_that_are_none_are_refused(bounds: Any) -> None:
+    with pytest.raises(ConfigError, match="whole numbers"):
+        WordCount(*bounds)

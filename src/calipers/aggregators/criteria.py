@@ -13,6 +13,7 @@ from typing import Literal, Self, TypeAlias
 
 from calipers.aggregators.two_way import two_way
 from calipers.rubric import Grading
+from calipers.rubric.deciding import settled
 from calipers.rubric.normalisers import Met, graded
 from calipers.types import Judgment, Rating, RenderedGroup, Rubric, Scores, Verdict
 
@@ -28,7 +29,8 @@ class CriteriaScores:
     """Scores of a group whose candidates are graded by ``rubrics``; ``of`` takes them from the group.
 
     A grading in which a criterion stayed open has a score only by the policy. A verdict of None never displaces another,
-    so a second question fills gaps. With several ``judges``: in a ``panel`` "all" their scores are averaged by
+    so a second question fills gaps. What rules said (``checked``) is part of every grading, and a score that follows from
+    rules alone is exact and no judge's. With several ``judges``: in a ``panel`` "all" their scores are averaged by
     ``weights``; where some judges graded only some candidates, the judges' levels are told apart first (``two_way``), so
     that nobody gains by having met the lenient one. In "cycle" they share a grading; in "fallback" the one that graded
     most speaks. A candidate that fewer than ``quorum`` judges graded has no score.
@@ -40,16 +42,24 @@ class CriteriaScores:
     panel: Literal["all", "cycle", "fallback"] = "all"
     quorum: int = 1
     weights: tuple[float, ...] | None = None
+    checked: tuple[Mapping[str, Verdict], ...] = ()
 
     def of(self, view: RenderedGroup) -> Self:
         """The same for the candidates of ``view``."""
-        return replace(self, rubrics=view.rubrics)
+        return replace(self, rubrics=view.rubrics, checked=view.checked)
 
     def __call__(self, judgments: Sequence[Judgment], n: int) -> Scores:
         """One score and error per candidate; None where no grading has a score.
 
         The error is that of the mean of one judge's gradings or of several judges, None for fewer than two.
         """
+        exact = [self._settled(item) for item in range(n)]
+        scores = self._judged(judgments, n)
+        values = tuple(said if sure is None else sure for sure, said in zip(exact, scores.values, strict=True))
+        stderrs = tuple(said if sure is None else 0.0 for sure, said in zip(exact, scores.stderrs, strict=True))
+        return Scores(values, stderrs)
+
+    def _judged(self, judgments: Sequence[Judgment], n: int) -> Scores:
         said: dict[int, list[Judgment]] = {}
         for judgment in judgments:
             said.setdefault(0 if self.panel == "cycle" else judgment.slot, []).append(judgment)
@@ -80,12 +90,22 @@ class CriteriaScores:
 
     def _values(self, item: int, found: Mapping[int, Mapping[int, Mapping[str, Met]]]) -> list[float]:
         rubric = self.rubrics[item] if item < len(self.rubrics) else None
-        if rubric is None or self.grading.mode == "holistic":
+        if rubric is None or self.grading.mode == "holistic" or self._settled(item) is not None:
             return []
-        values = [self._value(rubric, found[grading].get(item, {})) for grading in sorted(found)]
-        if not values and self.grading.on_missing == "floor":
-            values = [self._value(rubric, {})]
+        ruled: dict[str, Met] = {name: verdict.met for name, verdict in self._ruled(item).items()}
+        values = [self._value(rubric, {**ruled, **found[grading].get(item, {})}) for grading in sorted(found)]
+        if not values and (ruled or self.grading.on_missing == "floor"):
+            values = [self._value(rubric, ruled)]
         return [value for value in values if value is not None]
+
+    def _ruled(self, item: int) -> Mapping[str, Verdict]:
+        return self.checked[item] if item < len(self.checked) else {}
+
+    def _settled(self, item: int) -> float | None:
+        """The score of a candidate about which rules leave nothing open."""
+        rubric = self.rubrics[item] if item < len(self.rubrics) else None
+        value = None if rubric is None else settled(rubric, self._ruled(item), self.grading)
+        return None if value is None else round(value, _DIGITS)
 
     def _value(self, rubric: Rubric, verdicts: Mapping[str, Met]) -> float | None:
         grading = self.grading

@@ -35,8 +35,13 @@ def check(file: str) -> int:
 
     from calipers.readers import read_rubric  # noqa: PLC0415 - likewise
     from calipers.rubric.normalisers import lowest  # noqa: PLC0415 - likewise
+    from calipers.verifiers.criteria import require_rules  # noqa: PLC0415 - likewise
 
     found = read_rubric(file)
+    try:
+        require_rules(found)
+    except ConfigError as error:
+        raise InputError(str(error), source=file) from None
     table = Table(title=found.title or None, title_justify="left", box=None)
     for name in ("id", "points", "", "criterion", "tags"):
         table.add_column(name, justify="right" if name == "points" else "left", overflow="fold")

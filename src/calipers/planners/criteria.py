@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from calipers.errors import ConfigError
 from calipers.planners.opening import numbered, opened
 from calipers.rubric import Grading
+from calipers.rubric.deciding import left_to_judge
 from calipers.types import Ask, Cause, Criterion, PlanState
 
 
@@ -59,10 +60,15 @@ class Criteria:
             if self.grading.mode == "holistic":
                 yield replace(base, members=(item,), order=(item,))
                 continue
-            names = [criterion.id for criterion in rubric.criteria]
-            size = {"per_criterion": 1, "chunks": self.grading.chunk}.get(self.grading.mode, len(names))
+            names = [criterion.id for criterion in self._open(state, item)]
+            size = {"per_criterion": 1, "chunks": self.grading.chunk}.get(self.grading.mode, max(len(names), 1))
             for start in range(0, len(names), size):
                 yield replace(base, members=(item,), order=(item,), criteria=tuple(names[start : start + size]))
+
+    def _open(self, state: PlanState, item: int) -> Sequence[Criterion]:
+        """The criteria of a candidate that are a judge's to decide."""
+        rubric, checked = state.view.rubrics[item], state.view.checked
+        return () if rubric is None else left_to_judge(rubric, checked[item] if checked else {}, self.grading)
 
     def _relative(self, state: PlanState, base: Ask, order: int) -> Iterator[Ask]:
         """All candidates that have a criterion in one question about it."""
@@ -73,8 +79,7 @@ class Criteria:
         shown = shown[::-1] if order % 2 else shown
         having: dict[str, tuple[Criterion, list[int]]] = {}
         for item in shown:
-            rubric = state.view.rubrics[item]
-            for criterion in rubric.criteria if rubric is not None else ():
+            for criterion in self._open(state, item):
                 # The same id may mean another thing in another trajectory's rubric.
                 having.setdefault(f"{criterion.id}\n{criterion}", (criterion, []))[1].append(item)
         for criterion, items in having.values():

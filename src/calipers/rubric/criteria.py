@@ -15,12 +15,13 @@ from calipers.errors import ConfigError
 from calipers.types import Criterion, Rubric
 
 RULES: Final = ("math_verify", "word_count_range")
-"""The functions that a rule criterion of RuscaRL's form may name."""
+"""The functions that a rule criterion of RuscaRL's form may name; any verifier goes by its own name."""
 _RUBRIC_KEYS = frozenset(field.name for field in fields(Rubric))
 _CRITERION_KEYS = frozenset(field.name for field in fields(Criterion))
 _TEXT_KEYS = ("text", "criterion", "description", "question")
 _POINTS_KEYS = ("points", "weight")
 _VERIFIERS = ("llm", "rule")
+_RULE = '{"regex": {"pattern": "..."}}'
 _SHAPE = 'a rubric is {"criteria": [{"id": "cites", "text": "Names its source.", "points": 3}, ...]}'
 
 
@@ -145,6 +146,8 @@ def _check_criterion(criterion: Criterion, where: str) -> None:
         raise ConfigError(f"{where}: levels are shares of its points, from 0 to 1, not {dict(criterion.levels)}")
     if shares and (len(shares) < 2 or len(set(shares)) < 2):
         raise ConfigError(f"{where}: levels need at least two names with different shares")
+    if shares and criterion.rule:
+        raise ConfigError(f"{where}: a rule says met or not met, so levels do not go with it")
     folded = [name.strip().casefold() for name in criterion.levels]
     if not all(folded) or len(set(folded)) < len(folded):
         raise ConfigError(f"{where}: the names of its levels must be distinct words, not {list(criterion.levels)}")
@@ -164,8 +167,16 @@ def _first(value: Mapping[str, Any], keys: Sequence[str], default: object = None
 
 
 def _rule(value: object, where: str) -> Mapping[str, Any]:
+    if isinstance(value, str):
+        return {value: {}}
     if not isinstance(value, Mapping):
-        raise ConfigError(f"{where}: rule must be an object with a function, not {type(value).__name__}")
+        raise ConfigError(f"{where}: rule must be an object such as {_RULE}, not {type(value).__name__}")
+    if "function" not in value and "parameters" not in value:
+        if len(value) != 1:
+            raise ConfigError(
+                f"{where}: rule must be one check with its arguments, as in {_RULE}, not {dict(value)!r:.80}"
+            )
+        return dict(value)
     function = value.get("function")
     if function not in RULES:
         raise ConfigError(f"{where}: the rule's function {function!r} is unknown; known: {', '.join(RULES)}")

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from calipers.verifiers.rules import RuleFunction, check_rules
     from calipers.verifiers.sandbox import Limits, Sandbox
     from calipers.verifiers.schema import JsonSchema
-    from calipers.verifiers.text import Exact, Regex
+    from calipers.verifiers.text import Exact, Regex, WordCount
     from calipers.verifiers.tools import ToolCalled, ToolOutcome
 
 __all__ = [
@@ -47,6 +47,7 @@ __all__ = [
     "Sandbox",
     "ToolCalled",
     "ToolOutcome",
+    "WordCount",
     "all_of",
     "any_of",
     "cases_from_asserts",
@@ -70,7 +71,7 @@ _HOMES = {
     "rules": ("RuleFunction", "check_rules"),
     "sandbox": ("Limits", "Sandbox"),
     "schema": ("JsonSchema",),
-    "text": ("Exact", "Regex"),
+    "text": ("Exact", "Regex", "WordCount"),
     "tools": ("ToolCalled", "ToolOutcome"),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}

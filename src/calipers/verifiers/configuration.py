@@ -26,6 +26,7 @@ VERIFIERS: Final[Mapping[str, str]] = {
     "rule": "calipers.verifiers.rules:RuleFunction",
     "tool_called": "calipers.verifiers.tools:ToolCalled",
     "tool_outcome": "calipers.verifiers.tools:ToolOutcome",
+    "word_count": "calipers.verifiers.text:WordCount",
 }
 """What there is by name, as ``module:attribute``, imported when first used."""
 

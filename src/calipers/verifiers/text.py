@@ -1,4 +1,4 @@
-"""Checks of the final answer's wording: exactly this text, or what a regular expression finds."""
+"""Checks of the final answer's wording: exactly this text, so many words, or what a regular expression finds."""
 
 from __future__ import annotations
 
@@ -32,6 +32,30 @@ class Exact:
 
     def _plain(self, text: str) -> str:
         return text.strip().casefold() if self.ignore_case else text.strip()
+
+
+@dataclass(frozen=True, slots=True)
+class WordCount:
+    """The final answer has from ``at_least`` to ``at_most`` words: what spaces and line breaks part."""
+
+    at_least: int | None = None
+    at_most: int | None = None
+
+    def __post_init__(self) -> None:
+        bounds = [one for one in (self.at_least, self.at_most) if one is not None]
+        whole = all(isinstance(one, int) and not isinstance(one, bool) and one >= 0 for one in bounds)
+        if not bounds or not whole or bounds != sorted(bounds):
+            raise ConfigError(
+                f"at_least={self.at_least!r}, at_most={self.at_most!r}: give one or both as whole numbers, the lesser first"
+            )
+
+    def __call__(self, trajectory: Trajectory) -> Verdict:
+        answer = final_answer(trajectory)
+        if answer is None:
+            return Verdict(None, NO_ANSWER)
+        count = len(answer.split())
+        met = (self.at_least or 0) <= count and (self.at_most is None or count <= self.at_most)
+        return Verdict(met, "" if met else f"the answer has {count} words")
 
 
 _SEARCH = """\

@@ -1,0 +1,79 @@
+"""Rules of criteria: any verifier by name, RuscaRL's two functions, and what is wrong with one."""
+
+import importlib.util
+from typing import Any
+
+import pytest
+
+from calipers.errors import ConfigError
+from calipers.rubric import as_rubric
+from calipers.types import Criterion, Trajectory
+from calipers.verifiers.criteria import require_rules, rule_of
+
+
+def verdict(rule: Any, answer: str) -> bool | None:
+    (criterion,) = as_rubric([{"text": "x", "rule": rule}]).criteria
+    check = rule_of(criterion)
+    assert check is not None
+    return check(Trajectory("a", ({"role": "assistant", "content": answer},))).met
+
+
+@pytest.mark.parametrize(("rule", "good", "bad"), [
+    ({"regex": {"pattern": "^Yes", "confined": False}}, "Yes.", "No."),
+    ({"ifeval": {"instruction_id": "punctuation:no_comma"}}, "one two", "one, two"),
+    ({"ifeval": {"instruction_id": "length_constraints:number_words", "kwargs": {"num_words": 3, "relation": "at least"}}}, "a b c", "a b"),
+    ({"all_of": [{"numeric": {"expected": 42}}, {"not": {"exact": {"expected": "42"}}}]}, "It is 42", "42"),
+    ({"function": "word_count_range", "parameters": {"min": 2, "max": 3}}, "a b", "a"),
+    ({"function": "word_count_range", "parameters": {"max_words": 1}}, "a", "a b"),
+    ("citation", 'so "it was so" it is', "nothing quoted"),
+])  # fmt: skip
+def test_a_rule_is_a_verifier(rule: Any, good: str, bad: str) -> None:
+    if rule == "citation":
+        assert verdict(rule, bad) is False
+        return
+    assert (verdict(rule, good), verdict(rule, bad)) == (True, False)
+
+
+@pytest.mark.skipif(
+    importlib.util.find_spec("math_verify") is None, reason="math-verify: pip install 'calipers[verifiers]'"
+)
+def test_ruscarls_maths_is_math_verify() -> None:
+    rule = {"function": "math_verify", "parameters": {"answer": "1/2"}}
+    assert (verdict(rule, "It is $0.5$"), verdict(rule, "It is $2$")) == (True, False)
+
+
+@pytest.mark.parametrize(("rule", "words"), [
+    ({"regx": {"pattern": "a"}}, "criterion 'c1': rule: unknown verifier 'regx'; did you mean regex?"),
+    ({"regex": {"pattern": "("}}, "not a regular expression"),
+    ({"ifeval": {"instruction_id": "punctuation:no_coma"}}, "did you mean punctuation:no_comma"),
+    ({"ifeval": {"instruction_id": "length_constraints:number_words", "kwargs": {"num_words": "3"}}}, "length_constraints:number_words: "),
+    ({"function": "word_count_range", "parameters": {"least": 3}}, "'least' is no bound"),
+    ({"function": "word_count_range", "parameters": {"min": 3, "min_words": 3}}, "'min_words' is no bound of its own"),
+    ({"function": "math_verify", "parameters": {}}, "parameters must be the answer alone"),
+    ({"exact": {"expected": {1, 2}}}, "not JSON serializable"),
+])  # fmt: skip
+def test_a_rule_that_cannot_be_run_names_its_criterion(rule: Any, words: str) -> None:
+    with pytest.raises(ConfigError, match="criterion 'c1': rule: ") as raised:
+        require_rules(as_rubric([{"text": "x", "rule": rule}]))
+    assert words in str(raised.value)
+
+
+@pytest.mark.parametrize(("rule", "words"), [
+    ({"exact": {}, "regex": {}}, "rule must be one check"), (7, "rule must be an object"), ([1], "rule must be an object"),
+    ({"function": "exec", "parameters": {}}, "function 'exec' is unknown"),
+    ({"function": "math_verify", "parameters": [1]}, "parameters must be an object"),
+])  # fmt: skip
+def test_a_rule_of_another_shape_is_no_rubric(rule: Any, words: str) -> None:
+    with pytest.raises(ConfigError, match=words):
+        as_rubric([{"text": "x", "rule": rule}])
+
+
+def test_levels_do_not_go_with_a_rule() -> None:
+    with pytest.raises(ConfigError, match="levels do not go with it"):
+        as_rubric([{"text": "x", "rule": "citation", "levels": {"no": 0, "yes": 1}}])
+
+
+def test_the_same_rule_is_built_once_and_none_is_none() -> None:
+    rule = {"exact": {"expected": "yes"}}
+    assert rule_of(Criterion("a", "x", rule=rule)) is rule_of(Criterion("b", "y", rule=dict(rule)))
+    assert rule_of(Criterion("a", "x")) is None
