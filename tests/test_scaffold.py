@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calipers.errors import ConfigError
-from calipers.scaffold import Schedule, scaffold_text, scaffolded, shown_count, shown_criteria
+from calipers.scaffold import Schedule, criteria_of, scaffold_text, scaffolded, shown_count, shown_criteria
+from calipers.types import Criterion, Rubric
 
 BEST = Schedule(350)
 CRITERIA = [(f"names point {number}", float(number)) for number in range(1, 8)] + [
@@ -128,3 +129,24 @@ def test_what_makes_no_schedule_is_refused(wrong: Any) -> None:
         Schedule(**({"total_steps": 10} | wrong))
     with pytest.raises(ConfigError, match="not in a group of 8"):
         BEST.of_member(9, 8)
+
+
+def test_a_prompt_that_has_a_system_message_keeps_one() -> None:
+    """Many chat templates take but one, and that at the beginning."""
+    prompt = ({"role": "system", "content": "Be brief.", "name": "host"}, *PROMPT)
+    shown = scaffolded(prompt, CRITERIA, schedule=BEST, step=1, place=1, size=8)
+    assert [message["role"] for message in shown] == ["system", "user"]
+    assert shown[0]["content"].startswith("A good answer includes these:\n")
+    assert shown[0]["content"].endswith("do not mention this list.\n\nBe brief.")
+    assert shown[0]["name"] == "host"
+    parts = ({"role": "system", "content": [{"type": "text", "text": "Be brief."}]}, *PROMPT)
+    assert scaffolded(parts, CRITERIA, schedule=BEST, step=1, place=1, size=8)[1:] == parts
+
+
+def test_an_empty_prompt_is_the_scaffold_alone() -> None:
+    assert [one["role"] for one in scaffolded((), CRITERIA, schedule=BEST, step=1, place=1, size=8)] == ["system"]
+
+
+def test_a_rubrics_criteria_are_its_texts_and_points() -> None:
+    rubric = Rubric((Criterion("a", "says why", 2.0), Criterion("b", "is rude", -1.0, rule={"function": "f"})))
+    assert criteria_of(rubric) == (("says why", 2.0), ("is rude", -1.0))

@@ -73,9 +73,13 @@ def train(
     evaluate: bool = False,
     template: str = TEMPLATE,
     made_with: dict[str, Any] | None = None,
+    changed: Callable[[Any], object] | None = None,
     **settings: Any,
 ) -> Run:
-    """A run in which nothing is learned (the learning rate is 0), so that runs differ in rewards only."""
+    """A run in which nothing is learned (the learning rate is 0), so that runs differ in rewards only.
+
+    ``changed`` is called with the trainer before it begins.
+    """
     prompts: list[Any] = list(PROMPTS)
     if conversational:
         prompts = [[{"role": "user", "content": prompt}] for prompt in prompts]
@@ -102,15 +106,17 @@ def train(
         }
     )
     kind = getattr(trl, f"{trainer}Trainer")
-    runner = kind(
-        model=policy(),
-        reward_funcs=functions,
-        args=config,
-        train_dataset=data,
-        eval_dataset=data,
-        processing_class=tokenizer(template),
-        **(made_with or {}),
-    )
+    given: dict[str, Any] = {
+        "model": policy(),
+        "reward_funcs": functions,
+        "args": config,
+        "train_dataset": data,
+        "eval_dataset": data,
+        "processing_class": tokenizer(template),
+    }
+    runner = kind(**given | (made_with or {}))
+    if changed is not None:
+        changed(runner)
     if evaluate:
         runner.evaluate()
     else:

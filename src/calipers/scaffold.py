@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from calipers.errors import ConfigError
-from calipers.types import Message
+from calipers.types import Message, Rubric
 
 Criterion: TypeAlias = tuple[str, float]
 """A criterion's text and its points; below 0 it describes something to avoid."""
@@ -107,14 +107,23 @@ def scaffolded(
     """The prompt of a training rollout with its share of the criteria before it; the prompt itself where none is shown.
 
     ``place`` is the rollout's in its group of ``size``, from 1. Which criteria are drawn follows from ``run``, the prompt, the
-    step and the place. ``discreet`` asks not to mention them. For sampling in training only: not for validation, not for the judge, and
+    step and the place. ``discreet`` asks not to mention them. They are a system message, or the beginning of the one that the
+    prompt has, for many chat templates take but one. For sampling in training only: not for validation, not for the judge, and
     log-probabilities are taken on ``prompt`` as it is.
     """
     seed = [run, [dict(message) for message in prompt], step, place]
     shown = shown_criteria(criteria, schedule.share(step, place, size), seed=seed)
     if not shown:
         return tuple(prompt)
-    return ({"role": "system", "content": scaffold_text(shown, discreet=discreet)}, *prompt)
+    text, (first, *others) = scaffold_text(shown, discreet=discreet), prompt or ({},)
+    if first.get("role") == "system" and isinstance(first.get("content"), str):
+        return ({**first, "content": f"{text}\n\n{first['content']}"}, *others)
+    return ({"role": "system", "content": text}, *prompt)
+
+
+def criteria_of(rubric: Rubric) -> tuple[Criterion, ...]:
+    """The texts and points of a rubric's criteria, rules included."""
+    return tuple((criterion.text, criterion.points) for criterion in rubric.criteria)
 
 
 def scaffold_text(shown: Sequence[Criterion], *, discreet: bool = True) -> str:

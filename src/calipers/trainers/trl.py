@@ -24,9 +24,10 @@ from calipers.trainers.trl_around import Caller
 from calipers.trainers.trl_health import metrics, notes
 from calipers.trainers.trl_ranks import Ranks, is_alone
 from calipers.trainers.trl_rows import Row, column_of, grouped, rows
+from calipers.trainers.trl_scaffold import scaffolded_rollouts
 from calipers.types import GroupResult, TrajectoryGroup
 
-__all__ = ["AsyncReward", "BlockingReward", "reward_func"]
+__all__ = ["AsyncReward", "BlockingReward", "reward_func", "scaffolded_rollouts"]
 
 JudgeSource: TypeAlias = str | Backend | Sequence[str | Backend] | Judge | Callable[[], Judge]
 """A judge's name or a Backend, several of them, a Judge, or a function that makes a Judge where it is needed."""

@@ -54,7 +54,7 @@ def rows(
     made, images = [], Images()
     for place, (prompt, completion) in enumerate(zip(prompts, completions, strict=True)):
         said, problem = _completion(completion, images)
-        rubric = None if rubrics is None else _standards(rubrics[place], f"row {place + 1}: its rubric")
+        rubric = None if rubrics is None else standards_of(rubrics[place], f"row {place + 1}: its rubric")
         reference = None if references is None else _shown(references[place])
         made.append(Row(_prompt(prompt, images, place + 1), said, rubric, reference, problem))
     return made
@@ -141,8 +141,8 @@ def _completion(completion: Any, images: Images) -> tuple[tuple[Message, ...], s
     return said, None if said else "the completion holds no message"
 
 
-def _standards(value: Any, what: str) -> str | Rubric | None:
-    """Text, or criteria: a rubric's object or a list of criteria, as a data set's column holds them."""
+def standards_of(value: Any, what: str) -> str | Rubric | None:
+    """Text, or criteria: a rubric's object or a list of criteria, as a data set's column holds them. Raises InputError."""
     if value is None or isinstance(value, str):
         return value or None
     try:
