@@ -22,7 +22,7 @@ _NEEDED = ("verl", "ray", "transfer_queue", "uvicorn", "fastapi", "cachetools", 
 _missing = [name for name in _NEEDED if find_spec(name) is None]
 pytestmark = [
     pytest.mark.skipif(bool(_missing), reason=f"not installed: {', '.join(_missing)} (pip install 'calipers[verl]')"),
-    pytest.mark.timeout(400),
+    pytest.mark.timeout(600),
 ]
 
 
@@ -35,7 +35,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))},
         capture_output=True,
         text=True,
-        timeout=380,
+        timeout=560,
         check=False,
     )
     assert out.exists(), run.stderr[-4000:]
@@ -164,6 +164,7 @@ def test_a_training_group_of_one_never_trains(report: dict[str, Any]) -> None:
         ("lone", r"rollout.n=1: rollouts are judged against one another"),
         ("unreachable", "Nothing answers at http://127.0.0.1:9"),
         ("old trainer", r"is for verl's V1 trainer: set trainer.use_v1=true"),
+        ("scaffold", r"not what is trained on: set actor_rollout_ref.rollout.calculate_log_probs=false$"),
         (
             "workers",
             r"reward.num_workers=2: the rollouts of a prompt must meet in one; set it to 1, or use .*AgentLoop",
@@ -177,6 +178,54 @@ def test_what_cannot_work_is_refused_before_any_rollout(report: dict[str, Any], 
     told = report["agent_loop"]["refused"][wrong]
     assert told.startswith("ConfigError: ")
     assert re.search(sentence, told)
+
+
+# --- the scaffold ---------------------------------------------------------------------------------------------------
+
+_SIGNS = ("A good answer", "names planet", "Answer as if")
+
+
+def test_rollouts_are_asked_with_their_share_of_the_rubric(report: dict[str, Any]) -> None:
+    """Through verl's single-turn and tool agents: the first of four is shown all four criteria, the last none."""
+    asked = report["scaffold"]["asked"]
+    shown = sorted(text.count("names planet") for text in asked if "prompt plain" in text)
+    assert shown == [0, 1, 3, 4]
+    later = sorted(text.count("names planet") for text in asked if "12 stone" in text)
+    assert later == [0, 1, 3, 4]
+    assert all(text.startswith("<|im_start|>system\nA good answer ") for text in asked if "names planet" in text)
+    full = next(text for text in asked if text.count("names planet") == 4)
+    assert full.index("includes") < full.index("names planet 3") < full.index("avoids") < full.index("names planet 1")
+
+
+def test_what_verl_trains_on_has_no_scaffold(report: dict[str, Any]) -> None:
+    trained = report["scaffold"]["trained"]
+    assert len(trained) == 8
+    for one in trained:
+        assert one["prompt"] == f"<|im_start|>user\n{one['row']}<|im_end|>\n<|im_start|>assistant\n"
+        assert one["all"].startswith(one["prompt"])
+        assert not any(sign in one["all"] for sign in _SIGNS)
+        assert one["shown"] == {1: 4, 2: 3, 3: 1, 4: 0}[one["place"]]
+    assert report["scaffold"]["status"] == {"plain": "finished", "tools": "finished"}
+    assert {one["all"].partition("weigh")[1] for one in trained if one["row"] == "prompt tools"} == {"weigh"}
+
+
+def test_the_judge_is_shown_the_rubric_and_not_the_scaffold(report: dict[str, Any]) -> None:
+    judged = [json.dumps(messages) for messages in report["scaffold"]["judged"]]
+    assert len(judged) == 2
+    assert all(text.count("names planet") == 4 and "A good answer" not in text for text in judged)
+    expected = {"worth 30": 0.3, "worth 90": 0.9, "worth 60": 0.6, "worth 10": 0.1}
+    assert rewards_of("plain", report["scaffold"]) == rewards_of("tools", report["scaffold"]) == expected
+
+
+def test_validation_is_asked_without_a_scaffold(report: dict[str, Any]) -> None:
+    asked = report["scaffold"]["asked in validation"]
+    assert asked == ["<|im_start|>user\nprompt plain<|im_end|>\n<|im_start|>assistant\n"] * 4
+
+
+def test_a_scaffold_that_does_not_fit_the_prompt_is_not_shown(report: dict[str, Any]) -> None:
+    """verl would cut the beginning of the prompt off."""
+    asked = sorted(report["scaffold"]["asked with too long ones"], key=len)
+    assert [text.count("names planet") for text in asked] == [0, 0, 0, 1]
 
 
 # --- the reward manager, main_eval, and verl by itself --------------------------------------------------------------

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calipers.errors import ConfigError
-from calipers.trainers.verl_settings import IN_FLIGHT, make_judge, read_settings
+from calipers.scaffold import Schedule
+from calipers.trainers.verl_settings import IN_FLIGHT, Scaffold, make_judge, read_scaffold, read_settings
 
 
 def test_a_judges_arguments_and_the_groups_are_told_apart() -> None:
@@ -77,3 +78,26 @@ def test_a_ledger_may_be_named(tmp_path: Path) -> None:
     judge = make_judge(read_settings({"judge": "embedded", "ledger": str(tmp_path / "runs.db")}))
     assert judge.has_recorded_answers() is False
     judge.close()
+
+
+def test_a_scaffold_is_a_schedule_with_the_trainers_steps_unless_it_has_its_own() -> None:
+    made = read_scaffold({"steepness": 200, "midpoint": 0.1, "run": 7, "discreet": False}, total_steps=90)
+    assert made == Scaffold(Schedule(90, steepness=200, midpoint=0.1), run="7", discreet=False)
+    assert read_scaffold({"total_steps": 350}, total_steps=90) == Scaffold(Schedule(350))
+
+
+@pytest.mark.parametrize(
+    ("table", "sentence"),
+    [
+        (True, r"\+calipers.scaffold=True: it must be a table"),
+        ({"total_step": 3}, r"\+calipers.scaffold.total_step: unknown. Known: total_steps, step"),
+        ({}, r"\+calipers.scaffold needs \+calipers.scaffold.total_steps=350"),
+        ({"total_steps": 2.5}, r"total_steps=2.5: it must be a whole number"),
+        ({"total_steps": 9, "midpoint": "early"}, r"\+calipers.scaffold.midpoint='early': it must be a number"),
+        ({"total_steps": 9, "discreet": "no"}, r"\+calipers.scaffold.discreet='no': it must be true or false"),
+        ({"total_steps": 9, "step": "cosine"}, r"step='cosine': it must be sigmoid, linear, power or constant"),
+    ],
+)
+def test_a_scaffold_that_cannot_work_is_refused(table: object, sentence: str) -> None:
+    with pytest.raises(ConfigError, match=sentence):
+        read_scaffold(table, total_steps=None)

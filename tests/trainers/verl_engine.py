@@ -18,7 +18,7 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from types import SimpleNamespace
+from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
 from servers.faulty_server import Answer, Asked, FaultyServer, error, said
@@ -92,6 +92,26 @@ class Policy:
         return TokenOutput(token_ids=tokens)
 
 
+class NotingPolicy(Policy):
+    """A policy that writes down, in a file, the tokens it is asked with: it runs where verl's workers run."""
+
+    def __init__(self, inner: Policy, file: Path) -> None:
+        super().__init__(inner.plan, inner.needles)
+        self.file = file
+
+    async def generate(self, request_id: str, *, prompt_ids: list[int], **given: Any) -> Any:
+        with self.file.open("a") as notes:
+            notes.write(json.dumps(prompt_ids) + "\n")
+        return await super().generate(request_id, prompt_ids=prompt_ids, **given)
+
+    @staticmethod
+    def notes(file: Path, tokenizer: Any) -> list[str]:
+        """What was asked so far, as text, and nothing the next time."""
+        told = [str(tokenizer.decode(json.loads(line))) for line in file.read_text().splitlines()]
+        file.write_text("")
+        return told
+
+
 def tiny_model(folder: Path) -> Any:
     """A tokenizer of single bytes and the configuration of a model that is never built."""
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers  # noqa: PLC0415 - only where verl is
@@ -151,7 +171,15 @@ class Engine:
     def __init__(self, config: Any, manager: Any, tokenizer: Any) -> None:
         self.config, self.manager, self.tokenizer = config, manager, tokenizer
 
-    def roll_out(self, names: Sequence[str], *, prefix: str, partition: str = "train", size: int = 4) -> dict[str, Any]:
+    def roll_out(
+        self,
+        names: Sequence[str],
+        *,
+        prefix: str,
+        partition: str = "train",
+        size: int = 4,
+        reward_model: Mapping[str, Any] = MappingProxyType({"ground_truth": "the truth"}),
+    ) -> dict[str, Any]:
         """Send prompts the way verl's trainer does and wait: status by prompt, rewards and what goes with them."""
         import transfer_queue as tq  # noqa: PLC0415 - only where verl is
         from verl.utils import tensordict_utils as tu  # noqa: PLC0415 - likewise
@@ -164,7 +192,7 @@ class Engine:
                 "agent_name": ["tool_agent" if name == "tools" else "single_turn_agent" for name in names],
                 "data_source": ["here"] * len(names),
                 "index": list(range(len(names))),
-                "reward_model": [{"ground_truth": "the truth"}] * len(names),
+                "reward_model": [dict(reward_model)] * len(names),
                 "extra_info": [{"index": number} for number in range(len(names))],
                 "__rollout_n__": [size] * len(names),
             }
@@ -339,6 +367,7 @@ def refused(kind: Any, model: Path) -> dict[str, str]:
             "+calipers.attempts=1",
         ],
         "old trainer": ["+calipers.judge=embedded", "transfer_queue.enable=false"],
+        "scaffold": ["+calipers.judge=embedded", "+calipers.scaffold.total_steps=9"],
     }
     told = beyond_limits(model)
     for name, overrides in wrong.items():
@@ -380,6 +409,56 @@ def policy(tokenizer: Any) -> Policy:
     }
     needles = {name: tokenizer.encode(f"prompt {name}") for name in PLAN}
     return Policy(spelled, {**needles, "weighed": tokenizer.encode("12 stone"), "call": [*tokenizer.encode(CALL), end]})
+
+
+CRITERIA = [{"criterion": f"names planet {number}", "points": 2 * number - 5, "tags": {}} for number in range(1, 5)]
+
+
+def scaffold(model: Path, tokenizer: Any, server: FaultyServer) -> dict[str, Any]:
+    """Rollouts with part of the rubric in their prompt: what the policy is asked, what verl trains on, what is judged."""
+    import transfer_queue as tq  # noqa: PLC0415 - only where verl is
+    from verl.utils.import_utils import load_class_from_fqn  # noqa: PLC0415 - likewise
+
+    agent = "actor_rollout_ref.rollout.agent.agent_loop_manager_class"
+    config = configured(
+        model,
+        f"actor_rollout_ref.rollout.multi_turn.function_tool_path={model.parent / 'tool.py'}",
+        f"+{agent}=calipers.trainers.verl.AgentLoopManager",
+        *("+calipers.judge=vllm/judge", f"+calipers.base_url={server.url}", "+calipers.attempts=1"),
+        *("+calipers.scaffold.total_steps=10", "+calipers.scaffold.step=constant"),
+        *("actor_rollout_ref.rollout.calculate_log_probs=false", "actor_rollout_ref.rollout.prompt_length=330"),
+    )
+    file = model.parent / "asked.jsonl"
+    given = {"config": config, "llm_client": NotingPolicy(policy(tokenizer), file), "teacher_client": None}
+    manager = load_class_from_fqn(config.actor_rollout_ref.rollout.agent.agent_loop_manager_class).create(
+        **given, reward_loop_worker_handles=None
+    )
+    engine, begun = Engine(config, manager, tokenizer), len(server.posts)
+    truth = {"reward_model": {"ground_truth": "", "rubrics": CRITERIA}}
+    report = engine.roll_out(["plain", "tools"], prefix="c", **truth)
+    report["judged"] = [post["messages"] for post in server.posts[begun:]]
+    report["asked"] = NotingPolicy.notes(file, tokenizer)
+    keys = [key for key in tq.kv_list("train")["train"] if key.startswith("c-") and "_" in key]
+    fields = ["prompts", "input_ids", "raw_prompt", "extra_fields"]
+    trained = tq.kv_batch_get(keys=keys, partition_id="train", select_fields=fields)
+    report["trained"] = [
+        {
+            "place": int(key.split("_")[1]) + 1,
+            "prompt": tokenizer.decode(prompt),
+            "all": tokenizer.decode(tokens),
+            "row": row[0]["content"],
+            "shown": extra["scaffold_shown"],
+        }
+        for key, prompt, tokens, row, extra in zip(
+            keys, trained["prompts"], trained["input_ids"], trained["raw_prompt"], trained["extra_fields"], strict=True
+        )
+    ]
+    engine.roll_out(["plain"], prefix="d", partition="val", **truth)
+    report["asked in validation"] = NotingPolicy.notes(file, tokenizer)
+    long = [{**one, "criterion": one["criterion"] + " with all its moons" * 4} for one in CRITERIA]
+    engine.roll_out(["plain"], prefix="e", reward_model={"ground_truth": "", "rubrics": long})
+    report["asked with too long ones"] = NotingPolicy.notes(file, tokenizer)
+    return report
 
 
 def reward_manager(model: Path, tokenizer: Any, server: FaultyServer) -> dict[str, Any]:
@@ -478,6 +557,7 @@ def main(out: Path) -> None:
             given = (folder / "model", tokenizer, server)
             parts: dict[str, Callable[[], Any]] = {
                 "agent_loop": lambda: agent_loop(*given),
+                "scaffold": lambda: scaffold(*given),
                 "reward_manager": lambda: reward_manager(*given),
                 "main_eval": lambda: main_eval(folder, server),
                 "verl": unscored_in_verl,

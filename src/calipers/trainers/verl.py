@@ -1,8 +1,9 @@
 """verl 0.9: rewards from a judge that sees all rollouts of a prompt at once.
 
-``AgentLoopManager`` is the way in for training, ``RewardManager`` the fallback, ``compute_score`` what ``main_eval`` calls;
-``docs/trainers/verl.md`` says how each is configured. verl and Ray are imported when one of the classes is first named.
-Not responsible for any of the three's work (``verl_agent_loop``, ``verl_reward``, ``verl_eval``).
+``AgentLoopManager`` is the way in for training, ``RewardManager`` the fallback, ``ScaffoldManager`` shows rubrics to rollouts
+that verl's own reward loop rewards, ``compute_score`` is what ``main_eval`` calls; ``docs/trainers/verl.md`` says how each is
+configured. verl and Ray are imported when one of the classes is first named. Not responsible for any of their work
+(``verl_agent_loop``, ``verl_reward``, ``verl_scaffold``, ``verl_eval``).
 """
 
 from __future__ import annotations
@@ -13,11 +14,12 @@ from typing import Any, Final
 from calipers.errors import ConfigError
 from calipers.trainers.verl_eval import compute_score
 
-__all__ = ["AgentLoopManager", "RewardManager", "compute_score"]  # noqa: F822 - two of them come when they are named
+__all__ = ["AgentLoopManager", "RewardManager", "ScaffoldManager", "compute_score"]  # noqa: F822 - three come when named
 
 _HOMES: Final = {
     "AgentLoopManager": "calipers.trainers.verl_agent_loop",
     "RewardManager": "calipers.trainers.verl_reward",
+    "ScaffoldManager": "calipers.trainers.verl_scaffold",
 }
 _INSTALL: Final = "pip install 'calipers[verl]', on Python 3.12 or older"
 

@@ -15,18 +15,18 @@ from typing import Any, Final
 
 import ray
 from omegaconf import OmegaConf
-from verl.trainer.ppo.v1 import AgentLoopManagerTQ, AgentLoopWorkerTQ
+from verl.trainer.ppo.v1 import AgentLoopManagerTQ
 
 from calipers.errors import CalipersError, ConfigError
 from calipers.trainers.cohort import Cohorts, Share
 from calipers.trainers.verl_rows import group_of, member_of
+from calipers.trainers.verl_scaffold import ScaffoldingWorker, require_without, scaffold_of
 from calipers.trainers.verl_settings import VerlSettings, make_judge, read_settings
 
 _log = logging.getLogger(__name__)
 
 _TESTED: Final = "0.9."
 _SEAMS: Final = ("_run_prompt", "_run_agent_loop", "_agent_loop_postprocess")
-_VerlWorker: Any = AgentLoopWorkerTQ.__ray_metadata__.modified_class
 
 
 @dataclass(slots=True)
@@ -39,7 +39,7 @@ class _Group:
     met: set[Any] = field(default_factory=set)
 
 
-class JudgingWorker(_VerlWorker):  # type: ignore[misc]  # verl has no types
+class JudgingWorker(ScaffoldingWorker):
     """verl's agent-loop worker, whose rollouts get their reward from a judge of their group.
 
     A rollout without a reward of its own is left out of its group, as one that verl's agent loops return nothing for. Where
@@ -117,7 +117,7 @@ class JudgingWorker(_VerlWorker):  # type: ignore[misc]  # verl has no types
         _log.warning("%s is left out of its group: %s", what, share.reason)
 
 
-class AgentLoopManager(AgentLoopManagerTQ):  # type: ignore[misc]  # likewise
+class AgentLoopManager(AgentLoopManagerTQ):  # type: ignore[misc]  # verl has no types
     """verl's agent-loop manager with JudgingWorkers, for ``actor_rollout_ref.rollout.agent.agent_loop_manager_class``.
 
     The judge is read from the table ``calipers`` of verl's configuration. Raises ConfigError, before any rollout, for a
@@ -129,6 +129,8 @@ class AgentLoopManager(AgentLoopManagerTQ):  # type: ignore[misc]  # likewise
         self.agent_loop_workers_class = ray.remote(JudgingWorker)
         self._calipers = settings_of(self.config)
         require_groups(self.config, self._calipers)
+        if scaffold_of(self.config) is not None:
+            require_without(self.config)
 
     async def _init_agent_loop_workers(self) -> None:
         judge = make_judge(self._calipers)
@@ -149,7 +151,7 @@ def settings_of(config: Any) -> VerlSettings:
 def require_groups(config: Any, settings: VerlSettings) -> None:
     """Raise ConfigError for a verl, or settings of its, in which no prompt has rollouts to compare with one another."""
     installed = version("verl")
-    if missing := [name for name in _SEAMS if not hasattr(_VerlWorker, name)]:
+    if missing := [name for name in _SEAMS if not hasattr(ScaffoldingWorker.__base__, name)]:
         raise ConfigError(f"verl {installed} has no {', '.join(missing)}: pip install 'verl>=0.9,<0.10'")
     if not installed.startswith(_TESTED):
         _log.warning("calipers' agent loop was tested with verl 0.9, and this is %s", installed)

@@ -14,6 +14,7 @@ from typing import Any, Final
 from calipers.arguments import require_above_zero, require_whole
 from calipers.errors import ConfigError
 from calipers.judge import Judge
+from calipers.scaffold import Schedule
 
 IN_FLIGHT: Final = 128
 """Judge calls at a time in the whole run, unless ``concurrency`` says otherwise."""
@@ -29,13 +30,14 @@ class VerlSettings:
 
     ``min_group`` is how many rollouts of a prompt must be scored for any of them to train. ``reference`` shows the judge
     each row's ``reward_model.ground_truth``. ``wait`` is for the reward manager alone: seconds until a group is judged
-    without the rollouts that have not come.
+    without the rollouts that have not come. ``scaffold`` is for the agent loops (``read_scaffold``).
     """
 
     judge: Mapping[str, Any]
     min_group: int = 2
     reference: bool = False
     wait: float = 600.0
+    scaffold: Mapping[str, Any] | None = None
 
     @property
     def absolute(self) -> bool:
@@ -74,6 +76,44 @@ def read_settings(table: object) -> VerlSettings:
     if not isinstance(settings.reference, bool):
         raise ConfigError(f"+calipers.reference={settings.reference!r}: it must be true or false")
     return settings
+
+
+@dataclass(frozen=True, slots=True)
+class Scaffold:
+    """How much of a row's rubric a training rollout is shown, and how (``calipers.scaffold.scaffolded``)."""
+
+    schedule: Schedule
+    run: str = ""
+    discreet: bool = True
+
+
+def read_scaffold(table: object, *, total_steps: int | None) -> Scaffold:
+    """The scaffold in a plain table: the fields of a Schedule, ``run`` and ``discreet``.
+
+    ``total_steps`` is the trainer's, for a table that does not say. Raises ConfigError for one that cannot work.
+    """
+    if not isinstance(table, Mapping):
+        raise ConfigError(f"+calipers.scaffold={table!r}: it must be a table, as in +calipers.scaffold.total_steps=350")
+    known = [one.name for one in fields(Schedule)] + ["run", "discreet"]
+    for key in table:
+        if key not in known:
+            raise ConfigError(f"+calipers.scaffold.{key}: unknown. Known: {', '.join(known)}.")
+    given = {"total_steps": total_steps, **table}
+    run, discreet = given.pop("run", ""), given.pop("discreet", True)
+    if given["total_steps"] is None:
+        raise ConfigError(
+            "+calipers.scaffold needs +calipers.scaffold.total_steps=350, or whatever number of steps it is to fall over; "
+            "trainer.total_training_steps is not set"
+        )
+    numbers = {name: given[name] for name in ("steepness", "midpoint", "power") if name in given}
+    if wrong := [
+        name for name, value in numbers.items() if isinstance(value, bool) or not isinstance(value, int | float)
+    ]:
+        raise ConfigError(f"+calipers.scaffold.{wrong[0]}={numbers[wrong[0]]!r}: it must be a number")
+    require_whole(**{name: given[name] for name in ("total_steps", "full") if name in given})
+    if not isinstance(discreet, bool):
+        raise ConfigError(f"+calipers.scaffold.discreet={discreet!r}: it must be true or false")
+    return Scaffold(Schedule(**given), run=str(run), discreet=discreet)
 
 
 def _require_known(key: str) -> None:
