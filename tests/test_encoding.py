@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calipers.encoding import kept, to_json
+from calipers.encoding import json_text, to_json
 from calipers.types import Written
 
 values = st.recursive(
@@ -19,16 +19,16 @@ values = st.recursive(
 
 @given(values)
 def test_what_is_kept_reads_back_as_it_was(value: object):
-    assert json.loads(kept(value)) == value
+    assert json.loads(json_text(value)) == value
 
 
 @given(st.text(st.characters(codec="utf-8")) | st.lists(st.integers()))
-def test_what_utf8_can_spell_is_sent_as_it_is_kept(value: object):
-    assert to_json(value).decode() == kept(value)
+def test_what_utf8_can_spell_is_sent_as_it_is_json_text(value: object):
+    assert to_json(value).decode() == json_text(value)
 
 
 def test_half_a_surrogate_pair_is_kept_escaped_and_sent_replaced_where_that_was_asked():
-    assert kept(["\ud800"]) == '["\\ud800"]'
+    assert json_text(["\ud800"]) == '["\\ud800"]'
     assert to_json(["\ud800"], lone="replace") == b'["?"]'
     with pytest.raises(UnicodeEncodeError):
         to_json(["\ud800"])
@@ -58,7 +58,7 @@ def test_kinds_of_numbers_and_mappings_are_what_they_stand_for():
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
 def test_what_is_no_number_is_null(value: float):
     assert to_json([value]) == b"[null]"
-    assert kept([value]) == "[null]"
+    assert json_text([value]) == "[null]"
 
 
 @pytest.mark.parametrize("value", [object(), {1, 2}, b"bytes"])

@@ -31,7 +31,7 @@ def to_json(value: object, *, lone: Literal["strict", "replace"] = "strict") -> 
         return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_plain).encode("utf-8", lone)
 
 
-def kept(value: object) -> str:
+def json_text(value: object) -> str:
     """``value`` as compact JSON for the ledger, whatever its texts hold."""
     try:
         return to_json(value).decode()

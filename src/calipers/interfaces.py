@@ -5,8 +5,8 @@ Only ``Backend`` and ``Store`` touch the world; everything else is pure and test
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, runtime_checkable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from calipers.types import (
     Ask,
@@ -58,6 +58,20 @@ class Backend(Protocol):
     def model(self) -> str: ...
 
     async def complete(self, request: JudgeRequest) -> Completion: ...
+
+
+Keep: TypeAlias = Callable[[Completion], Awaitable[Completion]]
+"""Makes an answer safe, and gives what is on record then."""
+
+
+@runtime_checkable
+class Keeper(Protocol):
+    """A Backend that bounds its calls in flight, and counts one until ``keep`` has made its answer safe.
+
+    So whatever ends the process, no more answers than the bound are paid for and lost. Raises what ``keep`` raises.
+    """
+
+    async def complete_kept(self, request: JudgeRequest, keep: Keep) -> Completion: ...
 
 
 @runtime_checkable

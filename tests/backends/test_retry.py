@@ -54,6 +54,19 @@ async def test_it_is_the_same_judge_by_name() -> None:
     assert (world.retrying().endpoint, world.retrying().model) == ("here", "m")
 
 
+async def test_what_is_kept_tells_of_all_tries_and_what_keeping_gives_is_the_answer() -> None:
+    world = _World(_server())
+    kept: list[Completion] = []
+
+    async def keep(completion: Completion) -> Completion:
+        kept.append(completion)
+        return Completion("what is on record")
+
+    completion = await world.retrying().complete_kept(question(), keep)
+    assert completion.text == "what is on record"
+    assert [(one.text, one.attempts, one.latency) for one in kept] == [("done", 2, world.now - 100.0)]
+
+
 async def test_a_failure_that_passes_costs_an_attempt_and_the_time() -> None:
     world = _World(_server(), _server())
     completion = await world.retrying().complete(question())

@@ -11,8 +11,9 @@ from functools import partial
 
 from calipers.backends.climb import Climb, Ticket
 from calipers.backends.gate import Gate
+from calipers.backends.kept import as_it_is
 from calipers.errors import BackendError, ConfigError, TransientError
-from calipers.interfaces import Backend
+from calipers.interfaces import Backend, Keep
 from calipers.types import Completion, JudgeRequest
 
 MOST = 512
@@ -51,6 +52,10 @@ class Adaptive:
 
     async def complete(self, request: JudgeRequest) -> Completion:
         """The backend's answer, once there is a place. Raises what the backend raises."""
+        return await self.complete_kept(request, as_it_is)
+
+    async def complete_kept(self, request: JudgeRequest, keep: Keep) -> Completion:
+        """Likewise; the place is held until ``keep`` is done with the answer."""
         ticket = await self._gate.enter(self._take, undo=self._leave)
         started = self._clock()
         ended: Callable[[], None] = partial(self._climb.lost, ticket)
@@ -58,6 +63,7 @@ class Adaptive:
             completion = await self._backend.complete(request)
             # The backend's own figure where it has one: it knows of no waiting on our side.
             ended = partial(self._climb.ended, ticket, completion.latency or self._clock() - started)
+            return await keep(completion)
         except BackendError as error:
             if error.kind == "rate_limited" or (isinstance(error, TransientError) and error.retry_after is not None):
                 ended = partial(self._climb.refused, ticket)
@@ -66,7 +72,6 @@ class Adaptive:
             raise
         finally:
             self._gate.change(partial(self._ended, ended))
-        return completion
 
     def _take(self) -> Ticket | None:
         if self._in_flight >= self._climb.limit:

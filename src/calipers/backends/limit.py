@@ -8,8 +8,9 @@ from __future__ import annotations
 import asyncio
 import threading
 
+from calipers.backends.kept import as_it_is
 from calipers.errors import ConfigError
-from calipers.interfaces import Backend
+from calipers.interfaces import Backend, Keep
 from calipers.types import Completion, JudgeRequest
 
 
@@ -31,9 +32,13 @@ class Limited:
 
     async def complete(self, request: JudgeRequest) -> Completion:
         """The backend's answer, once there is a place. Raises what the backend raises."""
+        return await self.complete_kept(request, as_it_is)
+
+    async def complete_kept(self, request: JudgeRequest, keep: Keep) -> Completion:
+        """Likewise; the place is held until ``keep`` is done with the answer."""
         loop = asyncio.get_running_loop()
         async with self._places.get(loop) or self._new_places(loop):
-            return await self._backend.complete(request)
+            return await keep(await self._backend.complete(request))
 
     def _new_places(self, loop: asyncio.AbstractEventLoop) -> asyncio.Semaphore:
         with self._lock:

@@ -11,9 +11,11 @@ import random
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from functools import partial
 
+from calipers.backends.kept import as_it_is, complete_kept
 from calipers.errors import BackendError, ConfigError, PermanentError, TransientError
-from calipers.interfaces import Backend
+from calipers.interfaces import Backend, Keep
 from calipers.types import Completion, JudgeRequest
 
 
@@ -55,11 +57,15 @@ class Retrying:
 
     async def complete(self, request: JudgeRequest) -> Completion:
         """The backend's answer. Raises BackendError once tries, patience or hope are used up."""
+        return await self.complete_kept(request, as_it_is)
+
+    async def complete_kept(self, request: JudgeRequest, keep: Keep) -> Completion:
+        """Likewise, kept before the place of its last try is given to another call."""
         started = self._clock()
         bad_replies = 0
         for attempt in range(1, self._attempts + 1):
             try:
-                completion = await self._backend.complete(request)
+                return await complete_kept(self._backend, request, partial(self._keep, keep, attempt, started))
             except TransientError as error:
                 bad_replies += error.kind == "bad_reply"
                 if attempt == self._attempts or bad_replies == self._reply_attempts:
@@ -67,9 +73,10 @@ class Retrying:
                 await self._sleep(self._wait(error, attempt, started))
             except PermanentError as error:
                 raise _final(error, attempt) from error
-            else:
-                return replace(completion, attempts=attempt, latency=self._clock() - started)
         raise AssertionError("the last attempt returns or raises")
+
+    def _keep(self, keep: Keep, attempt: int, started: float, completion: Completion) -> Awaitable[Completion]:
+        return keep(replace(completion, attempts=attempt, latency=self._clock() - started))
 
     def _wait(self, error: TransientError, attempt: int, started: float) -> float:
         """Seconds to wait before the next try; raises when they would reach beyond the deadline."""

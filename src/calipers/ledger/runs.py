@@ -11,7 +11,8 @@ from functools import partial
 from hashlib import blake2b
 from typing import Any
 
-from calipers.encoding import kept
+from calipers.backends.kept import complete_kept
+from calipers.encoding import json_text
 from calipers.errors import LedgerError, PermanentError
 from calipers.interfaces import Backend
 from calipers.ledger.flight import SingleFlight
@@ -144,15 +145,16 @@ class Recorder:
         if recorded is not None:
             self.reused += 1
             return recorded
-        return await self._flight.run(key, partial(self._ask, key, request, backend))
+        keep = partial(self._keep, key, request, backend)
+        return await self._flight.run(key, partial(complete_kept, backend, request, keep))
 
     def learn(self, judge: Backend, learned: Mapping[str, Any]) -> None:
         """Keep for later runs what was learned about a judge; written with the next commit."""
         row = (judge.endpoint, judge.model, json.dumps(learned))
         self._ledger.put("INSERT OR REPLACE INTO learned VALUES (?, ?, ?)", row)
 
-    async def _ask(self, key: str, request: JudgeRequest, backend: Backend) -> Completion:
-        completion = await backend.complete(request)
+    async def _keep(self, key: str, request: JudgeRequest, backend: Backend, completion: Completion) -> Completion:
+        """Commit an answer; what is on record then."""
         usage = completion.usage
         row = (
             key,
@@ -196,8 +198,8 @@ class Recorder:
                 self.run,
                 position,
                 group.group_id,
-                _packed(kept(group.to_dict())),
-                kept(result.to_dict()),
+                _packed(json_text(group.to_dict())),
+                json_text(result.to_dict()),
             ),
         )
         await self._ledger.commit()
@@ -263,7 +265,7 @@ def _detail(result: Reading | Failure) -> str:
         return json.dumps({"kind": result.kind, "reason": result.reason, "fatal": result.fatal, **told})
     judgments = [{slot: getattr(judgment, slot) for slot in judgment.__slots__} for judgment in result.judgments]
     canary = {} if result.canary is None else {"canary": {"kind": result.canary.kind, "won": result.canary.won}}
-    return kept({"judgments": judgments, "missing": result.missing, **canary})
+    return json_text({"judgments": judgments, "missing": result.missing, **canary})
 
 
 def find_answer(ledger: Ledger, key: str) -> Completion | None:

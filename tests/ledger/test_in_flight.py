@@ -1,0 +1,119 @@
+"""What ``kill -9`` may cost: at every moment, no more calls have begun than are committed, but for those in flight."""
+
+import asyncio
+import random
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from calipers.backends.adaptive import Adaptive
+from calipers.errors import LedgerError, TransientError
+from calipers.judge import Judge
+from calipers.ledger import Ledger, Recorder
+from calipers.protocols.listwise import Listwise
+from calipers.render import render
+from calipers.testing import SimulatedJudge
+from calipers.types import Ask, Completion, JudgeRequest
+from groups import FOUR, QUALITY, group_of
+
+GROUPS = [group_of(FOUR, group_id=f"g{n}", question=f"{n} + {n}?") for n in range(40)]
+
+
+class Paid:
+    """A judge that looks, whenever it is called, how many of its answers a killed process would have lost."""
+
+    endpoint = "here"
+    model = "m"
+
+    def __init__(self, ledger: Path, *, fails: float = 0.0) -> None:
+        self._ledger = ledger
+        self._fails = fails
+        self._judge = SimulatedJudge(QUALITY)
+        self._drawn = random.Random(3)
+        self.paid = 0
+        self.most_at_risk = 0
+
+    async def complete(self, request: JudgeRequest) -> Completion:
+        if self._drawn.random() < self._fails:
+            raise TransientError("server", "busy")
+        self.paid += 1
+        self.most_at_risk = max(self.most_at_risk, self.paid - self.committed())
+        try:
+            for _ in range(self._drawn.randrange(4)):
+                await asyncio.sleep(0)
+            return await self._judge.complete(request)
+        except asyncio.CancelledError:
+            self.paid -= 1  # given up by us: nobody would have written it down
+            raise
+
+    def committed(self) -> int:
+        other = sqlite3.connect(self._ledger)
+        try:
+            return int(other.execute("SELECT count(*) FROM answers").fetchone()[0])
+        finally:
+            other.close()
+
+
+@pytest.mark.parametrize("orders", [1, 3])
+@pytest.mark.parametrize("concurrency", [1, 4, 16])
+async def test_no_more_answers_are_at_risk_than_calls_may_be_in_flight(tmp_path: Path, concurrency: int, orders: int):
+    ledger = tmp_path / "l.db"
+    asked = Paid(ledger)
+    judge = Judge(asked, ledger=ledger, concurrency=concurrency, orders=orders)
+    results = [result async for result in judge.score_groups(GROUPS)]
+    judge.close()
+    assert {result.status for result in results} == {"scored"}
+    assert asked.most_at_risk == concurrency  # and no fewer: no place is left empty for it
+    assert asked.paid == asked.committed() == orders * len(GROUPS)
+
+
+async def test_failed_calls_hold_no_place_and_change_nothing_about_it(tmp_path: Path):
+    ledger = tmp_path / "l.db"
+    asked = Paid(ledger, fails=0.3)
+    judge = Judge(asked, ledger=ledger, concurrency=8)
+    statuses = {result.status async for result in judge.score_groups(GROUPS)}
+    judge.close()
+    assert statuses == {"scored", "failed"}
+    assert 4 <= asked.most_at_risk <= 8
+    assert asked.paid == asked.committed()
+
+
+async def test_a_bound_that_is_found_while_asking_is_kept_too(tmp_path: Path):
+    ledger = Ledger(tmp_path / "l.db")
+    asked = Paid(tmp_path / "l.db", fails=0.1)
+    bounded = Adaptive(asked, start=6, most=6)
+    store, protocol = Recorder(ledger, Judge(asked).settings.to_dict(), version="0"), Listwise()
+    requests = [protocol.frame(Ask(0, (0, 1, 2, 3), (0, 1, 2, 3)), render(group)) for group in GROUPS]
+    answers = [store.answer(position, request, bounded) for position, request in enumerate(requests)]
+    ended = await asyncio.gather(*answers, return_exceptions=True)
+    assert {type(one) for one in ended} == {Completion, TransientError}
+    assert 3 <= asked.most_at_risk <= 6
+    assert asked.paid == asked.committed()
+    ledger.close()
+
+
+async def test_a_deadline_that_passes_does_not_free_the_place_of_an_answer_that_is_not_safe(tmp_path: Path):
+    ledger = tmp_path / "l.db"
+    asked = Paid(ledger)
+    judge = Judge(asked, ledger=ledger, concurrency=4, deadline=0.02)
+    await asyncio.gather(*(judge.score_group(group) for group in GROUPS))
+    judge.close()
+    assert asked.most_at_risk <= 4
+    assert asked.paid == asked.committed()
+
+
+async def test_a_ledger_that_cannot_be_written_gives_its_places_back(tmp_path: Path):
+    judge = Judge(SimulatedJudge(QUALITY), ledger=tmp_path / "l.db", concurrency=2)
+    await judge.score_group(GROUPS[0])
+    other = sqlite3.connect(tmp_path / "l.db")
+    other.execute(
+        "CREATE TRIGGER full BEFORE INSERT ON answers BEGIN SELECT RAISE(ABORT, 'database or disk is full'); END"
+    )
+    for group in GROUPS[1:6]:
+        with pytest.raises(LedgerError, match="disk is full"):
+            await judge.score_group(group)
+    other.execute("DROP TRIGGER full")
+    other.close()
+    assert (await judge.score_group(GROUPS[7])).status == "scored"
+    judge.close()
