@@ -21,6 +21,7 @@ BENCHMARKS = {
     "trl_overlap": "what a TRL step of 64 groups waits for a judge of 2 s, and the adapter's CPU a group",
     "adapters": "CPU a group of trainers' adapters, and what is left to do when a group's last rollout comes",
     "protocols": "listwise, pairwise and pointwise at equal judge tokens, simulated judges",
+    "expected": "means over digits beside the likeliest digit, at equal calls, simulated judges",
     "embedded": "time the embedded judge takes",
     "rubrics": "the study's scores from raw text, replies that broke its parser, tokens of grading (recorded data)",
     "faults": "every fault of wire and reply at 30 % of calls: wrong, lost, leaked",

@@ -82,3 +82,25 @@ async def test_with_the_checklists_schema_random_weights_still_give_verdicts(lla
     results = [result async for result in judge.score_groups(GROUPS[:6])]
     assert [result.status for result in results] == ["scored"] * 6
     assert len({one.score for result in results for one in result.trajectories}) > 2
+
+
+async def test_expected_scores_come_from_the_servers_own_probabilities(llama: str):
+    # After sampling, and with nothing cut away, the odds are those the grammar leaves.
+    whole = {"post_sampling_probs": True, "temperature": 1, "top_k": 0, "top_p": 1, "min_p": 0}
+    for protocol in ("listwise", "pointwise"):
+        judge = Judge("llamacpp/tiny", base_url=llama, protocol=protocol, expected=True, reasks=0, params=whole)
+        results = [await judge.score_group(group) for group in GROUPS[:4]]
+        members = [one for result in results for one in result.trajectories]
+        assert {result.status for result in results} == {"scored"}
+        sure = [one for one in members if one.stderr is not None]
+        assert len(sure) > len(members) / 2
+        assert all(0 < (one.stderr or 0) <= 0.5 for one in sure)
+        assert all("of the odds on the scale" in (one.explanation or "") for one in sure)
+        assert len({one.score for one in sure}) == len(sure), "means are finer than ten digits"
+
+
+async def test_odds_from_before_the_grammar_say_little_of_random_weights_and_are_not_used(llama: str):
+    result = await Judge("llamacpp/tiny", base_url=llama, expected=True).score_group(GROUPS[0])
+    assert result.status == "scored"
+    assert {one.stderr for one in result.trajectories} == {None}
+    assert any("less than 50% of them lay on the scale" in warning for warning in result.warnings)

@@ -61,6 +61,7 @@ from calipers.strategy import (
     planner,
     require_asking,
     require_aspects,
+    require_expected,
     require_panel,
     require_resolution,
     require_reward,
@@ -99,6 +100,7 @@ class Judge:
 
     ``orders`` presentations are asked, ``samples`` times each, and averaged. A list shows ``at_once`` candidates at most,
     larger groups in parts that share two; ``pairing`` says which pairs are compared: all, each with a "pivot", or "swiss".
+    ``expected`` reads scores as means over the digits the judge might have written, by its server's probabilities.
     ``rubric`` is for groups that bring none: text or, for ``protocol="checklist"``, criteria (a Rubric, its object, or
     the Path of its file), which are put and scored as ``grading`` says. ``deadline`` is in seconds a group, ``timeout`` in seconds a call.
     ``out_of_range`` says what becomes of a reply with scores off the scale: asked again (the default), or read after
@@ -142,6 +144,7 @@ class Judge:
         at_once: int | None = None,
         pairing: Pairing = "all",
         aspects: Mapping[str, float] | Sequence[str] | None = None,
+        expected: bool = False,
         experience: bool = True,
         reward: RewardKind | Mapping[str, Any] | RewardPlan | None = None,
         resolve: bool | float | Mapping[str, Any] | Resolution | None = None,
@@ -257,6 +260,7 @@ class Judge:
             at_once=at_once,
             pairing=pairing,
             aspects=require_aspects(aspects, protocol),
+            expected=require_expected(expected, protocol, self._seats, told_otherwise=(aspects, parse)),
             reward=require_reward(reward, protocol),
             on_attack=on_attack,
             canary_rate=canary_share,
@@ -316,6 +320,8 @@ class Judge:
         path = method.protocol
         if settings.aspects is not None:
             path, scored["aspects"] = registry.ASPECTS, settings.aspects
+        elif settings.expected:
+            path = registry.EXPECTED[settings.protocol]
         protocol: JudgingProtocol = registry.load(path)(
             max_tokens=settings.max_tokens, params=settings.params, **(graded or scored)
         )

@@ -65,6 +65,13 @@ METHODS: Final[Mapping[str, Method]] = {
 ASPECTS: Final = "calipers.protocols.aspects:Aspects"
 """Listwise, where several aspects are scored apart."""
 
+EXPECTED: Final[Mapping[str, str]] = {
+    "listwise": "calipers.protocols.expected:ExpectedListwise",
+    "pairwise": "calipers.protocols.expected:ExpectedPairwise",
+    "pointwise": "calipers.protocols.expected:ExpectedPointwise",
+}
+"""The protocols whose scores can be expectations."""
+
 REWARDS: Final[Mapping[str, str]] = {
     "score": "calipers.rewards.identity:Identity",
     "win_rate": "calipers.rewards.win_rate:WinRate",

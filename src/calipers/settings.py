@@ -110,6 +110,7 @@ class Settings:
     grading: Grading | None = None
     on_attack: OnAttack = "report"
     canary_rate: float = 0.0
+    expected: bool = False
 
     @property
     def standards(self) -> str:

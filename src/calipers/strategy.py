@@ -6,11 +6,12 @@ Pure. Not responsible for protocols and rewards, which are the same however many
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from typing import Final, get_args
 
 from calipers import registry
+from calipers.aggregators.believed import Believed
 from calipers.aggregators.credible import Credible
 from calipers.aggregators.order_aware import OrderAware
 from calipers.aggregators.panel import Panel
@@ -34,6 +35,7 @@ from calipers.planners.swiss import FirstRound, Swiss
 from calipers.rewards.blend import Blend
 from calipers.rewards.length import LengthControl
 from calipers.rewards.ties import Ties
+from calipers.seat import Seat
 from calipers.settings import Pairing, PanelMode, Resolution, RewardPlan, Settings
 from calipers.types import Scores
 
@@ -120,8 +122,8 @@ def _within(settings: Settings) -> Aggregator:
     within: Aggregator = found() if isinstance(found, type) else found
     habits = _habits(settings)
     noise = {slot: one.noise for slot, one in habits.items() if one.noise is not None}
-    if noise and within is two_way:
-        within = Credible(noise)
+    if within is two_way:
+        within = Believed(Credible(noise) if noise else two_way)
     places = {slot: one.places for slot, one in habits.items() if one.places is not None}
     swaps = {slot: one.swaps for slot, one in habits.items() if one.swaps is not None}
     if not places and not swaps:
@@ -244,6 +246,27 @@ def require_aspects(
         if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 < weight < float("inf"):
             raise ConfigError(f"aspects: the weight of {name!r} is {weight!r}, and must be a number above 0")
     return tuple((name, float(weight)) for name, weight in named.items())
+
+
+def require_expected(
+    expected: object, protocol: str, seats: Iterable[Seat], *, told_otherwise: Iterable[object]
+) -> bool:
+    """``expected`` as the constructor takes it. Raises ConfigError where there can be no probabilities to read."""
+    if not isinstance(expected, bool):
+        raise ConfigError(f"expected={expected!r}: it is True or False")
+    if not expected:
+        return False
+    if protocol not in registry.EXPECTED:
+        raise ConfigError(f"expected=True reads scores, and protocol={protocol!r} asks for none of its own")
+    if any(one is not None for one in told_otherwise):
+        raise ConfigError("expected=True reads one digit a candidate: leave aspects= and parse= out")
+    for seat in seats:
+        if not getattr(seat.bare, "tells_odds", True):
+            raise ConfigError(
+                f"expected=True needs a judge's probabilities, and {seat.name} has an API that tells none: leave it out, "
+                "or take another judge"
+            )
+    return True
 
 
 def require_panel(

@@ -254,7 +254,8 @@ class JudgeRequest:
     the ledger key. ``keys`` are the opaque candidate keys in the order shown (``keys[i]`` is ``ask.order[i]``).
 
     ``schema`` is the JSON schema the reply should follow, or None. ``max_tokens`` None means the server's own limit.
-    ``params`` are further body parameters (temperature, seed, ...), passed as they are.
+    ``params`` are further body parameters (temperature, seed, ...), passed as they are. ``top`` is the highest score
+    asked for; ``choice`` says that two are compared, and nothing but the difference of their scores will count.
     """
 
     messages: tuple[Message, ...]
@@ -264,6 +265,8 @@ class JudgeRequest:
     schema: Mapping[str, Any] | None = None
     max_tokens: int | None = None
     params: Mapping[str, Any] = field(default_factory=dict)
+    top: int = 100
+    choice: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,13 +294,18 @@ class Usage:
         )
 
 
+Odds: TypeAlias = tuple[tuple[int, tuple[tuple[str, float], ...]], ...]
+"""Where in a text a token with a digit begins, and (token, log-probability) of it and of what might have stood there."""
+
+
 @dataclass(frozen=True, slots=True)
 class Completion:
     """A judge's answer as it came. ``model`` is what the server says it ran; ``reasoning`` is kept apart from text.
 
     ``latency`` is in seconds and ``attempts`` counts transport tries (1 = at once); both describe this call only.
     ``sent`` is the body it answers, where there was one; the ledger keeps it as the request. ``recorded`` says that it
-    came out of a ledger. ``fingerprint`` is what the server calls its own version.
+    came out of a ledger. ``fingerprint`` is what the server calls its own version. ``odds`` is None where it told no
+    probabilities.
     """
 
     text: str
@@ -310,6 +318,7 @@ class Completion:
     sent: bytes | None = field(default=None, repr=False, compare=False)
     recorded: bool = field(default=False, repr=False, compare=False)
     fingerprint: str | None = field(default=None, repr=False, compare=False)
+    odds: Odds | None = field(default=None, repr=False)
 
 
 # --- what an answer says --------------------------------------------------------------------------------------------
@@ -317,13 +326,17 @@ class Completion:
 
 @dataclass(frozen=True, slots=True)
 class Rating:
-    """Candidate ``item`` got ``value`` (0-1) in presentation ``presentation`` (one answer, gaps filled), shown at ``place``."""
+    """Candidate ``item`` got ``value`` (0-1) in presentation ``presentation`` (one answer, gaps filled), shown at ``place``.
+
+    ``spread`` is the standard deviation of the value by the judge's own probabilities, where it told them.
+    """
 
     item: int
     value: float
     presentation: int
     place: int = 0
     slot: int = 0
+    spread: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

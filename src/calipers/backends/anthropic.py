@@ -40,6 +40,9 @@ class Anthropic(Served):
     that cannot work.
     """
 
+    tells_odds = False
+    """The API has no log-probabilities."""
+
     def __init__(
         self,
         model: str,

@@ -14,6 +14,7 @@ from typing import Any
 import orjson
 
 from calipers.backends.event_stream import BrokenStreamError, whole_completion
+from calipers.backends.odds import odds_in
 from calipers.backends.translate import HttpReply, Peer, excerpt, refusal_of, to_error
 from calipers.errors import BackendError, PermanentError, TransientError
 from calipers.types import Completion, FinishReason, Usage
@@ -69,6 +70,7 @@ def read_chat_reply(reply: HttpReply, peer: Peer, *, latency: float = 0.0) -> Co
         usage=_usage(body.get("usage")),
         latency=latency,
         sent=reply.sent,
+        odds=odds_in(choice.get("logprobs"), text),
     )
     return completion if text.strip() or finish == "length" else _answer_in_reasoning(completion)
 

@@ -37,6 +37,7 @@ LEVELS = (
 """As many as these endpoints take. They answer with one of them, so the words matter less than the ends."""
 
 _TOP = len(LEVELS) - 1
+_TOLD_ANYWAY = frozenset({"logprobs", "top_logprobs"})
 _QUESTION = "How good is attempt {key}, in comparison with the other attempts and by the standards given?"
 
 Route = Literal["systemone", "decisions"]
@@ -97,16 +98,17 @@ class Decisions(Served):
         started = perf_counter()
 
         def frame(terms: Terms) -> dict[str, Any]:
-            params = {name: value for name, value in request.params.items() if name not in terms.known.refused}
+            out = terms.known.refused | _TOLD_ANYWAY
+            params = {name: value for name, value in request.params.items() if name not in out}
             return {"model": self.model, **self._tongue.ask(_state(request), request.keys), **params}
 
         try:
             reply = await self._accepted(frame)
         except BackendError as error:
             raise _not_deciding(error, self.model) from error
-        return self._read(reply, request.keys, latency=perf_counter() - started)
+        return self._read(reply, request.keys, request.top, latency=perf_counter() - started)
 
-    def _read(self, reply: HttpReply, keys: Sequence[str], *, latency: float) -> Completion:
+    def _read(self, reply: HttpReply, keys: Sequence[str], top: int, *, latency: float) -> Completion:
         peer = self._at.peer
         body = json_of(reply, peer)
         if body.get("error"):
@@ -119,7 +121,7 @@ class Decisions(Served):
         if all(opinion.probabilities is None for opinion in opinions.values()):
             raise declined(peer, "it refused every question")
         return Completion(
-            text=_reply(opinions),
+            text=_reply(opinions, top),
             reasoning=json.dumps({key: opinion.probabilities for key, opinion in opinions.items()}),
             model=body["model"] if isinstance(body.get("model"), str) else None,
             usage=_usage(body.get("usage")),
@@ -142,11 +144,11 @@ def _state(request: JudgeRequest) -> str:
     return "\n\n".join(texts)
 
 
-def _reply(opinions: Mapping[str, Opinion]) -> str:
+def _reply(opinions: Mapping[str, Opinion], top: int = 100) -> str:
     said = {key: opinion for key, opinion in opinions.items() if opinion.probabilities is not None}
-    scores = {key: round(100 * opinion.level / _TOP, 2) for key, opinion in said.items()}
-    # A reader would take small fractions for another scale; below one in a hundred nothing is lost.
-    scores = {key: round(score) if score < 1 else score for key, score in scores.items()}
+    scores = {key: round(top * opinion.level / _TOP, 2) for key, opinion in said.items()}
+    if top == 100:  # a reader would take small fractions for another scale; below one in a hundred nothing is lost
+        scores = {key: round(score) if score < 1 else score for key, score in scores.items()}
     why = {
         key: f"level {opinion.level:.2f} of {_TOP}, give or take {opinion.spread:.2f}" for key, opinion in said.items()
     }

@@ -76,6 +76,7 @@ class _Told:
         self._finish: str | None = None
         self._model: str | None = None
         self._usage: object = None
+        self._logprobs: list[Any] = []
 
     def take(self, chunk: Mapping[str, Any]) -> None:
         self._model = self._model or chunk.get("model")
@@ -88,6 +89,9 @@ class _Told:
             return  # another answer to the same question, which nobody asked for
         self._finish = choice.get("finish_reason") or self._finish
         self._usage = self._usage or choice.get("usage")
+        logprobs = choice.get("logprobs")
+        if isinstance(logprobs, dict) and isinstance(logprobs.get("content"), list):
+            self._logprobs += logprobs["content"]
         delta = choice.get("delta")
         if delta is None and not any(self._spoken.values()):
             delta = choice.get("message")  # the whole message, as one event
@@ -118,5 +122,7 @@ class _Told:
             message["content"] = [*self._parts, *spoken]
         if self._calls:
             message["tool_calls"] = [{"function": {"arguments": "".join(said)}} for said in self._calls.values()]
-        choice = {"message": message, "finish_reason": self._finish}
+        choice: dict[str, Any] = {"message": message, "finish_reason": self._finish}
+        if self._logprobs:
+            choice["logprobs"] = {"content": self._logprobs}
         return {"model": self._model, "choices": [choice], "usage": self._usage}

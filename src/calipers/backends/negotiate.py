@@ -31,6 +31,10 @@ _LOOKS_LIKE_REFUSAL = re.compile(
     r"|must be|extra|forbidden|deprecated"
 )
 _LIMIT = re.compile(r"(?:at most|less than or equal to|<=|\[\d+, ?|maximum (?:value|of)(?: is)?|tokens: \d+ >)\s*(\d+)")
+_ALTERNATIVES = "top_logprobs>"
+_MOST_ALTERNATIVES = re.compile(
+    r"(?:at most|less than or equal to|<=|between 0 and|\[0, ?|max(?:imum)?(?: allowed)?(?: value)?(?: is| of|:)?) *(\d+)"
+)
 _ROOM = re.compile(r"maximum context length is (?P<window>\d+) tokens.{0,60}?(?P<input>\d+) input tokens")
 _SUM = re.compile(r"exceed context limit: (?P<input>\d+) \+ \d+ > (?P<window>\d+)")
 _NEGOTIABLE_STATUSES = frozenset({400, 404, 422, 500, 501})
@@ -40,8 +44,8 @@ _NEGOTIABLE_STATUSES = frozenset({400, 404, 422, 500, 501})
 class Capabilities:
     """What an endpoint refused for a model; empty means that everything is still worth asking for.
 
-    ``refused`` holds parameter names, ``json_schema``, ``json_object``, ``strict``, ``schema.KEYWORD`` and ``unstreamed``
-    (whole answers: this model only streams).
+    ``refused`` holds parameter names, ``json_schema``, ``json_object``, ``strict``, ``schema.KEYWORD``, ``unstreamed``
+    (whole answers: this model only streams) and ``top_logprobs>N`` (more than N alternatives).
     """
 
     refused: frozenset[str] = frozenset()
@@ -106,11 +110,22 @@ def chat_body(
     if form is not None:
         body |= {"response_format": form, **(routing or {})}
     body |= {name: value for name, value in request.params.items() if name not in refused}
+    if "top_logprobs" in body:
+        _bound_alternatives(body, refused)
     if "unstreamed" in refused and "stream" not in refused:
         body["stream"] = True
     if body.get("stream") and "stream_options" not in refused:
         body.setdefault("stream_options", {"include_usage": True})
     return body
+
+
+def _bound_alternatives(body: dict[str, Any], refused: frozenset[str]) -> None:
+    """No more alternatives to a token than the server grants; none where it tells no probabilities at all."""
+    if "logprobs" in refused:
+        del body["top_logprobs"]
+        return
+    granted = (int(name.removeprefix(_ALTERNATIVES)) for name in refused if name.startswith(_ALTERNATIVES))
+    body["top_logprobs"] = min([body["top_logprobs"], *granted])
 
 
 def _response_format(schema: Mapping[str, Any], refused: frozenset[str]) -> dict[str, Any] | None:
@@ -170,8 +185,8 @@ def step_down(refusal: Refusal, body: Mapping[str, Any]) -> Step | None:
         return None
     if refusal.status >= 500 and not _LOOKS_LIKE_REFUSAL.search(refusal.prose):
         return None  # a plain failure, which may well mention what it failed at
-    if (limit := _smaller_limit(refusal, body)) is not None:
-        return Step(limit=limit)
+    if (smaller := _smaller_number(refusal, body)) is not None:
+        return smaller
     if refusal.status == 404 and "endpoints found" not in refusal.prose:
         return None
     if not body.get("stream") and _ONLY_STREAMS.search(refusal.prose):
@@ -212,9 +227,17 @@ def _is_named(name: str, refusal: Refusal) -> bool:
     word = re.escape(name.lower())
     if re.match(rf"{word}(?:\.[\w.]+)?: ", refusal.prose):
         return True
-    unmistakable = "_" in name or name != name.lower() or name == "temperature"
+    unmistakable = "_" in name or name != name.lower() or name in {"temperature", "logprobs"}
     pattern = rf"(?<![\w-]){word}(?![\w-])" if unmistakable else rf"['\"`]{word}['\"`]"
     return re.search(pattern, refusal.prose) is not None
+
+
+def _smaller_number(refusal: Refusal, body: Mapping[str, Any]) -> Step | None:
+    """The step to a number that a server would grant, where it minds only the number."""
+    if (limit := _smaller_limit(refusal, body)) is not None:
+        return Step(limit=limit)
+    fewer = _fewer_alternatives(refusal, body)
+    return None if fewer is None else Step(refused=frozenset({f"{_ALTERNATIVES}{fewer}"}))
 
 
 def _smaller_limit(refusal: Refusal, body: Mapping[str, Any]) -> int | None:
@@ -229,3 +252,12 @@ def _smaller_limit(refusal: Refusal, body: Mapping[str, Any]) -> int | None:
     else:
         return None
     return granted if 0 < granted < sent else None
+
+
+def _fewer_alternatives(refusal: Refusal, body: Mapping[str, Any]) -> int | None:
+    """The alternatives to each token that a server would tell, when it minds their number and not the parameter."""
+    sent = body.get("top_logprobs")
+    if not isinstance(sent, int) or "logprobs" not in refusal.prose + " ".join(refusal.names):
+        return None
+    told = _MOST_ALTERNATIVES.search(refusal.prose)
+    return int(told[1]) if told and 0 < int(told[1]) < sent else None

@@ -85,6 +85,11 @@ _SETTINGS: Final = (
         help="Listwise: score this aspect apart, e.g. correctness=2; may be repeated. The score is their weighted mean.",
     ),
     setting(
+        "--expected",
+        is_flag=True,
+        help="Read scores as means over the digits the judge might have written, by the probabilities its server tells.",
+    ),
+    setting(
         "--pairing",
         default="all",
         show_default=True,
@@ -286,6 +291,7 @@ def judge_of(options: Mapping[str, Any], *, ledger: str | None, debug: bool) -> 
         at_once=options["at_once"],
         pairing=options["pairing"],
         aspects=dict(map(read_aspect, options["aspect"])) or None,
+        expected=options["expected"],
         rubric=None if rubric is None else rubric_of(rubric),
         grading=dict(read_param(one, flag="--grading", example="mode=relative") for one in options["grading"]) or None,
         deadline=options["deadline"],

@@ -26,7 +26,8 @@ def heard(ledger: Ledger, settings: Settings) -> Iterator[Mapping[int, Sequence[
     seen: set[frozenset[str]] = set()
     for run, recorded in _runs(ledger):
         own = [slots.get((one["endpoint"], one["model"])) for one in recorded["judges"]]
-        if recorded["protocol"] != settings.protocol or all(one is None for one in own):
+        asked_alike = (recorded["protocol"], recorded["expected"]) == (settings.protocol, settings.expected)
+        if not asked_alike or all(one is None for one in own):
             continue
         for keys, judgments in _groups(ledger, run):
             if keys in seen:
@@ -76,8 +77,12 @@ def _groups(ledger: Ledger, run: int) -> Iterator[tuple[frozenset[str], list[Jud
 
 
 def _judgment(recorded: Mapping[str, Any]) -> Judgment | None:
-    """A judgment as ``note`` recorded it: its kind is the one with these fields; None for a kind of another version."""
-    kind = next((one for one in _KINDS if {field.name for field in fields(one)} == recorded.keys()), None)
+    """A judgment as ``note`` recorded it: its kind is the one with these fields; None for a kind of another version.
+
+    An older version's rating has no ``spread``.
+    """
+    known = recorded.keys() | {"spread"} if "value" in recorded else recorded.keys()
+    kind = next((one for one in _KINDS if {field.name for field in fields(one)} == known), None)
     if kind is None:
         return None
     values: dict[str, Any] = {

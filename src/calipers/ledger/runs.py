@@ -24,6 +24,7 @@ from calipers.types import (
     GroupResult,
     JudgeRequest,
     Message,
+    Odds,
     Reading,
     TrajectoryGroup,
     Usage,
@@ -31,7 +32,7 @@ from calipers.types import (
 )
 
 _ANSWER = """SELECT text, finish_reason, reasoning, served_model, input_tokens, output_tokens, cached_tokens, cost_usd,
-latency, attempts FROM answers WHERE key = ?"""
+latency, attempts, odds.value FROM answers LEFT JOIN odds USING (key) WHERE key = ?"""
 
 _JSON = json.JSONEncoder(separators=(",", ":"), check_circular=False)
 """For what is hashed. Escapes to ASCII, which holds lone surrogates, too; nothing that is kept can hold itself."""
@@ -174,6 +175,8 @@ class Recorder:
             _now(),
         )
         self._ledger.put(f"INSERT OR IGNORE INTO answers VALUES ({', '.join('?' * len(row))})", row)  # noqa: S608 - only ?
+        if completion.odds is not None:
+            self._ledger.put("INSERT OR IGNORE INTO odds VALUES (?, ?)", (key, _JSON.encode(completion.odds)))
         await self._ledger.commit()
         if self._ledger.shared:
             # Another process may have been answered first; what is on record is what this run uses, so that it replays.
@@ -273,7 +276,7 @@ def find_answer(ledger: Ledger, key: str) -> Completion | None:
     found = ledger.rows(_ANSWER, (key,))
     if not found:
         return None
-    text, finish_reason, reasoning, model, given, produced, cached, cost, latency, attempts = found[0]
+    text, finish_reason, reasoning, model, given, produced, cached, cost, latency, attempts, odds = found[0]
     return Completion(
         text,
         finish_reason,
@@ -283,7 +286,12 @@ def find_answer(ledger: Ledger, key: str) -> Completion | None:
         latency=latency,
         attempts=attempts,
         recorded=True,
+        odds=None if odds is None else _odds(json.loads(odds)),
     )
+
+
+def _odds(recorded: Sequence[Any]) -> Odds:
+    return tuple((at, tuple((token, chance) for token, chance in alternatives)) for at, alternatives in recorded)
 
 
 def find_learned(ledger: Ledger, endpoint: str, model: str) -> Mapping[str, Any]:

@@ -39,8 +39,9 @@ CREATE TABLE IF NOT EXISTS asks (
 CREATE TABLE IF NOT EXISTS learned (
   endpoint TEXT NOT NULL, model TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY (endpoint, model)
 );
+CREATE TABLE IF NOT EXISTS odds (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 """
-_FORMAT = 1
+_FORMAT = 2
 _COMMIT_AFTER = 0.002
 """Seconds an answer waits for others to share its commit: small next to any judge, large next to a commit."""
 _ROWS_IN_LOG = 3000

@@ -23,6 +23,7 @@ class Pairwise(ScoreQuestion):
     """Frame and read questions about two candidates; each answer is one Comparison, or nothing."""
 
     __slots__ = ()
+    compares = True
 
     def frame(self, ask: Ask, view: RenderedGroup) -> JudgeRequest:
         """Put the question about the two candidates of ``ask.order``."""

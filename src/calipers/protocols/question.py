@@ -11,9 +11,11 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import blake2b
 from itertools import count
-from typing import Any, Literal
+from types import MappingProxyType
+from typing import Any, ClassVar, Literal, Self
 
 from calipers.extract import ScoreReading, extract_scores
+from calipers.protocols.chances import spreads_told
 from calipers.render import compose
 from calipers.rubric import DEFAULT_RUBRIC
 from calipers.types import (
@@ -68,6 +70,7 @@ class ScoreQuestion:
     max_tokens: int | None = 8192
     params: Mapping[str, Any] = field(default_factory=dict)
     parse: Parse | None = None
+    compares: ClassVar[bool] = False
 
     def put(self, ask: Ask, view: RenderedGroup, *, before: str, after: str) -> JudgeRequest:
         """The question, with instructions ``before`` and ``after`` the rubric.
@@ -80,11 +83,11 @@ class ScoreQuestion:
             {"role": "user", "content": user},
         )
         limit = None if self.max_tokens is None else self.max_tokens * ask.room
-        return JudgeRequest(messages, keys, ask, view, _schema(keys), limit, self.params)
+        return JudgeRequest(messages, keys, ask, view, _schema(keys), limit, self.params, choice=self.compares)
 
     def heard(self, request: JudgeRequest, completion: Completion) -> Heard:
         """What the reply says of each candidate shown."""
-        return Heard(request, self.extract(request, completion))
+        return Heard(request, self.extract(request, completion), spreads_told(completion, request.keys))
 
     def extract(self, request: JudgeRequest, completion: Completion) -> ScoreReading:
         """The scores in a reply, by key."""
@@ -109,7 +112,9 @@ class ScoreQuestion:
 class Heard:
     """A reply's scores by candidate (0-1), and the Reading made of them once a protocol says what they mean."""
 
-    def __init__(self, request: JudgeRequest, reading: ScoreReading) -> None:
+    def __init__(
+        self, request: JudgeRequest, reading: ScoreReading, spreads: Mapping[str, float] = MappingProxyType({})
+    ) -> None:
         self.ask = request.ask
         self._reading = reading
         self._named = _Names(request)
@@ -117,6 +122,13 @@ class Heard:
         # What was cut inside the answer is asked again with more room, and never read in parts.
         scores = {} if reading.truncated and reading.missing else reading.scores
         self.values = {self._item(key): value / SCALE[1] for key, value in scores.items()}
+        self._spreads = {self._item(key): spread for key, spread in spreads.items()}
+        self._notes: tuple[str, ...] = ()
+
+    def noting(self, *notes: str) -> Self:
+        """The same, with more to be said about the answer as a whole."""
+        self._notes += notes
+        return self
 
     def _item(self, key: str) -> int:
         return self.ask.order[self._place[key]]
@@ -127,7 +139,14 @@ class Heard:
         shift = _generosity(self.values, ask.anchors)
         presentation = ask.number if ask.presentation is None else ask.presentation
         return tuple(
-            Rating(item, min(max(value - shift, 0.0), 1.0), presentation, ask.order.index(item), ask.slot)
+            Rating(
+                item,
+                min(max(value - shift, 0.0), 1.0),
+                presentation,
+                ask.order.index(item),
+                ask.slot,
+                self._spreads.get(item),
+            )
             for item, value in self.values.items()
             if item in ask.members
         )
@@ -148,7 +167,8 @@ class Heard:
                 self._item(key): named(text) for key, text in reading.explanations.items() if key in self._place
             },
             truncated=cut,
-            warnings=(f"scores off the scale were read by {reading.adjusted!r}",) if reading.adjusted else (),
+            warnings=(f"scores off the scale were read by {reading.adjusted!r}",) * bool(reading.adjusted)
+            + self._notes,
             complaint=_complaint(reading),
         )
 
@@ -240,16 +260,16 @@ def _closing(ask: Ask, keys: Sequence[str]) -> str:
     return "\n" + "\n".join(lines)
 
 
-def stated(ask: Ask, keys: Sequence[str]) -> list[str]:
-    """What a follow-up tells the judge: scores that stand already, and what was wrong before."""
+def stated(ask: Ask, keys: Sequence[str], top: int = SCALE[1]) -> list[str]:
+    """What a follow-up tells the judge: scores that stand already (from 0 to ``top``), and what was wrong before."""
     lines = []
     if ask.anchors:
         shown = dict(zip(ask.order, keys, strict=True))
-        settled = ", ".join(f"{shown[item]} has {round(value * SCALE[1])}" for item, value in ask.anchors)
+        settled = ", ".join(f"{shown[item]} has {round(value * top)}" for item, value in ask.anchors)
         lines.append(f"On the same scale, {settled} already; keep to that scale, and name all of them in the answer.")
     if ask.note:
         lines.append(
-            f"An earlier reply could not be used: {ask.note}. Give every score as a whole number from 0 to 100."
+            f"An earlier reply could not be used: {ask.note}. Give every score as a whole number from 0 to {top}."
         )
     return lines
 

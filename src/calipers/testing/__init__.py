@@ -28,6 +28,7 @@ from calipers.testing.biases import (
     Sycophancy,
 )
 from calipers.testing.faults import Fault, Flaky, Spoiled
+from calipers.testing.hesitant import HesitantJudge
 from calipers.testing.judges import SimulatedJudge, Vice
 from calipers.testing.quality import Quality, gold_quality
 from calipers.testing.question import Question
@@ -41,6 +42,7 @@ __all__ = [
     "Drift",
     "Fault",
     "Flaky",
+    "HesitantJudge",
     "HollowAnswers",
     "Injectable",
     "LengthBias",

@@ -36,10 +36,10 @@ _VERDICTS = (
 )
 
 
-def honest_rows(keys: Sequence[str], opinions: Sequence[float]) -> list[Row]:
-    """One row per key: opinions clipped to [0, 1], scores whole numbers from 0 to 100."""
+def honest_rows(keys: Sequence[str], opinions: Sequence[float], top: int = 100) -> list[Row]:
+    """One row per key: opinions clipped to [0, 1], scores whole numbers from 0 to ``top``."""
     clipped = [min(1.0, max(0.0, opinion)) for opinion in opinions]
-    return [Row(key, value, round(100 * value), _verdict(value)) for key, value in zip(keys, clipped, strict=True)]
+    return [Row(key, value, round(top * value), _verdict(value)) for key, value in zip(keys, clipped, strict=True)]
 
 
 def _verdict(value: float) -> str:

@@ -49,7 +49,7 @@ class Embedded:
         self._opinions: OrderedDict[int, tuple[RenderedGroup, tuple[_Opinion, ...]]] = OrderedDict()
 
     async def complete(self, request: JudgeRequest) -> Completion:
-        """Answers with ``{"explanations": {key: text}, "scores": {key: 0-100}}`` for every candidate shown.
+        """Answers with ``{"explanations": {key: text}, "scores": {key: 0-top}}`` for every candidate shown.
 
         Raises PermanentError where it is asked about criteria.
         """
@@ -59,7 +59,7 @@ class Embedded:
         asked = dict(zip(request.keys, (opinions[i] for i in request.ask.order), strict=True))
         reply = {
             "explanations": {key: opinion.explanation for key, opinion in asked.items()},
-            "scores": {key: opinion.score for key, opinion in asked.items()},
+            "scores": {key: _on(request.top, opinion.score) for key, opinion in asked.items()},
         }
         return Completion(json.dumps(reply, ensure_ascii=False), model=self.model, usage=Usage(cost_usd=0.0))
 
@@ -73,6 +73,10 @@ class Embedded:
         if len(self._opinions) > _REMEMBERED:
             self._opinions.popitem(last=False)
         return opinions
+
+
+def _on(top: int, score: int) -> float:
+    return score if top == 100 else score * top / 100
 
 
 def _judge(view: RenderedGroup, model: Model) -> tuple[_Opinion, ...]:

@@ -1,0 +1,80 @@
+"""A simulated judge that is unsure, and tells how sure: what a chat judge's log-probabilities look like to a reader.
+
+Not responsible for opinions and what sways them (``judges``, ``biases``).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from calipers.errors import ConfigError
+from calipers.testing.biases import Bias
+from calipers.testing.judges import SimulatedJudge
+from calipers.testing.quality import Quality
+from calipers.types import Completion, JudgeRequest, Odds
+
+
+class HesitantJudge(SimulatedJudge):
+    """A SimulatedJudge that, asked for digits, writes the likeliest and tells the probabilities of all.
+
+    Its belief about a candidate is normal around its opinion, ``doubt`` wide (on the scale of qualities, 0 to 1), over
+    the ten levels. It tells them where ``logprobs`` are asked for, unless ``tells`` is False. Other questions it answers
+    as any simulated judge. Raises ConfigError for a doubt that is not above 0.
+    """
+
+    def __init__(
+        self,
+        quality: Quality,
+        *biases: Bias,
+        doubt: float = 0.1,
+        tells: bool = True,
+        seed: int = 0,
+        model: str | None = None,
+    ) -> None:
+        if not doubt > 0:
+            raise ConfigError(f"doubt={doubt!r}: it is a standard deviation, above 0")
+        super().__init__(quality, *biases, seed=seed, model=model)
+        if model is None:
+            self.model = f"{self.model}-doubt-{doubt:g}"
+        self._doubt, self._tells = doubt, tells
+
+    async def complete(self, request: JudgeRequest) -> Completion:
+        """Digits with their odds where the scale ends at 9; else as SimulatedJudge."""
+        if request.top != _TOP:
+            return await super().complete(request)
+        beliefs = [list(_belief(opinion, self._doubt)) for opinion in self._opinions(self._hear(request))]
+        scores = {
+            key: max(range(_TOP + 1), key=chances.__getitem__)
+            for key, chances in zip(request.keys, beliefs, strict=True)
+        }
+        answer = Completion(json.dumps({"scores": scores}), model=self.model)
+        if not self._tells or not request.params.get("logprobs"):
+            return answer
+        return replace(answer, odds=_odds(answer.text, beliefs))
+
+
+_TOP = 9
+
+
+def _belief(opinion: float, doubt: float) -> Iterator[float]:
+    """The probability of each level: what a normal belief has nearer to it than to any other."""
+    below = 0.0
+    for level in range(_TOP + 1):
+        upto = 1.0 if level == _TOP else _normal(((level + 0.5) / _TOP - opinion) / doubt)
+        yield upto - below
+        below = upto
+
+
+def _normal(x: float) -> float:
+    return (1 + math.erf(x / math.sqrt(2))) / 2
+
+
+def _odds(text: str, beliefs: Sequence[Sequence[float]]) -> Odds:
+    places = [place for place, letter in enumerate(text) if letter.isdigit()]
+    return tuple(
+        (place, tuple((str(level), math.log(chance)) for level, chance in enumerate(chances) if chance > 1e-9))
+        for place, chances in zip(places, beliefs, strict=True)
+    )

@@ -1,0 +1,269 @@
+"""Scores as means over the digits a judge might have written."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import calipers
+from calipers.judge import Judge
+from calipers.ledger import Ledger, Replayer
+from calipers.protocols.expected import (
+    LEAST,
+    TOP,
+    ExpectedListwise,
+    ExpectedPairwise,
+    ExpectedPointwise,
+    believed,
+)
+from calipers.render import render
+from calipers.settings import Settings
+from calipers.testing import HesitantJudge, Noise, SimulatedJudge
+from calipers.types import Ask, Comparison, Completion, Odds, Rating
+from groups import FOUR, QUALITY, group_of
+from servers.faulty_server import Answer, FaultyServer, error, said
+
+VIEW = render(group_of(FOUR))
+ONE = Ask(0, (1,), (1,))
+
+
+def odds(text: str, place: int, **chances: float) -> Odds:
+    """Alternatives of the token at ``place``, named ``t7`` for 7; the one the text has stands first."""
+    told = [(name.removeprefix("t"), math.log(chance)) for name, chance in chances.items()]
+    return ((place, tuple(sorted(told, key=lambda one: not text.startswith(one[0], place)))),)
+
+
+def answer(digit: str, /, **chances: float) -> tuple[Completion, Any]:
+    """What a judge of one candidate replies, with the odds of its digit; and the question."""
+    request = ExpectedPointwise().frame(ONE, VIEW)
+    text = json.dumps({"scores": {request.keys[0]: 0}}).replace(": 0", f": {digit}")
+    told = odds(text, text.index(f" {digit}") + 1, **chances) if chances else None
+    return Completion(text, odds=told), request
+
+
+def read(**chances: float) -> Any:
+    completion, request = answer("7", **chances)
+    return ExpectedPointwise().read(request, completion)
+
+
+def test_the_question_asks_for_digits_and_for_their_probabilities_and_nothing_else() -> None:
+    request = ExpectedListwise(params={"temperature": 1}).frame(Ask(0, (0, 1), (1, 0)), VIEW)
+    assert request.params == {"temperature": 1, "logprobs": True, "top_logprobs": 20}
+    assert request.schema is not None
+    assert set(request.schema["properties"]) == {"scores"}
+    assert request.schema["properties"]["scores"]["properties"][request.keys[0]]["maximum"] == TOP == request.top
+    system, user = (str(message["content"]) for message in request.messages)
+    assert "from 0 (worthless) to 9" in system
+    assert "0 to 100" not in system + user
+    assert user.endswith(f'Answer in JSON: {{"scores": {{"{request.keys[0]}": ..., "{request.keys[1]}": ...}}}}')
+
+
+def test_a_users_own_number_of_alternatives_stands() -> None:
+    assert ExpectedPointwise(params={"top_logprobs": 5}).frame(ONE, VIEW).params["top_logprobs"] == 5
+
+
+def test_the_score_is_the_mean_and_its_spread_goes_along() -> None:
+    (rating,) = read(t7=0.5, t6=0.3, t8=0.2).judgments
+    assert rating.value == pytest.approx((7 * 0.5 + 6 * 0.3 + 8 * 0.2) / TOP)
+    mean = 6.9
+    spread = math.sqrt(0.5 * (7 - mean) ** 2 + 0.3 * (6 - mean) ** 2 + 0.2 * (8 - mean) ** 2)
+    assert rating.spread == pytest.approx(spread / TOP)
+
+
+def test_what_lies_off_the_scale_is_left_out_of_the_mean_and_told() -> None:
+    reading = read(t7=0.4, t5=0.4, t75=0.1, they=0.1)
+    assert reading.judgments[0].value == pytest.approx(6 / TOP)
+    assert reading.explanations[1] == "level 6.00 of 9, give or take 1.00; 80% of the odds on the scale"
+    assert reading.warnings == ()
+
+
+def test_with_too_little_on_the_scale_the_number_is_read_as_it_was_written() -> None:
+    reading = read(t7=LEAST / 3, t1=LEAST / 3)
+    assert (reading.judgments[0].value, reading.judgments[0].spread) == (pytest.approx(7 / TOP), None)
+    assert "less than 50% of them lay on the scale" in reading.warnings[0]
+
+
+def test_without_probabilities_the_number_is_read_and_that_is_said() -> None:
+    reading = read()
+    assert (reading.judgments[0].value, reading.judgments[0].spread) == (pytest.approx(7 / TOP), None)
+    assert "told no probabilities" in reading.warnings[0]
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [('"BC": ', "7", "}"), ('"BC":', " 7", "}"), ('"BC": ', '"7', '"}'), ('"BC"', ": 7", "}"), ('"BC', '":7', "}"),
+     ('"BC": ', "7}", "}"), ('"BC": ', "7,", ' "D": 1}'), ("BC = ", "7\n", "done")],
+)  # fmt: skip
+def test_a_token_may_span_the_marks_around_its_digit(pieces: tuple[str, str, str]) -> None:
+    before, token, after = pieces
+    told = ((len(before), ((token, math.log(0.75)), (token.replace("7", "3"), math.log(0.25)))),)
+    assert believed(before + token + after, told, {"BC": 7})["BC"].mean == pytest.approx(6)
+
+
+@pytest.mark.parametrize(
+    ("text", "level"),
+    [
+        ('{"scores": {"BC": 70}}', 70),  # two digits are no level
+        ('{"scores": {"BC": 7.5}}', 7.5),
+        ('{"BC": 3} no: {"BC": 7}', 7),  # which of them the odds are of is not known
+        ('{"scores": {"BC": 7}}', 6),  # read otherwise than written
+        ('{"scores": [7]}', 7),
+    ],
+)
+def test_a_digit_that_cannot_be_told_for_sure_has_no_belief(text: str, level: float) -> None:
+    place = text.rindex("7")
+    assert believed(text, ((place, (("7", 0.0),)),), {"BC": level}) == {}
+
+
+@given(st.dictionaries(st.sampled_from([str(n) for n in range(10)]), st.floats(1e-6, 1), min_size=1), st.integers(0, 9))
+def test_a_mean_lies_between_the_digits_it_is_of(chances: dict[str, float], digit: int) -> None:
+    total = sum(chances.values())
+    told = tuple((one, math.log(chance / total)) for one, chance in {str(digit): 1e-9, **chances}.items())
+    belief = believed(f"BC: {digit}", ((4, told),), {"BC": digit})["BC"]
+    levels = [int(one) for one, _ in told]
+    assert min(levels) - 1e-9 <= belief.mean <= max(levels) + 1e-9
+    assert 0 <= belief.spread <= 4.5 + 1e-9
+    assert belief.mass == pytest.approx(1)
+
+
+def test_an_anchor_is_stated_as_a_digit_and_held_against_that_digit() -> None:
+    request = ExpectedListwise().frame(Ask(3, (1,), (0, 1), anchors=((0, 0.63),), note="it left out"), VIEW)
+    assert f"{request.keys[0]} has 6 already" in str(request.messages[1]["content"])
+    assert "whole number from 0 to 9" in str(request.messages[1]["content"])
+    assert request.ask.anchors == ((0, 6 / 9),)
+
+
+def test_what_is_off_the_digits_is_in_doubt_and_asked_again() -> None:
+    completion, request = answer("70")
+    reading = ExpectedPointwise().read(request, completion)
+    assert not reading.judgments
+    assert reading.complaint == "its scores were not on the scale"
+
+
+def test_a_refusal_is_no_score() -> None:
+    _, request = answer("7")
+    assert not ExpectedPointwise().read(request, Completion("no", "refused")).judgments
+
+
+async def test_a_listwise_answer_gives_every_candidate_its_own_mean() -> None:
+    judge = calipers.Judge(HesitantJudge(QUALITY, doubt=0.05), expected=True)
+    result = await judge.score_group(group_of(FOUR))
+    assert result.judge_calls == 1
+    for one in result.trajectories:
+        assert one.score == pytest.approx(QUALITY[one.id], abs=0.03)
+        assert one.stderr == pytest.approx(0.05, abs=0.025)
+        assert "give or take" in (one.explanation or "")
+
+
+async def test_a_pairs_margin_is_the_difference_of_means() -> None:
+    request = ExpectedPairwise().frame(Ask(0, (0, 1), (0, 1)), VIEW)
+    completion = await HesitantJudge(QUALITY, doubt=0.1).complete(request)
+    (comparison,) = ExpectedPairwise().read(request, completion).judgments
+    assert isinstance(comparison, Comparison)
+    first, second = (QUALITY[VIEW.ids[VIEW.candidates[item].members[0]]] for item in (0, 1))
+    assert comparison.margin == pytest.approx(first - second, abs=0.03)
+
+
+async def test_repeats_tell_the_error_where_there_are_any() -> None:
+    one, several = [
+        await calipers.Judge(HesitantJudge(QUALITY, Noise(0.02), doubt=0.1), expected=True, orders=orders).score_group(
+            group_of(FOUR)
+        )
+        for orders in (1, 4)
+    ]
+    assert all((member.stderr or 0) > 0.05 for member in one.trajectories)
+    assert all((member.stderr or 1) < 0.03 for member in several.trajectories)
+
+
+@pytest.mark.parametrize("protocol", ["listwise", "pointwise", "pairwise"])
+async def test_judges_that_tell_nothing_are_read_as_ever_with_a_warning(protocol: str) -> None:
+    result = await calipers.Judge(SimulatedJudge(QUALITY), protocol=protocol, expected=True).score_group(group_of(FOUR))
+    assert result.status == "scored"
+    assert sum("told no probabilities" in warning for warning in result.warnings) == 1
+    ranked = sorted(result.trajectories, key=lambda one: one.reward or 0)
+    assert [one.id for one in ranked][1:] == ["far", "close", "right"]
+
+
+async def test_the_embedded_judge_keeps_to_the_digits_scale() -> None:
+    plain, expected = [
+        await calipers.Judge("embedded", expected=flag).score_group(group_of(FOUR)) for flag in (False, True)
+    ]
+    assert plain.rewards == pytest.approx(expected.rewards)
+
+
+async def test_a_run_replays_from_its_ledger_byte_for_byte_and_pays_once(tmp_path: Path) -> None:
+    path = tmp_path / "l.db"
+    lines = []
+    for calls in (4, 0):
+        backend = HesitantJudge(QUALITY, doubt=0.1)
+        async with Judge(backend, ledger=path, expected=True, protocol="pointwise") as judge:
+            lines.append(json.dumps((await judge.score_group(group_of(FOUR))).to_dict()))
+        assert backend.calls == calls
+    store = Replayer(Ledger(path, create=False))
+    assert store.recorded.settings["expected"] is True
+    again = Judge.replaying(Settings.of(store.recorded.settings), store)
+    lines += [json.dumps(result.to_dict()) async for result in again.score_groups(store.groups())]
+    assert len(set(lines)) == 1
+    assert "give or take" in lines[0]
+
+
+async def test_means_and_plain_numbers_of_one_ledger_do_not_teach_each_other(tmp_path: Path) -> None:
+    groups = [group_of(FOUR, group_id=f"g{n}", question=f"{n} + {n}?") for n in range(12)]
+
+    async def learned(*, expected: bool) -> bool:
+        backend = HesitantJudge(QUALITY, Noise(0.05), doubt=0.1, model="m")
+        async with Judge(backend, ledger=tmp_path / "l.db", expected=expected, orders=2) as judge:
+            async for _ in judge.score_groups(groups):
+                pass
+            return judge.settings.experience is not None
+
+    assert not await learned(expected=False)
+    assert not await learned(expected=True)
+
+
+@pytest.mark.parametrize(
+    ("options", "said_so"),
+    [
+        ({"protocol": "checklist", "rubric": ["Is right."]}, "protocol='checklist' asks for none"),
+        ({"aspects": ["safety"]}, "leave aspects= and parse= out"),
+        ({"parse": lambda text, keys: {}}, "leave aspects= and parse= out"),  # noqa: ARG005 - never called
+        ({"expected": "yes"}, "it is True or False"),
+    ],
+)
+def test_what_has_no_digits_to_read_is_refused_before_anything_is_asked(options: dict[str, Any], said_so: str) -> None:
+    with pytest.raises(calipers.ConfigError, match=said_so):
+        Judge(SimulatedJudge(QUALITY), **{"expected": True, **options})
+
+
+def test_anthropics_api_tells_none_which_is_said_at_once() -> None:
+    with pytest.raises(calipers.ConfigError, match=r"anthropic/claude-x has an API that tells none"):
+        Judge("anthropic/claude-x", api_key="k", expected=True)
+    assert Judge("anthropic/claude-x", api_key="k").settings.expected is False
+
+
+async def test_a_server_that_refuses_to_tell_them_is_still_a_judge(faulty: FaultyServer) -> None:
+    def reply(asked: Any) -> Answer:
+        if "logprobs" in asked.body:
+            return error(400, "logprobs is not supported with this model.")
+        keys = asked.body["response_format"]["json_schema"]["schema"]["properties"]["scores"]["required"]
+        return said(json.dumps({"scores": dict(zip(keys, (9, 5, 2, 0), strict=True))}))
+
+    faulty.script(reply)
+    judge = Judge("openai/m", base_url=faulty.url, api_key="k", expected=True)
+    result = await judge.score_group(group_of(FOUR))
+    assert result.status == "scored"
+    assert len(faulty.posts) == 2
+    assert "told no probabilities" in result.warnings[0]
+    assert {one.stderr for one in result.trajectories} == {None}
+
+
+def test_ratings_are_judged_by_means_even_where_a_mode_ties_them() -> None:
+    values = [read(t7=0.6, **{other: 0.4}).judgments[0] for other in ("t6", "t8")]
+    assert all(isinstance(one, Rating) for one in values)
+    assert values[0].value < 7 / TOP < values[1].value
