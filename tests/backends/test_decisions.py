@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +23,7 @@ from calipers.extract import extract_scores
 from calipers.types import Completion
 from groups import FOUR, group_of
 from servers import tiny_gguf
-from servers.faulty_server import Answer, FaultyServer, error
+from servers.faulty_server import Answer, Asked, FaultyServer, error
 
 ROUTES: tuple[Route, ...] = ("systemone", "decisions")
 
@@ -189,6 +191,117 @@ def test_a_chat_judge_of_the_same_server_is_somebody_else_in_a_ledger(faulty: Fa
     }
 
 
+# --- which of two ----------------------------------------------------------------------------------------------------
+
+
+def _pair(**about: Any) -> Any:
+    return replace(question(order=(0, 1)), choice=True, **about)
+
+
+def _choice(route: Route, chances: dict[str, float] | None) -> Answer:
+    """The answer of the route to which of two is better; None is a refusal."""
+    if route == "systemone":
+        named: Any = {
+            "better": {"type": "refusal"} if chances is None else {"type": "choice", "probabilities": chances}
+        }
+    else:
+        rows = [{"value": key, "probability": chance} for key, chance in (chances or {}).items()]
+        named = [
+            {"type": "refusal"} if chances is None else {"type": "choice", "name": "better", "probabilities": rows}
+        ]
+    return Answer(body={"model": "served", "answers": named, "usage": {"input_tokens": 9, "output_tokens": 1}})
+
+
+def _chooses(quality: dict[str, float], route: Route = "systemone") -> Any:
+    """A judge that prefers by the logistic of a difference in quality; ``answer of NAME`` is what it reads."""
+
+    def reply(asked: Asked) -> Answer:
+        state = asked.body["state" if route == "systemone" else "input"]
+        shown = dict(re.findall(r"candidate ([A-Z]+)\n\S+ assistant\nanswer of (\w+)", state))
+        first, second = (quality[name] for name in shown.values())
+        chance = 1 / (1 + math.exp(4 * (second - first)))
+        return _choice(route, dict(zip(shown, (chance, 1 - chance), strict=True)))
+
+    return reply
+
+
+async def test_two_are_compared_by_one_choice_with_a_probability_each(faulty: FaultyServer) -> None:
+    faulty.script(_choice("systemone", {"DF": 0.3, "BC": 0.7}))
+    completion = await _judge(faulty).complete(_pair())
+    ((name, asked),) = faulty.posts[0]["questions"].items()
+    assert (name, asked["type"], list(asked["criteria"])) == ("better", "choice", ["BC", "DF"])
+    assert json.loads(completion.text)["scores"] == {"BC": 70.0, "DF": 30.0}
+    assert json.loads(completion.reasoning) == {"better": {"BC": 0.7, "DF": 0.3}}
+    assert json.loads(completion.text)["explanations"]["BC"] == "better with a probability of 0.70"
+
+
+async def test_openais_choice_names_its_values(faulty: FaultyServer) -> None:
+    faulty.script(_choice("decisions", {"BC": 0.25, "DF": 0.75}))
+    completion = await _judge(faulty, "decisions").complete(_pair(top=9))
+    (asked,) = faulty.posts[0]["questions"]
+    assert (asked["type"], [one["value"] for one in asked["choices"]]) == ("choice", ["BC", "DF"])
+    assert json.loads(completion.text)["scores"] == {"BC": 2.25, "DF": 6.75}
+
+
+@pytest.mark.parametrize("route", ROUTES)
+@pytest.mark.parametrize(
+    "chances", [{}, {"BC": 0.5}, {"BC": 0.5, "GH": 0.5}, {"BC": 0.9, "DF": 0.9}, {"BC": 1.5, "DF": -0.5}]
+)
+async def test_a_choice_out_of_shape_is_no_answer(
+    faulty: FaultyServer, route: Route, chances: dict[str, float]
+) -> None:
+    faulty.script(_choice(route, chances))
+    with pytest.raises(TransientError):
+        await _judge(faulty, route).complete(_pair())
+
+
+@pytest.mark.parametrize("route", ROUTES)
+async def test_a_refused_choice_is_a_missing_comparison(faulty: FaultyServer, route: Route) -> None:
+    faulty.script(_choice(route, None))
+    with pytest.raises(PermanentError) as caught:
+        await _judge(faulty, route).complete(_pair())
+    assert caught.value.kind == "refused"
+    name = "systemone/m" if route == "systemone" else "openai_decisions/m"
+    judge = calipers.Judge(name, base_url=faulty.url, api_key="k", protocol="pairwise", attempts=1)
+    result = await judge.score_group(group_of({"a": "answer of a", "b": "answer of b"}))
+    assert result.rewards == [None, None]
+    assert "declined" in (result.trajectories[0].reason or "")
+
+
+@pytest.mark.parametrize("options", [{}, {"orders": 2}, {"pairing": "pivot", "samples": 2}, {"pairing": "swiss"}])
+async def test_choices_are_graded_evidence_however_pairs_are_put_together(
+    faulty: FaultyServer, options: dict[str, Any]
+) -> None:
+    quality = {"a": 0.1, "b": 0.4, "c": 0.7, "d": 0.9}
+    faulty.script(_chooses(quality))
+    judge = calipers.Judge("systemone/m", base_url=faulty.url, protocol="pairwise", **options)
+    result = await judge.score_group(group_of({name: f"answer of {name}" for name in quality}))
+    assert {body["questions"]["better"]["type"] for body in faulty.posts} == {"choice"}
+    rewards = [one.reward or 0 for one in result.trajectories]
+    assert rewards == sorted(rewards)
+    assert len(set(rewards)) == 4
+    assert all(one.stderr for one in result.trajectories)
+
+
+async def test_a_list_of_two_is_still_scored_one_by_one(faulty: FaultyServer) -> None:
+    faulty.script(lambda asked: _answers("systemone", dict.fromkeys(asked.body["questions"], _spread(l4=0.5, l5=0.5))))
+    judge = calipers.Judge("systemone/m", base_url=faulty.url)
+    result = await judge.score_group(group_of({"a": "answer of a", "b": "answer of b"}))
+    assert {one["type"] for one in faulty.posts[0]["questions"].values()} == {"score"}
+    assert [one.stderr for one in result.trajectories] == pytest.approx([0.5 / 9] * 2, abs=1e-4)
+
+
+async def test_expected_true_changes_nothing_but_the_words_for_a_judge_that_answers_so_anyway(
+    faulty: FaultyServer,
+) -> None:
+    faulty.script(lambda asked: _answers("systemone", dict.fromkeys(asked.body["questions"], _spread(l0=0.5, l9=0.5))))
+    judge = calipers.Judge("systemone/m", base_url=faulty.url, expected=True)
+    result = await judge.score_group(group_of(FOUR))
+    assert "logprobs" not in faulty.posts[0]
+    assert (result.rewards, result.warnings) == ([0.5] * 4, ())
+    assert {one.stderr for one in result.trajectories} == {0.5}
+
+
 # --- llama.cpp's own decision endpoint -------------------------------------------------------------------------------
 
 
@@ -217,6 +330,24 @@ async def test_a_real_decision_model_repeats_itself(deciding: str) -> None:
     answers = await asyncio.gather(*(judge.complete(question()) for _ in range(3)))
     assert len({answer.text for answer in answers}) == 1
     assert _read(answers[0]).keys() == set(KEYS)
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("options", [{"orders": 2}, {"pairing": "swiss", "orders": 2}])
+async def test_a_real_decision_model_compares_pairs(deciding: str, options: dict[str, Any]) -> None:
+    shown: list[str] = []
+    judge = calipers.Judge(
+        "systemone/m",
+        base_url=deciding,
+        protocol="pairwise",
+        observer=lambda _, said, __: shown.append(said.reasoning),
+        **options,
+    )
+    results = [await judge.score_group(group_of(FOUR, group_id=f"g{n}", question=f"{n} + {n}?")) for n in range(3)]
+    assert {result.status for result in results} == {"scored"}
+    assert all(len(set(result.rewards)) == 4 for result in results)
+    chances = [next(iter(json.loads(one)["better"].values())) for one in shown]
+    assert all(0 < chance < 1 and chance != 0.5 for chance in chances)
 
 
 @pytest.mark.heavy

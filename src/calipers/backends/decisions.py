@@ -1,7 +1,8 @@
 """Judges behind a decision endpoint, which gives a probability for every level of a scale and writes no text.
 
 Every candidate is one ``score`` question over one shared state, so the state is read once; its score is the expected
-level, so ties are rare and how sure the judge was comes with it. Not responsible for reading scores out of replies
+level, so ties are rare and how sure the judge was comes with it. Where two are compared, one ``choice`` is asked instead,
+and each one's score is the probability that it is the better. Not responsible for reading scores out of replies
 (``extract``): the answer is written as the JSON reply that was asked for, with the probabilities as its reasoning.
 """
 
@@ -10,9 +11,9 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from calipers.backends.chat_reply import count, declined, error_in_200, json_of, shown
 from calipers.backends.endpoint import Endpoint
@@ -39,8 +40,11 @@ LEVELS = (
 _TOP = len(LEVELS) - 1
 _TOLD_ANYWAY = frozenset({"logprobs", "top_logprobs"})
 _QUESTION = "How good is attempt {key}, in comparison with the other attempts and by the standards given?"
+_WHICH = "Which of the two attempts is better by the standards given?"
+_CHOICE = "better"
 
 Route = Literal["systemone", "decisions"]
+_Said = TypeVar("_Said")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,39 +98,70 @@ class Decisions(Served):
         self._tongue = _TONGUES[route]
 
     async def complete(self, request: JudgeRequest) -> Completion:
-        """A JSON reply with the expected scores; ``reasoning`` holds the probabilities. Raises BackendError."""
+        """A JSON reply with expected scores, or with who is better; ``reasoning`` holds the probabilities. Raises BackendError."""
         started = perf_counter()
+        chooses = request.choice and len(request.keys) == 2
+        ask = self._tongue.choose if chooses else self._tongue.ask
 
         def frame(terms: Terms) -> dict[str, Any]:
             out = terms.known.refused | _TOLD_ANYWAY
             params = {name: value for name, value in request.params.items() if name not in out}
-            return {"model": self.model, **self._tongue.ask(_state(request), request.keys), **params}
+            return {"model": self.model, **ask(_state(request), request.keys), **params}
 
         try:
             reply = await self._accepted(frame)
         except BackendError as error:
             raise _not_deciding(error, self.model) from error
-        return self._read(reply, request.keys, request.top, latency=perf_counter() - started)
+        read = self._chosen if chooses else self._scored
+        answer = read(self._answers(reply), request.keys, request.top)
+        return replace(answer, latency=perf_counter() - started, sent=reply.sent)
 
-    def _read(self, reply: HttpReply, keys: Sequence[str], top: int, *, latency: float) -> Completion:
+    def _answers(self, reply: HttpReply) -> _Told:
         peer = self._at.peer
         body = json_of(reply, peer)
         if body.get("error"):
             raise error_in_200(body, body["error"], reply, peer)
+        return _Told(body, shown(reply, peer))
+
+    def _scored(self, told: _Told, keys: Sequence[str], top: int) -> Completion:
+        opinions = told.read(self._tongue.read, keys)
+        if all(opinion.probabilities is None for opinion in opinions.values()):
+            raise declined(self._at.peer, "it refused every question")
+        chances = {key: opinion.probabilities for key, opinion in opinions.items()}
+        return told.completion(_reply(opinions, top), chances)
+
+    def _chosen(self, told: _Told, keys: Sequence[str], top: int) -> Completion:
+        chances = told.read(self._tongue.chosen, keys)
+        if chances is None:
+            raise declined(self._at.peer, "it refused to choose")
+        why = {key: f"better with a probability of {chance:.2f}" for key, chance in chances.items()}
+        scores = {key: _written(top * chance, top) for key, chance in chances.items()}
+        return told.completion(json.dumps({"explanations": why, "scores": scores}), {_CHOICE: chances})
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """A 200's ``body``, and its beginning for error texts."""
+
+    body: Mapping[str, Any]
+    excerpt: str
+
+    def read(self, reader: Callable[[Any, Sequence[str]], _Said], keys: Sequence[str]) -> _Said:
+        """What the answers say by ``reader``. TransientError where they are out of shape."""
         try:
-            opinions = self._tongue.read(body["answers"], keys)
+            return reader(self.body["answers"], keys)
         except (KeyError, TypeError, ValueError, AttributeError):
             # Whatever is not where it belongs, there is no whole answer to read.
-            raise TransientError("bad_reply", f"Not an answer to every question: {shown(reply, peer)}") from None
-        if all(opinion.probabilities is None for opinion in opinions.values()):
-            raise declined(peer, "it refused every question")
+            raise TransientError("bad_reply", f"Not an answer to every question: {self.excerpt}") from None
+
+    def completion(self, text: str, chances: Mapping[str, Any]) -> Completion:
+        """The answer as a reply with its probabilities as reasoning."""
+        model = self.body.get("model")
         return Completion(
-            text=_reply(opinions, top),
-            reasoning=json.dumps({key: opinion.probabilities for key, opinion in opinions.items()}),
-            model=body["model"] if isinstance(body.get("model"), str) else None,
-            usage=_usage(body.get("usage")),
-            latency=latency,
-            sent=reply.sent,
+            text=text,
+            reasoning=json.dumps(chances),
+            model=model if isinstance(model, str) else None,
+            usage=_usage(self.body.get("usage")),
         )
 
 
@@ -146,13 +181,16 @@ def _state(request: JudgeRequest) -> str:
 
 def _reply(opinions: Mapping[str, Opinion], top: int = 100) -> str:
     said = {key: opinion for key, opinion in opinions.items() if opinion.probabilities is not None}
-    scores = {key: round(top * opinion.level / _TOP, 2) for key, opinion in said.items()}
-    if top == 100:  # a reader would take small fractions for another scale; below one in a hundred nothing is lost
-        scores = {key: round(score) if score < 1 else score for key, score in scores.items()}
+    scores = {key: _written(top * opinion.level / _TOP, top) for key, opinion in said.items()}
     why = {
         key: f"level {opinion.level:.2f} of {_TOP}, give or take {opinion.spread:.2f}" for key, opinion in said.items()
     }
     return json.dumps({"explanations": why, "scores": scores})
+
+
+def _written(score: float, top: int) -> float:
+    """A reader of 0-100 would take small fractions for another scale; below one in a hundred nothing is lost."""
+    return round(score) if top == 100 and score < 1 else round(score, 2)
 
 
 def _not_deciding(error: BackendError, model: str) -> BackendError:
@@ -165,21 +203,26 @@ def _not_deciding(error: BackendError, model: str) -> BackendError:
     return error
 
 
-def _chances(values: Sequence[object]) -> tuple[float, ...]:
-    """A probability per level, or ValueError for anything else."""
+def _chances(values: Sequence[object], count: int = len(LEVELS)) -> tuple[float, ...]:
+    """A probability for each of ``count`` options, or ValueError for anything else."""
     chances = tuple(float(value) for value in values if isinstance(value, (int, float)) and not isinstance(value, bool))
     total = math.fsum(chances)
-    if len(chances) != len(LEVELS) or any(chance < 0 for chance in chances) or not 0.99 < total < 1.01:
-        raise ValueError("not a distribution over the levels")
+    if len(chances) != count or any(chance < 0 for chance in chances) or not 0.99 < total < 1.01:
+        raise ValueError("not a distribution over the options")
     return tuple(chance / total for chance in chances)
 
 
 @dataclass(frozen=True, slots=True)
 class _Tongue:
-    """How one of the two routes is asked, and how its answers are read; ``read`` raises for answers out of shape."""
+    """How one of the two routes is asked, for scores or for a choice of two, and how its answers are read.
+
+    ``read`` and ``chosen`` raise for answers out of shape; ``chosen`` is None where the judge declined.
+    """
 
     ask: Callable[[str, Sequence[str]], dict[str, Any]]
     read: Callable[[Any, Sequence[str]], dict[str, Opinion]]
+    choose: Callable[[str, Sequence[str]], dict[str, Any]]
+    chosen: Callable[[Any, Sequence[str]], dict[str, float] | None]
 
 
 def _ask_systemone(state: str, keys: Sequence[str]) -> dict[str, Any]:
@@ -194,7 +237,7 @@ def _read_systemone(answers: Any, keys: Sequence[str]) -> dict[str, Opinion]:
 
 
 def _systemone_opinion(answer: Mapping[str, Any]) -> Opinion:
-    if answer.get("refusal") or answer.get("type") == "refusal":
+    if _refuses(answer):
         return Opinion(None)
     chances = answer["probabilities"]
     values = [chances[str(level)] for level in range(len(LEVELS))] if isinstance(chances, dict) else chances
@@ -223,9 +266,40 @@ def _read_decisions(answers: Any, keys: Sequence[str]) -> dict[str, Opinion]:
     return opinions
 
 
+def _choose_systemone(state: str, keys: Sequence[str]) -> dict[str, Any]:
+    options = {key: f"Attempt {key} is better." for key in keys}
+    return {"state": state, "questions": {_CHOICE: {"type": "choice", "instructions": _WHICH, "criteria": options}}}
+
+
+def _chosen_systemone(answers: Any, keys: Sequence[str]) -> dict[str, float] | None:
+    answer = answers[_CHOICE]
+    return None if _refuses(answer) else _of_two(answer["probabilities"], keys)
+
+
+def _choose_decisions(state: str, keys: Sequence[str]) -> dict[str, Any]:
+    choices = [{"value": key, "description": f"Attempt {key} is better."} for key in keys]
+    question = {"type": "choice", "name": _CHOICE, "instructions": _WHICH, "choices": choices}
+    return {"input": state, "questions": [question]}
+
+
+def _chosen_decisions(answers: Any, keys: Sequence[str]) -> dict[str, float] | None:
+    (answer,) = answers
+    if answer["type"] == "refusal":
+        return None
+    return _of_two({row["value"]: row["probability"] for row in answer["probabilities"]}, keys)
+
+
+def _of_two(told: Mapping[str, object], keys: Sequence[str]) -> dict[str, float]:
+    return dict(zip(keys, _chances([told[key] for key in keys], len(keys)), strict=True))
+
+
+def _refuses(answer: Mapping[str, Any]) -> bool:
+    return bool(answer.get("refusal")) or answer.get("type") == "refusal"
+
+
 _TONGUES: Mapping[Route, _Tongue] = {
-    "systemone": _Tongue(_ask_systemone, _read_systemone),
-    "decisions": _Tongue(_ask_decisions, _read_decisions),
+    "systemone": _Tongue(_ask_systemone, _read_systemone, _choose_systemone, _chosen_systemone),
+    "decisions": _Tongue(_ask_decisions, _read_decisions, _choose_decisions, _chosen_decisions),
 }
 
 
