@@ -10,7 +10,7 @@ followed by the judge's bit. They are different rewards, and both are here by na
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, TypeAlias, get_args
@@ -79,7 +79,7 @@ class Hybrid:
     """``judge`` (a Judge, or what makes one: a name, several) and ``checks``, ``combine``d to one reward from 0 to 1 for each trajectory.
 
     ``checks`` are verifiers for every group, whose trajectories the judge weighs, too; or a function from a group to its
-    ``Constraints``: then the judge is asked only where some are soft, and about those. ``code`` says what rules come to:
+    ``Constraints``: then the judge is asked only where some are soft, and about those (or where they say ``judged``). ``code`` says what rules come to:
     the share followed (``"mean"``, the default), or 1 if ``"all"`` are, else 0. ``combine`` is ``"product"``,
     ``"average"``, ``"min"``, ``"all"`` (1 if all rules are followed and the judge is content, else 0), or a reading of
     VerIF: ``"verif_paper"`` (1 if all rules are followed, averaged with the judge's bit), ``"verif_code"`` (the share, times
@@ -132,9 +132,16 @@ class Hybrid:
 
         Each trajectory's ``extra`` has ``checks``: the rules' verdicts, what they come to, and the judge's reward.
         """
-        given = as_group(group)
+        return await self._begin(as_group(group))
+
+    def _begin(self, group: TrajectoryGroup) -> Coroutine[Any, Any, GroupResult]:
+        # Called in input order, before any waiting: the first group names a run, whichever is asked about first.
+        self.judge.begin_with(group)
+        return self._score(group)
+
+    async def _score(self, given: TrajectoryGroup) -> GroupResult:
         constraints = Constraints(tuple(self._checks)) if isinstance(self._checks, Sequence) else self._checks(given)
-        weighs = isinstance(self._checks, Sequence) or bool(constraints.soft)
+        weighs = isinstance(self._checks, Sequence) or bool(constraints.soft) or constraints.judged
         checked = await self._early.checked(given, tuple(constraints.rules))
         opened = [one for one, of in zip(given.trajectories, checked, strict=True) if self._is_open(of)]
         judged: GroupResult | None = None
@@ -177,9 +184,10 @@ class Hybrid:
         self, groups: Iterable[object] | AsyncIterable[object], *, concurrency: int | None = None, ordered: bool = False
     ) -> AsyncIterator[GroupResult]:
         """Many groups, as they finish or (``ordered``) in input order. Raises InputError for one that cannot be read."""
-        results = stream(groups, self.score_group, limit=concurrency or self.judge.concurrency, ordered=ordered)
-        async with aclosing(results):
-            async for result in results:
+        limit = concurrency or self.judge.concurrency
+        work = stream(groups, lambda group: self._begin(as_group(group)), limit=limit, ordered=ordered)
+        async with aclosing(work):
+            async for result in work:
                 yield result
 
     def _standards(self, soft: Sequence[str]) -> str | Rubric:

@@ -406,9 +406,13 @@ class Judge:
             async for result in results:
                 yield result
 
+    def begin_with(self, group: TrajectoryGroup) -> Store:
+        """Begin the run, unless it has begun: ``group`` names it, whether or not it will be asked about."""
+        return self._store or self._open(group)
+
     def _begin(self, group: TrajectoryGroup) -> Coroutine[Any, Any, GroupResult]:
         # Called in input order, before any waiting: positions in the ledger are input positions.
-        return self._score(group, (self._store or self._open(group)).begin())
+        return self._score(group, self.begin_with(group).begin())
 
     async def _score(self, group: TrajectoryGroup, position: int) -> GroupResult:
         settings = self.settings

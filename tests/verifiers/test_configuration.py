@@ -16,6 +16,7 @@ EXAMPLES = {
     "citation": ({"at_least": 0}, "nothing quoted", 'said "never was it so"'),
     "code_tests": ({"cases": "assert f(1) == 2"}, "def f(x): return x + 1", "def f(x): return x"),
     "exact": ({"expected": ["a", "b"]}, "b", "c"),
+    "has_answer": ({}, "yes", "<think>so"),
     "ifeval": ({"instruction_id": "punctuation:no_comma"}, "none", "a, b"),
     "json_schema": ({"schema": {"type": "object"}}, "{}", "[]"),
     "maths": ({"expected": "2"}, "$1+1$", "$3$"),

@@ -12,6 +12,7 @@ import click
 
 from calipers.cli.judge_settings import judge_of, judge_settings
 from calipers.cli.output import Output
+from calipers.cli.rules import Scoring, ruled
 from calipers.cli.setting import setting
 from calipers.errors import ConfigError, InputError
 
@@ -20,6 +21,16 @@ from calipers.errors import ConfigError, InputError
 @click.argument("groups", type=click.Path())
 @setting("-o", "--out", required=True, metavar="OUT", help="Result file (JSONL), one line a group; - for stdout.")
 @judge_settings
+@setting(
+    "--rules",
+    type=click.Path(dir_okay=False),
+    help="Rules that code checks before the judge is asked, gates among them, and how the two are combined (.toml, .json).",
+)
+@setting(
+    "--combine",
+    type=click.Choice(["product", "average", "min", "all", "verif_code", "verif_paper"]),
+    help="How rules, a group's own 'constraints' among them, and judge become one reward. [default: product, with --rules]",
+)
 @setting("--strict", is_flag=True, help="Stop at the first line that cannot be read, with exit code 2.")
 @setting(
     "-v",
@@ -37,6 +48,7 @@ def score(groups: str, out: str, **options: Any) -> int:
     calipers score groups.jsonl -o scored.jsonl
     calipers score groups.jsonl -o scored.jsonl --judge openai/gpt-5-mini --orders 2
     calipers score groups.jsonl -o scored.jsonl --judge vllm/qwen3-32b --base-url http://localhost:8000/v1
+    calipers score groups.jsonl -o scored.jsonl --judge openai/gpt-5-mini --rules rules.toml --combine average
 
     Every flag can also be set in calipers.toml, or in the environment as CALIPERS_ORDERS and the like.
 
@@ -72,9 +84,13 @@ async def _score(run: _Run) -> int:
             bad.append(error)
             report.say(f"Error: {error}")
 
-        source = read_groups(run.groups, strict=strict, on_error=None if strict else complain)
+        on_error = None if strict else complain
+        source = read_groups(run.groups, strict=strict, on_error=on_error)
+        scoring: Scoring = judge
+        if (rules := ruled(judge, run.options)) is not None:
+            scoring, source = rules.scoring, rules.readable(source, on_error)
         output = stack.enter_context(Output(run.out))
-        async for result in judge.score_groups(source, ordered=True):
+        async for result in scoring.score_groups(source, ordered=True):
             output.write(result)
             report.add(result)
             if verbose:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from calipers.interfaces import Verifier
 from calipers.types import Message, Trajectory, Verdict
 
 NO_ANSWER = "there is no answer to check"
@@ -53,6 +54,11 @@ def fenced(text: str, languages: tuple[str, ...] = ()) -> str | None:
     named = [body for language, body in blocks if language.lower() in languages]
     found = named or [body for _, body in blocks]
     return found[-1] if found else None
+
+
+def answered() -> Verifier:
+    """``has_answer``, for those that name verifiers in data."""
+    return has_answer
 
 
 def has_answer(trajectory: Trajectory) -> Verdict:

@@ -18,6 +18,7 @@ VERIFIERS: Final[Mapping[str, str]] = {
     "citation": "calipers.verifiers.citation:Citation",
     "code_tests": "calipers.verifiers.code:CodeTests",
     "exact": "calipers.verifiers.text:Exact",
+    "has_answer": "calipers.verifiers.answer:answered",
     "ifeval": "calipers.verifiers.ifeval:instruction",
     "json_schema": "calipers.verifiers.schema:JsonSchema",
     "maths": "calipers.verifiers.maths:MathsEquivalence",

@@ -25,10 +25,14 @@ _TAG = re.compile(r"\s*\[(\w+)\]\s*(.*)", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Constraints:
-    """``rules`` are checked by code; ``soft`` are in words, for a judge. Either may be empty."""
+    """``rules`` are checked by code; ``soft`` are in words, for a judge. Either may be empty.
+
+    ``judged`` has the judge weigh the answers by its own standards where nothing is soft; else it is not asked then.
+    """
 
     rules: tuple[Verifier, ...] = ()
     soft: tuple[str, ...] = ()
+    judged: bool = False
 
 
 def read_constraints(

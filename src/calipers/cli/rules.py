@@ -1,0 +1,62 @@
+"""``--rules`` and ``--combine``: rules in front of the judge.
+
+Not responsible for what they come to (``calipers.Hybrid``), nor for the file's fields (``verifiers.rule_files``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from calipers.errors import ConfigError, InputError
+from calipers.types import GroupResult, TrajectoryGroup
+
+if TYPE_CHECKING:
+    from calipers.judge import Judge
+    from calipers.verifiers.rule_files import RuleFile
+
+
+class Scoring(Protocol):
+    """A judge, or rules and a judge."""
+
+    def score_groups(self, groups: Iterable[object], *, ordered: bool = False) -> AsyncIterator[GroupResult]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Ruled:
+    """What scores groups, and ``readable``: the groups whose constraints can be read, the others told."""
+
+    scoring: Scoring
+    rules: RuleFile
+
+    def readable(
+        self, groups: Iterable[TrajectoryGroup], on_error: Callable[[InputError], None] | None
+    ) -> Iterator[TrajectoryGroup]:
+        """Groups in order, without those whose constraints are broken: each is handed to ``on_error``, else raised."""
+        for group in groups:
+            try:
+                self.rules.constraints_of(group)
+            except InputError as error:
+                named = InputError(f"group {group.group_id!r}: {error}")
+                if on_error is None:
+                    raise named from None
+                on_error(named)
+            else:
+                yield group
+
+
+def ruled(judge: Judge, options: Mapping[str, Any]) -> Ruled | None:
+    """Rules before the judge, where the options ask for them; None where they do not. Raises ConfigError, InputError."""
+    path, combine = options["rules"], options["combine"]
+    if path is None and combine is None:
+        return None
+    from calipers.hybrid import Hybrid  # noqa: PLC0415 - --help stays quick
+    from calipers.verifiers.rule_files import RuleFile, read_rules  # noqa: PLC0415 - likewise
+
+    rules = RuleFile() if path is None else read_rules(path)
+    settings = dict(rules.settings) | ({} if combine is None else {"combine": combine})
+    try:
+        return Ruled(Hybrid(judge, checks=rules.constraints_of, gates=rules.gates, **settings), rules)
+    except ConfigError as error:
+        raise ConfigError(f"{path or '--combine'}: {error}") from None

@@ -1,0 +1,148 @@
+"""Rules for a whole run, from a file that people write, and the constraints a group brings along.
+
+``rules`` and ``gates`` are verifiers by name, ``soft`` constraints in words; how they are combined is beside them. Not
+responsible for what the combination means (``calipers.Hybrid``).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, Final
+
+from calipers.errors import CalipersError, ConfigError, InputError
+from calipers.interfaces import Verifier
+from calipers.types import TrajectoryGroup
+from calipers.verifiers.configuration import verifier_from
+from calipers.verifiers.constraints import Constraints, RulesAs, read_constraints
+
+KEY: Final = "constraints"
+"""The key of a group that holds its own: VerIF's ``checkers`` and ``functions``, or ``rules`` and ``soft``."""
+_OWN: Final = ("rules", "soft")
+_SETTINGS: Final = ("combine", "code", "threshold", "floor", "cap")
+
+
+@dataclass(frozen=True, slots=True)
+class RuleFile:
+    """What a rules file says. ``settings`` are ``Hybrid``'s, those that were given; Hybrid checks them.
+
+    ``constraints`` says what becomes of rules that groups bring: ``code`` runs them, ``judge`` hands the wording of VerIF's
+    to the judge, ``ignore`` drops them.
+    """
+
+    rules: tuple[Verifier, ...] = ()
+    gates: tuple[Verifier, ...] = ()
+    soft: tuple[str, ...] = ()
+    constraints: RulesAs = "code"
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def constraints_of(self, group: TrajectoryGroup) -> Constraints:
+        """The group's own constraints and the file's together. Raises InputError naming the field.
+
+        Where neither says anything in words, the judge weighs by its own standards, unless the group brought constraints:
+        then there is nothing left to weigh.
+        """
+        own = own_constraints(group, rules=self.constraints)
+        if own is None:
+            return Constraints(self.rules, self.soft, judged=True)
+        return replace(own, rules=(*self.rules, *own.rules), soft=(*self.soft, *own.soft))
+
+
+def own_constraints(group: TrajectoryGroup, *, rules: RulesAs = "code") -> Constraints | None:
+    """What the group's ``constraints`` say, or None without any. Raises InputError naming the field."""
+    given = group.extra.get(KEY)
+    if given is None:
+        return None
+    try:
+        if isinstance(given, str):
+            given = json.loads(given)
+        if isinstance(given, Mapping) and "checkers" in given:
+            return read_constraints(given, instruction=_asked(group), rules=rules)
+        if not isinstance(given, Mapping) or not given or any(name not in _OWN for name in given):
+            raise InputError("must be an object with checkers and functions, or with rules and soft")
+        if rules == "judge" and given.get("rules"):
+            raise InputError("its rules have no wording that a judge could be handed: run them (code), or ignore them")
+        kept = verifiers(given.get("rules"), "rules") if rules == "code" else ()
+        return Constraints(kept, _words(given.get("soft"), "soft"))
+    except (CalipersError, ValueError) as error:
+        raise InputError(f"{KEY}: {error}") from None
+
+
+def read_rules(path: str | os.PathLike[str]) -> RuleFile:
+    """The rules in a ``.toml`` or ``.json`` file. Raises InputError naming the file and the field."""
+    file = Path(path)
+    value = _parsed(file)
+    known = [one.name for one in fields(RuleFile) if one.name != "settings"] + [*_SETTINGS]
+    try:
+        for name in value:
+            if name not in known:
+                near = get_close_matches(name, known, n=1)
+                hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(known)}"
+                raise ConfigError(f"unknown field {name!r}; {hint}")
+        own = value.get("constraints", "code")
+        if own not in ("code", "judge", "ignore"):
+            raise ConfigError(f"constraints={own!r}: it must be code, judge or ignore")
+        return RuleFile(
+            verifiers(value.get("rules"), "rules"),
+            verifiers(value.get("gates"), "gates"),
+            _words(value.get("soft"), "soft"),
+            own,
+            {name: value[name] for name in _SETTINGS if name in value},
+        )
+    except CalipersError as error:
+        raise InputError(str(error), source=str(file)) from None
+
+
+def verifiers(specs: Any, name: str) -> tuple[Verifier, ...]:
+    """Verifiers from a list of their specifications. Raises ConfigError naming the field and place."""
+    if specs is None:
+        return ()
+    if isinstance(specs, str | Mapping) or not isinstance(specs, Sequence):
+        raise ConfigError(f"{name}: give a list of verifiers")
+    made = []
+    for place, spec in enumerate(specs):
+        try:
+            made.append(verifier_from(spec))
+        except CalipersError as error:
+            raise ConfigError(f"{name}[{place}]: {error}") from None
+    return tuple(made)
+
+
+def _words(value: Any, name: str) -> tuple[str, ...]:
+    if value is None:
+        return ()
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        raise ConfigError(f"{name}: give a list of texts")
+    for place, text in enumerate(value):
+        if not isinstance(text, str) or not text.strip():
+            raise ConfigError(f"{name}[{place}]: must be text, not {text!r:.40}")
+    return tuple(value)
+
+
+def _asked(group: TrajectoryGroup) -> str:
+    """What the group was asked, for rules that take the instruction: the context's last user message."""
+    said = [message.get("content") for message in group.context if message.get("role") == "user"]
+    return said[-1] if said and isinstance(said[-1], str) else ""
+
+
+def _parsed(file: Path) -> Mapping[str, Any]:
+    if file.suffix not in (".toml", ".json"):
+        raise ConfigError(f"{file}: a rules file is named .toml or .json")
+    try:
+        text = file.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror or error}", source=str(file)) from None
+    except UnicodeDecodeError:
+        raise InputError("is not UTF-8 text; save the file as UTF-8", source=str(file)) from None
+    try:
+        value = tomllib.loads(text) if file.suffix == ".toml" else json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"is not {file.suffix[1:].upper()}: {error}", source=str(file)) from None
+    if not isinstance(value, Mapping):
+        raise InputError("must be an object with rules, gates, soft or combine", source=str(file))
+    return value

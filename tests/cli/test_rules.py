@@ -1,0 +1,132 @@
+"""``calipers score --rules --combine``, run as a person runs it."""
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from calipers.cli import main
+
+Score = Callable[..., tuple[int, list[dict[str, Any]], str]]
+
+VERIF = {
+    "checkers": ["[llm] Tone: be kind", "[rule] Punctuation: no exclamation mark"],
+    "functions": ["", "def check_following(instruction, response):\n    return '!' not in response"],
+}
+ANSWERS = {"kind": "Gladly: it is 42.", "curt": "42", "loud": "Gladly! It is 42!", "lost": "<think>6 * 7 is"}
+RULES = """\
+gates = ["has_answer"]
+rules = [{ numeric = { expected = 42 } }, { not = { regex = { pattern = "!", confined = false } } }]
+"""
+SAID = {"scores": {"kind": 90, "curt": 40, "loud": 80}}
+
+
+def group(name: str = "g", **keys: Any) -> dict[str, Any]:
+    members = [{"id": one, "messages": [{"role": "assistant", "content": text}]} for one, text in ANSWERS.items()]
+    return {"group_id": name, "context": [{"role": "user", "content": "6 * 7?"}], "trajectories": members} | keys
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    write(tmp_path, "groups.jsonl", group())
+    write(tmp_path, "judge.jsonl", SAID)
+    (tmp_path / "rules.toml").write_text(RULES)
+    return tmp_path
+
+
+def write(folder: Path, name: str, *rows: Any) -> None:
+    (folder / name).write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+@pytest.fixture
+def score(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Score:
+    """Runs ``calipers score`` in the folder: exit code, results, stderr."""
+    monkeypatch.chdir(folder)
+
+    def call(*arguments: str) -> tuple[int, list[dict[str, Any]], str]:
+        command = ["calipers", "score", "groups.jsonl", "-o", "-", "--judge", "scripted:judge.jsonl", *arguments]
+        monkeypatch.setattr(sys, "argv", command)
+        with pytest.raises(SystemExit) as ended:
+            main()
+        told = capsys.readouterr()
+        return int(ended.value.code or 0), [json.loads(line) for line in told.out.splitlines()], told.err
+
+    return call
+
+
+def rewards(result: dict[str, Any]) -> list[float | None]:
+    return [one["reward"] for one in result["trajectories"]]
+
+
+@pytest.mark.parametrize(("combine", "expected"), [
+    ("product", [0.9, 0.4, 0.4, 0.0]), ("average", [0.95, 0.7, 0.65, 0.0]), ("min", [0.9, 0.4, 0.5, 0.0]),
+    ("all", [1.0, 0.0, 0.0, 0.0]), ("verif_code", [1.0, 0.0, 0.5, 0.0]), ("verif_paper", [1.0, 0.5, 0.5, 0.0]),
+])  # fmt: skip
+def test_every_combination_with_a_gate_before_the_judge(score: Score, combine: str, expected: list[float]) -> None:
+    code, (result,), _ = score("--rules", "rules.toml", "--combine", combine)
+    assert code == 0
+    assert rewards(result) == pytest.approx(expected)
+    assert result["judge_calls"] == 1
+    assert "1 of 4 trajectories were not shown to the judge" in result["warnings"]
+    assert result["trajectories"][2]["checks"]["rules"][1]["met"] is False
+
+
+def test_groups_bring_constraints_and_only_soft_ones_are_judged(folder: Path, score: Score) -> None:
+    own = {"rules": [{"numeric": {"expected": 42}}]}
+    write(folder, "groups.jsonl", group("verif", constraints=VERIF), group("rules", constraints=own), group("none"))
+    write(folder, "judge.jsonl", {"scores": {"kind": 90, "curt": 40, "loud": 80, "lost": 10}})
+    code, results, _ = score("--combine", "product")
+    assert code == 1  # an unfinished thought cannot be checked
+    assert [result["judge_calls"] for result in results] == [1, 0, 1]
+    assert rewards(results[0]) == [0.9, 0.4, 0.0, None]
+    assert rewards(results[1]) == [1.0, 1.0, 1.0, None]
+    assert results[2]["trajectories"][0]["reward"] == 0.9
+
+
+def test_settings_may_stand_in_calipers_toml(folder: Path, score: Score) -> None:
+    (folder / "calipers.toml").write_text('[score]\nrules = "rules.toml"\ncombine = "min"\n')
+    assert rewards(score()[1][0]) == pytest.approx([0.9, 0.4, 0.5, 0.0])
+
+
+def test_the_flag_goes_before_the_file(folder: Path, score: Score) -> None:
+    (folder / "rules.toml").write_text('combine = "average"\ncap = 0.2\n' + RULES)
+    assert rewards(score("--rules", "rules.toml")[1][0])[:2] == pytest.approx([0.95, 0.7])
+    assert rewards(score("--rules", "rules.toml", "--combine", "product")[1][0])[:2] == pytest.approx([0.9, 0.4])
+
+
+def test_a_dead_judge_leaves_no_number_and_the_gate_its_own(folder: Path, score: Score) -> None:
+    write(folder, "judge.jsonl", {"error": {"kind": "bad_request", "message": "it is down", "fatal": True}})
+    code, (result,), _ = score("--rules", "rules.toml")
+    assert (code, rewards(result)) == (1, [None, None, None, 0.0])
+
+
+def test_broken_constraints_lose_their_group_only(folder: Path, score: Score) -> None:
+    write(folder, "groups.jsonl", group("bad", constraints={"checkers": ["[x] a"], "functions": [""]}), group("good"))
+    code, results, said = score("--rules", "rules.toml")
+    assert (code, [one["group_id"] for one in results]) == (1, ["good"])
+    assert "group 'bad': constraints: checkers[0]: must begin with [rule] or [llm]" in said
+    code, results, said = score("--rules", "rules.toml", "--strict")
+    assert (code, results) == (2, [])
+
+
+@pytest.mark.parametrize(("rules", "words"), [
+    ("rules = [{ regx = {} }]", "rules.toml: rules[0]: unknown verifier 'regx'; did you mean regex?"),
+    ("combine = 'sum'", "rules.toml: combine='sum'"), ("floor = 3", "rules.toml: floor=3"),
+])  # fmt: skip
+def test_a_mistake_is_one_sentence_before_any_token(folder: Path, score: Score, rules: str, words: str) -> None:
+    (folder / "rules.toml").write_text(rules)
+    code, results, said = score("--rules", "rules.toml")
+    assert (code, results) == (2, [])
+    assert words in " ".join(said.split())
+    assert "Traceback" not in said
+
+
+def test_the_same_command_again_pays_nothing(score: Score) -> None:
+    arguments = ("--rules", "rules.toml", "--ledger", "runs.db")
+    first = score(*arguments)
+    again = score(*arguments)
+    assert again[1] == first[1]
+    assert "1 of them from the ledger" in again[2]
