@@ -50,6 +50,31 @@ def test_other_schedules_are_their_formulas() -> None:
     assert Schedule(1).of_step(1) > 0.99
 
 
+@pytest.mark.parametrize(("criteria", "share", "shown"), [
+    ("abcdef", 1.0, "abcdfe"), ("abcdef", 6 / 7, "abce"), ("abcdef", 4 / 7, "abe"), ("abcdef", 0.625, "abe"),
+    ("abcdef", 0.375, "abe"), ("abcdef", 1 / 7, "ae"), ("abcdef", 0.125, "e"), ("abcdef", 0.0, "e"),
+    ("ab", 1.0, "ba"), ("ab", 0.9, "a"), ("a", 1.0, "a"), ("a", 0.9, ""), ("", 1.0, ""),
+])  # fmt: skip
+def test_maths_shows_the_form_always_the_answer_at_the_full_share_only_and_the_rest_in_order(
+    criteria: str, share: float, shown: str
+) -> None:
+    """RuscaRL's math_linear: round(share * others), halves to the even number."""
+    given = [(letter, 1.0) for letter in criteria]
+    assert "".join(text for text, _ in shown_criteria(given, share, seed=1, choice="math")) == shown
+
+
+def test_math_linear_counts_and_draws_nothing() -> None:
+    linear = Schedule(350, step="constant", choice="math")
+    assert [linear.count(200, place, 8, 6) for place in range(1, 9)] == [6, 4, 4, 3, 3, 2, 2, 1]
+    assert [BEST.count(61, place, 8, 10) for place in range(1, 9)] == [10, 8, 7, 6, 4, 3, 1, 0]
+    texts = {
+        scaffolded(PROMPT, CRITERIA, schedule=linear, step=3, place=4, size=8, run=run)[0]["content"] for run in "ab"
+    }
+    (text,) = texts
+    assert "rambles" in text
+    assert "lies" not in text
+
+
 def test_halves_go_to_the_even_number() -> None:
     assert [shown_count(0.25, 10), shown_count(0.35, 10), shown_count(0.5, 5), shown_count(0.5, 7)] == [2, 4, 2, 4]
 
@@ -122,7 +147,7 @@ def test_wanted_and_unwanted_are_told_apart_with_their_points() -> None:
 
 
 @pytest.mark.parametrize("wrong", [
-    {"total_steps": 0}, {"step": "cosine"}, {"group": "random"}, {"midpoint": 2}, {"steepness": float("nan")}, {"power": 0}, {"full": -1},
+    {"total_steps": 0}, {"step": "cosine"}, {"group": "random"}, {"midpoint": 2}, {"steepness": float("nan")}, {"power": 0}, {"full": -1}, {"choice": "linear"},
 ])  # fmt: skip
 def test_what_makes_no_schedule_is_refused(wrong: Any) -> None:
     with pytest.raises(ConfigError):

@@ -13,16 +13,18 @@ import math
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias, TypeVar
 
 from calipers.errors import ConfigError
 from calipers.types import Message, Rubric
 
+T = TypeVar("T")
 Criterion: TypeAlias = tuple[str, float]
 """A criterion's text and its points; below 0 it describes something to avoid."""
 
 Step: TypeAlias = Literal["sigmoid", "linear", "power", "constant"]
 Group: TypeAlias = Literal["linear", "binary", "constant"]
+Choice: TypeAlias = Literal["random", "math"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +34,9 @@ class Schedule:
     ``step``: ``"sigmoid"`` falls around ``midpoint`` of the run, the more abruptly the larger ``steepness`` (the paper's
     best: 125 and 0.2), ``"linear"`` and ``"power"`` (``(1 - t) ** power``) from all to nothing, ``"constant"`` not at all.
     ``group``: ``"linear"`` shows the first member all and the last nothing, ``"binary"`` the first ``full`` all and the rest
-    nothing, ``"constant"`` everybody all. Raises ConfigError for values that make no schedule.
+    nothing, ``"constant"`` everybody all. ``choice`` is which criteria a share means: ``"random"`` ones, or those of ``"math"``:
+    the last but one (the form of the answer) always, the last (the answer itself) only at a share of 1, and the others in
+    their order. With ``step="constant"`` that is RuscaRL's math_linear. Raises ConfigError for values that make no schedule.
     """
 
     total_steps: int
@@ -42,12 +46,15 @@ class Schedule:
     power: float = 1.0
     group: Group = "linear"
     full: int = 1
+    choice: Choice = "random"
 
     def __post_init__(self) -> None:
         if self.step not in ("sigmoid", "linear", "power", "constant"):
             raise ConfigError(f"step={self.step!r}: it must be sigmoid, linear, power or constant")
         if self.group not in ("linear", "binary", "constant"):
             raise ConfigError(f"group={self.group!r}: it must be linear, binary or constant")
+        if self.choice not in ("random", "math"):
+            raise ConfigError(f"choice={self.choice!r}: it must be random or math")
         if self.total_steps < 1 or self.full < 0:
             raise ConfigError("total_steps must be 1 or more, and full 0 or more")
         if not (math.isfinite(self.steepness) and 0 <= self.midpoint <= 1 and 0 < self.power < math.inf):
@@ -80,14 +87,27 @@ class Schedule:
         """The share of the rubric shown: that of the step times that of the member."""
         return self.of_step(step) * self.of_member(place, size)
 
+    def count(self, step: int, place: int, size: int, criteria: int) -> int:
+        """How many of so many criteria are shown."""
+        share = self.share(step, place, size)
+        return shown_count(share, criteria) if self.choice == "random" else len(_maths(range(criteria), share))
+
 
 def shown_count(share: float, criteria: int) -> int:
     """How many of so many criteria a share comes to; halves go to the even number, as Python rounds."""
     return round(share * criteria)
 
 
-def shown_criteria(criteria: Sequence[Criterion], share: float, *, seed: object) -> tuple[Criterion, ...]:
-    """``share`` of the criteria, drawn without replacement by ``seed`` (any plain data); all, in order, from 1 on."""
+def shown_criteria(
+    criteria: Sequence[Criterion], share: float, *, seed: object, choice: Choice = "random"
+) -> tuple[Criterion, ...]:
+    """``share`` of the criteria, drawn without replacement by ``seed`` (any plain data); all, in order, from 1 on.
+
+    With ``choice="math"`` nothing is drawn: ``share`` is of the criteria before the last two, and the last but one is
+    shown always. (The code published with the paper fails on a lone criterion; here it is the last.)
+    """
+    if choice == "math":
+        return tuple(_maths(criteria, share))
     if share >= 1:
         return tuple(criteria)
     return tuple(_drawn(seed).sample(list(criteria), shown_count(share, len(criteria))))
@@ -112,7 +132,7 @@ def scaffolded(
     log-probabilities are taken on ``prompt`` as it is.
     """
     seed = [run, [dict(message) for message in prompt], step, place]
-    shown = shown_criteria(criteria, schedule.share(step, place, size), seed=seed)
+    shown = shown_criteria(criteria, schedule.share(step, place, size), seed=seed, choice=schedule.choice)
     if not shown:
         return tuple(prompt)
     text, (first, *others) = scaffold_text(shown, discreet=discreet), prompt or ({},)
@@ -146,6 +166,12 @@ _DISCREET: Final = "Answer as if you had thought of this yourself: do not mentio
 def _listed(head: str, criteria: Sequence[Criterion], verb: str) -> str:
     lines = [f"{number}. {text} ({verb} {abs(points):g})" for number, (text, points) in enumerate(criteria, 1)]
     return "\n".join([head, *lines])
+
+
+def _maths(criteria: Sequence[T], share: float) -> list[T]:
+    """The first of all but the last two, the last where ``share`` is 1, and the last but one, in that order."""
+    others, form, answer = criteria[:-2], criteria[-2:-1], criteria[-1:]
+    return [*others[: shown_count(share, len(others))], *(answer if share >= 1 else ()), *form]
 
 
 def _sigmoid(x: float) -> float:

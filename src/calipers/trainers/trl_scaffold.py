@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from calipers.errors import ConfigError
-from calipers.scaffold import Criterion, Schedule, criteria_of, scaffolded, shown_count
+from calipers.scaffold import Criterion, Schedule, criteria_of, scaffolded
 from calipers.trainers import trl_around
 from calipers.trainers.trl_rows import standards_of
 from calipers.types import Message
@@ -99,7 +99,7 @@ class ScaffoldedRollouts:
                 )
             criteria = self._of(prompt)
             asked.append(self._scaffolded(prompt, criteria, step=step, place=place, size=size))
-            shown.append(shown_count(self._schedule.share(step, place, size), len(criteria)))
+            shown.append(self._schedule.count(step, place, size, len(criteria)))
         return asked, shown
 
     def _of(self, prompt: Prompt) -> tuple[Criterion, ...]:

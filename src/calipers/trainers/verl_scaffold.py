@@ -19,7 +19,7 @@ from verl.experimental.agent_loop.agent_loop import _agent_loop_registry
 from verl.trainer.ppo.v1 import AgentLoopManagerTQ, AgentLoopWorkerTQ
 
 from calipers.errors import CalipersError, ConfigError
-from calipers.scaffold import criteria_of, scaffolded, shown_count
+from calipers.scaffold import criteria_of, scaffolded
 from calipers.trainers import verl_rows
 from calipers.trainers.verl_settings import Scaffold, read_scaffold
 from calipers.types import Message
@@ -187,7 +187,7 @@ class Scaffolded:
             return plain, 0
         criteria = criteria_of(rubric)
         step, place, size = int(row["global_steps"]), int(row["session_id"]) + 1, self.calipers_size
-        count = shown_count(scaffold.schedule.share(step, place, size), len(criteria))
+        count = scaffold.schedule.count(step, place, size, len(criteria))
         if count == 0:
             return plain, 0
         if not all(isinstance(message.get("content"), str) for message in plain):
