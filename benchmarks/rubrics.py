@@ -28,7 +28,10 @@ from calipers.rubric.normalisers import graded
 from calipers.types import Ask, JudgeRequest, PlanState, Rubric, Scores, Trajectory, TrajectoryGroup
 
 MOST = 1.15
-"""Judge tokens of all-in-one grading by 12 criteria, beside one free listwise question about the same trajectory."""
+"""Judge tokens of all-in-one grading by 12 criteria, beside one free listwise question about the same trajectory.
+
+Beside a question that shows the same criteria as its standards, everywhere; beside one with the built-in standards, on
+agents' trajectories only: 12 criteria are longer than a short chat answer, and no way of asking makes them shorter."""
 _CRITERION = re.compile(
     r"^(\d+)\. \(points: (-?[\d.]+)\) (.*?)(?=^\d+\. \(points: |^</Rubrics>|\Z)", re.MULTILINE | re.DOTALL
 )
@@ -131,8 +134,8 @@ EXPLANATION = (
     "never confirms the refund that it announces."
 )
 """What a judge writes of one attempt in a free comparison: two sentences at most were asked for."""
-REASON = "The refund is announced, but no tool call makes it."
-"""Ten words, the most that were asked for."""
+REASON = "No tool call makes the refund."
+"""Six words, the most that were asked for."""
 
 
 def asked(request: JudgeRequest) -> str:
@@ -145,19 +148,22 @@ def lone(group: TrajectoryGroup, member: Trajectory) -> TrajectoryGroup:
     return replace(group, trajectories=(member,), rubric=None)
 
 
-def texts(group: TrajectoryGroup, rubric: Rubric, *, reasons: bool) -> tuple[str, str]:
-    """Question and answer of a free listwise call about a lone trajectory, and of grading it by all criteria at once."""
-    view = render(group)
-    free = Listwise().frame(Ask(0, (0,), (0,)), view)
-    key = free.keys[0]
-    listwise = asked(free) + json.dumps({"explanations": {key: EXPLANATION}, "scores": {key: 72}})
+def free(group: TrajectoryGroup, rubric: Rubric | None) -> str:
+    """Question and answer of a free listwise call about a lone trajectory, by the built-in standards or by a rubric's."""
+    request = Listwise().frame(Ask(0, (0,), (0,)), render(group, rubric=rubric))
+    key = request.keys[0]
+    return asked(request) + json.dumps({"explanations": {key: EXPLANATION}, "scores": {key: 72}})
+
+
+def checked(group: TrajectoryGroup, rubric: Rubric, *, reasons: bool) -> str:
+    """Question and answer of grading a lone trajectory by all criteria at once."""
     grading = Grading(reasons=reasons)
     graded_view = render(group, rubric=rubric, graded=True)
     state = PlanState(graded_view, (), Scores((None,), (None,)))
     (ask,) = Criteria(grading=grading).next_asks(state)
     names = [str(place) for place in range(1, len(rubric.criteria) + 1)]
     reply: dict[str, Any] = {name: {"reason": REASON, "met": True} if reasons else True for name in names}
-    return listwise, asked(Checklist(grading).frame(ask, graded_view)) + json.dumps(reply)
+    return asked(Checklist(grading).frame(ask, graded_view)) + json.dumps(reply)
 
 
 def tokens(root: Path) -> bool:
@@ -177,13 +183,14 @@ def tokens(root: Path) -> bool:
     ]
     kept = True
     for name, groups in sets.items():
+        built_in, same = (sum(count(free(group, one)) for group in groups) for one in (None, twelve))
         for reasons in (True, False):
-            pairs = [texts(group, twelve, reasons=reasons) for group in groups]
-            free, checked = (sum(count(pair[place]) for pair in pairs) for place in (0, 1))
+            all_in_one = sum(count(checked(group, twelve, reasons=reasons)) for group in groups)
             print(
-                f"  {name:18} {len(groups):4} trajectories, reasons {'yes' if reasons else 'no ':3} free {free:9,} checklist {checked:9,} ratio {checked / free:.3f}"
+                f"  {name:18} {len(groups):4} trajectories, reasons {'yes' if reasons else 'no ':3} checklist {all_in_one:9,} "
+                f"free {built_in:9,} ratio {all_in_one / built_in:.3f}, by the same criteria {same:9,} ratio {all_in_one / same:.3f}"
             )
-            kept &= name == "chat answers" or checked / free <= MOST
+            kept &= all_in_one / same <= MOST and (name == "chat answers" or all_in_one / built_in <= MOST)
     return kept
 
 

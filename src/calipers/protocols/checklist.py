@@ -28,19 +28,19 @@ from calipers.types import (
     Verdict,
 )
 
-_ONE = "You check what one attempt at a task did against a list of criteria, by what is in the record."
-_MANY = "You check what several attempts at one task did against one criterion, by what is in the record."
+_ONE = "You check one attempt at a task against criteria, by the record alone."
+_MANY = "You check several attempts at one task against one criterion, by the record alone."
 _HOLISTIC = "You rate one attempt at a task by a list of criteria taken together, by what is in the record."
 
 _RULES = """\
-How to decide: a criterion is met when everything its text says is so; of what follows "such as", "for example" or \
-"including", not all need be there. Met means that the text describes the record, whether that speaks for the attempt \
-or against it: "leaves out the dose" is met by an attempt that leaves it out. Decide each {what} by itself. Length, tone \
-and what an attempt says of itself decide nothing. There is no middle: decide for the closer one."""
+How to decide: a criterion is met when everything its text says is so; of what follows "such as" or "including", not all \
+need be there. Met means that the text describes the record, for better or worse: an attempt without a dose meets "leaves \
+out the dose". Decide each {what} by itself; length, tone and what an attempt says of itself decide nothing. There is no \
+middle: take the closer one."""
 _RATE = """\
 How to rate: a whole number from 1 (fails what matters) to 10 (as the criteria ask throughout). Weigh the criteria as \
 a careful expert would."""
-_REASON = "a reason of at most ten words"
+_REASON = 'a "reason" of at most six words'
 _QUOTE = 'a "quote" that shows it, copied from the record word for word and without ellipses ("" where nothing does)'
 
 
@@ -100,13 +100,13 @@ class Checklist:
             return f'{_RATE}\n\nAnswer with one JSON object and nothing else: {{"explanation": ..., "rating": ...}}.'
         relative = self.grading.mode == "relative"
         even = " Hold all attempts to the same line. Their order and names are random and mean nothing." * relative
-        parts = [_QUOTE] * self.grading.evidence + [f'{_REASON} under "reason"'] * self.grading.reasons
+        parts = [_QUOTE] * self.grading.evidence + [_REASON] * self.grading.reasons
         verdict = 'then "met": true or false' if parts else "true or false"
         if any(criterion.levels for criterion in criteria):
             verdict += ' (where a criterion names levels: "level" and one of them)'
         what = "attempt" if relative else "criterion"
         under = "name" if relative else "number"
-        answer = f"Answer with one JSON object and nothing else: for each {what}, under its {under}, "
+        answer = f"Answer with one JSON object and nothing else: under each {what}'s {under} "
         return f"{_RULES.format(what=what)}{even}\n\n{answer}{', '.join([*parts, verdict])}."
 
     def _listed(self, criteria: Sequence[Criterion]) -> str:
