@@ -6,6 +6,7 @@ Not responsible for the questions and answers about a group (``interrogation``),
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
@@ -24,15 +25,12 @@ from calipers.arguments import (
 )
 from calipers.attacked import find_attacks_of, with_attackers, without_attackers
 from calipers.backends.adaptive import MOST
-from calipers.backends.bounds import within_bounds
 from calipers.backends.budget import Budget, Purse
-from calipers.backends.retry import Retrying
 from calipers.errors import ConfigError, InputError
 from calipers.experience import Experience
 from calipers.grades import require_graded, standards, with_criteria
-from calipers.interfaces import Backend, JudgingProtocol, Store, Watcher
+from calipers.interfaces import JudgingProtocol, Store, Watcher
 from calipers.interrogation import Interrogation, Interrogator, Observer
-from calipers.judge_names import shown
 from calipers.ledger import (
     Ledger,
     Nobody,
@@ -53,7 +51,17 @@ from calipers.render import render
 from calipers.results import assemble, doubts, unasked, with_judges, with_messages, with_own_rewards, with_silent
 from calipers.rubric import Grading
 from calipers.ruled import with_rules
-from calipers.seat import Judges, Seat, each, members, require_different, require_other_family
+from calipers.seat import (
+    Judges,
+    Seat,
+    each,
+    look_behind,
+    members,
+    require_different,
+    require_other_family,
+    seated,
+    spent_on_probes,
+)
 from calipers.settings import Pairing, PanelMode, Resolution, RewardKind, RewardPlan, Settings
 from calipers.show import print_answer
 from calipers.strategy import (
@@ -75,6 +83,7 @@ from calipers.types import (
     RenderedGroup,
     Rubric,
     TrajectoryGroup,
+    Usage,
 )
 
 _MOST_AHEAD = 64
@@ -105,7 +114,9 @@ class Judge:
     the Path of its file), which are put and scored as ``grading`` says. ``deadline`` is in seconds a group, ``timeout`` in seconds a call.
     ``out_of_range`` says what becomes of a reply with scores off the scale: asked again (the default), or read after
     ``"rescale"``, ``"rank"`` or ``"clamp"``, which is recorded. ``parse`` is a reader of your own:
-    ``(text, keys) -> {key: score from 0 to 100}``. ``ledger`` is a path or ``sqlite:///`` URL (or ``store`` a Store of your own). ``params`` are body
+    ``(text, keys) -> {key: score from 0 to 100}``. ``ledger`` is a path or ``sqlite:///`` URL (or ``store`` a Store of
+    your own). ``probe`` asks a server that the ledger does not know one short question, to see whether it applies the form
+    it is asked for (None: where there is a ledger). ``params`` are body
     parameters passed on as they are. ``reasoning`` "shown" lets the judge see the agents' reasoning. ``absolute`` asks
     about a lone trajectory too. ``on_attack`` says what becomes of a trajectory that addresses the judge: "report" it
     (and no more), "quarantine" it (not shown to the judge, abstained) or "floor" it (not shown; the low end of
@@ -171,6 +182,7 @@ class Judge:
         canaries: Canaries = "off",
         canary_rate: float = CANARY_RATE,
         ledger: str | Path | Ledger | None = None,
+        probe: bool | None = None,
         store: Store | None = None,
         debug: bool = False,
         observer: Observer | None = None,
@@ -213,10 +225,12 @@ class Judge:
             raise ConfigError("give ledger= or store=, not both")
         shared = None if budget is None else Purse(Budget.of(budget))
         self._seats = tuple(
-            _seat(
+            seated(
                 one,
                 registry.connect(one, base_url=url, api_key=key, timeout=timeout),
                 attempts=attempts,
+                probe=ledger is not None if probe is None else probe,
+                params=params or {},
                 concurrency=concurrency,
                 budget=shared,
                 price=cost,
@@ -416,6 +430,7 @@ class Judge:
 
     async def _score(self, group: TrajectoryGroup, position: int) -> GroupResult:
         settings = self.settings
+        until = None if settings.deadline is None else time.monotonic() + settings.deadline
         warnings = (*doubts(group), *settings.warnings)
         rolled_out = with_messages(group)
         graded = settings.grading is not None
@@ -450,6 +465,7 @@ class Judge:
             require_graded(result)  # before those are back who were not to be graded
         result = with_attackers(result, rolled_out, attacks, rule=settings.on_attack, floor=low)
         result = with_silent(result, group)
+        await look_behind(self._seats, until=until)
         self._keep_learned()
         await self.store.finish(position, group, result)
         for watcher in self._watchers:
@@ -491,6 +507,11 @@ class Judge:
             self.settings = replace(self.settings, judges=known)
         return [warning for warnings in found for warning in warnings]
 
+    @property
+    def probed(self) -> tuple[int, Usage]:
+        """Calls and usage of the questions that ``probe`` put, which are in no group's usage."""
+        return spent_on_probes(self._seats)
+
     def has_recorded_answers(self) -> bool:
         """Whether the ledger can answer anything in the judges' place."""
         return self._ledger is not None and any(has_answers(self._ledger, seat.bare) for seat in self._seats)
@@ -524,12 +545,6 @@ async def _readable(
             on_error(named)
         else:
             yield read
-
-
-def _seat(judge: str | Backend, bare: Backend, *, attempts: int, **bounds: Any) -> Seat:
-    if not isinstance(judge, str):
-        return Seat(type(judge).__name__, bare, within_bounds(bare, **bounds))
-    return Seat(shown(judge), bare, Retrying(within_bounds(bare, **bounds), attempts=attempts))
 
 
 async def _checked(seat: Seat) -> Sequence[str]:

@@ -6,27 +6,40 @@ Not responsible for who is asked what (``planners``), nor for how names become b
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final, TypeAlias
 
+from calipers.backends.bounds import within_bounds
 from calipers.backends.gauge import Gauge
+from calipers.backends.probing import Probing
+from calipers.backends.retry import Retrying
 from calipers.errors import ConfigError
 from calipers.interfaces import Backend, Learner
 from calipers.judge_names import apart, shown
 from calipers.settings import Named
+from calipers.types import Usage
 
 Judges: TypeAlias = "str | Backend | Sequence[str | Backend]"
 """One judge, or the members of a panel."""
 
 
+_SHORTEST_LOOK, _LONGEST_LOOK = 0.5, 30.0
+"""Seconds for a tiny question: with less left of a group's deadline, it is left to another group."""
+
+
 @dataclass(frozen=True, slots=True)
 class Seat:
-    """``bare`` is what was named; ``backend`` is how it is asked, within bounds and retried."""
+    """``bare`` is what was named; ``backend`` is how it is asked, within bounds and retried. ``probing`` looks at the
+    servers behind a judge that was given by its name.
+    """
 
     name: str
     bare: Backend
     backend: Backend
+    probing: Probing | None = None
     gauge: Gauge = field(default_factory=Gauge)
     _learner: Learner | None = field(init=False, repr=False)
 
@@ -53,6 +66,41 @@ class Seat:
     def learned(self) -> Mapping[str, Any]:
         """What is worth keeping for later runs, as plain JSON."""
         return {**(self._learner.learned() if self._learner is not None else {}), **self.gauge.learned()}
+
+
+def seated(
+    judge: str | Backend, bare: Backend, *, attempts: int, probe: bool, params: Mapping[str, Any], **bounds: Any
+) -> Seat:
+    """The seat of ``judge``, which is ``bare``, within ``bounds``. The caller's own backend is used as it is, without
+    retries; a named one is probed where ``probe``, with ``params``.
+    """
+    if not isinstance(judge, str):
+        return Seat(type(judge).__name__, bare, within_bounds(bare, **bounds))
+    own = {name: bounds[name] for name in ("budget", "price", "max_tokens") if name in bounds}
+    probing = Probing(
+        shown(judge),
+        bare,
+        asks=probe,
+        bounded=partial(within_bounds, concurrency=1, **own),
+        params=params,
+        max_tokens=bounds.get("max_tokens"),
+    )
+    return Seat(shown(judge), bare, Retrying(within_bounds(bare, **bounds), attempts=attempts), probing)
+
+
+async def look_behind(seats: Sequence[Seat], *, until: float | None) -> None:
+    """Find out and say what is new behind ``seats``, up to ``until`` by ``time.monotonic``. Never raises for a judge's doing."""
+    for seat in seats:
+        if seat.probing is not None and seat.probing.is_due:
+            left = _LONGEST_LOOK if until is None else until - time.monotonic()
+            if left > _SHORTEST_LOOK:
+                await seat.probing.look(seconds=left)
+
+
+def spent_on_probes(seats: Sequence[Seat]) -> tuple[int, Usage]:
+    """Calls and usage of the questions asked to know the servers: they are in no group's."""
+    looks = [seat.probing for seat in seats if seat.probing is not None]
+    return sum(one.calls for one in looks), Usage.total([one.usage for one in looks])
 
 
 def members(judge: Judges) -> tuple[str | Backend, ...]:

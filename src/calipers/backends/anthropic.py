@@ -40,6 +40,7 @@ class Anthropic(Served):
     that cannot work.
     """
 
+    forms = ("json_schema",)
     tells_odds = False
     """The API has no log-probabilities."""
 
@@ -77,7 +78,7 @@ class Anthropic(Served):
             return {"model": self.model, "messages": messages, **system, **_asked(request, terms)}
 
         reply = await self._accepted(frame, _step_down)
-        return read_message(reply, self._at.peer, latency=perf_counter() - started)
+        return self._heard(read_message(reply, self._at.peer, latency=perf_counter() - started))
 
 
 def _asked(request: JudgeRequest, terms: Terms) -> dict[str, Any]:

@@ -71,6 +71,7 @@ def read_chat_reply(reply: HttpReply, peer: Peer, *, latency: float = 0.0) -> Co
         latency=latency,
         sent=reply.sent,
         odds=odds_in(choice.get("logprobs"), text),
+        fingerprint=version if isinstance(version := body.get("system_fingerprint"), str) else None,
     )
     return completion if text.strip() or finish == "length" else _answer_in_reasoning(completion)
 

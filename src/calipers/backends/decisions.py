@@ -114,7 +114,7 @@ class Decisions(Served):
             raise _not_deciding(error, self.model) from error
         read = self._chosen if chooses else self._scored
         answer = read(self._answers(reply), request.keys, request.top)
-        return replace(answer, latency=perf_counter() - started, sent=reply.sent)
+        return self._heard(replace(answer, latency=perf_counter() - started, sent=reply.sent))
 
     def _answers(self, reply: HttpReply) -> _Told:
         peer = self._at.peer

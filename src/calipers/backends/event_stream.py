@@ -75,11 +75,13 @@ class _Told:
         self._calls: dict[int, list[str]] = {}
         self._finish: str | None = None
         self._model: str | None = None
+        self._version: str | None = None
         self._usage: object = None
         self._logprobs: list[Any] = []
 
     def take(self, chunk: Mapping[str, Any]) -> None:
         self._model = self._model or chunk.get("model")
+        self._version = self._version or chunk.get("system_fingerprint")
         self._usage = chunk.get("usage") or self._usage
         choices = chunk.get("choices")
         if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
@@ -125,4 +127,5 @@ class _Told:
         choice: dict[str, Any] = {"message": message, "finish_reason": self._finish}
         if self._logprobs:
             choice["logprobs"] = {"content": self._logprobs}
-        return {"model": self._model, "choices": [choice], "usage": self._usage}
+        told = {"model": self._model, "system_fingerprint": self._version}
+        return {**told, "choices": [choice], "usage": self._usage}

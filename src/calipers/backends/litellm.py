@@ -17,7 +17,7 @@ from typing import Any
 
 from calipers.backends.chat_reply import read_chat_reply
 from calipers.backends.negotiate import Capabilities, Terms, chat_body
-from calipers.backends.negotiator import Negotiator
+from calipers.backends.served import Negotiated
 from calipers.backends.translate import HttpReply, Peer, Refusal, to_error
 from calipers.errors import ConfigError, TransientError
 from calipers.types import Completion, JudgeRequest
@@ -28,11 +28,13 @@ INSTALL = (
 )
 
 
-class LiteLLM:
+class LiteLLM(Negotiated):
     """Asks ``model``, a name as LiteLLM writes it, at ``base_url`` where one is given; the key may come from there too.
 
     ``timeout`` is in seconds for one request. ConfigError where LiteLLM is not installed or does not know the provider.
     """
+
+    forms = ("json_schema", "json_object")
 
     def __init__(
         self,
@@ -44,22 +46,13 @@ class LiteLLM:
         capabilities: Capabilities | None = None,
     ) -> None:
         self._library = _library(model)
-        self.model = model
+        super().__init__(model, capabilities=capabilities)
         self.endpoint = base_url or "litellm"
         self._options = {"api_base": base_url, "api_key": api_key}
         self._timeout = timeout
-        self._negotiator = Negotiator(capabilities)
         secrets = (api_key,) if api_key and len(api_key) >= 4 else ()
         self._peer = Peer(model, "the provider's key", secrets)
         _known_provider(self._library, model)
-
-    def learned(self) -> Mapping[str, Any]:
-        """What was refused so far, as plain JSON."""
-        return self._negotiator.known.to_dict()
-
-    def learn(self, known: Mapping[str, Any]) -> None:
-        """Take up what an earlier run learned."""
-        self._negotiator.take_up(known)
 
     async def check(self) -> list[str]:
         """Whether the variables that LiteLLM wants for this provider are set; nothing is contacted."""
@@ -80,7 +73,7 @@ class LiteLLM:
         settled = await self._negotiator.settle(frame, self._send, secrets=self._peer.secrets)
         if isinstance(settled, Refusal):
             raise to_error(settled, self._peer)
-        return read_chat_reply(settled, self._peer, latency=perf_counter() - started)
+        return self._heard(read_chat_reply(settled, self._peer, latency=perf_counter() - started))
 
     async def _send(self, body: Mapping[str, Any]) -> HttpReply:
         """One call, as an HTTP reply. The one place where LiteLLM's exceptions become ours."""

@@ -34,6 +34,10 @@ class Negotiator:
         """Take up what an earlier run learned, as ``Capabilities.to_dict`` wrote it."""
         self.known = self.known.without(Capabilities.from_dict(known).refused)
 
+    def forget(self) -> None:
+        """Ask for everything again: somebody else answers now. Calls in flight do not bring back what they began with."""
+        self.known = Capabilities()
+
     async def settle(
         self, frame: Frame, send: Send, *, secrets: tuple[str, ...], step: StepDown = step_down
     ) -> HttpReply | Refusal:
@@ -44,11 +48,12 @@ class Negotiator:
         what ``send`` raises.
         """
         terms, garbled, refusal = Terms(self.known), 0, None
+        found: frozenset[str] = frozenset()
         for _ in range(_MOST_STEPS):
             body = frame(terms)
             reply = await send(body)
             if reply.status == 200:
-                self.known = self.known.without(terms.known.refused)
+                self.known = self.known.without(found)
                 return reply
             refusal = read_refusal(reply, secrets)
             if _GARBLED.search(refusal.prose) and not terms.plain:
@@ -58,6 +63,7 @@ class Negotiator:
             less = step(refusal, body)
             if less is None:
                 return refusal
+            found |= less.refused
             left_out = terms.known.without(less.refused | self.known.refused)
             terms = Terms(left_out, less.limit or terms.limit, plain=terms.plain)
         assert refusal is not None  # noqa: S101 - the loop ran, and every turn of it that ends here sets it

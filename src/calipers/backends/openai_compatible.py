@@ -30,6 +30,8 @@ class OpenAICompatible(Served):
     ConfigError for an address or a header that cannot work.
     """
 
+    forms = ("json_schema", "json_object")
+
     def __init__(  # noqa: PLR0913 - constructor arguments are the configuration
         self,
         model: str,
@@ -73,7 +75,7 @@ class OpenAICompatible(Served):
             )
 
         reply = await self._accepted(frame)
-        return read_chat_reply(reply, self._at.peer, latency=perf_counter() - started)
+        return self._heard(read_chat_reply(reply, self._at.peer, latency=perf_counter() - started))
 
 
 def _key_headers(api_key: str | None, base_url: str) -> dict[str, str]:

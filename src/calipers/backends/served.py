@@ -1,26 +1,38 @@
-"""What judges behind one HTTP endpoint have in common: an address, what it is known to refuse, a check beforehand.
+"""What judges behind a server have in common: what it is known to refuse, who answers there, a check beforehand.
 
 Not responsible for the API spoken there: a backend frames a body and reads an answer.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from copy import copy
+from typing import Any, ClassVar, Self
 
 from calipers.backends.endpoint import Endpoint
+from calipers.backends.form_question import Form
 from calipers.backends.negotiate import Capabilities, step_down
 from calipers.backends.negotiator import Frame, Negotiator, StepDown
+from calipers.backends.standing import Standing
 from calipers.backends.translate import HttpReply, Refusal
+from calipers.types import Completion, JudgeRequest
 
 
-class Served:
-    """``model`` behind ``at``. What is refused by name is left out at once, which is not a retry, and from then on."""
+class Negotiated(ABC):
+    """``model`` somewhere that refuses some of what it is asked for. What it refuses by name is left out at once, which
+    is not a retry, and from then on; somebody else in its place is asked for everything again.
 
-    def __init__(self, model: str, at: Endpoint, *, capabilities: Capabilities | None = None) -> None:
+    ``forms`` are the structured outputs that may be asked for there, the best first.
+    """
+
+    forms: ClassVar[tuple[Form, ...]] = ()
+    endpoint: str
+    """Names the server in the ledger."""
+
+    def __init__(self, model: str, *, capabilities: Capabilities | None = None) -> None:
         self.model = model
-        self.endpoint = at.url
-        self._at = at
+        self.standing = Standing()
         self._negotiator = Negotiator(capabilities)
 
     @property
@@ -29,12 +41,38 @@ class Served:
         return self._negotiator.known
 
     def learned(self) -> Mapping[str, Any]:
-        """The same as plain JSON, for the ledger."""
-        return self._negotiator.known.to_dict()
+        """What is refused, and who answered, as plain JSON for the ledger."""
+        return {**self._negotiator.known.to_dict(), **self.standing.learned()}
 
     def learn(self, known: Mapping[str, Any]) -> None:
         """Take up what an earlier run learned."""
         self._negotiator.take_up(known)
+        self.standing.take_up(known)
+
+    def refusing(self, names: Iterable[str]) -> Self:
+        """The same, but taken to refuse ``names``, too; what either learns from now on is its own."""
+        twin = copy(self)
+        twin._negotiator = Negotiator(self.capabilities.without(frozenset(names)))  # noqa: SLF001 - its own
+        return twin
+
+    @abstractmethod
+    async def complete(self, request: JudgeRequest) -> Completion:
+        """The model's answer. Raises BackendError."""
+
+    def _heard(self, completion: Completion) -> Completion:
+        """``completion``, once it is known who gave it."""
+        if self.standing.saw(completion):
+            self._negotiator.forget()
+        return completion
+
+
+class Served(Negotiated):
+    """``model`` behind ``at``, one path of an HTTP server."""
+
+    def __init__(self, model: str, at: Endpoint, *, capabilities: Capabilities | None = None) -> None:
+        super().__init__(model, capabilities=capabilities)
+        self.endpoint = at.url
+        self._at = at
 
     @property
     def context_window(self) -> int | None:

@@ -114,6 +114,11 @@ _SETTINGS: Final = (
         "--ledger", metavar="URL", help="Where answers are kept: a path or sqlite:///PATH. [default: OUT.ledger.db]"
     ),
     setting(
+        "--no-probe",
+        is_flag=True,
+        help="Do not ask a server that the ledger does not know one short question, to see whether it applies the form asked for.",
+    ),
+    setting(
         "--concurrency",
         default="64",
         show_default=True,
@@ -312,6 +317,7 @@ def judge_of(options: Mapping[str, Any], *, ledger: str | None, debug: bool) -> 
         canaries=options["canaries"],
         canary_rate=options["canary_rate"],
         ledger=ledger,
+        probe=False if options["no_probe"] else None,
         debug=debug,
     )
 

@@ -117,8 +117,13 @@ class Report:
         tokens = self.usage.input_tokens + self.usage.output_tokens
         return f"{done:,}{of} groups, {rate:,.1f}/s, {unscored:,} unscored, {tokens:,} tokens{left}"
 
-    def summary(self, *, bad_lines: int = 0, reused: int = 0, out: str = "") -> None:
-        """Print what became of everything, the commonest reasons, and where the results are."""
+    def summary(
+        self, *, bad_lines: int = 0, reused: int = 0, probed: tuple[int, Usage] = (0, Usage()), out: str = ""
+    ) -> None:
+        """Print what became of everything, the commonest reasons, and where the results are.
+
+        ``probed``: calls and usage beside the groups' own.
+        """
         lines = [
             ("groups", _counts(self.groups, ("scored", "partial", "abstained", "failed"))),
             ("trajectories", _counts(self.trajectories, ("scored", "abstained", "failed"))),
@@ -130,6 +135,9 @@ class Report:
         lines.append(("tokens", f"{_told(self.usage)}{paid}"))
         for name, (answers, usage) in zip(self._judges, self._shares, strict=True):
             lines.append(("", f"{name}: {answers:,} answers, {_told(usage)}"))
+        if probed[0]:
+            calls = "1 call" if probed[0] == 1 else f"{probed[0]} calls"
+            lines.append(("probes", f"{calls} to know the server, {_told(probed[1])}, not in the above"))
         elapsed = self._clock() - self._started
         lines.append(("time", f"{_span(elapsed)}, {self.groups.total() / max(elapsed, 1e-9):,.1f} groups/s"))
         if out:

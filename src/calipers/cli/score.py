@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from calipers.cli.judge_settings import judge_of, judge_settings
+from calipers.cli.notices import warnings_to
 from calipers.cli.output import Output
 from calipers.cli.rules import Scoring, ruled
 from calipers.cli.setting import setting
@@ -77,6 +78,7 @@ async def _score(run: _Run) -> int:
         judge = judge_of(run.options, ledger=run.options["ledger"] or _default_ledger(run.out), debug=verbose > 1)
         stack.callback(judge.close)
         report = stack.enter_context(_report(console, run.groups, judge))
+        stack.enter_context(warnings_to(report.say))
         for warning in await _preflight(judge):
             report.say(f"Warning: {warning}")
 
@@ -98,7 +100,7 @@ async def _score(run: _Run) -> int:
 
                 report.say(describe_result(result))
         reused = getattr(judge.store, "reused", 0)
-    report.summary(bad_lines=len(bad), reused=reused, out=run.out if run.out != "-" else "")
+    report.summary(bad_lines=len(bad), reused=reused, probed=judge.probed, out=run.out if run.out != "-" else "")
     return exit_code(report.trajectories.keys(), bad_lines=len(bad))
 
 

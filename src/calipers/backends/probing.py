@@ -1,0 +1,138 @@
+"""Finds out, once a new server has answered, whether it really applies the form it is asked for; and says who is new.
+
+One short question a server (two where the form is ignored), asked beside a run, after an answer of its own came from
+there: what the server refuses is known by then. Nothing here fails a run, changes a question, or is in a result: what is
+found is told in the log, and kept with what the endpoint taught. Not responsible for keeping it (``ledger``), nor for
+whether a judge is any good (``doctor``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from calipers.backends.form_question import LIMIT, Form, form_applied, form_question, improbable
+from calipers.backends.pool import Pool
+from calipers.backends.served import Negotiated
+from calipers.errors import CalipersError
+from calipers.interfaces import Backend
+from calipers.types import Usage
+
+_log = logging.getLogger(__name__)
+
+_MOST = 3
+"""Times an endpoint is looked at in a run: for one that answers as somebody else each time, that is enough."""
+_SECONDS = 30.0
+"""A tiny question; one that takes longer is not worth a group's waiting."""
+
+
+class Probing:
+    """Looks at the servers behind ``bare``, which people know as ``name``; each of a pool by itself.
+
+    ``asks`` False: nothing is asked, and only changes are told. ``bounded`` puts a backend under the run's budget and
+    price; ``params`` go with a question as in the run, and ``max_tokens`` is its limit there.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        bare: Backend,
+        *,
+        asks: bool,
+        bounded: Callable[[Backend], Backend],
+        params: Mapping[str, Any],
+        max_tokens: int | None = None,
+        tell: Callable[[str], None] = _log.warning,
+    ) -> None:
+        self._name = name
+        self._servers = [one for one in members(bare) if isinstance(one, Negotiated)]
+        # With a form of the user's own nothing is negotiated.
+        self._asks = asks and "response_format" not in params
+        self._bounded = bounded
+        self._params = params
+        self._limit = LIMIT if max_tokens is None else min(LIMIT, max_tokens)
+        self._tell = tell
+        self._looked: dict[str, int] = {}
+        self._looking: set[str] = set()
+        self.calls = 0
+        self.usage = Usage(cost_usd=0.0)
+        """What was spent on it: in no group's usage, for it is no group's."""
+
+    @property
+    def is_due(self) -> bool:
+        """Whether there is something to be said or asked."""
+        return any(one.standing.has_changed or self._wanted(one) is not None for one in self._servers)
+
+    async def look(self, *, seconds: float = _SECONDS) -> None:
+        """Tell who is new, and ask what is not known of them, within ``seconds``. Raises nothing for a server's doing."""
+        for server in self._servers:
+            for before, now in server.standing.changes():
+                self._tell(
+                    f"{self._name}: {server.endpoint} answers as {now or 'nobody'} now, and answered as "
+                    f"{before or 'nobody'} before: scores of the two may not compare"
+                )
+            if (version := self._wanted(server)) is not None:
+                self._looked[server.endpoint] = self._looked.get(server.endpoint, 0) + 1
+                self._looking.add(server.endpoint)
+                try:
+                    async with asyncio.timeout(min(seconds, _SECONDS)):
+                        found = await self._found(server)
+                except (CalipersError, TimeoutError) as error:
+                    _log.info("%s: which form %s applies is not known yet: %s", self._name, server.endpoint, error)
+                else:
+                    if found:
+                        server.standing.keep(version, found)
+                finally:
+                    self._looking.discard(server.endpoint)
+
+    def _wanted(self, server: Negotiated) -> str | None:
+        """Who answers there now and is to be asked, or None."""
+        if not self._asks or not server.forms or server.endpoint in self._looking:
+            return None
+        return server.standing.unknown if self._looked.get(server.endpoint, 0) < _MOST else None
+
+    async def _found(self, server: Negotiated) -> Mapping[str, Any]:
+        """Whether the form in use is applied, by name; ``{}`` where that could not be told."""
+        form = _in_use(server)
+        if form is None:
+            return dict.fromkeys(server.forms, False)
+        applied = await self._applied(server, form)
+        if applied is None or applied:
+            return {} if applied is None else {form: True}
+        for other in server.forms[server.forms.index(form) + 1 :]:
+            plainer = server.refusing([form])
+            if await self._applied(plainer, other):
+                server.learn({"refused": [form]})
+                self._tell(f"{self._ignored(server, form)}; {other} is applied, and asked for from now on")
+                return {form: False, other: True}
+        self._tell(f"{self._ignored(server, form)}: its replies are held to no form ({self._remedy()})")
+        return {form: False}
+
+    async def _applied(self, server: Negotiated, form: Form) -> bool | None:
+        word = improbable(random.Random(f"{server.model}\n{form}"))  # noqa: S311 - the same run asks the same
+        question = form_question(form, word, params=self._params, max_tokens=self._limit)
+        completion = await self._bounded(server).complete(question)
+        self.calls += 1
+        self.usage = Usage.total([self.usage, completion.usage])
+        if _in_use(server) != form or (completion.sent is not None and form.encode() not in completion.sent):
+            return None  # refused meanwhile, or left out for this question only: then the answer says nothing
+        return form_applied(form, word, completion)
+
+    def _ignored(self, server: Negotiated, form: Form) -> str:
+        return f"{self._name}: {server.endpoint} takes a {form} without a word and does not apply it"
+
+    def _remedy(self) -> str:
+        return f"they are checked all the same; `calipers doctor --judge {self._name}` tells whether it is fit"
+
+
+def _in_use(server: Negotiated) -> Form | None:
+    """The best form that is not refused."""
+    return next((form for form in server.forms if form not in server.capabilities.refused), None)
+
+
+def members(bare: Backend) -> Iterable[Backend]:
+    """The servers behind one judge."""
+    return bare.members if isinstance(bare, Pool) else (bare,)
