@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import calipers
+from calipers.backends.pool import Pool
 from calipers.errors import ConfigError, PermanentError
 from calipers.judge import Judge
 from calipers.ledger import Ledger, Replayer
@@ -156,7 +157,7 @@ async def test_what_a_run_learned_serves_the_next_one_and_each_replays_byte_for_
         async with Judge(judge, ledger=path) as asking:
             results.append([await asking.score_group(long_group(group_id=f"g{number}{n}")) for n in range(2)])
         calls.append(len(judge.asked))
-    assert calls == [4, 2]
+    assert calls == [3, 2]  # the first group was refused whole
     assert {result.status for run in results for result in run} == {"scored"}
     ledger = Ledger(path)
     for number in (1, 2):
@@ -170,6 +171,47 @@ async def test_what_a_run_learned_serves_the_next_one_and_each_replays_byte_for_
     assert learned["window"]["tokens"] == 4096
     assert 2.0 <= learned["window"]["bytes_per_token"] <= 2.5
     ledger.close()
+
+
+async def test_what_a_refusal_told_holds_for_the_groups_that_begin_after_it() -> None:
+    judge = Narrow()
+    asking = Judge(judge)
+    results = [await asking.score_group(long_group(group_id=f"g{number}")) for number in range(3)]
+    assert len(judge.asked) == 4  # the first whole and shortened, the others shortened at once
+    assert {result.status for result in results} == {"scored"}
+    assert [len(gaps(result)) for result in results] == [3, 3, 3]
+
+
+async def test_a_run_begun_again_shows_the_same_groups_the_same_and_pays_for_none(tmp_path: Path) -> None:
+    async def run(judge: Narrow) -> list[str]:
+        async with Judge(judge, ledger=tmp_path / "l.db", concurrency=1) as asking:
+            made = (long_group(group_id=f"g{number}") for number in range(4))
+            return [json.dumps(one.to_dict()) async for one in asking.score_groups(made, ordered=True)]
+
+    first, second = Narrow(size=2.5), Narrow(size=2.5)
+    assert await run(first) == await run(second)
+    answered = [request for request in second.asked if measured(request)[0] / 2.5 <= 4096]
+    assert answered == []
+    assert len(second.asked) < len(first.asked)
+
+
+async def test_of_several_servers_the_smallest_window_told_holds(tmp_path: Path) -> None:
+    class Placed(Narrow):
+        def __init__(self, limit: int) -> None:
+            super().__init__(limit)
+            self.endpoint = f"at-{limit}"  # type: ignore[misc]  # each server its own
+
+    servers = [Placed(8192), Placed(4096)]
+    asking = Judge(Pool(servers), ledger=tmp_path / "l.db", concurrency=4)
+    made = (long_group(group_id=f"g{number}") for number in range(16))
+    results = [one async for one in asking.score_groups(made, ordered=True)]
+    asking.close()
+    assert {result.status for result in results} == {"scored"}
+    assert asking.settings.windows[-1][2] == 4096
+    first = asking.settings.windows[-1][0]
+    assert first < 16
+    shown = {request.view.group_id: measured(request)[0] / 4 for one in servers for request in one.asked}
+    assert all(shown[f"g{number}"] <= 4096 for number in range(first, 16))
 
 
 ROWS = [

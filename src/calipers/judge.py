@@ -6,6 +6,7 @@ Not responsible for the questions and answers about a group (``interrogation``),
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import aclosing
@@ -27,21 +28,11 @@ from calipers.attacked import find_attacks_of, with_attackers, without_attackers
 from calipers.backends.adaptive import MOST
 from calipers.backends.budget import Budget, Purse
 from calipers.errors import ConfigError, InputError
-from calipers.experience import Experience
 from calipers.grades import require_graded, standards, with_criteria
 from calipers.interfaces import JudgingProtocol, Store, Watcher
 from calipers.interrogation import Interrogation, Interrogator, Observer
-from calipers.ledger import (
-    Ledger,
-    Nobody,
-    Recorder,
-    Unrecorded,
-    find_learned,
-    group_digest,
-    has_answers,
-    heard,
-    last_like,
-)
+from calipers.ledger import Ledger, Nobody, Recorder, Unrecorded, group_digest, has_answers
+from calipers.memory import Memory, remembered
 from calipers.monitor import together
 from calipers.preparing import Prepare, preparing
 from calipers.probes.canary import CANARY_RATE, Canaried, Canaries, share_of_canaries
@@ -289,7 +280,9 @@ class Judge:
         self._parse = parse
         self._setup()
         self._ledger = Ledger(ledger) if isinstance(ledger, (str, Path)) else ledger
-        self._learned: list[Mapping[str, Any]] = []
+        self._memory = Memory(self._seats)
+        self._turn = threading.Lock()
+        self._begun = 0
         self._owns_ledger = isinstance(ledger, (str, Path))
         self._store = store if store or self._ledger else Unrecorded()
 
@@ -360,29 +353,11 @@ class Judge:
         if self._store is None:
             assert self._ledger is not None  # noqa: S101 - the constructor sees to one or the other
             self.settings = replace(self.settings, begins_with=None if first is None else group_digest(first))
-            self._take_up(self._ledger)
+            self.settings = remembered(self._ledger, self.settings, self._seats)
+            self._setup()
+            self._memory = Memory(self._seats)
             self._store = Recorder(self._ledger, self.settings.to_dict(), version=__version__)
         return self._store
-
-    def _take_up(self, ledger: Ledger) -> None:
-        """Begin with what earlier runs learned; what decides questions goes into the settings, so that a run replays."""
-        named = []
-        for seat, judge in zip(self._seats, self.settings.judges, strict=True):
-            seat.take_up(find_learned(ledger, seat.bare.endpoint, seat.bare.model))
-            named.append(seat.named(judge.context_window))
-        settings = replace(self.settings, judges=tuple(named))
-        self.settings = replace(settings, experience=self._experienced(ledger, settings))
-        self._setup()
-        self._learned = [seat.learned() for seat in self._seats]
-
-    def _experienced(self, ledger: Ledger, settings: Settings) -> Experience | None:
-        """What earlier answers teach. A run begun again takes up what it knew then: the same input, the same reward."""
-        if not settings.learns:
-            return None
-        if (before := last_like(ledger, settings.to_dict())) is not None:
-            return None if before["experience"] is None else Experience.of(before["experience"])
-        found = Experience.learn(heard(ledger, settings), len(settings.judges))
-        return found if found.groups else None
 
     async def score_group(self, group: object) -> GroupResult:
         """Judge one group: a TrajectoryGroup, a groups-file object, message lists, or a trainer's own group.
@@ -426,10 +401,12 @@ class Judge:
 
     def _begin(self, group: TrajectoryGroup) -> Coroutine[Any, Any, GroupResult]:
         # Called in input order, before any waiting: positions in the ledger are input positions.
-        return self._score(group, self.begin_with(group).begin())
+        with self._turn:
+            position = self.begin_with(group).begin()
+            self._begun = position + 1
+            return self._score(group, position, self.settings.at(position))
 
-    async def _score(self, group: TrajectoryGroup, position: int) -> GroupResult:
-        settings = self.settings
+    async def _score(self, group: TrajectoryGroup, position: int, settings: Settings) -> GroupResult:
         until = None if settings.deadline is None else time.monotonic() + settings.deadline
         warnings = (*doubts(group), *settings.warnings)
         rolled_out = with_messages(group)
@@ -466,7 +443,9 @@ class Judge:
         result = with_attackers(result, rolled_out, attacks, rule=settings.on_attack, floor=low)
         result = with_silent(result, group)
         await look_behind(self._seats, until=until)
-        self._keep_learned()
+        with self._turn:
+            self.settings = self._memory.narrowed(self.settings, self.store, begun=self._begun)
+        self._memory.keep(self.store)
         await self.store.finish(position, group, result)
         for watcher in self._watchers:
             result = watcher.seen(group, result)
@@ -475,15 +454,6 @@ class Judge:
     def _render(self, group: TrajectoryGroup) -> RenderedGroup:
         how = self.settings
         return render(group, rubric=how.rubric, reasoning=how.reasoning, graded=how.grading is not None)
-
-    def _keep_learned(self) -> None:
-        """What the backend learned about its endpoint is there for later runs; this one's snapshot stays as it was."""
-        if isinstance(self._store, Recorder):
-            for slot, seat in enumerate(self._seats):
-                learned = seat.learned()
-                if learned != self._learned[slot]:
-                    self._learned[slot] = learned
-                    self._store.learn(seat.bare, learned)
 
     async def check(self) -> Sequence[str]:
         """Find out, without spending a token, whether the judge can be reached; returns warnings.

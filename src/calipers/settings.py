@@ -5,8 +5,8 @@ Not responsible for how a judge is reached, at what pace, or at what price: none
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Literal, Self, TypeAlias
 
 from calipers.errors import LedgerError
@@ -78,6 +78,7 @@ class Settings:
 
     ``judges`` are in the order of their slots; one alone is no panel. ``experience`` is what was known of them when the
     run began, and ``begins_with`` the digest of its first group: the same input is judged with the same knowledge.
+    ``windows`` is what refusals taught since: (number of the first group it holds for, slot, tokens, bytes in a token).
     """
 
     judges: tuple[Named, ...]
@@ -105,6 +106,7 @@ class Settings:
     pairing: Pairing = "all"
     aspects: tuple[tuple[str, float], ...] | None = None
     begins_with: str | None = None
+    windows: tuple[tuple[int, int, int, float], ...] = ()
     learns: bool = True
     experience: Experience | None = None
     grading: Grading | None = None
@@ -116,6 +118,36 @@ class Settings:
     def standards(self) -> str:
         """The rubric as text, criteria as lines, for what can only take text."""
         return self.rubric if isinstance(self.rubric, str) else as_standards(self.rubric)
+
+    def at(self, position: int) -> Self:
+        """These settings for the group of that number: within the windows that were known when it began."""
+        judges = list(self.judges)
+        for first, slot, tokens, density in self.windows:
+            if first <= position:
+                judges[slot] = replace(judges[slot], context_window=tokens, bytes_per_token=density)
+        return replace(self, judges=tuple(judges)) if self.windows else self
+
+    def narrowed(self, position: int, told: Sequence[Window | None]) -> Self:
+        """These settings with what refusals told of each slot, for groups from ``position`` on; the same where that is
+        no news.
+        """
+        known = [one.context_window for one in self.at(position).judges]
+        news = tuple(
+            (position, slot, window.tokens, window.bytes_per_token)
+            for slot, (window, tokens) in enumerate(zip(told, known, strict=True))
+            if window is not None and (tokens is None or window.tokens < tokens)
+        )
+        return replace(self, windows=(*self.windows, *news)) if news else self
+
+    def begun_again(self, before: Mapping[str, Any]) -> Self | None:
+        """These settings with the windows of a run like it, so that the same groups are shown the same and their answers
+        found again; None where a window is known to be another now.
+        """
+        then = Settings.of(before)
+        told = [one.context_window for one in self.judges]
+        if any(now is not None and now != one.context_window for now, one in zip(told, then.judges, strict=True)):
+            return None
+        return replace(self, judges=then.judges, windows=then.windows)
 
     @classmethod
     def of(cls, recorded: Mapping[str, Any]) -> Self:
@@ -131,6 +163,7 @@ class Settings:
         made: Mapping[str, Any] = {
             "judges": tuple(Named(**one) for one in recorded["judges"]),
             **{key: tuple(recorded[key]) for key in ("reward_range", "warnings")},
+            "windows": tuple((first, slot, tokens, density) for first, slot, tokens, density in recorded["windows"]),
             "weights": None if recorded["weights"] is None else tuple(recorded["weights"]),
             "resolve": None if recorded["resolve"] is None else Resolution(**recorded["resolve"]),
             "reward": RewardPlan(**recorded["reward"]),

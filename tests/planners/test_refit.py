@@ -39,3 +39,18 @@ def test_a_refusal_without_a_size_and_other_failures_are_left_alone() -> None:
     first, second = PLANNER.next_asks(state_of(2))
     unknown = [(first, Failure("context_window", "too long")), (second, Failure("timeout", "slow"))]
     assert PLANNER.next_asks(state_of(2, answered=unknown)) == []
+
+
+def test_another_server_with_a_smaller_window_is_followed_three_times_at_most() -> None:
+    first, second = PLANNER.next_asks(state_of(2))
+    answered: list[Ended] = [(second, {0: 0.5, 1: 0.2})]
+    ask, windows = first, []
+    for tokens in (8192, 4096, 2048, 1024, 512):
+        window = Window(tokens, 2.5)
+        answered.append((ask, Failure("context_window", "too long", limit=tokens, window=window)))
+        follow = PLANNER.next_asks(state_of(2, answered=sorted(answered, key=lambda one: one[0].number)))
+        if not follow:
+            break
+        (ask,) = follow
+        windows.append(ask.window)
+    assert windows == [Window(8192, 2.5), Window(4096, 2.5), Window(2048, 2.5)]

@@ -1,6 +1,7 @@
-"""What a judge's answers and refusals teach about its context window, for runs to come.
+"""What a judge's answers and refusals teach about its context window.
 
-A run uses what was known when it began, so that it can be replayed; this only collects. Not responsible for fitting
+This only collects: which groups of a run make use of it is kept with the run (``Settings.windows``), so that it can be
+replayed. Not responsible for fitting
 questions into a window (``render``), nor for where knowledge is kept (``ledger``).
 """
 
@@ -31,6 +32,7 @@ class Gauge:
         told: Mapping[str, Any] = window if isinstance(window, dict) else {}
         self.tokens: int | None = told.get("tokens")
         self._known: float | None = told.get("bytes_per_token")
+        self._told: Window | None = None
         self._text = self._counted = self._answers = 0
 
     @property
@@ -50,8 +52,14 @@ class Gauge:
                 self._counted += completion.usage.input_tokens
 
     def refused(self, window: Window) -> None:
-        """Take in the window's size that a refusal told."""
-        self.tokens = window.tokens
+        """Take in the window's size that a refusal told; of several servers the smallest one holds for all."""
+        self.tokens = window.tokens if self.tokens is None else min(self.tokens, window.tokens)
+        self._told = Window(self.tokens, self._density() or window.bytes_per_token)
+
+    @property
+    def told(self) -> Window | None:
+        """The window by the refusals of this run; None where there was none."""
+        return self._told
 
     def learned(self) -> Mapping[str, Any]:
         """What is worth keeping, as plain JSON: ``{}`` or ``{"window": {"tokens", "bytes_per_token"}}``."""

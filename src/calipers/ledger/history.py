@@ -52,7 +52,7 @@ def last_like(ledger: Ledger, settings: Mapping[str, Any]) -> Mapping[str, Any] 
 def _chosen(settings: Mapping[str, Any]) -> dict[str, Any]:
     """What the user chose."""
     judges = [(one["judge"], one["endpoint"], one["model"]) for one in settings["judges"]]
-    return {**settings, "judges": judges, "experience": None}
+    return {**settings, "judges": judges, "experience": None, "windows": []}
 
 
 def _runs(ledger: Ledger) -> Iterator[tuple[int, Mapping[str, Any]]]:

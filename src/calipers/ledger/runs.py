@@ -98,10 +98,12 @@ class Unrecorded:
 
     def __init__(self) -> None:
         self._flight: SingleFlight[Completion] = SingleFlight()
+        self._position = 0
 
     def begin(self) -> int:
-        """Positions mean nothing here."""
-        return 0
+        """The next group's number."""
+        self._position += 1
+        return self._position - 1
 
     async def answer(self, position: int, request: JudgeRequest, backend: Backend) -> Completion:  # noqa: ARG002
         """Ask."""
@@ -148,6 +150,11 @@ class Recorder:
             return recorded
         keep = partial(self._keep, key, request, backend)
         return await self._flight.run(key, partial(complete_kept, backend, request, keep))
+
+    def settle(self, settings: Mapping[str, Any]) -> None:
+        """Keep ``settings`` as those of this run from now on; written with the next commit."""
+        row = (json.dumps(settings, ensure_ascii=False), self.run)
+        self._ledger.put("UPDATE runs SET settings = ? WHERE id = ?", row)
 
     def learn(self, judge: Backend, learned: Mapping[str, Any]) -> None:
         """Keep for later runs what was learned about a judge; written with the next commit."""
