@@ -53,7 +53,7 @@ async def test_a_judge_is_asked_some_forty_short_questions(faulty: FaultyServer)
 async def test_the_canarys_constant_is_drawn_anew_and_never_in_the_question(faulty: FaultyServer):
     await examine(faulty, judge())
     await diagnose("vllm/m", base_url=faulty.url, rng=random.Random(2))
-    canaries = [body for body in faulty.posts if "fruit" in body["messages"][0]["content"]]
+    canaries = [body for body in faulty.posts if "fruit" in body["messages"][-1]["content"]]
     words = [one["response_format"]["json_schema"]["schema"]["properties"]["answer"]["enum"][0] for one in canaries]
     assert len(words) == len(set(words)) == 2
     assert all(word not in str(one["messages"]) for word, one in zip(words, canaries, strict=True))

@@ -27,6 +27,9 @@ _QUESTIONS: Mapping[Form, str] = {
     "json_schema": 'Name a fruit. Answer as JSON: {"answer": ...}',
     "json_object": "Say hello in one short sentence of plain words. Do not write JSON.",
 }
+_SYSTEM: Final = "You give short answers."
+"""A run's questions have a system message, and some chat templates make another prompt of one without."""
+
 _NOBODY = RenderedGroup("", (), "", "", (), ())
 _THOUGHT = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL)
 
@@ -45,8 +48,8 @@ def form_question(form: Form, word: str, *, params: Mapping[str, Any], max_token
         "additionalProperties": False,
     }
     sent = {name: value for name, value in params.items() if name not in _NOT_SENT}
-    message = {"role": "user", "content": _QUESTIONS[form]}
-    return JudgeRequest((message,), (), Ask(0, (), ()), _NOBODY, schema, max_tokens, sent)
+    messages = ({"role": "system", "content": _SYSTEM}, {"role": "user", "content": _QUESTIONS[form]})
+    return JudgeRequest(messages, (), Ask(0, (), ()), _NOBODY, schema, max_tokens, sent)
 
 
 def form_applied(form: Form, word: str, completion: Completion) -> bool | None:

@@ -13,7 +13,9 @@ from calipers.cli.values import read_param, read_price
 from calipers.errors import ConfigError
 
 if TYPE_CHECKING:
-    from calipers.doctor import Diagnosis
+    from rich.console import Console
+
+    from calipers.doctor import Diagnosis, Servers
 
 _WIDTH = 140
 _STYLES = {"good": "green", "note": "", "bad": "red", "unknown": "dim"}
@@ -25,7 +27,8 @@ _STYLES = {"good": "green", "note": "", "bad": "red", "unknown": "dim"}
     "--base-url",
     multiple=True,
     metavar="URL",
-    help="The judge's OpenAI-compatible endpoint, when it is not the provider's own.",
+    help="The judge's OpenAI-compatible endpoint, when it is not the provider's own; of several each is examined, and "
+    "differences are told.",
 )
 @setting(
     "--within",
@@ -70,28 +73,29 @@ def doctor(judge: tuple[str, ...], *, as_json: bool, **options: Any) -> int:
     \b
     calipers doctor --judge openai/gpt-5-mini
     calipers doctor --judge vllm/qwen3-32b --base-url http://localhost:8000/v1
+    calipers doctor --judge vllm/qwen3-32b --base-url http://gpu1:8000/v1 --base-url http://gpu2:8000/v1
     calipers doctor --judge ollama/qwen3:32b --json | jq .verdict
 
     Exit code: 0 fit (also with settings), 1 unfit, 2 bad usage or configuration.
     """  # noqa: D301 - click's mark for lines to keep as they are
-    from calipers.doctor import diagnose  # noqa: PLC0415 - --help stays quick
+    from calipers.doctor import diagnose, diagnose_each  # noqa: PLC0415 - --help stays quick
 
     if len(judge) > 1:
         raise ConfigError("--judge was given more than once: examine one judge at a time")
-    if len(options["base_url"]) > 1:
-        raise ConfigError("--base-url was given more than once: examine one server at a time")
-    found = asyncio.run(
-        diagnose(
-            judge[0],
-            base_url=next(iter(options["base_url"]), None),
-            params=dict(map(read_param, options["param"])),
-            max_tokens=options["max_tokens"],
-            timeout=options["timeout"],
-            within=options["within"],
-            price=None if options["price"] is None else read_price(options["price"]),
-            tell=lambda text: click.echo(text, err=True),
-        )
-    )
+    asked: dict[str, Any] = {
+        "params": dict(map(read_param, options["param"])),
+        "max_tokens": options["max_tokens"],
+        "timeout": options["timeout"],
+        "within": options["within"],
+        "price": None if options["price"] is None else read_price(options["price"]),
+        "tell": lambda text: click.echo(text, err=True),
+    }
+    urls = options["base_url"]
+    found: Diagnosis | Servers
+    if len(urls) > 1:
+        found = asyncio.run(diagnose_each(judge[0], urls, **asked))
+    else:
+        found = asyncio.run(diagnose(judge[0], base_url=next(iter(urls), None), **asked))
     if as_json:
         click.echo(json.dumps(found.to_dict(), ensure_ascii=False))
     else:
@@ -99,23 +103,39 @@ def doctor(judge: tuple[str, ...], *, as_json: bool, **options: Any) -> int:
     return 1 if found.verdict == "unfit" else 0
 
 
-def _print(found: Diagnosis) -> None:
+def _print(found: Diagnosis | Servers) -> None:
     from rich.console import Console  # noqa: PLC0415 - likewise
-    from rich.table import Table  # noqa: PLC0415 - likewise
-    from rich.text import Text  # noqa: PLC0415 - likewise
+
+    from calipers.doctor import Diagnosis  # noqa: PLC0415 - likewise
 
     console = Console(highlight=False)
     if not console.is_terminal:
         console = Console(highlight=False, width=_WIDTH)
-    table = Table("check", "", "found", box=None, pad_edge=False)
-    for one in found.checks:
-        table.add_row(one.name, Text(one.standing, style=_STYLES[one.standing]), Text(one.says))
-    console.print(table)
+    if not isinstance(found, Diagnosis):
+        for url, one in found.found.items():
+            console.print(f"{url}: {one.verdict}: {one.reason}", markup=False, soft_wrap=True, style="bold")
+            _print_checks(console, one)
+        console.print(
+            "\n".join(["differences", *(f"  {line}" for line in found.differences or ("none",))]), markup=False
+        )
+        found = found.as_one()
+    else:
+        _print_checks(console, found)
     console.print(_bill(found), markup=False)
     console.print(f"\n{found.judge}: {found.verdict}: {found.reason}", markup=False, soft_wrap=True, style="bold")
     if found.settings:
         console.print("\n# calipers.toml", markup=False)
         console.print(found.toml(), markup=False, soft_wrap=True, end="")
+
+
+def _print_checks(console: Console, found: Diagnosis) -> None:
+    from rich.table import Table  # noqa: PLC0415 - likewise
+    from rich.text import Text  # noqa: PLC0415 - likewise
+
+    table = Table("check", "", "found", box=None, pad_edge=False)
+    for one in found.checks:
+        table.add_row(one.name, Text(one.standing, style=_STYLES[one.standing]), Text(one.says))
+    console.print(table)
 
 
 def _bill(found: Diagnosis) -> str:

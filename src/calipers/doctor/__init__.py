@@ -6,5 +6,6 @@ good answers from plainly bad ones, keeps to the form and is not talked round, a
 
 from calipers.doctor.diagnosis import Check, Diagnosis
 from calipers.doctor.examination import diagnose
+from calipers.doctor.several import Servers, diagnose_each
 
-__all__ = ["Check", "Diagnosis", "diagnose"]
+__all__ = ["Check", "Diagnosis", "Servers", "diagnose", "diagnose_each"]

@@ -132,7 +132,12 @@ class _Examination:
             order_check(found.flips),
             talked_check(found.obeyed, found.injected),
         ]
-        self.checks += [habits.thinking(main), habits.truncation(cut), habits.repeatability(repeated)]
+        self.checks += [
+            habits.served(main),
+            habits.thinking(main),
+            habits.truncation(cut),
+            habits.repeatability(repeated),
+        ]
         self.checks += habits.speed(main, in_flight=self.patient.concurrency)
         settings |= verdict.settings_for(found, self.checks, timeout=self.patient.timeout)
         conclusion, reason = verdict.conclude(found, settings)

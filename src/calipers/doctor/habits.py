@@ -10,6 +10,7 @@ from statistics import fmean, median
 from calipers.doctor.diagnosis import Check
 from calipers.doctor.opinions import repeats
 from calipers.doctor.patient import Answers, Heard
+from calipers.types import Completion
 
 SHORT = 16
 """Output tokens of the question that is meant to be cut: fewer than any verdict on three attempts needs."""
@@ -29,6 +30,22 @@ def thinking(answers: Answers) -> Check:
     if apart:
         return Check("thinking", "good", f"apart from the text in {apart} of {len(heard)} answers", figures)
     return Check("thinking", "good", "none shown", figures)
+
+
+def served(answers: Answers) -> Check:
+    """Who says it answered: model and version. More than one is told, for their scores may not compare."""
+    name = "answers as"
+    if not answers.heard:
+        return _unanswered(name, answers)
+    names = sorted({_served(one.completion) for one in answers.heard})
+    if names == [""]:
+        return Check(name, "note", "the server does not say which model answers", {"servers": []})
+    says = ", ".join(one or "(no name)" for one in names)
+    return Check(name, "good" if len(names) == 1 else "note", says, {"servers": names})
+
+
+def _served(completion: Completion) -> str:
+    return " ".join(part for part in (completion.model, completion.fingerprint) if part)
 
 
 def truncation(answers: Answers) -> Check:

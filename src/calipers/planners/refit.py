@@ -12,7 +12,6 @@ from calipers.interfaces import Planner
 from calipers.planners.opening import next_number
 from calipers.types import Ask, Failure, PlanState
 
-
 _MOST = 3
 """Refits of one question: of several servers behind a judge, each may have a smaller window than the one before."""
 

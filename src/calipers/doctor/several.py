@@ -1,0 +1,140 @@
+"""One judge behind several base URLs: each server examined by itself, and what tells them apart.
+
+Not responsible for an examination (``examination``). A run shares its questions out over all of them, so a difference
+between servers is noise in its rewards.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from calipers.doctor.diagnosis import Conclusion, Diagnosis
+from calipers.doctor.examination import diagnose
+from calipers.errors import ConfigError
+from calipers.types import Usage
+
+_TELLING: Final[Mapping[str, str]] = {
+    "context window": "tokens",
+    "json_schema applied": "applied",
+    "json_object applied": "applied",
+    "answers as": "servers",
+}
+"""Checks of which a figure is a fact about the server; of the others only the standing is compared, for figures of a few
+questions differ by chance.
+"""
+_TIMES_SLOWER = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Servers:
+    """The diagnoses by base URL, in the order given; ``differences`` in a sentence each, the ``settings`` of a run that
+    shares its work over those that are fit.
+    """
+
+    judge: str
+    found: Mapping[str, Diagnosis]
+    differences: tuple[str, ...]
+    verdict: Conclusion
+    reason: str
+    settings: Mapping[str, Any]
+    seconds: float = 0.0
+
+    def as_one(self) -> Diagnosis:
+        """The verdict on all of them together, without checks of its own."""
+        calls = sum(one.calls for one in self.found.values())
+        usage = Usage.total([one.usage for one in self.found.values()])
+        return Diagnosis(self.judge, (), self.verdict, self.reason, self.settings, calls, usage, self.seconds)
+
+    def to_dict(self) -> dict[str, Any]:
+        """One JSON object: the verdict as for one server, with ``servers`` by base URL and ``differences``."""
+        whole = self.as_one().to_dict()
+        del whole["checks"]
+        servers = {url: one.to_dict() for url, one in self.found.items()}
+        return {**whole, "differences": list(self.differences), "servers": servers}
+
+
+async def diagnose_each(
+    judge: str, base_urls: Sequence[str], *, tell: Callable[[str], None] = lambda _: None, **options: Any
+) -> Servers:
+    """Examine ``judge`` at each of ``base_urls`` at the same time; ``options`` as for ``diagnose``. ConfigError as there."""
+    if twice := sorted({url for url in base_urls if base_urls.count(url) > 1}):
+        raise ConfigError(f"base_url names {', '.join(twice)} more than once")
+
+    def told_by(url: str) -> Callable[[str], None]:
+        return lambda text: tell(f"{url}: {text}")
+
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            running = [
+                tasks.create_task(diagnose(judge, base_url=url, tell=told_by(url), **options)) for url in base_urls
+            ]
+    except* ConfigError as errors:
+        raise errors.exceptions[0] from None
+    return compared(judge, dict(zip(base_urls, (task.result() for task in running), strict=True)))
+
+
+def compared(judge: str, found: Mapping[str, Diagnosis]) -> Servers:
+    """What the diagnoses come to together. Pure."""
+    fit = {url: one for url, one in found.items() if one.verdict != "unfit"}
+    seconds = max(one.seconds for one in found.values())
+    if not fit:
+        url, one = next(iter(found.items()))
+        same = len({one.reason for one in found.values()}) == 1
+        reason = one.reason if same else f"none of {len(found)} servers is fit; {url}: {one.reason}"
+        return Servers(judge, found, differences(found), "unfit", reason, {}, seconds)
+    settings = _together(fit)
+    left_out = [f"leave out {url}: {one.reason}" for url, one in found.items() if one.verdict == "unfit"]
+    asked_for = [one.reason for one in fit.values() if one.verdict == "fit with these settings"]
+    if left_out or asked_for:
+        reason = "; ".join(dict.fromkeys([*left_out, *asked_for]))
+        return Servers(judge, found, differences(found), "fit with these settings", reason, settings, seconds)
+    reason = f"all {len(fit)} servers: {next(iter(fit.values())).reason}"
+    return Servers(judge, found, differences(found), "fit", reason, settings, seconds)
+
+
+def differences(found: Mapping[str, Diagnosis]) -> tuple[str, ...]:
+    """What is not the same at all servers, a sentence each."""
+    by_name: dict[str, dict[str, Any]] = {}
+    for url, one in found.items():
+        for check in one.checks:
+            by_name.setdefault(check.name, {})[url] = check
+    told = []
+    for name, checks in by_name.items():
+        facts = {url: _fact(name, check) for url, check in checks.items()}
+        slow = name == "latency" and _apart([check.figures.get("median_s") for check in checks.values()])
+        if slow or len(set(facts.values())) > 1:
+            told.append(f"{name}: " + "; ".join(f"{url}: {check.says}" for url, check in checks.items()))
+    return tuple(told)
+
+
+def _fact(name: str, check: Any) -> tuple[str, str]:
+    return check.standing, repr(check.figures.get(_TELLING[name])) if name in _TELLING else ""
+
+
+def _apart(seconds: Sequence[float | None]) -> bool:
+    known = [one for one in seconds if one]
+    return len(known) > 1 and max(known) > _TIMES_SLOWER * min(known)
+
+
+def _together(fit: Mapping[str, Diagnosis]) -> dict[str, Any]:
+    """One run's settings for all of them: the base URLs that are fit, and of two numbers the more careful one."""
+    settings: dict[str, Any] = {}
+    for one in fit.values():
+        for key, value in one.settings.items():
+            before = settings.get(key)
+            bigger = isinstance(before, int | float) and isinstance(value, int | float)
+            settings[key] = max(before, value) if bigger else value if before is None else before
+    settings["base-url"] = list(fit) if len(fit) > 1 else next(iter(fit))
+    windows = [_window(one) for one in fit.values()]
+    known = [tokens for tokens in windows if tokens is not None]
+    if len(set(windows)) > 1 and known:
+        settings["context-window"] = min(known)
+    return settings
+
+
+def _window(one: Diagnosis) -> int | None:
+    check = next((check for check in one.checks if check.name == "context window"), None)
+    return None if check is None else check.figures.get("tokens")
