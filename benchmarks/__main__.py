@@ -20,6 +20,7 @@ BENCHMARKS = {
     "sandbox": "rule functions given as source text: checks a second, CPU a check",
     "trl_overlap": "what a TRL step of 64 groups waits for a judge of 2 s, and the adapter's CPU a group",
     "adapters": "CPU a group of trainers' adapters, and what is left to do when a group's last rollout comes",
+    "ungraded": "5 % of answers ungraded: signs of their siblings' advantages that stay, in TRL's and verl's own code",
     "protocols": "listwise, pairwise and pointwise at equal judge tokens, simulated judges",
     "expected": "means over digits beside the likeliest digit, at equal calls, simulated judges",
     "embedded": "time the embedded judge takes",
