@@ -228,6 +228,41 @@ def test_a_scaffold_that_does_not_fit_the_prompt_is_not_shown(report: dict[str, 
     assert [text.count("names planet") for text in asked] == [0, 0, 0, 1]
 
 
+# --- recipes --------------------------------------------------------------------------------------------------------
+
+
+def test_rubric_batch_is_a_reward_function_of_verls_own_reward_loop(report: dict[str, Any]) -> None:
+    """With the columns RuscaRL's has, on two judge servers; rollouts that could not be graded do not train."""
+    told = report["recipes"]["rubric_batch"]
+    assert rewards_of("plain", told) == {"worth 30": 0.5, "worth 90": 1.0, "worth 60": 0.5, "worth 10": 0.0}
+    assert rewards_of("unscored", told) == {"worth 30": 0.5, "worth 60": 0.5, "worth 10": 0.0}
+    assert told["status"] == {"plain": "finished", "unscored": "failure"}
+    assert sorted((info["score"], info["acc"]) for info in told["info"]) == [
+        *[(0.0, False)] * 2,
+        *[(0.5, False)] * 4,
+        (1.0, True),
+    ]
+    assert {info["ground_truth"] for info in told["info"]} == {"the truth"}
+    assert sum(told["served"]) == 8
+
+
+def test_verls_own_rewards_go_with_a_scaffold_too(report: dict[str, Any]) -> None:
+    told = report["recipes"]["rubric_batch"]
+    assert sorted(text.count("names") for text in told["asked"]) == [0, 0, 1, 1, 2, 2, 3, 3]
+    assert all("what is it worth?" in str(messages) for messages in told["judged"])
+    assert not any(sign in str(messages) for messages in told["judged"] for sign in ("A good answer", "Answer as if"))
+
+
+def test_verif_in_the_agent_loop_checks_rules_and_asks_a_judge_about_the_rest(report: dict[str, Any]) -> None:
+    told = report["recipes"]["verif"]
+    assert rewards_of("plain", told) == {"worth 30": 1.0, "worth 90": 0.0, "worth 60": 1.0, "worth 10": 1.0}
+    assert rewards_of("unscored", told) == {"worth 30": 1.0, "worth 60": 1.0, "worth 10": 1.0}
+    assert told["status"] == {"plain": "finished", "unscored": "finished"}
+    assert {tuple(sorted(info)) for info in told["info"]} == {("acc", "calipers_rewarded", "calipers_score")}
+    assert set(told["alone"]["rewards"].values()) <= {0.0, 1.0}
+    assert told["alone"]["status"] == {"plain": "finished"}
+
+
 # --- the reward manager, main_eval, and verl by itself --------------------------------------------------------------
 
 

@@ -21,6 +21,7 @@ from pathlib import Path
 from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
+from servers.checker import verdicts
 from servers.faulty_server import Answer, Asked, FaultyServer, error, said
 
 PLAN: dict[str, list[str | None]] = {
@@ -179,6 +180,7 @@ class Engine:
         partition: str = "train",
         size: int = 4,
         reward_model: Mapping[str, Any] = MappingProxyType({"ground_truth": "the truth"}),
+        extra_info: Mapping[str, Any] = MappingProxyType({}),
     ) -> dict[str, Any]:
         """Send prompts the way verl's trainer does and wait: status by prompt, rewards and what goes with them."""
         import transfer_queue as tq  # noqa: PLC0415 - only where verl is
@@ -193,7 +195,7 @@ class Engine:
                 "data_source": ["here"] * len(names),
                 "index": list(range(len(names))),
                 "reward_model": [dict(reward_model)] * len(names),
-                "extra_info": [{"index": number} for number in range(len(names))],
+                "extra_info": [{"index": number, **extra_info} for number in range(len(names))],
                 "__rollout_n__": [size] * len(names),
             }
         )
@@ -461,6 +463,73 @@ def scaffold(model: Path, tokenizer: Any, server: FaultyServer) -> dict[str, Any
     return report
 
 
+NAMED: list[dict[str, Any]] = [
+    {"criterion": "names 90", "points": 4, "tags": {}},
+    {"criterion": "names worth", "points": 4, "tags": {}},
+    {"criterion": "names 10", "points": -6, "tags": {}},
+]
+"""What a checking judge finds met in an answer that has the word."""
+
+FUNCTION = "def check_following(instruction, response):\n    return '90' not in response"
+
+
+def checks(asked: Asked) -> Answer:
+    """A judge of criteria, that says nothing of an answer that is "but unscored"."""
+    return said("{}" if "but unscored" in asked.body["messages"][-1]["content"] else verdicts(asked))
+
+
+def recipes(model: Path, tokenizer: Any, server: FaultyServer) -> dict[str, Any]:
+    """Reward functions of RuscaRL's and VerIF's kind in verl's reward loop, on two judge servers, and in its agent loop."""
+    from verl.experimental.reward_loop import RewardLoopManager  # noqa: PLC0415 - only where verl is
+
+    from calipers.trainers.verl import ScaffoldManager  # noqa: PLC0415 - likewise
+
+    server.script(checks)
+    function, kwargs = "reward.custom_reward_function", "+reward.custom_reward_function.reward_kwargs"
+    with FaultyServer() as second:
+        second.script(checks)
+        config = configured(
+            model,
+            *(f"{function}.path=pkg://calipers.trainers.verl", f"{function}.name=rubric_batch"),
+            *(f"{kwargs}.judge=vllm/judge", f"{kwargs}.base_url=[{server.url},{second.url}]"),
+            *(f"{kwargs}.max_workers_per_url=2", f"{kwargs}.attempts=1", f"{kwargs}.reasks=0", "reward.num_workers=2"),
+            *("+calipers.scaffold.total_steps=10", "+calipers.scaffold.step=constant"),
+            *("actor_rollout_ref.rollout.calculate_log_probs=false", "actor_rollout_ref.rollout.prompt_length=330"),
+        )
+        rewards, file = RewardLoopManager(config), model.parent / "asked.jsonl"
+        manager = ScaffoldManager.create(
+            config=config,
+            llm_client=NotingPolicy(policy(tokenizer), file),
+            teacher_client=None,
+            reward_loop_worker_handles=rewards.reward_loop_worker_handles,
+        )
+        begun = len(server.posts)
+        row = {"prompt": [{"role": "user", "content": "what is it worth?"}], "reward_model": {"rubrics": NAMED}}
+        batch = Engine(config, manager, tokenizer).roll_out(["plain", "unscored"], prefix="h", extra_info=row)
+        batch["served"] = [len(server.posts) - begun, len(second.posts)]
+        batch["asked"] = NotingPolicy.notes(file, tokenizer)
+        batch["judged"] = [post["messages"] for post in server.posts[begun:] + second.posts]
+    config = configured(
+        model,
+        *("+calipers.judge=vllm/judge", f"+calipers.base_url={server.url}", "+calipers.attempts=1"),
+        *("+calipers.recipe=verif", "+calipers.reasks=0"),
+    )
+    truth = {"checkers": ["[rule] Price: not 90", "[llm] Content: names worth"], "functions": [FUNCTION, ""]}
+    engine, model_of = manager_of(config, tokenizer), {"ground_truth": json.dumps(truth)}
+    verif = engine.roll_out(["plain", "unscored"], prefix="i", reward_model=model_of)
+    verif["alone"] = engine.roll_out(["plain"], prefix="j", partition="val", size=1, reward_model=model_of)
+    server.script(judge)
+    return {"rubric_batch": batch, "verif": verif}
+
+
+def manager_of(config: Any, tokenizer: Any) -> Engine:
+    """verl around calipers' agent-loop manager, and nothing that gives rewards besides."""
+    from calipers.trainers.verl import AgentLoopManager  # noqa: PLC0415 - only where verl is
+
+    given = {"config": config, "llm_client": policy(tokenizer), "teacher_client": None}
+    return Engine(config, AgentLoopManager.create(**given, reward_loop_worker_handles=None), tokenizer)
+
+
 def reward_manager(model: Path, tokenizer: Any, server: FaultyServer) -> dict[str, Any]:
     """The fallback: verl's own agent loop and reward loop, with calipers' reward manager in its one worker."""
     from verl.experimental.reward_loop import RewardLoopManager  # noqa: PLC0415 - only where verl is
@@ -558,6 +627,7 @@ def main(out: Path) -> None:
             parts: dict[str, Callable[[], Any]] = {
                 "agent_loop": lambda: agent_loop(*given),
                 "scaffold": lambda: scaffold(*given),
+                "recipes": lambda: recipes(*given),
                 "reward_manager": lambda: reward_manager(*given),
                 "main_eval": lambda: main_eval(folder, server),
                 "verl": unscored_in_verl,

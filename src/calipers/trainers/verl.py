@@ -1,9 +1,10 @@
 """verl 0.9: rewards from a judge that sees all rollouts of a prompt at once.
 
 ``AgentLoopManager`` is the way in for training, ``RewardManager`` the fallback, ``ScaffoldManager`` shows rubrics to rollouts
-that verl's own reward loop rewards, ``compute_score`` is what ``main_eval`` calls; ``docs/trainers/verl.md`` says how each is
+that verl's own reward loop rewards, ``compute_score`` is what ``main_eval`` calls, ``rubric_batch`` and ``verif`` are reward
+functions of RuscaRL's and VerIF's kind; ``docs/trainers/verl.md`` says how each is
 configured. verl and Ray are imported when one of the classes is first named. Not responsible for any of their work
-(``verl_agent_loop``, ``verl_reward``, ``verl_scaffold``, ``verl_eval``).
+(``verl_agent_loop``, ``verl_reward``, ``verl_scaffold``, ``verl_eval``, ``verl_recipes``).
 """
 
 from __future__ import annotations
@@ -13,8 +14,16 @@ from typing import Any, Final
 
 from calipers.errors import ConfigError
 from calipers.trainers.verl_eval import compute_score
+from calipers.trainers.verl_recipes import rubric_batch, verif
 
-__all__ = ["AgentLoopManager", "RewardManager", "ScaffoldManager", "compute_score"]  # noqa: F822 - three come when named
+__all__ = [  # noqa: F822 - three of them come when they are named
+    "AgentLoopManager",
+    "RewardManager",
+    "ScaffoldManager",
+    "compute_score",
+    "rubric_batch",
+    "verif",
+]
 
 _HOMES: Final = {
     "AgentLoopManager": "calipers.trainers.verl_agent_loop",

@@ -19,7 +19,8 @@ from verl.trainer.ppo.v1 import AgentLoopManagerTQ
 
 from calipers.errors import CalipersError, ConfigError
 from calipers.trainers.cohort import Cohorts, Share
-from calipers.trainers.verl_rows import group_of, member_of
+from calipers.trainers.verl_recipes import acc_of, head_of, scorer_of
+from calipers.trainers.verl_rows import member_of
 from calipers.trainers.verl_scaffold import ScaffoldingWorker, require_without, scaffold_of
 from calipers.trainers.verl_settings import VerlSettings, make_judge, read_settings
 
@@ -52,10 +53,11 @@ class JudgingWorker(ScaffoldingWorker):
         self._settings = settings_of(self.config)
         rollout = self.config.actor_rollout_ref.rollout
         self._judge = make_judge(self._settings, workers=rollout.agent.num_workers)
+        scorer = scorer_of(self._settings, self._judge)
         self._cohorts = Cohorts(
-            self._judge.score_group,
+            scorer.score_group,
             size=rollout.n,
-            preparing=self._judge.preparing,
+            preparing=scorer.preparing,
             quorum=self._settings.min_group,
             deadline=None,
         )
@@ -89,7 +91,7 @@ class JudgingWorker(ScaffoldingWorker):
                 self._leave_out(share, kwargs)
                 return
             outputs[-1].reward_score = share.reward
-            outputs[-1].extra_fields["reward_extra_info"] = extra_info(share)
+            outputs[-1].extra_fields["reward_extra_info"] = extra_info(share, self._settings)
             outputs[-1].metrics.compute_score = time.perf_counter() - begun
         await super()._agent_loop_postprocess(outputs, validate, **kwargs)
 
@@ -103,7 +105,7 @@ class JudgingWorker(ScaffoldingWorker):
             )
         member = member_of(outputs, session, self._decode, limit=self.rollout_config.response_length)
         if group.head is None:
-            group.head = group_of(row, rubric=self._judge.settings.standards, reference=settings.reference)
+            group.head = head_of(row, settings, rubric=self._judge.settings.standards)
         group.met.add(session)
         return await self._cohorts.join(uid, member, size=group.size, group=group.head)
 
@@ -175,11 +177,10 @@ def validates(config: Any) -> bool:
     return bool(config.trainer.test_freq > 0 or config.trainer.val_before_train)
 
 
-def extra_info(share: Share) -> dict[str, float]:
+def extra_info(share: Share, settings: VerlSettings) -> dict[str, float]:
     """What is logged beside a reward: the same keys, and numbers, for every rollout."""
     score = share.member.score if share.member is not None else None
     count = len(share.group.trajectories) if share.group is not None else share.rewarded
-    return {
-        "calipers_score": float(share.required() if score is None else score),
-        "calipers_rewarded": share.rewarded / count,
-    }
+    reward = share.required()
+    told = {"calipers_score": float(reward if score is None else score), "calipers_rewarded": share.rewarded / count}
+    return told if settings.recipe is None else told | {"acc": acc_of(reward, settings.recipe)}

@@ -19,8 +19,11 @@ from calipers.trainers.references import with_reference
 from calipers.trainers.thoughts import thought_apart
 from calipers.trainers.verl_rows import rubric_of, shown
 from calipers.trainers.verl_settings import make_judge, read_settings
+from calipers.types import TrajectoryResult
 
-_VERLS: Final = frozenset({"reward_router_address", "reward_model_tokenizer"})
+VERLS: Final = frozenset({"reward_router_address", "reward_model_tokenizer"})
+"""What verl's reward loop passes on beside ``reward_kwargs``."""
+
 _KNOWN: Final = ("prompt", "question", "reference", "rubric")
 
 
@@ -42,17 +45,21 @@ def compute_score(
     Raises CalipersError when the judge gives no score; with ``on_failure``, that number is returned instead, and is in every
     average as if it were one. Raises ConfigError for settings that cannot work.
     """
-    _require_number(on_failure)
-    given = {key: value for key, value in settings.items() if key not in _VERLS}
-    judge = _judge(json.dumps(given, sort_keys=True, default=_plain))
+    require_number(on_failure)
+    judge = _judge(as_key(settings))
     told = _told(ground_truth, extra_info)
     rubric, reference = rubric_of(told), shown(told.get("reference"))
     group = {
-        "context": _messages(told.get("prompt") if told.get("prompt") is not None else told.get("question")),
+        "context": as_messages(told.get("prompt") if told.get("prompt") is not None else told.get("question")),
         "rubric": with_reference(rubric or judge.settings.standards, reference) if reference else rubric,
         "trajectories": [{"messages": [thought_apart({"role": "assistant", "content": solution_str})]}],
     }
     (row,) = blocking.run(judge.score_group(group)).trajectories
+    return reward_of(row, data_source, on_failure=on_failure)
+
+
+def reward_of(row: TrajectoryResult, data_source: object, *, on_failure: float | None) -> float:
+    """The reward of a response, else ``on_failure``; without that, a failure raises CalipersError."""
     if row.reward is not None and row.score is not None:
         return row.reward
     if on_failure is None:
@@ -60,7 +67,14 @@ def compute_score(
     return float(on_failure)
 
 
-def _require_number(on_failure: object) -> None:
+def as_key(settings: Mapping[str, Any]) -> str:
+    """``reward_kwargs`` as text, the same for all responses. Raises ConfigError for what cannot be a setting."""
+    given = {key: value for key, value in settings.items() if key not in VERLS}
+    return json.dumps(given, sort_keys=True, default=_plain)
+
+
+def require_number(on_failure: object) -> None:
+    """ConfigError for what cannot stand for a failure: it must be a finite number, or None."""
     match on_failure:
         case None:
             return
@@ -83,7 +97,8 @@ def _told(ground_truth: object, extra_info: Mapping[str, Any] | None) -> dict[st
     return told | {key: value for key, value in ground_truth.items() if key in _KNOWN and value is not None}
 
 
-def _messages(prompt: Any) -> Any:
+def as_messages(prompt: Any) -> Any:
+    """A prompt of text as messages; any other as it is."""
     return [{"role": "user", "content": prompt}] if isinstance(prompt, str) else prompt
 
 

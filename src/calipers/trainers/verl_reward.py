@@ -15,7 +15,7 @@ from calipers.errors import ConfigError
 from calipers.trainers.cohort import Cohorts
 from calipers.trainers.thoughts import thought_apart
 from calipers.trainers.verl_agent_loop import extra_info, settings_of, validates
-from calipers.trainers.verl_rows import group_of
+from calipers.trainers.verl_recipes import head_of, scorer_of
 from calipers.trainers.verl_settings import VerlSettings, make_judge
 
 _AT_ONCE: Final = 1000
@@ -34,10 +34,11 @@ class RewardManager(RewardManagerBase):  # type: ignore[misc]  # verl has no typ
         self._settings = settings_of(config)
         require_limits(config, self._settings)
         self._judge = make_judge(self._settings)
+        scorer = scorer_of(self._settings, self._judge)
         self._cohorts = Cohorts(
-            self._judge.score_group,
+            scorer.score_group,
             size=config.actor_rollout_ref.rollout.n,
-            preparing=self._judge.preparing,
+            preparing=scorer.preparing,
             quorum=self._settings.min_group,
             deadline=self._settings.wait,
         )
@@ -50,9 +51,9 @@ class RewardManager(RewardManagerBase):  # type: ignore[misc]  # verl has no typ
         count = int(item.batch["attention_mask"][-len(tokens) :].sum())
         text = str(self.tokenizer.decode(tokens[:count], skip_special_tokens=True))
         member = {"id": str(row["session_id"]), "messages": [thought_apart({"role": "assistant", "content": text})]}
-        group = group_of(row, rubric=self._judge.settings.standards, reference=self._settings.reference)
+        group = head_of(row, self._settings, rubric=self._judge.settings.standards)
         share = await self._cohorts.join(row["uid"], member, group=group)
-        return {"reward_score": share.required(), "reward_extra_info": extra_info(share)}
+        return {"reward_score": share.required(), "reward_extra_info": extra_info(share, self._settings)}
 
 
 def require_limits(config: Any, settings: VerlSettings) -> None:

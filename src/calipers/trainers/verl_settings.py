@@ -9,12 +9,13 @@ import difflib
 import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any, Final
+from typing import Any, Final, Literal, TypeAlias, get_args
 
-from calipers.arguments import require_above_zero, require_whole
+from calipers.arguments import require_above_zero, require_one_of, require_whole
 from calipers.errors import ConfigError
 from calipers.judge import Judge
 from calipers.scaffold import Schedule
+from calipers.verifiers.constraints import RulesAs
 
 IN_FLIGHT: Final = 128
 """Judge calls at a time in the whole run, unless ``concurrency`` says otherwise."""
@@ -23,6 +24,13 @@ _OBJECTS: Final = frozenset({"parse", "store", "observer", "watchers"})
 _JUDGES: Final = frozenset(inspect.signature(Judge).parameters) - _OBJECTS
 _SHARED: Final = ("concurrency", "requests_per_minute", "tokens_per_minute")
 
+Recipe: TypeAlias = Literal["rubric_batch", "verif"]
+_RECIPES: Final[Mapping[Recipe, Mapping[str, Any]]] = {
+    "rubric_batch": {"protocol": "checklist", "grading": {"normaliser": "ruscarl_batch", "reward": "score"}},
+    "verif": {"protocol": "checklist", "grading": {"normaliser": "all_or_nothing"}},
+}
+"""A Judge's arguments where a recipe is named, each of them to be overruled (``verl_recipes``)."""
+
 
 @dataclass(frozen=True, slots=True)
 class VerlSettings:
@@ -30,7 +38,8 @@ class VerlSettings:
 
     ``min_group`` is how many rollouts of a prompt must be scored for any of them to train. ``reference`` shows the judge
     each row's ``reward_model.ground_truth``. ``wait`` is for the reward manager alone: seconds until a group is judged
-    without the rollouts that have not come. ``scaffold`` is for the agent loops (``read_scaffold``).
+    without the rollouts that have not come. ``scaffold`` is for the agent loops (``read_scaffold``). ``recipe`` says what is
+    made of a row where a judge does not just compare, and ``rules`` what becomes of rules there (``verl_recipes``).
     """
 
     judge: Mapping[str, Any]
@@ -38,11 +47,13 @@ class VerlSettings:
     reference: bool = False
     wait: float = 600.0
     scaffold: Mapping[str, Any] | None = None
+    recipe: Recipe | None = None
+    rules: RulesAs = "code"
 
     @property
     def absolute(self) -> bool:
         """Whether the judge is asked about a lone rollout too."""
-        return self.judge.get("absolute") is True
+        return self.judge.get("absolute") is True or self.recipe is not None
 
 
 _OURS: Final = frozenset(one.name for one in fields(VerlSettings)) - {"judge"}
@@ -65,7 +76,11 @@ def read_settings(table: object) -> VerlSettings:
     if not isinstance(table.get("judge"), str | list) or not table["judge"]:
         raise ConfigError(f"+calipers.judge={table.get('judge')!r}: it must be a judge's name, as in openai/gpt-5-mini")
     ours = {key: value for key, value in table.items() if key in _OURS}
-    settings = VerlSettings({key: value for key, value in table.items() if key not in _OURS}, **ours)
+    require_one_of(get_args(Recipe), recipe=ours.get("recipe", "verif"))
+    require_one_of(get_args(RulesAs), rules=ours.get("rules", "code"))
+    settings = VerlSettings(_with_recipe(table, ours.get("recipe")), **ours)
+    if settings.rules != "code" and settings.recipe != "verif":
+        raise ConfigError(f"+calipers.rules={settings.rules}: only +calipers.recipe=verif has rules")
     require_whole(min_group=settings.min_group)
     require_above_zero(min_group=settings.min_group, wait=settings.wait)
     if settings.min_group < 2 and not settings.absolute:
@@ -76,6 +91,15 @@ def read_settings(table: object) -> VerlSettings:
     if not isinstance(settings.reference, bool):
         raise ConfigError(f"+calipers.reference={settings.reference!r}: it must be true or false")
     return settings
+
+
+def _with_recipe(table: Mapping[str, Any], recipe: Recipe | None) -> dict[str, Any]:
+    """A Judge's arguments: those of the recipe, and over them the table's, a grading field by field."""
+    given = {key: value for key, value in table.items() if key not in _OURS}
+    known = _RECIPES[recipe] if recipe is not None else {}
+    if isinstance(given.get("grading"), Mapping) and "grading" in known:
+        given["grading"] = {**known["grading"], **given["grading"]}
+    return {**known, **given}
 
 
 @dataclass(frozen=True, slots=True)
