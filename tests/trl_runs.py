@@ -25,6 +25,7 @@ from transformers import PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM
 from calipers import Judge
 from calipers.errors import CalipersError, ConfigError
 from calipers.trainers.trl import reward_func
+from calipers.trainers.trl_around import AWAITS, EXCLUDES, installed
 from calipers.trainers.trl_ranks import Ranks
 
 PROMPTS = ("one plus one", "two plus two", "red or blue", "up or down")
@@ -121,29 +122,31 @@ def train(
         runner.evaluate()
     else:
         runner.train()
+    kept = getattr(runner, "_logs", None) or runner._textual_logs  # as it was before TRL 0.21
     logged = runner.state.log_history
     names = {name for entry in logged for name in entry}
     return Run(
-        rewards={name: list(values) for name, values in runner._logs["rewards"].items()},
-        advantages=list(runner._logs["advantages"]),
+        rewards={name: list(values) for name, values in kept["rewards"].items()},
+        advantages=list(kept["advantages"]),
         metrics={name: [entry[name] for entry in logged if name in entry] for name in names},
-        extra={name: list(values) for name, values in runner._logs.get("extra", {}).items()},
-        completions=list(runner._logs["completion"]),
+        extra={name: list(values) for name, values in kept.get("extra", {}).items()},
+        completions=list(kept["completion"]),
     )
 
 
 def main(folder: Path, url: str) -> None:
     """What each process of a distributed run does, and writes down. The server answers for each model in its own way."""
     found: dict[str, Any] = {}
+    version = installed() or EXCLUDES
 
     def run(name: str, rewards: list[Callable[..., Any]], **settings: Any) -> None:
         settings = {"per_device_train_batch_size": 2, "steps_per_generation": 1, **settings}
         found[name] = asdict(train(rewards, folder / "run", **settings))
 
-    def judged_by(model: str, **options: Any) -> Callable[..., Any]:
+    def judged_by(model: str, *, only_reward: bool = False, blocking: bool = False, **options: Any) -> Any:
         judge = Judge(f"vllm/{model}", base_url=url, attempts=1)
-        reward: Callable[..., Any] = reward_func(judge, num_generations=4, **options)
-        return reward
+        possible = {"only_reward": only_reward and version >= EXCLUDES, "blocking": blocking or version < AWAITS}
+        return reward_func(judge, num_generations=4, **possible, **options)  # type: ignore[call-overload]
 
     run("whole", [judged_by("plain", only_reward=True)], per_device_train_batch_size=4)
     run("split", [judged_by("plain", only_reward=True)])

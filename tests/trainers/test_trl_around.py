@@ -80,3 +80,9 @@ def test_prompts_may_differ_where_environments_begin_and_in_asyncgrpo_only():
     assert not Caller.of(Trainer().columns(environments=None)).changes_prompts
     assert Caller.of(Trainer().columns(environments=[object()])).changes_prompts
     assert Caller.of({"answer": [1]}).changes_prompts  # AsyncGRPOTrainer brings columns, and nothing of its own
+
+
+def test_the_oldest_trls_which_show_no_state_have_no_environments_that_could_change_prompts():
+    assert not Caller.of({}, trl=(0, 19)).changes_prompts
+    assert Caller.of({}, trl=(0, 20)).changes_prompts
+    assert Caller.of({}, trl=None).changes_prompts

@@ -132,6 +132,7 @@ class _Reward:
         self.__name__ = name
         self._source = judge
         self._options = options
+        self._trl = trl_around.installed()
         self._judge: Judge | None = None
         self._ranks: Ranks | None = None
         self.judge  # noqa: B018 - built now, so that settings that cannot work are known at once
@@ -154,7 +155,7 @@ class _Reward:
     async def _rewards(
         self, prompts: Sequence[Any], completions: Sequence[Any], columns: Mapping[str, Any]
     ) -> list[float | None]:
-        options, caller = self._options, Caller.of(columns)
+        options, caller = self._options, Caller.of(columns, trl=self._trl)
         if options.only_reward:
             caller.check_only_reward()
         size = caller.size(options.num_generations)
@@ -219,8 +220,7 @@ class _Reward:
         """The judge's health as metrics, and what it said as a column of TRL's table, where this TRL takes them."""
         log_metric, log_extra = columns.get("log_metric"), columns.get("log_extra")
         if callable(log_metric) and results:
-            trl = trl_around.installed()
-            all_alike = not is_alone() and (trl is None or trl < trl_around.UNITES)
+            all_alike = not is_alone() and (self._trl is None or self._trl < trl_around.UNITES)
             for name, value in metrics(results, given, all_alike=all_alike).items():
                 log_metric(f"{self.__name__}/{name}", value)
         if callable(log_extra):

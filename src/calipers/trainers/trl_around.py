@@ -20,6 +20,9 @@ OLDEST: Final[Version] = (0, 18)
 NEWEST: Final[Version] = (1, 16)
 """The newest TRL these reward functions were run in."""
 
+STATES: Final[Version] = (0, 20)
+"""From here on TRL's trainers show reward functions their state."""
+
 AWAITS: Final[Version] = (0, 27)
 """From here on TRL awaits reward functions."""
 
@@ -73,8 +76,11 @@ class Caller:
     step: int | None = None
 
     @classmethod
-    def of(cls, columns: Mapping[str, Any]) -> Self:
-        """The trainer behind the keyword arguments of a call: its own ``log_metric`` is among them from TRL 1.0 on."""
+    def of(cls, columns: Mapping[str, Any], *, trl: Version | None = None) -> Self:
+        """The trainer behind the keyword arguments of a call: its own ``log_metric`` is among them from TRL 1.0 on.
+
+        ``trl`` is the version that calls, where it is known.
+        """
         trainer = getattr(columns.get("log_metric"), "__self__", None)
         training = getattr(getattr(trainer, "model", None), "training", None)
         size = getattr(trainer, "num_generations_eval" if training is False else "num_generations", None)
@@ -85,8 +91,9 @@ class Caller:
             group_size=size if isinstance(size, int) else None,
             reward_functions=len(functions) if isinstance(functions, list) else None,
             # Environments add to prompts as they begin. AsyncGRPOTrainer, which does not say whether there are any,
-            # has no state to show either, and brings one group at a time.
-            changes_prompts=columns.get("environments") is not None or state is None,
+            # has no state to show either, and brings one group at a time. The oldest TRLs have neither of the two.
+            changes_prompts=columns.get("environments") is not None
+            or (state is None and (trl is None or trl >= STATES)),
             step=getattr(state, "global_step", None),
         )
 
