@@ -372,7 +372,8 @@ class Judge:
 
         ``head`` is the group without trajectories. ``score_group`` gives the same for prepared ones, sooner.
         """
-        return preparing(head, reasoning=self.settings.reasoning)
+        how = self.settings
+        return preparing(head, reasoning=how.reasoning, rubric=how.rubric, grading=how.grading)
 
     async def score_groups(
         self,

@@ -32,7 +32,7 @@ class Prepared:
     """Holds for these ``messages``, after this ``context`` and with ``reasoning`` as it is here; for nothing else.
 
     ``attacks`` (``types.Attack``) is what in it addresses the judge, wherever; ``Attack.message`` counts its own messages.
-    ``checked`` is what a ``Hybrid`` found out by rules, or is finding out.
+    ``checked`` is what a ``Hybrid`` found out by gates and rules, or is finding out, and ``ruled`` what rules of criteria say.
     """
 
     messages: tuple[Mapping[str, Any], ...]
@@ -41,6 +41,7 @@ class Prepared:
     written: Written
     attacks: tuple[Any, ...]
     checked: object = None
+    ruled: object = None
 
     def holds(self, messages: object, context: tuple[Mapping[str, Any], ...], reasoning: str) -> bool:
         """Whether it was worked out for these. The messages have to be the same object, which costs nothing to see."""

@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import TypeAlias
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
 
+from calipers.errors import ConfigError
 from calipers.interfaces import Verifier
 from calipers.rubric import Grading
-from calipers.types import RenderedGroup, Trajectory, TrajectoryGroup, Verdict
+from calipers.types import Message, RenderedGroup, Rubric, Trajectory, TrajectoryGroup, Verdict
 from calipers.verifiers.criteria import rule_of
 
 _CANNOT_TELL = "the rule cannot tell"
@@ -39,14 +42,54 @@ async def with_rules(group: TrajectoryGroup, view: RenderedGroup, grading: Gradi
     return replace(view, checked=await asyncio.to_thread(_checked, group, shown, wanted))
 
 
+@dataclass(frozen=True, slots=True)
+class _Begun:
+    """What ``rules`` say of a trajectory, found out or being found out."""
+
+    rules: tuple[Verifier, ...]
+    checks: Future[Any]
+
+
+def rules_begun(head: TrajectoryGroup, member: Trajectory, rubric: object, grading: Grading | None) -> object:
+    """The rules that decide criteria of ``member``, a trajectory of ``head``, begun; None where there are none.
+
+    ``rubric`` is the judge's, for groups that bring none. What is wrong with a rule is told when the group is scored.
+    """
+    graded_by = next((one for one in (member.rubric, head.rubric, rubric) if isinstance(one, Rubric)), None)
+    if grading is None or grading.mode == "holistic" or graded_by is None:
+        return None
+    with suppress(ConfigError):
+        rules = {id(rule): rule for one in graded_by.criteria if (rule := rule_of(one)) is not None}
+        if rules:
+            from calipers.verifiers.early import begin  # noqa: PLC0415 - brings the sandbox along, where it is used
+
+            begun = tuple(rules.values())
+            return _Begun(begun, begin(replace(head, trajectories=(member,)), rules=begun))
+    return None
+
+
+def _early(one: Trajectory, context: tuple[Message, ...]) -> dict[int, Verdict]:
+    """What was found out about a trajectory before its group was whole, by the rule's identity; waits where it has to."""
+    prepared = one.prepared
+    if prepared is None or not isinstance(prepared.ruled, _Begun):
+        return {}
+    if not prepared.holds(one.messages, context, prepared.reasoning):
+        return {}
+    return {
+        id(rule): said for rule, said in zip(prepared.ruled.rules, prepared.ruled.checks.result().rules, strict=True)
+    }
+
+
 def _checked(group: TrajectoryGroup, shown: Sequence[Trajectory], wanted: Wanted) -> tuple[Mapping[str, Verdict], ...]:
     from calipers.verifiers.checking import check_group  # noqa: PLC0415 - brings the sandbox along, where it is used
 
     found: list[dict[str, Verdict]] = [{} for _ in shown]
+    early = [_early(one, group.context) for one in shown]
     for verifier, asked in wanted.values():
-        items = tuple(dict.fromkeys(item for item, _ in asked))
+        said = {item: early[item][id(verifier)] for item, _ in asked if id(verifier) in early[item]}
+        items = tuple(dict.fromkeys(item for item, _ in asked if item not in said))
         about = replace(group, trajectories=tuple(shown[item] for item in items))
-        said = {item: one.rules[0] for item, one in zip(items, check_group(about, rules=[verifier]), strict=True)}
+        said |= {item: one.rules[0] for item, one in zip(items, check_group(about, rules=[verifier]), strict=True)}
         for item, criterion in asked:
             reason = said[item].reason or ("" if said[item].met is not None else _CANNOT_TELL)
             found[item][criterion] = Verdict(said[item].met, reason, item, criterion)
