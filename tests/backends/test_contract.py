@@ -30,11 +30,11 @@ async def _at_once(_: float) -> None:
 
 
 def _chat(server: FaultyServer) -> OpenAICompatible:
-    return OpenAICompatible("m", base_url=server.url, timeout=0.5)
+    return OpenAICompatible("m", base_url=server.url, timeout=2)
 
 
 def _streaming(server: FaultyServer) -> OpenAICompatible:
-    return OpenAICompatible("m", base_url=server.url, timeout=0.5, capabilities=Capabilities(frozenset({"unstreamed"})))
+    return OpenAICompatible("m", base_url=server.url, timeout=2, capabilities=Capabilities(frozenset({"unstreamed"})))
 
 
 def _litellm(server: FaultyServer) -> Backend:
@@ -47,10 +47,10 @@ BACKENDS: dict[str, Callable[[FaultyServer], Backend]] = {
     "embedded": lambda _: Embedded(),
     "openai_compatible": _chat,
     "openai_compatible, streaming": _streaming,
-    "azure": lambda server: azure_openai("m", base_url=server.url, api_key="k", timeout=0.5, api_key_env="K"),
-    "anthropic": lambda server: Anthropic("m", base_url=server.url, timeout=0.5),
-    "systemone": lambda server: Decisions("m", base_url=server.url, timeout=0.5),
-    "decisions": lambda server: Decisions("m", base_url=server.url, route="decisions", timeout=0.5),
+    "azure": lambda server: azure_openai("m", base_url=server.url, api_key="k", timeout=2, api_key_env="K"),
+    "anthropic": lambda server: Anthropic("m", base_url=server.url, timeout=2),
+    "systemone": lambda server: Decisions("m", base_url=server.url, timeout=2),
+    "decisions": lambda server: Decisions("m", base_url=server.url, route="decisions", timeout=2),
     "litellm": _litellm,
     "scripted": lambda _: Scripted([{"text": "said", "group_id": "g1"}]),
     "retry": lambda server: Retrying(_chat(server), attempts=2, sleep=_at_once),
