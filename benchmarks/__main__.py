@@ -24,6 +24,7 @@ BENCHMARKS = {
     "protocols": "listwise, pairwise and pointwise at equal judge tokens, simulated judges",
     "expected": "means over digits beside the likeliest digit, at equal calls, simulated judges",
     "embedded": "time the embedded judge takes",
+    "ifeval": "agreement with IFEval's recorded verdicts, the four accuracies, checks a second (recorded data)",
     "rubrics": "the study's scores from raw text, replies that broke its parser, tokens of grading (recorded data)",
     "faults": "every fault of wire and reply at 30 % of calls: wrong, lost, leaked",
     "crashes": "calipers score killed at random moments: reruns equal, calls paid twice",

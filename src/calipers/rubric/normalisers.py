@@ -172,9 +172,8 @@ def lowest(rubric: Rubric, normaliser: Normaliser) -> float:
     if normaliser not in _UNBOUNDED or rubric.all_negative == "from_one":
         least = 0.0
     else:
-        least = -math.fsum(-criterion.points for criterion in rubric.criteria if criterion.points < 0) / _positive(
-            rubric
-        )
+        penalties = math.fsum(criterion.points for criterion in rubric.criteria if criterion.points < 0)
+        least = penalties / _positive(rubric)
     return min(least, rubric.veto_floor) if any(criterion.veto for criterion in rubric.criteria) else least
 
 

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from calipers.errors import ConfigError
 from calipers.interfaces import Verifier
+from calipers.verifiers.typed import require_types
 
 VERIFIERS: Final[Mapping[str, str]] = {
     "citation": "calipers.verifiers.citation:Citation",
@@ -89,6 +90,7 @@ def _built(name: str, arguments: dict[str, Any]) -> Verifier:
             raise ConfigError(f"{name}: unknown argument {given!r}; {hint}")
     # Lists from a file where tuples are kept, which are hashable and cannot be changed behind a verifier's back.
     arguments = {key: tuple(value) if isinstance(value, list) else value for key, value in arguments.items()}
+    require_types(name, make, arguments)
     try:
         made: Verifier = make(**arguments)
     except TypeError as error:

@@ -19,7 +19,8 @@ class Exact:
     ignore_case: bool = False
 
     def __post_init__(self) -> None:
-        if not self.expected or not all(isinstance(one, str) for one in self.expected):
+        several = self.expected if isinstance(self.expected, tuple) else (self.expected,)
+        if not all(several) or not several or not all(isinstance(one, str) for one in several):
             raise ConfigError(f"expected={self.expected!r}: it must be text, or several texts")
 
     def __call__(self, trajectory: Trajectory) -> Verdict:

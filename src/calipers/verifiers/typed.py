@@ -1,0 +1,47 @@
+"""Arguments that come from data, held against the types a verifier states: a wrong one is told before anything is checked.
+
+Only plain types are looked at (text, numbers, true or false, one of a few words); what is built of others is the verifier's
+own to check.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Mapping
+from typing import Any, Final, Literal, Union, get_args, get_origin, get_type_hints
+
+from calipers.errors import ConfigError
+
+_WORDS: Final[Mapping[object, str]] = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}
+
+
+def require_types(name: str, make: Callable[..., Any], arguments: Mapping[str, Any]) -> None:
+    """Raise ConfigError, naming verifier and argument, for a value that is of none of the types ``make`` states."""
+    stated = get_type_hints(make)
+    for argument, value in arguments.items():
+        allowed = _plain(stated.get(argument))
+        if allowed is not None and not any(_is(value, one) for one in allowed):
+            words = [_WORDS.get(one, repr(one)) for one in allowed if one is not type(None)]
+            raise ConfigError(f"{name}: {argument} must be {' or '.join(words)}, not {value!r:.60}")
+
+
+def _plain(stated: Any) -> tuple[Any, ...] | None:
+    """The types a value may have, and the words it may be; None where anything else is stated."""
+    parts = get_args(stated) if get_origin(stated) in (types.UnionType, Union) else (stated,)
+    allowed: list[Any] = []
+    for part in parts:
+        if get_origin(part) is Literal:
+            allowed += get_args(part)
+        elif part in _WORDS or part is type(None):
+            allowed.append(part)
+        else:
+            return None
+    return tuple(allowed)
+
+
+def _is(value: Any, allowed: Any) -> bool:
+    if not isinstance(allowed, type):
+        return type(value) is type(allowed) and bool(value == allowed)
+    if isinstance(value, bool):
+        return allowed is bool
+    return isinstance(value, (int, float) if allowed is float else allowed)
