@@ -61,6 +61,14 @@ def test_a_rule_tag_becomes_a_rule_without_the_fields_of_other_rows():
     }
 
 
+def test_a_rule_in_tags_of_text_keeps_its_parameters():
+    tags = ["verifier:rule", "function:word_count_range", 'parameters:{"min_count": 3}']
+    (criterion,) = as_rubric([{"text": "x", "tags": tags}]).criteria
+    assert criterion.rule == {"function": "word_count_range", "parameters": {"min_count": 3}}
+    with pytest.raises(ConfigError, match="criterion 1: the rule's parameters are not JSON"):
+        as_rubric([{"text": "x", "tags": [*tags[:2], "parameters:{3"]}])
+
+
 @pytest.mark.parametrize(("value", "complaint"), [
     ("text", "no rubric"),
     ({}, "no list of criteria"),

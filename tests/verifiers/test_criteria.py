@@ -25,6 +25,7 @@ def verdict(rule: Any, answer: str) -> bool | None:
     ({"all_of": [{"numeric": {"expected": 42}}, {"not": {"exact": {"expected": "42"}}}]}, "It is 42", "42"),
     ({"function": "word_count_range", "parameters": {"min": 2, "max": 3}}, "a b", "a"),
     ({"function": "word_count_range", "parameters": {"max_words": 1}}, "a", "a b"),
+    ({"function": "word_count_range", "parameters": {"min_count": "2", "max_count": 3.0, "min": float("nan")}}, "a b", "a"),
     ("citation", 'so "it was so" it is', "nothing quoted"),
 ])  # fmt: skip
 def test_a_rule_is_a_verifier(rule: Any, good: str, bad: str) -> None:

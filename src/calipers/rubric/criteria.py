@@ -5,6 +5,7 @@ Not responsible for files, rows or foreign schemas (``readers``), nor for what c
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
@@ -181,6 +182,11 @@ def _rule(value: object, where: str) -> Mapping[str, Any]:
     if function not in RULES:
         raise ConfigError(f"{where}: the rule's function {function!r} is unknown; known: {', '.join(RULES)}")
     parameters = value.get("parameters") or {}
+    if isinstance(parameters, str):  # behind a tag that is text
+        try:
+            parameters = json.loads(parameters)
+        except ValueError as error:
+            raise ConfigError(f"{where}: the rule's parameters are not JSON: {error}") from None
     if not isinstance(parameters, Mapping):
         raise ConfigError(f"{where}: the rule's parameters must be an object, not {type(parameters).__name__}")
     return {"function": function, "parameters": {key: one for key, one in parameters.items() if one is not None}}

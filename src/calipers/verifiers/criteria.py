@@ -6,6 +6,7 @@ Not responsible for rubrics (``calipers.rubric``) or for when rules run (``calip
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Final
@@ -44,7 +45,9 @@ def _built(text: str) -> Verifier:
     rule: Mapping[str, Any] = json.loads(text)
     if "function" not in rule:
         return verifier_from(rule)
-    parameters = rule.get("parameters") or {}
+    given = rule.get("parameters") or {}
+    # A table has NaN where only other rows say something.
+    parameters = {name: one for name, one in given.items() if not (isinstance(one, float) and math.isnan(one))}
     if rule["function"] == "word_count_range":
         return verifier_from({"word_count": _range(parameters)})
     if set(parameters) != {"answer"}:
@@ -53,9 +56,11 @@ def _built(text: str) -> Verifier:
 
 
 def _range(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """The bounds of a word count under our names."""
+    """The bounds of a word count under our names; a table may hold ``"3"`` or 3.0 for 3."""
     bounds: dict[str, Any] = {}
-    for key, value in parameters.items():
+    for key, given in parameters.items():
+        text = str(given).removesuffix(".0")
+        value = int(text) if text.isdecimal() else given
         name = "at_least" if key in _LEAST else "at_most" if key in _MOST else None
         if name is None or name in bounds:
             raise ConfigError(f"word_count_range: {key!r} is no bound of its own; write min and max")

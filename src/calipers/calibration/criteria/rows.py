@@ -10,7 +10,7 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -40,11 +40,11 @@ class Labelled:
     labels: tuple[bool, ...]
     annotators: tuple[str, ...] = ()
     category: str | None = None
+    unit: str = field(init=False, repr=False, compare=False)
+    """A name for the conversation and its completion, which several rows may share."""
 
-    @property
-    def unit(self) -> str:
-        """A name for the conversation and its completion, which several rows may share."""
-        return _digest([dict(one) for one in self.prompt], self.completion)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "unit", _digest([dict(one) for one in self.prompt], self.completion))
 
     @property
     def item(self) -> str:
