@@ -115,7 +115,10 @@ class Ledger:
             return int(cursor.lastrowid or 0)
 
     async def commit(self) -> None:
-        """Wait until everything queued so far is committed; many waiters share one transaction."""
+        """Wait until everything queued so far is committed; many waiters share one transaction.
+
+        Who is cancelled meanwhile leaves nothing uncommitted behind: it is written at once.
+        """
         loop = asyncio.get_running_loop()
         waiter = loop.create_future()
         with self._lock:
@@ -124,7 +127,11 @@ class Ledger:
             if loop not in self._scheduled:
                 self._scheduled.add(loop)
                 loop.call_later(_COMMIT_AFTER, self._flush, loop)
-        await waiter
+        try:
+            await waiter
+        except asyncio.CancelledError:
+            self._flush(loop)
+            raise
 
     def _flush(self, loop: asyncio.AbstractEventLoop) -> None:
         with self._lock:
