@@ -68,6 +68,8 @@ def require_params(params: Mapping[str, Any] | None) -> None:
         raise ConfigError(f"params={params!r}: it must be a mapping of parameter names to values")
     if taken := [name for name in _OURS if name in params]:
         raise ConfigError(f"params: {', '.join(taken)} cannot be passed on, calipers sets it itself")
+    if limits := [name for name in ("max_tokens", "max_completion_tokens") if name in params]:
+        raise ConfigError(f"params: {limits[0]} is a setting of its own: say max_tokens= (--max-tokens) instead")
     try:
         json.dumps(dict(params), allow_nan=False)
     except (TypeError, ValueError) as error:

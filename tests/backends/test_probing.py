@@ -166,6 +166,16 @@ async def test_a_second_run_pays_no_step_down(faulty: FaultyServer, tmp_path: Pa
     assert len(faulty.posts) == before + len(GROUPS)
 
 
+async def test_a_parameter_of_the_users_that_is_refused_is_told_once(
+    faulty: FaultyServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    refusal = error(400, "Unsupported parameter: 'temperature'", param="temperature")
+    faulty.script(lambda asked: refusal if "temperature" in asked.body else said(verdict(asked)))
+    await run(faulty, None, params={"temperature": 0, "top_p": 0.9})
+    told = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
+    assert told == [f"openai/judge: {faulty.url} refuses temperature: questions go out without"]
+
+
 async def test_another_server_in_its_place_is_told_once_and_asked_for_everything_again(
     faulty: FaultyServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -92,7 +92,7 @@ async def test_a_proxys_page_is_unfit_and_shows_what_came(faulty: FaultyServer):
     page = Answer(body=b"<html><title>Sign in</title></html>", headers={"Content-Type": "text/html"})
     found = await examine(faulty, page, models=page)
     assert found.verdict == "unfit"
-    assert "not JSON (text/html)" in found.reason
+    assert "a web page" in found.reason
     assert "Sign in" in found.reason
 
 

@@ -15,7 +15,7 @@ import orjson
 
 from calipers.backends.event_stream import BrokenStreamError, whole_completion
 from calipers.backends.odds import odds_in
-from calipers.backends.translate import HttpReply, Peer, excerpt, refusal_of, to_error
+from calipers.backends.translate import HttpReply, Peer, excerpt, is_page, refusal_of, to_error
 from calipers.errors import BackendError, PermanentError, TransientError
 from calipers.types import Completion, FinishReason, Usage
 
@@ -79,6 +79,9 @@ def read_chat_reply(reply: HttpReply, peer: Peer, *, latency: float = 0.0) -> Co
 def json_of(reply: HttpReply, peer: Peer) -> Mapping[str, Any]:
     """The object a 200 holds, or, of a stream, the one its events add up to."""
     kind = reply.headers.get("Content-Type", "")
+    if is_page(reply):
+        said = f"The answer is a web page: {shown(reply, peer)}; is the base URL right, and no proxy in between?"
+        raise TransientError("bad_reply", said)
     if kind.startswith("text/event-stream") or reply.body.startswith(b"data:"):
         try:
             return whole_completion(reply.body)

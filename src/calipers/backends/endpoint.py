@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
 
-from calipers.backends.translate import HttpReply, Peer, Refusal, to_error
+from calipers.backends.translate import HttpReply, Peer, Refusal, excerpt, is_page, read_refusal, to_error
 from calipers.encoding import to_json
 from calipers.errors import BackendError, ConfigError, PermanentError
 
@@ -76,12 +76,20 @@ class Endpoint:
             reply = await self._http.request("GET", "/models")
         except BackendError as error:
             raise ConfigError(str(error)) from error
-        if reply.status in {401, 403}:
+        if reply.status in {401, 403} and not is_page(reply):
             raise ConfigError(f"{self.url} does not accept the key: check {self.peer.key_hint}.")
+        failed = to_error(read_refusal(reply, self.peer.secrets), self.peer) if reply.status >= 400 else None
+        if failed is not None and failed.kind in {"unauthorized", "unreachable"}:
+            raise ConfigError(f"{self.url}: {failed}")
         offered = _offered(reply)
         self.context_window = _context_window(reply, self.peer.model)
         if not self._lists_models:
             return []
+        if offered is None and reply.status == 200 and is_page(reply):
+            page = excerpt(reply.body.decode("utf-8", "replace"), self.peer.secrets)
+            return [
+                f"{self.url} answers with a web page ({page}): does the address end in /v1, and is no proxy in between?"
+            ]
         if offered is None:
             return [f"{self.url} does not list its models (HTTP {reply.status}); does the address end in /v1 ?"]
         if not offered or _is_among(self.peer.model, offered) or _takes_any_name(reply):

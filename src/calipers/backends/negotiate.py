@@ -13,7 +13,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any
 
-from calipers.backends.translate import Refusal
+from calipers.backends.translate import Refusal, no_images
 from calipers.types import JudgeRequest, Written
 
 _NEVER_LEFT_OUT = frozenset({"model", "messages", "response_format"})
@@ -181,7 +181,7 @@ def step_down(refusal: Refusal, body: Mapping[str, Any]) -> Step | None:
 
     Only names and prose of the server count, never what it echoes, for that may hold what candidates wrote.
     """
-    if refusal.status not in _NEGOTIABLE_STATUSES:
+    if refusal.status not in _NEGOTIABLE_STATUSES or no_images(refusal):
         return None
     if refusal.status >= 500 and not _LOOKS_LIKE_REFUSAL.search(refusal.prose):
         return None  # a plain failure, which may well mention what it failed at

@@ -1,4 +1,5 @@
-"""Finds out, once a new server has answered, whether it really applies the form it is asked for; and says who is new.
+"""Finds out, once a new server has answered, whether it really applies the form it is asked for; says who is new, and
+which of the user's parameters are refused.
 
 One short question a server (two where the form is ignored), asked beside a run, after an answer of its own came from
 there: what the server refuses is known by then. Nothing here fails a run, changes a question, or is in a result: what is
@@ -32,7 +33,7 @@ _SECONDS = 30.0
 class Probing:
     """Looks at the servers behind ``bare``, which people know as ``name``; each of a pool by itself.
 
-    ``asks`` False: nothing is asked, and only changes are told. ``bounded`` puts a backend under the run's budget and
+    ``asks`` False: nothing is asked, and only what the run's own answers showed is told. ``bounded`` puts a backend under the run's budget and
     price; ``params`` go with a question as in the run, and ``max_tokens`` is its limit there.
     """
 
@@ -57,6 +58,7 @@ class Probing:
         self._tell = tell
         self._looked: dict[str, int] = {}
         self._looking: set[str] = set()
+        self._told: set[tuple[str, str]] = set()
         self.calls = 0
         self.usage = Usage(cost_usd=0.0)
         """What was spent on it: in no group's usage, for it is no group's."""
@@ -64,11 +66,17 @@ class Probing:
     @property
     def is_due(self) -> bool:
         """Whether there is something to be said or asked."""
-        return any(one.standing.has_changed or self._wanted(one) is not None for one in self._servers)
+        return any(
+            one.standing.has_changed or self._wanted(one) is not None or bool(self._left_out(one))
+            for one in self._servers
+        )
 
     async def look(self, *, seconds: float = _SECONDS) -> None:
         """Tell who is new, and ask what is not known of them, within ``seconds``. Raises nothing for a server's doing."""
         for server in self._servers:
+            if names := self._left_out(server):
+                self._told.update((server.endpoint, name) for name in names)
+                self._tell(f"{self._name}: {server.endpoint} refuses {', '.join(names)}: questions go out without")
             for before, now in server.standing.changes():
                 self._tell(
                     f"{self._name}: {server.endpoint} answers as {now or 'nobody'} now, and answered as "
@@ -87,6 +95,11 @@ class Probing:
                         server.standing.keep(version, found)
                 finally:
                     self._looking.discard(server.endpoint)
+
+    def _left_out(self, server: Negotiated) -> list[str]:
+        """The user's own parameters that the server refuses, where that was not told yet."""
+        refused = server.capabilities.refused
+        return [name for name in self._params if name in refused and (server.endpoint, name) not in self._told]
 
     def _wanted(self, server: Negotiated) -> str | None:
         """Who answers there now and is to be asked, or None."""

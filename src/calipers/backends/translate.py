@@ -49,6 +49,12 @@ _MODERATED = re.compile(
 _NO_MODEL = re.compile(r"model_not_found|invalid model name|model\b.{0,200}?(?:does not exist|not found|not available)")
 _TOO_BIG_A_MINUTE = re.compile(r"request too large")
 _NOT_JSON_AFTER_ALL = re.compile(r"json_validate_failed|failed_generation")
+_NO_IMAGES = re.compile(
+    r"not a multimodal model|image inputs? (?:is|are) not supported|(?:does not|doesn't|do not|don't|cannot) support (?:image|vision|multimodal)"
+    r"|image_url is only supported by|endpoints found that support image|unknown variant .image_url|at most 0 image"
+)
+"""vLLM (twice), llama.cpp, OpenAI, OpenRouter, DeepSeek and others, asked about an image by a model that takes none."""
+_WANTS_TLS = re.compile(r"plain http request was sent to https|http request to an https server")
 _ECHO = re.compile(r"""['"]input['"]\s*:.*""", re.DOTALL)
 
 
@@ -79,7 +85,8 @@ class Refusal:
     """An error answer. ``message`` is for people: short and without secrets.
 
     ``prose`` is the lower-cased text to search, without what the server echoes of our request, for that holds what
-    candidates wrote. ``names`` are the fields the server points at (``param``, ``loc``), dotted parts apart.
+    candidates wrote. ``names`` are the fields the server points at (``param``, ``loc``), dotted parts apart. ``page``: it
+    is a web page.
     """
 
     status: int
@@ -89,6 +96,18 @@ class Refusal:
     detail: Mapping[str, Any]
     retry_after: float | None = None
     location: str | None = None
+    page: bool = False
+
+
+def is_page(reply: HttpReply) -> bool:
+    """Whether an answer is a web page: of a proxy, a firewall, or another program at that address."""
+    kind = reply.headers.get("Content-Type", "")
+    return kind.startswith("text/html") or reply.body[:64].lstrip().lower().startswith((b"<!doctype html", b"<html"))
+
+
+def no_images(refusal: Refusal) -> bool:
+    """Whether the model was shown an image and takes none."""
+    return _NO_IMAGES.search(refusal.prose) is not None
 
 
 def redacted(text: str, secrets: Iterable[str]) -> str:
@@ -136,6 +155,7 @@ def refusal_of(
         detail=detail,
         retry_after=wait if (wait := retry_after(reply.headers)) is not None else _told_wait(prose),
         location=reply.headers.get("Location"),
+        page=is_page(reply),
     )
 
 
@@ -207,15 +227,30 @@ def _seconds(value: str, server_date: str | None) -> float:
 def to_error(refusal: Refusal, peer: Peer) -> BackendError:
     """The error an answer amounts to."""
     said = f"HTTP {refusal.status}: {refusal.message}"
-    return _known_cause(refusal, peer, said) or _by_status(refusal, peer, said)
+    return _not_the_model(refusal, said) or _known_cause(refusal, peer, said) or _by_status(refusal, peer, said)
 
 
-def _known_cause(refusal: Refusal, peer: Peer, said: str) -> BackendError | None:
+def _not_the_model(refusal: Refusal, said: str) -> BackendError | None:
+    """What stands between us and the model, and answers in its place."""
+    if _WANTS_TLS.search(refusal.prose):
+        return PermanentError("unreachable", f"The address should begin with https:// ({said})", fatal=True)
+    if refusal.status == 407 or (refusal.page and refusal.status == 403):
+        said = f"A proxy or a firewall stands in between: check HTTP_PROXY, HTTPS_PROXY and NO_PROXY ({said})"
+        return PermanentError("unauthorized", said, fatal=True)
+    return None
+
+
+def _known_cause(  # noqa: PLR0911 - one cause after the other
+    refusal: Refusal, peer: Peer, said: str
+) -> BackendError | None:
     """What the text tells; servers use one status for many causes, and several for one."""
     status, prose = refusal.status, refusal.prose
     if status not in {401, 429} and _MODERATED.search(prose):
         said = f"{peer.model} was kept from answering by the provider's content filter ({said})"
         return PermanentError("refused", said)
+    if status not in {401, 403, 429} and no_images(refusal):
+        said = f"{peer.model} takes no images, and this group has some: name a judge with vision, or leave them out ({said})"
+        return PermanentError("bad_request", said)
     if status == 402 or (status in {400, 403, 429} and _QUOTA.search(prose) and not _passes(refusal)):
         return PermanentError("rate_limited", f"The account's quota or credit is used up ({said})", fatal=True)
     if status == 429 and _TOO_BIG_A_MINUTE.search(prose):

@@ -1,0 +1,140 @@
+"""What can be wrong with a judge is one sentence with the remedy, and where it can be known it costs no token."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+import calipers
+from calipers.errors import ConfigError
+from calipers.types import TrajectoryGroup
+from groups import FOUR, group_of
+from servers.faulty_server import Answer, FaultyServer, error
+
+GROUP = group_of(FOUR)
+LISTED = Answer(body={"object": "list", "data": [{"id": "m", "object": "model"}]})
+PAGE = Answer(200, b"<!DOCTYPE html><html><body><h1>Sign in</h1></body></html>", {"Content-Type": "text/html"})
+TLS = Answer(
+    400, b"<html><body>The plain HTTP request was sent to HTTPS port</body></html>", {"Content-Type": "text/html"}
+)
+
+
+def judge_at(url: str, **settings: Any) -> calipers.Judge:
+    return calipers.Judge("vllm/m", base_url=url, attempts=1, **settings)
+
+
+@pytest.mark.parametrize(
+    ("models", "words"),
+    [
+        (error(401, "no"), "does not accept the key: check VLLM_API_KEY"),
+        (replace(PAGE, status=403), "A proxy or a firewall stands in between: check HTTP_PROXY"),
+        (replace(PAGE, status=407), "A proxy or a firewall stands in between: check HTTP_PROXY"),
+        (TLS, "should begin with https://"),
+    ],
+)
+async def test_what_the_list_of_models_shows_is_said_before_a_question_is_asked(
+    faulty: FaultyServer, models: Answer, words: str
+) -> None:
+    faulty.get["/v1/models"] = models
+    with pytest.raises(ConfigError, match=words):
+        await judge_at(faulty.url).check()
+    assert faulty.posts == []
+
+
+@pytest.mark.parametrize(
+    ("url", "words"),
+    [
+        ("http://127.0.0.1:9/v1", "is the server running, and is this its address"),
+        ("http://nowhere.invalid/v1", "is it spelled right"),
+    ],
+)
+async def test_an_address_where_nobody_is_is_said_before_a_question_is_asked(url: str, words: str) -> None:
+    with pytest.raises(ConfigError, match=words):
+        await judge_at(url).check()
+
+
+async def test_https_to_a_server_that_speaks_http(faulty: FaultyServer) -> None:
+    with pytest.raises(ConfigError, match="should the address begin with http://"):
+        await judge_at(faulty.url.replace("http:", "https:")).check()
+
+
+async def test_a_web_page_for_a_list_of_models_is_a_warning_that_names_it(faulty: FaultyServer) -> None:
+    faulty.get["/v1/models"] = PAGE
+    (warning,) = await judge_at(faulty.url).check()
+    assert "answers with a web page (Sign in)" in warning
+    assert "no proxy in between" in warning
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (error(401, "no"), "check VLLM_API_KEY"),
+        (replace(PAGE, status=403), "A proxy or a firewall stands in between"),
+        (PAGE, "The answer is a web page: Sign in; is the base URL right, and no proxy in between"),
+        (TLS, "should begin with https://"),
+        (error(404, "The model `m` does not exist"), "m is not to be had there .* The server offers m"),
+        (Answer(302, b"", {"Location": "https://elsewhere/v1"}), "sends us on to https://elsewhere/v1: use that"),
+    ],
+)
+async def test_what_only_a_question_shows_is_every_trajectorys_reason_and_no_number(
+    faulty: FaultyServer, answer: Answer, words: str
+) -> None:
+    faulty.get["/v1/models"] = LISTED
+    faulty.script(answer)
+    result = await judge_at(faulty.url).score_group(GROUP)
+    assert (result.status, set(result.rewards)) == ("failed", {None})
+    (reason,) = {one.reason for one in result.trajectories}
+    assert reason is not None
+    assert re.search(words, reason), reason
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        (400, "m is not a multimodal model"),
+        (400, "At most 0 image(s) may be provided in one prompt."),
+        (500, "image input is not supported - hint: if this is unexpected, you may need to provide the mmproj"),
+        (400, "This model does not support image input."),
+        (400, "Invalid content type. image_url is only supported by certain models."),
+        (404, "No endpoints found that support image input"),
+        (400, "Failed to deserialize the JSON body: messages[1]: unknown variant `image_url`, expected `text`"),
+    ],
+)
+async def test_a_model_that_takes_no_images_says_so_in_one_call_and_judges_on(
+    faulty: FaultyServer, status: int, words: str
+) -> None:
+    image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}
+    shown: TrajectoryGroup = replace(GROUP, context=({"role": "user", "content": [image]},))
+    faulty.script(error(status, words))
+    judge = calipers.Judge("vllm/m", base_url=faulty.url)  # with all its retries
+    result = await judge.score_group(shown)
+    (reason,) = {one.reason for one in result.trajectories}
+    assert reason is not None
+    assert reason.startswith("m takes no images, and this group has some: name a judge with vision, or leave them out")
+    assert len(faulty.posts) == 1
+    assert judge.settings  # not paused: a group without images is another question
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"budget": {"tokens": 100}}, "does not cover one call"),
+        ({"budget": {"usd": 1.0}}, "needs the price"),
+        ({"params": {"max_tokens": 5}}, "say max_tokens= (--max-tokens) instead"),
+        ({"params": {"max_completion_tokens": 5}}, "say max_tokens= (--max-tokens) instead"),
+        ({"params": {"model": "x"}}, "calipers sets it itself"),
+        ({"params": {"stream": True}}, "calipers sets it itself"),
+        ({"api_key": "a\nb"}, "characters that HTTP does not take"),
+        ({"concurrency": 0}, "concurrency"),
+        ({"timeout": 0}, "timeout"),
+        ({"ledger": "x.db", "store": object()}, "not both"),
+    ],
+)
+def test_settings_that_cannot_work_are_said_when_the_judge_is_made(settings: dict[str, Any], words: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        calipers.Judge("vllm/m", base_url="http://127.0.0.1:9/v1", **settings)
+    assert words in str(caught.value)
+    assert "\n" not in str(caught.value)
