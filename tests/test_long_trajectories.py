@@ -199,7 +199,7 @@ async def test_of_several_servers_the_smallest_window_told_holds(tmp_path: Path)
     class Placed(Narrow):
         def __init__(self, limit: int) -> None:
             super().__init__(limit)
-            self.endpoint = f"at-{limit}"  # type: ignore[misc]  # each server its own
+            self.endpoint = f"at-{limit}"
 
     servers = [Placed(8192), Placed(4096)]
     asking = Judge(Pool(servers), ledger=tmp_path / "l.db", concurrency=4)

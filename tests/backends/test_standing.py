@@ -12,12 +12,15 @@ def by(model: str | None, version: str | None = None) -> Completion:
     return Completion("{}", model=model, fingerprint=version)
 
 
+def state(standing: Standing) -> tuple[str | None, bool]:
+    return standing.unknown, standing.has_changed
+
+
 def test_the_first_to_answer_is_unknown_and_no_change() -> None:
     standing = Standing()
     assert (standing.unknown, standing.learned()) == (None, {})
     assert standing.saw(by("m", "v1")) is False
-    assert standing.unknown == "m (v1)"
-    assert not standing.has_changed
+    assert state(standing) == ("m (v1)", False)
     standing.keep("m (v1)", {"json_schema": True})
     assert standing.unknown is None
 
@@ -31,7 +34,7 @@ def test_another_model_or_version_in_its_place_is_told_once_and_unknown_again() 
     assert standing.changes() == [("m (v1)", "m (v2)")]
     assert standing.changes() == []
     assert standing.saw(by("m", "v1")) is False  # two that take turns are both known by now
-    assert (standing.unknown, standing.has_changed) == (None, False)
+    assert state(standing) == (None, False)
 
 
 def test_a_later_run_takes_it_up_and_sees_the_change_between_runs() -> None:
@@ -43,7 +46,7 @@ def test_a_later_run_takes_it_up_and_sees_the_change_between_runs() -> None:
     same, changed = Standing(), Standing()
     for standing in (same, changed):
         standing.take_up(known)
-        assert (standing.unknown, standing.has_changed) == (None, False)
+        assert state(standing) == (None, False)
     assert same.saw(by("m")) is False
     assert same.unknown is None
     assert changed.saw(by("n")) is True

@@ -34,9 +34,12 @@ class Dialect:
 
 
 def verdict(asked: Asked) -> str:
-    """What a good judge answers: a score for each attempt the question names."""
+    """What a good judge answers: a score for each attempt the question names, or the one word that a schema allows."""
     question = json.dumps(asked.body)
-    keys = re.findall(r"Score these attempts: ([A-Z, ]+)\.", question)[-1].split(", ")
+    if not (named := re.findall(r"Score these attempts: ([A-Z, ]+)\.", question)):
+        forced = re.search(r'"enum": \["(\w+)"\]', question)
+        return json.dumps({"answer": forced[1] if forced else "apple"})
+    keys = named[-1].split(", ")
     scores = {key: 20 + 15 * place for place, key in enumerate(keys)}
     return json.dumps({"explanations": dict.fromkeys(keys, "fair"), "scores": scores})
 

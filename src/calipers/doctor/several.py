@@ -14,6 +14,7 @@ from typing import Any, Final
 from calipers.doctor.diagnosis import Conclusion, Diagnosis
 from calipers.doctor.examination import diagnose
 from calipers.errors import ConfigError
+from calipers.registry import find_backend
 from calipers.types import Usage
 
 _TELLING: Final[Mapping[str, str]] = {
@@ -25,7 +26,8 @@ _TELLING: Final[Mapping[str, str]] = {
 """Checks of which a figure is a fact about the server; of the others only the standing is compared, for figures of a few
 questions differ by chance.
 """
-_TIMES_SLOWER = 2.0
+_TIMES_SLOWER, _SECONDS_SLOWER = 2.0, 0.5
+"""What makes a difference in latency worth telling: both."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +64,8 @@ async def diagnose_each(
     """Examine ``judge`` at each of ``base_urls`` at the same time; ``options`` as for ``diagnose``. ConfigError as there."""
     if twice := sorted({url for url in base_urls if base_urls.count(url) > 1}):
         raise ConfigError(f"base_url names {', '.join(twice)} more than once")
+    for url in base_urls:  # before any of them is contacted
+        find_backend(judge, base_url=url, api_key=options.get("api_key"))
 
     def told_by(url: str) -> Callable[[str], None]:
         return lambda text: tell(f"{url}: {text}")
@@ -116,7 +120,7 @@ def _fact(name: str, check: Any) -> tuple[str, str]:
 
 def _apart(seconds: Sequence[float | None]) -> bool:
     known = [one for one in seconds if one]
-    return len(known) > 1 and max(known) > _TIMES_SLOWER * min(known)
+    return len(known) > 1 and max(known) > max(_TIMES_SLOWER * min(known), min(known) + _SECONDS_SLOWER)
 
 
 def _together(fit: Mapping[str, Diagnosis]) -> dict[str, Any]:
