@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+from dataclasses import replace
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import ModuleType
@@ -27,11 +28,11 @@ def engines() -> ModuleType:
 
 
 def test_every_engine_has_its_page_its_tests_and_a_row_in_the_table(engines: ModuleType) -> None:
-    page = engines.PAGE.read_text(encoding="utf-8")
-    for engine in engines.ENGINES:
+    for engine in (*engines.ENGINES, *engines.JUDGES):
+        page = engine.table.page
         assert all((ROOT / test).is_file() for test in engine.test.split()), engine.name
-        assert (engines.PAGE.parent / engine.page).is_file(), engine.name
-        assert f"[{engine.name}]({engine.page})" in page, engine.name
+        assert (page.parent / (engine.page.partition("#")[0] or page.name)).is_file(), engine.name
+        assert f"[{engine.name}]({engine.page})" in page.read_text(encoding="utf-8"), engine.name
 
 
 def test_a_row_is_written_in_its_place_and_the_others_are_kept(engines: ModuleType) -> None:
@@ -57,9 +58,23 @@ def test_a_step_that_fails_is_told_in_the_table(engines: ModuleType, tmp_path: P
     assert row[-1] == "there is no Python 0.1 here (--python PATH)"
 
 
+def test_a_server_has_a_row_of_its_own_kind(engines: ModuleType, tmp_path: Path) -> None:
+    server = engines.Engine(
+        "a server", "#here", "tests/none.py", "nowhere", table=engines.SERVERS, asked="chat", python="0.1"
+    )
+    row = engines.run_engine(server, tmp_path, {})
+    assert len(row) == len(engines.SERVERS.header)
+    assert row[1:4] == ("not installed", "no: see the result", "chat")
+    page = f"{engines.BEGIN}\n{engines.END}\n"
+    assert "| [a server](#here) |" in engines.written(page, [row], ["a server"], engines.SERVERS.header)
+
+
 def test_a_failed_step_is_the_scripts_own_failure_too(engines: ModuleType, tmp_path: Path) -> None:
     page = tmp_path / "README.md"
     page.write_text(f"{engines.BEGIN}\n{engines.END}\n", encoding="utf-8")
     engine = engines.Engine("nowhere", "x.md", "tests/none.py", "nowhere", "none", "raise", "lost", python="0.1")
-    assert engines.run_all([engine], tmp_path, {}, ["nowhere"], page) == 1
+    assert (
+        engines.run_all([replace(engine, table=engines.Table(page, engine.table.header))], tmp_path, {}, ["nowhere"])
+        == 1
+    )
     assert "| there is no Python 0.1 here (--python PATH) |" in page.read_text(encoding="utf-8")

@@ -29,6 +29,8 @@ def _said(message: str, **detail: Any) -> dict[str, Any]:
     ("status", "body", "kind", "fatal"),
     [
         (401, _said("Incorrect API key provided"), "unauthorized", True),
+        (400, _said("No connected db.", type="no_db_connection"), "unauthorized", True),
+        (400, {"detail": "Server is pinned to 'tiny'; requested 'other'."}, "not_found", True),
         (403, _said("no access"), "unauthorized", True),
         (403, _said("your input was flagged"), "refused", False),
         (400, _said("The response was filtered", code="content_filter"), "refused", False),

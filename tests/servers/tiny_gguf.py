@@ -60,21 +60,26 @@ def _training_text() -> list[str]:
     return [*verdicts, *labels, *([_PROSE] * 50)]
 
 
-def _tokenizer() -> tuple[list[str], list[str]]:
-    """The vocabulary in id order and the merges, each as two pieces with a space between."""
+def tokenizer() -> Any:
+    """The trained byte-level tokenizer, of the package ``tokenizers``."""
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers  # noqa: PLC0415 - heavy tests only
 
-    tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)
-    tokenizer.decoder = decoders.ByteLevel()
+    made = Tokenizer(models.BPE())
+    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)
+    made.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
         vocab_size=_VOCABULARY,
         special_tokens=list(_SPECIALS),
         initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
         show_progress=False,
     )
-    tokenizer.train_from_iterator(_training_text(), trainer)
-    trained = json.loads(tokenizer.to_str())["model"]
+    made.train_from_iterator(_training_text(), trainer)
+    return made
+
+
+def _vocabulary() -> tuple[list[str], list[str]]:
+    """The vocabulary in id order and the merges, each as two pieces with a space between."""
+    trained = json.loads(tokenizer().to_str())["model"]
     tokens = sorted(trained["vocab"], key=trained["vocab"].__getitem__)
     merges = [merge if isinstance(merge, str) else " ".join(merge) for merge in trained["merges"]]
     return tokens, merges
@@ -114,7 +119,7 @@ def build(path: Path, *, decides: bool = False) -> Path:
     """
     import gguf  # noqa: PLC0415 - heavy tests only
 
-    tokens, merges = _tokenizer()
+    tokens, merges = _vocabulary()
     kinds = [_CONTROL] * 3 + [_USER_DEFINED] * 2 + [_NORMAL] * (len(tokens) - len(_SPECIALS))
     writer = gguf.GGUFWriter(str(path), "llama")
     writer.add_name("calipers tiny random")

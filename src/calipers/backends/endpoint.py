@@ -76,9 +76,9 @@ class Endpoint:
             reply = await self._http.request("GET", "/models")
         except BackendError as error:
             raise ConfigError(str(error)) from error
-        if reply.status in {401, 403} and not is_page(reply):
-            raise ConfigError(f"{self.url} does not accept the key: check {self.peer.key_hint}.")
         failed = to_error(read_refusal(reply, self.peer.secrets), self.peer) if reply.status >= 400 else None
+        if failed is not None and failed.kind == "unauthorized" and not is_page(reply):
+            raise ConfigError(f"{self.url} does not accept the key: check {self.peer.key_hint}.")
         if failed is not None and failed.kind in {"unauthorized", "unreachable"}:
             raise ConfigError(f"{self.url}: {failed}")
         offered = _offered(reply)

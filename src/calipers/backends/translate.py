@@ -46,7 +46,11 @@ _AGAIN_IN = re.compile(r"(?:retry|again) in (?:(\d+)m)?(\d+(?:\.\d+)?)(ms|s)\b")
 _MODERATED = re.compile(
     r"content_filter|content management policy|moderation|flagged|responsibleaipolicy|data_inspection"
 )
-_NO_MODEL = re.compile(r"model_not_found|invalid model name|model\b.{0,200}?(?:does not exist|not found|not available)")
+_NO_MODEL = re.compile(
+    r"model_not_found|invalid model name|server is pinned to|model\b.{0,200}?(?:does not exist|not found|not available)"
+)
+_KEY_NOT_FOUND = re.compile(r"no_db_connection|no connected db")
+"""A LiteLLM proxy without a database, asked with another key than its own."""
 _TOO_BIG_A_MINUTE = re.compile(r"request too large")
 _NOT_JSON_AFTER_ALL = re.compile(r"json_validate_failed|failed_generation")
 _NO_IMAGES = re.compile(
@@ -270,7 +274,7 @@ def _passes(refusal: Refusal) -> bool:
 
 def _by_status(refusal: Refusal, peer: Peer, said: str) -> BackendError:
     status = refusal.status
-    if status in {401, 403}:
+    if status in {401, 403} or (status == 400 and _KEY_NOT_FOUND.search(refusal.prose)):
         said = f"The key is not accepted: check {peer.key_hint} ({said})"
         return PermanentError("unauthorized", said, fatal=True)
     if status in {404, 405, 410} or (status in {400, 422} and _NO_MODEL.search(refusal.prose)):
