@@ -25,7 +25,9 @@ from servers.opinions import Opinions, models
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 with_trl = pytest.mark.skipif(find_spec("trl") is None, reason="TRL is not installed (pip install 'calipers[trl]')")
 
-CRITERIA = [{"id": f"c{number}", "text": f"w7{number} zebra", "points": float(number)} for number in range(1, 5)]
+CRITERIA: list[dict[str, Any]] = [
+    {"id": f"c{number}", "text": f"w7{number} zebra", "points": float(number)} for number in range(1, 5)
+]
 EVERYTHING = Schedule(10, step="constant")
 PROMPTS = ("one plus one", "two plus two", "red or blue", "up or down")
 
@@ -212,7 +214,7 @@ def watched() -> Any:
 
     from trl_runs import policy  # noqa: PLC0415 - needs TRL
 
-    class Watched(Qwen2ForCausalLM):
+    class Watched(Qwen2ForCausalLM):  # type: ignore[misc]  # transformers is not always there
         def __init__(self, config: Any) -> None:
             super().__init__(config)
             self.sampled: list[list[int]] = []

@@ -22,7 +22,7 @@ _NEEDED = ("verl", "ray", "transfer_queue", "uvicorn", "fastapi", "cachetools", 
 _missing = [name for name in _NEEDED if find_spec(name) is None]
 pytestmark = [
     pytest.mark.skipif(bool(_missing), reason=f"not installed: {', '.join(_missing)} (pip install 'calipers[verl]')"),
-    pytest.mark.timeout(600),
+    pytest.mark.timeout(900),
 ]
 
 
@@ -35,7 +35,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))},
         capture_output=True,
         text=True,
-        timeout=560,
+        timeout=840,
         check=False,
     )
     assert out.exists(), run.stderr[-4000:]

@@ -96,6 +96,15 @@ def test_a_judge_that_fails_is_no_zero(server: FaultyServer, reply: Answer) -> N
     assert graded(server, "Mars", on_failure=0.5)["score"] == 0.5
 
 
+def test_rule_tags_are_checked_by_code_and_not_asked_about(server: FaultyServer) -> None:
+    rule = {"verifier": "rule", "function": "word_count_range", "parameters": {"max": 2}}
+    rubrics = [*RUBRICS, {"criterion": "has two words or fewer", "points": 2, "tags": rule}]
+    row = {**ROW, "reward_model": {"rubrics": rubrics}}
+    assert graded(server, "Mars only", row)["score"] == 0.8
+    assert graded(server, "Mars and nothing", row)["score"] == 0.6
+    assert "two words" not in str(server.posts)
+
+
 def test_thoughts_are_not_graded(server: FaultyServer) -> None:
     assert graded(server, "<think>Mars and Venus</think>Venus")["score"] == 0.25
     assert "Mars" not in server.posts[-1]["messages"][-1]["content"]
@@ -211,6 +220,8 @@ def test_dashscope_models_that_only_stream_are_streamed(server: FaultyServer, mo
 def test_two_ways_to_say_how_many_calls_are_refused(server: FaultyServer) -> None:
     with pytest.raises(ConfigError, match="both say how many calls may be in flight"):
         graded(server, "Mars", concurrency=3, max_workers_per_url=3)
+    with pytest.raises(ConfigError, match=r"max_workers_per_url='3': it must be a whole number"):
+        graded(server, "Mars", max_workers_per_url="3")
 
 
 # --- for the agent loop ---------------------------------------------------------------------------------------------

@@ -413,7 +413,9 @@ def policy(tokenizer: Any) -> Policy:
     return Policy(spelled, {**needles, "weighed": tokenizer.encode("12 stone"), "call": [*tokenizer.encode(CALL), end]})
 
 
-CRITERIA = [{"criterion": f"names planet {number}", "points": 2 * number - 5, "tags": {}} for number in range(1, 5)]
+CRITERIA: list[dict[str, Any]] = [
+    {"criterion": f"names planet {number}", "points": 2 * number - 5, "tags": {}} for number in range(1, 5)
+]
 
 
 def scaffold(model: Path, tokenizer: Any, server: FaultyServer) -> dict[str, Any]:
@@ -436,8 +438,8 @@ def scaffold(model: Path, tokenizer: Any, server: FaultyServer) -> dict[str, Any
         **given, reward_loop_worker_handles=None
     )
     engine, begun = Engine(config, manager, tokenizer), len(server.posts)
-    truth = {"reward_model": {"ground_truth": "", "rubrics": CRITERIA}}
-    report = engine.roll_out(["plain", "tools"], prefix="c", **truth)
+    truth: dict[str, Any] = {"ground_truth": "", "rubrics": CRITERIA}
+    report = engine.roll_out(["plain", "tools"], prefix="c", reward_model=truth)
     report["judged"] = [post["messages"] for post in server.posts[begun:]]
     report["asked"] = NotingPolicy.notes(file, tokenizer)
     keys = [key for key in tq.kv_list("train")["train"] if key.startswith("c-") and "_" in key]
@@ -455,7 +457,7 @@ def scaffold(model: Path, tokenizer: Any, server: FaultyServer) -> dict[str, Any
             keys, trained["prompts"], trained["input_ids"], trained["raw_prompt"], trained["extra_fields"], strict=True
         )
     ]
-    engine.roll_out(["plain"], prefix="d", partition="val", **truth)
+    engine.roll_out(["plain"], prefix="d", partition="val", reward_model=truth)
     report["asked in validation"] = NotingPolicy.notes(file, tokenizer)
     long = [{**one, "criterion": one["criterion"] + " with all its moons" * 4} for one in CRITERIA]
     engine.roll_out(["plain"], prefix="e", reward_model={"ground_truth": "", "rubrics": long})

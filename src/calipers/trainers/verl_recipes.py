@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from functools import lru_cache, partial
 from typing import Any, Final
 
+from calipers.arguments import require_whole
 from calipers.errors import ConfigError, InputError
 from calipers.hybrid import Hybrid
 from calipers.judge import Judge
@@ -142,6 +143,7 @@ def _scorer(table: str) -> Judge | Hybrid:
 
 
 def _in_flight(settings: Mapping[str, Any], per_url: int | None) -> dict[str, int]:
+    require_whole(max_workers_per_url=per_url)
     if per_url is None:
         return {}
     if "concurrency" in settings:
