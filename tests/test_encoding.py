@@ -52,8 +52,7 @@ def test_kinds_of_numbers_and_mappings_are_what_they_stand_for():
     value = {"n": Three.THREE, "s": Red.RED, "x": np.float64(0.5), "m": MappingProxyType({"a": (1, 2)})}
     read = {"n": 3, "s": "red", "x": 0.5, "m": {"a": [1, 2]}}
     assert json.loads(to_json(value)) == read
-    odd: dict[object, object] = {**value, "huge": 2**70, 7: "seven"}
-    assert json.loads(to_json(odd)) == {**read, "huge": 2**70, "7": "seven"}
+    assert json.loads(to_json([value, {7: 2**70}])) == [read, {"7": 2**70}]
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
