@@ -23,6 +23,7 @@ BENCHMARKS = {
     "ungraded": "5 % of answers ungraded: signs of their siblings' advantages that stay, in TRL's and verl's own code",
     "protocols": "listwise, pairwise and pointwise at equal judge tokens, simulated judges",
     "expected": "means over digits beside the likeliest digit, at equal calls, simulated judges",
+    "recommendation": "whether calibrate recommends the best way to ask, over a grid of simulated judges",
     "embedded": "time the embedded judge takes",
     "ifeval": "agreement with IFEval's recorded verdicts, the four accuracies, checks a second (recorded data)",
     "rubrics": "the study's scores from raw text, replies that broke its parser, tokens of grading (recorded data)",
@@ -37,7 +38,7 @@ def main(names: list[str]) -> int:
     """Run each in a process of its own; the exit code is 1 when one of them failed to run."""
     unknown = [name for name in names if name not in {*BENCHMARKS, "--list"}]
     if unknown or "--list" in names:
-        print("\n".join(f"{name:<12}{what}" for name, what in BENCHMARKS.items()))
+        print("\n".join(f"{name:<16}{what}" for name, what in BENCHMARKS.items()))
         return 2 if unknown else 0
     failed = []
     for name in names or BENCHMARKS:

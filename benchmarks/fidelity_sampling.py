@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from calipers.calibration import measures, repeats
-from calipers.calibration.judges import TOLERANCE, Resolved, compare, windows
+from calipers.calibration.curves import TOLERANCE, Resolved, compare, windows
 from calipers.calibration.levels import Array
 from calipers.calibration.repeats import Learned
 from calipers.calibration.series import Series

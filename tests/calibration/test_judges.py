@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from calipers.calibration.curves import curve
 from calipers.calibration.judges import JudgeFigures, all_figures, rounded
 from calipers.calibration.records import as_record
 from calipers.calibration.series import Frame, build
@@ -15,7 +16,8 @@ GROUPS = groups(120)
 
 def figures(*records: dict[str, Any], of: list[dict[str, Any]] = GROUPS) -> tuple[JudgeFigures, ...]:
     frame = Frame.of(map(as_group, of))
-    return all_figures(build(map(as_record, records), frame)[0], frame)
+    series = build(map(as_record, records), frame)[0]
+    return all_figures(series, frame, [curve(one, frame.gold[list(one.rows)]) for one in series])
 
 
 def test_a_good_judge_is_above_a_noisy_one_and_both_have_intervals():

@@ -6,8 +6,10 @@ from calipers.calibration import calibrate
 from calipers.calibration.live import Asked, ask
 from calipers.errors import ConfigError, InputError
 from calipers.readers import as_group
-from calipers.types import Ask, Comparison, Completion, JudgeRequest, Rating, Reading, TrajectoryGroup
+from calipers.types import Ask, Comparison, Completion, JudgeRequest, Rating, Reading, TrajectoryGroup, Usage
 from viewed import view_of
+
+NOTHING = Usage()
 
 
 def group(number: int, *, words: bool = True) -> TrajectoryGroup:
@@ -58,10 +60,10 @@ async def test_a_judge_that_cannot_be_reached_is_found_out_first():
         await ask(GROUPS, "vllm/m@http://127.0.0.1:9/v1")
 
 
-def heard(protocol: str, ask_: Ask, reading: Reading) -> dict[str, object]:
+def heard(protocol: str, ask_: Ask, reading: Reading, usage: Usage = NOTHING) -> dict[str, object]:
     view = view_of("a", "b", "c")
     asked = Asked("j", protocol, "base", 0.5)
-    asked.hear(JudgeRequest((), (), ask_, view), Completion(""), reading)
+    asked.hear(JudgeRequest((), (), ask_, view), Completion("", usage=usage), reading)
     return asked.judgments[0]
 
 
@@ -77,7 +79,19 @@ def test_a_gap_that_is_filled_belongs_to_the_answer_that_left_it():
 def test_a_pairs_verdict_is_its_winner_and_an_unreadable_answer_is_none():
     pair = Ask(0, (1, 0), (1, 0), sample=2)
     record = heard("pairwise", pair, Reading((Comparison(1, 0, -0.3, 0),), "strict"))
-    assert (record["parsed"], record["order"], record["sample_index"]) == ({"winner": "t0"}, ["t1", "t0"], 2)
-    assert heard("pairwise", pair, Reading((Comparison(1, 0, 0.0, 0),), "strict"))["parsed"] == {"winner": "tie"}
+    assert (record["parsed"], record["order"]) == ({"winner": "t0", "margin": 0.3}, ["t1", "t0"])
+    assert record["sample_index"] == 2
+    assert heard("pairwise", pair, Reading((Comparison(1, 0, 0.0, 0),), "strict"))["parsed"] == {
+        "winner": "tie",
+        "margin": 0,
+    }
     assert heard("pairwise", pair, Reading((), "rejected"))["parsed"] is None
     assert heard("listwise", Ask(0, (0, 1, 2), (0, 1, 2)), Reading((), "rejected"))["parsed"] is None
+
+
+def test_what_an_answer_took_stands_beside_it_and_is_unknown_where_its_server_does_not_tell():
+    reading = Reading((Rating(0, 0.4, 0),), "strict")
+    told = heard("listwise", Ask(0, (0, 1, 2), (0, 1, 2)), reading, Usage(120, 30, 0, 0.002))
+    assert told["shown"] == 3
+    assert told["usage"] == {"input_tokens": 120, "output_tokens": 30, "cached_tokens": 0, "cost_usd": 0.002}
+    assert heard("listwise", Ask(0, (0, 1, 2), (0, 1, 2)), reading)["usage"] is None

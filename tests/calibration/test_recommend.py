@@ -26,13 +26,18 @@ def test_a_panel_is_recommended_where_it_surely_beats_its_best_member_at_equal_c
 
 
 def test_a_noisy_judge_is_asked_more_often_than_a_steady_one():
-    noisy = recommended(*rated(GROUPS, "j", 1.5, calls=8))
-    steady = recommended(*rated(GROUPS, "j", 0.05, calls=8))
+    noisy = recommended(*rated(GROUPS, "j", 0.8, calls=3))
+    steady = recommended(*rated(GROUPS, "j", 0.05, calls=3))
     assert noisy["samples"] > steady["samples"] == 1
 
 
+def test_a_group_is_asked_on_only_while_unsettled_where_that_surely_pays():
+    noisy = recommended(*rated(GROUPS, "j", 1.5, calls=8))
+    assert (noisy["samples"], noisy["resolve"], noisy["most"]) == (1, 0.015, 8)
+
+
 def test_lists_are_shown_in_several_orders_instead():
-    found = recommended(*rated(GROUPS, "j", 1.5, calls=8, mode="listwise"))
+    found = recommended(*rated(GROUPS, "j", 0.8, calls=3, mode="listwise"))
     assert found["orders"] > found["samples"] == 1
 
 
@@ -53,3 +58,25 @@ def test_a_judge_that_may_know_nothing_comes_with_a_warning():
     text = calibrate(GROUPS[:12], list(rated(GROUPS[:12], "j", 50.0))).recommendation
     assert "Do not train on it" in text
     assert "a guess, not a choice" in text
+
+
+def test_a_limit_decides_between_protocols_by_what_a_group_costs():
+    """Pairs see more, and cost seven times as much as a list: they are taken where there is room for them."""
+    lists = list(rated(GROUPS, "j", 2.0, calls=4, mode="listwise", usage={"input_tokens": 400, "output_tokens": 40}))
+    pairs = [
+        line | {"usage": {"input_tokens": 200, "output_tokens": 20}}
+        for line in compared(GROUPS, "j", bias=0.0, noise=0.2)
+    ]
+    for most, protocol in ((500, "listwise"), (6000, "pairwise")):
+        found = calibrate(GROUPS, [*lists, *pairs], per_group={"tokens": most})
+        assert tomllib.loads(found.recommendation)["protocol"] == protocol
+        assert f"at most {most} tokens" in found.recommendation
+    none = calibrate(GROUPS, lists, per_group={"usd": 1.0})
+    assert tomllib.loads(none.recommendation) == {}
+    assert "nothing that was measured is known to cost at most 1 dollars" in none.recommendation
+
+
+def test_what_was_measured_on_other_groups_than_chosen_is_told():
+    text = calibrate(GROUPS, list(rated(GROUPS, "j", 0.8, calls=3))).recommendation
+    assert "On groups that had no part in choosing" in text
+    assert "transcripts read" in text

@@ -59,11 +59,31 @@ def test_without_a_mode_it_is_what_the_answer_shows(parsed: dict[str, Any], mode
     ({"scale": 10}, "[lowest, highest]"),
     ({"sample_index": "0"}, "integer"),
     ({"temperature": "warm"}, "'temperature'"),
+    ({"usage": 12}, "'usage' must be an object"),
+    ({"usage": {"input_tokens": "many"}}, "'input_tokens' must be a number"),
+    ({"usage": {"cost_usd": -1}}, "nothing costs less than 0"),
+    ({"shown": -2}, "nothing costs less than 0"),
+    ({"mode": "pairwise", "parsed": {"winner": "a", "margin": 2}}, "from 0 to 1"),
 ])  # fmt: skip
 def test_a_bad_line_is_said_to_be_so(change: dict[str, Any], words: str):
     with pytest.raises(InputError) as raised:
         as_record(GOOD | change)
     assert words in str(raised.value)
+
+
+def test_what_an_answer_took_is_kept_and_unknown_where_not_told():
+    """A pointwise record is a call for each id it lists."""
+    told = as_record(GOOD | {"usage": {"input_tokens": 100, "output_tokens": 10, "cost_usd": None}}).cost
+    assert (told.calls, told.shown, told.of("tokens"), told.cost_usd) == (2, 2, 110, None)
+    bare = as_record(GOOD | {"mode": "listwise", "shown": 3}).cost
+    assert (bare.calls, bare.shown, bare.of("tokens")) == (1, 3, None)
+
+
+def test_a_winner_may_win_by_a_margin_and_one_of_nothing_is_a_tie():
+    pair = GOOD | {"mode": "pairwise"}
+    assert as_record(pair | {"parsed": {"winner": "a", "margin": 0.25}}).margin == 0.25
+    assert as_record(pair | {"parsed": {"winner": "a"}}).margin == 1
+    assert as_record(pair | {"parsed": {"winner": "a", "margin": 0}}).winner == "tie"
 
 
 def test_files_are_read_packed_or_not_and_bad_lines_named(tmp_path: Path):

@@ -11,14 +11,14 @@ from calipers.calibration.records import Record, as_record
 from calipers.calibration.series import Frame, Series, Swap, build
 from calipers.errors import InputError
 from calipers.readers import as_group
-from judged import group, record
+from judged import gold_of, group, groups, record
 
 ONE = group(1, {"a": 3.0, "b": 2.0, "c": 1.0})
 PAIR = group(2, {"a": 1.0, "b": 0.0})
 
 
-def built(groups: list[dict[str, Any]], *records: dict[str, Any]) -> list[Series]:
-    return build([as_record(one) for one in records], Frame.of(map(as_group, groups)))[0]
+def built(every: list[dict[str, Any]], *records: dict[str, Any]) -> list[Series]:
+    return build([as_record(one) for one in records], Frame.of(map(as_group, every)))[0]
 
 
 def pair(first: str, second: str, winner: str | None, **fields: Any) -> dict[str, Any]:
@@ -102,6 +102,44 @@ def test_comparisons_in_a_larger_group_are_fitted_and_the_unlinked_are_missing()
     a, b, c, d = series.scores(0, series.most)[0]
     assert a > b > c
     assert math.isnan(d)
+
+
+def test_one_order_of_all_pairs_favours_nobody():
+    """A judge that always says "first" says nothing in one order, whoever comes first in the file."""
+    four = {"group_id": "q", "trajectories": [{"id": name, "gold": 0} for name in "abcd"]}
+    said = [
+        record(four, "j", {"winner": first}, mode="pairwise", order=[first, second])
+        for first in "abcd"
+        for second in "abcd"
+        if first != second
+    ]
+    (series,) = built([four], *said)
+    firsts = [[one.first for one in call] for call in series.meetings[0]]
+    assert [sorted(call.count(item) for item in range(4)) for call in firsts] == [[1, 1, 2, 2]] * 2
+
+
+def test_a_margin_counts_for_as_much_as_it_is():
+    four = {"group_id": "q", "trajectories": [{"id": name, "gold": 0} for name in "abc"]}
+    parsed = {"winner": "a", "margin": 0.5}
+    (series,) = built([four], record(four, "j", parsed, mode="pairwise", order=["b", "a"]))
+    assert series.meetings[0][0][0].margin == -0.5
+    (pair,) = built([PAIR], record(PAIR, "j", parsed, mode="pairwise", order=["a", "b"]))
+    assert pair.calls[0, 0].tolist() == [0.75, 0.25]
+
+
+def test_what_a_place_is_worth_is_learned_from_lists_in_several_orders():
+    every = groups(30)
+    said = [
+        record(one, "j", {"scores": {n: gold_of(one)[n] + 0.3 * (k == 0) for k, n in enumerate(order)}},
+               mode="listwise", order=order, sample_index=sample)
+        for one in every
+        for sample, order in enumerate((["a", "b", "c", "d"], ["d", "c", "b", "a"], ["b", "d", "a", "c"]))
+    ]  # fmt: skip
+    (series,) = built(every, *said)
+    assert series.places is not None
+    assert series.places.curve(4) == pytest.approx([0.225, -0.075, -0.075, -0.075], abs=0.01)
+    (one_order,) = built(every, *(line for line in said if line["sample_index"] == 0))
+    assert one_order.places is None
 
 
 def test_mixed_scales_are_brought_to_one_and_what_states_none_is_left_out():

@@ -103,3 +103,50 @@ def test_a_judge_in_the_settings_file_is_not_asked_where_a_file_is_read(folder: 
     (folder / "calipers.toml").write_text('judge = ["vllm/m@http://127.0.0.1:9/v1"]\n')
     done = calipers("groups.jsonl", "--judgments", "said.jsonl", "--json", cwd=folder)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_protocols_are_held_against_each_other_within_what_a_group_may_cost(folder: Path):
+    write(
+        folder / "shown.jsonl",
+        [
+            {
+                "group_id": f"g{number}",
+                "context": [{"role": "user", "content": f"Say {number}."}],
+                "trajectories": [
+                    {"id": name, "gold": size, "messages": [{"role": "assistant", "content": f"{number} " * size}]}
+                    for name, size in (("a", 1), ("b", 20), ("c", 9))
+                ],
+            }
+            for number in range(6)
+        ],
+    )
+    arguments = (
+        "shown.jsonl",
+        "--judge",
+        "embedded",
+        "--protocol",
+        "listwise",
+        "--protocol",
+        "pairwise",
+        "--orders",
+        "3",
+    )
+    done = calipers(*arguments, "--per-group", "shown=9", "--json", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert {(way["protocol"], way["orders"]) for way in report["ways"]} == {
+        ("listwise", 1), ("listwise", 2), ("listwise", 3), ("pairwise", 1), ("pairwise", 2),
+    }  # fmt: skip
+    assert {judge["mode"]: judge["cost"]["shown"] for judge in report["judges"]} == {"listwise": 9, "pairwise": 12}
+    assert all(judge["cost"]["cost_usd"] is None for judge in report["judges"])
+    assert "at most 9 transcripts read" in report["recommendation"]
+    table = calipers(*arguments, cwd=folder)
+    assert "What a price buys" in table.stdout
+
+
+@pytest.mark.parametrize("limit", ["tokens", "tokens=many", "gold=3", "usd=-1", "usd=nan"])
+def test_a_limit_that_is_none_is_one_sentence(folder: Path, limit: str):
+    done = calipers("groups.jsonl", "--judgments", "said.jsonl", "--per-group", limit, cwd=folder)
+    assert done.returncode == 2
+    assert "write tokens=20000" in done.stderr
+    assert "Traceback" not in done.stderr

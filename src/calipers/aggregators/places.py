@@ -66,6 +66,10 @@ class Places:
             sizes[one.presentation] = max(sizes.get(one.presentation, 0), one.place + 1)
         return [replace(one, value=one.value - self._worth(one.place, sizes[one.presentation])) for one in ratings]
 
+    def curve(self, size: int) -> tuple[float, ...]:
+        """What each place of a list of ``size`` is worth, first to last, in the ratings' units; 0 on average."""
+        return tuple(self._worth(place, size) for place in range(size))
+
     def _worth(self, place: int, size: int) -> float:
         slope, first = _basis(place, size)
         return self.slope * slope + self.first * first

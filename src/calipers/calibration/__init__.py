@@ -7,34 +7,40 @@ that and from reading files; numpy is imported with this package, and this packa
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
-from calipers.calibration import judges, panels, series
+from calipers.calibration import curves, judges, panels, series, ways
+from calipers.calibration.choice import Choice, choose
+from calipers.calibration.costs import Measure
 from calipers.calibration.findings import Finding, about_input, about_judge
 from calipers.calibration.judges import JudgeFigures
 from calipers.calibration.panels import PanelFigures
 from calipers.calibration.recommend import recommend
 from calipers.calibration.records import Record, as_records
+from calipers.calibration.ways import Way
 from calipers.errors import InputError
 from calipers.readers import as_group, read_groups
 from calipers.types import TrajectoryGroup
 
-__all__ = ["Calibration", "Finding", "JudgeFigures", "PanelFigures", "Record", "calibrate"]
+__all__ = ["Calibration", "Finding", "JudgeFigures", "PanelFigures", "Record", "Way", "calibrate"]
 
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
     """What was measured: ``judges`` one by one, the ``panel`` of all, a ``recommendation`` in TOML, and ``findings``.
 
-    ``problems`` are the lines that could not be read.
+    ``ways`` are all ways to ask that the answers allow, and ``choice`` is what the recommendation puts into words (None
+    where there is nothing to choose). ``problems`` are the lines that could not be read.
     """
 
     judges: tuple[JudgeFigures, ...]
     panel: PanelFigures
     recommendation: str
     findings: tuple[Finding, ...]
+    ways: tuple[Way, ...] = ()
+    choice: Choice | None = None
     problems: tuple[InputError, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
@@ -43,6 +49,7 @@ class Calibration:
             "judges": [one.to_dict() for one in self.judges],
             "panel": self.panel.to_dict(),
             "recommendation": self.recommendation,
+            "ways": [judges.rounded(one.to_dict()) for one in self.ways],
             "findings": [one.to_dict() for one in self.findings],
         }
 
@@ -51,12 +58,14 @@ def calibrate(
     groups: str | os.PathLike[str] | Iterable[object],
     judgments: str | os.PathLike[str] | Iterable[object],
     *,
+    per_group: Mapping[Measure, float] | None = None,
     on_error: Callable[[InputError], None] | None = None,
 ) -> Calibration:
     """Measure judges by what they said (``judgments``) about ``groups`` whose members have ``gold``.
 
     ``groups`` is a groups file, or an iterable of what ``score_group`` takes; ``judgments`` a file of recorded answers
-    (docs/calibration.md), or an iterable of its objects. Lines that cannot be read are handed to ``on_error``, listed in
+    (docs/calibration.md), or an iterable of its objects. ``per_group`` is what a group may cost at most, as in
+    ``{"tokens": 20000}`` (or usd, shown, calls): the recommendation is the best within it. Lines that cannot be read are handed to ``on_error``, listed in
     ``problems`` and left out. Raises InputError for a file that is missing or empty.
     """
     problems: list[InputError] = []
@@ -68,14 +77,18 @@ def calibrate(
 
     frame = series.Frame.of(_groups(groups, complain))
     built, tally = series.build(as_records(judgments, on_error=complain), frame)
-    measured = judges.all_figures(built, frame)
+    drawn = [curves.curve(one, frame.gold[list(one.rows)]) for one in built]
+    measured = judges.all_figures(built, frame, drawn)
     panel = panels.figures(built, frame)
     found = list(about_input(frame, tally, len(problems)))
     for one, figures in zip(built, measured, strict=True):
         found += about_judge(one, figures)
     if len(panel.members) > 1 and not panel.groups:
         found.append(Finding("no_panel", "no group with gold was judged by all judges: the panel cannot be measured"))
-    return Calibration(measured, panel, recommend(measured, panel), tuple(found), tuple(problems))
+    every = ways.every(built, drawn, frame)
+    choice = choose(every, per_group)
+    words = recommend(choice, measured, per_group)
+    return Calibration(measured, panel, words, tuple(found), tuple(every), choice, tuple(problems))
 
 
 def _groups(

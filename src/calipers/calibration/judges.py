@@ -17,39 +17,22 @@ import numpy as np
 from calipers.aggregators.panel import repeatability
 from calipers.aggregators.swaps import Swaps
 from calipers.calibration import measures, orders, repeats
-from calipers.calibration.levels import Array, Flags, mean
+from calipers.calibration.costs import Cost
+from calipers.calibration.curves import ByCalls, Curve, Interval, Resolved
+from calipers.calibration.levels import Array, Flags
 from calipers.calibration.records import Key
 from calipers.calibration.series import Frame, Series
 
-TOLERANCE = 0.015
-"""The default tolerance of resolve: two calls of eight on average, on the development half of benchmarks/fidelity.py."""
-
-CURVE = (*range(1, 9), 12, 16, 24, 32, 48, 64)
-"""Numbers of calls at which the curve is drawn, as far as there are calls; the last point is all of them."""
-
-Interval = tuple[float, float]
-
 
 @dataclass(frozen=True, slots=True)
-class ByCalls:
-    """Advantage fidelity from ``calls`` calls a group, the mean over cyclic windows."""
+class PlaceCurve:
+    """What each place of a list is worth to a judge, first to last, in units of its scores and 0 on average.
 
-    calls: int
-    advantage_fidelity: float
-
-
-@dataclass(frozen=True, slots=True)
-class Resolved:
-    """Asking until settled: mean calls, fidelity, and what as many calls for every group would give.
-
-    The rule is learned on one half of the groups and applied to the other.
+    Drawn to 0 as far as chance may explain it; from ``groups`` groups that were rated in several orders.
     """
 
-    tolerance: float
-    calls: float
-    advantage_fidelity: float
-    fixed_advantage_fidelity: float
-    gain_interval: Interval | None
+    worth: tuple[float, ...]
+    groups: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +76,8 @@ class JudgeFigures:
     resolve: Resolved | None
     variant_stability: float | None
     order_evidence: Swaps | None
+    place_curve: PlaceCurve | None
+    cost: Cost
 
     def to_dict(self) -> dict[str, Any]:
         """The object of ``judges`` in the JSON report, figures rounded to six decimals."""
@@ -112,16 +97,16 @@ def rounded(value: Any) -> Any:
             return value
 
 
-def all_figures(series: Sequence[Series], frame: Frame) -> tuple[JudgeFigures, ...]:
-    """The figures of every series, in order."""
+def all_figures(series: Sequence[Series], frame: Frame, curves: Sequence[Curve]) -> tuple[JudgeFigures, ...]:
+    """The figures of every series, in order; ``curves`` are theirs."""
     scores = [one.scores(0, one.most) for one in series]
     alike: dict[Key, list[tuple[Series, Array]]] = defaultdict(list)
     for one, found in zip(series, scores, strict=True):
         alike[dataclasses.replace(one.key, prompt_variant=None)].append((one, found))
     measured = []
-    for one, found in zip(series, scores, strict=True):
+    for one, found, curve in zip(series, scores, curves, strict=True):
         others = [other for other in alike[dataclasses.replace(one.key, prompt_variant=None)] if other[0] is not one]
-        measured.append(_figures(one, found, frame, stability=_stability(one, found, others)))
+        measured.append(_figures(one, found, frame, curve, stability=_stability(one, found, others)))
     return tuple(measured)
 
 
@@ -138,7 +123,7 @@ def _stability(series: Series, scores: Array, others: Sequence[tuple[Series, Arr
     return math.fsum(found) / len(found) if found else None
 
 
-def _figures(series: Series, scores: Array, frame: Frame, *, stability: float | None) -> JudgeFigures:
+def _figures(series: Series, scores: Array, frame: Frame, curve: Curve, *, stability: float | None) -> JudgeFigures:
     gold = frame.gold[list(series.rows)]
     fidelity = measures.fidelity(scores, gold)
     top1, tau_b, sign = (found(scores, gold) for found in (measures.top1, measures.tau_b, measures.sign_error))
@@ -176,11 +161,21 @@ def _figures(series: Series, scores: Array, frame: Frame, *, stability: float | 
         markdown_preference=measures.average(measures.fidelity(scores, marks)),
         groups=int((~np.isnan(fidelity)).sum()),
         groups_judged=len(series.rows),
-        by_calls=curve(series, gold),
-        resolve=None if pairs else resolved(series, gold),
+        by_calls=curve.points,
+        resolve=curve.resolved,
         variant_stability=stability,
         order_evidence=Swaps.learn((one.said, one.swapped) for one in series.swaps),
+        place_curve=_place_curve(series),
+        cost=series.cost.times(1 / len(series.rows)),
     )
+
+
+def _place_curve(series: Series) -> PlaceCurve | None:
+    """Over the length most lists of the judge have."""
+    if series.places is None:
+        return None
+    size = int(np.median((~np.isnan(series.calls)).sum(axis=2)[(~np.isnan(series.calls)).any(axis=2)]))
+    return PlaceCurve(series.places.curve(size), series.places.groups)
 
 
 def _shared(series: Series) -> bool:
@@ -192,55 +187,6 @@ def dead(scores: Array) -> Flags:
     known = ~np.isnan(scores)
     spread = np.where(known, scores, -np.inf).max(axis=1) - np.where(known, scores, np.inf).min(axis=1)
     return np.asarray((known.sum(axis=1) >= 2) & (spread <= 1e-9))
-
-
-def curve(series: Series, gold: Array) -> tuple[ByCalls, ...]:
-    """Fidelity by number of calls; the last point takes all calls."""
-    points = []
-    for count in sorted({*(one for one in CURVE if one < series.most), series.most}):
-        found = measures.average(windows(series, gold, count))
-        if found is not None:
-            points.append(ByCalls(count, found))
-    return tuple(points)
-
-
-def windows(series: Series, gold: Array, count: int) -> Array:
-    """Each group's fidelity from ``count`` calls, the mean over cyclic windows of its calls."""
-    depth = np.array(series.depth)
-    starts = series.most if count < series.most else 1
-    found = np.array([measures.fidelity(series.scores(start, count), gold) for start in range(starts)])
-    return mean(np.where(np.arange(starts)[:, None] < depth[None, :], found, np.nan), axis=0)
-
-
-def resolved(series: Series, gold: Array, *, tolerance: float = TOLERANCE) -> Resolved | None:
-    """Each half of the groups stopped by what the other half taught; None below four calls or without noise."""
-    if series.most < 4 or not len(gold):
-        return None
-    used, found = np.full(len(gold), np.nan), np.full(len(gold), np.nan)
-    half = np.random.default_rng(0).permutation(len(gold)) < len(gold) // 2
-    for learning, asking in ((half, ~half), (~half, half)):
-        learned = repeats.learn(series.calls[learning], shared=_shared(series))
-        if learned is None or learned.noise.variance <= 0:
-            return None
-        rule = learned.rule(tolerance=tolerance, budget=series.most)
-        stopped = repeats.stop(series.calls[asking], gold[asking], learned, rule, shared=_shared(series))
-        used[asking], found[asking] = stopped.calls, stopped.fidelity
-    by_group = np.array([windows(series, gold, count) for count in range(1, series.most + 1)])
-    return compare(used, found, by_group, tolerance=tolerance)
-
-
-def compare(used: Array, found: Array, by_group: Array, *, tolerance: float) -> Resolved | None:
-    """Stopping early against as many calls for every group; ``by_group`` has the shape (number of calls, groups)."""
-    known = ~np.isnan(found) & ~np.isnan(by_group).any(axis=0)
-    if not known.any():
-        return None
-    calls = float(used[known].mean())
-    below = min(int(calls), len(by_group) - 1)
-    part = calls - below
-    level = (1 - part) * by_group[below - 1, known] + part * by_group[below, known]
-    return Resolved(
-        tolerance, calls, float(found[known].mean()), float(level.mean()), measures.interval(found[known] - level)
-    )
 
 
 def _repeatability(series: Series) -> float | None:

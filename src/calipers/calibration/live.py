@@ -50,7 +50,7 @@ class Asked:
     judgments: list[dict[str, Any]] = field(default_factory=list)
     results: list[GroupResult] = field(default_factory=list)
 
-    def hear(self, request: JudgeRequest, completion: Completion, reading: Reading) -> None:  # noqa: ARG002 - an Observer
+    def hear(self, request: JudgeRequest, completion: Completion, reading: Reading) -> None:
         """Write one answer down."""
         ids = _ids(request.view)
         self.judgments.append(
@@ -60,6 +60,8 @@ class Asked:
                 "prompt_variant": self.prompt_variant,
                 "temperature": self.temperature,
                 **(_pair if self.protocol == "pairwise" else _said)(request.ask, reading, ids),
+                "shown": len(request.ask.order),
+                "usage": _usage(completion.usage),
             }
         )
 
@@ -101,6 +103,13 @@ async def ask(
     return asked
 
 
+def _usage(usage: Usage) -> dict[str, Any] | None:
+    """What the answer took; None where its server does not tell."""
+    if not usage.input_tokens and not usage.output_tokens:
+        return None
+    return {name: getattr(usage, name) for name in ("input_tokens", "output_tokens", "cached_tokens", "cost_usd")}
+
+
 def _ids(view: RenderedGroup) -> list[list[str]]:
     """The ids that each candidate stands for."""
     return [[view.ids[member] for member in candidate.members] for candidate in view.candidates]
@@ -119,9 +128,9 @@ def _said(ask: Ask, reading: Reading, ids: Sequence[Sequence[str]]) -> dict[str,
 
 
 def _pair(ask: Ask, reading: Reading, ids: Sequence[Sequence[str]]) -> dict[str, Any]:
-    """A pair's verdict by one id of each side; what calibration knows of orders, it knows from winners."""
+    """A pair's verdict by one id of each side: who won, and by how much."""
     first, second = (ids[item][0] for item in ask.order)
     said = next((one for one in reading.judgments if isinstance(one, Comparison)), None)
     winner = None if said is None else "tie" if said.margin == 0 else first if said.margin > 0 else second
-    parsed = None if winner is None else {"winner": winner}
+    parsed = None if said is None else {"winner": winner, "margin": abs(said.margin)}
     return {"mode": "pairwise", "order": [first, second], "sample_index": ask.sample, "parsed": parsed}

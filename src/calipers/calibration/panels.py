@@ -15,7 +15,8 @@ import numpy as np
 
 from calipers.aggregators.panel import learn_weights
 from calipers.calibration import measures
-from calipers.calibration.judges import CURVE, Interval, rounded
+from calipers.calibration.curves import CURVE, Interval
+from calipers.calibration.judges import rounded
 from calipers.calibration.levels import Array, mean
 from calipers.calibration.records import Key
 from calipers.calibration.series import Frame, Series

@@ -1,110 +1,163 @@
-"""Which judges to ask, how, and how often, as a block of TOML: the conclusion of a calibration.
+"""Which judges to ask, how, and how often, as a block of TOML: the conclusion of a calibration in words.
 
-The rule is plain: the judge that agrees best with one call, or the panel where one call of each member surely beats its
-best member asked as often; then the fewest calls that keep 98.5 % of what was reached.
+Not responsible for the conclusion itself (``choice``).
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from calipers.calibration import measures
+from calipers.calibration.choice import KEPT, Choice
+from calipers.calibration.costs import Cost, Measure
 from calipers.calibration.findings import ENOUGH
 from calipers.calibration.judges import JudgeFigures
-from calipers.calibration.panels import PanelFigures
+from calipers.calibration.ways import Way
 
-_KEPT = 0.985
+_UNITS: Mapping[Measure, str] = {
+    "usd": "dollars",
+    "tokens": "tokens",
+    "shown": "transcripts read",
+    "calls": "calls",
+}
 
 
-def recommend(judges: Sequence[JudgeFigures], panel: PanelFigures) -> str:
+def recommend(
+    choice: Choice | None, judges: Sequence[JudgeFigures], limit: Mapping[Measure, float] | None = None
+) -> str:
     """A block of TOML with a reason above every line, to paste into calipers.toml."""
-    measured = [one for one in judges if one.advantage_fidelity is not None and one.groups >= 2]
-    if not measured:
-        return "# No recommendation: agreement with gold could not be measured.\n"
-    best = max(measured, key=lambda one: (one.by_calls[0].advantage_fidelity, one.advantage_fidelity or 0.0))
-    low, high = best.advantage_fidelity_interval or (float("nan"), float("nan"))
-    lines = [
-        f"# Measured on {best.groups} groups: advantage fidelity {best.advantage_fidelity:.3f} [{low:.3f}, {high:.3f}]."
-    ]
-    if best.groups < ENOUGH:
-        lines.append(f"# Fewer than {ENOUGH} groups: a guess, not a choice.")
-    if low <= 0:
-        lines.append("# Its interval reaches 0: this judge may know nothing. Do not train on it.")
-    lines += _near(measured, best)
-    lines += _panel(best, panel) or [f"judge = [{json.dumps(best.judge, ensure_ascii=False)}]"]
-    lines += [*_questions(best), *_resolve(best), *_ties(best)]
+    if choice is None:
+        return _nothing(judges, limit)
+    way = choice.way
+    lines = [*_measured(choice), *_price(choice, limit), *_near(choice)]
+    if len(way.judges) > 1:
+        lines += _panel(way)
+    else:
+        lines.append(f"judge = [{json.dumps(way.judges[0], ensure_ascii=False)}]")
+    lines += [*_questions(way, judges), *_level(way, judges)]
     return "\n".join(lines) + "\n"
 
 
-def _near(measured: Sequence[JudgeFigures], best: JudgeFigures) -> list[str]:
-    low = (best.advantage_fidelity_interval or (1.0, 1.0))[0]
-    near = {one.judge for one in measured if (one.advantage_fidelity or 0.0) >= low} - {best.judge}
-    return (
-        [f"# Within its interval too: {_comment(', '.join(sorted(near)))}; the cheapest of them will do."]
-        if near
-        else []
-    )
+def _nothing(judges: Sequence[JudgeFigures], limit: Mapping[Measure, float] | None) -> str:
+    if limit and any(one.advantage_fidelity is not None for one in judges):
+        most = " and ".join(f"{amount:g} {_UNITS[kind]}" for kind, amount in limit.items())
+        return (
+            f"# No recommendation: nothing that was measured is known to cost at most {most} a group.\n"
+            "# Raise the limit, or give it in what the answers tell of their price.\n"
+        )
+    return "# No recommendation: agreement with gold could not be measured.\n"
 
 
-def _panel(best: JudgeFigures, panel: PanelFigures) -> list[str]:
-    """The panel, where one call of each member surely beats the best member asked as often."""
-    rival, level = panel.best_member, panel.advantage_fidelity
-    surely = rival is not None and rival.panel_gain_interval is not None and rival.panel_gain_interval[0] > 0
-    if rival is None or level is None or not surely or level <= (best.advantage_fidelity or 0.0):
-        return []
-    shares = ", ".join(f"{name} {share:.2f}" for name, share in zip(panel.members, panel.weights, strict=True))
-    alone = f"{_comment(rival.judge)} alone, asked {rival.calls} time{'s' if rival.calls > 1 else ''}"
-    return [
-        f"# The panel, one call each, reaches {level:.3f}; {alone}, {rival.advantage_fidelity:.3f}.",
-        f"# Weights, learned without labels: {_comment(shares)}.",
-        f"judge = {json.dumps(list(panel.members), ensure_ascii=False)}",
-        'panel = "all"',
-        f'weights = "{",".join(f"{share:.4g}" for share in panel.weights)}"',
+def _measured(choice: Choice) -> list[str]:
+    way = choice.way
+    known = int((way.fidelity == way.fidelity).sum())  # NaN is not itself
+    low, high = measures.interval(way.fidelity) or (float("nan"), float("nan"))
+    lines = [
+        f"# Measured on {known} groups: advantage fidelity {measures.average(way.fidelity):.3f} [{low:.3f}, {high:.3f}]."
     ]
-
-
-def _questions(best: JudgeFigures) -> list[str]:
-    protocol = best.mode.removesuffix("_scores")
-    lines = [f'protocol = "{protocol}"']
-    if best.prompt_variant:
-        lines.insert(0, f"# As asked with the prompt variant {_comment(best.prompt_variant)}.")
-    points = best.by_calls
-    enough = next(
-        (one for one in points if one.advantage_fidelity >= _KEPT * points[-1].advantage_fidelity), points[-1]
-    )
-    if best.mode == "pairwise":
-        both = best.order_flip_rate is None or best.order_flip_rate > 0.05
-        rate = best.order_flip_rate
-        why = "Its order bias is unknown" if rate is None else f"{rate:.0%} of pairs flip when the order is swapped"
-        lines += [f"# {why}.", f"orders = {2 if both else 1}"]
-        return [*lines, "samples = 1"]
-    what = "calls reach" if enough.calls > 1 else "call reaches"
-    lines.append(
-        f"# {enough.calls} {what} {enough.advantage_fidelity:.3f} of {points[-1].advantage_fidelity:.3f} at {points[-1].calls}."
-    )
-    orders = enough.calls if protocol == "listwise" else 1
-    lines += [f"orders = {orders}", f"samples = {1 if protocol == 'listwise' else enough.calls}"]
+    if choice.fidelity is not None and choice.interval is not None:
+        low_fresh, high_fresh = choice.interval
+        lines.append(
+            f"# On groups that had no part in choosing: {choice.fidelity:.3f} [{low_fresh:.3f}, {high_fresh:.3f}]."
+        )
+    if known < ENOUGH:
+        lines.append(f"# Fewer than {ENOUGH} groups: a guess, not a choice.")
+    if low <= 0:
+        lines.append("# Its interval reaches 0: this judge may know nothing. Do not train on it.")
+    if not choice.shared:
+        lines.append("# Not all were measured on the same groups: each was taken as it is.")
     return lines
 
 
-def _resolve(best: JudgeFigures) -> list[str]:
-    """Asking on only while a group is unsettled, where that surely pays; and the most calls a group should get."""
-    if best.mode == "pairwise" or not best.by_calls:
-        return []
-    found, most = best.resolve, best.by_calls[-1].calls
-    if not found or not found.gain_interval or found.gain_interval[0] <= 0:
-        return []
-    level = f"{found.advantage_fidelity:.3f} at {found.calls:.1f} calls on average"
+def _price(choice: Choice, limit: Mapping[Measure, float] | None) -> list[str]:
+    way, dearest = choice.way, choice.frontier[-1]
+    lines = [f"# A group costs {_told(way.cost)}."]
+    if limit:
+        most = " and ".join(f"{amount:g} {_UNITS[kind]}" for kind, amount in limit.items())
+        lines.append(f"# The best of what costs at most {most} a group.")
+    elif dearest is not way:
+        best = measures.average(dearest.fidelity) or 0.0
+        lines.append(
+            f"# The cheapest in {_UNITS[choice.measure]} that keeps {KEPT:.1%} of the best: {_comment(dearest.name)}, "
+            f"{best:.3f} for {_told(dearest.cost)}."
+        )
+    return lines
+
+
+def _told(cost: Cost) -> str:
+    tokens = cost.of("tokens")
+    parts = [f"{cost.calls:.3g} calls", f"{cost.shown:.3g} transcripts read"]
+    parts += [] if tokens is None else [f"{tokens:,.0f} tokens"]
+    parts += [] if cost.cost_usd is None else [f"${cost.cost_usd:.4g}"]
+    return ", ".join(parts)
+
+
+def _near(choice: Choice) -> list[str]:
+    """Other ways in the interval of the chosen one that cost no more, by judge."""
+    way = choice.way
+    low = (measures.interval(way.fidelity) or (1.0, 1.0))[0]
+    near = {
+        name for one in choice.rivals if (measures.average(one.fidelity) or 0.0) >= low for name in one.judges
+    } - set(way.judges)
+    return [f"# Within its interval too, for no more: {_comment(', '.join(sorted(near)))}."] if near else []
+
+
+def _panel(way: Way) -> list[str]:
+    weights = way.weights or ()
+    shares = ", ".join(f"{name} {share:.2f}" for name, share in zip(way.judges, weights, strict=True))
     return [
-        f"# Asked on only while unsettled: {level}, against {found.fixed_advantage_fidelity:.3f} with as many for all.",
-        f"resolve = {found.tolerance:g}",
-        f"most = {most}",
+        "# Together they surely beat every single judge of no higher price.",
+        f"# Weights, learned without labels: {_comment(shares)}.",
+        f"judge = {json.dumps(list(way.judges), ensure_ascii=False)}",
+        'panel = "all"',
+        f'weights = "{",".join(f"{share:.4g}" for share in weights)}"',
     ]
 
 
-def _ties(best: JudgeFigures) -> list[str]:
-    """Whether to tie a group whose spread is all noise."""
-    return [f"# {best.dead_groups} of {best.groups_judged} groups are dead level as they are.", 'unresolved = "keep"']
+def _questions(way: Way, judges: Sequence[JudgeFigures]) -> list[str]:
+    lines = []
+    if way.prompt_variant:
+        lines.append(f"# As asked with the prompt variant {_comment(way.prompt_variant)}.")
+    if way.criterion:
+        lines.append(f"# As asked about the criterion {_comment(way.criterion)}.")
+    lines.append(f'protocol = "{way.protocol}"')
+    orders = way.orders
+    if way.protocol == "pairwise":
+        rates = [one.order_flip_rate for one in _figures_of(way, judges)]
+        known = [one for one in rates if one is not None]
+        if known:
+            lines.append(f"# {max(known):.0%} of pairs flip when the order is swapped.")
+        else:
+            orders = 2
+            lines.append("# Its order bias is unknown: ask both orders until it is.")
+    lines += [f"orders = {orders}", f"samples = {way.samples}"]
+    if way.resolve is not None:
+        lines += [
+            "# Asked on only while unsettled, which surely beats as many calls for every group.",
+            f"resolve = {way.resolve:g}",
+            f"most = {way.most}",
+        ]
+    return lines
+
+
+def _figures_of(way: Way, judges: Sequence[JudgeFigures]) -> list[JudgeFigures]:
+    return [
+        one
+        for one in judges
+        if one.judge in way.judges
+        and one.mode.removesuffix("_scores") == way.protocol
+        and one.prompt_variant == way.prompt_variant
+    ]
+
+
+def _level(way: Way, judges: Sequence[JudgeFigures]) -> list[str]:
+    """What becomes of groups whose spread is all noise."""
+    told = [
+        f"# {one.dead_groups} of {one.groups_judged} groups are dead level as they are."
+        for one in _figures_of(way, judges)[:1]
+    ]
+    return [*told, 'unresolved = "keep"']
 
 
 def _comment(text: str) -> str:

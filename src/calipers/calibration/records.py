@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, cast, get_args
 
+from calipers.calibration.costs import NOTHING, Cost
 from calipers.errors import InputError
 from calipers.readers import jsonl
 
@@ -39,7 +40,8 @@ class Key:
 class Record:
     """One answer. Exactly one of ``scores``, ``winner`` and ``ranking`` is set, or none: the answer could not be read.
 
-    ``order`` holds the ids as shown; ``winner`` is one of them or "tie". Scores are finite and in units of ``scale``.
+    ``order`` holds the ids as shown; ``winner`` is one of them or "tie", by ``margin`` (0-1; 1 where only who won is
+    known). Scores are finite and in units of ``scale``. ``cost`` is what the answer took.
     """
 
     group_id: str
@@ -50,6 +52,8 @@ class Record:
     winner: str | None = None
     ranking: tuple[str, ...] | None = None
     scale: tuple[float, float] | None = None
+    margin: float = 1.0
+    cost: Cost = NOTHING
 
 
 def read_judgments(
@@ -114,9 +118,29 @@ def as_record(value: object) -> Record:
     sample = value.get("sample_index")
     if sample is not None and (isinstance(sample, bool) or not isinstance(sample, int)):
         raise InputError("'sample_index' must be an integer")
-    return Record(
-        _text(value.get("group_id"), "'group_id'"), _key(value, read), ids, sample or 0, scale=_scale(value), **read
-    )
+    key = _key(value, read)
+    group_id = _text(value.get("group_id"), "'group_id'")
+    return Record(group_id, key, ids, sample or 0, scale=_scale(value), cost=_cost(value, key, ids), **read)
+
+
+def _cost(value: Mapping[str, Any], key: Key, order: Sequence[str]) -> Cost:
+    """What the answer took: of a pointwise record a call for each id, and tokens and dollars where it tells them."""
+    usage = value.get("usage")
+    if usage is not None and not isinstance(usage, Mapping):
+        raise InputError("'usage' must be an object with 'input_tokens', 'output_tokens' and 'cost_usd', or null")
+    spent = [_amount(usage, name) for name in ("input_tokens", "output_tokens", "cost_usd")]
+    shown = _amount(value, "shown")
+    calls = len(order) if key.mode == "pointwise" else 1
+    return Cost(calls, len(order) if shown is None else shown, *spent)
+
+
+def _amount(value: Mapping[str, Any] | None, name: str) -> float | None:
+    if value is None or value.get(name) is None:
+        return None
+    amount = _finite(value[name], f"{name!r}")
+    if amount < 0:
+        raise InputError(f"{name!r} is {amount:g}, and nothing costs less than 0")
+    return amount
 
 
 def _key(value: Mapping[str, Any], read: Mapping[str, Any]) -> Key:
@@ -162,7 +186,11 @@ def _read(parsed: Mapping[str, Any], order: tuple[str, ...]) -> dict[str, Any]:
     name = _text(winner, "'parsed.winner'")
     if len(order) != 2 or name not in (*order, TIE):
         raise InputError(f"'parsed.winner' is {name!r}, which is neither of two ids in 'order' nor \"tie\"")
-    return {"winner": name}
+    margin = parsed.get("margin")
+    size = 1.0 if margin is None else _finite(margin, "'parsed.margin'")
+    if not 0 <= size <= 1:
+        raise InputError(f"'parsed.margin' is {size:g}; by how much the winner won is a number from 0 to 1")
+    return {"winner": name if size else TIE, "margin": size if name != TIE else 0.0}
 
 
 def _scale(value: Mapping[str, Any]) -> tuple[float, float] | None:

@@ -15,12 +15,14 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from calipers.aggregators.bradley_terry import BradleyTerry
+from calipers.aggregators.places import Places
 from calipers.aggregators.swaps import Said
+from calipers.calibration.costs import NOTHING, Cost, total
 from calipers.calibration.levels import Array, mean, put_on_one_level
 from calipers.calibration.records import LARGEST, TIE, Key, Record
 from calipers.errors import InputError
 from calipers.rewards.win_rate import win_rates
-from calipers.types import Comparison, TrajectoryGroup
+from calipers.types import Comparison, Rating, TrajectoryGroup
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +70,8 @@ class Series:
     ``answered`` how often something was read. ``meetings`` holds the comparisons of each group and call where pairs of
     a group of more than two were judged; there, scores come from Bradley-Terry over the calls taken together.
     ``swaps`` are pairs judged in both orders, ``repeats`` the verdicts by place of pairs judged in one order twice;
-    ``verdicts`` counts all verdicts by place.
+    ``verdicts`` counts all verdicts by place. ``cost`` is what all records took, and ``places`` what a place in the list
+    is worth to the judge, where enough lists were rated in several orders.
     """
 
     key: Key
@@ -84,6 +87,13 @@ class Series:
     swaps: tuple[Swap, ...] = ()
     repeats: tuple[tuple[Said, Said], ...] = ()
     verdicts: Mapping[Said, int] = field(default_factory=dict)
+    cost: Cost = NOTHING
+    places: Places | None = None
+
+    @property
+    def presentation(self) -> Cost:
+        """What one call about a group took, on average."""
+        return self.cost.times(1 / sum(self.depth))
 
     @property
     def most(self) -> int:
@@ -143,7 +153,7 @@ def _parts(key: Key) -> tuple[object, ...]:
 
 def _series(key: Key, by_row: Mapping[int, list[Record]], frame: Frame) -> Series:
     rows = tuple(sorted(by_row))
-    calls = [_calls(by_row[row]) for row in rows]
+    calls = [_calls(by_row[row], frame.columns[row]) for row in rows]
     every = [record for row in rows for record in by_row[row]]
     scales = {record.scale for record in every if record.scores is not None}
     values = np.full((len(rows), max(map(len, calls)), frame.gold.shape[1]), np.nan)
@@ -167,12 +177,35 @@ def _series(key: Key, by_row: Mapping[int, list[Record]], frame: Frame) -> Serie
         swaps=swaps,
         repeats=repeats,
         verdicts=Counter(said for record in every if (said := _said(record)) is not None),
+        cost=total(record.cost for record in every),
+        places=_places(calls, rows, frame, rescale=len(scales) > 1) if key.mode == "listwise" else None,
     )
 
 
-def _calls(records: Sequence[Record]) -> list[list[Record]]:
-    """Records in calls: by sample, and within a sample by how often the same members were asked about."""
-    ordered = sorted(records, key=lambda record: (record.sample, record.order))
+def _places(
+    calls: Sequence[Sequence[Sequence[Record]]], rows: Sequence[int], frame: Frame, *, rescale: bool
+) -> Places | None:
+    """What a place is worth, from every list of scores; a judge at temperature 0 moves with nothing but the place."""
+    return Places.learn(
+        [
+            Rating(frame.columns[row][name], value, presentation, place)
+            for presentation, record in enumerate(itertools.chain.from_iterable(found))
+            if record.scores is not None
+            for value_of in (_by_member(record, rescale=rescale),)
+            for place, name in enumerate(record.order)
+            if (value := value_of.get(name)) is not None and name in frame.columns[row]
+        ]
+        for row, found in zip(rows, calls, strict=True)
+    )
+
+
+def _calls(records: Sequence[Record], columns: Mapping[str, int]) -> list[list[Record]]:
+    """Records in calls: by sample, and within a sample by how often the same members were asked about.
+
+    Of pairs in both orders, either call shows each member first about as often as second: whom an order favours is
+    then no one in particular, as it is where a run asks one order.
+    """
+    ordered = sorted(records, key=lambda record: (record.sample, _is_turned(record, columns), record.order))
     seen: Counter[tuple[int, frozenset[str]]] = Counter()
     calls: dict[tuple[int, int], list[Record]] = {}
     for record in ordered:
@@ -180,6 +213,15 @@ def _calls(records: Sequence[Record]) -> list[list[Record]]:
         calls.setdefault((record.sample, seen[question]), []).append(record)
         seen[question] += 1
     return [calls[number] for number in sorted(calls)]
+
+
+def _is_turned(record: Record, columns: Mapping[str, int]) -> bool:
+    """Whether a pair is shown other than around the table: the nearer neighbour clockwise first."""
+    if len(record.order) != 2 or not all(name in columns for name in record.order):
+        return False
+    first, second = (columns[name] for name in record.order)
+    ahead = (second - first) % len(columns)
+    return ahead * 2 > len(columns) or (ahead * 2 == len(columns) and first % 2 == 1)
 
 
 def _values(records: Sequence[Record], columns: Mapping[str, int], width: int, *, rescale: bool) -> Array:
@@ -203,8 +245,8 @@ def _by_member(record: Record, *, rescale: bool) -> Mapping[str, float]:
         low, high = record.scale
         return {name: (value - low) / (high - low) for name, value in record.scores.items()}
     if record.winner is not None:
-        tie = record.winner == TIE
-        return {name: 0.5 if tie else float(name == record.winner) for name in record.order}
+        edge = 0.0 if record.winner == TIE else record.margin / 2
+        return {name: 0.5 + (edge if name == record.winner else -edge) for name in record.order}
     if record.ranking is not None:
         steps = max(len(record.order) - 1, 1)
         return {name: 1 - place / steps for place, name in enumerate(record.ranking)}
@@ -248,10 +290,10 @@ def _swaps(by_row: Mapping[int, Sequence[Record]]) -> tuple[tuple[Swap, ...], tu
 
 
 def _meetings(calls: Sequence[Sequence[Record]], columns: Mapping[str, int]) -> tuple[tuple[Comparison, ...], ...]:
-    margins = {"first": 1.0, "second": -1.0, "tie": 0.0}
+    signs = {"first": 1.0, "second": -1.0, "tie": 0.0}
     return tuple(
         tuple(
-            Comparison(columns[record.order[0]], columns[record.order[1]], margins[said], number)
+            Comparison(columns[record.order[0]], columns[record.order[1]], signs[said] * record.margin, number)
             for record in found
             if (said := _said(record)) is not None and all(name in columns for name in record.order)
         )

@@ -5,25 +5,24 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
-from collections import Counter
+import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast, get_args
 
 import click
 from click.core import ParameterSource
 
 from calipers.cli.asked import save_judgments, tell_spent
+from calipers.cli.calibration_report import print_report
 from calipers.cli.setting import setting
 from calipers.cli.values import read_param, rubric_of
 from calipers.errors import ConfigError, InputError
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
-    from calipers.calibration import Calibration, Finding, JudgeFigures
+    from calipers.calibration.costs import Measure
     from calipers.rubric import Rubric
 
-_WIDTH = 160
+_ORDERS = {"pairwise": 2, "pointwise": 2}
 
 
 @click.command(short_help="Measure judges against gold.")
@@ -40,11 +39,18 @@ _WIDTH = 160
     metavar="MODEL",
     help="Ask this judge about the groups now; may be repeated, each is measured by itself and all as a panel.",
 )
-@setting("--protocol", default="listwise", show_default=True, metavar="NAME", help="How --judge is asked.")
+@setting(
+    "--protocol",
+    multiple=True,
+    default=("listwise",),
+    show_default="listwise",
+    metavar="NAME",
+    help="How --judge is asked; given several times, protocols are held against each other at their price.",
+)
 @setting(
     "--orders",
     type=click.IntRange(1),
-    help="Presentations of each group that --judge is asked about. [default: 4; pairwise 2]",
+    help="Presentations of each group that --judge is asked about. [default: 4; pairwise 2, pointwise 2]",
 )
 @setting("--samples", default=1, show_default=True, type=click.IntRange(1), help="Times each presentation is asked.")
 @setting(
@@ -62,6 +68,13 @@ _WIDTH = 160
 @setting("--param", multiple=True, metavar="KEY=VALUE", help="A further request parameter, e.g. temperature=0.7.")
 @setting(
     "--ledger", metavar="URL", help="Where --judge's answers are kept: nothing is paid twice, and runs learn from it."
+)
+@setting(
+    "--per-group",
+    multiple=True,
+    metavar="KIND=AMOUNT",
+    help="What a group may cost in a run: tokens=20000, usd=0.01, shown=32 (transcripts read) or calls=4; "
+    "the recommendation is the best within it. [default: the cheapest that keeps 98.5 % of the best]",
 )
 @setting("--save", metavar="FILE", help="Write what --judge said as a judgments file (.jsonl).")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
@@ -94,6 +107,7 @@ def calibrate(groups: str, judgments: str | None, *, as_json: bool, **options: A
         return meta_evaluation(groups, judgments, options, as_json=as_json)
     if _typed("grading"):
         raise ConfigError("--grading is about labelled criteria, and GROUPS are groups with gold")
+    limit = dict(map(_read_limit, options["per_group"]))
     bad: list[InputError] = []
 
     def complain(error: InputError) -> None:
@@ -104,11 +118,11 @@ def calibrate(groups: str, judgments: str | None, *, as_json: bool, **options: A
     if options["save"] is not None:
         save_judgments(options["save"], asked)
     recorded = () if judgments is None else read_judgments(judgments, on_error=complain)
-    found = measure(groups, itertools.chain(asked, recorded), on_error=complain)
+    found = measure(groups, itertools.chain(asked, recorded), per_group=limit, on_error=complain)
     if as_json:
         click.echo(json.dumps(found.to_dict(), ensure_ascii=False))
     else:
-        _print(found)
+        print_report(found)
     return 1 if bad else 0
 
 
@@ -123,10 +137,7 @@ def _ask(groups: str, options: dict[str, Any]) -> list[dict[str, Any]]:
     from calipers.readers import read_groups  # noqa: PLC0415 - likewise
 
     shown = list(read_groups(groups, on_error=lambda _: None))  # measuring names what is wrong with them
-    protocol = options["protocol"]
     settings = {
-        "protocol": protocol,
-        "orders": options["orders"] or (2 if protocol == "pairwise" else 1 if protocol == "pointwise" else 4),
         "samples": options["samples"],
         "params": dict(map(read_param, options["param"])),
         "ledger": options["ledger"],
@@ -137,91 +148,27 @@ def _ask(groups: str, options: dict[str, Any]) -> list[dict[str, Any]]:
         (Path(path).stem, rubric_of(path)) for path in options["rubric"]
     ] or [(None, None)]
     judgments = []
-    for name in options["judge"]:
-        for variant, rubric in variants:
-            asked = asyncio.run(ask(shown, name, rubric=rubric, prompt_variant=variant, **settings))
-            judgments += asked.judgments
-            tell_spent(asked.spent())
+    ways = itertools.product(options["judge"], dict.fromkeys(options["protocol"]), variants)
+    for name, protocol, (variant, rubric) in ways:
+        orders = options["orders"] or _ORDERS.get(protocol, 4)
+        if protocol == "pairwise" and len(options["protocol"]) > 1:
+            orders = min(orders, 2)  # a pair has no more, and the other protocols may
+        asking = ask(shown, name, protocol=protocol, orders=orders, rubric=rubric, prompt_variant=variant, **settings)
+        asked = asyncio.run(asking)
+        judgments += asked.judgments
+        tell_spent(asked.spent())
     return judgments
 
 
-def _print(found: Calibration) -> None:
-    from rich.console import Console  # noqa: PLC0415 - likewise
+def _read_limit(text: str) -> tuple[Measure, float]:
+    """``KIND=AMOUNT`` of a group. Raises ConfigError."""
+    from calipers.calibration.costs import Measure  # noqa: PLC0415 - --help stays quick
 
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console = Console(highlight=False, width=_WIDTH)
-    _print_judges(console, found.judges)
-    _print_panel(console, found)
-    if found.findings:
-        console.print("\n[bold]Findings[/bold]")
-        for line in _findings(found.findings):
-            console.print(f"- {line}", markup=False, soft_wrap=True)
-    console.print("\n[bold]Recommendation[/bold]")
-    console.print(found.recommendation, markup=False, soft_wrap=True, end="")
-
-
-def _print_judges(console: Console, judges: tuple[JudgeFigures, ...]) -> None:
-    from rich.table import Table  # noqa: PLC0415 - likewise
-    from rich.text import Text  # noqa: PLC0415 - likewise
-
-    table = Table(title="Judges: all calls of a group, 95 % interval over groups", title_justify="left", box=None)
-    for name in ("judge", "asked"):
-        table.add_column(name, overflow="fold")
-    for name in ("fidelity", "", "top-1", "tau-b", "sign err", "flips", "repeats", "ties", "failed", "calls", "groups"):
-        table.add_column(name, justify="right", no_wrap=True)
-    for one in judges:
-        low_high = one.advantage_fidelity_interval
-        table.add_row(
-            Text(one.judge),
-            Text(_asked(one)),
-            _figure(one.advantage_fidelity, 3),
-            Text(f"{low_high[0]:.3f} to {low_high[1]:.3f}" if low_high else ""),
-            *(_figure(value, 3) for value in (one.top1, one.tau_b, one.sign_error)),
-            *(_figure(value, 2) for value in (one.order_flip_rate, one.repeatability, one.tie_rate, one.failure_rate)),
-            f"{one.calls_per_group:g}" if one.calls_per_group.is_integer() else f"{one.calls_per_group:.1f}",
-            str(one.groups),
-        )
-    console.print(table)
-
-
-def _asked(one: JudgeFigures) -> str:
-    parts = [one.mode, one.prompt_variant, one.criterion]
-    if one.temperature is not None:
-        parts.append(f"t={one.temperature:g}")
-    return ", ".join(part for part in parts if part)
-
-
-def _figure(value: float | None, digits: int) -> str:
-    return "-" if value is None else f"{value:.{digits}f}"
-
-
-def _print_panel(console: Console, found: Calibration) -> None:
-    panel = found.panel
-    if len(panel.members) < 2:
-        return
-    console.print("\n[bold]Panel[/bold] (one call each; weights learned without labels)")
-    for name, weight, repeats in zip(panel.members, panel.weights, panel.repeatability, strict=True):
-        again = "" if repeats is None else f", repeats itself {repeats:.2f}"
-        console.print(f"  {weight:.2f}  {name}{again}", markup=False)
-    if panel.advantage_fidelity is None:
-        return
-    low, high = panel.advantage_fidelity_interval or (float("nan"), float("nan"))
-    console.print(
-        f"  fidelity {panel.advantage_fidelity:.3f} ({low:.3f} to {high:.3f}) on {panel.groups} groups", markup=False
-    )
-    console.print(f"  equal weights {_figure(panel.equal_weights_fidelity, 3)}", markup=False)
-    if best := panel.best_member:
-        console.print(f"  {best.judge} alone, calls a group: {best.calls}: {best.advantage_fidelity:.3f}", markup=False)
-
-
-def _findings(findings: tuple[Finding, ...]) -> list[str]:
-    """One line a finding; what several judges share is said once."""
-    said = Counter(one.text if one.judge is None else f"{one.kind}\0{one.text}" for one in findings)
-    lines = []
-    for one in findings:
-        count = said.pop(one.text if one.judge is None else f"{one.kind}\0{one.text}", 0)
-        if count:
-            who = "" if one.judge is None else f"{one.judge} ({one.variant}): " if count == 1 else f"{count} series: "
-            lines.append(who + one.text)
-    return lines
+    kind, _, amount = text.partition("=")
+    try:
+        most = float(amount)
+    except ValueError:
+        most = math.nan
+    if kind not in get_args(Measure) or not 0 < most < math.inf:
+        raise ConfigError(f"--per-group {text}: write tokens=20000, usd=0.01, shown=32 or calls=4")
+    return cast("Measure", kind), most

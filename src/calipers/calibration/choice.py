@@ -1,0 +1,131 @@
+"""Which way to ask: what brings most at its price, chosen on one part of the groups and measured on the other.
+
+The rule: within a limit, the way that agrees best with gold; without one, the cheapest that keeps 98.5 % of the best. A
+panel is only looked at where it surely beats every single judge of no higher price. Not responsible for words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from calipers.calibration import measures
+from calipers.calibration.costs import Measure, shared_measure
+from calipers.calibration.curves import Interval
+from calipers.calibration.levels import Array, Flags
+from calipers.calibration.ways import Way
+
+KEPT = 0.985
+"""What of the best way's fidelity a cheaper one must keep."""
+
+_FOLDS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The ``way`` to take, by its price in ``measure``.
+
+    ``fidelity`` and ``interval`` are of groups that had no part in choosing: each fifth is measured with what the other
+    four would choose. None below ten groups. ``frontier`` holds, by rising price, the ways that no cheaper one equals.
+    ``rivals`` are the other ways of no higher price. ``shared`` is whether all ways were held against each other on the same groups.
+    """
+
+    way: Way
+    measure: Measure
+    fidelity: float | None
+    interval: Interval | None
+    frontier: tuple[Way, ...]
+    rivals: tuple[Way, ...]
+    shared: bool
+
+
+def choose(ways: Sequence[Way], limit: Mapping[Measure, float] | None = None) -> Choice | None:
+    """The way to take of ``ways``; None where none is within ``limit`` or none could be measured.
+
+    ``limit`` is what a group may cost at most; a way whose price is not known is not within it.
+    """
+    allowed = [way for way in ways if all(_within(way.cost.of(kind), most) for kind, most in (limit or {}).items())]
+    if not allowed:
+        return None
+    measure = next(iter(limit)) if limit else shared_measure(way.cost for way in allowed)
+    # Of equal price, the one that is listed first: sorting is stable.
+    ordered = sorted(allowed, key=lambda way: way.cost.of(measure) or 0.0)
+    prices = np.array([way.cost.of(measure) or 0.0 for way in ordered])
+    table, shared = _common(np.array([way.fidelity for way in ordered]))
+    several = np.array([len(way.judges) > 1 for way in ordered])
+    kept = 1.0 if limit else KEPT
+    chosen = _pick(table, prices, several, kept)
+    fresh = _fresh(table, prices, several, kept)
+    return Choice(
+        ordered[chosen],
+        measure,
+        measures.average(fresh),
+        measures.interval(fresh),
+        tuple(ordered[place] for place in _frontier(_levels(table))),
+        tuple(way for way, price in zip(ordered, prices, strict=True) if price <= prices[chosen]),
+        shared,
+    )
+
+
+def _within(price: float | None, most: float) -> bool:
+    return price is not None and price <= most * (1 + 1e-9)
+
+
+def _common(table: Array) -> tuple[Array, bool]:
+    """The groups that all ways have a figure for, unless those are less than half of what some way has."""
+    known = ~np.isnan(table)
+    common = known.all(axis=0)
+    if 2 * common.sum() >= known.sum(axis=1).max():
+        return table[:, common], True
+    return table[:, known.any(axis=0)], False
+
+
+def _levels(table: Array) -> Array:
+    known = ~np.isnan(table)
+    count = known.sum(axis=1)
+    return np.where(count > 0, np.where(known, table, 0.0).sum(axis=1) / np.maximum(count, 1), -np.inf)
+
+
+def _pick(table: Array, prices: Array, several: Flags, kept: float) -> int:
+    """The place of the way to take; ``prices`` rise."""
+    levels = _levels(table)
+    for place in np.flatnonzero(several):
+        if not _beats_single_judges(int(place), table, prices, several, levels):
+            levels[place] = -np.inf
+    best = levels.max()
+    return int(np.flatnonzero(levels >= (kept * best if best > 0 else best))[0])
+
+
+def _beats_single_judges(place: int, table: Array, prices: Array, several: Flags, levels: Array) -> bool:
+    """Whether a panel surely beats the best single judge of no higher price."""
+    rivals = np.flatnonzero(~several & (prices <= prices[place] * (1 + 1e-9)))
+    if not len(rivals):
+        return True
+    best = rivals[int(levels[rivals].argmax())]
+    gain = measures.interval(table[place] - table[best])
+    return gain is not None and gain[0] > 0
+
+
+def _fresh(table: Array, prices: Array, several: Flags, kept: float) -> Array:
+    """Each group's fidelity by the way that was chosen without it; NaN everywhere below two groups a fold."""
+    count = table.shape[1]
+    found = np.full(count, np.nan)
+    if count < 2 * _FOLDS:
+        return found
+    fold = np.random.default_rng(0).permutation(count) % _FOLDS
+    for part in range(_FOLDS):
+        out = fold == part
+        found[out] = table[_pick(table[:, ~out], prices, several, kept), out]
+    return found
+
+
+def _frontier(levels: Array) -> list[int]:
+    """Places, by rising price, of the ways better than all before."""
+    best, found = -np.inf, []
+    for place, level in enumerate(levels):
+        if level > best:
+            best = level
+            found.append(place)
+    return found

@@ -1,0 +1,117 @@
+"""What more calls bring: each group's fidelity by number of calls, and from asking only while a group is unsettled.
+
+Not responsible for other figures (``judges``), or for which way to ask is worth its price (``ways``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from calipers.calibration import measures, repeats
+from calipers.calibration.levels import Array, mean
+from calipers.calibration.series import Series
+
+TOLERANCE = 0.015
+"""The default tolerance of resolve: two calls of eight on average, on the development half of benchmarks/fidelity.py."""
+
+CURVE = (*range(1, 9), 12, 16, 24, 32, 48, 64)
+"""Numbers of calls at which the curve is drawn, as far as there are calls; the last point is all of them."""
+
+Interval = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class ByCalls:
+    """Advantage fidelity from ``calls`` calls a group, the mean over cyclic windows."""
+
+    calls: int
+    advantage_fidelity: float
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """Asking until settled: mean calls, fidelity, and what as many calls for every group would give.
+
+    The rule is learned on one half of the groups and applied to the other.
+    """
+
+    tolerance: float
+    calls: float
+    advantage_fidelity: float
+    fixed_advantage_fidelity: float
+    gain_interval: Interval | None
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """Fidelity of every group of a series, NaN where it cannot be known.
+
+    ``by_count`` is by number of calls; ``stopped`` from asking until settled, with its ``resolved`` summary.
+    """
+
+    by_count: Mapping[int, Array]
+    stopped: Array | None = None
+    resolved: Resolved | None = None
+
+    @property
+    def points(self) -> tuple[ByCalls, ...]:
+        """The mean over groups by number of calls."""
+        found = ((count, measures.average(one)) for count, one in self.by_count.items())
+        return tuple(ByCalls(count, level) for count, level in found if level is not None)
+
+
+def curve(series: Series, gold: Array) -> Curve:
+    """The curve of a series whose groups have ``gold`` (groups, members); its last point takes all calls."""
+    counts = sorted({*(one for one in CURVE if one < series.most), series.most})
+    by_count = {count: windows(series, gold, count) for count in counts}
+    stopped = None if series.key.mode == "pairwise" else _stopped(series, gold)
+    if stopped is None:
+        return Curve(by_count)
+    used, found = stopped
+    every = [by_count[one] if one in by_count else windows(series, gold, one) for one in range(1, series.most + 1)]
+    return Curve(by_count, found, compare(used, found, np.array(every), tolerance=TOLERANCE))
+
+
+def windows(series: Series, gold: Array, count: int) -> Array:
+    """Each group's fidelity from ``count`` calls, the mean over cyclic windows of its calls."""
+    depth = np.array(series.depth)
+    starts = series.most if count < series.most else 1
+    found = np.array([measures.fidelity(series.scores(start, count), gold) for start in range(starts)])
+    return mean(np.where(np.arange(starts)[:, None] < depth[None, :], found, np.nan), axis=0)
+
+
+def _stopped(series: Series, gold: Array) -> tuple[Array, Array] | None:
+    """Each group's calls and fidelity, each half of the groups stopped by what the other half taught.
+
+    None below four calls or without noise.
+    """
+    if series.most < 4 or not len(gold):
+        return None
+    used, found = np.full(len(gold), np.nan), np.full(len(gold), np.nan)
+    half = np.random.default_rng(0).permutation(len(gold)) < len(gold) // 2
+    shared = series.key.mode != "pointwise"
+    for learning, asking in ((half, ~half), (~half, half)):
+        learned = repeats.learn(series.calls[learning], shared=shared)
+        if learned is None or learned.noise.variance <= 0:
+            return None
+        rule = learned.rule(tolerance=TOLERANCE, budget=series.most)
+        stopped = repeats.stop(series.calls[asking], gold[asking], learned, rule, shared=shared)
+        used[asking], found[asking] = stopped.calls, stopped.fidelity
+    return used, found
+
+
+def compare(used: Array, found: Array, by_group: Array, *, tolerance: float) -> Resolved | None:
+    """Stopping early against as many calls for every group; ``by_group`` has the shape (number of calls, groups)."""
+    known = ~np.isnan(found) & ~np.isnan(by_group).any(axis=0)
+    if not known.any():
+        return None
+    calls = float(used[known].mean())
+    below = min(int(calls), len(by_group) - 1)
+    part = calls - below
+    level = (1 - part) * by_group[below - 1, known] + part * by_group[below, known]
+    return Resolved(
+        tolerance, calls, float(found[known].mean()), float(level.mean()), measures.interval(found[known] - level)
+    )

@@ -1,0 +1,177 @@
+"""The ways to ask that recorded answers allow: which judges, in which protocol, how often; their price and what they bring.
+
+Only what was measured is listed: nothing is extrapolated to more calls than there are. Not responsible for which way to
+take (``choice``) or how it is written down (``recommend``).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from calipers.aggregators.panel import learn_weights
+from calipers.calibration import measures, panels
+from calipers.calibration.costs import Cost, total
+from calipers.calibration.curves import Curve
+from calipers.calibration.levels import Array
+from calipers.calibration.panels import Member
+from calipers.calibration.records import Key
+from calipers.calibration.series import Frame, Series
+
+_SUBSETS = 4
+"""Judges up to which every panel of two or more is looked at; of more judges, only all of them together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One way to judge a group: ``judges`` (several are a panel with ``weights``), asked as the settings of a run say.
+
+    ``cost`` is a group's; ``fidelity`` has one figure for each group of the frame, NaN where it is not known. ``resolve``
+    is the tolerance where a group is asked on only while unsettled, ``most`` then the most presentations.
+    """
+
+    judges: tuple[str, ...]
+    protocol: str
+    orders: int
+    samples: int
+    cost: Cost
+    fidelity: Array = field(repr=False)
+    prompt_variant: str | None = None
+    temperature: float | None = None
+    criterion: str | None = None
+    weights: tuple[float, ...] | None = None
+    resolve: float | None = None
+    most: int | None = None
+
+    @property
+    def name(self) -> str:
+        """What tells this way from the others of a calibration, for people."""
+        times = f"{self.orders} orders" if self.orders > 1 else "1 order"
+        often = "" if self.samples == 1 else f" x {self.samples}"
+        settled = "" if self.resolve is None else f", resolve {self.resolve:g}"
+        asked = [self.protocol, *(one for one in (self.prompt_variant, self.criterion) if one)]
+        if self.temperature is not None:
+            asked.append(f"t={self.temperature:g}")
+        return f"{' + '.join(self.judges)}: {', '.join(asked)}, {times}{often}{settled}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The object of ``ways`` in the JSON report, with its mean fidelity and interval."""
+        names = [one.name for one in dataclasses.fields(self) if one.name not in {"fidelity", "cost"}]
+        return {name: getattr(self, name) for name in names} | {
+            "cost": dataclasses.asdict(self.cost),
+            "advantage_fidelity": measures.average(self.fidelity),
+            "advantage_fidelity_interval": measures.interval(self.fidelity),
+            "groups": int((~np.isnan(self.fidelity)).sum()),
+        }
+
+
+def every(series: Sequence[Series], curves: Sequence[Curve], frame: Frame) -> list[Way]:
+    """All ways; those of single judges first, in the order of ``series``. ``curves`` are those of ``series``."""
+    alone = (way for one, curve in zip(series, curves, strict=True) for way in _alone(one, curve, frame))
+    return [way for way in (*alone, *_panels(series, frame)) if not np.isnan(way.fidelity).all()]
+
+
+def _alone(series: Series, curve: Curve, frame: Frame) -> Iterator[Way]:
+    one_call, key = series.presentation, series.key
+    plain = Way(
+        (key.judge,),
+        _protocol(key),
+        orders=1,
+        samples=1,
+        cost=one_call,
+        fidelity=np.empty(0),
+        prompt_variant=key.prompt_variant,
+        temperature=key.temperature,
+        criterion=key.criterion,
+    )
+    for count, found in curve.by_count.items():
+        asked = _asked(plain.protocol, count)
+        if asked is not None:
+            orders, samples = asked
+            known = _on_frame(found, series.rows, frame)
+            yield dataclasses.replace(plain, orders=orders, samples=samples, cost=one_call.times(count), fidelity=known)
+    resolved = curve.resolved
+    if resolved is not None and curve.stopped is not None and resolved.gain_interval and resolved.gain_interval[0] > 0:
+        yield dataclasses.replace(
+            plain,
+            resolve=resolved.tolerance,
+            most=series.most,
+            cost=one_call.times(resolved.calls),
+            fidelity=_on_frame(curve.stopped, series.rows, frame),
+        )
+
+
+def _protocol(key: Key) -> str:
+    return key.mode.removesuffix("_scores")
+
+
+def _asked(protocol: str, count: int) -> tuple[int, int] | None:
+    """``count`` calls as orders and samples; None where a run cannot be told to make as many."""
+    match protocol:
+        case "listwise":
+            return count, 1
+        case "pairwise" if count == 1:
+            return 1, 1
+        case "pairwise":
+            return (2, count // 2) if count % 2 == 0 else None
+        case _:
+            return 1, count
+
+
+def _on_frame(found: Array, rows: Sequence[int], frame: Frame) -> Array:
+    spread = np.full(len(frame.groups), np.nan)
+    spread[list(rows)] = found
+    return spread
+
+
+def _panels(series: Sequence[Series], frame: Frame) -> Iterator[Way]:
+    """Panels of two judges or more that are asked in one protocol, and rated groups in common."""
+    chosen = panels.representatives(one.key for one in series)
+    prices = {judge: _price(series, key) for judge, key in chosen.items()}
+    for size in range(2, len(chosen) + 1):
+        if len(chosen) > _SUBSETS and size < len(chosen):
+            continue
+        for some in itertools.combinations(chosen.items(), size):
+            keys = dict(some)
+            if len({(_protocol(key), key.prompt_variant) for key in keys.values()}) == 1:
+                yield from _panel([one for one in series if one.key.judge in keys], keys, prices, frame)
+
+
+def _price(series: Sequence[Series], chosen: Key) -> Cost:
+    """What one call of a judge costs, all its criteria together."""
+    return total(one.presentation for one in series if dataclasses.replace(one.key, criterion=None) == chosen)
+
+
+def _panel(
+    series: Sequence[Series], keys: Mapping[str, Key], prices: Mapping[str, Cost], frame: Frame
+) -> Iterator[Way]:
+    rows, members = panels.aligned(series, keys, frame)
+    if not rows:
+        return
+    weights = learn_weights([one.calls for one in members]).weights
+    key = next(iter(keys.values()))
+    each = total(prices[judge] for judge in keys)
+    for count in _often(members):
+        asked = _asked(_protocol(key), count)
+        if asked is not None:
+            found = panels.by_group(members, weights, frame.gold[rows], count)
+            yield Way(
+                tuple(keys),
+                _protocol(key),
+                *asked,
+                cost=each.times(count),
+                fidelity=_on_frame(found, rows, frame),
+                prompt_variant=key.prompt_variant,
+                weights=weights,
+            )
+
+
+def _often(members: Sequence[Member]) -> list[int]:
+    """Calls of each member that all of them were asked."""
+    most = min(one.calls.shape[1] for one in members)
+    return [count for count in (1, 2, 4, 8) if count <= most]

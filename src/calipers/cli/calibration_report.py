@@ -1,0 +1,142 @@
+"""What ``calipers calibrate`` prints for people.
+
+Not responsible for any figure: they come measured.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from calipers.calibration import Calibration, Finding, JudgeFigures
+    from calipers.calibration.choice import Choice
+
+_WIDTH = 160
+
+
+def print_report(found: Calibration) -> None:
+    """Judges, places, panel, what each price buys, findings, and the recommendation; to stdout."""
+    from rich.console import Console  # noqa: PLC0415 - --help stays quick
+
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console = Console(highlight=False, width=_WIDTH)
+    _print_judges(console, found.judges)
+    _print_places(console, found.judges)
+    _print_panel(console, found)
+    _print_frontier(console, found.choice)
+    if found.findings:
+        console.print("\n[bold]Findings[/bold]")
+        for line in _findings(found.findings):
+            console.print(f"- {line}", markup=False, soft_wrap=True)
+    console.print("\n[bold]Recommendation[/bold]")
+    console.print(found.recommendation, markup=False, soft_wrap=True, end="")
+
+
+def _print_judges(console: Console, judges: tuple[JudgeFigures, ...]) -> None:
+    from rich.table import Table  # noqa: PLC0415 - likewise
+    from rich.text import Text  # noqa: PLC0415 - likewise
+
+    table = Table(title="Judges: all calls of a group, 95 % interval over groups", title_justify="left", box=None)
+    for name in ("judge", "asked"):
+        table.add_column(name, overflow="fold")
+    for name in ("fidelity", "", "top-1", "tau-b", "sign err", "flips", "repeats", "ties", "failed", "calls", "groups"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for one in judges:
+        low_high = one.advantage_fidelity_interval
+        table.add_row(
+            Text(one.judge),
+            Text(_asked(one)),
+            _figure(one.advantage_fidelity, 3),
+            Text(f"{low_high[0]:.3f} to {low_high[1]:.3f}" if low_high else ""),
+            *(_figure(value, 3) for value in (one.top1, one.tau_b, one.sign_error)),
+            *(_figure(value, 2) for value in (one.order_flip_rate, one.repeatability, one.tie_rate, one.failure_rate)),
+            f"{one.calls_per_group:g}" if one.calls_per_group.is_integer() else f"{one.calls_per_group:.1f}",
+            str(one.groups),
+        )
+    console.print(table)
+
+
+def _print_places(console: Console, judges: tuple[JudgeFigures, ...]) -> None:
+    """What a place in the list is worth, where that is known and not nothing."""
+    leaning = [(one, one.place_curve) for one in judges if one.place_curve and any(one.place_curve.worth)]
+    if leaning:
+        console.print("\n[bold]Places[/bold] (what being shown there is worth, first to last, in units of the scores)")
+    for one, curve in leaning:
+        worth = " ".join(f"{value:+.3g}" for value in curve.worth)
+        console.print(f"  {one.judge} ({_asked(one)}): {worth}", markup=False, soft_wrap=True)
+
+
+def _print_frontier(console: Console, choice: Choice | None) -> None:
+    """The ways to ask that no cheaper one equals."""
+    from rich.table import Table  # noqa: PLC0415 - likewise
+    from rich.text import Text  # noqa: PLC0415 - likewise
+
+    from calipers.calibration import measures  # noqa: PLC0415 - likewise
+
+    if choice is None:
+        return
+    console.print()
+    table = Table(title="What a price buys: a group, no cheaper way agrees as well", title_justify="left", box=None)
+    table.add_column("way", overflow="fold")
+    for name in ("calls", "read", "tokens", "$", "fidelity", ""):
+        table.add_column(name, justify="right", no_wrap=True)
+    for way in choice.frontier:
+        tokens, dollars = way.cost.of("tokens"), way.cost.cost_usd
+        low, high = measures.interval(way.fidelity) or (math.nan, math.nan)
+        table.add_row(
+            Text(way.name),
+            f"{way.cost.calls:.3g}",
+            f"{way.cost.shown:.3g}",
+            "-" if tokens is None else f"{tokens:,.0f}",
+            "-" if dollars is None else f"{dollars:.4g}",
+            _figure(measures.average(way.fidelity), 3),
+            f"{low:.3f} to {high:.3f}",
+        )
+    console.print(table)
+
+
+def _asked(one: JudgeFigures) -> str:
+    parts = [one.mode, one.prompt_variant, one.criterion]
+    if one.temperature is not None:
+        parts.append(f"t={one.temperature:g}")
+    return ", ".join(part for part in parts if part)
+
+
+def _figure(value: float | None, digits: int) -> str:
+    return "-" if value is None else f"{value:.{digits}f}"
+
+
+def _print_panel(console: Console, found: Calibration) -> None:
+    panel = found.panel
+    if len(panel.members) < 2:
+        return
+    console.print("\n[bold]Panel[/bold] (one call each; weights learned without labels)")
+    for name, weight, repeats in zip(panel.members, panel.weights, panel.repeatability, strict=True):
+        again = "" if repeats is None else f", repeats itself {repeats:.2f}"
+        console.print(f"  {weight:.2f}  {name}{again}", markup=False)
+    if panel.advantage_fidelity is None:
+        return
+    low, high = panel.advantage_fidelity_interval or (float("nan"), float("nan"))
+    console.print(
+        f"  fidelity {panel.advantage_fidelity:.3f} ({low:.3f} to {high:.3f}) on {panel.groups} groups", markup=False
+    )
+    console.print(f"  equal weights {_figure(panel.equal_weights_fidelity, 3)}", markup=False)
+    if best := panel.best_member:
+        console.print(f"  {best.judge} alone, calls a group: {best.calls}: {best.advantage_fidelity:.3f}", markup=False)
+
+
+def _findings(findings: tuple[Finding, ...]) -> list[str]:
+    """One line a finding; what several judges share is said once."""
+    said = Counter(one.text if one.judge is None else f"{one.kind}\0{one.text}" for one in findings)
+    lines = []
+    for one in findings:
+        count = said.pop(one.text if one.judge is None else f"{one.kind}\0{one.text}", 0)
+        if count:
+            who = "" if one.judge is None else f"{one.judge} ({one.variant}): " if count == 1 else f"{count} series: "
+            lines.append(who + one.text)
+    return lines
