@@ -20,14 +20,16 @@ from calipers.aggregators.swaps import Said, Swaps, both_orders
 from calipers.calibration.levels import Array, Flags
 from calipers.calibration.orders import flip_rate
 from calipers.calibration.series import Frame, Series
-from fidelity_data import Target, correlation, half, load, selected
+from fidelity_data import Target, correlation, figure, half, load, selected
 from fidelity_panels import is_natural
 
 SPLITS = 10
 DRAWS = 8
 """Draws of which pairs are swapped, where only some of one verdict are."""
 PLAIN: dict[Said, float] = {"first": 1.0, "second": -1.0, "tie": 0.0}
+RESAMPLES = 200
 Verdicts = list[tuple[Said, Said]]
+Places = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,10 @@ class Gains:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One judge and prompt. ``agree`` is the share of pairs where both orders agree, ``accuracy`` how often rightly."""
+    """One judge and prompt. ``agree`` is the share of pairs where both orders agree, ``accuracy`` how often rightly.
+
+    ``said`` and ``gold`` are its verdicts and their gold, ``halves`` the splits that ``apart`` was learned from.
+    """
 
     name: str
     pairs: int
@@ -53,6 +58,9 @@ class Row:
     apart: Gains
     agree: float
     accuracy: float
+    said: Verdicts
+    gold: Array
+    halves: list[Flags]
 
     @property
     def biased(self) -> bool:
@@ -86,7 +94,43 @@ def measure(series: Series, frame: Frame) -> Row | None:
         _gains(apart),
         float(agree.mean()),
         float(right[agree].mean()) if agree.any() else float("nan"),
+        said,
+        gold,
+        [half(frame, rows, split) for split in range(SPLITS)],
     )
+
+
+def _intervals(row: Row) -> tuple[tuple[float, float], tuple[float, float]]:
+    """95 % intervals of the gain learned apart, and of what it lacks of 80 % of that fitted on gold.
+
+    Pairs are drawn anew within each half.
+    """
+    said, gold, halves = row.said, row.gold, row.halves
+    generator = np.random.default_rng(0)
+    over, short = [], []
+    for _ in range(RESAMPLES):
+        gains = []
+        for first_half in halves:
+            parts = [generator.choice(np.flatnonzero(part), part.sum()) for part in (first_half, ~first_half)]
+            gains += [_one_order(said, gold, *both) for both in (parts, parts[::-1])]
+        learned, fitted = np.mean(gains, axis=0)
+        over.append(learned)
+        short.append(0.8 * fitted - learned)
+    low, high = np.percentile([over, short], [2.5, 97.5], axis=1).T.tolist()
+    return tuple(low), tuple(high)
+
+
+def _one_order(said: Verdicts, gold: Array, teach: Places, use: Places) -> tuple[float, float]:
+    """What reading one order as learned, and as fitted on gold, adds to the plain reading; either order was asked."""
+    taught = [said[place] for place in teach]
+    swaps, worth = Swaps.learn(taught), _fitted(taught, gold[teach])
+    margins = PLAIN if swaps is None else {one: swaps.margin(one) for one in PLAIN}
+    twice = np.tile(gold[use], 2)
+    levels = []
+    for margin in (PLAIN, margins, worth):
+        rewards = [margin[said[place][0]] for place in use] + [-margin[said[place][1]] for place in use]
+        levels.append(correlation(np.array(rewards), twice))
+    return levels[1] - levels[0], levels[2] - levels[0]
 
 
 def _gains(figures: Sequence[float]) -> Gains:
@@ -144,6 +188,26 @@ def report() -> list[Target]:
     return [
         *_targets("one order", [row.found for row in found], biased),
         *_targets("one order, learned from the other half", [row.apart for row in found], biased),
+        *_sure(found),
+    ]
+
+
+def _sure(found: Sequence[Row]) -> list[Target]:
+    """The same, where the pairs are enough to tell."""
+    short = [row for row in found if row.apart.fitted >= 0.005 and row.apart.learned < 0.8 * row.apart.fitted]
+    below = [row for row in found if row.apart.learned < -0.002]
+    shortfalls = [_intervals(row)[1] for row in short]
+    gains = [_intervals(row)[0] for row in below]
+    told = "; ".join(f"{row.name} short by {figure(one)}" for row, one in zip(short, shortfalls, strict=True))
+    lost = "; ".join(
+        f"{row.name} {figure(one)}, on gold {row.apart.fitted:+.4f}" for row, one in zip(below, gains, strict=True)
+    )
+    surely, surely_below = sum(one[0] > 0 for one in shortfalls), sum(one[1] < -0.002 for one in gains)
+    return [
+        Target("one order, learned from the other half: surely short of 80 % nowhere", not surely, told),
+        Target(
+            "one order, learned from the other half: surely below the plain reading nowhere", not surely_below, lost
+        ),
     ]
 
 

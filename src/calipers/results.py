@@ -58,7 +58,8 @@ def assemble(
         reason = None
         if reward is None:
             by_rule = undecided(view, index, answered)
-            status, reason = ("abstained", by_rule) if by_rule else _why_not(index, answered, quorum)
+            others = any(one is not None for one in rewards)
+            status, reason = ("abstained", by_rule) if by_rule else _why_not(index, answered, quorum, others=others)
         graded: dict[str, object] = {}
         if index in grades:
             graded = {"criteria": grades[index]}
@@ -150,8 +151,24 @@ def _explanations(answered: Sequence[Answered]) -> dict[int, str]:
     return explanations
 
 
-def _why_not(index: int, answered: Sequence[Answered], quorum: int) -> tuple[TrajectoryStatus, str]:
-    """The last answer about a candidate decides: it abstained if the judge had its say, it failed if it had not."""
+_APART = "no chain of comparisons links it to the members that have a score: "
+
+
+def _compared(index: int, answered: Sequence[Answered]) -> bool:
+    """Whether some verdict about the candidate was read."""
+    return any(
+        isinstance(one, Comparison) and index in (one.first, one.second)
+        for done in answered
+        if isinstance(done.result, Reading)
+        for one in done.result.judgments
+    )
+
+
+def _why_not(index: int, answered: Sequence[Answered], quorum: int, *, others: bool) -> tuple[TrajectoryStatus, str]:
+    """The last answer about a candidate decides: it abstained if the judge had its say, it failed if it had not.
+
+    ``others`` is whether others have a score: one that was compared as well is then not linked to them.
+    """
     about = [done for done in answered if index in done.ask.members]
     if not about:
         return "failed", "it was never asked about"
@@ -162,10 +179,11 @@ def _why_not(index: int, answered: Sequence[Answered], quorum: int) -> tuple[Tra
     followed = {done.ask.parent for done in about}
     poor = [done for done in about if done.ask.number not in followed and _left_open(done, index)]
     last = (poor or about)[-1].result
+    apart = _APART if others and _compared(index, answered) else ""
     if isinstance(last, Failure):
-        return ("abstained" if last.kind in _ABSTAINS else "failed"), last.reason
+        return ("abstained" if last.kind in _ABSTAINS else "failed"), apart + last.reason
     reason = last.missing.get(index) or last.reason or "the judge's answers about it cannot be put on one scale"
-    return "abstained", reason
+    return "abstained", apart + reason
 
 
 def _left_open(done: Answered, index: int) -> bool:

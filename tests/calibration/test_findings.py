@@ -47,6 +47,35 @@ def test_a_constant_judge_and_one_that_sees_only_places_are_called_so():
     assert "one_position" in kinds(*compared(GROUPS[:5], "j", bias=100.0, noise=0.1), of=GROUPS[:5])
 
 
+def test_lists_scored_by_place_or_shown_in_one_order_are_called_so():
+    orders = (["a", "b", "c", "d"], ["d", "c", "b", "a"])
+    by_place = [
+        record(one, "j", {"scores": {name: -k for k, name in enumerate(order)}}, mode="listwise", order=order,
+               sample_index=sample)
+        for one in GROUPS for sample, order in enumerate(orders)
+    ]  # fmt: skip
+    found = kinds(*by_place)
+    assert "explains 100%" in found["one_position"]
+    assert "one_order" not in found
+    once = kinds(*(line for line in by_place if line["sample_index"] == 0))
+    assert "no group was listed in a second order" in once["one_order"]
+
+
+def test_a_judge_that_is_level_in_most_groups_or_runs_against_gold_is_called_so():
+    mostly = [
+        record(one, "j", {"scores": gold_of(one) if number < 5 else dict.fromkeys(gold_of(one), 1)})
+        for number, one in enumerate(GROUPS)
+    ]
+    assert kinds(*mostly)["constant_judge"].startswith("in 55 of 60 groups")
+    turned = [record(one, "j", {"scores": {name: -gold for name, gold in gold_of(one).items()}}) for one in GROUPS]
+    assert "run against gold" in kinds(*turned)["against_gold"]
+
+
+def test_no_judgment_of_these_groups_is_a_finding():
+    assert "nothing to measure" in kinds()["no_judgments"]
+    assert "no_judgments" in kinds(*rated(groups(70)[60:], "j", 0.5))
+
+
 def test_one_order_only_leaves_the_bias_unknown():
     said = [
         record(one, "j", {"winner": "a"}, mode="pairwise", order=["a", "b"]) for one in groups(40, names=("a", "b"))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from calipers.aggregators.swaps import Said
-from calipers.calibration.orders import agreeing_accuracy, agrees, first_rate, flip_rate
+from calipers.calibration.orders import agreeing_accuracy, agreeing_share, agrees, first_rate, flip_rate
 from calipers.calibration.records import Key
 from calipers.calibration.series import Frame, Series, Swap
 from calipers.readers import as_group
@@ -43,3 +43,10 @@ def test_accuracy_is_over_shared_winners_of_pairs_that_differ_in_gold():
         agreeing_accuracy(series((0, "first", "second"), (1, "second", "first"), (0, "first", "first")), FRAME) == 0.5
     )
     assert agreeing_accuracy(series((2, "first", "second"), (3, "first", "second"), (0, "tie", "tie")), FRAME) is None
+
+
+def test_what_is_left_where_contradictions_are_ties_is_a_share():
+    assert agreeing_share(series((0, "first", "second"), (1, "first", "first"), (0, "tie", "tie"))) == pytest.approx(
+        1 / 3
+    )
+    assert agreeing_share(series()) is None

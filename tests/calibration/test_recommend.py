@@ -34,6 +34,7 @@ def test_a_noisy_judge_is_asked_more_often_than_a_steady_one():
 def test_a_group_is_asked_on_only_while_unsettled_where_that_surely_pays():
     noisy = recommended(*rated(GROUPS, "j", 1.5, calls=8))
     assert (noisy["samples"], noisy["resolve"], noisy["most"]) == (1, 0.015, 8)
+    assert noisy["unresolved"] == "keep"  # of so noisy a judge even groups that look like noise are worth something
 
 
 def test_lists_are_shown_in_several_orders_instead():

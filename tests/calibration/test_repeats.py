@@ -85,3 +85,21 @@ def test_a_budget_is_kept():
     assert learned is not None
     found = repeats.stop(CALLS[:20], TRUTH[:20, 0], learned, learned.rule(tolerance=0.0, budget=3), shared=False)
     assert found.calls.tolist() == [3.0] * 20
+
+
+def test_a_group_is_all_noise_where_its_scores_differ_no_more_than_their_errors():
+    learned = repeats.learn(CALLS, shared=False)
+    assert learned is not None
+    level, apart = np.zeros((1, 2, 4)), np.array([[[0.0, 9.0, 18.0, 27.0]] * 2])
+    assert repeats.all_noise(level, learned, shared=False).tolist() == [True]
+    assert repeats.all_noise(apart, learned, shared=False).tolist() == [False]
+
+
+def test_a_tie_costs_what_the_group_was_worth():
+    learned = repeats.learn(CALLS, shared=False)
+    assert learned is not None
+    found = repeats.stop(CALLS[:40], TRUTH[:40, 0], learned, learned.rule(tolerance=0.02, budget=8), shared=False)
+    assert ((found.all_noise >= 0) & (found.all_noise <= 1)).all()
+    always = found.all_noise == 1
+    assert found.tie_cost[always] == pytest.approx(found.fidelity[always])
+    assert (found.tie_cost[found.all_noise == 0] == 0).all()

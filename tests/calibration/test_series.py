@@ -136,10 +136,13 @@ def test_what_a_place_is_worth_is_learned_from_lists_in_several_orders():
         for sample, order in enumerate((["a", "b", "c", "d"], ["d", "c", "b", "a"], ["b", "d", "a", "c"]))
     ]  # fmt: skip
     (series,) = built(every, *said)
-    assert series.places is not None
-    assert series.places.curve(4) == pytest.approx([0.225, -0.075, -0.075, -0.075], abs=0.01)
+    assert series.place is not None
+    assert series.place.places is not None
+    assert series.place.turned == 30
+    assert series.place.places.curve(4) == pytest.approx([0.225, -0.075, -0.075, -0.075], abs=0.01)
     (one_order,) = built(every, *(line for line in said if line["sample_index"] == 0))
-    assert one_order.places is None
+    assert one_order.place is not None
+    assert (one_order.place.places, one_order.place.turned) == (None, 0)
 
 
 def test_mixed_scales_are_brought_to_one_and_what_states_none_is_left_out():

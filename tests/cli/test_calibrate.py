@@ -142,6 +142,7 @@ def test_protocols_are_held_against_each_other_within_what_a_group_may_cost(fold
     assert "at most 9 transcripts read" in report["recommendation"]
     table = calipers(*arguments, cwd=folder)
     assert "What a price buys" in table.stdout
+    assert "both orders name one winner in" in table.stdout
 
 
 @pytest.mark.parametrize("limit", ["tokens", "tokens=many", "gold=3", "usd=-1", "usd=nan"])

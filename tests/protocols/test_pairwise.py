@@ -14,7 +14,7 @@ from calipers.protocols.pairwise import Pairwise
 from calipers.render import render
 from calipers.rewards.win_rate import WinRate
 from calipers.testing import Flaky, Noise, PositionBias, SimulatedJudge
-from calipers.types import Ask, Comparison, Completion, Scores
+from calipers.types import Ask, Comparison, Completion, JudgeRequest, Scores
 from groups import FOUR, QUALITY, group_of
 from planning import state_of
 
@@ -110,3 +110,24 @@ def test_win_rates_are_the_models_expectation_and_none_stays_none():
 def test_absolute_needs_no_second():
     with pytest.raises(ConfigError, match="needs two"):
         calipers.Judge(SimulatedJudge(QUALITY), protocol="pairwise", absolute=True)
+
+
+class OnlyWithin:
+    """A judge that has something to say about two pairs only, which no other pair links."""
+
+    endpoint, model = "simulated", "only-within"
+
+    def __init__(self) -> None:
+        self.inner = SimulatedJudge(QUALITY)
+
+    async def complete(self, request: JudgeRequest) -> Completion:
+        shown = {item // 2 for item in request.ask.order}
+        return await self.inner.complete(request) if len(shown) == 1 else Completion("I cannot tell.")
+
+
+async def test_members_that_no_chain_of_comparisons_links_have_no_score_and_say_so():
+    result = await calipers.Judge(OnlyWithin(), protocol="pairwise").score_group(group_of(FOUR))
+    scored = [one for one in result.trajectories if one.status == "scored"]
+    apart = [one for one in result.trajectories if one.status != "scored"]
+    assert (result.status, len(scored), len(apart)) == ("partial", 2, 2)
+    assert all(one.reward is None and "no chain of comparisons" in (one.reason or "") for one in apart)

@@ -12,10 +12,14 @@ import numpy as np
 
 from calipers.calibration import measures, repeats
 from calipers.calibration.levels import Array, mean
+from calipers.calibration.repeats import Stopped
 from calipers.calibration.series import Series
 
 TOLERANCE = 0.015
 """The default tolerance of resolve: two calls of eight on average, on the development half of benchmarks/fidelity.py."""
+
+TIE_COST = 0.005
+"""The fidelity that tying groups which are all noise may cost for it to be recommended."""
 
 CURVE = (*range(1, 9), 12, 16, 24, 32, 48, 64)
 """Numbers of calls at which the curve is drawn, as far as there are calls; the last point is all of them."""
@@ -35,7 +39,8 @@ class ByCalls:
 class Resolved:
     """Asking until settled: mean calls, fidelity, and what as many calls for every group would give.
 
-    The rule is learned on one half of the groups and applied to the other.
+    The rule is learned on one half of the groups and applied to the other. ``all_noise`` is the share of groups whose
+    scores still differ no more than their standard errors, ``tie_cost`` the fidelity lost where these are tied.
     """
 
     tolerance: float
@@ -43,6 +48,14 @@ class Resolved:
     advantage_fidelity: float
     fixed_advantage_fidelity: float
     gain_interval: Interval | None
+    all_noise: float
+    tie_cost: float
+    tie_cost_interval: Interval | None
+
+    @property
+    def may_tie(self) -> bool:
+        """Whether some groups are all noise, and tying them surely costs next to nothing."""
+        return self.all_noise > 0 and self.tie_cost_interval is not None and self.tie_cost_interval[1] <= TIE_COST
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +83,8 @@ def curve(series: Series, gold: Array) -> Curve:
     stopped = None if series.key.mode == "pairwise" else _stopped(series, gold)
     if stopped is None:
         return Curve(by_count)
-    used, found = stopped
     every = [by_count[one] if one in by_count else windows(series, gold, one) for one in range(1, series.most + 1)]
-    return Curve(by_count, found, compare(used, found, np.array(every), tolerance=TOLERANCE))
+    return Curve(by_count, stopped.fidelity, compare(stopped, np.array(every), tolerance=TOLERANCE))
 
 
 def windows(series: Series, gold: Array, count: int) -> Array:
@@ -83,14 +95,11 @@ def windows(series: Series, gold: Array, count: int) -> Array:
     return mean(np.where(np.arange(starts)[:, None] < depth[None, :], found, np.nan), axis=0)
 
 
-def _stopped(series: Series, gold: Array) -> tuple[Array, Array] | None:
-    """Each group's calls and fidelity, each half of the groups stopped by what the other half taught.
-
-    None below four calls or without noise.
-    """
+def _stopped(series: Series, gold: Array) -> Stopped | None:
+    """Each half of the groups stopped by what the other half taught; None below four calls or without noise."""
     if series.most < 4 or not len(gold):
         return None
-    used, found = np.full(len(gold), np.nan), np.full(len(gold), np.nan)
+    found = np.full((4, len(gold)), np.nan)
     half = np.random.default_rng(0).permutation(len(gold)) < len(gold) // 2
     shared = series.key.mode != "pointwise"
     for learning, asking in ((half, ~half), (~half, half)):
@@ -98,20 +107,27 @@ def _stopped(series: Series, gold: Array) -> tuple[Array, Array] | None:
         if learned is None or learned.noise.variance <= 0:
             return None
         rule = learned.rule(tolerance=TOLERANCE, budget=series.most)
-        stopped = repeats.stop(series.calls[asking], gold[asking], learned, rule, shared=shared)
-        used[asking], found[asking] = stopped.calls, stopped.fidelity
-    return used, found
+        part = repeats.stop(series.calls[asking], gold[asking], learned, rule, shared=shared)
+        found[:, asking] = part.calls, part.fidelity, part.all_noise, part.tie_cost
+    return Stopped(*found)
 
 
-def compare(used: Array, found: Array, by_group: Array, *, tolerance: float) -> Resolved | None:
+def compare(stopped: Stopped, by_group: Array, *, tolerance: float) -> Resolved | None:
     """Stopping early against as many calls for every group; ``by_group`` has the shape (number of calls, groups)."""
-    known = ~np.isnan(found) & ~np.isnan(by_group).any(axis=0)
+    known = ~np.isnan(stopped.fidelity) & ~np.isnan(by_group).any(axis=0)
     if not known.any():
         return None
-    calls = float(used[known].mean())
-    below = min(int(calls), len(by_group) - 1)
-    part = calls - below
+    calls, found, lost = (one[known] for one in (stopped.calls, stopped.fidelity, stopped.tie_cost))
+    below = min(int(calls.mean()), len(by_group) - 1)
+    part = float(calls.mean()) - below
     level = (1 - part) * by_group[below - 1, known] + part * by_group[below, known]
     return Resolved(
-        tolerance, calls, float(found[known].mean()), float(level.mean()), measures.interval(found[known] - level)
+        tolerance,
+        float(calls.mean()),
+        float(found.mean()),
+        float(level.mean()),
+        measures.interval(found - level),
+        float(stopped.all_noise[known].mean()),
+        float(lost.mean()),
+        measures.interval(lost),
     )

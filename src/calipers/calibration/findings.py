@@ -27,6 +27,8 @@ Kind: TypeAlias = Literal[
     "few_groups",
     "unscorable",
     "constant_judge",
+    "against_gold",
+    "no_judgments",
     "one_position",
     "mixed_scales",
     "off_scale",
@@ -41,6 +43,9 @@ Kind: TypeAlias = Literal[
 
 ENOUGH = 30
 """Groups below which an interval is too wide to choose by."""
+
+_BY_PLACE = 0.9
+"""The share of scores' differences above which nothing but the place is left to speak of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +64,8 @@ class Finding:
 
 def about_input(frame: Frame, tally: Tally, bad_lines: int) -> Iterator[Finding]:
     """Findings about groups and judgments as a whole."""
+    if not tally.used:
+        yield Finding("no_judgments", "no judgment is of a group in GROUPS: there is nothing to measure")
     if bad_lines:
         yield Finding("bad_lines", f"{bad_lines} lines could not be read and were left out")
     if tally.foreign_records:
@@ -91,7 +98,13 @@ def _flat(gold: Array) -> Flags:
 
 def about_judge(series: Series, found: JudgeFigures) -> Iterator[Finding]:
     """Findings about one series."""
-    for kind, text in (*_agreement(found), *_position(found), *_reading(series, found), *_pairs(series)):
+    for kind, text in (
+        *_agreement(found),
+        *_position(found),
+        *_place(series),
+        *_reading(series, found),
+        *_pairs(series),
+    ):
         yield Finding(kind, text, found.judge, _label(found))
 
 
@@ -108,14 +121,33 @@ def _agreement(found: JudgeFigures) -> Iterator[tuple[Kind, str]]:
         yield (
             "few_groups",
             (
-                f"{found.groups} groups with gold: fidelity is known to ±{(high - low) / 2:.2f}, so judges that differ by less "
-                f"than {(high - low) / 2 * 1.4:.2f} cannot be told apart; {ENOUGH} is the least, 100 is better"
+                f"{found.groups} groups with gold: fidelity is known to ±{(high - low) / 2:.2g}, so judges that differ by less "
+                f"than {(high - low) / 2 * 1.4:.2g} cannot be told apart; {ENOUGH} is the least, 100 is better"
             ),
         )
     elif found.groups == 1:
         yield "few_groups", "one group with gold: nothing can be said about how sure its figures are"
     if found.groups_judged and found.dead_groups == found.groups_judged:
         yield "constant_judge", "it scores all members of every group alike: there is no signal in it"
+    elif found.dead_groups > found.groups_judged / 2:
+        alike = f"{found.dead_groups} of {found.groups_judged}"
+        yield "constant_judge", f"in {alike} groups it scores all members alike: they teach nothing"
+    if found.advantage_fidelity_interval and found.advantage_fidelity_interval[1] < 0:
+        yield "against_gold", "its scores run against gold, surely: better members get lower ones; is gold a cost?"
+
+
+def _place(series: Series) -> Iterator[tuple[Kind, str]]:
+    """Lists that were shown in one order, or are scored by place."""
+    habit = series.place
+    if habit is None or habit.share is None:
+        return
+    if habit.share > _BY_PLACE:
+        yield (
+            "one_position",
+            f"the place in the list explains {habit.share:.0%} of its scores' differences: the place speaks, not the content",
+        )
+    if not habit.turned:
+        yield "one_order", "no group was listed in a second order: what a place is worth is unknown"
 
 
 def _position(found: JudgeFigures) -> Iterator[tuple[Kind, str]]:

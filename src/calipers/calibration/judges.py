@@ -61,6 +61,7 @@ class JudgeFigures:
     calls_per_group: float
     order_flip_rate: float | None
     first_rate: float | None
+    agreeing_share: float | None
     agreeing_accuracy: float | None
     repeatability: float | None
     noise: float | None
@@ -150,6 +151,7 @@ def _figures(series: Series, scores: Array, frame: Frame, curve: Curve, *, stabi
         calls_per_group=series.records / len(series.rows),
         order_flip_rate=orders.flip_rate(series),
         first_rate=orders.first_rate(series),
+        agreeing_share=orders.agreeing_share(series),
         agreeing_accuracy=orders.agreeing_accuracy(series, frame),
         repeatability=_repeatability(series),
         noise=None if learned is None else math.sqrt(learned.noise.variance),
@@ -172,10 +174,10 @@ def _figures(series: Series, scores: Array, frame: Frame, curve: Curve, *, stabi
 
 def _place_curve(series: Series) -> PlaceCurve | None:
     """Over the length most lists of the judge have."""
-    if series.places is None:
+    habit = series.place
+    if habit is None or habit.places is None:
         return None
-    size = int(np.median((~np.isnan(series.calls)).sum(axis=2)[(~np.isnan(series.calls)).any(axis=2)]))
-    return PlaceCurve(series.places.curve(size), series.places.groups)
+    return PlaceCurve(habit.places.curve(habit.size), habit.places.groups)
 
 
 def _shared(series: Series) -> bool:

@@ -24,6 +24,12 @@ def first_rate(series: Series) -> float | None:
     return first / (first + second) if first + second else None
 
 
+def agreeing_share(series: Series) -> float | None:
+    """The share of pairs judged in both orders whose orders name one winner: what is left where the rest are ties."""
+    said = [agrees(swap) and swap.said != "tie" for swap in series.swaps]
+    return sum(said) / len(said) if said else None
+
+
 def agreeing_accuracy(series: Series, frame: Frame) -> float | None:
     """How often a winner both orders share is the better by gold, over pairs that differ in gold; None without any."""
     right: list[bool] = []

@@ -52,22 +52,25 @@ def _nothing(judges: Sequence[JudgeFigures], limit: Mapping[Measure, float] | No
 def _measured(choice: Choice) -> list[str]:
     way = choice.way
     known = int((way.fidelity == way.fidelity).sum())  # NaN is not itself
-    low, high = measures.interval(way.fidelity) or (float("nan"), float("nan"))
-    lines = [
-        f"# Measured on {known} groups: advantage fidelity {measures.average(way.fidelity):.3f} [{low:.3f}, {high:.3f}]."
-    ]
-    if choice.fidelity is not None and choice.interval is not None:
-        low_fresh, high_fresh = choice.interval
-        lines.append(
-            f"# On groups that had no part in choosing: {choice.fidelity:.3f} [{low_fresh:.3f}, {high_fresh:.3f}]."
-        )
+    groups = f"{known} group{'' if known == 1 else 's'}"
+    low_high = measures.interval(way.fidelity)
+    lines = [f"# Measured on {groups}: advantage fidelity {measures.average(way.fidelity):.3f}{_interval(low_high)}."]
+    if choice.fidelity is not None:
+        fresh = f"{choice.fidelity:.3f}{_interval(choice.interval)}"
+        lines.append(f"# On groups that had no part in choosing: {fresh}.")
     if known < ENOUGH:
         lines.append(f"# Fewer than {ENOUGH} groups: a guess, not a choice.")
-    if low <= 0:
+    if low_high and low_high[1] < 0:
+        lines.append("# Its scores run against gold: better members get lower ones. Do not train on it.")
+    elif low_high and low_high[0] <= 0:
         lines.append("# Its interval reaches 0: this judge may know nothing. Do not train on it.")
     if not choice.shared:
         lines.append("# Not all were measured on the same groups: each was taken as it is.")
     return lines
+
+
+def _interval(low_high: tuple[float, float] | None) -> str:
+    return "" if low_high is None else f" [{low_high[0]:.3f}, {low_high[1]:.3f}]"
 
 
 def _price(choice: Choice, limit: Mapping[Measure, float] | None) -> list[str]:
@@ -87,7 +90,7 @@ def _price(choice: Choice, limit: Mapping[Measure, float] | None) -> list[str]:
 
 def _told(cost: Cost) -> str:
     tokens = cost.of("tokens")
-    parts = [f"{cost.calls:.3g} calls", f"{cost.shown:.3g} transcripts read"]
+    parts = [f"{cost.calls:.3g} call{'' if cost.calls == 1 else 's'}", f"{cost.shown:.3g} transcripts read"]
     parts += [] if tokens is None else [f"{tokens:,.0f} tokens"]
     parts += [] if cost.cost_usd is None else [f"${cost.cost_usd:.4g}"]
     return ", ".join(parts)
@@ -130,7 +133,7 @@ def _questions(way: Way, judges: Sequence[JudgeFigures]) -> list[str]:
             lines.append(f"# {max(known):.0%} of pairs flip when the order is swapped.")
         else:
             orders = 2
-            lines.append("# Its order bias is unknown: ask both orders until it is.")
+            lines.append("# Its order bias is unknown: ask both orders, at twice the price, until it is.")
     lines += [f"orders = {orders}", f"samples = {way.samples}"]
     if way.resolve is not None:
         lines += [
@@ -153,11 +156,14 @@ def _figures_of(way: Way, judges: Sequence[JudgeFigures]) -> list[JudgeFigures]:
 
 def _level(way: Way, judges: Sequence[JudgeFigures]) -> list[str]:
     """What becomes of groups whose spread is all noise."""
-    told = [
-        f"# {one.dead_groups} of {one.groups_judged} groups are dead level as they are."
-        for one in _figures_of(way, judges)[:1]
-    ]
-    return [*told, 'unresolved = "keep"']
+    figures = _figures_of(way, judges)[:1]
+    told = [f"# {one.dead_groups} of {one.groups_judged} groups are dead level as they are." for one in figures]
+    found = figures[0].resolve if figures and way.resolve is not None else None
+    if found is None or not found.all_noise:
+        return [*told, 'unresolved = "keep"']
+    costs = f"{found.tie_cost:.4f}{_interval(found.tie_cost_interval)}"
+    told.append(f"# {found.all_noise:.1%} of groups stay all noise; to tie them costs {costs}.")
+    return [*told, f'unresolved = "{"tie" if found.may_tie else "keep"}"']
 
 
 def _comment(text: str) -> str:

@@ -32,10 +32,16 @@ class Learned:
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """Asking group by group until settled: mean ``calls`` and fidelity, one of each per group."""
+    """Asking group by group until settled: mean ``calls`` and fidelity, one of each per group.
+
+    ``all_noise`` is how often (0-1) the scores then differ no more than their standard errors, and ``tie_cost`` what of
+    the fidelity is lost where such a group is tied.
+    """
 
     calls: Array
     fidelity: Array
+    all_noise: Array
+    tie_cost: Array
 
 
 def residuals(calls: Array, *, shared: bool) -> tuple[Array, Array]:
@@ -120,7 +126,7 @@ def stop(calls: Array, gold: Array, learned: Learned, rule: Resolve, *, shared: 
     Nothing of ``gold`` enters the rule.
     """
     groups, most = calls.shape[:2]
-    used, found = np.zeros((most, groups)), np.zeros((most, groups))
+    used, found, noisy = (np.zeros((most, groups)) for _ in range(3))
     for start in range(most):
         rolled = np.roll(calls, -start, axis=1)
         open_groups = np.ones(groups, dtype=bool)
@@ -131,8 +137,16 @@ def stop(calls: Array, gold: Array, learned: Learned, rule: Resolve, *, shared: 
             )
             used[start, now] = count
             found[start, now] = fidelity(scores[now], gold[now])
+            noisy[start, now] = all_noise(rolled[now, :count], learned, shared=shared)
             open_groups &= ~now
-    return Stopped(used.mean(axis=0), mean(found, axis=0))
+    return Stopped(used.mean(axis=0), mean(found, axis=0), noisy.mean(axis=0), mean(noisy * found, axis=0))
+
+
+def all_noise(calls: Array, learned: Learned, *, shared: bool) -> Flags:
+    """Groups whose mean scores differ no more than their standard errors (``aggregators.unresolved``)."""
+    squares, freedom = residuals(calls, shared=shared)
+    noise = [learned.noise.variance_of(float(one), int(count)) for one, count in zip(squares, freedom, strict=True)]
+    return np.asarray(_variance(mean(calls, axis=1)) <= np.array(noise) / calls.shape[1])
 
 
 def _settled(calls: Array, learned: Learned, rule: Resolve, asked: Flags, *, shared: bool) -> Flags:

@@ -15,10 +15,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from calipers.aggregators.bradley_terry import BradleyTerry
-from calipers.aggregators.places import Places
 from calipers.aggregators.swaps import Said
 from calipers.calibration.costs import NOTHING, Cost, total
 from calipers.calibration.levels import Array, mean, put_on_one_level
+from calipers.calibration.places import PlaceHabit
 from calipers.calibration.records import LARGEST, TIE, Key, Record
 from calipers.errors import InputError
 from calipers.rewards.win_rate import win_rates
@@ -70,8 +70,7 @@ class Series:
     ``answered`` how often something was read. ``meetings`` holds the comparisons of each group and call where pairs of
     a group of more than two were judged; there, scores come from Bradley-Terry over the calls taken together.
     ``swaps`` are pairs judged in both orders, ``repeats`` the verdicts by place of pairs judged in one order twice;
-    ``verdicts`` counts all verdicts by place. ``cost`` is what all records took, and ``places`` what a place in the list
-    is worth to the judge, where enough lists were rated in several orders.
+    ``verdicts`` counts all verdicts by place. ``cost`` is what all records took, ``place`` what its lists tell of places.
     """
 
     key: Key
@@ -88,7 +87,7 @@ class Series:
     repeats: tuple[tuple[Said, Said], ...] = ()
     verdicts: Mapping[Said, int] = field(default_factory=dict)
     cost: Cost = NOTHING
-    places: Places | None = None
+    place: PlaceHabit | None = None
 
     @property
     def presentation(self) -> Cost:
@@ -122,8 +121,9 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """What of the judgments could not be used: records of groups not in GROUPS, and ids that are no member."""
+    """How many judgments were used, and what could not be: records of groups not in GROUPS, and ids that are no member."""
 
+    used: int
     foreign_records: int
     foreign_groups: int
     unknown_members: int
@@ -144,7 +144,8 @@ def build(records: Iterable[Record], frame: Frame) -> tuple[list[Series], Tally]
         sorted_out.setdefault(record.key, {}).setdefault(row, []).append(record)
     keys = sorted(sorted_out, key=lambda key: tuple(str(part) for part in _parts(key)))
     series = [_series(key, sorted_out[key], frame) for key in keys]
-    return series, Tally(foreign.total(), len(foreign), unknown)
+    used = sum(one.records for one in series)
+    return series, Tally(used, foreign.total(), len(foreign), unknown)
 
 
 def _parts(key: Key) -> tuple[object, ...]:
@@ -178,15 +179,15 @@ def _series(key: Key, by_row: Mapping[int, list[Record]], frame: Frame) -> Serie
         repeats=repeats,
         verdicts=Counter(said for record in every if (said := _said(record)) is not None),
         cost=total(record.cost for record in every),
-        places=_places(calls, rows, frame, rescale=len(scales) > 1) if key.mode == "listwise" else None,
+        place=_place(calls, rows, frame, rescale=len(scales) > 1) if key.mode == "listwise" else None,
     )
 
 
-def _places(
+def _place(
     calls: Sequence[Sequence[Sequence[Record]]], rows: Sequence[int], frame: Frame, *, rescale: bool
-) -> Places | None:
-    """What a place is worth, from every list of scores; a judge at temperature 0 moves with nothing but the place."""
-    return Places.learn(
+) -> PlaceHabit:
+    """From every list of scores, each a presentation of its own."""
+    return PlaceHabit.learn(
         [
             Rating(frame.columns[row][name], value, presentation, place)
             for presentation, record in enumerate(itertools.chain.from_iterable(found))

@@ -27,6 +27,7 @@ def print_report(found: Calibration) -> None:
         console = Console(highlight=False, width=_WIDTH)
     _print_judges(console, found.judges)
     _print_places(console, found.judges)
+    _print_pairs(console, found.judges)
     _print_panel(console, found)
     _print_frontier(console, found.choice)
     if found.findings:
@@ -69,6 +70,20 @@ def _print_places(console: Console, judges: tuple[JudgeFigures, ...]) -> None:
     for one, curve in leaning:
         worth = " ".join(f"{value:+.3g}" for value in curve.worth)
         console.print(f"  {one.judge} ({_asked(one)}): {worth}", markup=False, soft_wrap=True)
+
+
+def _print_pairs(console: Console, judges: tuple[JudgeFigures, ...]) -> None:
+    """Both orders of a pair as one verdict, where a contradiction is a tie: how many are left, and how many are right."""
+    swapped = [one for one in judges if one.agreeing_share is not None]
+    if swapped:
+        console.print("\n[bold]Pairs in both orders[/bold] (a contradiction is a tie)")
+    for one in swapped:
+        right = "" if one.agreeing_accuracy is None else f", of which right {one.agreeing_accuracy:.0%}"
+        console.print(
+            f"  {one.judge} ({_asked(one)}): both orders name one winner in {one.agreeing_share:.0%}{right}",
+            markup=False,
+            soft_wrap=True,
+        )
 
 
 def _print_frontier(console: Console, choice: Choice | None) -> None:

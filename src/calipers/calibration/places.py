@@ -1,0 +1,57 @@
+"""What a judge's lists tell of its leaning to places, without labels.
+
+The curve itself is learned as a run learns it (``aggregators.places``). Not responsible for pairs (``orders``).
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Self
+
+from calipers.aggregators.places import Places
+from calipers.types import Rating
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceHabit:
+    """``places`` is the curve, None below 20 groups in several orders; ``turned`` is the number of such groups.
+
+    ``share`` is what of the differences within lists the place alone explains, in 0-1 (the share of variance between
+    places; None where no list differs). Members that come sorted by worth, in one order only, explain as much.
+    ``size`` is the usual length of a list.
+    """
+
+    places: Places | None
+    turned: int
+    share: float | None
+    size: int
+
+    @classmethod
+    def learn(cls, groups: Iterable[Sequence[Rating]]) -> Self:
+        """From the ratings of each group, every list a presentation."""
+        heard = [list(group) for group in groups]
+        lists = [found for group in heard for found in _lists(group).values()]
+        turned = sum(len({tuple(one.item for one in found) for found in _lists(group).values()}) > 1 for group in heard)
+        size = int(statistics.median_low([len(found) for found in lists] or [0]))
+        return cls(Places.learn(heard), turned, _share(lists), size)
+
+
+def _lists(ratings: Sequence[Rating]) -> dict[int, list[Rating]]:
+    found: dict[int, list[Rating]] = defaultdict(list)
+    for one in ratings:
+        found[one.presentation].append(one)
+    return found
+
+
+def _share(lists: Sequence[Sequence[Rating]]) -> float | None:
+    by_place: dict[int, list[float]] = defaultdict(list)
+    for found in lists:
+        mean = statistics.fmean(one.value for one in found)
+        for one in found:
+            by_place[one.place].append(one.value - mean)
+    total = sum(value**2 for values in by_place.values() for value in values)
+    between = sum(len(values) * statistics.fmean(values) ** 2 for values in by_place.values())
+    return between / total if total > 1e-12 else None
