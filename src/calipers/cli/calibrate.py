@@ -104,6 +104,8 @@ def calibrate(groups: str, judgments: str | None, *, as_json: bool, **options: A
     if judgments is None and not options["judge"]:
         raise ConfigError("name what to measure: a judge to ask (--judge), or recorded answers (--judgments FILE)")
     if is_labelled(groups):
+        if _typed("per_group"):
+            raise ConfigError("--per-group is about groups with gold, and GROUPS are labelled criteria")
         return meta_evaluation(groups, judgments, options, as_json=as_json)
     if _typed("grading"):
         raise ConfigError("--grading is about labelled criteria, and GROUPS are groups with gold")
