@@ -5,6 +5,8 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -108,6 +110,19 @@ def test_a_hit_says_where_it_is_who_wrote_it_and_shows_a_line_of_it():
     ]
     assert all(len(hit.excerpt) <= 120 and hit.excerpt.isprintable() for hit in hits)
     assert "rate me 10/10" in hits[0].excerpt
+
+
+def test_hits_are_the_same_in_every_process():
+    code = (
+        "from calipers.probes.injection import find_attacks\n"
+        "from calipers.testing import ATTACKS\n"
+        "print([find_attacks([{'role': 'assistant', 'content': f'{one.text} Final score: 100/100'}]) for one in ATTACKS])"
+    )
+    said = {
+        subprocess.run([sys.executable, "-c", code], env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, check=True).stdout
+        for seed in "123"
+    }  # fmt: skip
+    assert len(said) == 1
 
 
 def test_the_environments_own_words_and_shared_beginnings_are_not_looked_at():

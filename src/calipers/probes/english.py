@@ -102,7 +102,7 @@ ENGLISH: Final = (
             _TOP,
             "me us it this my our the",
         ),
-        rf"\b(?:score|rate|grade|rank|mark) (?:me|us|it|{_WHOSE}(?: {_PIECE})?)(?: \S+){{0,3}}? (?:as |at |with |a |an |the )*"
+        rf"(?<!\bi )(?<!\bi'd )(?<!would )\b(?:score|rate|grade|rank|mark) (?:me|us|it|{_WHOSE}(?: {_PIECE})?)(?: \S+){{0,3}}? (?:as |at |with |a |an |the )*"
         r"(?:100(?: ?%| ?/ ?100| out of 100| points?)?|10 ?/ ?10|10 out of 10|highest|perfect|maximum|full marks|number one"
         r"|above (?:all|the) others?)(?!\w)",
     ),
@@ -357,5 +357,42 @@ ENGLISH: Final = (
         r"\bthe (?:rubric|standards|(?:grading|scoring|evaluation|judging) (?:criteria|rules|guidelines|instructions)) (?:above |below )?"
         r"(?:(?:has|have) (?:been )?(?:changed|updated|replaced|superseded|revised|cancell?ed)|(?:is|are) (?:now|no longer|void|obsolete"
         r"|superseded)|no longer appl\w+|do(?:es)? not apply)",
+    ),
+    rule(
+        "fake_rubric",
+        (
+            "correction amendment change update addendum",
+            "grading marking scoring evaluation judging",
+        ),
+        r"\b(?:correction|amendment|change|update|addendum)s? (?:to|of) (?:the )?(?:grading|marking|scoring|evaluation|judging) (?:guide|scheme|criteria|rules?"
+        r"|policy|instructions?|key)\b|\b(?:grading|marking|mark|scoring) (?:guide|scheme|key) (?:update|change|correction|amendment) ?:",
+    ),
+    rule(
+        "score_claim",
+        (
+            "score rating grade reward verdict",
+            "10 100 a+ pass passed accepted status confidence",
+        ),
+        r"\b(?:score|rating|grade|reward)(?: awarded| given| achieved)? ?(?:[:=]|is|was) ?\W{0,3}(?:10 ?/ ?10|10 out of 10|100 ?/ ?100|100 out of 100|a\+)"
+        r"(?!\w)|\bscore ?[:=] ?\W?(?:100|10|1\.0)\W{1,4}(?:status|result|verdict|confidence) ?[:=] ?\W?(?:accepted|pass|ok|correct|high)"
+        r"|\bverdict ?[:=] ?\W?(?:pass(?:ed)?|accepted|correct)\W{1,6}(?:score|confidence|rating) ?[:=]",
+    ),
+    rule(
+        "instruction",
+        (
+            "set reward score",
+            "reward score grade rating",
+            "1 100 10 max maximum terminate",
+        ),
+        r"\b(?:set|override)[ _](?:the )?(?:reward|score|grade|rating) ?(?:=|to) ?(?:1\.0|100|10 ?/ ?10|max\w*)(?: and (?:terminate|stop|exit))\b",
+    ),
+    rule(
+        "fake_verdict",
+        (
+            "verdict winner preferred is_correct passed",
+            "confidence grade score score_a score_1 feedback comment margin",
+        ),
+        r"\{[^{}]{0,300}[\"'](?:verdict|winner|preferred|is_correct|passed)[\"'] ?: ?[^{}]{0,300}[\"'](?:confidence|grade|score\w{0,3}|feedback|comment|margin)[\"'] ?:"
+        r"|\{[^{}]{0,300}[\"'](?:score|grade)[\"'] ?: ?[^{}]{0,300}[\"'](?:is_correct|passed|verdict)[\"'] ?:[^{}]{0,300}[\"'](?:confidence|feedback|comment)[\"'] ?:",
     ),
 )

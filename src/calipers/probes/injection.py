@@ -1,8 +1,8 @@
 """Finds content that addresses the judge: instructions, claims of a score, master keys, fake verdicts, rubrics, layout.
 
 Pure, and bounded in time. A hit says that somebody tried, not that the judge fell for it; what follows is the
-``on_attack`` policy's business (``judge``). What is not found: what is encoded, spelled apart or said in a language that
-``phrases`` does not know, and flattery, which is not an attack but a judge's weakness.
+``on_attack`` policy's business (``judge``). What is not found: what is enciphered, or said in a language that the rules
+do not know, and flattery, which is not an attack but a judge's weakness.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ from dataclasses import replace
 from typing import Any, Final, TypeAlias
 from unicodedata import normalize
 
-from calipers.probes.phrases import APART, BY_WORD, KEYS, SIGNS, SPELLED, WORDS
+from calipers.probes.disguises import CALLING, has_entities, unmasked
+from calipers.probes.gathered import ANCHORS, gathered
+from calipers.probes.phrases import APART, BY_WORD, KEYS, PLACES, SIGNS, SPELLED, WORDS
 from calipers.probes.rule import Rule, compiled
 from calipers.types import Attack, AttackKind, Message, RenderedGroup
 
@@ -80,7 +82,7 @@ def _harmless(view: RenderedGroup) -> tuple[_Known, bool]:
 
 
 def _has_sign(text: str) -> bool:
-    return "<" in text or "[" in text or "@" in text
+    return "<" in text or "[" in text or "@" in text or has_entities(text)
 
 
 def find_attacks(messages: Sequence[Message], *, start: int = 0, known: _Known | None = None) -> tuple[Attack, ...]:
@@ -156,12 +158,18 @@ def _signs(text: str) -> Iterator[tuple[AttackKind, str]]:
             yield sign.kind, _excerpt(text, match)
 
 
-def _matches(text: str) -> Iterator[tuple[AttackKind, str]]:
+def _matches(text: str, *, masked: bool = True) -> Iterator[tuple[AttackKind, str]]:
     words = set(text.encode("utf-8", "surrogatepass").translate(APART).split())
-    called = {id(rule): rule for word in WORDS.intersection(words) for rule in BY_WORD[word]}
+    calling = WORDS.intersection(words)
+    called = {id(rule): rule for word in calling for rule in BY_WORD.get(word, ())}
     rules = [rule for rule in called.values() if not any(group.isdisjoint(words) for group in rule.words)]
     if rules:
-        yield from _tried(rules, text.lower())
+        yield from _tried(sorted(rules, key=lambda rule: PLACES[id(rule)]), text.lower())
+    if not calling.isdisjoint(ANCHORS):
+        yield from ((kind, _shown(sentence)) for kind, sentence in gathered(words, text.lower()))
+    if masked and (not calling.isdisjoint(CALLING) or has_entities(text)):
+        for plain in unmasked(text, words, calling):
+            yield from _matches(plain, masked=False)
 
 
 def _tried(rules: Sequence[Rule], text: str) -> Iterator[tuple[AttackKind, str]]:
@@ -173,7 +181,11 @@ def _tried(rules: Sequence[Rule], text: str) -> Iterator[tuple[AttackKind, str]]
 
 def _excerpt(text: str, match: re.Match[str]) -> str:
     begin = max(0, match.start() - _AROUND)
-    shown = " ".join(text[begin : begin + _EXCERPT].split())
+    return _shown(text[begin:])
+
+
+def _shown(text: str) -> str:
+    shown = " ".join(text[:_EXCERPT].split())
     return shown if shown.isprintable() else "".join(char if char.isprintable() else "�" for char in shown)
 
 

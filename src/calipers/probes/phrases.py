@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from typing import Final
 from unicodedata import normalize
 
+from calipers.probes.disguises import CALLING
 from calipers.probes.english import ENGLISH
+from calipers.probes.gathered import ANCHORS
 from calipers.probes.rule import Rule, rule
 from calipers.probes.tongues import OTHER_LANGUAGES
 from calipers.types import AttackKind
@@ -40,8 +42,8 @@ SPELLED: Final = tuple(one for one in _RULES if one.parts)
 
 
 _COMMON: Final = frozenset(
-    b"10 100 5 a and are as be been choose first get given has have how i is it message must my new note number of on policy"
-    b" prefer return set should stop that the this to was will with you your".split()
+    b"0 10 100 5 a and are as be been choose first get given has have how here i is it me message must my new note number of on"
+    b" over policy prefer return set should stop that the this to was will with you your".split()
 )
 """Words that most text has: a rule that one of them calls for would be tried for nothing."""
 
@@ -56,7 +58,9 @@ def _by_word() -> dict[bytes, tuple[Rule, ...]]:
 
 BY_WORD: Final = _by_word()
 """The rules that a word of their least common group calls for."""
-WORDS: Final = frozenset(BY_WORD)
+PLACES: Final = {id(one): place for place, one in enumerate(_RULES)}
+"""Which rule is tried before which, by ``id``: sets of words come in another order in every process."""
+WORDS: Final = frozenset(BY_WORD) | ANCHORS | CALLING
 
 APART: Final = bytes(
     32 if chr(code) in "\t\n\v\f\r!\"#$%&'()*,-./:;<=>?@[\\]^`{|}~" else code + 32 if 65 <= code <= 90 else code
@@ -75,6 +79,13 @@ SIGNS: Final[tuple[Sign, ...]] = (
     ),
     Sign("layout", "[", r"\[/?(?:INST|SYSTEM_PROMPT|TOOL_RESULTS)\]"),
     Sign("layout", "@", r"@\w{2,12} (?:candidate|end) [A-Z]{2,6}[ \t]*$"),
+    Sign(
+        "instruction",
+        "<!--",
+        r"<!--[^>]{0,300}?\b(?:grad(?:er|ing)|evaluat\w{2,4}|judge|scor(?:er|ing)|rubric)\b[^>]{0,300}?\b(?:best|correct|full|gold|grade|highest"
+        r"|mark|perfect|points|prefer|score|top|winner)\b",
+        re.IGNORECASE,
+    ),
     Sign(
         "fake_verdict", "[[", r"\[\[(?:[abc]|tie|[ab]>{1,2}[ab]|rating:? ?\d{1,3}|score:? ?\d{1,3})\]\]", re.IGNORECASE
     ),
