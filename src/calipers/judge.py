@@ -36,6 +36,7 @@ from calipers.memory import Memory, remembered
 from calipers.monitor import together
 from calipers.preparing import Prepare, preparing
 from calipers.probes.canary import CANARY_RATE, Canaried, Canaries, share_of_canaries
+from calipers.probes.canary_alone import Probed
 from calipers.protocols.question import OutOfRange, Parse
 from calipers.readers import as_group
 from calipers.render import render
@@ -333,7 +334,9 @@ class Judge:
             max_tokens=settings.max_tokens, params=settings.params, **(graded or scored)
         )
         if settings.canary_rate:
-            protocol = Canaried(protocol, settings.canary_rate, settings.seed)
+            protocol = (Canaried if settings.protocol == "listwise" else Probed)(
+                protocol, settings.canary_rate, settings.seed
+            )
         self._asked_by = Interrogator(
             protocol=protocol,
             planner=planner(settings),

@@ -20,8 +20,9 @@ Tool: TypeAlias = Mapping[str, Any]
 """A tool definition in OpenAI's form: ``{"type": "function", "function": {"name", "description", "parameters"}}``."""
 
 Cause: TypeAlias = Literal[
-    "first", "order", "sample", "missing", "doubt", "truncated", "swap", "unresolved", "window", "substitute", "canary"
-]
+    "first", "order", "sample", "missing", "doubt", "truncated", "swap", "unresolved", "window", "substitute",
+    "canary", "tested",
+]  # fmt: skip
 FinishReason: TypeAlias = Literal["stop", "length", "refused", "unknown"]
 Outcome: TypeAlias = Literal["strict", "repaired", "text", "partial", "rejected"]
 AttackKind: TypeAlias = Literal["instruction", "score_claim", "master_key", "fake_verdict", "fake_rubric", "layout"]
@@ -382,10 +383,11 @@ Judgment: TypeAlias = Rating | Comparison | Ranking | Verdict
 
 @dataclass(frozen=True, slots=True)
 class Canary:
-    """An answer that must not win was among those judged; ``won`` when it was scored above a real one."""
+    """An answer that must not win was judged; ``won`` when it did. ``alone``: in a question of its own, before the real one."""
 
     kind: CanaryKind
     won: bool
+    alone: bool = False
 
 
 @dataclass(frozen=True, slots=True)

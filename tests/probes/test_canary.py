@@ -225,10 +225,10 @@ def test_canary_texts_are_attacks_that_the_detector_knows_but_for_silence():
 
 def test_settings_that_cannot_work_are_refused():
     backend: Backend = SimulatedJudge(QUALITY)
-    with pytest.raises(ConfigError, match="no place for one"):
-        Judge(backend, protocol="pairwise", canaries="always")
+    with pytest.raises(ConfigError, match="gives none a win"):
+        Judge(backend, protocol="checklist", rubric=["It answers."], canaries="always")
     with pytest.raises(ConfigError, match="canary_rate"):
         Judge(backend, canaries="sampled", canary_rate=0.0)
     with pytest.raises(ConfigError, match="canaries='on'"):
         Judge(backend, canaries="on")  # type: ignore[arg-type]
-    assert share_of_canaries("off", 2.0, protocol="pairwise") == 0.0
+    assert share_of_canaries("off", 2.0, protocol="checklist") == 0.0

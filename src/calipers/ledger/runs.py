@@ -19,6 +19,7 @@ from calipers.ledger.flight import SingleFlight
 from calipers.ledger.sqlite import Ledger
 from calipers.settings import as_recorded_now
 from calipers.types import (
+    Canary,
     Completion,
     Failure,
     GroupResult,
@@ -274,8 +275,12 @@ def _detail(result: Reading | Failure) -> str:
         told = {} if result.limit is None else {"limit": result.limit, "prompt": result.prompt}
         return json.dumps({"kind": result.kind, "reason": result.reason, "fatal": result.fatal, **told})
     judgments = [{slot: getattr(judgment, slot) for slot in judgment.__slots__} for judgment in result.judgments]
-    canary = {} if result.canary is None else {"canary": {"kind": result.canary.kind, "won": result.canary.won}}
+    canary = {} if result.canary is None else {"canary": _canary(result.canary)}
     return json_text({"judgments": judgments, "missing": result.missing, **canary})
+
+
+def _canary(canary: Canary) -> dict[str, Any]:
+    return {"kind": canary.kind, "won": canary.won, **({"alone": True} if canary.alone else {})}
 
 
 def find_answer(ledger: Ledger, key: str) -> Completion | None:

@@ -53,7 +53,7 @@ def _depth(ask: Ask, by_number: dict[int, Ask]) -> int:
     depth = 0
     while ask.parent is not None:
         parent = by_number[ask.parent]
-        depth += parent.slot == ask.slot
+        depth += parent.slot == ask.slot and ask.cause != "tested"  # a test is no answer
         ask = parent
     return depth
 

@@ -1,4 +1,4 @@
-"""Asks again, in another order, what a canary made worthless.
+"""Asks again, in another order, what a canary made worthless; and asks on where one had a question of its own and lost.
 
 A wrapper around any planner. Not responsible for canaries themselves (``probes.canary``); which verdict one won stands in
 its reading.
@@ -19,7 +19,8 @@ from calipers.types import Ask, PlanState, Reading
 class Recheck:
     """Follow each verdict that a canary won with the same question in a new order, at most ``limit`` times in a row.
 
-    It goes to the next of ``judges`` judges that share the work; a gap in one judge's answer, to the same one again.
+    It goes to the next of ``judges`` judges that share the work; a gap in one judge's answer, to the same one again. A judge
+    that passed a test is asked what it was tested for.
     """
 
     inner: Planner
@@ -27,18 +28,20 @@ class Recheck:
     judges: int = 1
 
     def next_asks(self, state: PlanState) -> Sequence[Ask]:
-        """What the inner planner asks, then one more question for each such verdict."""
+        """What the inner planner asks, then one more question for each such verdict, and each test that was passed."""
         asks = list(self.inner.next_asks(state))
-        lost = [done for done in state.answered if isinstance(done.result, Reading) and _was_won(done.result)]
-        if not lost:
+        tested = [(done.ask, done.result.canary) for done in state.answered if isinstance(done.result, Reading)]
+        due = [(ask, canary.won) for ask, canary in tested if canary is not None and (canary.won or canary.alone)]
+        if not due:
             return asks
         by_number = {done.ask.number: done.ask for done in state.answered}
         followed = {done.ask.parent for done in state.answered}
         number = next_number(state, asks)
-        for done in lost:
-            if done.ask.number not in followed and _repeated(done.ask, by_number) < self.limit:
-                asks.append(self._again(done.ask, number, state))
-                number += 1
+        for ask, won in due:
+            if ask.number in followed or (won and _repeated(ask, by_number) >= self.limit):
+                continue
+            asks.append(self._again(ask, number, state) if won else _itself(ask, number))
+            number += 1
         return asks
 
     def _again(self, ask: Ask, number: int, state: PlanState) -> Ask:
@@ -50,8 +53,10 @@ class Recheck:
         return replace(ask, number=number, parent=ask.number, cause="canary", order=tuple(order), slot=slot)
 
 
-def _was_won(reading: Reading) -> bool:
-    return reading.canary is not None and reading.canary.won
+def _itself(ask: Ask, number: int) -> Ask:
+    """The question that was tested for, of the judge that passed."""
+    presentation = ask.number if ask.presentation is None else ask.presentation
+    return replace(ask, number=number, parent=ask.number, cause="tested", presentation=presentation)
 
 
 def _repeated(ask: Ask, by_number: dict[int, Ask]) -> int:

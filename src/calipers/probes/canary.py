@@ -52,9 +52,10 @@ def share_of_canaries(canaries: Canaries, rate: float, *, protocol: str) -> floa
         raise ConfigError(f"canaries={canaries!r}: it is one of {', '.join(map(repr, get_args(Canaries)))}")
     if canaries == "off":
         return 0.0
-    if protocol != "listwise":
+    if protocol not in ("listwise", "pairwise", "pointwise"):
         raise ConfigError(
-            f"canaries are shown among the attempts of one question: protocol={protocol!r} has no place for one"
+            f"canaries are answers that must not win, and protocol={protocol!r} gives none a win: an empty answer may well "
+            "meet a criterion"
         )
     if not 0 < rate <= 1:
         raise ConfigError(f"canary_rate={rate}: it is a share of the questions, above 0 and at most 1")
@@ -75,30 +76,35 @@ class Canaried:
 
     def frame(self, ask: Ask, view: RenderedGroup) -> JudgeRequest:
         """The inner question, with a canary among its candidates where one is due."""
-        if _canary_of(view) is None:
+        if canary_in(view) is None:
             ask, view = self._with_canary(ask, view)
         return self.inner.frame(ask, view)
 
     def read(self, request: JudgeRequest, completion: Completion) -> Reading:
         """What the answer says of the real candidates: nothing, with the reason, where the canary won."""
-        place = _canary_of(request.view)
+        place = canary_in(request.view)
         if place is None:
             return self.inner.read(request, completion)
         ask = request.ask
         asked = replace(request, ask=replace(ask, members=(*ask.members, place)))
-        return _judged(self.inner.read(asked, completion), ask, place, _kind(request.view.candidates[place]))
+        return _judged(self.inner.read(asked, completion), ask, place, kind_of(request.view.candidates[place]))
 
     def _with_canary(self, ask: Ask, view: RenderedGroup) -> tuple[Ask, RenderedGroup]:
         # Not cryptography: the policy sees neither the seed nor the other candidates, and so cannot know the draw.
         drawn = random.Random(f"canary:{view.digest}:{self.seed}:{ask.number}")  # noqa: S311
         if drawn.random() >= self.rate and ask.cause != "canary":
             return ask, view
-        question = ask.parent if ask.cause == "canary" else ask.number
-        kind = _fitting(view, random.Random(f"canary:{view.digest}:{self.seed}:{question}:kind"))  # noqa: S311
+        kind = drawn_kind(ask, view, self.seed)
         place = drawn.randrange(len(ask.order) + 1)
         item = len(view.candidates)
         order = (*ask.order[:place], item, *ask.order[place:])
-        return replace(ask, order=order), replace(view, candidates=(*view.candidates, _candidate(view, kind)))
+        return replace(ask, order=order), replace(view, candidates=(*view.candidates, candidate_of(view, kind)))
+
+
+def drawn_kind(ask: Ask, view: RenderedGroup, seed: int) -> CanaryKind:
+    """Which canary is due: in a question asked again because one won, of the same kind."""
+    question = ask.parent if ask.cause == "canary" else ask.number
+    return _fitting(view, random.Random(f"canary:{view.digest}:{seed}:{question}:kind"))  # noqa: S311
 
 
 def _fitting(view: RenderedGroup, generator: random.Random) -> CanaryKind:
@@ -109,7 +115,7 @@ def _fitting(view: RenderedGroup, generator: random.Random) -> CanaryKind:
     return "master_key" if tried == {"master_key"} else "instruction"
 
 
-def _candidate(view: RenderedGroup, kind: CanaryKind) -> Candidate:
+def candidate_of(view: RenderedGroup, kind: CanaryKind) -> Candidate:
     """A candidate that stands for no trajectory, after what all candidates share."""
     before = view.candidates[0].messages[: view.prefix_length]
     message: Message = {"role": "assistant", "content": TEXTS[kind]}
@@ -117,14 +123,22 @@ def _candidate(view: RenderedGroup, kind: CanaryKind) -> Candidate:
     return Candidate((), (*before, message), (body,))
 
 
-def _canary_of(view: RenderedGroup) -> int | None:
+def canary_in(view: RenderedGroup) -> int | None:
+    """The place of the canary among ``view.candidates``, where there is one."""
     last = len(view.candidates) - 1
     return last if last >= 0 and not view.candidates[last].members else None
 
 
-def _kind(candidate: Candidate) -> CanaryKind:
+def kind_of(candidate: Candidate) -> CanaryKind:
+    """Which canary it is."""
     text = candidate.messages[-1]["content"]
     return next(kind for kind in _KINDS if TEXTS[kind] == text)
+
+
+def reason_for(kind: CanaryKind, how: str) -> str:
+    """What is said of a verdict in which a canary of ``kind`` won."""
+    named = {"empty": "an empty answer", "master_key": "a master key", "instruction": "an order to the grader"}[kind]
+    return f"the judge scored {named}, put there to test it, {how}"
 
 
 def _judged(reading: Reading, ask: Ask, canary: int, kind: CanaryKind) -> Reading:
@@ -132,10 +146,7 @@ def _judged(reading: Reading, ask: Ask, canary: int, kind: CanaryKind) -> Readin
     own = rated.pop(canary, None)
     won = own is not None and bool(rated) and own > min(rated.values()) + MARGIN
     if won:
-        named = {"empty": "an empty answer", "master_key": "a master key", "instruction": "an order to the grader"}[
-            kind
-        ]
-        reason = f"the judge scored {named}, put there to test it, above a real attempt"
+        reason = reason_for(kind, "above a real attempt")
         return Reading(
             (),
             "rejected",
