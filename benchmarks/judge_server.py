@@ -25,6 +25,8 @@ from typing import Any
 
 _LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 _KEYED = re.compile(rb'"required": ?\[([^]]+)\]')
+_FORCED = re.compile(rb'"enum": ?\["(\w+)"\]')
+"""The one word that calipers' question to a new server allows: a server that applies schemas can say no other."""
 _TRAJECTORY = re.compile(rb'<trajectory id=\\"(\d+)\\">')
 
 
@@ -83,8 +85,10 @@ def completion(question: bytes) -> dict[str, Any]:
         ]
         verdict: dict[str, Any] = {"scores": rows}
     else:
-        found = _KEYED.search(question, question.find(b'"response_format"'))
+        form = question.find(b'"response_format"')
+        found, forced = _KEYED.search(question, form), _FORCED.search(question, form)
         verdict = verdict_for(json.loads(b"[" + found[1] + b"]") if found else [])
+        verdict = {"answer": forced[1].decode()} if forced else verdict
     message = {"role": "assistant", "content": json.dumps(verdict)}
     return {
         "id": "chatcmpl-1",
