@@ -86,8 +86,8 @@ class Report:
             ]
         now = self._clock()
         self._recent.append((now, self.groups.total()))
-        while self._recent[0][0] < now - _LATELY:
-            self._recent.popleft()
+        while len(self._recent) > 2 and self._recent[0][0] < now - _LATELY:
+            self._recent.popleft()  # two are kept: a judge may take longer for a group than is looked back on
         self._show()
 
     def say(self, text: str) -> None:
