@@ -137,6 +137,11 @@ async def test_a_form_that_is_ignored_is_told_and_remembered(
     assert "calipers doctor --judge openai/judge" in told
     assert learned(tmp_path / "l.db", faulty)["servers"] == {"served-model": {"json_schema": False}}
 
+    caplog.clear()
+    await run(faulty, tmp_path / "l.db", seed=1)
+    assert [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING] == [told]
+    assert len(asked_for(faulty)) == 2  # known, said again, and not asked again
+
 
 async def test_where_only_the_plain_form_is_applied_it_is_asked_for_from_then_on(
     faulty: FaultyServer, tmp_path: Path, caplog: pytest.LogCaptureFixture

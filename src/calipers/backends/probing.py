@@ -67,7 +67,7 @@ class Probing:
     def is_due(self) -> bool:
         """Whether there is something to be said or asked."""
         return any(
-            one.standing.has_changed or self._wanted(one) is not None or bool(self._left_out(one))
+            one.standing.has_changed or self._wanted(one) is not None or self._left_out(one) or self._ignores(one)
             for one in self._servers
         )
 
@@ -95,11 +95,20 @@ class Probing:
                         server.standing.keep(version, found)
                 finally:
                     self._looking.discard(server.endpoint)
+            if form := self._ignores(server):
+                self._told.add((server.endpoint, form))
+                self._tell(f"{self._ignored(server, form)}: its replies are held to no form ({self._remedy()})")
 
     def _left_out(self, server: Negotiated) -> list[str]:
         """The user's own parameters that the server refuses, where that was not told yet."""
         refused = server.capabilities.refused
         return [name for name in self._params if name in refused and (server.endpoint, name) not in self._told]
+
+    def _ignores(self, server: Negotiated) -> Form | None:
+        """The form that is asked for and known to be ignored, by this run or an earlier one, where that was not told yet."""
+        form = _in_use(server)
+        ignored = form is not None and server.standing.found.get(form) is False
+        return form if ignored and (server.endpoint, form) not in self._told else None
 
     def _wanted(self, server: Negotiated) -> str | None:
         """Who answers there now and is to be asked, or None."""
@@ -121,7 +130,6 @@ class Probing:
                 server.learn({"refused": [form]})
                 self._tell(f"{self._ignored(server, form)}; {other} is applied, and asked for from now on")
                 return {form: False, other: True}
-        self._tell(f"{self._ignored(server, form)}: its replies are held to no form ({self._remedy()})")
         return {form: False}
 
     async def _applied(self, server: Negotiated, form: Form) -> bool | None:

@@ -55,6 +55,11 @@ class Standing:
         version = self._current
         return version if self._heard and version is not None and not self._found.get(version) else None
 
+    @property
+    def found(self) -> Mapping[str, Any]:
+        """What was found out about who answered last in this run; empty where nothing was, or nobody answered."""
+        return self._found.get(self._current, {}) if self._heard and self._current is not None else {}
+
     def changes(self) -> list[tuple[str, str]]:
         """Who answered in whose place (before, now), each told once."""
         with self._lock:
