@@ -214,7 +214,7 @@ async def test_a_change_within_a_run_is_told_and_asked_about(
     assert asked_for(faulty) == ["json_schema", "json_schema"]
 
 
-@pytest.mark.parametrize("failure", [error(500), Answer(reset=True), said("", finish_reason="length")])
+@pytest.mark.parametrize("failure", [error(500), Answer(reset=True), said("")])
 async def test_a_probe_that_fails_costs_the_run_nothing_and_is_tried_three_times(
     faulty: FaultyServer, tmp_path: Path, failure: Answer
 ) -> None:
@@ -227,6 +227,14 @@ async def test_a_probe_that_fails_costs_the_run_nothing_and_is_tried_three_times
     assert [json.loads(line)["warnings"] for line in lines] == [[]] * len(GROUPS)
     assert 1 <= len(asked_for(faulty)) <= 3
     assert learned(tmp_path / "l.db", faulty)["servers"] == {"served-model": {}}
+
+
+async def test_an_answer_cut_before_it_told_is_not_paid_for_again(faulty: FaultyServer, tmp_path: Path) -> None:
+    faulty.script(server(lambda _: said("", finish_reason="length", reasoning_content="A fruit, hm.")))
+    for seed in (0, 1):
+        await run(faulty, tmp_path / "l.db", seed=seed)
+    assert asked_for(faulty) == ["json_schema"]
+    assert learned(tmp_path / "l.db", faulty)["servers"] == {"served-model": {"json_schema": None}}
 
 
 async def test_a_probe_that_hangs_takes_no_more_than_its_groups_deadline(faulty: FaultyServer, tmp_path: Path) -> None:

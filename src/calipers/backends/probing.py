@@ -18,7 +18,7 @@ from typing import Any
 from calipers.backends.form_question import LIMIT, Form, form_applied, form_question, improbable
 from calipers.backends.pool import Pool
 from calipers.backends.served import Negotiated
-from calipers.errors import CalipersError
+from calipers.errors import CalipersError, TransientError
 from calipers.interfaces import Backend
 from calipers.types import Usage
 
@@ -91,8 +91,7 @@ class Probing:
                 except (CalipersError, TimeoutError) as error:
                     _log.info("%s: which form %s applies is not known yet: %s", self._name, server.endpoint, error)
                 else:
-                    if found:
-                        server.standing.keep(version, found)
+                    server.standing.keep(version, found)
                 finally:
                     self._looking.discard(server.endpoint)
             if form := self._ignores(server):
@@ -117,13 +116,13 @@ class Probing:
         return server.standing.unknown if self._looked.get(server.endpoint, 0) < _MOST else None
 
     async def _found(self, server: Negotiated) -> Mapping[str, Any]:
-        """Whether the form in use is applied, by name; ``{}`` where that could not be told."""
+        """Whether the form in use is applied, by name; None where the answer was cut before it told, as it would be again."""
         form = _in_use(server)
         if form is None:
             return dict.fromkeys(server.forms, False)
         applied = await self._applied(server, form)
-        if applied is None or applied:
-            return {} if applied is None else {form: True}
+        if applied is not False:
+            return {form: applied}
         for other in server.forms[server.forms.index(form) + 1 :]:
             plainer = server.refusing([form])
             if await self._applied(plainer, other):
@@ -139,7 +138,8 @@ class Probing:
         self.calls += 1
         self.usage = Usage.total([self.usage, completion.usage])
         if _in_use(server) != form or (completion.sent is not None and form.encode() not in completion.sent):
-            return None  # refused meanwhile, or left out for this question only: then the answer says nothing
+            # Refused meanwhile, or garbled by llama.cpp: the answer says nothing, and another one may.
+            raise TransientError("bad_reply", f"{form} was left out of this question")
         return form_applied(form, word, completion)
 
     def _ignored(self, server: Negotiated, form: Form) -> str:
