@@ -51,6 +51,16 @@ def test_the_table_names_judges_panel_findings_and_recommendation(folder: Path):
         assert words in done.stdout
 
 
+def test_a_judge_whose_api_tells_no_probabilities_cannot_be_asked_for_means(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "k")
+    shown = Path(__file__).resolve().parents[2] / "examples" / "groups.jsonl"
+    done = calipers(str(shown), "--judge", "anthropic/claude-x", "--expected", cwd=folder)
+    assert done.returncode == 2
+    assert "has an API that tells none" in done.stderr
+
+
 def test_bad_lines_go_to_stderr_and_the_exit_code_is_1(folder: Path):
     with (folder / "said.jsonl").open("a", encoding="utf-8") as file:
         file.write("nonsense\n")

@@ -121,6 +121,13 @@ def test_a_digit_that_cannot_be_told_for_sure_has_no_belief(text: str, level: fl
     assert believed(text, ((place, (("7", 0.0),)),), {"BC": level}) == {}
 
 
+def test_a_draft_in_the_judges_thoughts_is_none_of_the_answer() -> None:
+    text = '<think>BC: 3, or BC: 7?</think>{"scores": {"BC": 7}}'
+    told = tuple((text.index(mark) + len(mark) - 1, ((mark[-1], 0.0),)) for mark in ("BC: 3", "BC: 7", '"BC": 7'))
+    assert believed(text, told, {"BC": 7})["BC"].mean == 7
+    assert believed(text, told[:2], {"BC": 7}) == {}
+
+
 @given(st.dictionaries(st.sampled_from([str(n) for n in range(10)]), st.floats(1e-6, 1), min_size=1), st.integers(0, 9))
 def test_a_mean_lies_between_the_digits_it_is_of(chances: dict[str, float], digit: int) -> None:
     total = sum(chances.values())

@@ -48,6 +48,11 @@ _ORDERS = {"pairwise": 2, "pointwise": 2}
     help="How --judge is asked; given several times, protocols are held against each other at their price.",
 )
 @setting(
+    "--expected",
+    is_flag=True,
+    help="Read --judge's scores as means over digits, by the probabilities its server tells.",
+)
+@setting(
     "--orders",
     type=click.IntRange(1),
     help="Presentations of each group that --judge is asked about. [default: 4; pairwise 2, pointwise 2]",
@@ -142,6 +147,7 @@ def _ask(groups: str, options: dict[str, Any]) -> list[dict[str, Any]]:
     settings = {
         "samples": options["samples"],
         "params": dict(map(read_param, options["param"])),
+        "expected": options["expected"],
         "ledger": options["ledger"],
         # What is measured is the judge, not what an earlier run knew of it.
         "experience": False,

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from calipers.extract import ScoreReading, extract_scores
+from calipers.extract.text import strip_reasoning
 from calipers.protocols.chances import spreads_told
 from calipers.protocols.listwise import Listwise
 from calipers.protocols.pairwise import Pairwise
@@ -123,11 +124,14 @@ class _Expected(ScoreQuestion):
 def believed(text: str, odds: Odds, levels: Mapping[str, float]) -> dict[str, Belief]:
     """What ``odds`` say of the digit that ``text`` gives each key of ``levels``; keys whose digit cannot be told are left out.
 
-    A digit belongs to a key that stands right before it, once in the whole text, and must be the level that was read.
+    A digit belongs to a key that stands right before it, once in what follows the judge's thoughts, and must be the level that was read.
     """
     found = {}
+    answer = strip_reasoning(text) or text  # some servers leave thoughts in the text, and drafts in the thoughts
+    after = len(text) - len(answer) if text.endswith(answer) else 0
     for key, level in levels.items():
-        places = list(re.finditer(rf'\b{re.escape(key)}\b["\s]*[:=]\s*"?([0-9])(?![0-9.])', text))
+        said = re.compile(rf'\b{re.escape(key)}\b["\s]*[:=]\s*"?([0-9])(?![0-9.])')
+        places = list(said.finditer(text, after))
         if len(places) != 1 or float(places[0][1]) != level:
             continue
         belief = _belief(text, odds, places[0].start(1))
