@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calipers.errors import ConfigError
-from calipers.scaffold import Schedule, criteria_of, scaffold_text, scaffolded, shown_count, shown_criteria
+from calipers.scaffold import Schedule, points_of, scaffold_text, scaffolded, shown_count, shown_criteria
 from calipers.types import Criterion, Rubric
 
 BEST = Schedule(350)
@@ -174,4 +174,4 @@ def test_an_empty_prompt_is_the_scaffold_alone() -> None:
 
 def test_a_rubrics_criteria_are_its_texts_and_points() -> None:
     rubric = Rubric((Criterion("a", "says why", 2.0), Criterion("b", "is rude", -1.0, rule={"function": "f"})))
-    assert criteria_of(rubric) == (("says why", 2.0), ("is rude", -1.0))
+    assert points_of(rubric) == (("says why", 2.0), ("is rude", -1.0))

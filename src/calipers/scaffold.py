@@ -141,7 +141,7 @@ def scaffolded(
     return ({"role": "system", "content": text}, *prompt)
 
 
-def criteria_of(rubric: Rubric) -> tuple[Criterion, ...]:
+def points_of(rubric: Rubric) -> tuple[Criterion, ...]:
     """The texts and points of a rubric's criteria, rules included."""
     return tuple((criterion.text, criterion.points) for criterion in rubric.criteria)
 

@@ -19,10 +19,13 @@ from calipers import Judge
 from calipers.errors import ConfigError, InputError
 from calipers.scaffold import Schedule, scaffolded
 from calipers.trainers.trl import reward_func, scaffolded_rollouts
+from calipers.trainers.trl_around import installed
+from calipers.trainers.trl_scaffold import SINCE
 from servers.faulty_server import FaultyServer
 from servers.opinions import Opinions, models
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
+pytestmark = pytest.mark.skipif((installed() or SINCE) < SINCE, reason="scaffolded rollouts are for TRL 1.16 and later")
 with_trl = pytest.mark.skipif(find_spec("trl") is None, reason="TRL is not installed (pip install 'calipers[trl]')")
 
 CRITERIA: list[dict[str, Any]] = [

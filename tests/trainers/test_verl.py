@@ -165,6 +165,10 @@ def test_a_training_group_of_one_never_trains(report: dict[str, Any]) -> None:
         ("unreachable", "Nothing answers at http://127.0.0.1:9"),
         ("old trainer", r"is for verl's V1 trainer: set trainer.use_v1=true"),
         ("scaffold", r"not what is trained on: set actor_rollout_ref.rollout.calculate_log_probs=false$"),
+        ("nothing to show", r"ScaffoldManager has nothing to show without \+calipers.scaffold.total_steps=350"),
+        ("old trainer, scaffold", r"is for verl's V1 trainer: set trainer.use_v1=true"),
+        ("bypass", r"not what is trained on: set algorithm.rollout_correction.bypass_mode=false$"),
+        ("lone scaffold", r"rollout.n=1: a scaffold differs within a group, so it needs 2 or more"),
         (
             "workers",
             r"reward.num_workers=2: the rollouts of a prompt must meet in one; set it to 1, or use .*AgentLoop",

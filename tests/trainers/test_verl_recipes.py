@@ -108,6 +108,8 @@ def test_rule_tags_are_checked_by_code_and_not_asked_about(server: FaultyServer)
 def test_thoughts_are_not_graded(server: FaultyServer) -> None:
     assert graded(server, "<think>Mars and Venus</think>Venus")["score"] == 0.25
     assert "Mars" not in server.posts[-1]["messages"][-1]["content"]
+    assert graded(server, "<think>Mars")["score"] == 0.0  # cut off in its thoughts, it has no answer
+    assert "Mars" not in server.posts[-1]["messages"][-1]["content"]
 
 
 def test_a_grading_of_ones_own_goes_over_the_recipes_field_by_field(server: FaultyServer) -> None:

@@ -371,12 +371,34 @@ def refused(kind: Any, model: Path) -> dict[str, str]:
         "old trainer": ["+calipers.judge=embedded", "transfer_queue.enable=false"],
         "scaffold": ["+calipers.judge=embedded", "+calipers.scaffold.total_steps=9"],
     }
-    told = beyond_limits(model)
+    told = beyond_limits(model) | unscaffolded(model)
     for name, overrides in wrong.items():
         try:
             kind.create(config=configured(model, *overrides), llm_client=None)
         except Exception as caught:  # noqa: BLE001 - which one it is, is what is looked at
             told[name] = f"{type(caught).__name__}: {caught}"
+    return told
+
+
+def unscaffolded(model: Path) -> dict[str, str]:
+    """What the manager that only scaffolds says to configurations with nothing to show, or that would train on it."""
+    from calipers.errors import ConfigError  # noqa: PLC0415 - beside what is only where verl is
+    from calipers.trainers.verl import ScaffoldManager  # noqa: PLC0415 - likewise
+
+    steps = "+calipers.scaffold.total_steps=9"
+    rollout = "actor_rollout_ref.rollout"
+    wrong = {
+        "nothing to show": [],
+        "old trainer, scaffold": [steps, "transfer_queue.enable=false"],
+        "bypass": [steps, f"{rollout}.calculate_log_probs=false", "algorithm.rollout_correction.bypass_mode=true"],
+        "lone scaffold": [steps, f"{rollout}.calculate_log_probs=false", f"{rollout}.n=1"],
+    }
+    told = {}
+    for name, overrides in wrong.items():
+        try:
+            ScaffoldManager(config=configured(model, *overrides), llm_client=None)
+        except ConfigError as caught:
+            told[name] = f"ConfigError: {caught}"
     return told
 
 

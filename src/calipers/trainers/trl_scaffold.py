@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from calipers.errors import ConfigError
-from calipers.scaffold import Criterion, Schedule, criteria_of, scaffolded
+from calipers.scaffold import Criterion, Schedule, points_of, scaffolded
 from calipers.trainers import trl_around
 from calipers.trainers.trl_rows import standards_of
 from calipers.types import Message
@@ -23,7 +23,9 @@ Prompt: TypeAlias = str | Sequence[Message]
 SHOWN: Final = "scaffold_shown"
 """The column in which reward functions are told how many criteria each rollout was shown."""
 
-_SINCE: Final = (1, 16)
+SINCE: Final = (1, 16)
+"""The TRL from which on log-probabilities may be unknown."""
+
 _SEAMS: Final = ("_tokenize_prompts", "_generate_single_turn")
 
 
@@ -44,7 +46,7 @@ def scaffolded_rollouts(
     is text; InputError for criteria that cannot be read.
     """
     trl = trl_around.installed()
-    if trl is not None and trl < _SINCE:
+    if trl is not None and trl < SINCE:
         raise ConfigError(f"TRL {trl[0]}.{trl[1]} is older than scaffolded rollouts are made for: install trl>=1.16")
     return ScaffoldedRollouts(_criteria(rows, rubric_column), schedule=schedule, run=run, discreet=discreet)
 
@@ -161,7 +163,7 @@ def _criteria(rows: Iterable[Mapping[str, Any]], column: str) -> dict[str, tuple
             raise ConfigError(
                 f"row {number}: its {column} is text, and a scaffold is made of criteria (docs/rubrics.md)"
             )
-        criteria = () if rubric is None else criteria_of(rubric)
+        criteria = () if rubric is None else points_of(rubric)
         key = _key(row["prompt"])
         if found.setdefault(key, criteria) != criteria:
             raise ConfigError(f"rows {first[key]} and {number} have one prompt and two rubrics: merge the two")

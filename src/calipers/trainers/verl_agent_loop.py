@@ -10,8 +10,7 @@ import logging
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib.metadata import version
-from typing import Any, Final
+from typing import Any
 
 import ray
 from omegaconf import OmegaConf
@@ -19,15 +18,12 @@ from verl.trainer.ppo.v1 import AgentLoopManagerTQ
 
 from calipers.errors import CalipersError, ConfigError
 from calipers.trainers.cohort import Cohorts, Share
-from calipers.trainers.tested import warn_untested
 from calipers.trainers.verl_recipes import acc_of, head_of, scorer_of
 from calipers.trainers.verl_rows import member_of
-from calipers.trainers.verl_scaffold import ScaffoldingWorker, require_without, scaffold_of
+from calipers.trainers.verl_scaffold import ScaffoldingWorker, require_v1, require_without, scaffold_of
 from calipers.trainers.verl_settings import VerlSettings, make_judge, read_settings
 
 _log = logging.getLogger(__name__)
-
-_SEAMS: Final = ("_run_prompt", "_run_agent_loop", "_agent_loop_postprocess")
 
 
 @dataclass(slots=True)
@@ -152,11 +148,7 @@ def settings_of(config: Any) -> VerlSettings:
 
 def require_groups(config: Any, settings: VerlSettings) -> None:
     """Raise ConfigError for a verl, or settings of its, in which no prompt has rollouts to compare with one another."""
-    warn_untested("verl", "0.9")
-    if missing := [name for name in _SEAMS if not hasattr(ScaffoldingWorker.__base__, name)]:
-        raise ConfigError(f"verl {version('verl')} has no {', '.join(missing)}: pip install 'verl>=0.9,<0.10'")
-    if not config.transfer_queue.enable:
-        raise ConfigError("calipers' agent-loop manager is for verl's V1 trainer: set trainer.use_v1=true")
+    require_v1(config)
     rollout = config.actor_rollout_ref.rollout
     if rollout.n < settings.min_group and not settings.absolute:
         raise ConfigError(

@@ -10,17 +10,19 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from functools import lru_cache
+from importlib.metadata import version
 from typing import Any, Final
 
 import ray
 from hydra.utils import get_class
 from omegaconf import OmegaConf
-from verl.experimental.agent_loop.agent_loop import _agent_loop_registry
+from verl.experimental.agent_loop import agent_loop as loops
 from verl.trainer.ppo.v1 import AgentLoopManagerTQ, AgentLoopWorkerTQ
 
 from calipers.errors import CalipersError, ConfigError
-from calipers.scaffold import criteria_of, scaffolded
+from calipers.scaffold import points_of, scaffolded
 from calipers.trainers import verl_rows
+from calipers.trainers.tested import warn_untested
 from calipers.trainers.verl_settings import Scaffold, read_scaffold
 from calipers.types import Message
 
@@ -29,6 +31,8 @@ _log = logging.getLogger(__name__)
 SHOWN: Final = "scaffold_shown"
 """Where an agent loop's ``extra_fields`` say how many criteria its rollout was shown."""
 
+_SEAMS: Final = ("_run_prompt", "_run_agent_loop", "_agent_loop_postprocess")
+_REGISTRY: Final = "_agent_loop_registry"
 _VerlWorker: Any = AgentLoopWorkerTQ.__ray_metadata__.modified_class
 
 
@@ -69,6 +73,7 @@ class ScaffoldManager(AgentLoopManagerTQ):  # type: ignore[misc]  # likewise
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.agent_loop_workers_class = ray.remote(ScaffoldingWorker)
+        require_v1(self.config)
         if scaffold_of(self.config) is None:
             raise ConfigError(
                 "ScaffoldManager has nothing to show without +calipers.scaffold.total_steps=350 (docs/trainers/verl.md)"
@@ -85,8 +90,21 @@ def scaffold_of(config: Any) -> Scaffold | None:
     return read_scaffold(plain, total_steps=config.trainer.total_training_steps)
 
 
+def require_v1(config: Any) -> None:
+    """Raise ConfigError for a verl, or a trainer of its, in which these agent loops cannot work."""
+    warn_untested("verl", "0.9")
+    if missing := [name for name in _SEAMS if not hasattr(_VerlWorker, name)]:
+        raise ConfigError(f"verl {version('verl')} has no {', '.join(missing)}: pip install 'verl>=0.9,<0.10'")
+    if not config.transfer_queue.enable:
+        raise ConfigError("calipers' agent-loop manager is for verl's V1 trainer: set trainer.use_v1=true")
+
+
 def require_without(config: Any) -> None:
     """Raise ConfigError for settings of verl's with which something of the scaffolded prompt would come into training."""
+    if not hasattr(loops, _REGISTRY):
+        raise ConfigError(
+            f"verl {version('verl')} has no {_REGISTRY}, so nothing can be shown: pip install 'verl==0.9.1'"
+        )
     rollout, table = config.actor_rollout_ref.rollout, OmegaConf.select(config, "algorithm.rollout_correction")
     if rollout.n < 2:
         raise ConfigError(
@@ -120,13 +138,14 @@ def _scaffolded_class(target: str) -> type[Any]:
 
 def _scaffolded_name(agent_name: str, size: int) -> str:
     """The name under which verl finds the agent loop with a scaffold; one it does not know is left for verl to complain of."""
-    if agent_name not in _agent_loop_registry:
+    known = getattr(loops, _REGISTRY)
+    if agent_name not in known:
         return agent_name
     name = f"calipers/{agent_name}/{size}"
-    _agent_loop_registry[name] = {
+    known[name] = {
         "_target_": f"{__name__}.{scaffolded_agent.__name__}",
         "_recursive_": False,
-        "agent": _agent_loop_registry[agent_name],
+        "agent": known[agent_name],
         "size": size,
     }
     return name
@@ -185,7 +204,7 @@ class Scaffolded:
         plain, scaffold, rubric = list(row["raw_prompt"]), scaffold_of(self.config), verl_rows.criteria_of(row)
         if scaffold is None or rubric is None:
             return plain, 0
-        criteria = criteria_of(rubric)
+        criteria = points_of(rubric)
         step, place, size = int(row["global_steps"]), int(row["session_id"]) + 1, self.calipers_size
         count = scaffold.schedule.count(step, place, size, len(criteria))
         if count == 0:
