@@ -14,21 +14,23 @@ from calipers.cli.judge_settings import judge_of, judge_settings
 from calipers.cli.notices import warnings_to
 from calipers.cli.output import Output
 from calipers.cli.rules import Scoring, ruled
-from calipers.cli.setting import setting
+from calipers.cli.setting import Sectioned, setting
 from calipers.errors import ConfigError, InputError
 
 
-@click.command(short_help="Score a groups file with a judge.")
+@click.command(cls=Sectioned, short_help="Score a groups file with a judge.")
 @click.argument("groups", type=click.Path())
 @setting("-o", "--out", required=True, metavar="OUT", help="Result file (JSONL), one line a group; - for stdout.")
 @judge_settings
 @setting(
     "--rules",
+    section="Rules that code checks",
     type=click.Path(dir_okay=False),
     help="Rules that code checks before the judge is asked, gates among them, and how the two are combined (.toml, .json).",
 )
 @setting(
     "--combine",
+    section="Rules that code checks",
     type=click.Choice(["product", "average", "min", "all", "verif_code", "verif_paper"]),
     help="How rules, a group's own 'constraints' among them, and judge become one reward. [default: product, with --rules]",
 )

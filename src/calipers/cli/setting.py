@@ -1,4 +1,4 @@
-"""An option of a command that the environment can set, too."""
+"""An option of a command that the environment can set, too, and help that shows options in sections."""
 
 from __future__ import annotations
 
@@ -9,8 +9,36 @@ import click
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+_REST = "Options"
+_NUMBERS = frozenset({"integer", "integer range", "float", "float range"})
+
+
+class Setting(click.Option):
+    """An option with a place in the help: ``section`` is the heading it stands under, among those without one if None."""
+
+    def __init__(self, *names: Any, section: str | None = None, **attributes: Any) -> None:
+        super().__init__(*names, **attributes)
+        self.section = section
+        if self.metavar is None and self.type.name in _NUMBERS:
+            self.metavar = "N"  # the range stands behind the words
+
+
+class Sectioned(click.Command):
+    """A command whose help shows its options under their sections' headings; those without a section come first."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write all options."""
+        sections: dict[str, list[tuple[str, str]]] = {_REST: []}
+        for option in self.get_params(ctx):
+            shown = option.get_help_record(ctx) if isinstance(option, click.Option) else None
+            if shown is not None:
+                sections.setdefault(getattr(option, "section", None) or _REST, []).append(shown)
+        for heading, records in sections.items():
+            with formatter.section(heading):
+                formatter.write_dl(records)
+
 
 def setting(*names: str, **attributes: Any) -> Callable[[F], F]:
     """An option that can also be set as CALIPERS_NAME in the environment."""
     variable = "CALIPERS_" + names[-1].removeprefix("--").replace("-", "_").upper()
-    return click.option(*names, envvar=variable, **attributes)
+    return click.option(*names, cls=Setting, envvar=variable, **attributes)

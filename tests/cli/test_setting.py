@@ -1,0 +1,36 @@
+import click
+from click.testing import CliRunner
+
+from calipers.cli.setting import Sectioned, setting
+
+
+@click.command(cls=Sectioned)
+@click.argument("groups", required=False)
+@setting("--out", help="Where to.")
+@setting("--cost", section="Money", type=click.FloatRange(0, 1), help="How much.")
+@setting("--judge", section="The judge", help="Who.")
+@setting("--price", section="Money", type=int, help="For what.")
+@setting("--verbose", count=True, help="More words.")
+def command(**_: object) -> None:
+    """Nothing."""
+
+
+def test_help_shows_options_under_their_headings_and_the_rest_first():
+    said = CliRunner().invoke(command, ["--help"]).output
+    places = [said.index(one) for one in ("Options:", "--out", "--verbose", "--help", "Money:", "--cost", "--price")]
+    assert places == sorted(places)
+    assert said.count("GROUPS") == 1  # in the usage
+    assert places[-1] < said.index("The judge:") < said.index("--judge")
+
+
+def test_numbers_are_shown_as_n_with_their_range():
+    said = CliRunner().invoke(command, ["--help"]).output
+    assert "--cost N" in said
+    assert "[0<=x<=1]" in said
+    assert "--price N" in said
+
+
+def test_an_option_is_read_from_the_environment():
+    ended = CliRunner().invoke(command, env={"CALIPERS_COST": "2"})
+    assert ended.exit_code == 2
+    assert "0<=x<=1" in ended.output
