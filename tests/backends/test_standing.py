@@ -13,7 +13,7 @@ def by(model: str | None, version: str | None = None) -> Completion:
 
 
 def state(standing: Standing) -> tuple[str | None, bool]:
-    return standing.unknown, standing.has_changed
+    return standing.unknown, bool(standing._changes)
 
 
 def test_the_first_to_answer_is_unknown_and_no_change() -> None:

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from calipers.backends.form_question import LIMIT, Form, form_applied, form_question, improbable
+from calipers.backends.negotiate import Capabilities
 from calipers.backends.pool import Pool
 from calipers.backends.served import Negotiated
 from calipers.errors import CalipersError, TransientError
@@ -59,21 +60,20 @@ class Probing:
         self._looked: dict[str, int] = {}
         self._looking: set[str] = set()
         self._told: set[tuple[str, str]] = set()
+        self._done: dict[str, tuple[int, Capabilities]] = {}
         self.calls = 0
         self.usage = Usage(cost_usd=0.0)
         """What was spent on it: in no group's usage, for it is no group's."""
 
     @property
     def is_due(self) -> bool:
-        """Whether there is something to be said or asked."""
-        return any(
-            one.standing.has_changed or self._wanted(one) is not None or self._left_out(one) or self._ignores(one)
-            for one in self._servers
-        )
+        """Whether there may be something to be said or asked. Looked at after every group, so it compares and no more."""
+        return any(self._done.get(one.endpoint) != _turn(one) for one in self._servers)
 
     async def look(self, *, seconds: float = _SECONDS) -> None:
         """Tell who is new, and ask what is not known of them, within ``seconds``. Raises nothing for a server's doing."""
         for server in self._servers:
+            turn = _turn(server)
             if names := self._left_out(server):
                 self._told.update((server.endpoint, name) for name in names)
                 self._tell(f"{self._name}: {server.endpoint} refuses {', '.join(names)}: questions go out without")
@@ -97,6 +97,8 @@ class Probing:
             if form := self._ignores(server):
                 self._told.add((server.endpoint, form))
                 self._tell(f"{self._ignored(server, form)}: its replies are held to no form ({self._remedy()})")
+            if server.endpoint not in self._looking and self._wanted(server) is None:
+                self._done[server.endpoint] = turn
 
     def _left_out(self, server: Negotiated) -> list[str]:
         """The user's own parameters that the server refuses, where that was not told yet."""
@@ -147,6 +149,11 @@ class Probing:
 
     def _remedy(self) -> str:
         return f"they are checked all the same; `calipers doctor --judge {self._name}` tells whether it is fit"
+
+
+def _turn(server: Negotiated) -> tuple[int, Capabilities]:
+    """What is another as soon as there is something new to be known about a server."""
+    return server.standing.turns, server.capabilities
 
 
 def _in_use(server: Negotiated) -> Form | None:

@@ -24,6 +24,8 @@ class Standing:
         self._current: str | None = None
         self._heard = False
         self._changes: list[tuple[str, str]] = []
+        self.turns = 0
+        """Grows with everything that is taken in and was not known before."""
 
     def saw(self, completion: Completion) -> bool:
         """Take in who answered. True where it is somebody new in another's place, of whom nothing is known yet."""
@@ -34,6 +36,7 @@ class Standing:
             return False
         with self._lock:
             before, self._current, self._heard = self._current, version, True
+            self.turns += 1
             if version in self._found:
                 return False
             self._found[version] = {}
@@ -43,11 +46,6 @@ class Standing:
                 return False
             self._changes.append((before, version))
             return True
-
-    @property
-    def has_changed(self) -> bool:
-        """Whether there are changes to be told."""
-        return bool(self._changes)
 
     @property
     def unknown(self) -> str | None:
@@ -70,6 +68,7 @@ class Standing:
         """Remember what was found out about ``version``: plain JSON, not empty."""
         with self._lock:
             self._found[version] = found
+            self.turns += 1
 
     def learned(self) -> Mapping[str, Any]:
         """For the ledger: ``{}``, or ``{"servers": {version: found}}``, the latest last."""
