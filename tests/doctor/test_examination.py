@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import time
 import tomllib
@@ -46,7 +47,7 @@ async def test_a_judge_is_asked_some_forty_short_questions(faulty: FaultyServer)
     """What a hosted judge is paid for: calls and, at four characters a token, prompt tokens."""
     found = await examine(faulty, judge())
     characters = sum(len(str(message["content"])) for body in faulty.posts for message in body["messages"])
-    assert found.calls == len(faulty.posts) == 38
+    assert found.calls == len(faulty.posts) == 39
     assert characters / 4 < 17_000
 
 
@@ -282,7 +283,7 @@ async def test_settings_that_cannot_work_are_refused_before_anything_is_asked(fa
 
 async def test_the_embedded_judge_is_examined_like_any_other_and_asked_for_no_form():
     found = await diagnose("embedded")
-    assert found.calls == 32
+    assert found.calls == 33
     assert found["json_schema applied"].figures == {"applied": None}
     assert found["answers"].figures["readable"] == 1.0
     assert found["order flips"].figures["flipped"] == 0
@@ -290,10 +291,63 @@ async def test_the_embedded_judge_is_examined_like_any_other_and_asked_for_no_fo
     assert found["price"].figures == {"usd_per_1000_groups": 0.0}
 
 
+def telling(digit: str, *others: str) -> Reply:
+    """A judge that answers questions for digits with ``digit``, and tells it and ``others`` as equally likely."""
+    usual = judge()
+
+    def reply(asked: Asked) -> Answer:
+        if not asked.body.get("logprobs"):
+            return usual(asked)
+        text = "{" + ", ".join(f'"{key}": {digit}' for key in shown(asked)) + "}"
+        chance = math.log(1 / (1 + len(others)))
+        likely = [{"token": token, "logprob": chance} for token in (digit, *others)]
+        content = [
+            {
+                "token": letter,
+                "logprob": 0.0,
+                **({"top_logprobs": likely, "logprob": chance} if letter == digit else {}),
+            }
+            for letter in text
+        ]
+        body = said(text).body
+        body["choices"][0]["logprobs"] = {"content": content}
+        return Answer(body=body)
+
+    return reply
+
+
+@pytest.mark.parametrize(
+    ("reply", "standing", "says", "usable"),
+    [
+        (telling("7", "5"), "good", "told, and of use for 3 of 3 scores", 3),
+        (telling("7", "77", "70", "75"), "note", "of use for 0 of 3 scores: too little lay on the digits", 0),
+    ],
+)
+async def test_probabilities_are_told_and_how_far_they_are_of_use(
+    faulty: FaultyServer, reply: Reply, standing: str, says: str, usable: int
+):
+    check = (await examine(faulty, reply))["probabilities"]
+    assert (check.standing, check.figures) == (standing, {"told": True, "usable": usable, "scores": 3})
+    assert says in check.says
+
+
+async def test_a_judge_that_tells_no_probabilities_is_none_the_worse_for_it(faulty: FaultyServer):
+    found = await examine(faulty, judge())
+    assert (found.verdict, found["probabilities"].standing) == ("fit", "note")
+    assert found["probabilities"].figures["told"] is False
+
+
+async def test_anthropics_api_is_not_asked_for_what_it_cannot_tell(faulty: FaultyServer):
+    faulty.script(judge())
+    found = await diagnose("anthropic/m", base_url=faulty.url, api_key="k", rng=random.Random(1))
+    assert found["probabilities"].says == "its API tells none, so expected=True is not for it"
+    assert not any("logprobs" in body for body in faulty.posts)
+
+
 async def test_a_price_given_is_what_a_thousand_groups_are_reckoned_by(faulty: FaultyServer):
     """Ten tokens in and five out a call, at 100 and 200 dollars a million."""
     found = await examine(faulty, judge(), price=(100, 200))
     assert found["price"].figures == {"usd_per_1000_groups": 2.0}
-    assert found.usage.cost_usd == pytest.approx(38 * 0.002)
+    assert found.usage.cost_usd == pytest.approx(39 * 0.002)
     with pytest.raises(ConfigError, match="price="):
         await diagnose("vllm/m", base_url=faulty.url, price=(1,))

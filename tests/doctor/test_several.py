@@ -35,7 +35,7 @@ async def test_servers_that_are_alike_are_fit_together(faulty: FaultyServer, oth
     assert (found.verdict, found.differences) == ("fit", ())
     assert found.settings == {"judge": "vllm/m", "base-url": [faulty.url, other.url]}
     whole = found.to_dict()
-    assert whole["calls"] == 76
+    assert whole["calls"] == 78
     assert {one["verdict"] for one in whole["servers"].values()} == {"fit"}
     assert tomllib.loads(whole["toml"])["base-url"] == [faulty.url, other.url]
 

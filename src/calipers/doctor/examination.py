@@ -111,11 +111,12 @@ class _Examination:
                 settings["param"] = (['response_format={"type": "json_object"}'], why)
         self.tell("is it talked round? does it repeat itself? what does a short limit do?")
         chosen = _OBJECT if settings else {}
-        talked, repeated, cut, plain = await asyncio.gather(
+        talked, repeated, cut, plain, odds = await asyncio.gather(
             self.patient.ask(INJECTIONS, params=chosen),
             self._twice({**chosen, "temperature": 0}),
             self.patient.ask(PROBES[:1], max_tokens=habits.SHORT, params=chosen),
             self._without_a_form(),
+            self._expected(chosen),
         )
         found = verdict.Findings(
             opinions.obedience(main),
@@ -137,6 +138,7 @@ class _Examination:
             habits.thinking(main),
             habits.truncation(cut),
             habits.repeatability(repeated),
+            habits.probabilities(odds),
         ]
         self.checks += habits.speed(main, in_flight=self.patient.concurrency)
         settings |= verdict.settings_for(found, self.checks, timeout=self.patient.timeout)
@@ -159,6 +161,12 @@ class _Examination:
         if not takes_forms(self.patient.backend()):
             return None
         return await self.patient.ask(PROBES[:_WITHOUT_A_FORM], without=_NO_FORM)
+
+    async def _expected(self, params: Mapping[str, Any]) -> Answers | None:
+        """Only where the API has probabilities at all."""
+        if not getattr(self.patient.backend(), "tells_odds", True):
+            return None
+        return await self.patient.ask(PROBES[:1], params=params, expected=True)
 
     def _early(self) -> Patient:
         """With a share of the time left only, so that a slow judge is asked a little of everything."""

@@ -10,7 +10,7 @@ from statistics import fmean, median
 from calipers.doctor.diagnosis import Check
 from calipers.doctor.opinions import repeats
 from calipers.doctor.patient import Answers, Heard
-from calipers.types import Completion
+from calipers.types import Completion, Rating
 
 SHORT = 16
 """Output tokens of the question that is meant to be cut: fewer than any verdict on three attempts needs."""
@@ -63,6 +63,27 @@ def truncation(answers: Answers) -> Check:
         return Check(name, "note", says, {"behaviour": "limit ignored", **figures})
     says = f"do not say so: finish reason {ended!r}; a verdict cut short is then known by its form alone"
     return Check(name, "bad", says, {"behaviour": "silent", **figures})
+
+
+def probabilities(answers: Answers | None) -> Check:
+    """Whether scores can be read as means over digits: None means that the judge's API is known to tell no probabilities."""
+    name = "probabilities"
+    if answers is None:
+        return Check(
+            name, "note", "its API tells none, so expected=True is not for it", {"told": False, "usable": None}
+        )
+    if not answers.heard:
+        return _unanswered(name, answers)
+    ratings = [one for each in answers.heard for one in each.reading.judgments if isinstance(one, Rating)]
+    usable = sum(one.spread is not None for one in ratings)
+    told = usable > 0 or any(one.completion.odds is not None for one in answers.heard)
+    figures = {"told": told, "usable": usable, "scores": len(ratings)}
+    if not told:
+        return Check(name, "note", "none told, so expected=True would read plain digits", figures)
+    says = f"told, and of use for {usable} of {len(ratings)} scores" + (
+        "" if usable else ": too little lay on the digits"
+    )
+    return Check(name, "good" if usable and usable == len(ratings) else "note", says, figures)
 
 
 def repeatability(answers: Answers) -> Check:

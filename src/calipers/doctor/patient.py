@@ -100,6 +100,7 @@ class Patient:
         params: Mapping[str, Any] | None = None,
         max_tokens: int | None = None,
         without: Iterable[str] = (),
+        expected: bool = False,
     ) -> Answers:
         """Put every group to the judge through the whole pipeline; no re-asks, so that first answers are counted."""
         every, heard, failures = tuple(groups), list[Heard](), _Failures()
@@ -114,6 +115,7 @@ class Patient:
             orders=orders,
             samples=samples,
             reasks=0,
+            expected=expected,
             params={**self.params, **(params or {})},
             max_tokens=max_tokens or self.max_tokens,
             concurrency=self.concurrency,
