@@ -2,13 +2,17 @@
 
 import asyncio
 import sqlite3
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from calipers.errors import LedgerError
-from calipers.ledger import Ledger
+from calipers.judge import Judge
+from calipers.ledger import Ledger, Replayer
+from calipers.testing import SimulatedJudge
+from groups import FOUR, QUALITY, group_of
 
 INSERT = "INSERT INTO learned VALUES (?, ?, ?)"
 
@@ -133,3 +137,38 @@ async def test_a_second_writer_is_noticed(tmp_path: Path):
         assert ledger.shared == (number >= 2)
     one.close()
     two.close()
+
+
+@pytest.mark.parametrize("rot", ["UPDATE runs SET settings = '{[!'", "UPDATE runs SET learned = '{[!'"])
+async def test_a_file_that_rotted_where_sqlite_cannot_see_it_is_named_with_the_remedy(tmp_path: Path, rot: str):
+    path = tmp_path / "l.db"
+    judge = Judge(SimulatedJudge(QUALITY), ledger=path)
+    await judge.score_group(group_of(FOUR))
+    judge.close()
+    other = sqlite3.connect(path)
+    other.execute(rot)
+    other.commit()
+    other.close()
+    ledger = Ledger(path)
+    with pytest.raises(LedgerError, match=r"l\.db.*Move it aside"):
+        Replayer(ledger)
+    ledger.close()
+
+
+async def test_text_that_is_no_text_any_more_is_not_shown(tmp_path: Path):
+    ledger = Ledger(tmp_path / "l.db")
+    ledger.put("INSERT INTO learned VALUES (?, ?, CAST(? AS TEXT))", ("e", "m", b"a secret \xff thing"))
+    await ledger.commit()
+    with pytest.raises(LedgerError, match=r"l\.db.*Move it aside") as caught:
+        ledger.rows("SELECT value FROM learned")
+    assert "secret" not in str(caught.value)
+    ledger.close()
+
+
+def test_what_is_compressed_rots_likewise(tmp_path: Path):
+    ledger = Ledger(tmp_path / "l.db")
+    assert ledger.decoded(zlib.compress(b"[1]")) == ledger.decoded("[1]") == [1]
+    for stored in (b"no zlib", zlib.compress(b"[1]")[:-3], zlib.compress(b"[1"), "[" * 100_000):
+        with pytest.raises(LedgerError, match="is damaged"):
+            ledger.decoded(stored)
+    ledger.close()

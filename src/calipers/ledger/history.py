@@ -57,7 +57,7 @@ def _chosen(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 def _runs(ledger: Ledger) -> Iterator[tuple[int, Mapping[str, Any]]]:
     for number, settings in ledger.rows("SELECT id, settings FROM runs ORDER BY id DESC"):
-        yield number, as_recorded_now(json.loads(settings))
+        yield number, as_recorded_now(ledger.decoded(settings))
 
 
 def _groups(ledger: Ledger, run: int) -> Iterator[tuple[frozenset[str], list[Judgment]]]:
@@ -71,7 +71,7 @@ def _groups(ledger: Ledger, run: int) -> Iterator[tuple[frozenset[str], list[Jud
             keys, judgments = set(), []
         last = position
         keys.add(key)
-        judgments += filter(None, map(_judgment, json.loads(detail).get("judgments", ())))
+        judgments += filter(None, map(_judgment, ledger.decoded(detail).get("judgments", ())))
     if keys:
         yield frozenset(keys), judgments
 

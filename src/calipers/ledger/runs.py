@@ -90,10 +90,6 @@ def _packed(text: str) -> str | bytes:
     return text if len(text) < _LONG else zlib.compress(text.encode(), 1)
 
 
-def _unpacked(stored: str | bytes) -> str:
-    return stored if isinstance(stored, str) else zlib.decompress(stored).decode()
-
-
 class Unrecorded:
     """No ledger: nothing is remembered, but two askers of one question still share one call."""
 
@@ -239,7 +235,7 @@ class Replayer:
         query = "SELECT position, source FROM groups WHERE run = ? AND position > ? ORDER BY position LIMIT 1"
         while found := self._ledger.rows(query, (self.recorded.id, self._position)):
             self._position = found[0][0]
-            yield json.loads(_unpacked(found[0][1]))
+            yield self._ledger.decoded(found[0][1])
 
     def begin(self) -> int:
         """The recorded position of the group ``groups`` gave last."""
@@ -254,7 +250,7 @@ class Replayer:
         )
         if found and found[0][0] != key:
             raise PermanentError("not_recorded", "this version of calipers puts the question differently than recorded")
-        detail = json.loads(found[0][1]) if found else {}
+        detail = self._ledger.decoded(found[0][1]) if found else {}
         if "kind" in detail:
             limit, prompt = detail.get("limit"), detail.get("prompt")
             raise PermanentError(detail["kind"], detail["reason"], fatal=detail["fatal"], limit=limit, prompt=prompt)
@@ -298,7 +294,7 @@ def find_answer(ledger: Ledger, key: str) -> Completion | None:
         latency=latency,
         attempts=attempts,
         recorded=True,
-        odds=None if odds is None else _odds(json.loads(odds)),
+        odds=None if odds is None else _odds(ledger.decoded(odds)),
     )
 
 
@@ -309,7 +305,7 @@ def _odds(recorded: Sequence[Any]) -> Odds:
 def find_learned(ledger: Ledger, endpoint: str, model: str) -> Mapping[str, Any]:
     """What earlier runs learned about a judge, plain JSON; empty where nothing was."""
     known = ledger.rows("SELECT value FROM learned WHERE endpoint = ? AND model = ?", (endpoint, model))
-    found: Mapping[str, Any] = json.loads(known[0][0]) if known else {}
+    found: Mapping[str, Any] = ledger.decoded(known[0][0]) if known else {}
     return found
 
 
@@ -332,7 +328,7 @@ def find_run(ledger: Ledger, run: int | None = None) -> RecordedRun:
         what = "no run is recorded in it" if run is None else f"it has no run {run} (recorded: {runs})"
         raise LedgerError(f"{ledger.path}: {what}.")
     number, version, settings, learned = found[0]
-    return RecordedRun(number, version, as_recorded_now(json.loads(settings)), json.loads(learned))
+    return RecordedRun(number, version, as_recorded_now(ledger.decoded(settings)), ledger.decoded(learned))
 
 
 def _now() -> str:

@@ -7,9 +7,11 @@ loop for the interpreter lock and be slower for it.
 from __future__ import annotations
 
 import asyncio
+import json
 import sqlite3
 import threading
 import weakref
+import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -99,6 +101,15 @@ class Ledger:
                 return self._connection.execute(query, values).fetchall()
         except sqlite3.DatabaseError as error:
             raise self._failure("read", error) from error
+
+    def decoded(self, stored: str | bytes) -> Any:
+        """What is kept as JSON, compressed or not. Raises LedgerError where it was damaged in a way that SQLite cannot see."""
+        try:
+            return json.loads(stored if isinstance(stored, str) else zlib.decompress(stored))
+        except (ValueError, RecursionError, zlib.error) as error:
+            raise LedgerError(
+                f"{self.path}: what is kept in the ledger cannot be read any more: it is damaged. {_DAMAGED}"
+            ) from error
 
     def put(self, statement: str, values: tuple[Any, ...]) -> None:
         """Queue a write; it is on disk once a later ``commit`` returned (or ``close``).
@@ -214,7 +225,8 @@ class Ledger:
             raise self._failure(verb, error) from error
 
     def _failure(self, verb: str, error: sqlite3.DatabaseError) -> LedgerError:
-        return LedgerError(f"{self.path}: the ledger cannot be {verb} ({error}). {_remedy(error)}")
+        said = str(error).partition(" with text ")[0]  # which is what somebody wrote, and may be megabytes
+        return LedgerError(f"{self.path}: the ledger cannot be {verb} ({said}). {_remedy(error)}")
 
 
 _DAMAGED = "Move it aside to start a new one; `sqlite3 FILE .recover` can save what is left."
@@ -230,7 +242,7 @@ def _remedy(error: sqlite3.DatabaseError) -> str:
         return "The disk, or a quota, is full or failing: mend that and run the same command again, nothing recorded is lost."
     if "readonly" in text or "unable to open" in text:
         return "Check that the folder exists and that you may write there, or name another with --ledger."
-    if "not a database" in text or "malformed" in text:
+    if any(sign in text for sign in ("not a database", "malformed", "decode")):
         return f"It is not a sound SQLite file. {_DAMAGED}"
     return "Run the same command again once this is mended; nothing recorded is lost."
 
