@@ -41,7 +41,8 @@ def tokenizer(template: str = TEMPLATE) -> Any:
     words = Tokenizer(models.WordLevel({word: place for place, word in enumerate(dict.fromkeys(WORDS))}, "<unk>"))
     words.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     special = {"eos_token": "<eos>", "pad_token": "<pad>", "unk_token": "<unk>"}
-    return PreTrainedTokenizerFast(tokenizer_object=words, chat_template=template, **special)
+    inputs = ["input_ids", "attention_mask"]  # older transformers add token types, which the model has no use for
+    return PreTrainedTokenizerFast(tokenizer_object=words, chat_template=template, model_input_names=inputs, **special)
 
 
 def policy() -> Any:
