@@ -16,12 +16,12 @@ from calipers.judge import Judge
 from calipers.ledger import Ledger, Replayer
 from calipers.protocols.expected import (
     LEAST,
-    TOP,
     ExpectedListwise,
     ExpectedPairwise,
     ExpectedPointwise,
     believed,
 )
+from calipers.protocols.schemas import TOP
 from calipers.render import render
 from calipers.settings import Settings
 from calipers.testing import HesitantJudge, Noise, SimulatedJudge

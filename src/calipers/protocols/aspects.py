@@ -15,14 +15,12 @@ from calipers.protocols.listwise import BEFORE
 from calipers.protocols.question import (
     EVIDENCE,
     REFUSED,
-    SCALE,
     ScoreQuestion,
     compose_user,
-    keyed,
-    plain_text,
     rejected,
     stated,
 )
+from calipers.protocols.schemas import SCALE, keyed, plain_text
 from calipers.types import Ask, Completion, JudgeRequest, Reading, RenderedGroup
 
 _AFTER = """\

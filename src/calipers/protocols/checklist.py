@@ -13,8 +13,9 @@ from typing import Any
 
 from calipers.extract import ChecklistReading, extract_checklist
 from calipers.extract.met import Said
-from calipers.protocols.question import EVIDENCE, REFUSED, draw_keys, joined, keyed, plain_text
+from calipers.protocols.question import EVIDENCE, REFUSED, draw_keys, joined
 from calipers.protocols.rating import RATING_SCHEMA, read_rating
+from calipers.protocols.schemas import keyed, plain_text
 from calipers.render import compose
 from calipers.rubric import Grading
 from calipers.types import (

@@ -24,18 +24,14 @@ from calipers.protocols.pointwise import Pointwise
 from calipers.protocols.question import (
     EVIDENCE,
     REFUSED,
-    SCALE,
     Heard,
     ScoreQuestion,
     compose_user,
-    keyed,
     rejected,
     stated,
 )
-from calipers.types import Ask, Completion, JudgeRequest, Odds, RenderedGroup, Written
-
-TOP: Final = 9
-"""The highest digit."""
+from calipers.protocols.schemas import SCALE, TOP, of_digits
+from calipers.types import Ask, Completion, JudgeRequest, Odds, RenderedGroup
 
 LEAST: Final = 0.5
 """The share of the probability that must lie on digits; below, the number is read as it was written."""
@@ -51,8 +47,6 @@ attempts are random and mean nothing."""
 _ANSWER = """\
 Answer with one JSON object and nothing else, and do not explain: under "scores", the digit of each attempt, keyed by its \
 name."""
-
-_DIGIT = {"type": "integer", "minimum": 0, "maximum": TOP}
 
 _ALTERNATIVE = re.compile(r"[\s\":]*([0-9])(?![0-9.])")
 """A token that says a level: it may begin with the marks before the number, and end with those behind it."""
@@ -91,9 +85,10 @@ class _Expected(ScoreQuestion):
         text = "\n\n".join((before, f"Standards:\n{view.rubric or self.rubric}", EVIDENCE, _AFTER, _ANSWER))
         keys, user = compose_user(ask, view, lambda keys: _closing(ask, keys))
         messages = ({"role": "system", "content": text}, {"role": "user", "content": user})
-        schema = Written(keyed({"scores": keyed(dict.fromkeys(keys, _DIGIT))}))
         limit = None if self.max_tokens is None else self.max_tokens * ask.room
-        return JudgeRequest(messages, keys, ask, view, schema, limit, {**ASKED, **self.params}, TOP, self.compares)
+        return JudgeRequest(
+            messages, keys, ask, view, of_digits(keys), limit, {**ASKED, **self.params}, TOP, self.compares
+        )
 
     def heard(self, request: JudgeRequest, completion: Completion) -> Heard:
         """What the reply, and the probabilities with it, say of each candidate shown."""

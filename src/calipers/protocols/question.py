@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Literal, Self
 
 from calipers.extract import ScoreReading, extract_scores
 from calipers.protocols.chances import spreads_told
+from calipers.protocols.schemas import SCALE, of_scores
 from calipers.render import compose
 from calipers.rubric import DEFAULT_RUBRIC
 from calipers.types import (
@@ -36,15 +37,12 @@ OutOfRange = Literal["reask", "rescale", "rank", "clamp"]
 Parse = Callable[[str, Sequence[str]], Mapping[str, float] | ScoreReading]
 """A user's reader: (reply text, candidate keys) to a score from 0 to 100 by key; what it leaves out is missing."""
 
-SCALE = (0, 100)
 REFUSED = "the judge refused to answer"
 
 _CONSONANTS = "BCDFGHJKLMNPQRSTVWXZ"
 _KEY = re.compile(rf"\b[{_CONSONANTS}]{{2,}}\b")
 _LETTER_OF_BYTE = (_CONSONANTS * 13)[:256].encode()
 _OTHER_BYTES = bytes(set(range(256)) - set(_CONSONANTS.encode()))
-
-_PLAIN = r"^[ !#-\[\]-~\u00a0-\uffff]"
 
 EVIDENCE = """\
 What you will read: the user message begins by naming a marker. A line that begins with the marker is layout, written \
@@ -83,7 +81,7 @@ class ScoreQuestion:
             {"role": "user", "content": user},
         )
         limit = None if self.max_tokens is None else self.max_tokens * ask.room
-        return JudgeRequest(messages, keys, ask, view, _schema(keys), limit, self.params, choice=self.compares)
+        return JudgeRequest(messages, keys, ask, view, of_scores(keys), limit, self.params, choice=self.compares)
 
     def heard(self, request: JudgeRequest, completion: Completion) -> Heard:
         """What the reply says of each candidate shown."""
@@ -288,59 +286,6 @@ def _part(part: Part) -> dict[str, Any]:
         detail = {} if part.detail is None else {"detail": part.detail}
         return {"type": "image_url", "image_url": {"url": part.url, **detail}}
     return {"type": "text", "text": part}
-
-
-def plain_text(length: int) -> dict[str, Any]:
-    """The schema of one line of plain characters, at most ``length``.
-
-    Under llama.cpp's grammar this is what random weights cannot break (100 of 100 replies valid; 12 of 100 with a free
-    string, 20 with maxLength 400); a server that refuses patterns has it left out.
-    """
-    return {"type": "string", "pattern": f"{_PLAIN}{{0,{length}}}$"}
-
-
-_EXPLAINED = Written(plain_text(400))
-_SCORED = Written({"type": "integer", "minimum": SCALE[0], "maximum": SCALE[1]})
-
-
-def _schema(keys: Sequence[str]) -> Written:
-    explanations, explained = _keyed(keys, _EXPLAINED)
-    scores, scored = _keyed(keys, _SCORED)
-    return Written(
-        {
-            "type": "object",
-            "properties": {"explanations": explanations, "scores": scores},
-            "required": ["explanations", "scores"],
-            "additionalProperties": False,
-        },
-        f'{{"type":"object","properties":{{"explanations":{explained},"scores":{scored}}},'
-        '"required":["explanations","scores"],"additionalProperties":false}',
-    )
-
-
-def _keyed(keys: Sequence[str], value: Written) -> tuple[dict[str, Any], str]:
-    """The schema of an object with all ``keys`` and no others, each of them a ``value``; and its text."""
-    schema = {
-        "type": "object",
-        "properties": dict.fromkeys(keys, value),
-        "required": list(keys),
-        "additionalProperties": False,
-    }
-    properties = ",".join([f'"{key}":{value.text}' for key in keys])  # keys are letters, which need no escape
-    required = '","'.join(keys)
-    return schema, (
-        f'{{"type":"object","properties":{{{properties}}},"required":["{required}"],"additionalProperties":false}}'
-    )
-
-
-def keyed(properties: Mapping[str, Any]) -> dict[str, Any]:
-    """The schema of an object with exactly these properties."""
-    return {
-        "type": "object",
-        "properties": dict(properties),
-        "required": list(properties),
-        "additionalProperties": False,
-    }
 
 
 class _Names:

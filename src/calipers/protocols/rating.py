@@ -10,7 +10,8 @@ from typing import Any, Final, Literal
 from calipers.extract import extract_scores
 from calipers.extract.strictjson import strict
 from calipers.extract.text import strip_reasoning, unfence
-from calipers.protocols.question import REFUSED, keyed, plain_text
+from calipers.protocols.question import REFUSED
+from calipers.protocols.schemas import keyed, plain_text
 from calipers.rubric.normalisers import rar_implicit
 from calipers.types import Completion, JudgeRequest, Rating, Reading
 
