@@ -4,8 +4,9 @@
 
 Each round starts ``calipers score`` on a loopback judge, kills it (SIGKILL) at a random moment, three times in four while
 answers come in, checks the ledger, and runs it again to the end. The result file must equal an uninterrupted run's byte
-for byte. Calls paid twice must be no more than may be in flight: an answer holds its place until it is written down. The exit
-code is 1 where any of that fails.
+for byte. Calls paid twice must be no more than may be in flight: an answer holds its place until it is written down. The
+short question by which a run gets to know a new server is beside that, and may be asked again as well. The exit code is 1
+where any of that fails.
 """
 
 from __future__ import annotations

@@ -27,6 +27,8 @@ _LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 _KEYED = re.compile(rb'"required": ?\[([^]]+)\]')
 _FORCED = re.compile(rb'"enum": ?\["(\w+)"\]')
 """The one word that calipers' question to a new server allows: a server that applies schemas can say no other."""
+_SHORT = 2000
+"""Bytes that such a question stays below."""
 _TRAJECTORY = re.compile(rb'<trajectory id=\\"(\d+)\\">')
 
 
@@ -61,7 +63,7 @@ class JudgeProtocol(asyncio.Protocol):
 
     def _answer(self, question: bytes) -> None:
         if question.startswith(b"POST"):
-            self._counts["answered"] += 1
+            self._counts["probes" if len(question) < _SHORT and b'"enum"' in question else "answered"] += 1
             self._loop.call_later(self._delay, self._send, completion(question))
         elif question.startswith(b"GET /stats"):
             self._send({**self._counts, "cpu": time.process_time()})
@@ -117,7 +119,7 @@ def _score(place: int) -> int:
 
 
 async def serve(delay: float) -> None:
-    counts = {"answered": 0}
+    counts = {"answered": 0, "probes": 0}
     loop = asyncio.get_running_loop()
     server = await loop.create_server(lambda: JudgeProtocol(counts, delay=delay), "127.0.0.1", 0, backlog=1024)
     print(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1", flush=True)
@@ -141,7 +143,10 @@ def running_judge(*, delay: float = 0.05) -> Iterator[str]:
 
 
 def stats(base_url: str) -> dict[str, float]:
-    """How many questions the judge ``answered`` so far, and how many seconds of ``cpu`` it used."""
+    """How many questions about groups the judge ``answered`` so far, and how many seconds of ``cpu`` it used.
+
+    ``probes`` are the questions of a run that wants to know its server.
+    """
     with urllib.request.urlopen(base_url.removesuffix("/v1") + "/stats", timeout=10) as reply:  # noqa: S310 - loopback
         said: dict[str, float] = json.load(reply)
     return said
