@@ -52,3 +52,26 @@ def test_canaries_that_lost_and_poor_answers_are_not_its_business():
     first, second = PLAN.next_asks(state_of(3))
     lost = reading_of(first, {0: 0.1, 1: 0.5, 2: 0.9}, canary=Canary("empty", won=False))
     assert Recheck(Orders(2)).next_asks(state_of(3, answered=[(first, lost), (second, {0: 0.1})])) == []
+
+
+def test_a_test_that_was_passed_is_followed_by_the_question_it_was_for_and_nothing_else():
+    first, second = PLAN.next_asks(state_of(4))
+    passed = Reading((), "strict", canary=Canary("empty", won=False, alone=True))
+    fooled = Reading((), "rejected", "fooled", missing={0: "fooled"}, canary=Canary("empty", won=True, alone=True))
+    itself, again = PLAN.next_asks(state_of(4, answered=[(first, passed), (second, fooled)]))
+    assert (itself.cause, itself.parent, itself.order) == ("tested", first.number, first.order)
+    assert itself.presentation == first.number
+    assert (again.cause, again.parent) == ("canary", second.number)
+    answered = [(first, passed), (second, fooled), (itself, dict.fromkeys(range(4), 0.5)), (again, passed)]
+    (last,) = PLAN.next_asks(state_of(4, answered=answered))
+    assert (last.cause, last.parent, last.order) == ("tested", again.number, again.order)
+    assert PLAN.next_asks(state_of(4, answered=[*answered, (last, dict.fromkeys(range(4), 0.5))])) == []
+
+
+def test_a_test_takes_nothing_from_how_often_an_answer_may_be_asked_again():
+    (first,) = Recheck(Reask(Orders(), 1)).next_asks(state_of(3))
+    passed = Reading((), "strict", canary=Canary("empty", won=False, alone=True))
+    (itself,) = Recheck(Reask(Orders(), 1)).next_asks(state_of(3, answered=[(first, passed)]))
+    poor = Reading((), "rejected", "no", missing=dict.fromkeys(range(3), "no"), complaint="it could not be read")
+    (again,) = Recheck(Reask(Orders(), 1)).next_asks(state_of(3, answered=[(first, passed), (itself, poor)]))
+    assert again.cause == "doubt"
