@@ -135,7 +135,9 @@ async def test_a_form_that_is_ignored_is_told_and_remembered(
     (told,) = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
     assert "does not apply it" in told
     assert "calipers doctor --judge openai/judge" in told
-    assert learned(tmp_path / "l.db", faulty)["servers"] == {"served-model": {"json_schema": False}}
+    assert learned(tmp_path / "l.db", faulty)["servers"] == {
+        "served-model": {"json_schema": False, "json_object": False}
+    }
 
     caplog.clear()
     await run(faulty, tmp_path / "l.db", seed=1)
@@ -153,6 +155,34 @@ async def test_where_only_the_plain_form_is_applied_it_is_asked_for_from_then_on
     await run(faulty, tmp_path / "l.db", seed=1)
     assert {form_of(one) for one in faulty.asked[before:] if one.method == "POST"} == {"json_object"}
     assert len(faulty.posts) == before + len(GROUPS)
+
+
+async def test_a_judge_that_keeps_to_an_ignored_form_unasked_is_left_alone(
+    faulty: FaultyServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    faulty.script(server(lambda _: said('{"answer": "an apple"}')))
+    await run(faulty, tmp_path / "l.db")
+    assert asked_for(faulty) == ["json_schema"]
+    assert "does not apply it" in caplog.text
+    assert {form_of(one) for one in faulty.asked if one.method == "POST"} == {"json_schema"}
+
+
+async def test_one_that_strays_later_is_given_the_plain_form_then(faulty: FaultyServer, tmp_path: Path) -> None:
+    def straying(asked: Asked) -> Answer:
+        if is_probe(asked):
+            return said("{}")
+        return said(
+            "I would rather not." if form_of(asked) == "json_schema" and "3?" in str(asked.body) else verdict(asked)
+        )
+
+    faulty.script(straying)
+    lines, _ = await run(faulty, tmp_path / "l.db", concurrency=1, reasks=0)
+    assert asked_for(faulty) == ["json_schema", "json_object"]
+    assert [json.loads(line)["status"] for line in lines] == ["scored"] * 3 + ["abstained"]
+    before = len(faulty.posts)
+    lines, _ = await run(faulty, tmp_path / "l.db", seed=1)
+    assert {form_of(one) for one in faulty.asked[before:] if one.method == "POST"} == {"json_object"}
+    assert [json.loads(line)["status"] for line in lines] == ["scored"] * 4
 
 
 async def test_a_second_run_pays_no_step_down(faulty: FaultyServer, tmp_path: Path) -> None:

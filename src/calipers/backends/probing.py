@@ -115,23 +115,31 @@ class Probing:
         """Who answers there now and is to be asked, or None."""
         if not self._asks or not server.forms or server.endpoint in self._looking:
             return None
-        return server.standing.unknown if self._looked.get(server.endpoint, 0) < _MOST else None
+        if self._looked.get(server.endpoint, 0) == _MOST:
+            return None
+        standing, form = server.standing, _in_use(server)
+        ignored = form is not None and standing.found.get(form) is False
+        return standing.unknown or (standing.answering if ignored and _plainer(server, form) else None)
 
     async def _found(self, server: Negotiated) -> Mapping[str, Any]:
-        """Whether the form in use is applied, by name; None where the answer was cut before it told, as it would be again."""
+        """Whether the form in use is applied, by name; None where the answer was cut before it told, as it would be again.
+
+        Where it is not, and answers were no JSON, a plainer one that is applied takes its place. A judge that keeps to
+        the form unasked is left alone: what works is not changed.
+        """
         form = _in_use(server)
         if form is None:
             return dict.fromkeys(server.forms, False)
-        applied = await self._applied(server, form)
-        if applied is not False:
-            return {form: applied}
-        for other in server.forms[server.forms.index(form) + 1 :]:
-            plainer = server.refusing([form])
-            if await self._applied(plainer, other):
+        found = dict(server.standing.found)
+        if form not in found:
+            found[form] = await self._applied(server, form)
+        for other in _plainer(server, form) if found[form] is False else ():
+            found[other] = await self._applied(server.refusing([form]), other)
+            if found[other]:
                 server.learn({"refused": [form]})
                 self._tell(f"{self._ignored(server, form)}; {other} is applied, and asked for from now on")
-                return {form: False, other: True}
-        return {form: False}
+                break
+        return found
 
     async def _applied(self, server: Negotiated, form: Form) -> bool | None:
         word = improbable(random.Random(f"{server.model}\n{form}"))  # noqa: S311 - the same run asks the same
@@ -159,6 +167,15 @@ def _turn(server: Negotiated) -> tuple[int, Capabilities]:
 def _in_use(server: Negotiated) -> Form | None:
     """The best form that is not refused."""
     return next((form for form in server.forms if form not in server.capabilities.refused), None)
+
+
+def _plainer(server: Negotiated, form: Form | None) -> tuple[Form, ...]:
+    """The forms that may do where ``form`` is ignored: none where answers kept to it all the same."""
+    standing = server.standing
+    if form is None or not standing.strayed:
+        return ()
+    later = server.forms[server.forms.index(form) + 1 :]
+    return tuple(one for one in later if one not in standing.found and one not in server.capabilities.refused)
 
 
 def members(bare: Backend) -> Iterable[Backend]:

@@ -24,12 +24,17 @@ class Standing:
         self._current: str | None = None
         self._heard = False
         self._changes: list[tuple[str, str]] = []
+        self.strayed = False
+        """Whether any answer was no JSON object: then there is something that another form might mend."""
         self.turns = 0
         """Grows with everything that is taken in and was not known before."""
 
     def saw(self, completion: Completion) -> bool:
         """Take in who answered. True where it is somebody new in another's place, of whom nothing is known yet."""
         version = completion.model or ""
+        if not self.strayed and not completion.text.lstrip().startswith("{"):
+            self.strayed = True
+            self.turns += 1
         if completion.fingerprint:
             version = f"{version} ({completion.fingerprint})"
         if self._heard and version == self._current:
@@ -48,10 +53,15 @@ class Standing:
             return True
 
     @property
+    def answering(self) -> str | None:
+        """Who answered last in this run."""
+        return self._current if self._heard else None
+
+    @property
     def unknown(self) -> str | None:
         """Who answers now, where nothing was found out about it yet."""
-        version = self._current
-        return version if self._heard and version is not None and not self._found.get(version) else None
+        version = self.answering
+        return version if version is not None and not self._found.get(version) else None
 
     @property
     def found(self) -> Mapping[str, Any]:
