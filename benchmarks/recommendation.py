@@ -202,6 +202,11 @@ def outcomes(judge: Simulated, truth: int) -> list[Outcome]:
     true = calibrate(every, judged(judge, every, seed=1))
     levels = {way.name: _level(way.fidelity) for way in true.ways}
     prices = {way.name: way.cost.of("tokens") or 0.0 for way in true.ways}
+    for one in true.judges:  # asking until settled is a way for those it pays for in few groups, and judged by many
+        if one.resolve is not None:
+            name = f"{one.judge}: {one.mode}, 1 order, resolve {one.resolve.tolerance:g}"
+            levels.setdefault(name, one.resolve.advantage_fidelity)
+            prices.setdefault(name, math.inf)
     found = []
     for number, count in enumerate(CALIBRATED):
         seen = groups(count, judge.members, seed=2 + number)
@@ -224,16 +229,12 @@ def _outcome(
     assert choice is not None  # noqa: S101 - these judges always answer
     most = math.inf if limit is None else limit * listed(judge.members) * (1 + 1e-9)
     allowed = {name: level for name, level in levels.items() if prices[name] <= most}
-    taken = levels.get(choice.way.name)
-    if taken is None:  # a way that only pays where it was calibrated, as resolve may
-        taken = _level(choice.way.fidelity)
+    taken = levels[choice.way.name]
     best = max(allowed.values())
     high = (choice.interval or (0.0, 1.0))[1]
     target = best if limit is not None else KEPT * best
     listing = max(level for name, level in allowed.items() if "listwise" in name and "resolve" not in name)
-    return Outcome(
-        judge, len(found.choice.way.fidelity), limit, taken, target, listing, taken >= target or target <= high
-    )
+    return Outcome(judge, len(choice.way.fidelity), limit, taken, target, listing, taken >= target or target <= high)
 
 
 def print_outcomes(every: Sequence[Outcome]) -> None:
