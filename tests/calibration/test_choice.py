@@ -48,6 +48,7 @@ def test_a_panel_must_surely_beat_what_costs_no_more():
         found = choose([way(alone, 200, judges=("a",)), way(panel, 200, judges=("a", "b"))])
         assert found is not None
         assert found.way.judges == judges
+        assert {one.judges for one in found.frontier} <= {("a",), judges}
 
 
 def test_the_figure_reported_is_of_groups_that_had_no_part_in_choosing():

@@ -28,7 +28,8 @@ class Choice:
     """The ``way`` to take, by its price in ``measure``.
 
     ``fidelity`` and ``interval`` are of groups that had no part in choosing: each fifth is measured with what the other
-    four would choose. None below ten groups. ``frontier`` holds, by rising price, the ways that no cheaper one equals.
+    four would choose. None below ten groups. ``frontier`` holds, by rising price, the ways that no cheaper one equals,
+    panels only where they surely beat single judges.
     ``rivals`` are the other ways of no higher price. ``shared`` is whether all ways were held against each other on the same groups.
     """
 
@@ -63,7 +64,7 @@ def choose(ways: Sequence[Way], limit: Mapping[Measure, float] | None = None) ->
         measure,
         measures.average(fresh),
         measures.interval(fresh),
-        tuple(ordered[place] for place in _frontier(_levels(table))),
+        tuple(ordered[place] for place in _frontier(_considered(table, prices, several))),
         tuple(way for way, price in zip(ordered, prices, strict=True) if price <= prices[chosen]),
         shared,
     )
@@ -90,12 +91,19 @@ def _levels(table: Array) -> Array:
 
 def _pick(table: Array, prices: Array, several: Flags, kept: float) -> int:
     """The place of the way to take; ``prices`` rise."""
-    levels = _levels(table)
-    for place in np.flatnonzero(several):
-        if not _beats_single_judges(int(place), table, prices, several, levels):
-            levels[place] = -np.inf
+    levels = _considered(table, prices, several)
     best = levels.max()
     return int(np.flatnonzero(levels >= (kept * best if best > 0 else best))[0])
+
+
+def _considered(table: Array, prices: Array, several: Flags) -> Array:
+    """The levels, of panels only where they surely beat single judges; -inf elsewhere."""
+    levels = _levels(table)
+    sure = [
+        bool(not one or _beats_single_judges(place, table, prices, several, levels))
+        for place, one in enumerate(several)
+    ]
+    return np.where(sure, levels, -np.inf)
 
 
 def _beats_single_judges(place: int, table: Array, prices: Array, several: Flags, levels: Array) -> bool:

@@ -137,7 +137,8 @@ def _questions(way: Way, judges: Sequence[JudgeFigures]) -> list[str]:
     lines += [f"orders = {orders}", f"samples = {way.samples}"]
     if way.resolve is not None:
         lines += [
-            "# Asked on only while unsettled, which surely beats as many calls for every group.",
+            "# Asked on only while unsettled, which surely beats as many calls for every group. Measured with its noise",
+            "# known, as from a ledger of earlier answers; until it is, two presentations are the fewest.",
             f"resolve = {way.resolve:g}",
             f"most = {way.most}",
         ]
