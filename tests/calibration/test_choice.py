@@ -79,6 +79,13 @@ def test_ways_are_compared_on_the_groups_they_share_unless_those_are_few():
     assert not apart.shared
 
 
+def test_of_equal_price_the_better_is_taken_and_shown():
+    found = choose([way(0.700, 100, orders=1), way(0.705, 100, orders=2), way(0.69, 300, orders=3)])
+    assert found is not None
+    assert found.way.orders == 2
+    assert [one.orders for one in found.frontier] == [2]
+
+
 @given(st.lists(st.tuples(st.floats(0.05, 1.0), st.integers(1, 1000)), min_size=1, max_size=8))
 def test_no_cheaper_way_keeps_as_much(levels: list[tuple[float, int]]):
     found = choose([way(level, tokens) for level, tokens in levels])

@@ -51,7 +51,7 @@ def choose(ways: Sequence[Way], limit: Mapping[Measure, float] | None = None) ->
     if not allowed:
         return None
     measure = next(iter(limit)) if limit else shared_measure(way.cost for way in allowed)
-    # Of equal price, the one that is listed first: sorting is stable.
+    # Of equal price and worth, the one that is listed first: sorting is stable.
     ordered = sorted(allowed, key=lambda way: way.cost.of(measure) or 0.0)
     prices = np.array([way.cost.of(measure) or 0.0 for way in ordered])
     table, shared = _common(np.array([way.fidelity for way in ordered]))
@@ -64,7 +64,7 @@ def choose(ways: Sequence[Way], limit: Mapping[Measure, float] | None = None) ->
         measure,
         measures.average(fresh),
         measures.interval(fresh),
-        tuple(ordered[place] for place in _frontier(_considered(table, prices, several))),
+        tuple(ordered[place] for place in _frontier(_considered(table, prices, several), prices)),
         tuple(way for way, price in zip(ordered, prices, strict=True) if price <= prices[chosen]),
         shared,
     )
@@ -93,7 +93,8 @@ def _pick(table: Array, prices: Array, several: Flags, kept: float) -> int:
     """The place of the way to take; ``prices`` rise."""
     levels = _considered(table, prices, several)
     best = levels.max()
-    return int(np.flatnonzero(levels >= (kept * best if best > 0 else best))[0])
+    cheapest = prices[levels >= (kept * best if best > 0 else best)].min()
+    return int(np.where(prices <= cheapest * (1 + 1e-9), levels, -np.inf).argmax())
 
 
 def _considered(table: Array, prices: Array, several: Flags) -> Array:
@@ -129,11 +130,13 @@ def _fresh(table: Array, prices: Array, several: Flags, kept: float) -> Array:
     return found
 
 
-def _frontier(levels: Array) -> list[int]:
-    """Places, by rising price, of the ways better than all before."""
-    best, found = -np.inf, []
+def _frontier(levels: Array, prices: Array) -> list[int]:
+    """Places, by rising price, of the ways better than all that cost no more."""
+    found: list[int] = []
     for place, level in enumerate(levels):
-        if level > best:
-            best = level
-            found.append(place)
+        if level == -np.inf or (found and level <= levels[found[-1]]):
+            continue
+        if found and prices[place] <= prices[found[-1]] * (1 + 1e-9):
+            found.pop()
+        found.append(place)
     return found
