@@ -42,20 +42,24 @@ def reshaping() -> None:
 
 
 def speed() -> list[Target]:
-    """Time the aggregator and the calibration."""
+    """CPU time of the aggregator and the calibration, which wait for nothing."""
     generator = random.Random(0)
     pairs = itertools.permutations(range(8), 2)
     group = [Comparison(one, other, generator.choice((-1.0, 0.0, 0.5, 1.0)), n) for n, (one, other) in enumerate(pairs)]
-    fit, started = BradleyTerry(), time.perf_counter()
+    fit, started = BradleyTerry(), time.process_time()
     for _ in range(200):
         fit(group, 8)
-    milliseconds = (time.perf_counter() - started) / 200 * 1e3
-    started = time.perf_counter()
+    milliseconds = (time.process_time() - started) / 200 * 1e3
+    started = time.process_time()
     calibrate(folder() / "rb2_k8" / "groups.jsonl.gz", folder() / "rb2_k8" / "judgments.jsonl.gz")
-    seconds = time.perf_counter() - started
+    seconds = time.process_time() - started
     return [
-        Target("a group of 8 with 56 comparisons aggregates in under 1 ms", milliseconds < 1, f"{milliseconds:.2f} ms"),
-        Target("50,000 recorded judgments calibrate in under 30 s", seconds < 30, f"56,848 in {seconds:.1f} s"),
+        Target(
+            "a group of 8 with 56 comparisons aggregates in under 1 ms",
+            milliseconds < 1,
+            f"{milliseconds:.2f} ms of CPU",
+        ),
+        Target("50,000 recorded judgments calibrate in under 30 s", seconds < 30, f"56,848 in {seconds:.1f} s of CPU"),
     ]
 
 
