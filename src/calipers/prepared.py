@@ -13,7 +13,7 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class Transcribed:
     """A trajectory in the form in which it is shown: canonical ``messages``, and a block of text for each.
 
     ``tools`` are the lines of the tools it had, ``elided`` says what was left out. ``key`` is drawn from all that a judge
@@ -38,7 +38,7 @@ class Prepared:
     messages: tuple[Mapping[str, Any], ...]
     context: tuple[Mapping[str, Any], ...]
     reasoning: str
-    written: Written
+    written: Transcribed
     attacks: tuple[Any, ...]
     checked: object = None
     ruled: object = None

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-from calipers.prepared import Written
+from calipers.prepared import Transcribed
 from calipers.render.canonical import Reasoning
 from calipers.render.escapes import unescape
 from calipers.render.marker import draw
@@ -33,7 +33,7 @@ _IMAGE = re.compile(f"{IMAGE}([^{IMAGE}]*){IMAGE}([^{IMAGE}]*){IMAGE}")
 class _Draft:
     """A trajectory on its way to a candidate; ``written`` is its own, without the group's context."""
 
-    written: Written
+    written: Transcribed
     members: list[int]
     elided: tuple[str, ...]
 

@@ -9,7 +9,7 @@ import hashlib
 from collections.abc import Sequence
 from typing import Any
 
-from calipers.prepared import Written
+from calipers.prepared import Transcribed
 from calipers.render.binaries import plain
 from calipers.render.canonical import Canon, Reasoning
 from calipers.render.transcript import MARK, dumps, write
@@ -55,7 +55,7 @@ class Opening:
         self.blocks = write(self.messages, after_assistant=False)
         self.tools = Tools()
 
-    def written(self, trajectory: Trajectory) -> Written:
+    def written(self, trajectory: Trajectory) -> Transcribed:
         """``trajectory`` as it is shown: as it was prepared, where that holds. Pure; never raises for content."""
         group, prepared = self._group, trajectory.prepared
         lines = self.tools.lines(trajectory.tools if trajectory.tools is not None else group.tools)
@@ -70,7 +70,7 @@ class Opening:
         after_assistant = bool(self.messages) and self.messages[-1]["role"] == "assistant"
         blocks = tuple(write(messages, after_assistant=after_assistant))
         key = hashlib.blake2b("".join((*blocks, MARK, *lines)).encode(), digest_size=KEY_BYTES).digest()
-        return Written(key, messages, blocks, lines, canon.told())
+        return Transcribed(key, messages, blocks, lines, canon.told())
 
 
 def _ordered(value: Any) -> Any:
