@@ -13,8 +13,13 @@ from typing import Any
 import pytest
 
 import calipers
+from calipers.backends.bounds import within_bounds
+from calipers.backends.pool import Pool
+from calipers.backends.probing import Probing
+from calipers.backends.served import Negotiated
 from calipers.ledger import Ledger, Replayer, find_learned
 from calipers.settings import Settings
+from calipers.types import Completion, JudgeRequest
 from groups import FOUR, group_of
 from servers.dialects import verdict
 from servers.faulty_server import Answer, Asked, FaultyServer, error, said
@@ -274,6 +279,28 @@ async def test_a_probe_that_hangs_takes_no_more_than_its_groups_deadline(faulty:
     faulty.script(serve)
     lines, _ = await run(faulty, tmp_path / "l.db", deadline=1.0)
     assert [json.loads(line)["status"] for line in lines] == ["scored"] * len(GROUPS)
+
+
+class Silent(Negotiated):
+    """Never answers, and is known to be there."""
+
+    forms = ("json_schema",)
+
+    def __init__(self, number: int) -> None:
+        super().__init__("m")
+        self.endpoint = f"http://{number}"
+        self.standing.saw(Completion("", model="m"))
+
+    async def complete(self, request: JudgeRequest) -> Completion:
+        raise await asyncio.get_running_loop().create_future()
+
+
+async def test_several_servers_that_hang_take_no_more_than_one_deadline() -> None:
+    probing = Probing("m", Pool([Silent(n) for n in range(4)]), asks=True, bounded=within_bounds, params={})
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    await probing.look(seconds=0.3)
+    assert loop.time() - began < 0.9
 
 
 async def test_it_is_paid_out_of_the_budget_and_counts_as_one_call(faulty: FaultyServer, tmp_path: Path) -> None:

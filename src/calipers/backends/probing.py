@@ -72,21 +72,23 @@ class Probing:
 
     async def look(self, *, seconds: float = _SECONDS) -> None:
         """Tell who is new, and ask what is not known of them, within ``seconds``. Raises nothing for a server's doing."""
+        now = asyncio.get_running_loop().time
+        ends = now() + min(seconds, _SECONDS)  # of all servers together: a group waits for this
         for server in self._servers:
             turn = _turn(server)
             if names := self._left_out(server):
                 self._told.update((server.endpoint, name) for name in names)
                 self._tell(f"{self._name}: {server.endpoint} refuses {', '.join(names)}: questions go out without")
-            for before, now in server.standing.changes():
+            for before, after in server.standing.changes():
                 self._tell(
-                    f"{self._name}: {server.endpoint} answers as {now or 'nobody'} now, and answered as "
+                    f"{self._name}: {server.endpoint} answers as {after or 'nobody'} now, and answered as "
                     f"{before or 'nobody'} before: scores of the two may not compare"
                 )
-            if (version := self._wanted(server)) is not None:
+            if (version := self._wanted(server)) is not None and now() < ends:
                 self._looked[server.endpoint] = self._looked.get(server.endpoint, 0) + 1
                 self._looking.add(server.endpoint)
                 try:
-                    async with asyncio.timeout(min(seconds, _SECONDS)):
+                    async with asyncio.timeout_at(ends):
                         found = await self._found(server)
                 except (CalipersError, TimeoutError) as error:
                     _log.info("%s: which form %s applies is not known yet: %s", self._name, server.endpoint, error)
