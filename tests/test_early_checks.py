@@ -130,3 +130,19 @@ async def test_a_rule_that_cannot_work_at_all_is_told_when_the_group_is_scored()
 async def test_without_gates_and_rules_nothing_is_begun() -> None:
     ready = prepared(hybrid(()), group_of(ANSWERS))
     assert [one.prepared.checked for one in ready.trajectories if one.prepared is not None] == [None] * 4
+
+
+async def test_a_group_whose_scoring_was_given_up_is_scored_later_all_the_same() -> None:
+    go = threading.Event()
+
+    def rule(trajectory: Trajectory) -> Verdict:
+        go.wait(10)
+        return Verdict(met=bool(trajectory.messages))
+
+    by = Hybrid(Judge(Scripted(SCORES)), checks=[rule])
+    prepared(by, group_of({f"other {n}": str(n) for n in range(8)}))  # more than are checked at a time come first
+    group = prepared(by, group_of(ANSWERS))
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(by.score_group(group), 0.05)
+    go.set()
+    assert (await by.score_group(group)).rewards == [1.0, 0.8, 0.6, 0.4]

@@ -52,7 +52,8 @@ class EarlyChecks:
         # Rules may take their time, and block; other groups' questions go on meanwhile.
         alone = replace(group, trajectories=rest)
         found = iter(await asyncio.to_thread(check_group, alone, gates=self.gates, rules=rules) if rest else ())
-        return [next(found) if early is None else await asyncio.wrap_future(early) for early in begun]
+        # Who gives up waiting does not take the checks from who asks again.
+        return [next(found) if early is None else await asyncio.shield(asyncio.wrap_future(early)) for early in begun]
 
     def _begun(self, one: Trajectory, group: TrajectoryGroup, rules: tuple[Verifier, ...]) -> Future[Checked] | None:
         prepared = one.prepared
