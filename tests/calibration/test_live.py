@@ -1,5 +1,7 @@
 """What a judge says now, written down as a judgments file has it."""
 
+from pathlib import Path
+
 import pytest
 
 from calipers.calibration import calibrate
@@ -7,6 +9,9 @@ from calipers.calibration.live import Asked, ask
 from calipers.errors import ConfigError, InputError
 from calipers.readers import as_group
 from calipers.types import Ask, Comparison, Completion, JudgeRequest, Rating, Reading, TrajectoryGroup, Usage
+from servers.dialects import verdict
+from servers.faulty_server import Answer, FaultyServer, said
+from servers.faulty_server import Asked as Question
 from viewed import view_of
 
 NOTHING = Usage()
@@ -48,6 +53,17 @@ async def test_every_answer_is_a_record_that_calibrate_reads(protocol: str, mode
     assert (judge.order_flip_rate is not None) == (mode == "pairwise")
     spent = asked.spent()
     assert (spent.calls, spent.unscored) == (calls * len(GROUPS), 0)
+
+
+async def test_what_it_took_to_know_a_new_server_is_in_what_asking_took(faulty: FaultyServer, tmp_path: Path):
+    def answer(asked: Question) -> Answer:
+        return said(verdict(asked) if "Score these attempts" in str(asked.body) else "An apple.")
+
+    faulty.script(answer)
+    asked = await ask(GROUPS[:3], f"vllm/m@{faulty.url}", orders=1, ledger=tmp_path / "l.db")
+    spent = asked.spent()
+    assert (spent.calls, spent.input_tokens) == (len(faulty.posts), 10 * len(faulty.posts))
+    assert spent.calls > 3
 
 
 async def test_groups_with_nothing_to_show_are_refused():

@@ -29,7 +29,9 @@ from calipers.types import (
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What asking one judge took. ``cost_usd`` None is unknown; ``unscored`` counts trajectories without a score."""
+    """What asking one judge took, and getting to know its server. ``cost_usd`` None is unknown; ``unscored`` counts
+    trajectories without a score.
+    """
 
     judge: str
     calls: int
@@ -49,6 +51,7 @@ class Asked:
     temperature: float | None = None
     judgments: list[dict[str, Any]] = field(default_factory=list)
     results: list[GroupResult] = field(default_factory=list)
+    probed: tuple[int, Usage] = (0, Usage(cost_usd=0.0))
 
     def hear(self, request: JudgeRequest, completion: Completion, reading: Reading) -> None:
         """Write one answer down."""
@@ -67,9 +70,10 @@ class Asked:
 
     def spent(self) -> Spent:
         """What it took."""
-        usage = Usage.total([one.usage for one in self.results])
+        more, also = self.probed
+        usage = Usage.total([*(one.usage for one in self.results), also])
         unscored = sum(reward is None for one in self.results for reward in one.rewards)
-        calls = sum(one.judge_calls for one in self.results)
+        calls = sum(one.judge_calls for one in self.results) + more
         return Spent(self.judge, calls, usage.input_tokens, usage.output_tokens, usage.cost_usd, unscored)
 
 
@@ -100,6 +104,7 @@ async def ask(
             asked.results.append(result)
     finally:
         judge.close()
+    asked.probed = judge.probed
     return asked
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _WIDTH = 160
 _SHOWN = 10
 """Annotators in the tables, those with the most labels; --json has all."""
-_ABOUT_GROUPS = ("protocol", "orders", "rubric")
+_ABOUT_GROUPS = ("protocol", "orders", "rubric", "expected")
 
 
 def meta_evaluation(path: str, verdicts: str | None, options: Mapping[str, Any], *, as_json: bool) -> int:

@@ -41,6 +41,7 @@ async def ask(
             asked.judgments += _said(asked.judge, shared[result.group_id], graded)
     finally:
         asking.close()
+    asked.probed = asking.probed
     places = {row.item: place for place, row in enumerate(row for found in shared.values() for row in found)}
     asked.judgments.sort(key=lambda one: (places[one["item"]], one["line"]))
     return asked
