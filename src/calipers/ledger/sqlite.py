@@ -1,6 +1,6 @@
 """The ledger file: its tables, its one writer, and commits that many answers share.
 
-Writes happen on the caller's thread, in one transaction per few milliseconds: a writer thread would fight the event
+Writes happen on the caller's thread, in one transaction per turn of the event loop: a writer thread would fight the event
 loop for the interpreter lock and be slower for it.
 """
 
@@ -44,8 +44,6 @@ CREATE TABLE IF NOT EXISTS learned (
 CREATE TABLE IF NOT EXISTS odds (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 """
 _FORMAT = 2
-_COMMIT_AFTER = 0.002
-"""Seconds an answer waits for others to share its commit: small next to any judge, large next to a commit."""
 _ROWS_IN_LOG = 3000
 """How many rows the write-ahead log may hold before it is moved into the file; some 20 MB."""
 _BUSY_SECONDS = 30.0
@@ -137,7 +135,9 @@ class Ledger:
             self._waiting.append((loop, waiter))
             if loop not in self._scheduled:
                 self._scheduled.add(loop)
-                loop.call_later(_COMMIT_AFTER, self._flush, loop)
+                # In the next turn of the loop, after what has come in by then: the busier it is, the more share a
+                # commit, and nobody's place in flight waits for a clock.
+                loop.call_later(0, self._flush, loop)
         try:
             await waiter
         except asyncio.CancelledError:
