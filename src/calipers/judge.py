@@ -78,7 +78,7 @@ from calipers.types import (
     Usage,
 )
 
-_MOST_AHEAD = 64
+_MOST_AHEAD = 32
 """Groups that are begun before there is a place for their call."""
 
 
