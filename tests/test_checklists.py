@@ -300,3 +300,20 @@ async def test_rewards_may_be_ranks_of_rubric_scores() -> None:
     result = await ranked.score_group(GROUP)
     assert scores(result) == pytest.approx(SCORES)
     assert result.rewards == [1.0, 0.5, 0.0]
+
+
+@pytest.mark.parametrize("mode", [*MODES, "holistic"])
+async def test_a_judge_that_fails_twice_alike_is_asked_a_third_time_with_a_ledger_too(
+    tmp_path: Path, mode: str
+) -> None:
+    spoilt: dict[int, int] = {}
+
+    def spoil(reply: dict[str, Any], request: JudgeRequest, number: int) -> str | None:
+        depth = spoilt[request.ask.number] = 1 + spoilt.get(-1 if request.ask.parent is None else request.ask.parent, 0)
+        return "I would rather not." if depth < 3 else None
+
+    grader = Grader((lambda *_: 10) if mode == "holistic" else TRUTH, spoil)
+    async with judge(grader, mode=mode, ledger=tmp_path / "l.db") as asking:
+        result = await asking.score_group(answers({"a": "Rest, and drink."}))
+    assert result.status == "scored"
+    assert result.judge_calls == len(grader.asked)

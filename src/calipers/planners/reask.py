@@ -69,7 +69,9 @@ def _follow_up(done: Answered, number: int, state: PlanState) -> Ask | None:
     presentation = ask.number if ask.presentation is None else ask.presentation
     anchors = _anchors(state, presentation)
     if reading.outcome == "rejected" or not anchors:
-        return replace(ask, number=number, parent=ask.number, cause="doubt", note=reading.complaint)
+        # Where scores are asked for, every ask has names of its own for the candidates, and is another question anyway.
+        note = _repeated(ask.note, reading.complaint) if state.view.rubrics else reading.complaint
+        return replace(ask, number=number, parent=ask.number, cause="doubt", note=note)
     members = tuple(sorted(reading.missing))
     shown = [*members, *(item for item, _ in anchors)]
     random.Random(f"{state.view.digest}:{state.seed}:{number}").shuffle(shown)  # noqa: S311 - a seeded order
@@ -96,8 +98,13 @@ def _about_open(ask: Ask, reading: Reading, number: int) -> Ask:
         cause="doubt" if reading.outcome == "rejected" else "missing",
         members=tuple(item for item in ask.members if item in items),
         criteria=tuple(name for name in ask.criteria if name in criteria),
-        note=reading.complaint or "",
+        note=_repeated(ask.note, reading.complaint or ""),
     )
+
+
+def _repeated(before: str, complaint: str) -> str:
+    """The complaint, told from the same one ``before``: put in the same words, a ledger would answer the question as before."""
+    return f"{before}, once more" if complaint and before.startswith(complaint) else complaint
 
 
 def _anchors(state: PlanState, presentation: int) -> tuple[tuple[int, float], ...]:
