@@ -185,6 +185,18 @@ async def test_who_cannot_be_prepared_raises_and_is_not_waited_for(timers: Timer
         assert [(await one).reward, (await three).reward] == [0.01, 0.03]
 
 
+async def test_a_group_that_cannot_be_prepared_lets_nobody_wait(timers: Timers, judge: Worth) -> None:
+    def preparing(_: TrajectoryGroup) -> Callable[[Trajectory], Trajectory]:
+        raise RuntimeError("no room")
+
+    async with Cohorts(judge, size=3, preparing=preparing, deadline=None, later=timers.later) as cohorts:
+        *raised, last = await asyncio.wait_for(
+            asyncio.gather(*begin(cohorts, "a", [1, 2, 3]), return_exceptions=True), 5
+        )
+        assert [str(one) for one in raised] == ["no room"] * 2
+        assert last.reward is None  # with two of three lost, no group of two is left
+
+
 # --- whole groups ---------------------------------------------------------------------------------------------------
 
 

@@ -231,13 +231,13 @@ class Cohorts:
     def _check_kin(self, key: Hashable, gathering: Gathering, trajectory: Trajectory, group: Mapping[str, Any]) -> None:
         try:
             head = read_head(group, trajectory)
-        except InputError:
+            if gathering.head is None and self._preparing is not None:
+                gathering.prepare = self._preparing(head)
+        except Exception:
             self._lost(key, gathering)
             raise
         if gathering.head is None:
             gathering.head = head
-            if self._preparing is not None:
-                gathering.prepare = self._preparing(head)
         elif gathering.head != head:
             raise InputError(f"group {key!r} has members with another context, tools, rubric or id than this one's")
         if trajectory.id in gathering.ids:
