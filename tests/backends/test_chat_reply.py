@@ -132,6 +132,15 @@ def test_a_stream_nobody_asked_for_is_read_all_the_same(kind: str) -> None:
     assert _read(body, kind).text == "{}"
 
 
+def test_an_answer_counts_whatever_type_its_server_gives_it() -> None:
+    """Frameworks call what they are given as text a page."""
+    assert _read(_chat("hi"), "text/html; charset=utf-8").text == "hi"
+    body = b'data: {"choices": [{"delta": {"content": "{}"}, "finish_reason": "stop"}]}\n\n'
+    assert _read(body, "text/html").text == "{}"
+    error = _failure({"error": {"code": 403, "message": "no such key"}}, "text/html")
+    assert "check KEY" in str(error)
+
+
 def test_texts_can_always_be_written_to_a_file() -> None:
     body = b'{"choices":[{"finish_reason":"stop","message":{"content":"a\\ud800b\x01","reasoning":"\\udfff"}}]}'
     completion = _read(body)

@@ -104,9 +104,14 @@ class Refusal:
 
 
 def is_page(reply: HttpReply) -> bool:
-    """Whether an answer is a web page: of a proxy, a firewall, or another program at that address."""
-    kind = reply.headers.get("Content-Type", "")
-    return kind.startswith("text/html") or reply.body[:64].lstrip().lower().startswith((b"<!doctype html", b"<html"))
+    """Whether an answer is a web page: of a proxy, a firewall, or another program at that address.
+
+    JSON and events are none, whatever they are called: some frameworks give that type to all they are handed as text.
+    """
+    kind, begins = reply.headers.get("Content-Type", ""), reply.body[:64].lstrip().lower()
+    if begins.startswith((b"<!doctype html", b"<html")):
+        return True
+    return kind.startswith("text/html") and not begins.startswith((b"{", b"[", b"data:"))
 
 
 def no_images(refusal: Refusal) -> bool:
