@@ -39,7 +39,8 @@ def test_text_model_usage_and_latency_are_taken() -> None:
 
 
 @pytest.mark.parametrize("usage", [None, [], {}, {"prompt_tokens": None, "prompt_tokens_details": None, "cost": None},
-                                   {"prompt_tokens": -1, "completion_tokens": "3", "cost": True}])  # fmt: skip
+                                   {"prompt_tokens": -1, "completion_tokens": "3", "cost": True},
+                                   {"cost": 10**400}])  # fmt: skip
 def test_usage_that_is_missing_or_absurd_counts_as_unknown(usage: Any) -> None:
     assert _read({**_chat(), "usage": usage}).usage == Usage(0, 0, 0, None)
 

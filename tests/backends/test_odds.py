@@ -65,11 +65,21 @@ def test_what_tells_nothing_of_this_text_is_none(logprobs: object) -> None:
     assert odds_in(logprobs, TEXT) is None
 
 
+def test_a_number_beyond_all_floats_is_none() -> None:
+    beyond = {"token": "8", "logprob": -(10**400), "prob": 10**400}
+    assert odds_in({"content": [beyond]}, "8") == ()
+
+
 @given(
     st.lists(
         st.dictionaries(
             st.sampled_from(["token", "bytes", "logprob", "prob", "top_logprobs", "top_probs"]),
-            st.none() | st.booleans() | st.floats() | st.text(max_size=3) | st.lists(st.integers(-1, 300), max_size=3),
+            st.none()
+            | st.booleans()
+            | st.floats()
+            | st.just(10**400)
+            | st.text(max_size=3)
+            | st.lists(st.integers(-1, 300), max_size=3),
         ),
         max_size=4,
     ),

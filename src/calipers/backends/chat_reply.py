@@ -214,4 +214,4 @@ def _cost(value: object) -> float | None:
     """Dollars where a router states them; nothing stated is unknown, not free."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
-    return float(value) if 0 <= value < float("inf") else None
+    return float(value) if 0 <= value < 1e12 else None  # JSON has integers beyond all floats

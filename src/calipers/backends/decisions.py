@@ -150,7 +150,7 @@ class _Told:
         """What the answers say by ``reader``. TransientError where they are out of shape."""
         try:
             return reader(self.body["answers"], keys)
-        except (KeyError, TypeError, ValueError, AttributeError):
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
             # Whatever is not where it belongs, there is no whole answer to read.
             raise TransientError("bad_reply", f"Not an answer to every question: {self.excerpt}") from None
 

@@ -17,6 +17,9 @@ _DIGITS = 4
 """Decimals of a log-probability that are kept: a ten-thousandth of a probability is more than these are good for."""
 
 
+_HUGE = 1e9
+
+
 def odds_in(logprobs: object, text: str) -> Odds | None:
     """The alternatives wherever ``text`` has a digit, the one that was written first; None where nothing was told.
 
@@ -59,7 +62,9 @@ def _chance(row: Mapping[str, Any]) -> float | None:
 
 
 def _number(value: object) -> float | None:
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if -_HUGE < value < _HUGE else None  # JSON has integers beyond all floats
 
 
 def _bytes(row: Mapping[str, Any]) -> bytes:
