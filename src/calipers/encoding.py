@@ -39,6 +39,17 @@ def json_text(value: object) -> str:
         return json.dumps(value, separators=(",", ":"), default=_plain)
 
 
+def encodable(text: str) -> str:
+    """``text``, with a question mark for half a surrogate pair: JSON can spell one, and no file or database takes it."""
+    if text.isascii():
+        return text
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "replace").decode("utf-8")
+    return text
+
+
 def _other(value: Any) -> Any:
     return orjson.Fragment(value.text) if isinstance(value, Written) else _plain(value)
 

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,8 +13,9 @@ from calipers.judge import Judge
 from calipers.ledger import Ledger, Replayer
 from calipers.settings import Settings
 from calipers.testing import Flaky, Noise, SimulatedJudge
-from calipers.types import Completion, GroupResult, JudgeRequest
+from calipers.types import Completion, GroupResult, JudgeRequest, Usage
 from groups import FOUR, QUALITY, group_of
+from servers.faulty_server import FaultyServer, error
 
 GROUPS = [group_of(FOUR, group_id=f"g{n}", question=f"{n} + {n}?") for n in range(12)]
 
@@ -237,3 +239,40 @@ async def test_a_run_with_settings_of_a_newer_version_is_refused_with_the_remedy
     ledger.close()
     with pytest.raises(LedgerError, match=r"telepathy.*newer one"):
         await replay(path)
+
+
+class Odd:
+    """Answers with whatever it is given beside the scores."""
+
+    endpoint, model = "odd", "odd"
+
+    def __init__(self, **beside: Any) -> None:
+        self._beside = beside
+
+    async def complete(self, request: JudgeRequest) -> Completion:
+        scores = dict.fromkeys(request.keys, 50)
+        return Completion(json.dumps({"explanations": {}, "scores": scores}), **self._beside)
+
+
+@pytest.mark.parametrize(
+    ("beside", "status"),
+    [
+        ({"model": "half a pair \ud800"}, "scored"),
+        ({"reasoning": "\udfff"}, "scored"),
+        ({"usage": Usage(10**30, 1)}, "failed"),
+        ({"model": ["a list"]}, "failed"),
+    ],
+)
+async def test_what_no_database_takes_is_that_answers_matter_and_nobody_waits_forever(
+    tmp_path: Path, beside: dict[str, Any], status: str
+):
+    async with Judge(Odd(**beside), ledger=tmp_path / "l.db") as judge:
+        result = await asyncio.wait_for(judge.score_group(group_of(FOUR, group_id="half a pair \ud800")), 10)
+    assert result.status == status
+
+
+async def test_an_error_that_echoes_half_a_pair_is_recorded(faulty: FaultyServer, tmp_path: Path):
+    faulty.script(error(400, "cannot read 'half a pair \ud800'"))
+    async with Judge("vllm/m", base_url=faulty.url, ledger=tmp_path / "l.db") as judge:
+        result = await asyncio.wait_for(judge.score_group(group_of(FOUR)), 10)
+    assert result.status == "failed"

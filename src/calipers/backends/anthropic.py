@@ -12,11 +12,12 @@ from time import perf_counter
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
-from calipers.backends.chat_reply import FINISH, count, declined, encodable, error_in_200, json_of, shown
+from calipers.backends.chat_reply import FINISH, count, declined, error_in_200, json_of, shown
 from calipers.backends.endpoint import Endpoint
 from calipers.backends.negotiate import Capabilities, Step, Terms, form_is_meant, named, plainer, step_down
 from calipers.backends.served import Served
 from calipers.backends.translate import HttpReply, Peer, Refusal
+from calipers.encoding import encodable
 from calipers.errors import TransientError
 from calipers.types import Completion, JudgeRequest, Message, Usage
 
@@ -168,7 +169,7 @@ def read_message(reply: HttpReply, peer: Peer, *, latency: float = 0.0) -> Compl
         text=encodable(text),
         finish_reason=finish,
         reasoning=encodable(thinking),
-        model=body["model"] if isinstance(body.get("model"), str) else None,
+        model=encodable(body["model"]) if isinstance(body.get("model"), str) else None,
         usage=_usage(body.get("usage")),
         latency=latency,
         sent=reply.sent,

@@ -16,6 +16,7 @@ import orjson
 from calipers.backends.event_stream import BrokenStreamError, whole_completion
 from calipers.backends.odds import odds_in
 from calipers.backends.translate import HttpReply, Peer, excerpt, is_page, refusal_of, to_error
+from calipers.encoding import encodable
 from calipers.errors import BackendError, PermanentError, TransientError
 from calipers.types import Completion, FinishReason, Usage
 
@@ -66,12 +67,12 @@ def read_chat_reply(reply: HttpReply, peer: Peer, *, latency: float = 0.0) -> Co
         text=encodable(text),
         finish_reason=finish,
         reasoning=encodable(reasoning),
-        model=body["model"] if isinstance(body.get("model"), str) else None,
+        model=encodable(body["model"]) if isinstance(body.get("model"), str) else None,
         usage=_usage(body.get("usage")),
         latency=latency,
         sent=reply.sent,
         odds=odds_in(choice.get("logprobs"), text),
-        fingerprint=version if isinstance(version := body.get("system_fingerprint"), str) else None,
+        fingerprint=encodable(version) if isinstance(version := body.get("system_fingerprint"), str) else None,
     )
     return completion if text.strip() or finish == "length" else _answer_in_reasoning(completion)
 
@@ -183,15 +184,6 @@ def _answer_in_reasoning(completion: Completion) -> Completion:
     raise TransientError("bad_reply", "The judge ended its answer without a word.")
 
 
-def encodable(text: str) -> str:
-    """JSON can spell half a surrogate pair, which no file or database takes."""
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        return text.encode("utf-8", "replace").decode("utf-8")
-    return text
-
-
 def _usage(said: object) -> Usage:
     if not isinstance(said, dict):
         return Usage()
@@ -205,9 +197,12 @@ def _usage(said: object) -> Usage:
     )
 
 
+_ABSURD = 10**12
+
+
 def count(value: object) -> int:
     """A number of tokens, or 0 for what is none."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value < _ABSURD else 0
 
 
 def _cost(value: object) -> float | None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from hashlib import blake2b
 from typing import Any
 
 from calipers.backends.kept import complete_kept
-from calipers.encoding import json_text
+from calipers.encoding import encodable, json_text
 from calipers.errors import LedgerError, PermanentError
 from calipers.interfaces import Backend
 from calipers.ledger.flight import SingleFlight
@@ -160,6 +160,9 @@ class Recorder:
 
     async def _keep(self, key: str, request: JudgeRequest, backend: Backend, completion: Completion) -> Completion:
         """Commit an answer; what is on record then."""
+        text, reasoning = encodable(completion.text), encodable(completion.reasoning)
+        if (text, reasoning) != (completion.text, completion.reasoning):  # a user's Backend may bring anything
+            completion = replace(completion, text=text, reasoning=reasoning)
         usage = completion.usage
         row = (
             key,

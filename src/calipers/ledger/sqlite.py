@@ -17,6 +17,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from calipers.encoding import encodable
 from calipers.errors import LedgerError
 
 _TABLES = """
@@ -113,9 +114,12 @@ class Ledger:
         """Queue a write; it is on disk once a later ``commit`` returned (or ``close``).
 
         Writes of one statement are made in the order they were queued; those of different ones must not depend on that.
+        Half a surrogate pair becomes a question mark. Raises ValueError or TypeError for what SQLite does not take, for
+        later that would fail all that is written along with it.
         """
+        storable = tuple(map(_storable, values))
         with self._lock:
-            self._pending.setdefault(statement, []).append(values)
+            self._pending.setdefault(statement, []).append(storable)
 
     def insert(self, statement: str, values: tuple[Any, ...]) -> int:
         """Write at once and return the new row's id."""
@@ -227,6 +231,16 @@ class Ledger:
     def _failure(self, verb: str, error: sqlite3.DatabaseError) -> LedgerError:
         said = str(error).partition(" with text ")[0]  # which is what somebody wrote, and may be megabytes
         return LedgerError(f"{self.path}: the ledger cannot be {verb} ({said}). {_remedy(error)}")
+
+
+def _storable(value: Any) -> Any:
+    if isinstance(value, str):
+        return encodable(value)
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        raise ValueError("a whole number of over 64 bits cannot be kept in a ledger")
+    if value is not None and not isinstance(value, int | float | bytes):
+        raise TypeError(f"{type(value).__name__} cannot be kept in a ledger")
+    return value
 
 
 _DAMAGED = "Move it aside to start a new one; `sqlite3 FILE .recover` can save what is left."
