@@ -276,3 +276,15 @@ async def test_an_error_that_echoes_half_a_pair_is_recorded(faulty: FaultyServer
     async with Judge("vllm/m", base_url=faulty.url, ledger=tmp_path / "l.db") as judge:
         result = await asyncio.wait_for(judge.score_group(group_of(FOUR)), 10)
     assert result.status == "failed"
+
+
+async def test_a_rubric_with_half_a_pair_is_kept_and_replayed(tmp_path: Path):
+    judge = Judge(SimulatedJudge(QUALITY), ledger=tmp_path / "l.db", rubric="Be brief \ud800.")
+    async with judge:
+        result = await judge.score_group(group_of(FOUR))
+    assert result.status == "scored"
+    ledger = Ledger(tmp_path / "l.db", create=False)
+    store = Replayer(ledger)
+    again = Judge.replaying(Settings.of(store.recorded.settings), store)
+    assert [one async for one in again.score_groups(store.groups())] == [result]
+    ledger.close()

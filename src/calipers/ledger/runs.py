@@ -129,7 +129,7 @@ class Recorder:
         """How many answers came from the ledger."""
         self.run = ledger.insert(
             "INSERT INTO runs (version, settings, learned, started_at) VALUES (?, ?, ?, ?)",
-            (version, json.dumps(settings, ensure_ascii=False), json.dumps(learned), _now()),
+            (version, json.dumps(settings), json.dumps(learned), _now()),
         )
 
     def begin(self) -> int:
@@ -150,7 +150,7 @@ class Recorder:
 
     def settle(self, settings: Mapping[str, Any]) -> None:
         """Keep ``settings`` as those of this run from now on; written with the next commit."""
-        row = (json.dumps(settings, ensure_ascii=False), self.run)
+        row = (json.dumps(settings), self.run)
         self._ledger.put("UPDATE runs SET settings = ? WHERE id = ?", row)
 
     def learn(self, judge: Backend, learned: Mapping[str, Any]) -> None:
