@@ -1,9 +1,11 @@
 """Rules and a judge as one reward: by name, gates before tokens, and no failure that becomes a number."""
 
+import asyncio
 import itertools
 import json
 import os
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +17,12 @@ from calipers import Hybrid, Judge
 from calipers.backends.scripted import Scripted
 from calipers.errors import ConfigError
 from calipers.hybrid import Combination
+from calipers.ledger import Ledger
+from calipers.testing import SimulatedJudge
 from calipers.types import Trajectory, TrajectoryGroup, Verdict
 from calipers.verifiers import Constraints, RuleFunction, has_answer, read_constraints
 from grading import Grader
-from groups import group_of
+from groups import FOUR, QUALITY, group_of
 
 shares = st.floats(0, 1)
 
@@ -294,3 +298,24 @@ async def test_a_judge_of_criteria_checks_the_soft_constraints_one_by_one() -> N
         group_of(ANSWERS)
     )
     assert alone.rewards == [1.0, 0.0, 0.0, 0.0]
+
+
+def test_groups_that_begin_in_several_threads_at_once_are_one_run(tmp_path: Path) -> None:
+    for number in range(8):
+        path = tmp_path / f"{number}.db"
+        judge = Judge(SimulatedJudge(QUALITY), ledger=path)
+        by, together = Hybrid(judge, checks=[]), threading.Barrier(8)
+
+        def score(n: int, *, by: Hybrid = by, together: threading.Barrier = together) -> None:
+            together.wait(10)
+            asyncio.run(by.score_group(group_of(FOUR, group_id=str(n), question=f"{n}?")))
+
+        threads = [threading.Thread(target=score, args=(n,)) for n in range(8)]
+        for one in threads:
+            one.start()
+        for one in threads:
+            one.join(30)
+        judge.close()
+        ledger = Ledger(path, create=False)
+        assert ledger.rows("SELECT count(DISTINCT run), count(*) FROM groups") == [(1, 8)]
+        ledger.close()

@@ -282,7 +282,7 @@ class Judge:
         self._setup()
         self._ledger = Ledger(ledger) if isinstance(ledger, (str, Path)) else ledger
         self._memory = Memory(self._seats)
-        self._turn = threading.Lock()
+        self._turn = threading.RLock()
         self._begun = 0
         self._owns_ledger = isinstance(ledger, (str, Path))
         self._store = store if store or self._ledger else Unrecorded()
@@ -352,15 +352,16 @@ class Judge:
         return self._store or self._open(None)
 
     def _open(self, first: TrajectoryGroup | None) -> Store:
-        """Begin the run with its ``first`` group."""
-        if self._store is None:
-            assert self._ledger is not None  # noqa: S101 - the constructor sees to one or the other
-            self.settings = replace(self.settings, begins_with=None if first is None else group_digest(first))
-            self.settings = remembered(self._ledger, self.settings, self._seats)
-            self._setup()
-            self._memory = Memory(self._seats)
-            self._store = Recorder(self._ledger, self.settings.to_dict(), version=__version__)
-        return self._store
+        """Begin the run with its ``first`` group, once however many threads bring one."""
+        with self._turn:
+            if self._store is None:
+                assert self._ledger is not None  # noqa: S101 - the constructor sees to one or the other
+                self.settings = replace(self.settings, begins_with=None if first is None else group_digest(first))
+                self.settings = remembered(self._ledger, self.settings, self._seats)
+                self._setup()
+                self._memory = Memory(self._seats)
+                self._store = Recorder(self._ledger, self.settings.to_dict(), version=__version__)
+            return self._store
 
     async def score_group(self, group: object) -> GroupResult:
         """Judge one group: a TrajectoryGroup, a groups-file object, message lists, or a trainer's own group.
@@ -449,7 +450,7 @@ class Judge:
         await look_behind(self._seats, until=until)
         with self._turn:
             self.settings = self._memory.narrowed(self.settings, self.store, begun=self._begun)
-        self._memory.keep(self.store)
+            self._memory.keep(self.store)
         await self.store.finish(position, group, result)
         for watcher in self._watchers:
             result = watcher.seen(group, result)
