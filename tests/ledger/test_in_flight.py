@@ -131,3 +131,32 @@ async def test_who_is_cancelled_while_an_answer_is_written_down_leaves_it_writte
     assert other.execute("SELECT count(*) FROM learned").fetchone() == (1,)
     other.close()
     with_rows.close()
+
+
+class Numbered:
+    """Each answer is another one; cancels whom it is told to, once its answer is on its way to the ledger."""
+
+    endpoint, model = "numbered", "m"
+
+    def __init__(self) -> None:
+        self.calls = 0
+        self.first: asyncio.Task[Completion] | None = None
+
+    async def complete(self, request: JudgeRequest) -> Completion:
+        self.calls += 1
+        await asyncio.sleep(0)  # so that the second asker waits for this one
+        if self.calls == 1 and self.first is not None:
+            asyncio.get_running_loop().call_soon(self.first.cancel)
+        return Completion(f"answer {self.calls}")
+
+
+async def test_who_waited_for_an_answer_that_its_asker_gave_up_gets_the_one_on_record(tmp_path: Path):
+    ledger, judge = Ledger(tmp_path / "l.db"), Numbered()
+    store = Recorder(ledger, {"judges": []}, version="0")
+    request = Listwise().frame(Ask(0, (0, 1), (0, 1)), render(GROUPS[0]))
+    judge.first = asyncio.create_task(store.answer(0, request, judge))
+    second = asyncio.create_task(store.answer(1, request, judge))
+    assert (await second).text == "answer 1"
+    assert judge.first.cancelled()
+    assert judge.calls == 1
+    ledger.close()

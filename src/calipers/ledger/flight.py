@@ -20,6 +20,10 @@ class SingleFlight(Generic[T]):
     def __init__(self) -> None:
         self._flying: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, asyncio.Future[T]]] = WeakKeyDictionary()
 
+    def is_flying(self, key: str) -> bool:
+        """Whether somebody is calling for ``key`` on the running loop."""
+        return key in self._flying.get(asyncio.get_running_loop(), {})
+
     async def run(self, key: str, call: Callable[[], Awaitable[T]]) -> T:
         """The answer to ``key``, from ``call`` or from whoever is already calling."""
         loop = asyncio.get_running_loop()

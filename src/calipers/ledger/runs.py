@@ -145,8 +145,8 @@ class Recorder:
         if recorded is not None:
             self.reused += 1
             return recorded
-        keep = partial(self._keep, key, request, backend)
-        return await self._flight.run(key, partial(complete_kept, backend, request, keep))
+        ask = self._ask_after_another if self._flight.is_flying(key) else self._ask
+        return await self._flight.run(key, partial(ask, key, request, backend))
 
     def settle(self, settings: Mapping[str, Any]) -> None:
         """Keep ``settings`` as those of this run from now on; written with the next commit."""
@@ -157,6 +157,13 @@ class Recorder:
         """Keep for later runs what was learned about a judge; written with the next commit."""
         row = (judge.endpoint, judge.model, json.dumps(learned))
         self._ledger.put("INSERT OR REPLACE INTO learned VALUES (?, ?, ?)", row)
+
+    async def _ask(self, key: str, request: JudgeRequest, backend: Backend) -> Completion:
+        return await complete_kept(backend, request, partial(self._keep, key, request, backend))
+
+    async def _ask_after_another(self, key: str, request: JudgeRequest, backend: Backend) -> Completion:
+        """Ask, unless who asked before was given up when the answer was safe already: a second one would not be kept."""
+        return find_answer(self._ledger, key) or await self._ask(key, request, backend)
 
     async def _keep(self, key: str, request: JudgeRequest, backend: Backend, completion: Completion) -> Completion:
         """Commit an answer; what is on record then."""
