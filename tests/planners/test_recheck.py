@@ -62,10 +62,13 @@ def test_a_test_that_was_passed_is_followed_by_the_question_it_was_for_and_nothi
     assert (itself.cause, itself.parent, itself.order) == ("tested", first.number, first.order)
     assert itself.presentation == first.number
     assert (again.cause, again.parent) == ("canary", second.number)
-    answered = [(first, passed), (second, fooled), (itself, dict.fromkeys(range(4), 0.5)), (again, passed)]
+    rated = dict.fromkeys(range(4), 0.5)
+    answered: list[tuple[Ask, dict[int, float] | Reading]] = [
+        (first, passed), (second, fooled), (itself, rated), (again, passed)
+    ]  # fmt: skip
     (last,) = PLAN.next_asks(state_of(4, answered=answered))
     assert (last.cause, last.parent, last.order) == ("tested", again.number, again.order)
-    assert PLAN.next_asks(state_of(4, answered=[*answered, (last, dict.fromkeys(range(4), 0.5))])) == []
+    assert PLAN.next_asks(state_of(4, answered=[*answered, (last, rated)])) == []
 
 
 def test_a_test_takes_nothing_from_how_often_an_answer_may_be_asked_again():

@@ -194,6 +194,7 @@ async def test_a_group_that_cannot_be_prepared_lets_nobody_wait(timers: Timers, 
             asyncio.gather(*begin(cohorts, "a", [1, 2, 3]), return_exceptions=True), 5
         )
         assert [str(one) for one in raised] == ["no room"] * 2
+        assert isinstance(last, Share)
         assert last.reward is None  # with two of three lost, no group of two is left
 
 
