@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from judged import groups, rated
+from servers.faulty_server import FaultyServer
 
 GROUPS = groups(30)
 
@@ -59,6 +60,15 @@ def test_a_judge_whose_api_tells_no_probabilities_cannot_be_asked_for_means(
     done = calipers(str(shown), "--judge", "anthropic/claude-x", "--expected", cwd=folder)
     assert done.returncode == 2
     assert "has an API that tells none" in done.stderr
+
+
+def test_a_place_that_cannot_be_written_is_told_of_before_a_judge_is_paid(folder: Path, faulty: FaultyServer):
+    judge = f"vllm/m@{faulty.url}"
+    shown = Path(__file__).resolve().parents[2] / "examples" / "quickstart.jsonl"
+    done = calipers(str(shown), "--judge", judge, "--save", "none/said.jsonl", cwd=folder)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "Error: --save none/said.jsonl: cannot be written (No such file or directory)\n"
+    assert not faulty.asked
 
 
 def test_bad_lines_go_to_stderr_and_the_exit_code_is_1(folder: Path):

@@ -49,6 +49,37 @@ def test_score_writes_a_line_a_group_in_input_order_and_replay_writes_it_again(f
     assert (folder / "again.jsonl").read_bytes() == (folder / "out.jsonl").read_bytes()
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
+@pytest.mark.parametrize("command", [
+    ("score", "groups.jsonl", "-o", "-", "--judge", "scripted:replies.jsonl"), ("replay", "out.jsonl.ledger.db", "-o", "-"),
+])  # fmt: skip
+def test_results_go_to_stdout_whole_while_stderr_is_a_terminal(folder: Path, command: tuple[str, ...]):
+    calipers("score", "groups.jsonl", "-o", "out.jsonl", "--judge", "scripted:replies.jsonl", cwd=folder)
+    ours, terminal = os.openpty()
+    with (folder / "told.jsonl").open("wb") as file:
+        done = subprocess.run(
+            [sys.executable, "-m", "calipers", *command], cwd=folder, stdout=file, stderr=terminal, timeout=60, check=False,
+        )  # fmt: skip
+    os.close(terminal)
+    said = os.read(ours, 100_000).decode()
+    os.close(ours)
+    assert done.returncode == 0, said
+    assert results(folder / "told.jsonl") == results(folder / "out.jsonl")
+    assert "group_id" not in said
+
+
+def test_a_wrong_file_is_told_of_in_a_few_lines_and_costs_no_older_results(folder: Path):
+    (folder / "out.jsonl").write_text("older\n")
+    (folder / "notes.txt").write_text("not a group\n" * 500)
+    done = calipers("score", "notes.txt", "-o", "out.jsonl", "--judge", "scripted:replies.jsonl", cwd=folder)
+    said = done.stderr.splitlines()
+    assert done.returncode == 2
+    assert len(said) == 12
+    assert said[0].startswith("Error: notes.txt:1: not JSON")
+    assert said[-1] == "Error: notes.txt: not one group of it can be read; nothing was written"
+    assert (folder / "out.jsonl").read_text() == "older\n"
+
+
 def test_the_summary_of_a_panel_tells_what_each_judge_took(folder: Path):
     scores = {name: round(100 * value) for name, value in QUALITY.items()}
     paid, unpriced = (

@@ -21,6 +21,7 @@ from calipers.cli.judges import judges
 from calipers.cli.replay import replay
 from calipers.cli.rubric import rubric
 from calipers.cli.score import score
+from calipers.cli.words import say
 from calipers.errors import CalipersError
 
 _INTERRUPTED = 130
@@ -74,10 +75,10 @@ def main() -> None:
         _name_source(error)
         code = error.exit_code
     except CalipersError as error:
-        click.echo(f"Error: {error}", err=True)
+        say(f"Error: {error}")
         code = 2
     except (KeyboardInterrupt, click.Abort):
-        click.echo("Interrupted. Run the same command again to go on where it stopped.", err=True)
+        say("Interrupted. Run the same command again to go on where it stopped.")
         code = _INTERRUPTED
     except BrokenPipeError:
         sys.stderr.close()

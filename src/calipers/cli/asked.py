@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
+from calipers.cli.words import say
 from calipers.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -20,7 +19,19 @@ def tell_spent(spent: Spent) -> None:
     cost = "unknown" if spent.cost_usd is None else f"${spent.cost_usd:.4f}"
     missing = f", {spent.unscored} trajectories without a score" if spent.unscored else ""
     tokens = f"{spent.input_tokens} tokens in, {spent.output_tokens} out, cost {cost}"
-    click.echo(f"{spent.judge}: {spent.calls} answers, {tokens}{missing}", err=True)
+    say(f"{spent.judge}: {spent.calls} answers, {tokens}{missing}")
+
+
+def check_saving(path: str) -> None:
+    """Raise ConfigError where ``save_judgments`` could not write: before a judge is paid for what would be lost."""
+    new = not Path(path).exists()
+    try:
+        with Path(path).open("a", encoding="utf-8"):
+            pass
+        if new:
+            Path(path).unlink()
+    except OSError as error:
+        raise ConfigError(f"--save {path}: cannot be written ({error.strerror})") from error
 
 
 def save_judgments(path: str, judgments: Sequence[Mapping[str, Any]]) -> None:

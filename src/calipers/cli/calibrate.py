@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any, cast, get_args
 import click
 from click.core import ParameterSource
 
-from calipers.cli.asked import save_judgments, tell_spent
+from calipers.cli.asked import check_saving, save_judgments, tell_spent
 from calipers.cli.calibration_report import print_report
 from calipers.cli.setting import setting
 from calipers.cli.values import read_param, rubric_of
-from calipers.errors import ConfigError, InputError
+from calipers.cli.words import BadLines
+from calipers.errors import ConfigError
 
 if TYPE_CHECKING:
     from calipers.calibration.costs import Measure
@@ -115,22 +116,19 @@ def calibrate(groups: str, judgments: str | None, *, as_json: bool, **options: A
     if _typed("grading"):
         raise ConfigError("--grading is about labelled criteria, and GROUPS are groups with gold")
     limit = dict(map(_read_limit, options["per_group"]))
-    bad: list[InputError] = []
-
-    def complain(error: InputError) -> None:
-        bad.append(error)
-        click.echo(f"Error: {error}", err=True)
-
+    if options["save"] is not None:
+        check_saving(options["save"])
+    bad = BadLines()
     asked = _ask(groups, options) if options["judge"] else []
     if options["save"] is not None:
         save_judgments(options["save"], asked)
-    recorded = () if judgments is None else read_judgments(judgments, on_error=complain)
-    found = measure(groups, itertools.chain(asked, recorded), per_group=limit, on_error=complain)
+    recorded = () if judgments is None else read_judgments(judgments, on_error=bad)
+    found = measure(groups, itertools.chain(asked, recorded), per_group=limit, on_error=bad)
     if as_json:
         click.echo(json.dumps(found.to_dict(), ensure_ascii=False))
     else:
         print_report(found)
-    return 1 if bad else 0
+    return 1 if bad.count else 0
 
 
 def _typed(name: str) -> bool:

@@ -9,6 +9,9 @@ import math
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from calipers.cli.tables import print_figures
+from calipers.cli.words import folded
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -16,6 +19,7 @@ if TYPE_CHECKING:
     from calipers.calibration.choice import Choice
 
 _WIDTH = 160
+_HEADS = ("fidelity", "", "top-1", "tau-b", "sign err", "flips", "repeats", "ties", "failed", "calls", "groups")
 
 
 def print_report(found: Calibration) -> None:
@@ -33,33 +37,29 @@ def print_report(found: Calibration) -> None:
     if found.findings:
         console.print("\n[bold]Findings[/bold]")
         for line in _findings(found.findings):
-            console.print(f"- {line}", markup=False, soft_wrap=True)
+            console.print(_folded(console, f"- {line}"), markup=False, soft_wrap=True)
     console.print("\n[bold]Recommendation[/bold]")
     console.print(found.recommendation, markup=False, soft_wrap=True, end="")
 
 
 def _print_judges(console: Console, judges: tuple[JudgeFigures, ...]) -> None:
-    from rich.table import Table  # noqa: PLC0415 - likewise
-    from rich.text import Text  # noqa: PLC0415 - likewise
-
-    table = Table(title="Judges: all calls of a group, 95 % interval over groups", title_justify="left", box=None)
-    for name in ("judge", "asked"):
-        table.add_column(name, overflow="fold")
-    for name in ("fidelity", "", "top-1", "tau-b", "sign err", "flips", "repeats", "ties", "failed", "calls", "groups"):
-        table.add_column(name, justify="right", no_wrap=True)
+    rows = []
     for one in judges:
         low_high = one.advantage_fidelity_interval
-        table.add_row(
-            Text(one.judge),
-            Text(_asked(one)),
-            _figure(one.advantage_fidelity, 3),
-            Text(f"{low_high[0]:.3f} to {low_high[1]:.3f}" if low_high else ""),
-            *(_figure(value, 3) for value in (one.top1, one.tau_b, one.sign_error)),
-            *(_figure(value, 2) for value in (one.order_flip_rate, one.repeatability, one.tie_rate, one.failure_rate)),
-            f"{one.calls_per_group:g}" if one.calls_per_group.is_integer() else f"{one.calls_per_group:.1f}",
-            str(one.groups),
+        rows.append(
+            (
+                one.judge,
+                _asked(one),
+                _figure(one.advantage_fidelity, 3),
+                f"{low_high[0]:.3f} to {low_high[1]:.3f}" if low_high else "",
+                *(_figure(value, 3) for value in (one.top1, one.tau_b, one.sign_error)),
+                *(_figure(value, 2) for value in (one.order_flip_rate, one.repeatability, one.tie_rate)),
+                _figure(one.failure_rate, 2),
+                f"{one.calls_per_group:g}" if one.calls_per_group.is_integer() else f"{one.calls_per_group:.1f}",
+                str(one.groups),
+            )
         )
-    console.print(table)
+    print_figures(console, "Judges: all calls of a group, 95 % interval over groups", ("judge", "asked"), _HEADS, rows)
 
 
 def _print_places(console: Console, judges: tuple[JudgeFigures, ...]) -> None:
@@ -113,6 +113,10 @@ def _print_frontier(console: Console, choice: Choice | None) -> None:
             f"{low:.3f} to {high:.3f}",
         )
     console.print(table)
+
+
+def _folded(console: Console, text: str) -> str:
+    return folded(text, console.width) if console.is_terminal else text
 
 
 def _asked(one: JudgeFigures) -> str:

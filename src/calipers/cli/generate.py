@@ -18,6 +18,7 @@ import click
 
 from calipers.cli.setting import setting
 from calipers.cli.values import read_param
+from calipers.cli.words import BadLines, say
 from calipers.errors import ConfigError, InputError
 
 if TYPE_CHECKING:
@@ -138,18 +139,17 @@ def generate(prompts: str, out: str, form: Form | None, *, strict: bool, **optio
 class Said:
     """What went wrong, told on stderr as it comes; failures of requests are summed up."""
 
-    bad_lines: int = 0
+    bad_lines: BadLines = field(default_factory=BadLines)
     failures: Counter[str] = field(default_factory=Counter)
     reused: int = 0
     began: float = field(default_factory=time.monotonic)
     last: float = field(default_factory=time.monotonic)
 
     def error(self, error: InputError) -> None:
-        self.bad_lines += 1
-        click.echo(f"Error: {error}", err=True)
+        self.bad_lines(error)
 
     def warn(self, message: str) -> None:
-        click.echo(f"Warning: {message}", err=True)
+        say(f"Warning: {message}")
 
     def progress(self, done: Answered, number: int, total: int) -> None:
         """Count what failed, and say now and then how far it is."""
@@ -159,7 +159,7 @@ class Said:
             self.last = time.monotonic()
             rate = number / (self.last - self.began)
             failed_yet = f", {self.failures.total():,} requests failed" if self.failures else ""
-            click.echo(f"{number:,} of {total:,} prompts answered, {rate:,.1f}/s{failed_yet}", err=True)
+            say(f"{number:,} of {total:,} prompts answered, {rate:,.1f}/s{failed_yet}")
 
     def summary(self, answered: Sequence[Answered], out: str) -> None:
         """What there is now, and the commonest reasons why it is not more."""
@@ -170,15 +170,15 @@ class Said:
         told += [f"{cut:,} cut off at the token limit"] if cut else []
         tokens = sum(sample.usage.output_tokens for sample in samples)
         told += [f"{tokens:,} tokens"] if tokens else []
-        click.echo(f"{', '.join(told)}: {out}", err=True)
+        say(f"{', '.join(told)}: {out}")
         if self.failures:
-            click.echo(f"{self.failures.total():,} requests failed and have no response:", err=True)
+            say(f"{self.failures.total():,} requests failed and have no response:")
         for reason, count in self.failures.most_common(5):
-            click.echo(f"  {count:,} × {reason}", err=True)
+            say(f"  {count:,} × {reason}")
 
     @property
     def exit_code(self) -> int:
-        return int(bool(self.bad_lines or self.failures))
+        return int(bool(self.bad_lines.count or self.failures))
 
 
 def check_out(prompts: str, out: str) -> None:

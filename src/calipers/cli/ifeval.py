@@ -18,6 +18,7 @@ from click.core import ParameterSource
 from calipers.cli.generate import Said as Told
 from calipers.cli.generate import check_out, generating, respond
 from calipers.cli.setting import setting
+from calipers.cli.words import BadLines, say
 from calipers.errors import ConfigError, InputError
 
 if TYPE_CHECKING:
@@ -112,16 +113,17 @@ class _Said:
     strict: bool
     warnings: list[str] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
+    bad_lines: BadLines = field(default_factory=BadLines)
 
     def warn(self, message: str) -> None:
         self.warnings.append(message)
-        click.echo(f"Warning: {message}", err=True)
+        say(f"Warning: {message}")
 
     def error(self, error: InputError) -> None:
         if self.strict:
             raise error
         self.errors.append(str(error))
-        click.echo(f"Error: {error}", err=True)
+        self.bad_lines(error)
 
 
 def _typed(name: str) -> bool:

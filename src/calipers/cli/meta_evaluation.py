@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from calipers.cli.asked import save_judgments, tell_spent
+from calipers.cli.asked import check_saving, save_judgments, tell_spent
+from calipers.cli.tables import print_figures
 from calipers.cli.values import read_param
+from calipers.cli.words import BadLines
 from calipers.errors import ConfigError, InputError
 
 if TYPE_CHECKING:
@@ -38,25 +40,22 @@ def meta_evaluation(path: str, verdicts: str | None, options: Mapping[str, Any],
     for name in _ABOUT_GROUPS:
         if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
             raise ConfigError(f"--{name} is about groups, and {path} holds labelled criteria")
-    bad: list[InputError] = []
-
-    def complain(error: InputError) -> None:
-        bad.append(error)
-        click.echo(f"Error: {error}", err=True)
-
-    rows = list(read_labelled(path, on_error=complain))
+    if options["save"] is not None:
+        check_saving(options["save"])
+    bad = BadLines()
+    rows = list(read_labelled(path, on_error=bad))
     if not rows:
         raise InputError("no row of it can be read", source=path)
     asked = [said for name in options["judge"] for said in _ask(rows, name, options)]
-    recorded = () if verdicts is None else read_verdicts(verdicts, on_error=complain)
+    recorded = () if verdicts is None else read_verdicts(verdicts, on_error=bad)
     if options["save"] is not None:
         save_judgments(options["save"], asked)
-    found = meta_evaluate(rows, itertools.chain(asked, recorded), on_error=complain)
+    found = meta_evaluate(rows, itertools.chain(asked, recorded), on_error=bad)
     if as_json:
         click.echo(json.dumps(found.to_dict(), ensure_ascii=False))
     else:
         _print(found)
-    return 1 if bad else 0
+    return 1 if bad.count else 0
 
 
 def _ask(rows: Any, name: str, options: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -93,20 +92,14 @@ def _print(found: MetaEvaluation) -> None:
 
 
 def _print_overall(console: Console, found: MetaEvaluation) -> None:
-    from rich.table import Table  # noqa: PLC0415 - likewise
-    from rich.text import Text  # noqa: PLC0415 - likewise
-
     title = f"Balanced F1 against {found.labels:,} labels of {found.rows:,} criteria, 95 % interval over completions"
-    table = Table(title=title, title_justify="left", box=None)
-    table.add_column("judge", overflow="fold")
     heads = ("bal. F1", "", "met F1", "prec.", "recall", "not met F1", "prec.", "recall", "graded", "ungraded", "above")
-    for name in heads:
-        table.add_column(name, justify="right", no_wrap=True)
+    rows = []
     for one in found.judges:
         above = "-" if one.above is None else f"{one.above:.0%}"
-        table.add_row(Text(one.judge), *_cells(one.overall), str(one.graded), str(one.ungraded), above)
-    table.add_row("annotators among themselves", *_cells(found.among), "", "", "")
-    console.print(table)
+        rows.append((one.judge, *_cells(one.overall), str(one.graded), str(one.ungraded), above))
+    rows.append(("annotators among themselves", *_cells(found.among), "", "", ""))
+    print_figures(console, title, ("judge",), heads, rows)
     for one in found.judges:
         for reason, count in one.reasons.items():
             console.print(f"  {one.judge}: no verdict {count} times: {reason}", markup=False, soft_wrap=True)

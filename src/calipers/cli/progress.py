@@ -11,6 +11,7 @@ from typing import Any, Self
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 
+from calipers.cli.words import folded
 from calipers.types import GroupResult, Usage
 
 _PLAIN_EVERY = 10.0
@@ -22,7 +23,8 @@ _LATELY = 20.0
 class Report:
     """Counts results as they come, shows how it goes, and sums up. ``total`` is the number of groups, if known.
 
-    ``judges`` names the judges of a panel in their order; what each took is told apart then.
+    ``judges`` names the judges of a panel in their order; what each took is told apart then. ``live=False`` where the
+    terminal shows something else meanwhile.
     """
 
     def __init__(
@@ -31,6 +33,7 @@ class Report:
         *,
         total: int | None,
         judges: Sequence[str] = (),
+        live: bool = True,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.console = console
@@ -46,11 +49,12 @@ class Report:
         self.usage = Usage(cost_usd=0.0)
         self._judges = judges if len(judges) > 1 else ()
         self._shares = [(0, Usage(cost_usd=0.0)) for _ in self._judges]
+        self._live = live and console.is_terminal
         self._progress: Progress | None = None
         self._task: TaskID | None = None
 
     def __enter__(self) -> Self:
-        if self.console.is_terminal:
+        if self._live:
             self._progress = Progress(
                 SpinnerColumn(),
                 TextColumn("{task.description}"),
@@ -58,6 +62,7 @@ class Report:
                 TimeElapsedColumn(),
                 console=self.console,
                 transient=True,
+                redirect_stdout=False,  # stdout is data, and goes where the user sent it
             )
             self._task = self._progress.add_task("starting", total=self._total)
             self._progress.start()
@@ -92,6 +97,8 @@ class Report:
 
     def say(self, text: str) -> None:
         """Print a line without disturbing the live one."""
+        if self.console.is_terminal:
+            text = folded(text, self.console.width)
         self.console.print(text, markup=False, highlight=False, soft_wrap=True)
 
     def _show(self) -> None:
@@ -118,18 +125,18 @@ class Report:
         return f"{done:,}{of} groups, {rate:,.1f}/s, {unscored:,} unscored, {tokens:,} tokens{left}"
 
     def summary(
-        self, *, bad_lines: int = 0, reused: int = 0, probed: tuple[int, Usage] = (0, Usage()), out: str = ""
+        self, *, bad_lines: str = "", reused: int = 0, probed: tuple[int, Usage] = (0, Usage()), out: str = ""
     ) -> None:
         """Print what became of everything, the commonest reasons, and where the results are.
 
-        ``probed``: calls and usage beside the groups' own.
+        ``bad_lines``: how many could not be read, in words. ``probed``: calls and usage beside the groups' own.
         """
         lines = [
             ("groups", _counts(self.groups, ("scored", "partial", "abstained", "failed"))),
             ("trajectories", _counts(self.trajectories, ("scored", "abstained", "failed"))),
         ]
         if bad_lines:
-            lines.append(("bad lines", f"{bad_lines:,} (reported above, not scored)"))
+            lines.append(("bad lines", bad_lines))
         lines.append(("judge answers", f"{self.calls:,}{f', {reused:,} of them from the ledger' if reused else ''}"))
         paid = ", as first paid" if reused else ""
         lines.append(("tokens", f"{_told(self.usage)}{paid}"))

@@ -8,7 +8,7 @@ from contextlib import closing
 import click
 
 from calipers.cli.output import Output
-from calipers.cli.score import exit_code
+from calipers.cli.score import exit_code, shows_results
 from calipers.cli.setting import setting
 
 
@@ -38,7 +38,7 @@ async def _replay(location: str, out: str, run: int | None) -> int:
         judge = Judge.replaying(Settings.of(store.recorded.settings), store)
         console = Console(stderr=True)
         names = [one.judge for one in judge.settings.judges]
-        with Report(console, total=None, judges=names) as report, Output(out) as output:
+        with Report(console, total=None, judges=names, live=not shows_results(out)) as report, Output(out) as output:
             async for result in judge.score_groups(store.groups(), ordered=True):
                 output.write(result)
                 report.add(result)

@@ -12,6 +12,7 @@ import click
 
 from calipers.cli.setting import setting
 from calipers.cli.values import read_param
+from calipers.cli.words import say
 from calipers.errors import ConfigError, InputError
 
 _WIDTH = 140
@@ -127,13 +128,13 @@ async def _draft(groups: str, out: str, options: dict[str, Any]) -> int:
             },
         )
     for problem in (*problems, *found.problems):
-        click.echo(f"Warning: {problem}", err=True)
+        say(f"Warning: {problem}")
     summary = f"{found.proposed} proposals, {len(found.kept)} criteria kept, {len(found.dropped)} dropped"
     if not found.kept:
         why = "; ".join(f"{one.criterion.text!r}: {figures.fault()}" for one, figures in found.dropped)
         raise InputError(f"nothing useful was left ({summary}): {why}")
     _write(out, found.toml(f"Drafted by {options['judge']} from {len(few)} groups: {summary}."))
-    click.echo(f"{summary}; calipers rubric check {out} shows them.", err=True)
+    say(f"{summary}; calipers rubric check {out} shows them.")
     return 1 if problems or found.problems else 0
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,7 @@ from calipers.cli.notices import warnings_to
 from calipers.cli.output import Output
 from calipers.cli.rules import Scoring, ruled
 from calipers.cli.setting import Sectioned, setting
+from calipers.cli.words import BadLines
 from calipers.errors import ConfigError, InputError
 
 
@@ -75,20 +77,15 @@ async def _score(run: _Run) -> int:
     verbose, strict = run.options["verbose"], run.options["strict"]
     _check_paths(run.groups, run.out)
     console = Console(stderr=True)
-    bad: list[InputError] = []
     with ExitStack() as stack:
         judge = judge_of(run.options, ledger=run.options["ledger"] or _default_ledger(run.out), debug=verbose > 1)
         stack.callback(judge.close)
-        report = stack.enter_context(_report(console, run.groups, judge))
+        report = stack.enter_context(_report(console, run, judge))
         stack.enter_context(warnings_to(report.say))
         for warning in await _preflight(judge):
             report.say(f"Warning: {warning}")
-
-        def complain(error: InputError) -> None:
-            bad.append(error)
-            report.say(f"Error: {error}")
-
-        on_error = None if strict else complain
+        bad = BadLines(report.say)
+        on_error = None if strict else bad
         source = read_groups(run.groups, strict=strict, on_error=on_error)
         scoring: Scoring = judge
         if (rules := ruled(judge, run.options)) is not None:
@@ -100,16 +97,25 @@ async def _score(run: _Run) -> int:
             if verbose:
                 from calipers.show import describe_result  # noqa: PLC0415
 
-                report.say(describe_result(result))
+                report.say(describe_result(result, width=console.width if console.is_terminal else None))
+        if bad.count and not report.groups:
+            raise InputError("not one group of it can be read; nothing was written", source=run.groups)
         reused = getattr(judge.store, "reused", 0)
-    report.summary(bad_lines=len(bad), reused=reused, probed=judge.probed, out=run.out if run.out != "-" else "")
-    return exit_code(report.trajectories.keys(), bad_lines=len(bad))
+    bad_lines = bad.told if bad.count else ""
+    report.summary(bad_lines=bad_lines, reused=reused, probed=judge.probed, out=run.out if run.out != "-" else "")
+    return exit_code(report.trajectories.keys(), bad_lines=bad.count)
 
 
-def _report(console: Any, groups: str, judge: Any) -> Any:
+def _report(console: Any, run: _Run, judge: Any) -> Any:
     from calipers.cli.progress import Report  # noqa: PLC0415 - --help stays quick
 
-    return Report(console, total=_count_lines(groups), judges=[one.judge for one in judge.settings.judges])
+    judges = [one.judge for one in judge.settings.judges]
+    return Report(console, total=_count_lines(run.groups), judges=judges, live=not shows_results(run.out))
+
+
+def shows_results(out: str) -> bool:
+    """Whether results go to a terminal, where a live line would be written into them."""
+    return out == "-" and sys.stdout.isatty()
 
 
 def _default_ledger(out: str) -> str | None:

@@ -1,0 +1,57 @@
+"""Words for people on stderr: folded between words where a terminal would cut them in the middle, whole elsewhere.
+
+Not responsible for tables, nor for stdout, which is data.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import click
+
+from calipers.errors import InputError
+
+_BAD_LINES_SHOWN = 10
+
+
+def folded(text: str, width: int) -> str:
+    """``text`` with no line longer than ``width``, where words allow; what a line goes on with stands below its text."""
+    return "\n".join(line if len(line) <= width else _folded(line, width) for line in text.split("\n"))
+
+
+def _folded(line: str, width: int) -> str:
+    indent = line[: len(line) - len(line.lstrip())]
+    # Names of files and models, and URLs, stay whole: they are to be copied.
+    return textwrap.fill(line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+
+
+def say(text: str) -> None:
+    """Print ``text`` to stderr, folded if that is a terminal."""
+    from calipers.show import columns  # noqa: PLC0415 - --help stays quick
+
+    width = columns()
+    click.echo(text if width is None else folded(text, width), err=True)
+
+
+@dataclass(slots=True)
+class BadLines:
+    """Tells of the first lines that cannot be read, and counts them all: a wrong file has thousands of one kind."""
+
+    tell: Callable[[str], None] = say
+    count: int = 0
+
+    def __call__(self, error: InputError) -> None:
+        self.count += 1
+        if self.count <= _BAD_LINES_SHOWN:
+            self.tell(f"Error: {error}")
+        elif self.count == _BAD_LINES_SHOWN + 1:
+            self.tell("Error: further lines cannot be read, either; they are only counted")
+
+    @property
+    def told(self) -> str:
+        """How many there are, and where they are named."""
+        if self.count > _BAD_LINES_SHOWN:
+            return f"{self.count:,} (the first {_BAD_LINES_SHOWN} reported above; not scored)"
+        return f"{self.count:,} (reported above, not scored)"
