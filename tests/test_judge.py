@@ -322,7 +322,7 @@ def test_one_judge_serves_several_event_loops():
         ({"protocol": "pairwize"}, "unknown protocol"),
         ({"panel": "cycle"}, "several judges"),
         ({"panel": "vote"}, "all, cycle, fallback"),
-        ({"quorum": 2}, "from 1 to 1"),
+        ({"quorum": 2}, "it counts judges, and there is only one"),
         ({"weights": [1.0]}, "weights= are for panels"),
         ({"at_once": 8, "protocol": "pairwise"}, "at_once=8 is about lists"),
         ({"at_once": 3}, "takes 4"),

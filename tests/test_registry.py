@@ -41,3 +41,14 @@ def test_a_key_that_is_missing_is_named_before_anything_is_sent() -> None:
 def test_a_bare_model_name_is_answered_with_the_usual_provider() -> None:
     with pytest.raises(ConfigError, match="anthropic/claude-opus"):
         find_backend("claude-opus")
+
+
+@pytest.mark.parametrize(("name", "complaint"), [
+    ("gpt-5-mini", "as in openai/gpt-5-mini, or vllm/gpt-5-mini for a server of your own"),
+    ("qwen3:32b", "as in ollama/qwen3:32b, or vllm/qwen3:32b for a server of your own"),
+    ("openai/", "as in openai/gpt-5-mini, or vllm/qwen3-32b for a server of your own"),
+    ("", "as in openai/gpt-5-mini, or vllm/qwen3-32b for a server of your own"),
+])  # fmt: skip
+def test_a_name_without_its_provider_is_told_two_ways_to_write_it(name: str, complaint: str):
+    with pytest.raises(ConfigError, match=complaint):
+        find_backend(name)

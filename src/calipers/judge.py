@@ -89,7 +89,7 @@ class Judge:
     is used as it is, without retries. Several are a panel: with ``panel`` "all" (the default) each is asked everything,
     read on its own scale and weighted; with "cycle" each order goes to another judge, at the price of one; with
     "fallback" the next is asked about a group that the one before could not answer for. ``weights``, one a judge, are
-    equal unless given. A trajectory that fewer than ``quorum`` judges scored abstains. ``policy`` names the model under
+    learned, or equal. A trajectory that fewer than ``quorum`` judges scored abstains. ``policy`` names the model under
     training: a judge of its family is refused, unless ``own_family``.
 
     ``resolve`` asks on while one more presentation would add to the group's reliability: True, or a tolerance (0.015),

@@ -178,7 +178,8 @@ def find_backend(
     provider = ALIASES.get(provider, provider)
     if not slash or not model:
         raise ConfigError(
-            f"{name!r} is not a judge name: write provider/model, as in openai/gpt-5-mini or {_usual(name)}"
+            f"{name!r} is not a judge name: write provider/model, as in {_usual(provider if not slash else '')}, or "
+            f"vllm/{name if name and not slash else 'qwen3-32b'} for a server of your own"
         )
     if provider not in PROVIDERS:
         return _through_litellm(name, base_url=base_url, api_key=api_key, timeout=timeout)
@@ -248,7 +249,7 @@ def _usual(name: str) -> str:
         "deepseek": "deepseek",
     }
     maker = next((maker for start, maker in makers.items() if name.startswith(start)), "ollama")
-    return f"{maker}/{name or 'qwen3:32b'}"
+    return f"{maker}/{name}" if name else "openai/gpt-5-mini"
 
 
 def connect(

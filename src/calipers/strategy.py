@@ -276,11 +276,14 @@ def require_panel(
     if panel is not None and panel not in _PANELS:
         raise ConfigError(f"panel={panel!r}: it is one of {', '.join(sorted(_PANELS))}")
     if panel is not None and judges == 1:
-        raise ConfigError(f'panel={panel!r} needs several judges, as in judge=["openai/gpt-5-mini", "vllm/qwen3"]')
+        raise ConfigError(
+            f'panel={panel!r} needs several judges, as in judge=["openai/gpt-5-mini", "vllm/qwen3"], or --judge for each'
+        )
     most = 1 if panel == "fallback" else judges
     if isinstance(quorum, bool) or not isinstance(quorum, int) or not 1 <= quorum <= most:
         alone = ", for one judge speaks for a group" if panel == "fallback" else ""
-        raise ConfigError(f"quorum={quorum!r}: it counts judges, from 1 to {most}{alone}")
+        may_be = "and there is only one" if judges == 1 else f"from 1 to {most}{alone}"
+        raise ConfigError(f"quorum={quorum!r}: it counts judges, {may_be}")
     if panel == "cycle" and quorum > presentations:
         raise ConfigError(
             f"quorum={quorum}: in a cycle each presentation goes to one judge, and there are {presentations}; raise orders="

@@ -90,7 +90,7 @@ def test_scales_that_mix_or_are_left_are_named():
         record(two, "j", {"scores": {"a": 1, "b": 2}}, scale=[1, 5]),
     )
     assert found["mixed_scales"].startswith("its scores come on 2 scales")
-    assert found["off_scale"].startswith("1 scores")
+    assert found["off_scale"].startswith("1 score lies ")
 
 
 def test_comparisons_that_do_not_connect_or_go_in_a_circle_are_named():

@@ -69,7 +69,8 @@ def test_a_draft_that_comes_to_nothing_says_why_and_writes_nothing(run: Run, fau
     faulty.script(said("No."))
     code, _, told = run("draft", "groups.jsonl", "-o", "r.toml", "--judge", "vllm/m", "--base-url", faulty.url)
     assert code == 2
-    assert "proposed no criteria that could be read" in told
+    assert "proposed no criteria that could be read: the reply holds no criteria" in told
+    assert told.count("the reply holds") == 1  # once for all groups
     assert not Path("r.toml").exists()
 
 
@@ -91,6 +92,7 @@ def test_settings_come_from_the_file_as_for_every_command(run: Run, faulty: Faul
     (("draft", "groups.jsonl", "-o", "no/r.toml", "--judge", "vllm/m"), "its folder does not exist"),
     (("draft", "none.jsonl", "-o", "r.toml", "--judge", "vllm/m"), "there is no such file"),
     (("draft", "groups.jsonl", "-o", "r.toml", "--judge", "m"), "is not a judge name"),
+    (("draft", "groups.jsonl", "-o", "r.toml", "--judge", "embedded"), "proposes no criteria; name a real judge"),
 ])  # fmt: skip
 def test_mistakes_are_one_sentence(run: Run, arguments: tuple[str, ...], complaint: str) -> None:
     code, _, told = run(*arguments)

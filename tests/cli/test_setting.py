@@ -1,6 +1,8 @@
 import click
+import pytest
 from click.testing import CliRunner
 
+from calipers.cli import app
 from calipers.cli.setting import Sectioned, setting
 
 
@@ -28,6 +30,16 @@ def test_numbers_are_shown_as_n_with_their_range():
     assert "--cost N" in said
     assert "[0<=x<=1]" in said
     assert "--price N" in said
+
+
+@pytest.mark.parametrize("command", [
+    (), ("score",), ("replay",), ("calibrate",), ("rubric",), ("rubric", "check"), ("rubric", "draft"), ("judges",), ("doctor",),
+    ("ifeval",), ("generate",),
+], ids=" ".join)  # fmt: skip
+def test_help_fits_a_terminal_of_80_columns(command: tuple[str, ...]):
+    said = CliRunner().invoke(app, [*command, "--help"], terminal_width=80)
+    assert said.exit_code == 0
+    assert [line for line in said.output.splitlines() if len(line) > 80] == []
 
 
 def test_an_option_is_read_from_the_environment():

@@ -175,7 +175,8 @@ def _reading(series: Series, found: JudgeFigures) -> Iterator[tuple[Kind, str]]:
             f"its scores come on {series.scales} scales; they were put on 0-1 by the scale each states",
         )
     if series.off_scale:
-        yield "off_scale", f"{series.off_scale} scores lie outside the scale they state; taken as recorded"
+        lie = "1 score lies" if series.off_scale == 1 else f"{series.off_scale} scores lie"
+        yield "off_scale", f"{lie} outside the scale they state; taken as recorded"
     if unscorable := sum(int(one) < 2 for one in (~np.isnan(series.calls)).any(axis=1).sum(axis=1)):
         yield "unscorable", f"in {unscorable} groups fewer than two members got a score; they cannot be compared"
     if series.most < 2:

@@ -44,9 +44,9 @@ _ORDERS = {"pairwise": 2, "pointwise": 2}
     "--protocol",
     multiple=True,
     default=("listwise",),
-    show_default="listwise",
     metavar="NAME",
-    help="How --judge is asked; given several times, protocols are held against each other at their price.",
+    help="How --judge is asked; given several times, protocols are held against each other at their price. "
+    "[default: listwise]",
 )
 @setting(
     "--expected",
@@ -94,7 +94,8 @@ def calibrate(groups: str, judgments: str | None, *, as_json: bool, **options: A
     with 95 % intervals, what a panel of them reaches, findings, and a recommendation to put into calipers.toml.
 
     \b
-    calipers calibrate groups.jsonl --judge openai/gpt-5-mini --judge vllm/qwen3@http://gpu1:8000/v1
+    calipers calibrate groups.jsonl --judge openai/gpt-5-mini \\
+      --judge vllm/qwen3@http://gpu1:8000/v1
     calipers calibrate groups.jsonl --judgments judgments.jsonl
     calipers calibrate groups.jsonl --judgments judgments.jsonl --json | jq .panel
 

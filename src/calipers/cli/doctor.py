@@ -73,7 +73,8 @@ def doctor(judge: tuple[str, ...], *, as_json: bool, **options: Any) -> int:
     \b
     calipers doctor --judge openai/gpt-5-mini
     calipers doctor --judge vllm/qwen3-32b --base-url http://localhost:8000/v1
-    calipers doctor --judge vllm/qwen3-32b --base-url http://gpu1:8000/v1 --base-url http://gpu2:8000/v1
+    calipers doctor --judge vllm/qwen3-32b --base-url http://gpu1:8000/v1 \\
+      --base-url http://gpu2:8000/v1
     calipers doctor --judge ollama/qwen3:32b --json | jq .verdict
 
     Exit code: 0 fit (also with settings), 1 unfit, 2 bad usage or configuration.

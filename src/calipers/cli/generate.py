@@ -115,9 +115,11 @@ def generate(prompts: str, out: str, form: Form | None, *, strict: bool, **optio
     nothing is generated twice. A request that fails is reported and has no response in OUT.
 
     \b
-    calipers generate prompts.jsonl -o groups.jsonl --model openai/gpt-5-mini --n 8
-    calipers generate prompts.parquet -o responses.parquet --base-url http://localhost:8000/v1 --temperature 0.7
-    calipers generate prompts.jsonl -o groups.jsonl --model Qwen/Qwen2.5-7B-Instruct --tp-size 2
+    calipers generate prompts.jsonl -o out.jsonl --model openai/gpt-5-mini --n 8
+    calipers generate prompts.parquet -o responses.parquet \\
+      --base-url http://localhost:8000/v1 --temperature 0.7
+    calipers generate prompts.jsonl -o out.jsonl \\
+      --model Qwen/Qwen2.5-7B-Instruct --tp-size 2
 
     Exit code: 0 every prompt has all its responses, 1 something failed or could not be read, 2 bad usage or configuration,
     130 interrupted.

@@ -70,7 +70,8 @@ def ifeval(responses: str | None, data: str | None, mode: Mode, *, as_json: bool
     calipers ifeval responses.jsonl --input input_data.jsonl
     calipers ifeval responses.jsonl --input input_data.jsonl --json
     calipers ifeval --input input_data.jsonl --model openai/gpt-5-mini
-    calipers ifeval --input input_data.jsonl --ckpt-dir global_step_100/actor --merge-target merged --tp-size 2
+    calipers ifeval --input input_data.jsonl --ckpt-dir global_step_100/actor \\
+      --merge-target merged --tp-size 2
 
     Exit code: 0 all checked, 1 a line could not be read or a prompt has no response, 2 bad usage or configuration.
     """  # noqa: D301 - click's mark for lines to keep as they are

@@ -94,7 +94,7 @@ _SECTIONS: Final[dict[str | None, tuple[Callable[..., Any], ...]]] = {
             setting,
             "--weights",
             metavar="W,W...",
-            help="What each judge of a panel counts, in their order. [default: equal]",
+            help="What each judge of a panel counts, in their order. [default: learned, or equal]",
         ),
         partial(
             setting, "--policy", metavar="MODEL", help="The model under training: judges of its family are refused."

@@ -92,10 +92,13 @@ def draft(groups: str, out: str, **options: Any) -> int:
 
     \b
     calipers rubric draft groups.jsonl -o rubric.toml --judge openai/gpt-5-mini
-    calipers score groups.jsonl -o scored.jsonl --judge openai/gpt-5-mini --protocol checklist --rubric rubric.toml
+    calipers score groups.jsonl -o scored.jsonl --judge openai/gpt-5-mini \\
+      --protocol checklist --rubric rubric.toml
 
     Exit code: 0 a rubric was written, 1 also, but something went wrong on the way, 2 nothing usable came of it.
     """  # noqa: D301 - click's mark for lines to keep as they are
+    if options["judge"] == "embedded":
+        raise ConfigError("--judge embedded: it counts surface features and proposes no criteria; name a real judge")
     if out != "-" and not Path(out).absolute().parent.is_dir():
         raise ConfigError(f"--out {out}: its folder does not exist; create it first")
     return asyncio.run(_draft(groups, out, options))

@@ -50,10 +50,12 @@ def score(groups: str, out: str, **options: Any) -> int:
     same command again to go on after an interruption, and nothing answered is paid twice.
 
     \b
-    calipers score groups.jsonl -o scored.jsonl
-    calipers score groups.jsonl -o scored.jsonl --judge openai/gpt-5-mini --orders 2
-    calipers score groups.jsonl -o scored.jsonl --judge vllm/qwen3-32b --base-url http://localhost:8000/v1
-    calipers score groups.jsonl -o scored.jsonl --judge openai/gpt-5-mini --rules rules.toml --combine average
+    calipers score groups.jsonl -o out.jsonl
+    calipers score groups.jsonl -o out.jsonl --judge openai/gpt-5-mini --orders 2
+    calipers score groups.jsonl -o out.jsonl --judge vllm/qwen3-32b \\
+      --base-url http://localhost:8000/v1
+    calipers score groups.jsonl -o out.jsonl --judge openai/gpt-5-mini \\
+      --rules rules.toml --combine average
 
     Every flag can also be set in calipers.toml, or in the environment as CALIPERS_ORDERS and the like.
 

@@ -6,6 +6,7 @@ Not responsible for grading (``judge``), nor for files of groups (``readers``).
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -26,6 +27,7 @@ from calipers.types import GroupResult, Rubric, TrajectoryGroup
 
 __all__ = ["Draft", "draft"]
 
+_NO_PROPOSALS = " brought no proposals: "
 _GRADINGS = 2
 """Times every trajectory is graded: the fewest that show whether a judge agrees with itself."""
 
@@ -82,7 +84,9 @@ async def draft(
     proposals = await _proposals(by, usable)
     merged = merge(proposals, criteria)
     if not merged:
-        raise InputError(f"the judge proposed no criteria that could be read: {'; '.join(by.problems)}")
+        reasons = Counter(problem.partition(_NO_PROPOSALS)[2] for problem in by.problems)
+        why = "; ".join(f"{reason} ({count} of {len(usable)} groups)" for reason, count in reasons.items())
+        raise InputError(f"the judge proposed no criteria that could be read: {why or 'every reply was without any'}")
     return await _tested(by, usable, merged, len(proposals))
 
 
@@ -96,7 +100,7 @@ async def _proposals(by: _Drafter, groups: Sequence[TrajectoryGroup]) -> list[Pr
         try:
             return read(await store.answer(store.begin(), request, by.backend), group.group_id)
         except BackendError as error:
-            by.problems.append(f"group {group.group_id!r} brought no proposals: {error}")
+            by.problems.append(f"group {group.group_id!r}{_NO_PROPOSALS}{error}")
             return ()
 
     async with asyncio.TaskGroup() as tasks:
