@@ -71,6 +71,13 @@ def test_a_judge_that_is_level_in_most_groups_or_runs_against_gold_is_called_so(
     assert "run against gold" in kinds(*turned)["against_gold"]
 
 
+def test_figures_that_came_out_alike_in_few_groups_are_not_called_sure():
+    level = [record(one, "j", {"scores": dict.fromkeys(gold_of(one), 1)}) for one in GROUPS[:5]]
+    said = kinds(*level, of=GROUPS[:5])["few_groups"]
+    assert said.startswith("5 groups with gold: it came out alike in each")
+    assert "known to" not in said
+
+
 def test_no_judgment_of_these_groups_is_a_finding():
     assert "nothing to measure" in kinds()["no_judgments"]
     assert "no_judgments" in kinds(*rated(groups(70)[60:], "j", 0.5))

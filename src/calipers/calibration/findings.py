@@ -118,13 +118,13 @@ def _label(found: JudgeFigures) -> str:
 def _agreement(found: JudgeFigures) -> Iterator[tuple[Kind, str]]:
     if 0 < found.groups < ENOUGH and found.advantage_fidelity_interval:
         low, high = found.advantage_fidelity_interval
-        yield (
-            "few_groups",
-            (
-                f"{found.groups} groups with gold: fidelity is known to ±{(high - low) / 2:.2g}, so judges that differ by less "
-                f"than {(high - low) / 2 * 1.4:.2g} cannot be told apart; {ENOUGH} is the least, 100 is better"
-            ),
+        sure = (
+            f"fidelity is known to ±{(high - low) / 2:.2g}, so judges that differ by less than {(high - low) / 2 * 1.4:.2g} "
+            "cannot be told apart"
+            if low < high
+            else "it came out alike in each, which says nothing about others"
         )
+        yield "few_groups", f"{found.groups} groups with gold: {sure}; {ENOUGH} is the least, 100 is better"
     elif found.groups == 1:
         yield "few_groups", "one group with gold: nothing can be said about how sure its figures are"
     if found.groups_judged and found.dead_groups == found.groups_judged:

@@ -10,7 +10,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from calipers.cli.tables import print_figures
-from calipers.cli.words import folded
+from calipers.cli.words import fitted
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -37,7 +37,7 @@ def print_report(found: Calibration) -> None:
     if found.findings:
         console.print("\n[bold]Findings[/bold]")
         for line in _findings(found.findings):
-            console.print(_folded(console, f"- {line}"), markup=False, soft_wrap=True)
+            console.print(fitted(console, f"- {line}"), markup=False, soft_wrap=True)
     console.print("\n[bold]Recommendation[/bold]")
     console.print(found.recommendation, markup=False, soft_wrap=True, end="")
 
@@ -113,10 +113,6 @@ def _print_frontier(console: Console, choice: Choice | None) -> None:
             f"{low:.3f} to {high:.3f}",
         )
     console.print(table)
-
-
-def _folded(console: Console, text: str) -> str:
-    return folded(text, console.width) if console.is_terminal else text
 
 
 def _asked(one: JudgeFigures) -> str:

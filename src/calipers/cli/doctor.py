@@ -10,6 +10,7 @@ import click
 
 from calipers.cli.setting import setting
 from calipers.cli.values import read_param, read_price
+from calipers.cli.words import fitted
 from calipers.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -114,7 +115,9 @@ def _print(found: Diagnosis | Servers) -> None:
         console = Console(highlight=False, width=_WIDTH)
     if not isinstance(found, Diagnosis):
         for url, one in found.found.items():
-            console.print(f"{url}: {one.verdict}: {one.reason}", markup=False, soft_wrap=True, style="bold")
+            console.print(
+                fitted(console, f"{url}: {one.verdict}: {one.reason}"), markup=False, soft_wrap=True, style="bold"
+            )
             _print_checks(console, one)
         console.print(
             "\n".join(["differences", *(f"  {line}" for line in found.differences or ("none",))]), markup=False
@@ -123,7 +126,8 @@ def _print(found: Diagnosis | Servers) -> None:
     else:
         _print_checks(console, found)
     console.print(_bill(found), markup=False)
-    console.print(f"\n{found.judge}: {found.verdict}: {found.reason}", markup=False, soft_wrap=True, style="bold")
+    verdict = f"\n{found.judge}: {found.verdict}: {found.reason}"
+    console.print(fitted(console, verdict), markup=False, soft_wrap=True, style="bold")
     if found.settings:
         console.print("\n# calipers.toml", markup=False)
         console.print(found.toml(), markup=False, soft_wrap=True, end="")

@@ -14,7 +14,7 @@ from click.core import ParameterSource
 from calipers.cli.asked import check_saving, save_judgments, tell_spent
 from calipers.cli.tables import print_figures
 from calipers.cli.values import read_param
-from calipers.cli.words import BadLines
+from calipers.cli.words import BadLines, fitted
 from calipers.errors import ConfigError, InputError
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def _print(found: MetaEvaluation) -> None:
     if found.findings:
         console.print("\n[bold]Findings[/bold]")
         for line in found.findings:
-            console.print(f"- {line}", markup=False, soft_wrap=True)
+            console.print(fitted(console, f"- {line}"), markup=False, soft_wrap=True)
 
 
 def _print_overall(console: Console, found: MetaEvaluation) -> None:
@@ -102,7 +102,8 @@ def _print_overall(console: Console, found: MetaEvaluation) -> None:
     print_figures(console, title, ("judge",), heads, rows)
     for one in found.judges:
         for reason, count in one.reasons.items():
-            console.print(f"  {one.judge}: no verdict {count} times: {reason}", markup=False, soft_wrap=True)
+            told = f"  {one.judge}: no verdict {count} times: {reason}"
+            console.print(fitted(console, told), markup=False, soft_wrap=True)
 
 
 def _cells(one: Agreement) -> list[str]:

@@ -1,6 +1,6 @@
-"""Words for people on stderr: folded between words where a terminal would cut them in the middle, whole elsewhere.
+"""Words for people: folded between words where a terminal would cut them in the middle, whole elsewhere.
 
-Not responsible for tables, nor for stdout, which is data.
+Not responsible for tables, nor for data on stdout, which is never folded.
 """
 
 from __future__ import annotations
@@ -8,10 +8,14 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import click
 
 from calipers.errors import InputError
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 _BAD_LINES_SHOWN = 10
 
@@ -25,6 +29,11 @@ def _folded(line: str, width: int) -> str:
     indent = line[: len(line) - len(line.lstrip())]
     # Names of files and models, and URLs, stay whole: they are to be copied.
     return textwrap.fill(line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+
+
+def fitted(console: Console, text: str) -> str:
+    """``text`` as a table's neighbour on stdout: folded where ``console`` is a terminal, whole in a file or a pipe."""
+    return folded(text, console.width) if console.is_terminal else text
 
 
 def say(text: str) -> None:
