@@ -51,3 +51,11 @@ def test_a_server_is_no_family():
     with pytest.raises(ConfigError) as caught:
         require_other_family("qwen2", ["vllm/qwen3@http://me:s3cret@h/v1"], allowed=False)
     assert "s3cret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("policy", ["m", "vllm/m", "our-lab/M", "/checkpoints/m/"])
+def test_a_model_of_no_known_family_is_not_its_own_judge(policy: str):
+    with pytest.raises(ConfigError, match=r"vllm/m@http://h/v1 is named like the policy .* would judge itself"):
+        require_other_family(policy, ["vllm/m@http://me:s3cret@h/v1"], allowed=False)
+    require_other_family(policy, ["vllm/m"], allowed=True)
+    require_other_family(policy, ["vllm/m-large", "embedded"], allowed=False)

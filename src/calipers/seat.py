@@ -172,6 +172,7 @@ _SAME: Final[Mapping[str, str]] = {
     "gemma": "gemini",
 }
 _WORDS = re.compile(r"[a-z]+[0-9]*")
+_INSTEAD = "choose another judge, or allow it with own_family=True"
 
 
 def families(model: str) -> frozenset[str]:
@@ -191,5 +192,12 @@ def require_other_family(policy: str | None, judges: Sequence[str | Backend], *,
         if shared := families(policy) & families(name):
             raise ConfigError(
                 f"{name} and the policy {policy} are both of the {min(shared)} family, and models favour their own "
-                "kind: choose another judge, or allow it with own_family=True"
+                f"kind: {_INSTEAD}"
             )
+        if _bare(policy) == _bare(name):
+            raise ConfigError(f"{name} is named like the policy {policy}, and would judge itself: {_INSTEAD}")
+
+
+def _bare(model: str) -> str:
+    """A model's own name, without who serves or made it."""
+    return apart(model)[0].rstrip("/").rpartition("/")[2].lower()

@@ -161,6 +161,8 @@ def test_what_could_not_be_scored_is_null_and_the_exit_code_is_1(folder: Path):
         (["score", "none.jsonl", "-o", "out.jsonl"], "none.jsonl"),
         (["score", "groups.jsonl", "-o", "no/such/folder/out.jsonl"], "folder does not exist"),
         (["score", "groups.jsonl", "-o", "groups.jsonl"], "the groups file itself"),
+        (["score", "groups.jsonl", "-o", "out.parquet"], "--out out.parquet: results are JSON lines"),
+        (["score", "groups.jsonl", "-o", "out.jsonl.gz"], "--out out.jsonl.gz: results are JSON lines"),
         (["score", "groups.jsonl", "-o", "out.jsonl", "--judge", "gpt-5"], "provider/model"),
         (["score", "groups.jsonl", "-o", "out.jsonl", "--judge", "openai/gpt-5"], "OPENAI_API_KEY"),
         (["score", "groups.jsonl", "-o", "out.jsonl", "--judge", "a/b", "--judge", "c/d"], "unknown provider"),

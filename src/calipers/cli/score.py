@@ -143,6 +143,8 @@ def _check_paths(groups: str, out: str) -> None:
     if out == "-":
         return
     path = Path(out)
+    if path.suffix in {".parquet", ".gz"}:
+        raise ConfigError(f"--out {out}: results are JSON lines, not packed; name a .jsonl file")
     if path.is_dir():
         raise ConfigError(f"--out {out}: is a folder; name a file in it")
     if not path.absolute().parent.is_dir():
