@@ -187,7 +187,7 @@ async def test_04_what_cannot_be_overridden_is_said_clearly(extra: dict[str, Any
 
 
 async def test_04_a_name_without_its_provider_is_told_what_to_write() -> None:
-    with pytest.raises(ConfigError, match="write provider/model, as in openai/gpt-5-mini or ollama/qwen3-40b"):
+    with pytest.raises(ConfigError, match="write provider/model, as in ollama/qwen3-40b"):
         await ruler_score_group(group_of("a", "b"), "qwen3-40b")
 
 
