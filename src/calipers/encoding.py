@@ -20,9 +20,10 @@ _AS_JSON_DOES: Final = (
 
 
 def to_json(value: object, *, lone: Literal["strict", "replace"] = "strict") -> bytes:
-    """``value`` as compact JSON in UTF-8; what is ``Written`` already is taken as it is, NaN and infinity are null.
+    """``value`` as compact JSON in UTF-8; what is ``Written`` already is taken as it is.
 
-    ``lone`` says what becomes of half a surrogate pair, which UTF-8 cannot spell. Raises ValueError or TypeError for
+    NaN and infinity are not for here: readers make them None, and parameters that hold them are refused. ``lone`` says
+    what becomes of half a surrogate pair, which UTF-8 cannot spell. Raises ValueError or TypeError for
     what has no JSON form.
     """
     try:

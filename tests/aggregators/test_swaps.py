@@ -31,8 +31,6 @@ def test_a_first_from_a_judge_that_always_says_so_is_weak_and_its_second_is_stro
     assert swaps.first_rate == pytest.approx(0.79)
     assert swaps.margin("first") < 0.3
     assert swaps.margin("second") < -0.8
-    assert swaps.follows_bias("first")
-    assert not swaps.follows_bias("second")
 
 
 def test_a_judge_that_leans_to_the_second_is_read_the_other_way_round():

@@ -60,10 +60,6 @@ class Swaps:
             case "tie":
                 return 0.0
 
-    def follows_bias(self, said: Said) -> bool:
-        """Whether this verdict is the one the judge leans to."""
-        return said == ("first" if self.first_contradicted >= self.second_contradicted else "second")
-
     def swap_share(self, said: Said, *, doubt: float = 0.15, calls: float = 1.75) -> float:
         """Of pairs with this verdict, the share (0-1) whose swapped question is worth asking.
 

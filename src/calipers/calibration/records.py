@@ -10,7 +10,6 @@ import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal, TypeAlias, cast, get_args
 
 from calipers.calibration.costs import NOTHING, Cost
@@ -64,24 +63,16 @@ def read_judgments(
     A bad line is handed to ``on_error`` as an InputError naming file, line and remedy, and left out; without it, raised.
     Raises InputError for a file that cannot be read or holds no line.
     """
-    source = os.fspath(path)
-    try:
-        stream = Path(path).open("rb")  # noqa: SIM115 - closed below; opened here so that only opening is translated
-    except OSError as error:
-        raise InputError(f"the judgments cannot be read: {error.strerror}", source=source) from error
     found = False
-    with stream:
-        for line, value in jsonl.rows(jsonl.uncompressed(stream)):
-            found = True
-            try:
-                yield as_record(value)
-            except InputError as error:
-                placed = InputError(str(error), source=source, line=line)
-                if on_error is None:
-                    raise placed from None
-                on_error(placed)
+
+    def record(value: Mapping[str, Any] | str, _: int) -> Record:
+        nonlocal found
+        found = True
+        return as_record(value)
+
+    yield from jsonl.read_each(path, record, what="judgments", on_error=on_error)
     if not found:
-        raise InputError(f"holds no judgments; expected one JSON object a line: {_SHAPE}", source=source)
+        raise InputError(f"holds no judgments; expected one JSON object a line: {_SHAPE}", source=os.fspath(path))
 
 
 def as_records(judgments: object, *, on_error: Callable[[InputError], None] | None = None) -> Iterator[Record]:

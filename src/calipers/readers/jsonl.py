@@ -8,16 +8,20 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import os
 import re
 import zlib
-from collections.abc import Iterator
-from typing import IO, Any, TypeAlias, cast
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO, Any, TypeAlias, TypeVar, cast
 
+from calipers.errors import InputError
 from calipers.readers.plain import kind_of, mended
 
 MAX_LINE = 64 * 1024 * 1024
 """Bytes. A longer line is refused: it would be held in memory several times over."""
 
+T = TypeVar("T")
 Row: TypeAlias = tuple[int, dict[str, Any] | str]
 """A 1-based line number and its object, or what is wrong with it."""
 
@@ -35,6 +39,34 @@ def uncompressed(stream: IO[bytes]) -> IO[bytes]:
     if buffered.peek(2)[:2] == _GZIP:
         return cast("IO[bytes]", gzip.GzipFile(fileobj=buffered, mode="rb"))
     return buffered
+
+
+def read_each(
+    path: str | os.PathLike[str],
+    as_one: Callable[[dict[str, Any] | str, int], T],
+    *,
+    what: str,
+    on_error: Callable[[InputError], None] | None = None,
+) -> Iterator[T]:
+    """What ``as_one`` makes of each row of a ``.jsonl`` or ``.jsonl.gz`` file and its line number, in order.
+
+    A row it raises InputError for is handed to ``on_error`` as one that names file and line, and left out; without it,
+    raised. Raises InputError where the file, which holds ``what``, cannot be read.
+    """
+    source = os.fspath(path)
+    try:
+        stream = Path(path).open("rb")  # noqa: SIM115 - closed below; opened here so that only opening is translated
+    except OSError as error:
+        raise InputError(f"the {what} cannot be read: {error.strerror}", source=source) from error
+    with stream:
+        for line, value in rows(uncompressed(stream)):
+            try:
+                yield as_one(value, line)
+            except InputError as error:
+                placed = InputError(str(error), source=source, line=line)
+                if on_error is None:
+                    raise placed from None
+                on_error(placed)
 
 
 def rows(stream: IO[bytes], *, max_line: int = MAX_LINE) -> Iterator[Row]:

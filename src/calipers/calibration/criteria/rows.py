@@ -70,20 +70,7 @@ def read_labelled(
 
     A bad row is handed to ``on_error`` as an InputError naming file, line and field, and left out; without it, raised.
     """
-    source = os.fspath(path)
-    try:
-        stream = Path(path).open("rb")  # noqa: SIM115 - closed below; opened here so that only opening is translated
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", source=source) from error
-    with stream:
-        for line, value in jsonl.rows(jsonl.uncompressed(stream)):
-            try:
-                yield as_labelled(value, line)
-            except InputError as error:
-                placed = InputError(str(error), source=source, line=line)
-                if on_error is None:
-                    raise placed from None
-                on_error(placed)
+    yield from jsonl.read_each(path, as_labelled, what="labelled criteria", on_error=on_error)
 
 
 def as_labelled(value: Mapping[str, Any] | str, line: int = 1) -> Labelled:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final, cast
 
 from calipers.errors import InputError
@@ -34,17 +33,7 @@ class Recorded:
 
 def read_verdicts(path: str | os.PathLike[str], *, on_error: Callable[[InputError], None]) -> Iterator[Recorded]:
     """The verdicts of a ``.jsonl`` or ``.jsonl.gz`` file; bad lines are handed to ``on_error`` and left out."""
-    source = os.fspath(path)
-    try:
-        stream = Path(path).open("rb")  # noqa: SIM115 - closed below; opened here so that only opening is translated
-    except OSError as error:
-        raise InputError(f"the verdicts cannot be read: {error.strerror}", source=source) from error
-    with stream:
-        for line, value in jsonl.rows(jsonl.uncompressed(stream)):
-            try:
-                yield as_recorded(value)
-            except InputError as error:
-                on_error(InputError(str(error), source=source, line=line))
+    yield from jsonl.read_each(path, lambda value, _: as_recorded(value), what="verdicts", on_error=on_error)
 
 
 def all_recorded(verdicts: object, *, on_error: Callable[[InputError], None]) -> Iterator[Recorded]:
