@@ -18,6 +18,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from benchmarks.protocols import agreement, drawn, rewarded
+from benchmarks.sample_groups import groups_of
 from calipers.judge import Judge
 from calipers.testing import HesitantJudge, Noise, PositionBias
 from calipers.types import GroupResult
@@ -42,17 +43,7 @@ async def judged(
     noise, doubt = judge
     biases = (PositionBias(0.1), Noise(noise))
     backend = HesitantJudge(lambda group, one: truth[group][one], *biases, doubt=doubt, tells=tells, model="simulated")
-    groups = [
-        {
-            "group_id": name,
-            "context": [{"role": "user", "content": f"task {name}"}],
-            "trajectories": [
-                {"id": one, "messages": [{"role": "assistant", "content": f"{one} of {name}"}]} for one in quality
-            ],
-        }
-        for name, quality in truth.items()
-    ]
-    return [result async for result in Judge(backend, expected=True, **options).score_groups(groups)]
+    return [result async for result in Judge(backend, expected=True, **options).score_groups(groups_of(truth))]
 
 
 def tied(results: Sequence[GroupResult]) -> float:

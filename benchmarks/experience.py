@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks.sample_groups import groups_of
 from calipers.judge import Judge
 from calipers.testing import Noise, PositionBias, SimulatedJudge
 from calipers.types import GroupResult, TrajectoryResult
@@ -55,17 +56,7 @@ async def judged(truth: Truth, vices: Sequence[Any], ledger: Path, **options: An
     judge = Judge(
         SimulatedJudge(lambda name, one: truth[name][one], *vices, model="simulated"), ledger=ledger, **options
     )
-    groups = (
-        {
-            "group_id": name,
-            "context": [{"role": "user", "content": f"task {name}"}],
-            "trajectories": [
-                {"id": one, "messages": [{"role": "assistant", "content": f"{one} of {name}"}]} for one in quality
-            ],
-        }
-        for name, quality in truth.items()
-    )
-    results = [result async for result in judge.score_groups(groups)]
+    results = [result async for result in judge.score_groups(groups_of(truth))]
     judge.close()
     return results
 

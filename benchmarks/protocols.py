@@ -18,6 +18,7 @@ import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from benchmarks.sample_groups import groups_of
 from calipers.judge import Judge
 from calipers.testing import Noise, PositionBias, SimulatedJudge
 from calipers.types import Completion, GroupResult, JudgeRequest, TrajectoryResult
@@ -68,17 +69,7 @@ async def judged(
     vices = (PositionBias(leaning), Noise(noise))
     backend = Counting(SimulatedJudge(lambda group, one: truth[group][one], *vices, model="simulated"))
     judge = Judge(backend, **options)
-    groups = [
-        {
-            "group_id": name,
-            "context": [{"role": "user", "content": f"task {name}"}],
-            "trajectories": [
-                {"id": one, "messages": [{"role": "assistant", "content": f"{one} of {name}"}]} for one in quality
-            ],
-        }
-        for name, quality in truth.items()
-    ]
-    results = [result async for result in judge.score_groups(groups)]
+    results = [result async for result in judge.score_groups(groups_of(truth))]
     return backend.shown / sum(map(len, truth.values())), results
 
 

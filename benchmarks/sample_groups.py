@@ -1,4 +1,4 @@
-"""Groups to time with: four trajectories of about 2 kB, each group different from all others.
+"""Groups to time with (four trajectories of about 2 kB, each group different from all others), and groups of known quality.
 
 The standard library only, for it also runs in the interpreter that has ART and not calipers.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 PROSE = (
@@ -56,3 +56,17 @@ def _with_tool(draw: random.Random, number: int) -> list[dict[str, Any]]:
 
 def _text(draw: random.Random, words: int) -> str:
     return " ".join(draw.choices(WORDS, k=words))
+
+
+def groups_of(truth: Mapping[str, Mapping[str, float]]) -> list[dict[str, Any]]:
+    """Groups whose trajectories' qualities are those of ``truth``, for judges that are told them."""
+    return [
+        {
+            "group_id": name,
+            "context": [{"role": "user", "content": f"task {name}"}],
+            "trajectories": [
+                {"id": one, "messages": [{"role": "assistant", "content": f"{one} of {name}"}]} for one in quality
+            ],
+        }
+        for name, quality in truth.items()
+    ]

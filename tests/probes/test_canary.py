@@ -20,8 +20,9 @@ from calipers.protocols.listwise import Listwise
 from calipers.render import render
 from calipers.settings import Settings
 from calipers.testing import HollowAnswers, Injectable, Noise, SimulatedJudge
-from calipers.types import Ask, Canary, Completion, GroupResult, JudgeRequest, Reading, Trajectory, TrajectoryGroup
+from calipers.types import Ask, Canary, Completion, GroupResult, JudgeRequest, Trajectory, TrajectoryGroup
 from groups import FOUR, QUALITY, group_of
+from heard import Heard
 
 VIEW = render(group_of(FOUR))
 ASK = Ask(0, (0, 1, 2, 3), (2, 0, 3, 1))
@@ -34,20 +35,6 @@ def groups(count: int) -> list[calipers.TrajectoryGroup]:
 
 async def results(judge: Judge, count: int) -> list[GroupResult]:
     return [result async for result in judge.score_groups(groups(count), ordered=True)]
-
-
-class Heard:
-    """Keeps what an observer sees."""
-
-    def __init__(self) -> None:
-        self.events: list[tuple[JudgeRequest, Reading]] = []
-
-    def __call__(self, request: JudgeRequest, completion: Completion, reading: Reading) -> None:
-        self.events.append((request, reading))
-
-    @property
-    def canaries(self) -> list[Canary]:
-        return [reading.canary for _, reading in self.events if reading.canary is not None]
 
 
 def answer(request: JudgeRequest, scores: Mapping[int, int]) -> Completion:

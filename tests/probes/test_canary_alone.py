@@ -19,25 +19,12 @@ from calipers.protocols.pointwise import Pointwise
 from calipers.render import render
 from calipers.settings import Settings
 from calipers.testing import HollowAnswers, Injectable, Noise, SimulatedJudge
-from calipers.types import Ask, Canary, Completion, GroupResult, JudgeRequest, Reading
+from calipers.types import Ask, Canary, Completion, GroupResult, JudgeRequest
 from groups import FOUR, QUALITY, group_of
+from heard import Heard
 
 VIEW = render(group_of(FOUR))
 PAIR, ALONE = Ask(0, (1, 2), (2, 1)), Ask(0, (3,), (3,))
-
-
-class Heard:
-    """Keeps what an observer sees."""
-
-    def __init__(self) -> None:
-        self.events: list[tuple[JudgeRequest, Reading]] = []
-
-    def __call__(self, request: JudgeRequest, completion: Completion, reading: Reading) -> None:
-        self.events.append((request, reading))
-
-    @property
-    def canaries(self) -> list[Canary]:
-        return [reading.canary for _, reading in self.events if reading.canary is not None]
 
 
 async def results(judge: Judge, count: int = 10) -> list[GroupResult]:
