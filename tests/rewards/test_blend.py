@@ -1,7 +1,7 @@
 """Two rewards put together; half of one is none."""
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from calipers.rewards.blend import Blend, blended
@@ -32,6 +32,7 @@ def test_where_either_is_missing_there_is_none(pairs: list[tuple[float | None, f
 
 
 @given(st.lists(st.tuples(st.floats(0, 1), st.sampled_from([0.0, 0.5, 1.0])), min_size=2, max_size=8))
+@example([(0.0, 0.0), (2.225073858507e-311, 0.5)])
 def test_a_better_own_reward_is_never_passed(pairs: list[tuple[float, float]]):
     rewards = blended([a for a, _ in pairs], [b for _, b in pairs], how="lexicographic")
     for one, (_, mine) in zip(rewards, pairs, strict=True):

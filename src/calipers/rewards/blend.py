@@ -32,8 +32,8 @@ def blended(
     if room is None or not known:
         return tuple(None if a is None or b is None else a + b for a, b in pairs)
     low, high = min(a for a, _ in known), max(a for a, _ in known)
-    scale = room / (high - low) if high > low else 0.0
-    return tuple(None if a is None or b is None else b + scale * (a - low) for a, b in pairs)
+    spread = high - low or 1.0  # divided by first: scores may lie as close together as floats can
+    return tuple(None if a is None or b is None else b + room * ((a - low) / spread) for a, b in pairs)
 
 
 def _room(own: Sequence[float]) -> float | None:
