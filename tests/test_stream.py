@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
@@ -109,3 +109,88 @@ async def test_an_exception_cancels_the_rest():
     with pytest.raises(ValueError, match="three"):
         _ = [result async for result in stream(range(5), work, limit=5)]
     assert cancelled == 4
+
+
+async def test_results_do_not_wait_for_a_source_that_is_slow():
+    more = asyncio.Event()
+
+    async def source() -> AsyncIterator[int]:
+        yield 1
+        await more.wait()
+        yield 2
+
+    async def work(item: int) -> int:
+        return item
+
+    async with contextlib.aclosing(stream(source(), work, limit=4)) as results:
+        assert await asyncio.wait_for(anext(results), 5) == 1
+        more.set()
+        assert await asyncio.wait_for(anext(results), 5) == 2
+        with pytest.raises(StopAsyncIteration):
+            await asyncio.wait_for(anext(results), 5)
+
+
+async def test_a_source_that_comes_keeps_its_order_and_is_drawn_in_one_task():
+    tasks = set()
+    begun: list[int] = []
+
+    async def source() -> AsyncIterator[int]:
+        for number in range(20):
+            tasks.add(asyncio.current_task())
+            await asyncio.sleep(0)
+            yield number
+
+    async def work(item: int) -> int:
+        begun.append(item)
+        await asyncio.sleep(0)
+        return item
+
+    assert [result async for result in stream(source(), work, limit=3, ordered=True)] == list(range(20))
+    assert begun == list(range(20))
+    assert len(tasks) == 1
+
+
+@pytest.mark.parametrize("kind", ["there", "coming"])
+async def test_an_exception_of_the_source_is_raised_and_cancels_the_rest(kind: str):
+    cancelled = 0
+
+    def now() -> Iterator[int]:
+        yield 1
+        raise ValueError("no more")
+
+    async def coming() -> AsyncIterator[int]:
+        for item in now():
+            yield item
+
+    async def work(item: int) -> int:
+        nonlocal cancelled
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            cancelled += 1
+            raise
+        return item
+
+    with pytest.raises(ValueError, match="no more"):
+        _ = [result async for result in stream(coming() if kind == "coming" else now(), work, limit=5)]
+    assert cancelled <= 1  # work that had not begun to wait has nothing to be cancelled at
+
+
+async def test_closing_ends_the_source_that_is_waited_for():
+    ended = False
+
+    async def source() -> AsyncIterator[int]:
+        nonlocal ended
+        try:
+            yield 1
+            await asyncio.Event().wait()
+        finally:
+            ended = True
+
+    async def work(item: int) -> int:
+        return item
+
+    async with contextlib.aclosing(stream(source(), work, limit=4)) as results:
+        assert await anext(results) == 1
+    assert ended
+    assert asyncio.all_tasks() == {asyncio.current_task()}

@@ -26,6 +26,7 @@ from calipers.types import (
     RenderedGroup,
     Scores,
     Window,
+    unscored,
 )
 
 Observer = Callable[[JudgeRequest, Completion, Reading], None]
@@ -84,6 +85,7 @@ class Interrogation:
         if isinstance(request, Failure):
             self.store.note(self.position, whole, request)
             return Answered(ask, request)
+        await asyncio.sleep(0)  # as in ``Judge``: others are framed meanwhile
         answer = await self._answer(request, window, ends)
         if isinstance(answer, Failure):
             self.store.note(self.position, request, answer)
@@ -126,6 +128,8 @@ class Interrogation:
         return reading
 
     def _scores(self, answered: Sequence[Answered]) -> Scores:
+        if not answered and not self.view.rubrics:
+            return unscored(len(self.view.candidates))
         readings = [done.result for done in answered if isinstance(done.result, Reading)]
         judgments = [judgment for reading in readings for judgment in reading.judgments]
         aggregate = self.by.aggregate

@@ -6,13 +6,14 @@ Not responsible for the questions and answers about a group (``interrogation``),
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import time
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, Self, get_args
+from typing import Any, Literal, Self, TypeAlias, get_args
 
 from calipers import registry
 from calipers._version import __version__
@@ -68,7 +69,7 @@ from calipers.strategy import (
     settle,
 )
 from calipers.strategy import reward as rewarding
-from calipers.stream import aiterate, stream
+from calipers.stream import stream
 from calipers.types import (
     GroupResult,
     OnAttack,
@@ -395,7 +396,10 @@ class Judge:
         the InputError is raised. Memory stays flat however many groups there are.
         """
         limit = concurrency or self.concurrency + self._ahead
-        results = stream(_readable(groups, on_error), self._begin, limit=limit, ordered=ordered)
+        readable = (
+            _readable_later(groups, on_error) if isinstance(groups, AsyncIterable) else _readable(groups, on_error)
+        )
+        results = stream(readable, self._begin, limit=limit, ordered=ordered)
         async with aclosing(results):  # who stops listening leaves no call in flight behind
             async for result in results:
                 yield result
@@ -418,6 +422,9 @@ class Judge:
         graded = settings.grading is not None
         view = self._render(rolled_out)
         attacks = find_attacks_of(rolled_out, view)
+        # Let others get so far, here and before the question is put: a stage gone through by many groups in a row takes
+        # less CPU than every group's way through all stages, and answers that came in are taken in between.
+        await asyncio.sleep(0)
         asked_about = without_attackers(rolled_out, attacks, settings.on_attack)
         if asked_about is not rolled_out:
             view = self._render(asked_about)
@@ -503,23 +510,35 @@ class Judge:
         self.close()
 
 
-async def _readable(
-    groups: Iterable[object] | AsyncIterable[object], on_error: Callable[[InputError], None] | None
-) -> AsyncIterator[TrajectoryGroup]:
+OnError: TypeAlias = Callable[[InputError], None] | None
+
+
+def _readable(groups: Iterable[object], on_error: OnError) -> Iterator[TrajectoryGroup]:
     """The groups that can be read; what is wrong with another says which one it is."""
-    number = 0
-    async for group in aiterate(groups):
-        number += 1
-        try:
-            read = as_group(group)
-        except InputError as error:
-            name = group.get("group_id") if isinstance(group, Mapping) else None
-            named = InputError(f"group {number}{'' if name is None else f' ({name})'}: {error}")
-            if on_error is None:
-                raise named from error
-            on_error(named)
-        else:
+    for number, group in enumerate(groups, start=1):
+        if (read := _read(group, number, on_error)) is not None:
             yield read
+
+
+async def _readable_later(groups: AsyncIterable[object], on_error: OnError) -> AsyncIterator[TrajectoryGroup]:
+    """Likewise, as they come."""
+    number = 0
+    async for group in groups:
+        number += 1
+        if (read := _read(group, number, on_error)) is not None:
+            yield read
+
+
+def _read(group: object, number: int, on_error: OnError) -> TrajectoryGroup | None:
+    try:
+        return as_group(group)
+    except InputError as error:
+        name = group.get("group_id") if isinstance(group, Mapping) else None
+        named = InputError(f"group {number}{'' if name is None else f' ({name})'}: {error}")
+        if on_error is None:
+            raise named from error
+        on_error(named)
+        return None
 
 
 async def _checked(seat: Seat) -> Sequence[str]:

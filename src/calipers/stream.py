@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable
-from functools import partial
-from typing import TypeVar
+from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Iterable, Iterator
+from typing import Any, Generic, TypeVar
 
 S = TypeVar("S")
 R = TypeVar("R")
@@ -19,32 +18,29 @@ async def stream(
 ) -> AsyncGenerator[R, None]:
     """Yield ``work(item)`` for each item of ``source``, as they finish or (``ordered``) in input order.
 
-    At most ``limit`` run at once; ``work`` is called in input order, in the consumer's own task. Memory stays bounded
-    however long the source is and however slow the consumer. An exception of ``work`` or of the source, or closing
-    the iterator, cancels what still runs.
+    At most ``limit`` run at once; ``work`` is called in input order, in the consumer's own task. Results do not wait
+    for a source that is slow. Memory stays bounded however long the source is and however slow the consumer. An
+    exception of ``work`` or of the source, or closing the iterator, cancels what still runs.
     """
-    items = aiterate(source)
-    finished: asyncio.Queue[tuple[int, asyncio.Task[R]]] = asyncio.Queue()
-    running: dict[int, asyncio.Task[R]] = {}
+    news: asyncio.Queue[asyncio.Future[Any]] = asyncio.Queue()
+    tell = news.put_nowait
+    items: _Coming[S] | _There[S] = _Coming(source, tell) if isinstance(source, AsyncIterable) else _There(source)
+    running: dict[asyncio.Future[R], int] = {}
     early: dict[int, R] = {}
     begun = given = 0
-    exhausted = False
     try:
         while True:
-            while not exhausted and len(running) < limit and (not ordered or begun - given < limit * _AHEAD):
-                try:
-                    item = await anext(items)
-                except StopAsyncIteration:
-                    exhausted = True
-                    break
-                task = asyncio.ensure_future(work(item))
-                running[begun] = task
-                task.add_done_callback(partial(_report, finished, begun))
+            while len(running) < limit and (not ordered or begun - given < limit * _AHEAD) and items.take():
+                task = asyncio.ensure_future(work(items.taken))
+                running[task] = begun
+                task.add_done_callback(tell)
                 begun += 1
-            if not running:
+            if not running and items.exhausted:
                 return
-            number, done = await finished.get()
-            del running[number]
+            done = await news.get()
+            if done not in running:
+                continue  # of the source
+            number = running.pop(done)
             if not ordered:
                 given += 1
                 yield done.result()
@@ -54,20 +50,71 @@ async def stream(
                 given += 1
                 yield early.pop(given - 1)
     finally:
-        for task in running.values():
-            task.cancel()
-        await asyncio.gather(*running.values(), return_exceptions=True)
+        left: list[asyncio.Future[Any]] = [*running, *items.pending]
+        for one in left:
+            one.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
 
 
-def _report(finished: asyncio.Queue[tuple[int, asyncio.Task[R]]], number: int, task: asyncio.Task[R]) -> None:
-    finished.put_nowait((number, task))
+class _There(Generic[S]):
+    """Items that can be had at once: ``taken`` is one, whenever ``take`` says so, until they are ``exhausted``."""
+
+    taken: S
+    pending: tuple[asyncio.Future[None], ...] = ()
+
+    def __init__(self, source: Iterable[S]) -> None:
+        self._items: Iterator[S] = iter(source)
+        self.exhausted = False
+
+    def take(self) -> bool:
+        """Whether there is one now. Raises what the source raises."""
+        for item in self._items:
+            self.taken = item
+            return True
+        self.exhausted = True
+        return False
 
 
-async def aiterate(source: Iterable[S] | AsyncIterable[S]) -> AsyncIterator[S]:
-    """Any iterable as an asynchronous one."""
-    if isinstance(source, AsyncIterable):
-        async for item in source:
-            yield item
-    else:
-        for item in source:
-            yield item
+class _Coming(Generic[S]):
+    """Items that come when they come, drawn one at a time by one task, and only once somebody would take them.
+
+    ``tell`` is called with that task when an item is there, and when none will come any more.
+    """
+
+    taken: S
+
+    def __init__(self, source: AsyncIterable[S], tell: Callable[[asyncio.Future[None]], None]) -> None:
+        self._source = source
+        self._tell = tell
+        self._drawn: list[S] = []
+        self._wanted = asyncio.Event()
+        self._drawing = asyncio.ensure_future(self._draw())
+        self._drawing.add_done_callback(tell)
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether none is there, and none will come."""
+        return not self._drawn and self._drawing.done()
+
+    @property
+    def pending(self) -> tuple[asyncio.Future[None], ...]:
+        """What still runs."""
+        return (self._drawing,)
+
+    def take(self) -> bool:
+        """Whether there is one now; if not, it is wanted. Raises what the source raised."""
+        if self._drawn:
+            self.taken = self._drawn.pop()
+            return True
+        if self._drawing.done():
+            self._drawing.result()
+        self._wanted.set()
+        return False
+
+    async def _draw(self) -> None:
+        await self._wanted.wait()
+        async for item in self._source:
+            self._wanted.clear()
+            self._drawn.append(item)
+            self._tell(self._drawing)
+            await self._wanted.wait()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Literal, TypeAlias
 
 from calipers.prepared import Prepared
@@ -471,6 +472,12 @@ class Scores:
 
     values: tuple[float | None, ...]
     stderrs: tuple[float | None, ...]
+
+
+@lru_cache(maxsize=64)
+def unscored(n: int) -> Scores:
+    """What is known of ``n`` candidates before anything was said."""
+    return Scores((None,) * n, (None,) * n)
 
 
 # --- what the user gets ---------------------------------------------------------------------------------------------

@@ -12,19 +12,18 @@ spaces = st.sampled_from([" ", "\n", "\t", ", ", ". ", "(", ")", '"', "_", "\x1f
 texts = st.lists(st.one_of(looked_for, looked_for.map(str.upper), others, spaces), max_size=30).map("".join)
 
 
-@given(st.lists(texts, max_size=4))
-def test_it_finds_just_what_cutting_the_texts_into_words_finds(texts: list[str]):
-    words = {word for text in texts for word in text.encode().translate(APART).split()}
-    assert any_word_in(texts) == bool(words & WORDS)
+@given(texts)
+def test_it_finds_just_what_cutting_the_text_into_words_finds(text: str):
+    assert any_word_in(text) == (not WORDS.isdisjoint(text.encode().translate(APART).split()))
 
 
 @given(looked_for, others, st.sampled_from(["", " ", "\n", "!"]))
 def test_a_word_is_found_wherever_it_stands(word: str, other: str, border: str):
-    assert any_word_in([f"{other} {word}{border}"])
-    assert any_word_in([f"{border}{word}", other])
-    assert any_word_in([other, "", word])
+    assert any_word_in(f"{other} {word}{border}")
+    assert any_word_in(f"{border}{word} {other}")
+    assert any_word_in(f"{other}  {word}")
 
 
 def test_nothing_is_found_in_nothing():
-    assert not any_word_in([])
-    assert not any_word_in([""])
+    assert not any_word_in("")
+    assert not any_word_in(" ")

@@ -14,12 +14,13 @@ import threading
 import urllib.request
 import weakref
 from collections.abc import AsyncGenerator, Mapping
-from typing import Literal
+from typing import Literal, NamedTuple
 from urllib.parse import urlsplit
 
 import aiohttp
 import yarl
 
+from calipers.backends.patience import Patience
 from calipers.backends.translate import HttpReply
 from calipers.errors import BackendError, TransientError
 from calipers.types import FailureKind
@@ -36,7 +37,16 @@ _EXIT_SECONDS = 2.0
 _BIG_BODY = 2**20
 """Above this aiohttp wants a file object, which it sends in pieces instead of holding the loop."""
 
-_Sessions = dict[asyncio.AbstractEventLoop, tuple[AsyncGenerator[aiohttp.ClientSession], aiohttp.ClientSession]]
+
+class _Owned(NamedTuple):
+    """One loop's session, the generator that closes it with its loop, and how long its requests may take."""
+
+    owner: AsyncGenerator[aiohttp.ClientSession]
+    session: aiohttp.ClientSession
+    patience: Patience
+
+
+_Sessions = dict[asyncio.AbstractEventLoop, _Owned]
 
 
 class HttpClient:
@@ -57,21 +67,28 @@ class HttpClient:
 
     async def request(self, method: Literal["GET", "POST"], path: str, *, body: bytes | None = None) -> HttpReply:
         """The server's answer, whatever its status. Raises BackendError when none, or only part of one, came."""
-        session = await self._session()
+        _, session, patience = await self._owned()
         data = io.BytesIO(body) if body is not None and len(body) > _BIG_BODY else body
+        task = patience.begin()
         try:
             async with session.request(method, self._target(path), data=data, allow_redirects=False) as response:
                 return HttpReply(response.status, response.headers, await _body_of(response), body)
+        except asyncio.CancelledError as error:
+            if patience.ran_out(task):
+                raise self._translated(TimeoutError()) from error
+            raise
         except (aiohttp.ClientError, OSError, ValueError) as error:
             # ValueError is aiohttp's for headers and URLs it cannot send; a TimeoutError is an OSError.
             raise self._translated(error) from error
+        finally:
+            patience.end(task)
 
     async def aclose(self) -> None:
         """Close the running loop's session; other loops' close with them. The next request makes a new one."""
         with self._lock:
             owned = self._sessions.pop(asyncio.get_running_loop(), None)
         if owned is not None:
-            await owned[0].aclose()
+            await owned.owner.aclose()
 
     def _target(self, path: str) -> yarl.URL:
         target = self._targets.get(path)
@@ -80,22 +97,22 @@ class HttpClient:
             target = self._targets[path] = self._base.with_path(whole, keep_query=True)
         return target
 
-    async def _session(self) -> aiohttp.ClientSession:
+    async def _owned(self) -> _Owned:
         loop = asyncio.get_running_loop()
         owned = self._sessions.get(loop)
         if owned is None:
             _forget_closed_loops(self._sessions, self._lock)
             owner = _owned_session(self._headers, seconds=self._timeout, proxy=_proxy_for(self._base))
             # No other task of this loop runs between here and the entry: nothing awaited below truly waits.
-            owned = (owner, await anext(owner))
+            owned = _Owned(owner, await anext(owner), Patience(self._timeout))
             with self._lock:
                 self._sessions[loop] = owned
-        elif owned[1].closed:
+        elif owned.session.closed:
             # The loop's async generators were shut down, and then it went on.
             with self._lock:
                 del self._sessions[loop]
-            return await self._session()
-        return owned[1]
+            return await self._owned()
+        return owned
 
     def _translated(self, error: Exception) -> BackendError:
         """The one place where this client's foreign exceptions become ours. Texts hold no headers, hence no keys."""
@@ -138,7 +155,9 @@ async def _owned_session(
     """
     session = aiohttp.ClientSession(
         headers=headers,
-        timeout=aiohttp.ClientTimeout(total=seconds, sock_connect=min(seconds, _CONNECT_SECONDS)),
+        timeout=aiohttp.ClientTimeout(
+            total=None, sock_connect=min(seconds, _CONNECT_SECONDS)
+        ),  # the rest: ``Patience``
         connector=aiohttp.TCPConnector(limit=0),  # bounds on what is in flight are ours
         cookie_jar=aiohttp.DummyCookieJar(),
         proxy=proxy,
@@ -153,7 +172,7 @@ def _forget_closed_loops(sessions: _Sessions, lock: threading.Lock) -> None:
     """Let go of sessions whose loop was closed without finalising its generators (``loop.close()`` alone)."""
     with lock:
         for loop in [loop for loop in sessions if loop.is_closed()]:
-            _, session = sessions.pop(loop)
+            session = sessions.pop(loop).session
             if session.connector is not None:
                 # On a closed loop this only marks it as closed; the step through the awaitable says it was awaited.
                 next(iter(session.connector.close().__await__()), None)
@@ -167,11 +186,11 @@ def _let_go(sessions: _Sessions, lock: threading.Lock, client: weakref.ref[HttpC
     """
     _forget_closed_loops(sessions, lock)
     at_exit = client() is not None
-    for loop, (owner, _) in list(sessions.items()):
+    for loop, owned in list(sessions.items()):
         if at_exit:
-            _finish(loop, owner)
+            _finish(loop, owned.owner)
         elif not loop.is_running():
-            atexit.register(_finish, loop, owner)
+            atexit.register(_finish, loop, owned.owner)
 
 
 def _finish(loop: asyncio.AbstractEventLoop, owner: AsyncGenerator[aiohttp.ClientSession]) -> None:

@@ -5,16 +5,19 @@ Not responsible for making it safe (``ledger``) nor for the places (``limit``, `
 
 from __future__ import annotations
 
-from typing import cast
+from collections.abc import Awaitable
 
-from calipers.interfaces import Backend, Keep, Keeper
+from calipers.interfaces import Backend, Keep
 from calipers.types import Completion, JudgeRequest
 
 
-async def complete_kept(backend: Backend, request: JudgeRequest, keep: Keep) -> Completion:
+def complete_kept(backend: Backend, request: JudgeRequest, keep: Keep) -> Awaitable[Completion]:
     """``backend``'s answer after ``keep``, which a Keeper's place is held for; others have no places to hold."""
-    if hasattr(backend, "complete_kept"):  # an isinstance of a protocol takes longer than all else here
-        return await cast("Keeper", backend).complete_kept(request, keep)
+    keeper = getattr(backend, "complete_kept", None)  # an isinstance of a protocol takes longer than all else here
+    return _kept(backend, request, keep) if keeper is None else keeper(request, keep)
+
+
+async def _kept(backend: Backend, request: JudgeRequest, keep: Keep) -> Completion:
     return await keep(await backend.complete(request))
 
 

@@ -37,8 +37,12 @@ class Limited:
     async def complete_kept(self, request: JudgeRequest, keep: Keep) -> Completion:
         """Likewise; the place is held until ``keep`` is done with the answer."""
         loop = asyncio.get_running_loop()
-        async with self._places.get(loop) or self._new_places(loop):
+        places = self._places.get(loop) or self._new_places(loop)
+        await places.acquire()
+        try:
             return await keep(await self._backend.complete(request))
+        finally:
+            places.release()
 
     def _new_places(self, loop: asyncio.AbstractEventLoop) -> asyncio.Semaphore:
         with self._lock:

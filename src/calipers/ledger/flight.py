@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Generic, TypeVar
-from weakref import WeakKeyDictionary
 
 T = TypeVar("T")
 
@@ -18,16 +17,21 @@ class SingleFlight(Generic[T]):
     """
 
     def __init__(self) -> None:
-        self._flying: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, asyncio.Future[T]]] = WeakKeyDictionary()
+        self._flying: dict[asyncio.AbstractEventLoop, dict[str, asyncio.Future[T]]] = {}
 
     def is_flying(self, key: str) -> bool:
         """Whether somebody is calling for ``key`` on the running loop."""
-        return key in self._flying.get(asyncio.get_running_loop(), {})
+        return key in self._flying.get(asyncio.get_running_loop(), ())
 
     async def run(self, key: str, call: Callable[[], Awaitable[T]]) -> T:
         """The answer to ``key``, from ``call`` or from whoever is already calling."""
         loop = asyncio.get_running_loop()
-        flying = self._flying.setdefault(loop, {})
+        flying = self._flying.get(loop)
+        if flying is None:
+            for known in list(self._flying):  # at once, for other threads bring loops of their own
+                if known.is_closed():
+                    self._flying.pop(known, None)
+            flying = self._flying.setdefault(loop, {})
         while (other := flying.get(key)) is not None:
             try:
                 return await asyncio.shield(other)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import partial
+from functools import lru_cache, partial
 from hashlib import blake2b
 from typing import Any
 
@@ -59,10 +59,15 @@ def group_digest(group: TrajectoryGroup) -> str:
 
 def _question(request: JudgeRequest, backend: Backend, messages: Sequence[object]) -> str:
     """One JSON list of all that makes a question."""
-    before = _JSON.encode([backend.endpoint, backend.model, messages])
     schema = request.schema.text if isinstance(request.schema, Written) else _JSON.encode(request.schema)
     after = _JSON.encode([request.max_tokens, dict(request.params), request.ask.sample])
-    return f"{before[:-1]},{schema},{after[1:]}"
+    return f"{_address(backend.endpoint, backend.model)},{_JSON.encode(messages)},{schema},{after[1:]}"
+
+
+@lru_cache(maxsize=64)
+def _address(endpoint: str, model: str) -> str:
+    """How the list begins."""
+    return _JSON.encode([endpoint, model])[:-1]
 
 
 def _apart(message: Message, texts: list[bytes]) -> object:
@@ -158,8 +163,8 @@ class Recorder:
         row = (judge.endpoint, judge.model, json.dumps(learned))
         self._ledger.put("INSERT OR REPLACE INTO learned VALUES (?, ?, ?)", row)
 
-    async def _ask(self, key: str, request: JudgeRequest, backend: Backend) -> Completion:
-        return await complete_kept(backend, request, partial(self._keep, key, request, backend))
+    def _ask(self, key: str, request: JudgeRequest, backend: Backend) -> Awaitable[Completion]:
+        return complete_kept(backend, request, partial(self._keep, key, request, backend))
 
     async def _ask_after_another(self, key: str, request: JudgeRequest, backend: Backend) -> Completion:
         """Ask, unless who asked before was given up when the answer was safe already: a second one would not be kept."""

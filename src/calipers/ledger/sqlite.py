@@ -117,7 +117,7 @@ class Ledger:
         Half a surrogate pair becomes a question mark. Raises ValueError or TypeError for what SQLite does not take, for
         later that would fail all that is written along with it.
         """
-        storable = tuple(map(_storable, values))
+        storable = tuple([value if type(value) is str and value.isascii() else _storable(value) for value in values])
         with self._lock:
             self._pending.setdefault(statement, []).append(storable)
 
@@ -135,10 +135,10 @@ class Ledger:
         loop = asyncio.get_running_loop()
         waiter = loop.create_future()
         with self._lock:
-            self._loops.add(loop)
             self._waiting.append((loop, waiter))
             if loop not in self._scheduled:
                 self._scheduled.add(loop)
+                self._loops.add(loop)
                 # In the next turn of the loop, after what has come in by then: the busier it is, the more share a
                 # commit, and nobody's place in flight waits for a clock.
                 loop.call_later(0, self._flush, loop)

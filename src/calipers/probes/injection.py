@@ -75,14 +75,19 @@ def _harmless(view: RenderedGroup) -> tuple[_Known, bool]:
                 texts[content] = None
             else:
                 texts.update(dict.fromkeys(_texts(message)))
-    plain = [text for text in texts if text.isascii() and len(text) <= _LONGEST and not _has_sign(text)]
-    if any_word_in(plain):
-        return {}, False
-    return dict.fromkeys(plain, ()), len(plain) == len(texts)
+    together = " ".join(texts)
+    if _is_plain(together):  # as nearly always, and found out faster than text by text
+        return {}, not any_word_in(together)
+    plain = [text for text in texts if _is_plain(text)]
+    return ({} if any_word_in(" ".join(plain)) else dict.fromkeys(plain, ())), False
 
 
-def _has_sign(text: str) -> bool:
-    return "<" in text or "[" in text or "@" in text or has_entities(text)
+def _is_plain(text: str) -> bool:
+    return (
+        text.isascii()
+        and len(text) <= _LONGEST
+        and not ("<" in text or "[" in text or "@" in text or has_entities(text))
+    )
 
 
 def find_attacks(messages: Sequence[Message], *, start: int = 0, known: _Known | None = None) -> tuple[Attack, ...]:

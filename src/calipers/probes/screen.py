@@ -1,4 +1,4 @@
-"""Whether any of many texts holds a word that a rule looks for: all of a group's texts at once, and nearly always No.
+"""Whether a text holds a word that a rule looks for: all of a group's texts at once, and nearly always No.
 
 Cutting every text into words and looking these up takes five times as long. Not responsible for which rules the words
 call for (``phrases``), nor for texts of other scripts (``injection``).
@@ -6,7 +6,6 @@ call for (``phrases``), nor for texts of other scripts (``injection``).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cache
 from typing import Final
 
@@ -23,18 +22,18 @@ _SHIFT: Final = np.uint32(16)
 """Knuth's multiplicative hash (The Art of Computer Programming, 6.4): the upper 16 bits of the product."""
 
 
-def any_word_in(texts: Sequence[str]) -> bool:
-    """Whether any of ``texts``, all in ASCII, holds any of ``phrases.WORDS`` between white space or punctuation."""
-    said = b" %b    " % " ".join(texts).encode().translate(APART)
+def any_word_in(text: str) -> bool:
+    """Whether ``text``, in ASCII, holds any of ``phrases.WORDS`` between white space or punctuation."""
+    said = b" %b    " % text.encode().translate(APART)
     count = len(said) - _START
-    begins = (np.frombuffer(said, np.uint8, count) == _SPACE).nonzero()[0] + 1
-    # Unaligned on purpose: the four bytes from every place on.
-    starts = np.ndarray((count + 1,), _LITTLE_ENDIAN, said, 0, (1,))[begins]
+    spaces = (np.frombuffer(said, np.uint8, count) == _SPACE).nonzero()[0]
+    # The four bytes after every place, unaligned on purpose. (``take`` is faster than an index.)
+    starts = np.ndarray((count,), _LITTLE_ENDIAN, said, 1, (1,)).take(spaces)
     known, short = _looked_for()
     if any((starts & mask == word).any() for mask, word in short):
         return True
-    suspects = begins[known[starts * _FACTOR >> _SHIFT]]
-    return any(said[begin : said.index(b" ", begin)] in WORDS for begin in suspects.tolist())
+    suspects = spaces[known.take(starts * _FACTOR >> _SHIFT)]
+    return any(said[space + 1 : said.index(b" ", space + 1)] in WORDS for space in suspects.tolist())
 
 
 @cache

@@ -77,25 +77,25 @@ def _listed(messages: Any, where: str) -> Sequence[Any]:
     raise InputError(f"{where}messages must be a list of chat messages, not {kind_of(messages)}")
 
 
-def _is_canonical(message: Any) -> bool:  # noqa: PLR0911 - leaving early is its purpose
+def _is_canonical(message: Any) -> bool:
     """Whether ``message`` needs no work. Cheap: most messages of most runs pass here and nowhere else."""
-    if type(message) is not dict or not message.keys() <= _KNOWN:
+    if type(message) is not dict:
         return False
-    role = message.get("role")
+    role, content = (
+        message.get("role"),
+        message.get("content", _KNOWN),
+    )  # any value that is no content: absent is not None
     if type(role) is not str or role not in _ROLES:
         return False
-    content = message.get("content", _KNOWN)  # any value that is no content: absent is not None
-    if type(content) is str:
-        if not _is_text(content):
-            return False
-    elif content is None:
-        if role != "assistant":
-            return False
-    elif type(content) is not list or not all(map(_is_part, content)):
-        return False
-    if len(message) == 2:
-        return True
-    return _rest_is_canonical(message)
+    if len(message) == 2 and type(content) is str and content.isascii():
+        return True  # as nearly always
+    return message.keys() <= _KNOWN and _is_content(content, role) and _rest_is_canonical(message)
+
+
+def _is_content(content: Any, role: str) -> bool:
+    if content is None:
+        return role == "assistant"
+    return _is_text(content) if type(content) is str else type(content) is list and all(map(_is_part, content))
 
 
 def _rest_is_canonical(message: dict[str, Any]) -> bool:

@@ -54,6 +54,8 @@ class Canon:
 
     def copy(self) -> Canon:
         """The same state, to go on from independently."""
+        if not (self.calls or self.hidden or self.elided or self.answered):
+            return Canon(self.reasoning)
         unanswered = {key: list(value) for key, value in self.unanswered.items()}
         return Canon(self.reasoning, list(self.elided), self.hidden, self.calls, unanswered, dict(self.answered))
 
