@@ -3,6 +3,7 @@
 import json
 import zlib
 from dataclasses import replace
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,41 @@ def test_texts_that_only_join_alike_are_different_questions():
 def test_a_schema_that_is_written_already_makes_no_other_question():
     schema = {"type": "object", "required": ["é"]}
     assert _key_of("a", schema=Written(schema)) == _key_of("a", schema=schema) != _key_of("a", schema=None)
+
+
+MESSAGES = [
+    {"role": "user", "content": "abc"},
+    {"role": 'a "role" é', "content": "é\ud83d"},
+    {"content": "abc", "role": "user"},
+    {"role": None, "content": "abc"},
+    {"content": "abc", "name": "b"},
+    {"role": "user", "content": None},
+    {"role": "user", "content": [{"type": "text", "text": "abc"}]},
+    {"role": "user", "content": "abc", "name": "b"},
+    {"content": "abc"},
+]
+
+
+@pytest.mark.parametrize("message", MESSAGES)
+def test_a_key_is_that_of_the_first_ledgers(message: dict[str, Any]):
+    """However it is put together: what was recorded must be found again."""
+    judge = SimulatedJudge(QUALITY)
+    asked = replace(request(), messages=({"role": "system", "content": "Judge."}, message))
+    texts = [one["content"] for one in asked.messages if isinstance(one["content"], str)]
+    apart = [
+        [{**one, "content": len(one["content"].encode("utf-8", "surrogatepass"))}]
+        if isinstance(one["content"], str)
+        else one
+        for one in asked.messages
+    ]
+    whole = [
+        *(judge.endpoint, judge.model, apart, asked.schema),
+        *(asked.max_tokens, dict(asked.params), asked.ask.sample),
+    ]
+    digest = blake2b(json.dumps(whole, separators=(",", ":")).encode(), digest_size=20)
+    for text in texts:
+        digest.update(text.encode("utf-8", "surrogatepass"))
+    assert ledger_key(asked, judge) == digest.hexdigest()
 
 
 @pytest.mark.parametrize("size", [1, 20_000])

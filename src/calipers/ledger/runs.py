@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Awaitable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import lru_cache, partial
@@ -57,11 +57,13 @@ def group_digest(group: TrajectoryGroup) -> str:
     return blake2b(_JSON.encode(group.to_dict()).encode(), digest_size=16).hexdigest()
 
 
-def _question(request: JudgeRequest, backend: Backend, messages: Sequence[object]) -> str:
-    """One JSON list of all that makes a question."""
+def _question(request: JudgeRequest, backend: Backend, messages: Iterable[str]) -> str:
+    """One JSON list of all that makes a question; ``messages`` are JSON already."""
     schema = request.schema.text if isinstance(request.schema, Written) else _JSON.encode(request.schema)
-    after = _JSON.encode([request.max_tokens, dict(request.params), request.ask.sample])
-    return f"{_address(backend.endpoint, backend.model)},{_JSON.encode(messages)},{schema},{after[1:]}"
+    params = _JSON.encode(dict(request.params)) if request.params else "{}"
+    limit = "null" if request.max_tokens is None else request.max_tokens
+    before = _address(backend.endpoint, backend.model)
+    return f"{before},[{','.join(messages)}],{schema},{limit},{params},{request.ask.sample}]"
 
 
 @lru_cache(maxsize=64)
@@ -70,23 +72,31 @@ def _address(endpoint: str, model: str) -> str:
     return _JSON.encode([endpoint, model])[:-1]
 
 
-def _apart(message: Message, texts: list[bytes]) -> object:
+def _apart(message: Message, texts: list[bytes]) -> str:
     """``message`` with the length of its text in the text's place, which is hashed as it is: quoting it takes longer.
 
     A list, so that it cannot be taken for a message.
     """
     content = message.get("content")
     if not isinstance(content, str):
-        return message
+        return _JSON.encode(message)
     text = content.encode("utf-8", "surrogatepass")
     texts.append(text)
-    return [{**message, "content": len(text)}]
+    if len(message) == 2 and next(iter(message)) == "role" and isinstance(message["role"], str):
+        return f"{_said_by(message['role'])}{len(text)}}}]"
+    return _JSON.encode([{**message, "content": len(text)}])
+
+
+@lru_cache(maxsize=64)
+def _said_by(role: str) -> str:
+    """How the list of a message with a role and a text begins, up to the length."""
+    return _JSON.encode([{"role": role, "content": 0}]).removesuffix("0}]")
 
 
 def _written(request: JudgeRequest, backend: Backend, completion: Completion) -> str | bytes:
     """The question as it was sent or, where nothing was, what its key is drawn from."""
     if completion.sent is None:
-        return _packed(_question(request, backend, request.messages))
+        return _packed(_question(request, backend, map(_JSON.encode, request.messages)))
     return _packed(completion.sent.decode())
 
 
@@ -146,7 +156,7 @@ class Recorder:
         """The recorded answer, or a new one, committed before it is handed on."""
         key = ledger_key(request, backend)
         self._keys[position, request.ask.number] = key
-        recorded = find_answer(self._ledger, key)
+        recorded = find_answer(self._ledger, key) if self._ledger.may_hold(key) else None
         if recorded is not None:
             self.reused += 1
             return recorded
@@ -193,6 +203,7 @@ class Recorder:
             completion.attempts,
             _now(),
         )
+        self._ledger.holds(key)
         self._ledger.put(f"INSERT OR IGNORE INTO answers VALUES ({', '.join('?' * len(row))})", row)  # noqa: S608 - only ?
         if completion.odds is not None:
             self._ledger.put("INSERT OR IGNORE INTO odds VALUES (?, ?)", (key, _JSON.encode(completion.odds)))

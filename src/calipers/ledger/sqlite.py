@@ -10,6 +10,7 @@ import asyncio
 import json
 import sqlite3
 import threading
+import time
 import weakref
 import zlib
 from collections.abc import Iterator, Sequence
@@ -47,6 +48,10 @@ CREATE TABLE IF NOT EXISTS odds (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITH
 _FORMAT = 2
 _ROWS_IN_LOG = 3000
 """How many rows the write-ahead log may hold before it is moved into the file; some 20 MB."""
+_MOST_BY_HEART = 50_000
+"""How many keys are remembered of a ledger that was new; some 6 MB."""
+_LATELY = 0.05
+"""Seconds. What another process has written for so short a time may as well have been written just after it was looked for."""
 _BUSY_SECONDS = 30.0
 """How long to wait for another process that is writing to the same ledger."""
 
@@ -92,6 +97,29 @@ class Ledger:
             self._connection.executescript(_TABLES)
             self._connection.execute(f"PRAGMA user_version={_FORMAT}")
         self._version = self._data_version()
+        self._looked_at = time.monotonic()
+        is_new = self._connection.execute("SELECT 1 FROM answers LIMIT 1").fetchone() is None
+        self._by_heart: set[str] | None = set() if is_new else None
+
+    def may_hold(self, key: str) -> bool:
+        """Whether the file has to be looked into for the answer to ``key``.
+
+        Not where it was new, nobody else has written to it, and ``key`` is not among what was kept since (``holds``).
+        """
+        if self._by_heart is None:
+            return True
+        if time.monotonic() - self._looked_at > _LATELY:
+            with self._lock, self._translated("read"):
+                self._look_for_others()
+        return self.shared or key in self._by_heart
+
+    def holds(self, key: str) -> None:
+        """Remember that there is an answer to ``key``."""
+        known = self._by_heart
+        if known is not None:
+            known.add(key)
+            if self.shared or len(known) > _MOST_BY_HEART:
+                self._by_heart = None
 
     def rows(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """The rows of a read-only query."""
@@ -173,7 +201,7 @@ class Ledger:
             return
         with self._translated("written"):
             self._connection.execute("BEGIN IMMEDIATE")
-            self.shared = self.shared or len(self._loops) > 1 or self._data_version() != self._version
+            self._look_for_others()
             try:
                 for statement, rows in pending.items():
                     self._connection.executemany(statement, rows)
@@ -181,6 +209,10 @@ class Ledger:
             except sqlite3.Error:
                 self._connection.execute("ROLLBACK") if self._connection.in_transaction else None
                 raise
+
+    def _look_for_others(self) -> None:
+        self.shared = self.shared or len(self._loops) > 1 or self._data_version() != self._version
+        self._looked_at = time.monotonic()
 
     def _data_version(self) -> int:
         """A number that changes when another connection has written."""
