@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from asking import request
+from calipers.errors import LedgerError
 from calipers.ledger import Ledger, Recorder
 from calipers.ledger import sqlite as ledger_file
 from calipers.types import Completion, JudgeRequest
@@ -84,3 +85,13 @@ async def test_more_than_can_be_remembered_is_looked_for(tmp_path: Path, monkeyp
         await recorder.answer(number, _question(number), judge)
     assert judge.calls == 4
     ledger.close()
+
+
+async def test_a_closed_ledger_is_told_before_anything_is_paid_for(tmp_path: Path):
+    ledger, judge = Ledger(tmp_path / "l.db"), Counting()
+    recorder = _recorder(ledger)
+    await recorder.answer(0, _question(0), judge)
+    ledger.close()
+    with pytest.raises(LedgerError):
+        await recorder.answer(1, _question(1), judge)
+    assert judge.calls == 1

@@ -155,9 +155,8 @@ async def _owned_session(
     """
     session = aiohttp.ClientSession(
         headers=headers,
-        timeout=aiohttp.ClientTimeout(
-            total=None, sock_connect=min(seconds, _CONNECT_SECONDS)
-        ),  # the rest: ``Patience``
+        # A request as a whole is bounded by ``Patience``.
+        timeout=aiohttp.ClientTimeout(total=None, sock_connect=min(seconds, _CONNECT_SECONDS)),
         connector=aiohttp.TCPConnector(limit=0),  # bounds on what is in flight are ours
         cookie_jar=aiohttp.DummyCookieJar(),
         proxy=proxy,

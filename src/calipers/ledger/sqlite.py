@@ -106,12 +106,13 @@ class Ledger:
 
         Not where it was new, nobody else has written to it, and ``key`` is not among what was kept since (``holds``).
         """
-        if self._by_heart is None:
+        known = self._by_heart
+        if known is None:
             return True
         if time.monotonic() - self._looked_at > _LATELY:
             with self._lock, self._translated("read"):
                 self._look_for_others()
-        return self.shared or key in self._by_heart
+        return self.shared or key in known
 
     def holds(self, key: str) -> None:
         """Remember that there is an answer to ``key``."""
@@ -248,6 +249,7 @@ class Ledger:
     def close(self) -> None:
         """Write what is queued and close the file."""
         with self._lock:
+            self._by_heart = None  # who asks on is told that it is closed, before anything is paid for
             try:
                 self._write_pending()
             finally:
