@@ -510,17 +510,17 @@ class Judge:
         self.close()
 
 
-OnError: TypeAlias = Callable[[InputError], None] | None
+_OnError: TypeAlias = Callable[[InputError], None] | None
 
 
-def _readable(groups: Iterable[object], on_error: OnError) -> Iterator[TrajectoryGroup]:
+def _readable(groups: Iterable[object], on_error: _OnError) -> Iterator[TrajectoryGroup]:
     """The groups that can be read; what is wrong with another says which one it is."""
     for number, group in enumerate(groups, start=1):
         if (read := _read(group, number, on_error)) is not None:
             yield read
 
 
-async def _readable_later(groups: AsyncIterable[object], on_error: OnError) -> AsyncIterator[TrajectoryGroup]:
+async def _readable_later(groups: AsyncIterable[object], on_error: _OnError) -> AsyncIterator[TrajectoryGroup]:
     """Likewise, as they come."""
     number = 0
     async for group in groups:
@@ -529,7 +529,7 @@ async def _readable_later(groups: AsyncIterable[object], on_error: OnError) -> A
             yield read
 
 
-def _read(group: object, number: int, on_error: OnError) -> TrajectoryGroup | None:
+def _read(group: object, number: int, on_error: _OnError) -> TrajectoryGroup | None:
     try:
         return as_group(group)
     except InputError as error:

@@ -68,6 +68,8 @@ class _There(Generic[S]):
 
     def take(self) -> bool:
         """Whether there is one now. Raises what the source raises."""
+        if self.exhausted:
+            return False  # an iterator is not asked again
         for item in self._items:
             self.taken = item
             return True

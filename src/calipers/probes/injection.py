@@ -79,7 +79,9 @@ def _harmless(view: RenderedGroup) -> tuple[_Known, bool]:
     if _is_plain(together):  # as nearly always, and found out faster than text by text
         return {}, not any_word_in(together)
     plain = [text for text in texts if _is_plain(text)]
-    return ({} if any_word_in(" ".join(plain)) else dict.fromkeys(plain, ())), False
+    if any_word_in(" ".join(plain)):
+        return {}, False
+    return dict.fromkeys(plain, ()), len(plain) == len(texts)
 
 
 def _is_plain(text: str) -> bool:

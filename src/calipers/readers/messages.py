@@ -81,10 +81,8 @@ def _is_canonical(message: Any) -> bool:
     """Whether ``message`` needs no work. Cheap: most messages of most runs pass here and nowhere else."""
     if type(message) is not dict:
         return False
-    role, content = (
-        message.get("role"),
-        message.get("content", _KNOWN),
-    )  # any value that is no content: absent is not None
+    role = message.get("role")
+    content = message.get("content", _KNOWN)  # any value that is no content: absent is not None
     if type(role) is not str or role not in _ROLES:
         return False
     if len(message) == 2 and type(content) is str and content.isascii():
