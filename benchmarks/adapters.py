@@ -31,7 +31,7 @@ from benchmarks.trl_overlap import SIZE, batch, told
 from calipers import Judge
 from calipers.trainers.art.loop import judged_by
 from calipers.trainers.cohorts.cohort import Cohorts
-from calipers.trainers.no_signal.floats import as_float, whole_cohorts
+from calipers.trainers.no_signal.one_float import as_float, complete_cohorts
 from calipers.trainers.openrlhf.reward import member_of as openrlhf_member
 from calipers.trainers.openrlhf.reward import reply_of
 from calipers.trainers.openrlhf.server import reward_app
@@ -155,7 +155,7 @@ async def openrlhf(groups: int) -> float:
     rows = openrlhf_rows(groups)
 
     async def step() -> None:
-        cohorts = whole_cohorts(AtOnce(), size=SIZE, deadline=60.0)
+        cohorts = complete_cohorts(AtOnce(), size=SIZE, deadline=60.0)
 
         async def rollout(query: str, prompt: str) -> float:
             share = await cohorts.join(prompt, openrlhf_member(query, prompt), group={"rubric": None})

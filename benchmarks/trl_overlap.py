@@ -26,8 +26,8 @@ from typing import Any
 from benchmarks.judge_server import running_judge
 from benchmarks.sample_groups import sample_groups
 from calipers import Judge
-from calipers.trainers.no_signal import baselines as no_signal
-from calipers.trainers.trl import health as trl_health
+from calipers.trainers.no_signal import rewards as no_signal
+from calipers.trainers.trl import metrics as trl_metrics
 from calipers.trainers.trl import reward_func
 from calipers.trainers.trl import rows as trl_rows
 from calipers.types import Completion, GroupResult, JudgeRequest, Reading, TrajectoryResult
@@ -103,8 +103,8 @@ def adapter_cpu(groups: int) -> float:
         rows = trl_rows.rows(given["prompts"], given["completions"], rubrics=None, references=None)
         trl_rows.grouped(rows, SIZE, default_rubric="")
         rewards = [reward for result in results for reward in no_signal.whole(result)]
-        trl_health.metrics(results, rewards)
-        trl_health.notes(results)
+        trl_metrics.metrics(results, rewards)
+        trl_metrics.notes(results)
     return (time.process_time() - started) / 20 / groups
 
 

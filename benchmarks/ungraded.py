@@ -30,7 +30,7 @@ from typing import Any, Final, TypeAlias
 from calipers import Judge
 from calipers.rubric import as_rubric
 from calipers.rubric.normalisers import graded
-from calipers.trainers.no_signal import baselines as no_signal
+from calipers.trainers.no_signal import rewards as no_signal
 from calipers.trainers.trl import reward_func
 from calipers.types import Completion, JudgeRequest
 

@@ -26,7 +26,7 @@ from calipers import Judge
 from calipers.errors import CalipersError, ConfigError
 from calipers.rubric.scaffold import Schedule
 from calipers.trainers.trl import reward_func, scaffolded_rollouts
-from calipers.trainers.trl.around import AWAITS, EXCLUDES, installed
+from calipers.trainers.trl.caller import AWAITS, EXCLUDES, installed
 from calipers.trainers.trl.ranks import Ranks
 from calipers.trainers.trl.scaffold import SINCE
 

@@ -24,9 +24,9 @@ from calipers.errors import ConfigError, InputError
 from calipers.trainers import agent_lightning, areal, ms_swift, nemo_gym, nemo_rl, tinker, verifiers
 from calipers.trainers.art import reward as art
 from calipers.trainers.easyr1 import batch_reward
-from calipers.trainers.no_signal.floats import as_float, whole_cohorts
-from calipers.trainers.no_signal.tested import warn_untested
+from calipers.trainers.no_signal.one_float import as_float, complete_cohorts
 from calipers.trainers.openrlhf import reward as openrlhf
+from calipers.trainers.process.versions import warn_untested
 from calipers.trainers.skyrl import judged
 from calipers.trainers.slime import group_rm
 from calipers.trainers.trl import reward_func
@@ -106,7 +106,7 @@ async def swift(judge: Judge, groups: Groups) -> list[Rewards]:
 async def cohort(judge: Judge, groups: Groups) -> list[Rewards]:
     """OpenRLHF's and NeMo-Gym's: one rollout at a time. A prompt's next group comes when the one before is judged."""
     rewards: list[Rewards] = []
-    async with whole_cohorts(judge, size=len(groups[0][1]), deadline=60) as cohorts:
+    async with complete_cohorts(judge, size=len(groups[0][1]), deadline=60) as cohorts:
         for prompt, texts in groups:
             members = ({"messages": [{"role": "assistant", "content": text}]} for text in texts)
             shares = await asyncio.gather(*(cohorts.join(prompt, member) for member in members))
@@ -188,7 +188,7 @@ async def test_another_group_size_than_the_trainers_is_refused_where_it_shows() 
 
 async def test_a_cohort_that_is_told_too_large_a_size_gives_a_constant_at_its_deadline() -> None:
     backend = ContentJudge()
-    async with whole_cohorts(Judge(backend), size=3, deadline=0.05) as cohorts:
+    async with complete_cohorts(Judge(backend), size=3, deadline=0.05) as cohorts:
         members = [{"messages": [{"role": "assistant", "content": text}]} for text in SCORED[1]]
         shares = await asyncio.gather(*(cohorts.join("a", member) for member in members))
     assert [as_float(share) for share in shares] == [0.5, 0.5]

@@ -13,12 +13,12 @@ from typing import Any, Final
 
 from calipers.errors import ConfigError
 from calipers.judging.judge import Judge
-from calipers.trainers.no_signal import blocking
-from calipers.trainers.no_signal.baselines import EVEN, rows
-from calipers.trainers.no_signal.run import Stop, require_patience, run_of
-from calipers.trainers.no_signal.tested import warn_untested
-from calipers.trainers.rollouts.given import JudgeGiven, as_judge
-from calipers.trainers.rollouts.unread import judgeable_group
+from calipers.trainers.no_signal.rewards import EVEN, rows
+from calipers.trainers.no_signal.run import Stop, require_patience, shared_run
+from calipers.trainers.process import blocking
+from calipers.trainers.process.judges import JudgeLike, as_judge
+from calipers.trainers.process.versions import warn_untested
+from calipers.trainers.rollouts.groups import judgeable_group
 from calipers.types import GroupResult
 
 __all__ = ["judged_hooks", "rewarded"]
@@ -30,7 +30,7 @@ _MARK: Final = "calipers_original"
 
 
 def judged_hooks(
-    judge: JudgeGiven,
+    judge: JudgeLike,
     *,
     weight: float = 1.0,
     rubric: str | None = None,
@@ -93,7 +93,7 @@ def rewarded(
     ``patience`` and ``stop`` are those of ``run.JudgedRun``. Raises ConfigError for a training step of nothing else, where
     the judge is not absolute, and for a judge that refuses every question; CalipersError when patience is at its end.
     """
-    run = run_of(judge, patience, stop, needed=_LEAST, then="so none of it is trained on")
+    run = shared_run(judge, patience, stop, needed=_LEAST, then="so none of it is trained on")
     groups: dict[str, list[int]] = {}
     for place, rollout in enumerate(completed):
         groups.setdefault(rollout.data_id, []).append(place)

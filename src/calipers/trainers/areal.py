@@ -14,13 +14,13 @@ from typing import Any, TypeAlias
 
 from calipers.config.arguments import require_callable, require_text, require_whole
 from calipers.errors import ConfigError, InputError
-from calipers.trainers.no_signal.baselines import whole
-from calipers.trainers.no_signal.run import Stop, require_patience, run_of
-from calipers.trainers.no_signal.tested import warn_untested
-from calipers.trainers.rollouts.given import JudgeGiven, as_judge
-from calipers.trainers.rollouts.stated import rubric_of_row
-from calipers.trainers.rollouts.thoughts import thought_apart
-from calipers.trainers.rollouts.unread import judgeable_group
+from calipers.trainers.no_signal.rewards import whole
+from calipers.trainers.no_signal.run import Stop, require_patience, shared_run
+from calipers.trainers.process.judges import JudgeLike, as_judge
+from calipers.trainers.process.versions import warn_untested
+from calipers.trainers.rollouts.dataset_rows import rubric_of_row
+from calipers.trainers.rollouts.groups import judgeable_group
+from calipers.trainers.rollouts.reasoning import split_reasoning
 from calipers.types import Message
 
 __all__ = ["Conversation", "conversation_of", "judged_group", "no_reward"]
@@ -49,12 +49,12 @@ def conversation_of(data: Mapping[str, Any], episode: Episode, tokenizer: Any) -
     ]
     # What comes before the first sampled token is the prompt, which the data row tells better than its tokens do.
     replies = spoken[1:] if spoken and spoken[0]["role"] == "user" else spoken
-    return [*prompt, *map(thought_apart, replies)] if any(turn["role"] == "assistant" for turn in replies) else []
+    return [*prompt, *map(split_reasoning, replies)] if any(turn["role"] == "assistant" for turn in replies) else []
 
 
 def judged_group(
     workflow: type,
-    judge: JudgeGiven,
+    judge: JudgeLike,
     *,
     size: int,
     weight: float = 1.0,
@@ -87,8 +87,8 @@ def judged_group(
         """``workflow``, several times an episode."""
 
         async def arun_episode(self, engine: Any, data: Mapping[str, Any]) -> dict[str, Any] | None:
-            run = run_of(as_judge(judge), patience, stop, then="so it is rejected")
-            run.require_going()
+            run = shared_run(as_judge(judge), patience, stop, then="so it is rejected")
+            run.require_running()
             roll_out = super().arun_episode
             rollouts = await _all(roll_out(engine, data) for _ in range(size))
             if any(rollout is None for rollout in rollouts):

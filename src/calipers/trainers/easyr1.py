@@ -12,13 +12,13 @@ from typing import Any
 
 from calipers.config.arguments import require_text
 from calipers.errors import ConfigError, InputError
-from calipers.trainers.no_signal import blocking
-from calipers.trainers.no_signal.baselines import unscored
-from calipers.trainers.no_signal.floats import floats, run_with_floats
+from calipers.trainers.no_signal.one_float import floats, run_for_floats
+from calipers.trainers.no_signal.rewards import unscored
 from calipers.trainers.no_signal.run import JudgedRun, Stop
-from calipers.trainers.rollouts.given import JudgeGiven, as_judge
-from calipers.trainers.rollouts.messages import answers, graded_by, places
-from calipers.trainers.rollouts.stated import REMEDY, rubric_in
+from calipers.trainers.process import blocking
+from calipers.trainers.process.judges import JudgeLike, as_judge
+from calipers.trainers.rollouts.dataset_rows import REMEDY, rubric_in
+from calipers.trainers.rollouts.messages import answers, places, rubric_with_reference
 
 __all__ = ["batch_reward"]
 
@@ -26,7 +26,7 @@ _FORM = 'an object, or its JSON, such as {"id": "row 17", "prompt": "What is 2 +
 
 
 def batch_reward(
-    judge: JudgeGiven, *, rubric: str | None = None, patience: int | None = None, stop: Stop | None = None
+    judge: JudgeLike, *, rubric: str | None = None, patience: int | None = None, stop: Stop | None = None
 ) -> Callable[[Sequence[Mapping[str, Any]]], list[dict[str, float]]]:
     """The function that ``worker.reward.reward_function=FILE:NAME`` names.
 
@@ -37,7 +37,7 @@ def batch_reward(
     refuses every question, and CalipersError when patience is at its end.
     """
     require_text(rubric=rubric)
-    run = run_with_floats(as_judge(judge), patience=patience, stop=stop)
+    run = run_for_floats(as_judge(judge), patience=patience, stop=stop)
 
     def reward(reward_inputs: Sequence[Mapping[str, Any]], **unexpected: Any) -> list[dict[str, float]]:
         if unexpected or isinstance(reward_inputs, Mapping):
@@ -60,7 +60,7 @@ async def _judged(run: JudgedRun, inputs: Sequence[Mapping[str, Any]], rubric: s
         answers(
             rows[group[0]]["prompt"],
             [str(inputs[place]["response"]) for place in group],
-            rubric=graded_by(
+            rubric=rubric_with_reference(
                 run.judge, rubric_in(rows[group[0]], rubric, remedy=REMEDY), rows[group[0]].get("reference")
             ),
             name=str(rows[group[0]]["id"]),

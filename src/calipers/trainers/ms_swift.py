@@ -13,14 +13,14 @@ from typing import Any, Final
 
 from calipers.config.arguments import require_text
 from calipers.errors import CalipersError, ConfigError, InputError
-from calipers.trainers.no_signal.baselines import whole
+from calipers.trainers.no_signal.rewards import whole
 from calipers.trainers.no_signal.run import JudgedRun, Stop, require_patience
-from calipers.trainers.no_signal.tested import warn_untested
-from calipers.trainers.rollouts.given import JudgeGiven, as_judge
-from calipers.trainers.rollouts.stated import tell_columns
-from calipers.trainers.rollouts.thoughts import thought_apart
-from calipers.trainers.rollouts.unread import judgeable_group
-from calipers.trainers.trl.ranks import Ranks, is_alone
+from calipers.trainers.process.judges import JudgeLike, as_judge
+from calipers.trainers.process.versions import warn_untested
+from calipers.trainers.rollouts.dataset_rows import warn_unused_columns
+from calipers.trainers.rollouts.groups import judgeable_group
+from calipers.trainers.rollouts.reasoning import split_reasoning
+from calipers.trainers.trl.ranks import Ranks, is_single_process
 
 __all__ = ["JudgeReward", "register"]
 
@@ -30,7 +30,7 @@ _ROLES: Final = {"tool_call": "assistant", "tool_response": "tool"}
 
 def register(
     name: str,
-    judge: JudgeGiven,
+    judge: JudgeLike,
     *,
     rubric_column: str | None = "rubric",
     patience: int | None = None,
@@ -82,7 +82,7 @@ class JudgeReward:
 
     def __init__(
         self,
-        judge: JudgeGiven,
+        judge: JudgeLike,
         *,
         size: int | None,
         rubric_column: str | None = "rubric",
@@ -103,10 +103,10 @@ class JudgeReward:
         **columns: Any,
     ) -> list[float | None]:
         """Rewards in the order of ``completions``. Raises InputError for a group whose rows have several rubrics."""
-        tell_columns(columns, used=(self._rubric_column,))
+        warn_unused_columns(columns, used=(self._rubric_column,))
         rubrics = columns.get(self._rubric_column or "") or [None] * len(completions)
         mine = [Row(*row) for row in zip(prompt_id, request_id, map(_shown, messages), rubrics, strict=True)]
-        by_request = await self._judged(mine) if is_alone() else await self._judged_jointly(mine)
+        by_request = await self._judged(mine) if is_single_process() else await self._judged_jointly(mine)
         return [by_request[request] for request in request_id]
 
     async def _judged_jointly(self, mine: list[Row]) -> dict[str, float | None]:
@@ -182,7 +182,7 @@ def _names(prompts: Sequence[str]) -> list[str]:
 
 def _shown(messages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     plain = ({**message, "role": _ROLES.get(message["role"], message["role"])} for message in messages)
-    return {"messages": [thought_apart(message) for message in plain]}
+    return {"messages": [split_reasoning(message) for message in plain]}
 
 
 def _one_rubric(rows: Sequence[Row]) -> str | None:

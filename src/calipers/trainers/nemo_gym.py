@@ -12,12 +12,12 @@ from typing import Any, Final
 
 from calipers.config.arguments import require_above_zero, require_text, require_whole
 from calipers.errors import ConfigError
-from calipers.trainers.no_signal.floats import as_float, is_scored, run_with_floats, whole_cohorts
+from calipers.trainers.no_signal.one_float import as_float, complete_cohorts, is_scored, run_for_floats
 from calipers.trainers.no_signal.run import Stop
-from calipers.trainers.no_signal.tested import warn_untested
-from calipers.trainers.rollouts.given import JudgeGiven, as_judge
+from calipers.trainers.process.judges import JudgeLike, as_judge
+from calipers.trainers.process.versions import warn_untested
+from calipers.trainers.rollouts.dataset_rows import REMEDY, rubric_in
 from calipers.trainers.rollouts.messages import context_of
-from calipers.trainers.rollouts.stated import REMEDY, rubric_in
 
 __all__ = ["resources_server"]
 
@@ -30,7 +30,7 @@ _TRAINING: Final = frozenset({"prompt_token_ids", "generation_token_ids", "gener
 
 
 def resources_server(
-    judge: JudgeGiven,
+    judge: JudgeLike,
     *,
     group_size: int,
     rubric: str | None = None,
@@ -57,8 +57,8 @@ def resources_server(
         from nemo_gym import base_resources_server as gym  # noqa: PLC0415 - only where NeMo-Gym is used
     except ImportError as error:
         raise ConfigError(f"NeMo-Gym is needed: pip install nemo-gym, with Python 3.12 or newer ({error})") from error
-    run = run_with_floats(as_judge(judge), patience=patience, stop=stop)
-    cohorts = whole_cohorts(run, size=group_size, deadline=deadline)
+    run = run_for_floats(as_judge(judge), patience=patience, stop=stop)
+    cohorts = complete_cohorts(run, size=group_size, deadline=deadline)
 
     class Request(gym.BaseVerifyRequest):  # type: ignore[misc]  # NeMo-Gym is not there when types are checked
         model_config = _OPEN
@@ -69,7 +69,7 @@ def resources_server(
 
     async def verify(_: Any, body: Any) -> Any:
         """The rollout as it came, with its reward."""
-        run.require_going()
+        run.require_running()
         row = body.model_dump(mode="json")
         share = await cohorts.join(
             _key(row),

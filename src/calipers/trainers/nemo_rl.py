@@ -13,20 +13,20 @@ from calipers.config.arguments import require_above_zero, require_text, require_
 from calipers.errors import ConfigError, InputError
 from calipers.judging.judge import Judge
 from calipers.trainers.cohorts.cohort import Cohorts
-from calipers.trainers.no_signal.floats import as_float, floats, run_with_floats, whole_cohorts
+from calipers.trainers.no_signal.one_float import as_float, complete_cohorts, floats, run_for_floats
 from calipers.trainers.no_signal.run import JudgedRun, Stop, require_patience
-from calipers.trainers.no_signal.tested import warn_untested
-from calipers.trainers.rollouts.given import JudgeGiven, as_judge
+from calipers.trainers.process.judges import JudgeLike, as_judge
+from calipers.trainers.process.versions import warn_untested
+from calipers.trainers.rollouts.dataset_rows import rubric_of_row
 from calipers.trainers.rollouts.messages import places
-from calipers.trainers.rollouts.stated import rubric_of_row
-from calipers.trainers.rollouts.thoughts import thought_apart
+from calipers.trainers.rollouts.reasoning import split_reasoning
 from calipers.types import Message
 
 __all__ = ["judge_environment"]
 
 
 def judge_environment(
-    judge: JudgeGiven,
+    judge: JudgeLike,
     *,
     group_size: int,
     rubric: str | None = None,
@@ -67,8 +67,8 @@ def judge_environment(
 
         def __init__(self, config: Mapping[str, Any] | None = None) -> None:
             self.config = config
-            self._run = run_with_floats(as_judge(judge), patience=patience, stop=stop)
-            self._cohorts = whole_cohorts(self._run, size=group_size, deadline=deadline)
+            self._run = run_for_floats(as_judge(judge), patience=patience, stop=stop)
+            self._cohorts = complete_cohorts(self._run, size=group_size, deadline=deadline)
 
         async def step(self, message_log_batch: Sequence[Any], metadata: Sequence[Any]) -> Any:
             """Async, so that other steps come in while this one waits for its group."""
@@ -93,7 +93,7 @@ def judge_environment(
 async def _rewards(
     run: JudgedRun, cohorts: Cohorts, logs: Sequence[Any], rubric: str | None, metadata: Sequence[Any] = ()
 ) -> list[float]:
-    run.require_going()
+    run.require_running()
     graded = [rubric_of_row(row, rubric) for row in metadata] or [rubric] * len(logs)
     rollouts = [_split(log) for log in logs]
     keys = [json.dumps(prompt, sort_keys=True) for prompt, _ in rollouts]
@@ -122,4 +122,4 @@ def _split(log: Sequence[Mapping[str, Any]]) -> tuple[list[Message], list[Messag
     first = next((place for place, message in enumerate(messages) if message["role"] == "assistant"), len(messages))
     if first == 0:
         raise InputError("a message log begins with the policy's own message, so there is no prompt to judge it by")
-    return [*messages[:first]], [thought_apart(message) for message in messages[first:]]
+    return [*messages[:first]], [split_reasoning(message) for message in messages[first:]]

@@ -12,12 +12,12 @@ from typing import Any, TypeVar, cast
 
 from calipers.config.arguments import require_text
 from calipers.errors import ConfigError, InputError
-from calipers.trainers.no_signal.floats import floats, run_with_floats
+from calipers.trainers.no_signal.one_float import floats, run_for_floats
 from calipers.trainers.no_signal.run import JudgedRun, Stop
-from calipers.trainers.no_signal.tested import warn_untested
-from calipers.trainers.rollouts.given import JudgeGiven, as_judge
+from calipers.trainers.process.judges import JudgeLike, as_judge
+from calipers.trainers.process.versions import warn_untested
+from calipers.trainers.rollouts.dataset_rows import rubric_of_row
 from calipers.trainers.rollouts.messages import answers, places
-from calipers.trainers.rollouts.stated import rubric_of_row
 from calipers.types import GroupResult
 
 __all__ = ["judged"]
@@ -27,7 +27,7 @@ Generator = TypeVar("Generator")
 
 def judged(
     generator: type[Generator],
-    judge: JudgeGiven,
+    judge: JudgeLike,
     *,
     rubric: str | None = None,
     patience: int | None = None,
@@ -45,7 +45,7 @@ def judged(
     """
     warn_untested("skyrl", "0.4")
     require_text(rubric=rubric)
-    run, base = run_with_floats(as_judge(judge), patience=patience, stop=stop), cast("Any", generator)
+    run, base = run_for_floats(as_judge(judge), patience=patience, stop=stop), cast("Any", generator)
 
     @wraps(base.generate)  # SkyRL looks at its arguments
     async def generate(self: Any, input_batch: Any, **options: Any) -> Any:

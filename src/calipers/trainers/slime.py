@@ -11,12 +11,12 @@ from typing import Any, Final
 
 from calipers.config.arguments import require_text
 from calipers.errors import ConfigError, InputError
-from calipers.trainers.no_signal.floats import floats, run_with_floats
+from calipers.trainers.no_signal.one_float import floats, run_for_floats
 from calipers.trainers.no_signal.run import JudgedRun, Stop
-from calipers.trainers.no_signal.tested import warn_untested
-from calipers.trainers.rollouts.given import JudgeGiven, as_judge
-from calipers.trainers.rollouts.messages import answers, graded_by
-from calipers.trainers.rollouts.stated import rubric_of_row
+from calipers.trainers.process.judges import JudgeLike, as_judge
+from calipers.trainers.process.versions import warn_untested
+from calipers.trainers.rollouts.dataset_rows import rubric_of_row
+from calipers.trainers.rollouts.messages import answers, rubric_with_reference
 
 __all__ = ["GroupReward", "group_rm"]
 
@@ -25,7 +25,7 @@ _UNFINISHED: Final = frozenset({"pending", "aborted"})
 
 
 def group_rm(
-    judge: JudgeGiven,
+    judge: JudgeLike,
     *,
     rubric: str | None = None,
     rubric_key: str = "rubric",
@@ -42,7 +42,7 @@ def group_rm(
     """
     warn_untested("slime", "0.3")
     require_text(rubric=rubric, rubric_key=rubric_key)
-    run = run_with_floats(as_judge(judge), patience=patience, stop=stop)
+    run = run_for_floats(as_judge(judge), patience=patience, stop=stop)
     return GroupReward(run, rubric, rubric_key, reference)
 
 
@@ -79,7 +79,9 @@ class GroupReward:
         named = metadata.get(self.rubric_key)
         rubric = rubric_of_row(metadata, self.rubric) if named is None else named
         label = first.label if self.reference else None
-        return answers(first.prompt, texts, rubric=graded_by(self.run.judge, rubric, label), name=_name(first))
+        return answers(
+            first.prompt, texts, rubric=rubric_with_reference(self.run.judge, rubric, label), name=_name(first)
+        )
 
 
 def _name(sample: Any) -> str | None:

@@ -15,12 +15,12 @@ from typing import Any, Final, Literal, TypeAlias
 from calipers.config.arguments import require_one_of
 from calipers.errors import CalipersError, ConfigError, InputError
 from calipers.judging.judge import Judge
-from calipers.trainers.no_signal.baselines import EVEN, rows, unscored
-from calipers.trainers.no_signal.losses import named, reasons
-from calipers.trainers.no_signal.run import Stop, require_patience, run_of
-from calipers.trainers.no_signal.tested import warn_untested
-from calipers.trainers.rollouts.given import JudgeGiven, as_judge
-from calipers.trainers.rollouts.unread import judgeable_group
+from calipers.trainers.no_signal.lost_groups import named, reasons
+from calipers.trainers.no_signal.rewards import EVEN, rows, unscored
+from calipers.trainers.no_signal.run import Stop, require_patience, shared_run
+from calipers.trainers.process.judges import JudgeLike, as_judge
+from calipers.trainers.process.versions import warn_untested
+from calipers.trainers.rollouts.groups import judgeable_group
 from calipers.types import GroupResult
 
 __all__ = ["Conversation", "JudgedGroup", "conversation_of"]
@@ -76,7 +76,7 @@ class JudgedGroup:
     """
 
     builder: Any
-    judge: JudgeGiven
+    judge: JudgeLike
     weight: float = 1.0
     rubric: str | None = None
     conversation: Conversation = conversation_of
@@ -115,8 +115,8 @@ class JudgedGroup:
         where another reward of a rollout is not finite, ConfigError for a judge or an environment that cannot work, or a
         judge that refuses every question, and CalipersError when patience is at its end.
         """
-        run = run_of(as_judge(self.judge), self.patience, self.stop, needed=1, then=_THEN[self.failed])
-        run.require_going()
+        run = shared_run(as_judge(self.judge), self.patience, self.stop, needed=1, then=_THEN[self.failed])
+        run.require_running()
         own = await self.builder.compute_group_rewards(trajectory_group, env_group)
         steps = [sum(transition.reward for transition in trajectory.transitions) for trajectory in trajectory_group]
         others = [step + reward for step, (reward, _) in zip(steps, own, strict=True)]

@@ -12,12 +12,12 @@ from typing import Any, Literal
 
 from calipers.config.arguments import require_one_of
 from calipers.errors import CalipersError, ConfigError, InputError
-from calipers.trainers.no_signal.baselines import rows, unscored
-from calipers.trainers.no_signal.losses import named, reasons
-from calipers.trainers.no_signal.run import Stop, require_patience, run_of
-from calipers.trainers.no_signal.tested import warn_untested
-from calipers.trainers.rollouts.given import JudgeGiven, as_judge
-from calipers.trainers.rollouts.unread import judgeable_group
+from calipers.trainers.no_signal.lost_groups import named, reasons
+from calipers.trainers.no_signal.rewards import rows, unscored
+from calipers.trainers.no_signal.run import Stop, require_patience, shared_run
+from calipers.trainers.process.judges import JudgeLike, as_judge
+from calipers.trainers.process.versions import warn_untested
+from calipers.trainers.rollouts.groups import judgeable_group
 from calipers.types import GroupResult, TrajectoryResult
 
 __all__ = ["best_of_n", "judge_episode"]
@@ -26,7 +26,7 @@ Lost = Literal["fail", "leave_out"]
 
 
 def best_of_n(
-    judge: JudgeGiven,
+    judge: JudgeLike,
     *,
     name: str = "judge",
     weight: float = 1.0,
@@ -61,7 +61,7 @@ def best_of_n(
 
 async def judge_episode(  # noqa: PLR0913 - they are keywords
     episode: Any,
-    judge: JudgeGiven,
+    judge: JudgeLike,
     *,
     agent: str | None = None,
     name: str = "judge",
@@ -87,8 +87,8 @@ async def judge_episode(  # noqa: PLR0913 - they are keywords
     process. ``patience`` and ``stop`` are those of ``run.JudgedRun``.
     """
     require_one_of(("fail", "leave_out"), lost=lost)
-    run = run_of(as_judge(judge), patience, stop, needed=1, then="so its episode fails")
-    run.require_going()
+    run = shared_run(as_judge(judge), patience, stop, needed=1, then="so its episode fails")
+    run.require_running()
     members = [trace for trace in episode.traces if _is_asked_about(trace, agent)]
     gone = [trace for trace in members if not trace.ok]
     if gone and lost == "fail":

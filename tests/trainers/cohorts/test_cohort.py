@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import calipers
 from art_judges import ContentJudge
 from calipers.errors import CalipersError, ConfigError, InputError, LedgerError
-from calipers.trainers.cohorts.cohort import Cohorts, Share
+from calipers.trainers.cohorts.cohort import Cohorts, MemberResult
 from calipers.types import GroupResult, Trajectory, TrajectoryGroup, TrajectoryResult
 
 PROMPT = [{"role": "user", "content": "Tell a joke."}]
@@ -111,7 +111,7 @@ async def settle() -> None:
         await asyncio.sleep(0)
 
 
-def begin(cohorts: Cohorts, key: str, worths: Iterable[int], **more: Any) -> list[asyncio.Task[Share]]:
+def begin(cohorts: Cohorts, key: str, worths: Iterable[int], **more: Any) -> list[asyncio.Task[MemberResult]]:
     return [asyncio.ensure_future(cohorts.join(key, says(worth), **more)) for worth in worths]
 
 
@@ -194,7 +194,7 @@ async def test_a_group_that_cannot_be_prepared_lets_nobody_wait(timers: Timers, 
             asyncio.gather(*begin(cohorts, "a", [1, 2, 3]), return_exceptions=True), 5
         )
         assert [str(one) for one in raised] == ["no room"] * 2
-        assert isinstance(last, Share)
+        assert isinstance(last, MemberResult)
         assert last.reward is None  # with two of three lost, no group of two is left
 
 
@@ -357,7 +357,7 @@ async def test_at_the_deadline_less_than_a_quorum_gets_no_reward(timers: Timers,
     assert [share.reward for share in shares] == [None, None]
     assert shares[0].reason == ("too few of its group came to judge it: 2 of 4, with 0 lost and 2 still out")
     late = await cohorts.join("u", says(30))
-    assert late == Share(None, "it came after too few of its group had, and the group was given up")
+    assert late == MemberResult(None, "it came after too few of its group had, and the group was given up")
     assert judge.seen == []
 
 
@@ -380,7 +380,7 @@ async def test_late_members_get_an_outcome_of_their_own_and_join_no_other_group(
     timers.pass_time(60)
     await asyncio.gather(*joined)
     late = [await cohorts.join("u", says(worth)) for worth in (30, 40)]
-    assert late == [Share(None, "it came after its group had been judged without it")] * 2
+    assert late == [MemberResult(None, "it came after its group had been judged without it")] * 2
     # Now that all four have come, the key is free: the next four are the next group of this prompt.
     shares = await asyncio.gather(*begin(cohorts, "u", (1, 2, 3, 4)))
     assert [share.reward for share in shares] == [0.01, 0.02, 0.03, 0.04]
@@ -580,7 +580,7 @@ async def test_a_judge_that_is_cancelled_from_elsewhere_leaves_nobody_waiting(ti
         raise asyncio.CancelledError
 
     shares = await asyncio.gather(*begin(Cohorts(quits, size=2, later=timers.later), "u", (1, 2)))
-    assert shares == [Share(None, "the judging of its group was cancelled")] * 2
+    assert shares == [MemberResult(None, "the judging of its group was cancelled")] * 2
 
 
 async def test_closing_ends_all_waiting_and_leaves_no_task(timers: Timers) -> None:
@@ -669,7 +669,7 @@ def test_whatever_happens_everyone_gets_their_own_reward_or_a_reason(
     async def play() -> None:
         timers, judge = Timers(), _open()
         cohorts = Cohorts(judge, size=size, quorum=quorum, deadline=60, grace=30, later=timers.later)
-        joined: list[tuple[int, int, asyncio.Task[Share]]] = []
+        joined: list[tuple[int, int, asyncio.Task[MemberResult]]] = []
         for kind, which, amount in events:
             if kind == "join":
                 joining = begin(cohorts, f"u{which}", (amount,), group={"group_id": f"u{which}"})

@@ -23,8 +23,8 @@ from calipers.errors import CalipersError, ConfigError, TransientError
 from calipers.trainers import agent_lightning, areal, ms_swift, nemo_rl, tinker, verifiers
 from calipers.trainers.art import ruler
 from calipers.trainers.easyr1 import batch_reward
-from calipers.trainers.no_signal.floats import run_with_floats, whole_cohorts
-from calipers.trainers.no_signal.run import JudgedRun, run_of
+from calipers.trainers.no_signal.one_float import complete_cohorts, run_for_floats
+from calipers.trainers.no_signal.run import JudgedRun, shared_run
 from calipers.trainers.openrlhf import reward as openrlhf
 from calipers.trainers.openrlhf.server import reward_app
 from calipers.trainers.skyrl import judged
@@ -143,9 +143,9 @@ def test_settings_that_cannot_work_are_config_errors(wrong: dict[str, Any]) -> N
 
 def test_adapters_that_are_made_anew_for_every_group_share_one_run() -> None:
     one = judge()
-    assert run_of(one, 3) is run_of(one, 3)
-    assert run_of(one, 3) is not run_of(one, 4)
-    assert run_of(one, 3) is not run_of(judge(), 3)
+    assert shared_run(one, 3) is shared_run(one, 3)
+    assert shared_run(one, 3) is not shared_run(one, 4)
+    assert shared_run(one, 3) is not shared_run(judge(), 3)
 
 
 @pytest.mark.parametrize("handler", ["SIG_IGN", "default_int_handler"])
@@ -233,11 +233,11 @@ def swift(judge: calipers.Judge, **settings: Any) -> Step:
 
 
 def cohort(judge: calipers.Judge, **settings: Any) -> Step:
-    run = run_with_floats(judge, **settings)
-    cohorts = whole_cohorts(run, size=2, deadline=60)
+    run = run_for_floats(judge, **settings)
+    cohorts = complete_cohorts(run, size=2, deadline=60)
 
     async def step() -> Any:
-        run.require_going()
+        run.require_running()
         members = ({"messages": [{"role": "assistant", "content": text}]} for text in TEXTS)
         return await asyncio.gather(*(cohorts.join("k", member, group={"group_id": "c7"}) for member in members))
 
@@ -354,8 +354,8 @@ def step_of_rollouts(judge: calipers.Judge, **settings: Any) -> Step:
 
 
 def nemo(judge: calipers.Judge, **settings: Any) -> Step:
-    run = run_with_floats(judge, **settings)
-    cohorts = whole_cohorts(run, size=2, deadline=60)
+    run = run_for_floats(judge, **settings)
+    cohorts = complete_cohorts(run, size=2, deadline=60)
     logs = [[{"role": "user", "content": "Joke."}, {"role": "assistant", "content": text}] for text in TEXTS]
     return lambda: nemo_rl._rewards(run, cohorts, logs, None)
 
@@ -503,8 +503,8 @@ async def test_a_group_that_never_becomes_whole_is_a_lost_group_too(
 ) -> None:
     """A group size that is not the engine's keeps every group waiting, and nothing would ever be judged."""
     faulty.script(said("nobody asks"))
-    run = run_with_floats(judge_at(faulty), patience=2)
-    cohorts = whole_cohorts(run, size=3, deadline=0.05)
+    run = run_for_floats(judge_at(faulty), patience=2)
+    cohorts = complete_cohorts(run, size=3, deadline=0.05)
     with caplog.at_level(logging.WARNING, "calipers"):
         for key in "ab":
             await cohorts.join(
@@ -512,4 +512,4 @@ async def test_a_group_that_never_becomes_whole_is_a_lost_group_too(
             )
     assert caplog.messages[0].startswith("group a is lost, so all get the same reward: too few of its group came")
     with pytest.raises(CalipersError, match="2 groups in a row"):
-        run.require_going()
+        run.require_running()

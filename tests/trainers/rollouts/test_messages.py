@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from calipers import Judge
 from calipers.errors import InputError
 from calipers.readers import as_group
-from calipers.trainers.rollouts import answers, context_of, graded_by, places
+from calipers.trainers.rollouts import answers, context_of, places, rubric_with_reference
 
 
 def test_a_text_is_the_users_message_and_messages_stay_as_they_are() -> None:
@@ -38,14 +38,14 @@ def test_thoughts_stand_apart_from_the_answer() -> None:
 
 def test_a_reference_joins_text_and_leaves_criteria_alone() -> None:
     plain, by_criteria = Judge("embedded", rubric="Be right."), Judge("embedded", rubric=[{"criterion": "Says 42."}])
-    joined = graded_by(plain, None, 42)
+    joined = rubric_with_reference(plain, None, 42)
     assert joined.startswith("Be right.")
     assert joined.endswith("42")
-    assert graded_by(plain, "Be brief.", "42").startswith("Be brief.")
-    assert graded_by(plain, "Be brief.", "") == "Be brief."
-    assert graded_by(plain, None, None) is None
-    assert graded_by(by_criteria, None, "42") is None
-    assert graded_by(plain, [{"criterion": "Says 42."}], "42") == [{"criterion": "Says 42."}]
+    assert rubric_with_reference(plain, "Be brief.", "42").startswith("Be brief.")
+    assert rubric_with_reference(plain, "Be brief.", "") == "Be brief."
+    assert rubric_with_reference(plain, None, None) is None
+    assert rubric_with_reference(by_criteria, None, "42") is None
+    assert rubric_with_reference(plain, [{"criterion": "Says 42."}], "42") == [{"criterion": "Says 42."}]
 
 
 @given(st.lists(st.sampled_from("abcd")))

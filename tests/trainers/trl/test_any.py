@@ -18,7 +18,7 @@ import pytest
 from calipers import Judge
 from calipers.errors import ConfigError
 from calipers.trainers.trl import reward_func
-from calipers.trainers.trl.around import AWAITS, EXCLUDES, OLDEST, installed
+from calipers.trainers.trl.caller import AWAITS, EXCLUDES, OLDEST, installed
 from servers.faulty_server import Answer, Asked, FaultyServer, said
 from servers.opinions import Opinions, models, reward_of, wanted
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from calipers.trainers.trl.around import EXCLUDES, installed
+from calipers.trainers.trl.caller import EXCLUDES, installed
 from calipers.trainers.trl.scaffold import SINCE
 from servers.faulty_server import Answer, Asked, FaultyServer, error
 from servers.opinions import Opinions, models, reward_of

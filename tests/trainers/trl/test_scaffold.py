@@ -19,7 +19,7 @@ from calipers import Judge
 from calipers.errors import ConfigError, InputError
 from calipers.rubric.scaffold import Schedule, scaffolded
 from calipers.trainers.trl import reward_func, scaffolded_rollouts
-from calipers.trainers.trl.around import installed
+from calipers.trainers.trl.caller import installed
 from calipers.trainers.trl.scaffold import SINCE
 from servers.faulty_server import FaultyServer
 from servers.opinions import Opinions, models

@@ -20,7 +20,7 @@ from calipers.interfaces import Backend
 from calipers.judging.judge import Judge
 from calipers.protocols.question import Parse
 from calipers.registry import find_backend
-from calipers.trainers.made_once import made_once
+from calipers.trainers.process.once import once_per_process
 
 IN_FLIGHT: Final = 128
 """Judge calls at a time on one event loop unless ``max_parallel_requests`` says otherwise. RULER has no bound at all."""
@@ -135,7 +135,7 @@ def judge_for(
     return _judge(shared, wanted.concurrency, wanted.max_tokens, wanted.body, debug=debug, parse=_Same(parse))
 
 
-@made_once(of=32)
+@once_per_process(maxsize=32)
 def _named(
     name: str,
     base_url: str | None,
@@ -149,12 +149,12 @@ def _named(
     return Shared(bare, name=shown(name), attempts=retries + 1, concurrency=concurrency)
 
 
-@made_once(of=32)
+@once_per_process(maxsize=32)
 def _own(backend: _Same, concurrency: int) -> Shared:
     return Shared(backend.it, attempts=None, concurrency=concurrency)
 
 
-@made_once(of=64)
+@once_per_process(maxsize=64)
 def _judge(shared: Shared, concurrency: int, max_tokens: int, body: str, *, debug: bool, parse: _Same) -> Judge:
     return Judge(
         shared,

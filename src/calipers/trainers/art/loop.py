@@ -18,9 +18,9 @@ from calipers.protocols.question import Parse
 from calipers.rubric import DEFAULT_RUBRIC
 from calipers.trainers.art.judge import judge_for
 from calipers.trainers.art.reward import Group, left_out, ruler_score_group, to_stderr
-from calipers.trainers.no_signal.losses import LossLog
+from calipers.trainers.no_signal.lost_groups import LostGroupLog
 from calipers.trainers.no_signal.run import JudgedRun, Stop
-from calipers.trainers.no_signal.tested import warn_untested
+from calipers.trainers.process.versions import warn_untested
 
 __all__ = ["JudgedBy", "judged_by"]
 
@@ -40,7 +40,7 @@ class JudgedBy:
 
     async def __call__(self, group: Group) -> Group | None:
         """The group with the judge's rewards, or None and a line on stderr."""
-        self.run.require_going()
+        self.run.require_running()
         try:
             judged = await ruler_score_group(group, self.judge, rubric=self.rubric)
         except ConfigError as error:
@@ -52,7 +52,7 @@ class JudgedBy:
                 raise
             line, why = left_out(error)
             self.run.lost(line, why=why)
-            self.run.require_going()
+            self.run.require_running()
             return None
         self.run.went_well()
         return judged
@@ -82,7 +82,7 @@ def judged_by(
     """
     warn_untested("openpipe-art", "0.5")
     judge = judge_for(judge_model, extra_litellm_params, debug=debug, parse=parse_response)
-    return JudgedBy(JudgedRun(judge, patience=patience, stop=stop, log=LossLog(to_stderr)), rubric, counted)
+    return JudgedBy(JudgedRun(judge, patience=patience, stop=stop, log=LostGroupLog(to_stderr)), rubric, counted)
 
 
 def _is_one_too_many() -> bool:

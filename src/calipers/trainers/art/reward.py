@@ -20,10 +20,10 @@ from calipers.readers.art import trajectory_fields
 from calipers.rubric import DEFAULT_RUBRIC
 from calipers.trainers.art.judge import judge_for
 from calipers.trainers.art.scores import Response, TrajectoryScore
-from calipers.trainers.made_once import made_once
-from calipers.trainers.no_signal.baselines import EVEN, unscored
-from calipers.trainers.no_signal.losses import LossLog, cause, named, one_line, reasons
-from calipers.trainers.no_signal.tested import warn_untested
+from calipers.trainers.no_signal.lost_groups import LostGroupLog, cause, named, one_line, reasons
+from calipers.trainers.no_signal.rewards import EVEN, unscored
+from calipers.trainers.process.once import once_per_process
+from calipers.trainers.process.versions import warn_untested
 from calipers.types import GroupResult, TrajectoryResult, Usage
 
 __all__ = ["DEFAULT_RUBRIC", "Response", "TrajectoryScore", "ruler", "ruler_score_group"]
@@ -93,7 +93,7 @@ async def ruler_score_group(
     question (a mistyped model, a wrong key): no group would be scored.
     """
     warn_untested("openpipe-art", "0.5")
-    log: LossLog | None = None
+    log: LostGroupLog | None = None
     try:
         if not _trajectories(group):
             return _copied(group)
@@ -108,7 +108,7 @@ async def ruler_score_group(
         if not swallow_exceptions:
             raise
         line, why = left_out(error)
-        (log or LossLog(to_stderr)).add(line, why=why)
+        (log or LostGroupLog(to_stderr)).add(line, why=why)
         return None
 
 
@@ -133,9 +133,9 @@ def to_stderr(line: str) -> None:
     sys.stderr.write(f"[calipers] {line}\n")
 
 
-@made_once(of=32)
-def _log_of(judge: Judge) -> LossLog:  # noqa: ARG001 - one a judge
-    return LossLog(to_stderr)
+@once_per_process(maxsize=32)
+def _log_of(judge: Judge) -> LostGroupLog:  # noqa: ARG001 - one a judge
+    return LostGroupLog(to_stderr)
 
 
 async def _judged(judge: Judge, group: Mapping[str, Any], rubric: str | None) -> GroupResult:

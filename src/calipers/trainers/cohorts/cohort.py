@@ -17,22 +17,22 @@ from typing import Any, Final, Self
 from calipers.config.arguments import require_above_zero, require_callable, require_whole
 from calipers.errors import CalipersError, ConfigError, InputError
 from calipers.judging.preparing import Preparing
-from calipers.trainers.cohorts.gathering import (
+from calipers.trainers.cohorts.pending import (
     UNNAMED,
     Gathering,
     Judged,
     Member,
-    Share,
+    MemberResult,
     Timer,
     as_judged,
     place_of,
     read_head,
     read_member,
 )
-from calipers.trainers.no_signal.baselines import rows
+from calipers.trainers.no_signal.rewards import rows
 from calipers.types import GroupResult, Trajectory, TrajectoryGroup
 
-__all__ = ["Cohorts", "GroupJudge", "Later", "Share"]
+__all__ = ["Cohorts", "GroupJudge", "Later", "MemberResult"]
 
 GroupJudge = Callable[[TrajectoryGroup], Awaitable[GroupResult]]
 """What judges a whole group: ``Judge.score_group``, say. One result a trajectory, in the group's order."""
@@ -96,7 +96,7 @@ class Cohorts:
 
     async def join(
         self, key: Hashable, member: object, *, size: int | None = None, group: Mapping[str, Any] | None = None
-    ) -> Share:
+    ) -> MemberResult:
         """Bring a rollout to its group, wait until the group is judged, and return this rollout's share.
 
         ``member`` is a trajectory in any form a group may hold. It is read at once, and not again: one that cannot be read,
@@ -110,11 +110,11 @@ class Cohorts:
         self._bind()
         trajectory, unfit = read_member(member)
         if late := self._late(key, trajectory.id):
-            return Share(None, late)
+            return MemberResult(None, late)
         gathering = self._gathering(key, size)
         if unfit is not None:
             self._lost(key, gathering)
-            return Share(None, unfit)
+            return MemberResult(None, unfit)
         self._check_kin(key, gathering, trajectory, group or {})
         try:
             ready = gathering.prepare(trajectory)
@@ -140,11 +140,11 @@ class Cohorts:
     @asynccontextmanager
     async def seat(
         self, key: Hashable, *, size: int | None = None, group: Mapping[str, Any] | None = None
-    ) -> AsyncIterator[Callable[[object], Awaitable[Share]]]:
+    ) -> AsyncIterator[Callable[[object], Awaitable[MemberResult]]]:
         """Hold a member's place while it rolls out: yields its ``join``, and tells the group when it never comes to that."""
         taken = False
 
-        async def join(member: object) -> Share:
+        async def join(member: object) -> MemberResult:
             nonlocal taken
             taken = True
             return await self.join(key, member, size=size, group=group)
@@ -304,16 +304,16 @@ class Cohorts:
             gathering.tell("the judging of its group was cancelled")
 
 
-def _shares(result: GroupResult, count: int, needed: int) -> list[Share]:
+def _shares(result: GroupResult, count: int, needed: int) -> list[MemberResult]:
     if len(result.trajectories) != count:
         raise ConfigError(f"the judge returned {len(result.trajectories)} results for a group of {count}")
     rewards = rows(result)
     scored = count - rewards.count(None)
     few = f"too few of its group were scored: {scored} of {count}" if scored < needed else None
     return [
-        Share(None, f"{row.status}: {row.reason}", row, result, 0 if few else scored)
+        MemberResult(None, f"{row.status}: {row.reason}", row, result, 0 if few else scored)
         if reward is None
-        else Share(None if few else reward, few, row, result, 0 if few else scored)
+        else MemberResult(None if few else reward, few, row, result, 0 if few else scored)
         for row, reward in zip(result.trajectories, rewards, strict=True)
     ]
 

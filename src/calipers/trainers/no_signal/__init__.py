@@ -1,6 +1,6 @@
 """What reaches a trainer where there is no reward."""
 
-from calipers.trainers.no_signal.baselines import (
+from calipers.trainers.no_signal.rewards import (
     EVEN,
     constant,
     imputed,

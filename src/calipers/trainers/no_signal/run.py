@@ -16,9 +16,9 @@ from typing import Any, TypeAlias
 from calipers.config.arguments import require_above_zero, require_callable, require_whole
 from calipers.errors import CalipersError, ConfigError
 from calipers.judging.judge import Judge
-from calipers.trainers.made_once import made_once
-from calipers.trainers.no_signal.baselines import unscored
-from calipers.trainers.no_signal.losses import LossLog, cause, line_of, named, one_line
+from calipers.trainers.no_signal.lost_groups import LostGroupLog, cause, line_of, named, one_line
+from calipers.trainers.no_signal.rewards import unscored
+from calipers.trainers.process.once import once_per_process
 from calipers.types import GroupResult, TrajectoryGroup
 
 Stop: TypeAlias = Callable[[], object]
@@ -63,13 +63,13 @@ class JudgedRun:
         stop: Stop | None = None,
         needed: int | None = None,
         then: str = "",
-        log: LossLog | None = None,
+        log: LostGroupLog | None = None,
     ) -> None:
         require_patience(patience, stop)
         self.judge = judge
         self._patience, self._stop = patience, stop
         self._needed, self._then = needed, then
-        self._log = log or LossLog()
+        self._log = log or LostGroupLog()
         self._lock = threading.Lock()
         self._in_a_row = 0
         self._out: str | None = None
@@ -78,20 +78,20 @@ class JudgedRun:
 
     async def score(self, groups: Sequence[Any]) -> list[GroupResult]:
         """A batch's results, in its order. Raises as the class says, and what ``Judge.score_groups`` raises."""
-        self.require_going()
+        self.require_running()
         results = self.judge.score_groups(groups, concurrency=max(1, len(groups)), ordered=True)
         return await self.saw([result async for result in results])
 
     async def score_group(self, group: object) -> GroupResult:
         """Likewise, of one group."""
-        self.require_going()
+        self.require_running()
         return (await self.saw([await self.judge.score_group(group)]))[0]
 
     def around(self, score: Score) -> Score:
         """``score`` as part of this run, for who gathers groups."""
 
         async def scoring(group: TrajectoryGroup) -> GroupResult:
-            self.require_going()
+            self.require_running()
             return (await self.saw([await score(group)]))[0]
 
         return scoring
@@ -102,7 +102,7 @@ class JudgedRun:
         for result in results:
             self._take(result)
         self._end_if_out()
-        self.require_going()
+        self.require_running()
         return results
 
     async def require_answering(self) -> None:
@@ -122,7 +122,7 @@ class JudgedRun:
         self._count(line, why=why)
         self._end_if_out()
 
-    def given_up(self, name: str, why: str) -> None:
+    def lost_before_judging(self, name: str, why: str) -> None:
         """A group is lost before it was judged. Raises nothing by itself."""
         self.lost(f"group {named(name)} is lost{', ' + self._then if self._then else ''}: {one_line(why)}", why=why)
 
@@ -137,7 +137,7 @@ class JudgedRun:
         """What ended the run, None while it goes on."""
         return None if self._ended is None else self._ended[1]
 
-    def require_going(self) -> None:
+    def require_running(self) -> None:
         """Raise what ended the run, if it ended."""
         if self._ended is not None:
             kind, told = self._ended
@@ -182,8 +182,8 @@ class JudgedRun:
                 self._stop()
 
 
-@made_once(of=32)
-def run_of(
+@once_per_process(maxsize=32)
+def shared_run(
     judge: Judge, patience: int | None = None, stop: Stop | None = None, needed: int | None = None, then: str = ""
 ) -> JudgedRun:
     """The run of these arguments: one a process, for adapters that are made anew for every group."""

@@ -16,14 +16,14 @@ from typing import Any, Final
 
 from calipers.config.arguments import require_above_zero, require_text, require_whole
 from calipers.errors import ConfigError, InputError
-from calipers.trainers.cohorts.gathering import Share
-from calipers.trainers.no_signal import blocking
-from calipers.trainers.no_signal.floats import as_float, is_scored, run_with_floats, whole_cohorts
+from calipers.trainers.cohorts.pending import MemberResult
+from calipers.trainers.no_signal.one_float import as_float, complete_cohorts, is_scored, run_for_floats
 from calipers.trainers.no_signal.run import Stop
-from calipers.trainers.no_signal.tested import warn_untested
-from calipers.trainers.rollouts.given import JudgeGiven, as_judge
-from calipers.trainers.rollouts.messages import context_of, graded_by, said
-from calipers.trainers.rollouts.stated import of_label
+from calipers.trainers.process import blocking
+from calipers.trainers.process.judges import JudgeLike, as_judge
+from calipers.trainers.process.versions import warn_untested
+from calipers.trainers.rollouts.dataset_rows import read_label
+from calipers.trainers.rollouts.messages import context_of, rubric_with_reference, said
 
 __all__ = ["agent_executor", "reward_func"]
 
@@ -32,7 +32,7 @@ SCORED: Final = "judge_scored"
 
 
 def agent_executor(
-    judge: JudgeGiven,
+    judge: JudgeLike,
     *,
     agent: type | None = None,
     rubric: str | None = None,
@@ -59,8 +59,8 @@ def agent_executor(
     except ImportError as error:
         raise ConfigError(f"OpenRLHF 0.11 or newer is needed: pip install openrlhf ({error})") from error
     asked = as_judge(judge)
-    run = run_with_floats(asked, patience=patience, stop=stop)
-    cohorts = whole_cohorts(run, size=1, deadline=None)
+    run = run_for_floats(asked, patience=patience, stop=stop)
+    cohorts = complete_cohorts(run, size=1, deadline=None)
     together = Together()
 
     class AgentExecutor(theirs.AgentExecutorBase):  # type: ignore[misc]  # OpenRLHF is not there when types are checked
@@ -92,9 +92,9 @@ def agent_executor(
             )
 
         async def _judged(self, group: Group, **rollout: Any) -> dict[str, Any]:
-            run.require_going()
-            own, answer = of_label(rollout["label"], rubric)
-            graded = graded_by(asked, own, answer if reference else None)
+            run.require_running()
+            own, answer = read_label(rollout["label"], rubric)
+            graded = rubric_with_reference(asked, own, answer if reference else None)
             async with cohorts.seat(group, size=group.size, group={"rubric": graded}) as join:
                 output: dict[str, Any] = await self.rollouts.execute(**rollout)
                 share = await join(_conversation(output, rollout["hf_tokenizer"]))
@@ -104,7 +104,7 @@ def agent_executor(
 
 
 def reward_func(
-    judge: JudgeGiven,
+    judge: JudgeLike,
     *,
     group_size: int,
     rubric: str | None = None,
@@ -127,18 +127,18 @@ def reward_func(
     require_text(rubric=rubric)
     require_whole(group_size=group_size, threads=threads)
     require_above_zero(group_size=group_size, threads=threads, deadline=deadline)
-    run = run_with_floats(as_judge(judge), patience=patience, stop=stop)
-    cohorts = whole_cohorts(run, size=group_size, deadline=deadline)
+    run = run_for_floats(as_judge(judge), patience=patience, stop=stop)
+    cohorts = complete_cohorts(run, size=group_size, deadline=deadline)
     with suppress(RuntimeError):  # OpenRLHF loads the file inside its event loop; whoever has none needs no threads
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(threads, thread_name_prefix="reward"))
 
-    async def shares(queries: Sequence[str], prompts: Sequence[str], labels: Sequence[Any]) -> list[Share]:
-        run.require_going()
+    async def shares(queries: Sequence[str], prompts: Sequence[str], labels: Sequence[Any]) -> list[MemberResult]:
+        run.require_running()
         rows = zip(queries, prompts, labels, strict=True)
         return await asyncio.gather(
             *(
                 cohorts.join(
-                    (prompt, repr(label)), member_of(query, prompt), group={"rubric": of_label(label, rubric)[0]}
+                    (prompt, repr(label)), member_of(query, prompt), group={"rubric": read_label(label, rubric)[0]}
                 )
                 for query, prompt, label in rows
             )
@@ -155,7 +155,7 @@ def member_of(query: str, prompt: str) -> dict[str, Any]:
     return {"messages": [*context_of(prompt), said(query.removeprefix(prompt))]}
 
 
-def reply_of(shares: Sequence[Share]) -> dict[str, Any]:
+def reply_of(shares: Sequence[MemberResult]) -> dict[str, Any]:
     """What OpenRLHF makes tensors of. For one rollout plain numbers, because a list would give the tensor two dimensions."""
     rewards, scored = [as_float(share) for share in shares], [float(is_scored(share)) for share in shares]
     if len(rewards) == 1:
@@ -199,7 +199,7 @@ def _conversation(output: Mapping[str, Any], tokenizer: Any) -> dict[str, Any]:
     return {"messages": [*context_of(output["prompt"]), said(answer)]}
 
 
-def _rewarded(output: Mapping[str, Any], share: Share) -> dict[str, Any]:
+def _rewarded(output: Mapping[str, Any], share: MemberResult) -> dict[str, Any]:
     own = output.get("reward") or 0.0
     if not math.isfinite(own):
         raise InputError(f"the agent's own reward is {own}, which would become its whole group's")

@@ -17,11 +17,11 @@ from calipers.errors import CalipersError, InputError
 from calipers.judging.judge import Judge
 from calipers.monitoring.monitor import Monitor
 from calipers.trainers.cohorts.cohort import Cohorts
-from calipers.trainers.no_signal.floats import run_with_floats, whole_cohorts
+from calipers.trainers.no_signal.one_float import complete_cohorts, run_for_floats
 from calipers.trainers.no_signal.run import JudgedRun, Stop
 from calipers.trainers.openrlhf.reward import member_of, reply_of
-from calipers.trainers.rollouts.given import JudgeGiven, as_judge
-from calipers.trainers.rollouts.stated import of_label
+from calipers.trainers.process.judges import JudgeLike, as_judge
+from calipers.trainers.rollouts.dataset_rows import read_label
 
 _LARGEST: Final = 64 * 2**20
 """Bytes of a request; long rollouts are long."""
@@ -32,7 +32,7 @@ _RUN: Final = web.AppKey("run", JudgedRun)
 
 
 def reward_app(
-    judge: JudgeGiven,
+    judge: JudgeLike,
     *,
     group_size: int,
     rubric: str | None = None,
@@ -53,8 +53,8 @@ def reward_app(
     require_whole(group_size=group_size)
     require_above_zero(group_size=group_size, deadline=deadline)
     app = web.Application(client_max_size=_LARGEST)
-    app[_RUN] = run_with_floats(as_judge(judge), patience=patience, stop=stop)
-    app[_COHORTS] = whole_cohorts(app[_RUN], size=group_size, deadline=deadline)
+    app[_RUN] = run_for_floats(as_judge(judge), patience=patience, stop=stop)
+    app[_COHORTS] = complete_cohorts(app[_RUN], size=group_size, deadline=deadline)
     app[_RUBRIC] = rubric or ""
     app.router.add_post("/{path:.*}", _answer)
     app.on_cleanup.append(_close)
@@ -67,12 +67,12 @@ async def _answer(request: web.Request) -> web.Response:
     except ValueError as error:
         return web.json_response({"error": f"the request is not JSON: {error}"}, status=400)
     try:
-        request.app[_RUN].require_going()
+        request.app[_RUN].require_running()
         members = [
             request.app[_COHORTS].join(
                 (prompt, repr(label)),
                 member_of(query, prompt),
-                group={"rubric": of_label(label, request.app[_RUBRIC] or None)[0]},
+                group={"rubric": read_label(label, request.app[_RUBRIC] or None)[0]},
             )
             for query, prompt, label in _read(body)
         ]

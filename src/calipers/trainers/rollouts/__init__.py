@@ -4,8 +4,8 @@ from calipers.trainers.rollouts.messages import (
     K,
     answers,
     context_of,
-    graded_by,
     places,
+    rubric_with_reference,
     said,
 )
 
@@ -13,7 +13,7 @@ __all__ = [
     "K",
     "answers",
     "context_of",
-    "graded_by",
     "places",
+    "rubric_with_reference",
     "said",
 ]

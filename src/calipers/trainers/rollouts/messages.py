@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 
 from calipers.errors import InputError
 from calipers.judging.judge import Judge
+from calipers.trainers.rollouts.reasoning import split_reasoning
 from calipers.trainers.rollouts.references import with_reference
-from calipers.trainers.rollouts.thoughts import thought_apart
 from calipers.types import Message, Rubric
 
 K = TypeVar("K", bound=Hashable)
@@ -40,7 +40,7 @@ def context_of(prompt: object) -> list[dict[str, Any]]:
     raise InputError(f"a prompt is a {type(prompt).__name__}: it must be a text or a list of chat messages")
 
 
-def graded_by(judge: Judge, rubric: Any, reference: object) -> Any:
+def rubric_with_reference(judge: Judge, rubric: Any, reference: object) -> Any:
     """A group's rubric, with a reference answer that the judge is shown besides. None and "" are no reference.
 
     A reference joins text; criteria, the group's or the judge's, say themselves what is to be there.
@@ -53,7 +53,7 @@ def graded_by(judge: Judge, rubric: Any, reference: object) -> Any:
 
 def said(text: str) -> Message:
     """The assistant's message, its thoughts apart from what it answered."""
-    return thought_apart({"role": "assistant", "content": text})
+    return split_reasoning({"role": "assistant", "content": text})
 
 
 def places(keys: Sequence[K]) -> dict[K, list[int]]:

@@ -48,7 +48,7 @@ def _kind_of(error: object) -> type[CalipersError]:
     return ConfigError if isinstance(error, ConfigError) else CalipersError
 
 
-def is_alone() -> bool:
+def is_single_process() -> bool:
     """Whether this process is a run of its own."""
     distributed: Any = sys.modules.get("torch.distributed")
     if distributed is None or not distributed.is_available() or not distributed.is_initialized():

@@ -18,14 +18,14 @@ from calipers.config.arguments import require_text, require_whole
 from calipers.errors import CalipersError, ConfigError
 from calipers.interfaces import Backend
 from calipers.judging.judge import Judge
-from calipers.trainers.no_signal import baselines as no_signal
-from calipers.trainers.no_signal import blocking as synchronous
+from calipers.trainers.no_signal import rewards as no_signal
 from calipers.trainers.no_signal.run import JudgedRun, Stop, require_patience
-from calipers.trainers.rollouts.stated import tell_columns
-from calipers.trainers.trl import around as trl_around
-from calipers.trainers.trl.around import Caller
-from calipers.trainers.trl.health import metrics, notes
-from calipers.trainers.trl.ranks import Ranks, is_alone
+from calipers.trainers.process import blocking as synchronous
+from calipers.trainers.rollouts.dataset_rows import warn_unused_columns
+from calipers.trainers.trl import caller as trl_caller
+from calipers.trainers.trl.caller import Caller
+from calipers.trainers.trl.metrics import metrics, notes
+from calipers.trainers.trl.ranks import Ranks, is_single_process
 from calipers.trainers.trl.rows import Row, column_of, grouped, rows
 from calipers.trainers.trl.scaffold import scaffolded_rollouts
 from calipers.types import GroupResult, TrajectoryGroup
@@ -125,7 +125,7 @@ def reward_func(  # noqa: PLR0913 - they are keywords
         )
     if not name.isidentifier():
         raise ConfigError(f"name={name!r}: it must be a name such as 'judge', for it is a function's and a metric's")
-    trl_around.check_version(trl_around.installed(), only_reward=only_reward, blocking=blocking)
+    trl_caller.check_version(trl_caller.installed(), only_reward=only_reward, blocking=blocking)
     require_patience(patience, stop)
     options = _Options(num_generations, only_reward, rubric_column, reference_column, patience, stop)
     reward = (BlockingReward if blocking else AsyncReward)(judge, options, name=name)
@@ -152,7 +152,7 @@ class _Reward:
         self.__name__ = name
         self._source = judge
         self._options = options
-        self._trl = trl_around.installed()
+        self._trl = trl_caller.installed()
         self._run: JudgedRun | None = None
         self._ranks: Ranks | None = None
         self.judge  # noqa: B018 - built now, so that settings that cannot work are known at once
@@ -201,7 +201,7 @@ class _Reward:
         )
         # TRL gives every process as many rows as every other, or it could not put their rewards together: so all of them
         # decide alike here whether they have to tell each other.
-        if len(prompts) % size == 0 or is_alone():
+        if len(prompts) % size == 0 or is_single_process():
             results, part = await self._judged(grouping(reading())), slice(None)
         else:
             results, part = await self._judged_jointly(reading, grouping)
@@ -251,7 +251,7 @@ class _Reward:
         """The judge's health as metrics, and what it said as a column of TRL's table, where this TRL takes them."""
         log_metric, log_extra = columns.get("log_metric"), columns.get("log_extra")
         if callable(log_metric) and results:
-            all_alike = not is_alone() and (self._trl is None or self._trl < trl_around.UNITES)
+            all_alike = not is_single_process() and (self._trl is None or self._trl < trl_caller.UNITES)
             for name, value in metrics(results, given, all_alike=all_alike).items():
                 log_metric(f"{self.__name__}/{name}", value)
         if callable(log_extra):
@@ -292,7 +292,7 @@ class BlockingReward(_Reward):
 def _read(
     prompts: Sequence[Any], completions: Sequence[Any], columns: Mapping[str, Any], options: _Options
 ) -> list[Row]:
-    tell_columns(columns, used=(options.rubric_column, options.reference_column))
+    warn_unused_columns(columns, used=(options.rubric_column, options.reference_column))
     return rows(
         prompts,
         completions,

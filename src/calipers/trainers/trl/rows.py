@@ -15,8 +15,8 @@ from calipers.readers.parquet import without_empty
 from calipers.readers.plain import plain
 from calipers.rubric.standards import CARRIERS, as_standard, standards_in
 from calipers.trainers.rollouts.images import Images
+from calipers.trainers.rollouts.reasoning import split_reasoning
 from calipers.trainers.rollouts.references import with_reference
-from calipers.trainers.rollouts.thoughts import thought_apart
 from calipers.types import Message, Rubric, Trajectory, TrajectoryGroup
 
 PROBLEM: Final = "trl_problem"
@@ -134,9 +134,9 @@ def _prompt(prompt: Any, images: Images, number: int) -> tuple[Message, ...]:
 
 def _completion(completion: Any, images: Images) -> tuple[tuple[Message, ...], str | None]:
     if isinstance(completion, str):
-        return (thought_apart({"role": "assistant", "content": completion}),), None
+        return (split_reasoning({"role": "assistant", "content": completion}),), None
     try:
-        said = tuple(map(thought_apart, canonical(images.to_urls(completion))))
+        said = tuple(map(split_reasoning, canonical(images.to_urls(completion))))
     except InputError as error:
         return (), f"the completion cannot be read: {error}"
     return said, None if said else "the completion holds no message"

@@ -14,7 +14,7 @@ from typing import Any, Final, TypeAlias
 
 from calipers.errors import ConfigError
 from calipers.rubric.scaffold import Criterion, Schedule, points_of, scaffolded
-from calipers.trainers.trl import around as trl_around
+from calipers.trainers.trl import caller as trl_caller
 from calipers.trainers.trl.rows import standards_of
 from calipers.types import Message
 
@@ -45,7 +45,7 @@ def scaffolded_rollouts(
     Raises ConfigError for a TRL that cannot do it, a missing column, a prompt that comes with two rubrics, and a rubric that
     is text; InputError for criteria that cannot be read.
     """
-    trl = trl_around.installed()
+    trl = trl_caller.installed()
     if trl is not None and trl < SINCE:
         raise ConfigError(f"TRL {trl[0]}.{trl[1]} is older than scaffolded rollouts are made for: install trl>=1.16")
     return ScaffoldedRollouts(_criteria(rows, rubric_column), schedule=schedule, run=run, discreet=discreet)

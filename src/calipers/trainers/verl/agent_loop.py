@@ -18,7 +18,7 @@ from verl.trainer.ppo.v1 import AgentLoopManagerTQ
 
 from calipers.errors import CalipersError, ConfigError
 from calipers.judging.judge import Judge
-from calipers.trainers.cohorts.cohort import Cohorts, Share
+from calipers.trainers.cohorts.cohort import Cohorts, MemberResult
 from calipers.trainers.no_signal.run import JudgedRun
 from calipers.trainers.verl.recipes import acc_of, head_of, scorer_of
 from calipers.trainers.verl.rows import member_of
@@ -60,7 +60,7 @@ class JudgingWorker(ScaffoldingWorker):
             preparing=scorer.preparing,
             quorum=self._settings.min_group,
             deadline=None,
-            lost=self._run.given_up,
+            lost=self._run.lost_before_judging,
         )
         without_tracebacks(self._run)
         self._groups: dict[Any, _Group] = {}
@@ -69,7 +69,7 @@ class JudgingWorker(ScaffoldingWorker):
         """Begin the rollouts of ``batch``. verl takes what a rollout raises for that rollout's failure and goes on; what is
         raised here ends its run: ConfigError for a judge that refuses every question, CalipersError once patience is out.
         """
-        self._run.require_going()
+        self._run.require_running()
         await super().generate_sequences(batch)
 
     async def _run_prompt(self, prompt: dict[str, Any], *args: Any, trajectory: dict[str, Any], **kwargs: Any) -> None:
@@ -104,12 +104,12 @@ class JudgingWorker(ScaffoldingWorker):
             outputs[-1].metrics.compute_score = time.perf_counter() - begun
         await super()._agent_loop_postprocess(outputs, validate, **kwargs)
 
-    async def _share(self, outputs: Sequence[Any], row: Mapping[str, Any]) -> Share:
+    async def _share(self, outputs: Sequence[Any], row: Mapping[str, Any]) -> MemberResult:
         uid, session = row["uid"], row["session_id"]
         group, settings = self._groups[uid], self._settings
         if group.size < settings.min_group and not (group.validate or settings.absolute):
             # Verl would take its raw reward for an advantage.
-            return Share(
+            return MemberResult(
                 None, f"its prompt has {group.size} rollouts, fewer than +calipers.min_group={settings.min_group}"
             )
         member = member_of(outputs, session, self._decode, limit=self.rollout_config.response_length)
@@ -121,7 +121,7 @@ class JudgingWorker(ScaffoldingWorker):
     def _decode(self, tokens: list[int]) -> str:
         return str(self.tokenizer.decode(tokens, skip_special_tokens=True))
 
-    def _leave_out(self, share: Share, row: Mapping[str, Any]) -> None:
+    def _leave_out(self, share: MemberResult, row: Mapping[str, Any]) -> None:
         what = f"rollout {row['session_id']} of {row['uid']}"
         if share.rewarded == 0:
             raise LostGroupError(f"{what} gets no reward: {share.reason}")
@@ -200,7 +200,7 @@ def validates(config: Any) -> bool:
     return bool(config.trainer.test_freq > 0 or config.trainer.val_before_train)
 
 
-def extra_info(share: Share, settings: VerlSettings) -> dict[str, float]:
+def extra_info(share: MemberResult, settings: VerlSettings) -> dict[str, float]:
     """What is logged beside a reward: the same keys, and numbers, for every rollout."""
     score = share.member.score if share.member is not None else None
     count = len(share.group.trajectories) if share.group is not None else share.rewarded

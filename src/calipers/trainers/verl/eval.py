@@ -15,12 +15,12 @@ from calipers.errors import CalipersError, ConfigError
 from calipers.judging.judge import Judge
 from calipers.readers.plain import plain
 from calipers.rubric.standards import Standards, as_truth
-from calipers.trainers.made_once import made_once
-from calipers.trainers.no_signal import blocking
 from calipers.trainers.no_signal.run import Score
+from calipers.trainers.process import blocking
+from calipers.trainers.process.once import once_per_process
+from calipers.trainers.rollouts.dataset_rows import standards_of
+from calipers.trainers.rollouts.reasoning import split_reasoning
 from calipers.trainers.rollouts.references import with_reference
-from calipers.trainers.rollouts.stated import standards_of
-from calipers.trainers.rollouts.thoughts import thought_apart
 from calipers.trainers.verl.rows import shown
 from calipers.trainers.verl.settings import make_judge, read_settings
 from calipers.types import GroupResult, Rubric, TrajectoryResult
@@ -66,7 +66,7 @@ def compute_score(
     group = {
         "context": as_messages(prompt),
         "rubric": rubric,
-        "trajectories": [{"messages": [thought_apart({"role": "assistant", "content": solution_str})]}],
+        "trajectories": [{"messages": [split_reasoning({"role": "assistant", "content": solution_str})]}],
     }
     (row,) = blocking.run(scored(judge, judge.score_group, group)).trajectories
     return reward_of(row, data_source, on_failure=on_failure)
@@ -104,7 +104,7 @@ def require_number(on_failure: object) -> None:
     raise ConfigError(f"on_failure={on_failure!r}: it must be a finite number; without it, a failure raises")
 
 
-@made_once(of=8)
+@once_per_process(maxsize=8)
 def _judge(settings: str) -> Judge:
     """One judge for all responses that are judged alike."""
     table = {**json.loads(settings), "absolute": True}

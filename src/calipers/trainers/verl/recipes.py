@@ -18,11 +18,11 @@ from calipers.judging.hybrid import Hybrid
 from calipers.judging.judge import Judge
 from calipers.readers import as_group
 from calipers.readers.plain import plain
-from calipers.trainers.made_once import made_once
-from calipers.trainers.no_signal import blocking
+from calipers.trainers.process import blocking
+from calipers.trainers.process.once import once_per_process
+from calipers.trainers.rollouts.dataset_rows import standards_of, warn_unused
 from calipers.trainers.rollouts.images import Images
-from calipers.trainers.rollouts.stated import standards_of, tell_unused
-from calipers.trainers.rollouts.thoughts import thought_apart
+from calipers.trainers.rollouts.reasoning import split_reasoning
 from calipers.trainers.verl.eval import (
     PROMPTS,
     as_key,
@@ -63,12 +63,12 @@ def head_of(row: Mapping[str, Any], settings: VerlSettings, *, rubric: str) -> d
         if not isinstance(stated.rubric, Rubric):
             raise InputError(_NO_CRITERIA)
         if stated.rules is not None:
-            tell_unused(f"the rules in {stated.rules.place}", "+calipers.recipe=verif runs them")
+            warn_unused(f"the rules in {stated.rules.place}", "+calipers.recipe=verif runs them")
         return {**head, "rubric": stated.rubric}
     model = row.get("reward_model")
     truth = _truth(model.get("ground_truth") if isinstance(model, Mapping) else None) if stated.rules is None else None
     if stated.rubric is not None:
-        tell_unused(f"the rubric in {stated.rubric_place}", "+calipers.recipe=rubric_batch grades by it")
+        warn_unused(f"the rubric in {stated.rubric_place}", "+calipers.recipe=rubric_batch grades by it")
     return {**head, "ground_truth": truth if stated.rules is None else stated.rules.value}
 
 
@@ -100,7 +100,7 @@ def rubric_batch(
     if not isinstance(stated.rubric, Rubric):
         raise InputError(f"{data_source}: {_NO_CRITERIA}{'' if extra_info else f'. {_FOR_MAIN_EVAL}'}")
     if stated.rules is not None:
-        tell_unused(f"the rules in {stated.rules.place}", "verif runs them")
+        warn_unused(f"the rules in {stated.rules.place}", "verif runs them")
     head = {"context": as_messages(prompt_of(ground_truth, extra_info)) or [], "rubric": stated.rubric}
     table = {**settings, "recipe": "rubric_batch", **_in_flight(settings, max_workers_per_url)}
     score = _scored(head, solution_str, data_source, table=table, on_failure=on_failure)
@@ -151,7 +151,7 @@ def verif(
     stated = asked_of(ground_truth, extra_info)
     truth = _truth(ground_truth) if stated.rules is None else stated.rules.value
     if stated.rubric is not None:
-        tell_unused(f"the rubric in {stated.rubric_place}", "rubric_batch grades by it")
+        warn_unused(f"the rubric in {stated.rubric_place}", "rubric_batch grades by it")
     prompt = prompt_of(ground_truth, extra_info)
     if prompt is None and read_constraints(truth, rules=rules).soft:
         raise InputError(
@@ -172,14 +172,14 @@ def _scored(
     on_failure: float | None,
 ) -> float:
     require_number(on_failure)
-    answer = thought_apart({"role": "assistant", "content": solution})
+    answer = split_reasoning({"role": "assistant", "content": solution})
     group = as_group({**head, "trajectories": [{"messages": [answer]}]})
     judge, scorer = _scorer(as_key(table))
     (row,) = blocking.run(scored(judge, scorer.score_group, group)).trajectories
     return reward_of(row, data_source, on_failure=on_failure)
 
 
-@made_once(of=8)
+@once_per_process(maxsize=8)
 def _scorer(table: str) -> tuple[Judge, Judge | Hybrid]:
     """One judge for all responses that are scored alike."""
     settings = read_settings(json.loads(table))

@@ -14,8 +14,8 @@ from verl.experimental.reward_loop.reward_manager.base import RewardManagerBase
 
 from calipers.errors import ConfigError
 from calipers.trainers.cohorts.cohort import Cohorts
-from calipers.trainers.no_signal import blocking
-from calipers.trainers.rollouts.thoughts import thought_apart
+from calipers.trainers.process import blocking
+from calipers.trainers.rollouts.reasoning import split_reasoning
 from calipers.trainers.verl.agent_loop import extra_info, run_in_verl, settings_of, validates
 from calipers.trainers.verl.recipes import head_of, scorer_of
 from calipers.trainers.verl.settings import VerlSettings, make_judge
@@ -49,18 +49,18 @@ class RewardManager(RewardManagerBase):  # type: ignore[misc]  # verl has no typ
             preparing=scorer.preparing,
             quorum=self._settings.min_group,
             deadline=self._settings.wait,
-            lost=self._run.given_up,
+            lost=self._run.lost_before_judging,
         )
 
     async def run_single(self, data: Any) -> dict[str, Any]:
         """The reward of the last sequence of a rollout, once its siblings are there. Raises CalipersError without one."""
-        self._run.require_going()
+        self._run.require_running()
         item = data[-1:][0]
         row = item.non_tensor_batch
         tokens = item.batch["responses"]
         count = int(item.batch["attention_mask"][-len(tokens) :].sum())
         text = str(self.tokenizer.decode(tokens[:count], skip_special_tokens=True))
-        member = {"id": str(row["session_id"]), "messages": [thought_apart({"role": "assistant", "content": text})]}
+        member = {"id": str(row["session_id"]), "messages": [split_reasoning({"role": "assistant", "content": text})]}
         group = head_of(row, self._settings, rubric=self._judge.settings.standards)
         share = await self._cohorts.join(row["uid"], member, group=group)
         return {"reward_score": share.required(), "reward_extra_info": extra_info(share, self._settings)}

@@ -11,10 +11,10 @@ from typing import Any, Protocol
 
 from calipers.readers.plain import plain
 from calipers.rubric.standards import as_text
+from calipers.trainers.rollouts.dataset_rows import standards_of, warn_unused
 from calipers.trainers.rollouts.images import Images
+from calipers.trainers.rollouts.reasoning import split_reasoning
 from calipers.trainers.rollouts.references import with_reference
-from calipers.trainers.rollouts.stated import standards_of, tell_unused
-from calipers.trainers.rollouts.thoughts import thought_apart
 from calipers.types import Message, Rubric
 
 Decode = Callable[[list[int]], str]
@@ -40,7 +40,7 @@ def group_of(row: Mapping[str, Any], *, rubric: str, reference: bool) -> dict[st
     stated = standards_of(row)
     own = stated.rubric
     if stated.rules is not None:
-        tell_unused(f"the rules in {stated.rules.place}", "+calipers.recipe=verif runs them")
+        warn_unused(f"the rules in {stated.rules.place}", "+calipers.recipe=verif runs them")
     head = {"group_id": str(row["uid"]), "context": Images().to_urls(list(row["raw_prompt"]))}
     if isinstance(own, Rubric):
         return {**head, "rubric": own}
@@ -73,7 +73,7 @@ def member_of(outputs: Sequence[Output], name: object, decode: Decode, *, limit:
     """
     kept = outputs[-1].extra_fields.get("messages")
     if kept is not None:
-        return {"id": str(name), "messages": [thought_apart(one) if isinstance(one, dict) else one for one in kept]}
+        return {"id": str(name), "messages": [split_reasoning(one) if isinstance(one, dict) else one for one in kept]}
     said = [message for output in outputs for message in _turns(output, decode)]
     if said and limit is not None and len(outputs[-1].response_ids) >= limit:
         said[-1] = {**said[-1], "finish_reason": "length"}
@@ -89,5 +89,5 @@ def _turns(output: Output, decode: Decode) -> Iterable[Message]:
             end = mask.index(not wrote, begin)
         except ValueError:
             end = len(tokens)
-        yield thought_apart({"role": "assistant" if wrote else "tool", "content": decode(tokens[begin:end])})
+        yield split_reasoning({"role": "assistant" if wrote else "tool", "content": decode(tokens[begin:end])})
         begin = end

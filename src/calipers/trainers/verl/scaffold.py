@@ -21,7 +21,7 @@ from verl.trainer.ppo.v1 import AgentLoopManagerTQ, AgentLoopWorkerTQ
 
 from calipers.errors import CalipersError, ConfigError
 from calipers.rubric.scaffold import points_of, scaffolded
-from calipers.trainers.no_signal.tested import warn_untested
+from calipers.trainers.process.versions import warn_untested
 from calipers.trainers.verl import rows as verl_rows
 from calipers.trainers.verl.settings import Scaffold, read_scaffold
 from calipers.types import Message

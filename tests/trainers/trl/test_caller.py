@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from calipers.errors import ConfigError
-from calipers.trainers.trl import around as trl_around
-from calipers.trainers.trl.around import Caller
+from calipers.trainers.trl import caller as trl_caller
+from calipers.trainers.trl.caller import Caller
 
 
 class Trainer:
@@ -39,18 +39,18 @@ def test_a_trl_that_cannot_do_it_is_named_with_the_remedy(
     version: tuple[int, int], options: dict[str, bool], words: str
 ):
     with pytest.raises(ConfigError, match=words):
-        trl_around.check_version(version, **{"only_reward": False, "blocking": False, **options})
+        trl_caller.check_version(version, **{"only_reward": False, "blocking": False, **options})
 
 
-@pytest.mark.parametrize("version", [None, (1, 6), trl_around.NEWEST])
+@pytest.mark.parametrize("version", [None, (1, 6), trl_caller.NEWEST])
 def test_a_trl_that_can_is_not_mentioned(version: tuple[int, int] | None):
-    trl_around.check_version(version, only_reward=True, blocking=False)
-    trl_around.check_version((0, 18), only_reward=False, blocking=True)
+    trl_caller.check_version(version, only_reward=True, blocking=False)
+    trl_caller.check_version((0, 18), only_reward=False, blocking=True)
 
 
 def test_a_newer_trl_than_was_ever_tried_is_a_warning():
     with pytest.warns(UserWarning, match=r"TRL 2.0 is newer than 1.16"):
-        trl_around.check_version((2, 0), only_reward=True, blocking=False)
+        trl_caller.check_version((2, 0), only_reward=True, blocking=False)
 
 
 def test_a_group_has_the_trainers_own_size_and_in_evaluation_its_size_there():

@@ -9,7 +9,13 @@ from typing import Any
 import pytest
 
 from calipers.errors import InputError
-from calipers.trainers.rollouts.stated import of_label, rubric_in, rubric_of_row, standards_of, tell_columns
+from calipers.trainers.rollouts.dataset_rows import (
+    read_label,
+    rubric_in,
+    rubric_of_row,
+    standards_of,
+    warn_unused_columns,
+)
 from calipers.trainers.trl.rows import standards_of as column_standards
 from calipers.trainers.verl.rows import group_of
 from calipers.types import Rubric
@@ -58,7 +64,7 @@ def test_a_rubric_of_the_row_goes_before_the_adapters_and_rules_are_warned_of() 
 def test_columns_that_nothing_looks_at_are_warned_of(columns: dict[str, list[Any]], unused: str | None) -> None:
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
-        tell_columns(columns, used=("rubric", None))
+        warn_unused_columns(columns, used=("rubric", None))
     assert [f"the column {unused!r}" in str(one.message) for one in told] == ([True] if unused else [])
 
 
@@ -82,10 +88,10 @@ def test_a_row_that_asks_for_nothing_is_graded_by_the_runs_rubric_without_a_word
     ("label", "reference"), [("42", "42"), (None, None), ("", None), ("{not json", "{not json"), (0, 0)]
 )
 def test_a_label_that_is_an_answer_is_the_reference(label: Any, reference: Any) -> None:
-    assert of_label(label, "default") == ("default", reference)
+    assert read_label(label, "default") == ("default", reference)
 
 
 def test_a_label_with_criteria_is_the_rubric_and_no_reference() -> None:
-    rubric, reference = of_label(json.dumps({"rubrics": CRITERIA}), "default")
+    rubric, reference = read_label(json.dumps({"rubrics": CRITERIA}), "default")
     assert isinstance(rubric, Rubric)
     assert reference is None

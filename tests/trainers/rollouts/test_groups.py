@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import calipers
-from calipers.trainers.rollouts.unread import judgeable_group
+from calipers.trainers.rollouts.groups import judgeable_group
 
 
 async def test_what_cannot_be_read_is_not_scored_and_the_rest_is(caplog: pytest.LogCaptureFixture) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from calipers.trainers.rollouts.thoughts import thought_apart
+from calipers.trainers.rollouts.reasoning import split_reasoning
 from calipers.types import Message
 
 
@@ -20,7 +20,7 @@ from calipers.types import Message
     ],
 )
 def test_thoughts_at_the_beginning_become_reasoning(text: str, said: str, reasoning: str | None) -> None:
-    found = thought_apart({"role": "assistant", "content": text})
+    found = split_reasoning({"role": "assistant", "content": text})
     assert (found["content"], found.get("reasoning")) == (said, reasoning)
 
 
@@ -31,9 +31,9 @@ def test_other_roles_and_contents_stay_as_they_are() -> None:
         {"role": "assistant", "content": [{"type": "text", "text": "<think>x</think>"}]},
     ]
     for message in messages:
-        assert thought_apart(message) is message
+        assert split_reasoning(message) is message
 
 
 def test_reasoning_that_stands_apart_already_is_kept() -> None:
     message = {"role": "assistant", "content": "<think>b</think>c", "reasoning": "a"}
-    assert thought_apart(message) == {"role": "assistant", "content": "c", "reasoning": "a\n\nb"}
+    assert split_reasoning(message) == {"role": "assistant", "content": "c", "reasoning": "a\n\nb"}

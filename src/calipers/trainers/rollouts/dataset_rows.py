@@ -34,7 +34,7 @@ def rubric_in(row: Mapping[str, Any], default: str | None, *, remedy: str) -> st
     """The rubric a row brings, else ``default``; rules that it brings besides are warned of. Raises InputError."""
     stated = standards_of(row)
     if stated.rules is not None:
-        tell_unused(f"the rules in {stated.rules.place}", remedy)
+        warn_unused(f"the rules in {stated.rules.place}", remedy)
     # What is under a name that nobody knows may be another reward's; where there is a rubric, it is no matter.
     if stated.rubric is None and stated.rules is None:
         for note in told(row, read=READ | {"rubric"}, inside=_INSIDE, kinds=("rubric", "rules")):
@@ -47,7 +47,7 @@ def rubric_of_row(row: object, default: str | None) -> str | Rubric | None:
     return rubric_in(row, default, remedy=REMEDY) if isinstance(row, Mapping) else default
 
 
-def of_label(label: Any, default: str | None) -> tuple[str | Rubric | None, Any]:
+def read_label(label: Any, default: str | None) -> tuple[str | Rubric | None, Any]:
     """The rubric and the reference in a label, all that some engines hand over of a row: an answer, or JSON that asks for
     something, as in verl's ``ground_truth``.
     """
@@ -56,17 +56,17 @@ def of_label(label: Any, default: str | None) -> tuple[str | Rubric | None, Any]
     return rubric_in(row, default, remedy=REMEDY), None if reference is None else reference.value
 
 
-def tell_unused(what: str, remedy: str) -> None:
+def warn_unused(what: str, remedy: str) -> None:
     """Warn of something that the data set's rows ask for and that nothing looks at."""
     warnings.warn(f"{what} of the data set's rows: not used; {remedy}", stacklevel=3)
 
 
-def tell_columns(columns: Mapping[str, Any], *, used: Collection[str | None]) -> None:
+def warn_unused_columns(columns: Mapping[str, Any], *, used: Collection[str | None]) -> None:
     """Warn of columns that by their names hold standards, and that no argument names."""
     for name in sorted(_COLUMNS - set(used)):
         column = columns.get(name)
         if isinstance(column, list | tuple) and any(_asks(name, one) for one in column[:1]):
-            tell_unused(f"the column {name!r}", "rubric_column= names the one that rubrics are taken from")
+            warn_unused(f"the column {name!r}", "rubric_column= names the one that rubrics are taken from")
 
 
 def _asks(name: str, value: Any) -> bool:

@@ -6,7 +6,7 @@ import pytest
 
 import calipers
 from calipers.errors import ConfigError
-from calipers.trainers.rollouts.given import as_judge
+from calipers.trainers.process.judges import as_judge
 
 built: list[calipers.Judge] = []
 

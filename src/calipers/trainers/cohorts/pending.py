@@ -28,7 +28,7 @@ class Timer(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class MemberResult:
     """What one member got: a finite ``reward``, or None and the ``reason``, never both.
 
     ``member`` is its row of ``group``, the judged group's result; both are None where no judge was asked. ``rewarded`` is
@@ -58,7 +58,7 @@ class Member:
     """A rollout that came, and the promise of its share; ``place`` says where it stands among its siblings."""
 
     trajectory: Trajectory
-    share: asyncio.Future[Share]
+    share: asyncio.Future[MemberResult]
     place: tuple[str, str]
 
 
@@ -93,7 +93,7 @@ class Gathering:
         """No reward for whoever still waits."""
         for member in self.members.values():
             if not member.share.done():
-                member.share.set_result(Share(None, reason))
+                member.share.set_result(MemberResult(None, reason))
 
 
 @dataclass(slots=True)

@@ -11,13 +11,13 @@ from typing import TypeAlias
 
 from calipers.errors import ConfigError
 from calipers.judging.judge import Judge
-from calipers.trainers.made_once import made_once
+from calipers.trainers.process.once import once_per_process
 
-JudgeGiven: TypeAlias = "str | Sequence[str] | Judge | Callable[[], Judge]"
+JudgeLike: TypeAlias = "str | Sequence[str] | Judge | Callable[[], Judge]"
 """A judge's name, several of them (a panel), a Judge, or a function without arguments that makes one."""
 
 
-def as_judge(given: JudgeGiven) -> Judge:
+def as_judge(given: JudgeLike) -> Judge:
     """The Judge that ``given`` names, is or makes: the same one for the same name or function, in every call of a process.
 
     Raises ConfigError for anything else, and for what cannot be a judge.
@@ -34,7 +34,7 @@ def as_judge(given: JudgeGiven) -> Judge:
     )
 
 
-@made_once(of=32)
+@once_per_process(maxsize=32)
 def _built(given: str | tuple[str, ...] | Callable[[], Judge]) -> Judge:
     if isinstance(given, str | tuple):
         return Judge(given)

@@ -16,14 +16,14 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def made_once(*, of: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """A decorator: the latest ``of`` different arguments are remembered with what was made for them.
+def once_per_process(*, maxsize: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """A decorator: the latest ``maxsize`` different arguments are remembered with what was made for them.
 
     A forked child begins with what its parent had made, and waits for none of its parent's threads.
     """
 
     def decorate(make: Callable[P, R]) -> Callable[P, R]:
-        cached = lru_cache(maxsize=of)(make)
+        cached = lru_cache(maxsize=maxsize)(make)
         locks = [threading.RLock()]
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=lambda: locks.__setitem__(0, threading.RLock()))

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calipers.trainers.no_signal.losses import IN_FULL, LossLog, cause, line_of, reasons
+from calipers.trainers.no_signal.lost_groups import IN_FULL, LostGroupLog, cause, line_of, reasons
 from calipers.types import GroupResult, GroupStatus, TrajectoryResult
 
 
@@ -60,7 +60,7 @@ def test_whatever_a_server_or_a_data_set_says_is_one_short_line(group: str, memb
 def test_the_first_of_a_minute_are_told_in_full_and_the_rest_as_counts_when_it_is_over() -> None:
     told: list[str] = []
     clock = Clock()
-    log = LossLog(told.append, clock=clock)
+    log = LostGroupLog(told.append, clock=clock)
     for number in range(300):
         clock.now = number * 0.1
         log.add(f"group {number}", why="timeout" if number % 3 else "no answer")
@@ -76,7 +76,7 @@ def test_the_first_of_a_minute_are_told_in_full_and_the_rest_as_counts_when_it_i
 def test_what_was_counted_is_told_too_when_no_further_group_is_lost() -> None:
     told: list[str] = []
     clock = Clock()
-    log = LossLog(told.append, clock=clock)
+    log = LostGroupLog(told.append, clock=clock)
     for number in range(12):
         log.add(f"group {number}", why="timeout")
     log.passed()
@@ -89,7 +89,7 @@ def test_what_was_counted_is_told_too_when_no_further_group_is_lost() -> None:
 
 def test_the_end_of_a_run_tells_what_is_left() -> None:
     told: list[str] = []
-    log = LossLog(told.append, clock=Clock())
+    log = LostGroupLog(told.append, clock=Clock())
     for number in range(11):
         log.add(f"group {number}", why="timeout")
     log.close("the run ends")
@@ -100,7 +100,7 @@ def test_the_end_of_a_run_tells_what_is_left() -> None:
 def test_a_minute_has_a_bounded_number_of_lines_and_reasons_however_many_groups_are_lost(lost: int) -> None:
     told: list[str] = []
     clock = Clock()
-    log = LossLog(told.append, clock=clock)
+    log = LostGroupLog(told.append, clock=clock)
     for number in range(lost):
         log.add(f"group {number}", why=f"request {number} failed")
     clock.now = 60.0

@@ -5,7 +5,7 @@ from importlib.metadata import version
 
 import pytest
 
-from calipers.trainers.no_signal.tested import warn_untested
+from calipers.trainers.process.versions import warn_untested
 
 HERE = ".".join(version("pytest").split(".")[:2])
 

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from calipers.trainers.no_signal import blocking
+from calipers.trainers.process import blocking
 
 
 async def where() -> tuple[asyncio.AbstractEventLoop, threading.Thread]:
@@ -76,7 +76,7 @@ def test_it_does_not_wait_for_itself():
 
 FORKING = """
 import asyncio, os
-from calipers.trainers.no_signal import blocking
+from calipers.trainers.process import blocking
 
 async def answer(): return 42
 

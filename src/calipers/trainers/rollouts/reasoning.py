@@ -13,7 +13,7 @@ _THINK: Final = "<think>"
 _THOUGHT: Final = "</think>"
 
 
-def thought_apart(message: Message) -> Message:
+def split_reasoning(message: Message) -> Message:
     """What was thought in a message's text goes where reasoning goes, which a judge is shown or not, as it was set up.
 
     Chat templates that open ``<think>`` in the prompt leave only its end in the completion, and a completion cut off in

@@ -10,8 +10,8 @@ import sys
 from typing import Final
 
 from calipers.judging.judge import Judge
-from calipers.trainers.cohorts.cohort import Cohorts, Share
-from calipers.trainers.no_signal.baselines import EVEN, constant, unscored
+from calipers.trainers.cohorts.cohort import Cohorts, MemberResult
+from calipers.trainers.no_signal.rewards import EVEN, constant, unscored
 from calipers.trainers.no_signal.run import JudgedRun, Stop
 from calipers.types import GroupResult
 
@@ -21,7 +21,7 @@ _ALL: Final = sys.maxsize
 EVEN_FOR_ALL: Final = "so all get the same reward"
 
 
-def run_with_floats(judge: Judge, *, patience: int | None = None, stop: Stop | None = None) -> JudgedRun:
+def run_for_floats(judge: Judge, *, patience: int | None = None, stop: Stop | None = None) -> JudgedRun:
     """A run in which a group is lost when any of its members is, because all of it then gets one constant."""
     return JudgedRun(judge, patience=patience, stop=stop, then=EVEN_FOR_ALL)
 
@@ -31,24 +31,24 @@ def floats(result: GroupResult) -> list[float]:
     return constant(result)
 
 
-def is_scored(share: Share) -> bool:
+def is_scored(share: MemberResult) -> bool:
     """Whether the member's whole group was scored, so that its reward is an opinion and not the constant."""
     return share.reward is not None and share.group is not None and not unscored(share.group.trajectories)
 
 
-def as_float(share: Share) -> float:
+def as_float(share: MemberResult) -> float:
     """A member's reward, or the constant its whole group gets."""
     return share.reward if share.reward is not None and is_scored(share) else EVEN
 
 
-def whole_cohorts(judge: Judge | JudgedRun, *, size: int, deadline: float | None) -> Cohorts:
+def complete_cohorts(judge: Judge | JudgedRun, *, size: int, deadline: float | None) -> Cohorts:
     """Cohorts that are judged when all members are there; after ``deadline`` seconds (None: never) without, none of them is."""
-    run = judge if isinstance(judge, JudgedRun) else run_with_floats(judge)
+    run = judge if isinstance(judge, JudgedRun) else run_for_floats(judge)
     return Cohorts(
         run.around(run.judge.score_group),
         size=size,
         preparing=run.judge.preparing,
         quorum=_ALL,
         deadline=deadline,
-        lost=run.given_up,
+        lost=run.lost_before_judging,
     )

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, TypeAlias
 
-from calipers.trainers.no_signal.baselines import unscored
+from calipers.trainers.no_signal.rewards import unscored
 from calipers.types import GroupResult, TrajectoryResult
 from calipers.types.encoding import encodable, printable
 
@@ -76,7 +76,7 @@ def _members(names: list[str], total: int) -> str:
     return "all" if len(names) == total else f"{len(names)} of them"
 
 
-class LossLog:
+class LostGroupLog:
     """Tells what it is given, ten lines a minute; the rest of a minute is told as counts by reason when it is over.
 
     Safe to use from several threads and event loops.

@@ -13,13 +13,13 @@ import pytest
 
 import calipers
 from calipers.errors import ConfigError
-from calipers.trainers.made_once import made_once
+from calipers.trainers.process.once import once_per_process
 
 
 def test_threads_that_come_together_get_the_same() -> None:
     together, begun = threading.Barrier(8), []
 
-    @made_once(of=4)
+    @once_per_process(maxsize=4)
     def make(name: str) -> object:
         begun.append(name)
         threading.Event().wait(0.01)  # so that the others come meanwhile
@@ -39,7 +39,7 @@ def test_threads_that_come_together_get_the_same() -> None:
 def test_what_failed_is_made_anew_and_a_maker_may_need_another() -> None:
     tries = []
 
-    @made_once(of=4)
+    @once_per_process(maxsize=4)
     def make(depth: int) -> int:
         tries.append(depth)
         if len(tries) == 1:
@@ -57,10 +57,10 @@ def test_a_forked_child_waits_for_no_thread_of_its_parents() -> None:
         pytest.skip("this system does not fork")
     script = """
 import os, sys, threading
-from calipers.trainers.made_once import made_once
+from calipers.trainers.process.once import once_per_process
 busy, go = threading.Event(), threading.Event()
 
-@made_once(of=4)
+@once_per_process(maxsize=4)
 def make(name):
     if name == "slow":
         busy.set()
