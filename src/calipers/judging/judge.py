@@ -443,7 +443,8 @@ class Judge:
         if asked_about is not rolled_out:
             view = self._render(asked_about)
         view, ungradable = with_criteria(asked_about, view, settings.grading)
-        view = await with_rules(asked_about, view, settings.grading)
+        if settings.grading is not None:
+            view = await with_rules(asked_about, view, settings.grading)
         warnings = (*warnings, *ungradable, *overruled(group, settings))
         distinct, (low, high) = len(view.candidates), settings.reward_range
         if distinct == 0 or (distinct == 1 and not settings.absolute and not graded):
