@@ -75,7 +75,7 @@ async def _tally(groups: Sequence[TrajectoryGroup], window: Window) -> Tally:
         began = time.perf_counter()
         fit = fitted(request, window, protocol.frame)
         took = time.perf_counter() - began
-        if isinstance(fit, Unfit) or fit.left_out:
+        if isinstance(fit, Unfit) or fit.omitted:
             tally.too_long += 1
         elif fit.request.view is view:
             tally.untouched += 1

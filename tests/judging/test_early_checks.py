@@ -129,7 +129,7 @@ async def test_a_rule_that_cannot_work_at_all_is_told_when_the_group_is_scored()
 
 async def test_without_gates_and_rules_nothing_is_begun() -> None:
     ready = prepared(hybrid(()), group_of(ANSWERS))
-    assert [one.prepared.checked for one in ready.trajectories if one.prepared is not None] == [None] * 4
+    assert [one.prepared.gate_checks for one in ready.trajectories if one.prepared is not None] == [None] * 4
 
 
 async def test_a_group_whose_scoring_was_given_up_is_scored_later_all_the_same() -> None:

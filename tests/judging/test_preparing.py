@@ -61,7 +61,7 @@ def test_the_work_is_done_once():
     done = [one.prepared for one in ready.trajectories if one.prepared is not None]
     view = render(ready)
     assert {id(message) for one in view.candidates for message in one.messages} == {
-        id(message) for one in done for message in one.written.messages
+        id(message) for one in done for message in one.transcript.messages
     }
     assert [hit.kind for hit in find_attacks_of(ready, view)["t1"]] == ["instruction"]
     first, second = ready.trajectories

@@ -247,8 +247,8 @@ def test_whatever_the_lengths_what_is_shown_fits_and_every_answer_in_it_is_whole
     if not isinstance(fit, Fitted):
         return
     asked = fit.request.ask
-    assert set(asked.members) | set(fit.left_out) == set(order)
-    assert not set(asked.members) & set(fit.left_out)
+    assert set(asked.members) | set(fit.omitted) == set(order)
+    assert not set(asked.members) & set(fit.omitted)
     assert len(asked.members) >= 2
     assert tokens(fit.request, 3.0) <= limit - limit // 4
     text = str(fit.request.messages[-1]["content"])
@@ -256,7 +256,7 @@ def test_whatever_the_lengths_what_is_shown_fits_and_every_answer_in_it_is_whole
     for item in asked.members:
         name = view.ids[view.candidates[item].members[0]]
         assert f"<{name} " + "w" * own[item][0] + ">" in text
-    for item in fit.left_out:
+    for item in fit.omitted:
         assert all(
             own[item][0] >= own[shown][0] or characters(view.candidates[item].body) < 500 for shown in asked.members
         )

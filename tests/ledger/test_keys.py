@@ -13,7 +13,8 @@ from asking import request
 from calipers.judging.judge import Judge
 from calipers.ledger import Ledger, ledger_key
 from calipers.testing import SimulatedJudge
-from calipers.types import Completion, JudgeRequest, Written
+from calipers.types import Completion, JudgeRequest
+from calipers.types.encoding import EncodedDict
 from groups import FOUR, QUALITY, group_of
 
 
@@ -40,7 +41,7 @@ def test_texts_that_only_join_alike_are_different_questions():
 
 def test_a_schema_that_is_written_already_makes_no_other_question():
     schema = {"type": "object", "required": ["é"]}
-    assert _key_of("a", schema=Written(schema)) == _key_of("a", schema=schema) != _key_of("a", schema=None)
+    assert _key_of("a", schema=EncodedDict(schema)) == _key_of("a", schema=schema) != _key_of("a", schema=None)
 
 
 MESSAGES = [

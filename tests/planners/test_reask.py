@@ -34,7 +34,7 @@ def test_a_cut_off_answer_gets_more_room():
     (ask,) = PLAN.next_asks(state_of(3))
     cut = reading_of(ask, {}, truncated=True)
     (again,) = PLAN.next_asks(state_of(3, answered=[(ask, cut)]))
-    assert (again.cause, again.room) == ("truncated", ROOM)
+    assert (again.cause, again.max_tokens_factor) == ("truncated", ROOM)
 
 
 def test_a_failed_call_is_not_asked_again():

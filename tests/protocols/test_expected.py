@@ -25,7 +25,7 @@ from calipers.protocols.expected import (
 from calipers.protocols.schemas import TOP
 from calipers.render import render
 from calipers.testing import HesitantJudge, Noise, SimulatedJudge
-from calipers.types import Ask, Comparison, Completion, Odds, Rating
+from calipers.types import Ask, Comparison, Completion, Logprobs, Rating
 from groups import FOUR, QUALITY, group_of
 from servers.faulty_server import Answer, FaultyServer, error, said
 
@@ -33,7 +33,7 @@ VIEW = render(group_of(FOUR))
 ONE = Ask(0, (1,), (1,))
 
 
-def odds(text: str, place: int, **chances: float) -> Odds:
+def odds(text: str, place: int, **chances: float) -> Logprobs:
     """Alternatives of the token at ``place``, named ``t7`` for 7; the one the text has stands first."""
     told = [(name.removeprefix("t"), math.log(chance)) for name, chance in chances.items()]
     return ((place, tuple(sorted(told, key=lambda one: not text.startswith(one[0], place)))),)
@@ -44,7 +44,7 @@ def answer(digit: str, /, **chances: float) -> tuple[Completion, Any]:
     request = ExpectedPointwise().frame(ONE, VIEW)
     text = json.dumps({"scores": {request.keys[0]: 0}}).replace(": 0", f": {digit}")
     told = odds(text, text.index(f" {digit}") + 1, **chances) if chances else None
-    return Completion(text, odds=told), request
+    return Completion(text, logprobs=told), request
 
 
 def read(**chances: float) -> Any:
@@ -57,7 +57,7 @@ def test_the_question_asks_for_digits_and_for_their_probabilities_and_nothing_el
     assert request.params == {"temperature": 1, "logprobs": True, "top_logprobs": 20}
     assert request.schema is not None
     assert set(request.schema["properties"]) == {"scores"}
-    assert request.schema["properties"]["scores"]["properties"][request.keys[0]]["maximum"] == TOP == request.top
+    assert request.schema["properties"]["scores"]["properties"][request.keys[0]]["maximum"] == TOP == request.max_score
     system, user = (str(message["content"]) for message in request.messages)
     assert "from 0 (worthless) to 9" in system
     assert "0 to 100" not in system + user

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from calipers.protocols.listwise import Listwise
 from calipers.render import render
-from calipers.types import Ask, Completion, Image, JudgeRequest, Rating, Trajectory, TrajectoryGroup, Written
+from calipers.types import Ask, Completion, Image, JudgeRequest, Rating, Trajectory, TrajectoryGroup
+from calipers.types.encoding import EncodedDict
 from groups import FOUR, group_of
 
 VIEW = render(group_of(FOUR))
@@ -55,7 +56,7 @@ def test_any_number_of_candidates_gets_distinct_keys_and_a_schema_that_names_the
     assert scores["required"] == list(request.keys)
     assert scores["additionalProperties"] is False
     assert set(map(str, scores["properties"].values())) == {str({"type": "integer", "minimum": 0, "maximum": 100})}
-    assert isinstance(request.schema, Written)
+    assert isinstance(request.schema, EncodedDict)
     assert request.schema.text == json.dumps(request.schema, separators=(",", ":"))
 
 
@@ -141,7 +142,7 @@ def test_images_stand_in_the_question_as_images():
 
 
 def test_room_multiplies_the_limit():
-    assert Listwise(max_tokens=100).frame(replace(ASK, room=4), VIEW).max_tokens == 400
+    assert Listwise(max_tokens=100).frame(replace(ASK, max_tokens_factor=4), VIEW).max_tokens == 400
     assert Listwise(max_tokens=None).frame(ASK, VIEW).max_tokens is None
 
 

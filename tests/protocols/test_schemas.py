@@ -11,14 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calipers.protocols.schemas import keyed, of_digits, of_scores, plain_text
-from calipers.types import Written
+from calipers.types.encoding import EncodedDict
 
 KEYS = st.lists(st.text("BCDFGHJKLMNPQRSTVWXZ", min_size=2, max_size=4), min_size=1, max_size=9, unique=True)
 
 
 @pytest.mark.parametrize("of", [of_scores, of_digits])
 @given(KEYS)
-def test_the_text_is_the_schema(of: Callable[[Sequence[str]], Written], keys: list[str]) -> None:
+def test_the_text_is_the_schema(of: Callable[[Sequence[str]], EncodedDict], keys: list[str]) -> None:
     schema = of(keys)
     assert schema.text == json.dumps(schema, separators=(",", ":"))
     assert schema["properties"]["scores"]["required"] == keys

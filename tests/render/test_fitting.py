@@ -32,7 +32,7 @@ def shown(asked: JudgeRequest, window: Window) -> JudgeRequest:
     """The question that fits, about all it was about."""
     fit = fitted(asked, window, FRAME)
     assert isinstance(fit, Fitted)
-    assert fit.left_out == {}
+    assert fit.omitted == {}
     return fit.request
 
 

@@ -24,15 +24,15 @@ async def test_the_likeliest_digit_is_written_and_the_odds_sum_to_one() -> None:
     asked = digits()
     answer = await HesitantJudge(QUALITY, doubt=0.1).complete(asked)
     assert list(json.loads(answer.text)["scores"].values()) == [0, 3, 5, 9]
-    assert answer.odds is not None
-    for place, alternatives in answer.odds:
+    assert answer.logprobs is not None
+    for place, alternatives in answer.logprobs:
         assert max(alternatives, key=lambda one: one[1])[0] == answer.text[place]
         assert math.fsum(math.exp(chance) for _, chance in alternatives) == pytest.approx(1, abs=1e-6)
 
 
 async def test_it_tells_where_it_is_asked_and_where_it_can() -> None:
-    assert (await HesitantJudge(QUALITY, tells=False).complete(digits())).odds is None
-    assert (await HesitantJudge(QUALITY).complete(digits(logprobs=False))).odds is None
+    assert (await HesitantJudge(QUALITY, tells=False).complete(digits())).logprobs is None
+    assert (await HesitantJudge(QUALITY).complete(digits(logprobs=False))).logprobs is None
 
 
 async def test_other_questions_are_answered_as_by_any_simulated_judge() -> None:

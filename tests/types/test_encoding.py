@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calipers.types import Written
-from calipers.types.encoding import json_text, to_json
+from calipers.types.encoding import EncodedDict, json_text, to_json
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -36,7 +35,8 @@ def test_half_a_surrogate_pair_is_kept_escaped_and_sent_replaced_where_that_was_
 
 def test_what_is_written_already_is_taken_as_it_is():
     assert (
-        to_json({"schema": Written({"a": 1}, '{"a": 1}'), "rest": [Written({})]}) == b'{"schema":{"a": 1},"rest":[{}]}'
+        to_json({"schema": EncodedDict({"a": 1}, '{"a": 1}'), "rest": [EncodedDict({})]})
+        == b'{"schema":{"a": 1},"rest":[{}]}'
     )
 
 

@@ -186,7 +186,7 @@ async def test_rules_that_are_begun_early_come_to_the_same(rubric: Rubric, where
         group = replace(group, trajectories=tuple(replace(one, rubric=rubric) for one in group.trajectories))
     by = judge(Grader(TRUTH), rubric=rubric if where == "judge" else [KIND])
     early = prepared(by, group)
-    assert all(one.prepared is not None and one.prepared.ruled is not None for one in early.trajectories)
+    assert all(one.prepared is not None and one.prepared.criterion_checks is not None for one in early.trajectories)
     assert await by.score_group(early) == await by.score_group(group)
 
 
@@ -195,10 +195,10 @@ async def test_a_rule_is_not_run_again_but_for_another_context_or_rubric_it_is()
     early = prepared(by, GROUP)
     first = early.trajectories[0]
     assert first.prepared is not None
-    said: Any = first.prepared.ruled
+    said: Any = first.prepared.criterion_checks
     turned: Future[Checked] = Future()
     turned.set_result(Checked(tuple(Verdict(not one.met, "turned") for one in said.checks.result().rules)))
-    other = replace(first, prepared=replace(first.prepared, ruled=replace(said, checks=turned)))
+    other = replace(first, prepared=replace(first.prepared, criterion_checks=replace(said, checks=turned)))
     tampered = replace(early, trajectories=(other, *early.trajectories[1:]))
     assert scores(await by.score_group(GROUP)) == [0.5, 0.0, 1.0]
     assert scores(await by.score_group(tampered)) == [0.0, 0.0, 1.0]
@@ -212,7 +212,7 @@ async def test_a_rule_is_not_run_again_but_for_another_context_or_rubric_it_is()
 def test_without_rules_to_run_nothing_is_begun(grading: Any) -> None:
     by = judge(Grader(TRUTH), rubric=RUBRIC if grading else [KIND], **grading)
     early = prepared(by, GROUP)
-    assert [one.prepared.ruled for one in early.trajectories if one.prepared is not None] == [None] * 3
+    assert [one.prepared.criterion_checks for one in early.trajectories if one.prepared is not None] == [None] * 3
 
 
 async def test_a_rule_that_cannot_be_run_is_told_when_the_group_is_scored() -> None:
@@ -236,10 +236,10 @@ async def test_a_deadline_starts_with_the_group_and_not_after_its_rules(tmp_path
     slow = []
     for one in early.trajectories:
         assert one.prepared is not None
-        said: Any = one.prepared.ruled
+        said: Any = one.prepared.criterion_checks
         late = Late()
         late.set_result(said.checks.result())
-        slow.append(replace(one, prepared=replace(one.prepared, ruled=replace(said, checks=late))))
+        slow.append(replace(one, prepared=replace(one.prepared, criterion_checks=replace(said, checks=late))))
     result = await by.score_group(replace(early, trajectories=tuple(slow)))
     assert result.status == "failed"
     assert "deadline of 0.05 s" in str(result.trajectories[0].reason)

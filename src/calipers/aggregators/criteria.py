@@ -46,7 +46,7 @@ class CriteriaScores:
 
     def of(self, view: RenderedGroup) -> Self:
         """The same for the candidates of ``view``."""
-        return replace(self, rubrics=view.rubrics, checked=view.checked)
+        return replace(self, rubrics=view.rubrics, checked=view.rule_verdicts)
 
     def __call__(self, judgments: Sequence[Judgment], n: int) -> Scores:
         """One score and error per candidate; None where no grading has a score.

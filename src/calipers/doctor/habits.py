@@ -76,7 +76,7 @@ def probabilities(answers: Answers | None) -> Check:
         return _unanswered(name, answers)
     ratings = [one for each in answers.heard for one in each.reading.judgments if isinstance(one, Rating)]
     usable = sum(one.spread is not None for one in ratings)
-    told = usable > 0 or any(one.completion.odds is not None for one in answers.heard)
+    told = usable > 0 or any(one.completion.logprobs is not None for one in answers.heard)
     figures = {"told": told, "usable": usable, "scores": len(ratings)}
     if not told:
         return Check(name, "note", "none told, so expected=True would read plain digits", figures)

@@ -32,7 +32,7 @@ class AsSaid:
             if error.completion is None:
                 raise
             completion = error.completion
-        match completion.told_in:
+        match completion.text_source:
             case "tool_call":
                 return replace(completion, text="")
             case "reasoning":

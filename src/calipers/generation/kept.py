@@ -79,7 +79,7 @@ def _row(done: Completion) -> dict[str, Any]:
         "finish_reason": done.finish_reason,
         "reasoning": done.reasoning,
         "model": done.model,
-        "told_in": done.told_in,
+        "told_in": done.text_source,
         "tokens": [usage.input_tokens, usage.output_tokens, usage.cached_tokens],
     }
 
@@ -91,5 +91,5 @@ def _completion(row: dict[str, Any]) -> Completion:
         row["reasoning"],
         model=row["model"],
         usage=Usage(*row["tokens"]),
-        told_in=row.get("told_in", "content"),
+        text_source=row.get("told_in", "content"),
     )

@@ -115,7 +115,7 @@ def _note(done: Completion) -> Note | None:
         return "refusal"
     if done.text.strip():
         return None
-    if done.told_in == "tool_call":
+    if done.text_source == "tool_call":
         return "tool call"
     if done.finish_reason == "length":
         return "cut off before a word"

@@ -47,7 +47,7 @@ def find_attacks_of(group: TrajectoryGroup, view: RenderedGroup) -> Attacks:
 def _prepared(group: TrajectoryGroup, candidate: Candidate, context: int) -> tuple[Attack, ...] | None:
     """What was found in it before its group was whole; None where it was not looked at, or is shown otherwise now."""
     prepared = group.trajectories[candidate.members[0]].prepared
-    if prepared is None or candidate.messages[context:] != prepared.written.messages:
+    if prepared is None or candidate.messages[context:] != prepared.transcript.messages:
         return None
     return prepared.attacks
 

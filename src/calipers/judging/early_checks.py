@@ -41,7 +41,7 @@ class EarlyChecks:
             if ready.prepared is None:
                 return ready
             checks = begin(replace(head, trajectories=(member,)), gates=self.gates, rules=rules)
-            return replace(ready, prepared=replace(ready.prepared, checked=_Begun(self.gates, rules, checks)))
+            return replace(ready, prepared=replace(ready.prepared, gate_checks=_Begun(self.gates, rules, checks)))
 
         return prepared
 
@@ -57,8 +57,8 @@ class EarlyChecks:
 
     def _begun(self, one: Trajectory, group: TrajectoryGroup, rules: tuple[Verifier, ...]) -> Future[Checked] | None:
         prepared = one.prepared
-        if prepared is None or not isinstance(prepared.checked, _Begun):
+        if prepared is None or not isinstance(prepared.gate_checks, _Begun):
             return None
-        early = prepared.checked
+        early = prepared.gate_checks
         same = early.gates == self.gates and early.rules == rules
-        return early.checks if same and prepared.holds(one.messages, group.context, prepared.reasoning) else None
+        return early.checks if same and prepared.is_valid_for(one.messages, group.context, prepared.reasoning) else None

@@ -86,17 +86,17 @@ class Interrogation:
         fit = fitted(whole, window, self.by.protocol.frame)
         if isinstance(fit, Unfit):
             self.store.note(self.position, whole, fit.failure)
-            return Answered(ask, fit.failure, left_out=fit.left_out)
+            return Answered(ask, fit.failure, omitted=fit.omitted)
         request = fit.request
         await asyncio.sleep(0)  # as in ``Judge``: others are framed meanwhile
         meter = Meter()
         answer, question = await self._answer(replace(request, on_failed_call=meter.add), window, meter)
         if isinstance(answer, Failure):
             self.store.note(self.position, request, answer)
-            return Answered(ask, answer, failed=answer.failed, question=question, left_out=fit.left_out)
-        reading = self._read(request, answer, fit.left_out)
+            return Answered(ask, answer, failed=answer.failed, question=question, omitted=fit.omitted)
+        reading = self._read(request, answer, fit.omitted)
         self.store.note(self.position, request, reading)
-        return Answered(ask, reading, answer.usage, answer.failed or NO_FAILED_CALLS, question, fit.left_out)
+        return Answered(ask, reading, answer.usage, answer.failed or NO_FAILED_CALLS, question, fit.omitted)
 
     async def _answer(
         self, request: JudgeRequest, window: Window | None, meter: Meter

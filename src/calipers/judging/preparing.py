@@ -12,8 +12,7 @@ from typing import Any, TypeAlias
 from calipers.guard.injection import find_attacks
 from calipers.render import Opening, Reasoning
 from calipers.rubric import Grading
-from calipers.types import Trajectory, TrajectoryGroup
-from calipers.types.prepared import Prepared
+from calipers.types import Prepared, Trajectory, TrajectoryGroup
 from calipers.verifiers.criteria_rules import rules_begun
 
 Prepare: TypeAlias = Callable[[Trajectory], Trajectory]
@@ -40,7 +39,7 @@ def preparing(
             written.messages, known=searched
         )  # rollouts may repeat the prompt, which is searched once
         ruled = rules_begun(head, member, rubric, grading)
-        found = Prepared(member.messages, head.context, reasoning, written, attacks, ruled=ruled)
+        found = Prepared(member.messages, head.context, reasoning, written, attacks, criterion_checks=ruled)
         return replace(member, prepared=found)
 
     return prepare

@@ -23,7 +23,6 @@ from calipers.types import (
     GroupResult,
     GroupStatus,
     Judgment,
-    Ranking,
     Rating,
     Reading,
     RenderedGroup,
@@ -106,7 +105,7 @@ def _bill(answered: Sequence[Answered]) -> tuple[list[Usage], list[FailedCalls]]
 
 def _too_long(view: RenderedGroup, answered: Sequence[Answered]) -> list[str]:
     """A line for each candidate that the judge was not shown, or not always."""
-    why = {item: reason for done in answered for item, reason in done.left_out.items()}
+    why = {item: reason for done in answered for item, reason in done.omitted.items()}
     return [
         f"trajectory {', '.join(repr(view.ids[member]) for member in view.candidates[item].members)} was not shown to the "
         f"judge: {why[item]}"
@@ -227,8 +226,8 @@ def _why_not(index: int, answered: Sequence[Answered], quorum: int, *, others: b
     poor = [done for done in about if done.ask.number not in followed and _left_open(done, index)]
     deciding = (poor or about)[-1]
     last = deciding.result
-    if index in deciding.left_out:
-        return "abstained", deciding.left_out[index]
+    if index in deciding.omitted:
+        return "abstained", deciding.omitted[index]
     apart = _APART if others and _compared(index, answered) else ""
     if isinstance(last, Failure):
         return ("abstained" if last.kind in _ABSTAINS else "failed"), apart + last.reason
@@ -284,8 +283,6 @@ def _items(judgment: Judgment) -> tuple[int, ...]:
             return (judgment.item,)
         case Comparison():
             return (judgment.first, judgment.second)
-        case Ranking():
-            return judgment.items
         case Verdict():
             return () if judgment.item is None or judgment.met is None else (judgment.item,)
 

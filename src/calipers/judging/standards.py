@@ -113,9 +113,9 @@ def graded_by(view: RenderedGroup, answered: Sequence[Answered]) -> Mapping[int,
     for verdict in _verdicts(answered):
         if verdict.item is not None and verdict.criterion is not None:
             said.setdefault((verdict.item, verdict.criterion), []).append(verdict)
-    if not said and not any(view.checked) and not any(done.ask.criteria for done in answered):
+    if not said and not any(view.rule_verdicts) and not any(done.ask.criteria for done in answered):
         return {}
-    ruled = view.checked or ({},) * len(view.rubrics)
+    ruled = view.rule_verdicts or ({},) * len(view.rubrics)
     return {
         item: {
             one.id: _ruled(ruled[item][one.id])
@@ -137,7 +137,7 @@ def undecided(view: RenderedGroup, item: int, answered: Sequence[Answered]) -> s
     """The reason where a rule that cannot tell left a candidate without a score; None where a judge's failure may have."""
     if any(isinstance(done.result, Failure) and item in done.ask.members for done in answered):
         return None
-    ruled = view.checked[item] if view.checked else {}
+    ruled = view.rule_verdicts[item] if view.rule_verdicts else {}
     return next((f"criterion {name!r}: {one.reason}" for name, one in ruled.items() if one.met is None), None)
 
 

@@ -9,12 +9,12 @@ from typing import Any
 
 from calipers.config.settings import Settings, as_recorded_now
 from calipers.ledger.sqlite import Ledger
-from calipers.types import Comparison, Judgment, Ranking, Rating, Verdict
+from calipers.types import Comparison, Judgment, Rating, Verdict
 
 _MOST_GROUPS = 2000
 """The latest groups; more would say the same, and take longer to read than anybody likes to wait for a run to begin."""
 
-_KINDS: tuple[type[Rating | Comparison | Ranking | Verdict], ...] = (Rating, Comparison, Ranking, Verdict)
+_KINDS: tuple[type[Rating | Comparison | Verdict], ...] = (Rating, Comparison, Verdict)
 
 
 def heard(ledger: Ledger, settings: Settings) -> Iterator[Mapping[int, Sequence[Judgment]]]:

@@ -28,14 +28,13 @@ from calipers.types import (
     Failure,
     GroupResult,
     JudgeRequest,
+    Logprobs,
     Message,
-    Odds,
     Reading,
     TrajectoryGroup,
     Usage,
-    Written,
 )
-from calipers.types.encoding import encodable, finite_number, json_text
+from calipers.types.encoding import EncodedDict, encodable, finite_number, json_text
 
 _ANSWER = """SELECT text, finish_reason, reasoning, served_model, input_tokens, output_tokens, cached_tokens, cost_usd,
 latency, attempts, odds.value FROM answers LEFT JOIN odds USING (key) WHERE key = ?"""
@@ -65,7 +64,7 @@ def group_digest(group: TrajectoryGroup) -> str:
 
 def _question(request: JudgeRequest, backend: Backend, messages: Iterable[str]) -> str:
     """One JSON list of all that makes a question; ``messages`` are JSON already."""
-    schema = request.schema.text if isinstance(request.schema, Written) else _JSON.encode(request.schema)
+    schema = request.schema.text if isinstance(request.schema, EncodedDict) else _JSON.encode(request.schema)
     params = _JSON.encode(dict(request.params)) if request.params else "{}"
     limit = "null" if request.max_tokens is None else request.max_tokens
     before = _address(backend.endpoint, backend.model)
@@ -247,8 +246,8 @@ class Recorder:
         )
         self._ledger.holds(key)
         self._ledger.put(f"INSERT OR IGNORE INTO answers VALUES ({', '.join('?' * len(row))})", row)  # noqa: S608 - only ?
-        if completion.odds is not None:
-            self._ledger.put("INSERT OR IGNORE INTO odds VALUES (?, ?)", (key, _JSON.encode(completion.odds)))
+        if completion.logprobs is not None:
+            self._ledger.put("INSERT OR IGNORE INTO odds VALUES (?, ?)", (key, _JSON.encode(completion.logprobs)))
         keep_failed(self._ledger, key, failed)
         await self._ledger.commit()
         if self._ledger.shared:
@@ -398,13 +397,13 @@ def find_answer(ledger: Ledger, key: str) -> Completion | None:
         latency=latency,
         attempts=attempts,
         recorded=True,
-        odds=None if odds is None else ledger.decoded(odds, _odds),
+        logprobs=None if odds is None else ledger.decoded(odds, _odds),
         failed=find_failed(ledger, key, attempts),
         question=key,
     )
 
 
-def _odds(recorded: Sequence[Any]) -> Odds:
+def _odds(recorded: Sequence[Any]) -> Logprobs:
     return tuple((at, tuple((token, chance) for token, chance in alternatives)) for at, alternatives in recorded)
 
 

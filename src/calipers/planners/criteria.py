@@ -67,7 +67,7 @@ class Criteria:
 
     def _open(self, state: PlanState, item: int) -> Sequence[Criterion]:
         """The criteria of a candidate that are a judge's to decide."""
-        rubric, checked = state.view.rubrics[item], state.view.checked
+        rubric, checked = state.view.rubrics[item], state.view.rule_verdicts
         return () if rubric is None else left_to_judge(rubric, checked[item] if checked else {}, self.grading)
 
     def _relative(self, state: PlanState, base: Ask, order: int) -> Iterator[Ask]:

@@ -63,7 +63,9 @@ def _follow_up(done: Answered, number: int, state: PlanState) -> Ask | None:
     if not isinstance(reading, Reading) or reading.complaint is None or not reading.missing:
         return None
     if reading.truncated:
-        return replace(ask, number=number, parent=ask.number, cause="truncated", room=ask.room * ROOM)
+        return replace(
+            ask, number=number, parent=ask.number, cause="truncated", max_tokens_factor=ask.max_tokens_factor * ROOM
+        )
     if reading.open:
         return _about_open(ask, reading, number)
     presentation = ask.number if ask.presentation is None else ask.presentation

@@ -45,7 +45,7 @@ class Aspects(ScoreQuestion):
         after = _AFTER.replace("{aspects}", ", ".join(names))
         text = "\n\n".join((BEFORE, f"Standards:\n{view.rubric or self.rubric}", EVIDENCE, after, _ANSWER))
         keys, user = compose_user(ask, view, lambda keys: self._closing(ask, keys))
-        limit = None if self.max_tokens is None else self.max_tokens * ask.room
+        limit = None if self.max_tokens is None else self.max_tokens * ask.max_tokens_factor
         number = {"type": "integer", "minimum": SCALE[0], "maximum": SCALE[1]}
         schema = keyed(
             {

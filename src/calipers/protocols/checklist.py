@@ -49,7 +49,7 @@ _QUOTE = 'a "quote" that shows it, copied from the record word for word and with
 class Checklist:
     """Frame and read questions about criteria; each answer is a Verdict for each criterion and candidate asked about.
 
-    ``max_tokens`` bounds the reply, reasoning included, and grows with ``Ask.room``.
+    ``max_tokens`` bounds the reply, reasoning included, and grows with ``Ask.max_tokens_factor``.
     """
 
     grading: Grading = field(default_factory=Grading)
@@ -74,7 +74,7 @@ class Checklist:
             {"role": "system", "content": system},
             {"role": "user", "content": joined(compose(view, ask.order, keys), closing)},
         )
-        limit = None if self.max_tokens is None else self.max_tokens * ask.room
+        limit = None if self.max_tokens is None else self.max_tokens * ask.max_tokens_factor
         return JudgeRequest(messages, keys, ask, view, self._schema(criteria, names), limit, self.params)
 
     def read(self, request: JudgeRequest, completion: Completion) -> Reading:

@@ -31,7 +31,7 @@ from calipers.protocols.question import (
     stated,
 )
 from calipers.protocols.schemas import SCALE, TOP, of_digits
-from calipers.types import Ask, Completion, JudgeRequest, Odds, RenderedGroup
+from calipers.types import Ask, Completion, JudgeRequest, Logprobs, RenderedGroup
 
 LEAST: Final = 0.5
 """The share of the probability that must lie on digits; below, the number is read as it was written."""
@@ -85,7 +85,7 @@ class _Expected(ScoreQuestion):
         text = "\n\n".join((before, f"Standards:\n{view.rubric or self.rubric}", EVIDENCE, _AFTER, _ANSWER))
         keys, user = compose_user(ask, view, lambda keys: _closing(ask, keys))
         messages = ({"role": "system", "content": text}, {"role": "user", "content": user})
-        limit = None if self.max_tokens is None else self.max_tokens * ask.room
+        limit = None if self.max_tokens is None else self.max_tokens * ask.max_tokens_factor
         return JudgeRequest(
             messages, keys, ask, view, of_digits(keys), limit, {**ASKED, **self.params}, TOP, self.compares
         )
@@ -104,7 +104,7 @@ class _Expected(ScoreQuestion):
         if told := spreads_told(completion, request.keys):  # by a decision endpoint, whose scores are means already
             scores = {key: SCALE[1] * value / TOP for key, value in plain.scores.items()}
             return Heard(request, replace(plain, scores=scores), told)
-        beliefs = believed(completion.text, completion.odds or (), plain.scores)
+        beliefs = believed(completion.text, completion.logprobs or (), plain.scores)
         sure = {key: one for key, one in beliefs.items() if one.mass >= LEAST}
         scores = {key: sure[key].mean if key in sure else value for key, value in plain.scores.items()}
         reading = replace(
@@ -116,7 +116,7 @@ class _Expected(ScoreQuestion):
         return heard.noting(*_notes(completion, plain, beliefs))
 
 
-def believed(text: str, odds: Odds, levels: Mapping[str, float]) -> dict[str, Belief]:
+def believed(text: str, odds: Logprobs, levels: Mapping[str, float]) -> dict[str, Belief]:
     """What ``odds`` say of the digit that ``text`` gives each key of ``levels``; keys whose digit cannot be told are left out.
 
     A digit belongs to a key that stands right before it, once in what follows the judge's thoughts, and must be the level that was read.
@@ -135,7 +135,7 @@ def believed(text: str, odds: Odds, levels: Mapping[str, float]) -> dict[str, Be
     return found
 
 
-def _belief(text: str, odds: Odds, place: int) -> Belief | None:
+def _belief(text: str, odds: Logprobs, place: int) -> Belief | None:
     """The belief about the digit at ``place``; None where no token that was told of holds it."""
     for begins, alternatives in odds:
         written = next((token for token, _ in alternatives if text.startswith(token, begins)), "")
@@ -160,7 +160,7 @@ def _weighed(alternatives: Sequence[tuple[str, float]]) -> Belief | None:
 def _notes(completion: Completion, plain: ScoreReading, beliefs: Mapping[str, Belief]) -> Iterator[str]:
     if not plain.scores or len([one for one in beliefs.values() if one.mass >= LEAST]) == len(plain.scores):
         return
-    if completion.odds is None:
+    if completion.logprobs is None:
         yield "expected=True, but the judge told no probabilities: its numbers were read as they are"
     else:
         yield (

@@ -30,8 +30,8 @@ from calipers.types import (
     Rating,
     Reading,
     RenderedGroup,
-    Written,
 )
+from calipers.types.encoding import EncodedDict
 
 OutOfRange = Literal["reask", "rescale", "rank", "clamp"]
 Parse = Callable[[str, Sequence[str]], Mapping[str, float] | ScoreReading]
@@ -60,7 +60,7 @@ class ScoreQuestion:
     """Settings of a protocol that asks for scores, and the question and reading that go with them.
 
     ``rubric`` applies to groups without one of their own. ``max_tokens`` bounds the reply, reasoning included, and
-    grows with ``Ask.room``. ``parse`` replaces ``extract_scores``.
+    grows with ``Ask.max_tokens_factor``. ``parse`` replaces ``extract_scores``.
     """
 
     rubric: str = DEFAULT_RUBRIC
@@ -80,8 +80,8 @@ class ScoreQuestion:
             _instructions(before, view.rubric or self.rubric, after),
             {"role": "user", "content": user},
         )
-        limit = None if self.max_tokens is None else self.max_tokens * ask.room
-        return JudgeRequest(messages, keys, ask, view, of_scores(keys), limit, self.params, choice=self.compares)
+        limit = None if self.max_tokens is None else self.max_tokens * ask.max_tokens_factor
+        return JudgeRequest(messages, keys, ask, view, of_scores(keys), limit, self.params, is_comparison=self.compares)
 
     def heard(self, request: JudgeRequest, completion: Completion) -> Heard:
         """What the reply says of each candidate shown."""
@@ -216,7 +216,9 @@ def _instructions(before: str, rubric: str, after: str) -> Message:
     """What all questions by one rubric begin with, quoted once for all of them."""
     text = "\n\n".join((before, f"Standards:\n{rubric}", EVIDENCE, after, ANSWER))
     message = {"role": "system", "content": text}
-    return Written(message) if text.isascii() else message  # elsewhere, how it is quoted depends on the other messages
+    return (
+        EncodedDict(message) if text.isascii() else message
+    )  # elsewhere, how it is quoted depends on the other messages
 
 
 def draw_keys(view: RenderedGroup, number: int, salt: str) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from calipers.types import Written
+from calipers.types.encoding import EncodedDict
 
 SCALE = (0, 100)
 TOP = 9
@@ -27,16 +27,16 @@ def plain_text(length: int) -> dict[str, Any]:
     return {"type": "string", "pattern": f"{_PLAIN}{{0,{length}}}$"}
 
 
-_EXPLAINED = Written(plain_text(400))
-_SCORED = Written({"type": "integer", "minimum": SCALE[0], "maximum": SCALE[1]})
-_DIGIT = Written({"type": "integer", "minimum": 0, "maximum": TOP})
+_EXPLAINED = EncodedDict(plain_text(400))
+_SCORED = EncodedDict({"type": "integer", "minimum": SCALE[0], "maximum": SCALE[1]})
+_DIGIT = EncodedDict({"type": "integer", "minimum": 0, "maximum": TOP})
 
 
-def of_scores(keys: Sequence[str]) -> Written:
+def of_scores(keys: Sequence[str]) -> EncodedDict:
     """The schema of a reply with an explanation and a score for each of ``keys``, explanations first."""
     explanations, explained = _keyed(keys, _EXPLAINED)
     scores, scored = _keyed(keys, _SCORED)
-    return Written(
+    return EncodedDict(
         {
             "type": "object",
             "properties": {"explanations": explanations, "scores": scores},
@@ -48,16 +48,16 @@ def of_scores(keys: Sequence[str]) -> Written:
     )
 
 
-def of_digits(keys: Sequence[str]) -> Written:
+def of_digits(keys: Sequence[str]) -> EncodedDict:
     """The schema of a reply with a digit for each of ``keys`` and nothing else."""
     digits, text = _keyed(keys, _DIGIT)
-    return Written(
+    return EncodedDict(
         keyed({"scores": digits}),
         f'{{"type":"object","properties":{{"scores":{text}}},"required":["scores"],"additionalProperties":false}}',
     )
 
 
-def _keyed(keys: Sequence[str], value: Written) -> tuple[dict[str, Any], str]:
+def _keyed(keys: Sequence[str], value: EncodedDict) -> tuple[dict[str, Any], str]:
     """The schema of an object with all ``keys`` and no others, each of them a ``value``; and its text."""
     schema = {
         "type": "object",

@@ -28,18 +28,18 @@ Frame = Callable[[Ask, RenderedGroup], JudgeRequest]
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """A question that fits. ``left_out``: why those of its candidates that it is not about are too long."""
+    """A question that fits. ``omitted``: why those of its candidates that it is not about are too long."""
 
     request: JudgeRequest
-    left_out: Mapping[int, str] = field(default_factory=dict)
+    omitted: Mapping[int, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Unfit:
-    """Why there is none. ``left_out`` are the candidates that are too long; nobody, where what all share is."""
+    """Why there is none. ``omitted`` are the candidates that are too long; nobody, where what all share is."""
 
     failure: Failure
-    left_out: Mapping[int, str] = field(default_factory=dict)
+    omitted: Mapping[int, str] = field(default_factory=dict)
 
 
 def fitted(request: JudgeRequest, window: Window | None, frame: Frame) -> Fitted | Unfit:

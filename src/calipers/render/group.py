@@ -19,8 +19,7 @@ from calipers.render.opening import KEY_BYTES, Opening
 from calipers.render.sharing import common_length, exhibits, refer
 from calipers.render.transcript import IMAGE, MARK
 from calipers.rubric import as_standards
-from calipers.types import Candidate, Image, Part, RenderedGroup, Rubric, Trajectory, TrajectoryGroup
-from calipers.types.prepared import Transcribed
+from calipers.types import Candidate, Image, Part, RenderedGroup, Rubric, Trajectory, TrajectoryGroup, Transcript
 
 CONTEXT_LINE = "context: every candidate begins with these messages"
 LEGEND = "marks layout: a line that begins otherwise is part of the record."
@@ -31,9 +30,9 @@ _IMAGE = re.compile(f"{IMAGE}([^{IMAGE}]*){IMAGE}([^{IMAGE}]*){IMAGE}")
 
 @dataclass(slots=True)
 class _Draft:
-    """A trajectory on its way to a candidate; ``written`` is its own, without the group's context."""
+    """A trajectory on its way to a candidate; ``transcript`` is its own, without the group's context."""
 
-    written: Transcribed
+    transcript: Transcript
     members: list[int]
     elided: tuple[str, ...]
 
@@ -57,20 +56,20 @@ def render(
     opening, context, tools = begun.blocks, begun.messages, begun.tools
     drafts = []
     for position, trajectory in enumerate(group.trajectories):
-        written = begun.written(trajectory)
-        drafts.append(_Draft(written, [position], written.elided))
+        transcript = begun.written(trajectory)
+        drafts.append(_Draft(transcript, [position], transcript.elided))
     chosen = group.rubric if group.rubric is not None else rubric
     criteria = [_criteria(one, group.rubric, rubric) for one in group.trajectories] if graded else []
     distinct = _distinct(drafts, criteria)
     rubric = None if graded else as_standards(chosen) if isinstance(chosen, Rubric) else chosen
     digest = _digest(opening, distinct, rubric)
     # One distinct candidate shares nothing with others: its own messages stay its body.
-    common = common_length([draft.written.blocks for draft in distinct]) if len(distinct) > 1 else 0
-    prefix = [*opening, *distinct[0].written.blocks[:common]] if common else opening
-    names = exhibits(chain(prefix, *(draft.written.blocks[common:] for draft in distinct)))
-    lines = list(dict.fromkeys(line for draft in distinct for line in draft.written.tools))
+    common = common_length([draft.transcript.blocks for draft in distinct]) if len(distinct) > 1 else 0
+    prefix = [*opening, *distinct[0].transcript.blocks[:common]] if common else opening
+    names = exhibits(chain(prefix, *(draft.transcript.blocks[common:] for draft in distinct)))
+    lines = list(dict.fromkeys(line for draft in distinct for line in draft.transcript.tools))
     head = _head(lines, refer(prefix, names), names)
-    bodies = [_offered(draft, distinct, lines) + _body(draft.written.blocks[common:], names) for draft in distinct]
+    bodies = [_offered(draft, distinct, lines) + _body(draft.transcript.blocks[common:], names) for draft in distinct]
     marker = draw(digest, (head, *bodies, rubric or ""))
     return RenderedGroup(
         group_id=group.group_id,
@@ -79,7 +78,7 @@ def render(
         marker=marker,
         head=_parts(head, marker),
         candidates=tuple(
-            Candidate(tuple(draft.members), (*context, *draft.written.messages), _parts(body, marker), draft.elided)
+            Candidate(tuple(draft.members), (*context, *draft.transcript.messages), _parts(body, marker), draft.elided)
             for draft, body in zip(distinct, bodies, strict=True)
         ),
         rubric=rubric,
@@ -100,7 +99,9 @@ def _distinct(drafts: Sequence[_Draft], criteria: Sequence[Rubric | None]) -> li
     kept: dict[tuple[bytes, int, int], _Draft] = {}
     for draft in drafts:
         rubric = criteria.index(criteria[draft.members[0]]) if criteria else 0
-        first = kept.setdefault((draft.written.key, -1 if draft.written.messages else draft.members[0], rubric), draft)
+        first = kept.setdefault(
+            (draft.transcript.key, -1 if draft.transcript.messages else draft.members[0], rubric), draft
+        )
         if first is not draft:
             first.members += draft.members
             first.elided = tuple(sorted({*first.elided, *draft.elided}))
@@ -111,7 +112,7 @@ def _digest(opening: Sequence[str], drafts: Sequence[_Draft], rubric: str | None
     digest = hashlib.blake2b("".join(opening).encode(), digest_size=KEY_BYTES)
     digest.update(MARK.encode())
     for draft in drafts:
-        digest.update(draft.written.key)
+        digest.update(draft.transcript.key)
     digest.update((rubric or "").encode("utf-8", "surrogatepass"))
     return digest.digest()
 
@@ -126,9 +127,9 @@ def _head(tools: Sequence[str], prefix: str, names: Mapping[str, str]) -> str:
 
 def _offered(draft: _Draft, drafts: Sequence[_Draft], lines: list[str]) -> str:
     """Which tools a candidate had, said only where candidates differ."""
-    if not lines or all(list(other.written.tools) == lines for other in drafts):
+    if not lines or all(list(other.transcript.tools) == lines for other in drafts):
         return ""
-    numbers = " ".join(str(lines.index(line) + 1) for line in draft.written.tools)
+    numbers = " ".join(str(lines.index(line) + 1) for line in draft.transcript.tools)
     return f"{MARK}offered tools {numbers}\n" if numbers else f"{MARK}offered no tools\n"
 
 

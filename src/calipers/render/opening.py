@@ -12,8 +12,7 @@ from typing import Any
 from calipers.render.binaries import plain
 from calipers.render.canonical import Canon, Reasoning
 from calipers.render.transcript import MARK, dumps, write
-from calipers.types import Tool, Trajectory, TrajectoryGroup
-from calipers.types.prepared import Transcribed
+from calipers.types import Tool, Trajectory, TrajectoryGroup, Transcript
 
 KEY_BYTES = 16
 """Bytes of a trajectory's key, and of its group's digest."""
@@ -55,22 +54,22 @@ class Opening:
         self.blocks = write(self.messages, after_assistant=False)
         self.tools = Tools()
 
-    def written(self, trajectory: Trajectory) -> Transcribed:
+    def written(self, trajectory: Trajectory) -> Transcript:
         """``trajectory`` as it is shown: as it was prepared, where that holds. Pure; never raises for content."""
         group, prepared = self._group, trajectory.prepared
         lines = self.tools.lines(trajectory.tools if trajectory.tools is not None else group.tools)
         if (
             prepared is not None
-            and prepared.holds(trajectory.messages, group.context, self._reasoning)
-            and prepared.written.tools == lines
+            and prepared.is_valid_for(trajectory.messages, group.context, self._reasoning)
+            and prepared.transcript.tools == lines
         ):
-            return prepared.written
+            return prepared.transcript
         canon = self._canon.copy()
         messages = tuple(map(canon.message, trajectory.messages))
         after_assistant = bool(self.messages) and self.messages[-1]["role"] == "assistant"
         blocks = tuple(write(messages, after_assistant=after_assistant))
         key = hashlib.blake2b("".join((*blocks, MARK, *lines)).encode(), digest_size=KEY_BYTES).digest()
-        return Transcribed(key, messages, blocks, lines, canon.told())
+        return Transcript(key, messages, blocks, lines, canon.told())
 
 
 def _ordered(value: Any) -> Any:

@@ -14,7 +14,7 @@ from calipers.errors import ConfigError
 from calipers.testing.biases import Bias
 from calipers.testing.judges import SimulatedJudge
 from calipers.testing.quality import Quality
-from calipers.types import Completion, JudgeRequest, Odds
+from calipers.types import Completion, JudgeRequest, Logprobs
 
 
 class HesitantJudge(SimulatedJudge):
@@ -43,7 +43,7 @@ class HesitantJudge(SimulatedJudge):
 
     async def complete(self, request: JudgeRequest) -> Completion:
         """Digits with their odds where the scale ends at 9; else as SimulatedJudge."""
-        if request.top != _TOP:
+        if request.max_score != _TOP:
             return await super().complete(request)
         beliefs = [list(_belief(opinion, self._doubt)) for opinion in self._opinions(self._hear(request))]
         scores = {
@@ -53,7 +53,7 @@ class HesitantJudge(SimulatedJudge):
         answer = Completion(json.dumps({"scores": scores}), model=self.model)
         if not self._tells or not request.params.get("logprobs"):
             return answer
-        return replace(answer, odds=_odds(answer.text, beliefs))
+        return replace(answer, logprobs=_odds(answer.text, beliefs))
 
 
 _TOP = 9
@@ -72,7 +72,7 @@ def _normal(x: float) -> float:
     return (1 + math.erf(x / math.sqrt(2))) / 2
 
 
-def _odds(text: str, beliefs: Sequence[Sequence[float]]) -> Odds:
+def _odds(text: str, beliefs: Sequence[Sequence[float]]) -> Logprobs:
     places = [place for place, letter in enumerate(text) if letter.isdigit()]
     return tuple(
         (place, tuple((str(level), math.log(chance)) for level, chance in enumerate(chances) if chance > 1e-9))

@@ -64,7 +64,7 @@ class SimulatedJudge:
 
     async def complete(self, request: JudgeRequest) -> Completion:
         question = self._hear(request)
-        rows = honest_rows(request.keys, self._opinions(question), request.top)
+        rows = honest_rows(request.keys, self._opinions(question), request.max_score)
         for label, vice in self._vices:
             if isinstance(vice, Slip):
                 rows = vice.slip(rows, replace(question, label=label))

@@ -39,7 +39,7 @@ async def with_rules(group: TrajectoryGroup, view: RenderedGroup, grading: Gradi
     if not wanted:
         return view
     shown = [group.trajectories[candidate.members[0]] for candidate in view.candidates]
-    return replace(view, checked=await asyncio.to_thread(_checked, group, shown, wanted))
+    return replace(view, rule_verdicts=await asyncio.to_thread(_checked, group, shown, wanted))
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +71,15 @@ def rules_begun(head: TrajectoryGroup, member: Trajectory, rubric: object, gradi
 def _early(one: Trajectory, context: tuple[Message, ...]) -> dict[int, Verdict]:
     """What was found out about a trajectory before its group was whole, by the rule's identity; waits where it has to."""
     prepared = one.prepared
-    if prepared is None or not isinstance(prepared.ruled, _Begun):
+    if prepared is None or not isinstance(prepared.criterion_checks, _Begun):
         return {}
-    if not prepared.holds(one.messages, context, prepared.reasoning):
+    if not prepared.is_valid_for(one.messages, context, prepared.reasoning):
         return {}
     return {
-        id(rule): said for rule, said in zip(prepared.ruled.rules, prepared.ruled.checks.result().rules, strict=True)
+        id(rule): said
+        for rule, said in zip(
+            prepared.criterion_checks.rules, prepared.criterion_checks.checks.result().rules, strict=True
+        )
     }
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from backends.asking import SCHEMA, keyed, question
 from calipers.backends.negotiation.negotiate import Capabilities, Step, chat_body, step_down
 from calipers.backends.transport.translate import HttpReply, read_refusal
-from calipers.types import Written
+from calipers.types.encoding import EncodedDict
 
 PARAMS = {"temperature": 0.0, "seed": 1, "n": 1, "top_p": 0.9}
 
@@ -36,10 +36,10 @@ def test_everything_is_asked_for_at_first() -> None:
 
 @pytest.mark.parametrize("refused", [(), ("strict",), ("schema.type",), ("json_schema",)])
 def test_a_form_around_a_written_schema_is_written_just_as_it_would_be_encoded(refused: tuple[str, ...]) -> None:
-    form = _body(*refused, schema=Written(SCHEMA))["response_format"]
+    form = _body(*refused, schema=EncodedDict(SCHEMA))["response_format"]
     assert form == _body(*refused, schema=SCHEMA)["response_format"]
-    assert isinstance(form, Written) == (not refused)
-    if isinstance(form, Written):
+    assert isinstance(form, EncodedDict) == (not refused)
+    if isinstance(form, EncodedDict):
         assert form.text == json.dumps(form, separators=(",", ":"))
 
 

@@ -195,7 +195,7 @@ def test_a_chat_judge_of_the_same_server_is_somebody_else_in_a_ledger(faulty: Fa
 
 
 def _pair(**about: Any) -> Any:
-    return replace(question(order=(0, 1)), choice=True, **about)
+    return replace(question(order=(0, 1)), is_comparison=True, **about)
 
 
 def _choice(route: Route, chances: dict[str, float] | None) -> Answer:
@@ -237,7 +237,7 @@ async def test_two_are_compared_by_one_choice_with_a_probability_each(faulty: Fa
 
 async def test_openais_choice_names_its_values(faulty: FaultyServer) -> None:
     faulty.script(_choice("decisions", {"BC": 0.25, "DF": 0.75}))
-    completion = await _judge(faulty, "decisions").complete(_pair(top=9))
+    completion = await _judge(faulty, "decisions").complete(_pair(max_score=9))
     (asked,) = faulty.posts[0]["questions"]
     assert (asked["type"], [one["value"] for one in asked["choices"]]) == ("choice", ["BC", "DF"])
     assert json.loads(completion.text)["scores"] == {"BC": 2.25, "DF": 6.75}

@@ -91,8 +91,8 @@ async def test_a_schema_the_server_behind_it_cannot_read_steps_down(proxy: str) 
 async def test_probabilities_come_through(proxy: str) -> None:
     asked = question(params={"logprobs": True, "top_logprobs": 5, "seed": 2})
     completion = await _judge(proxy).complete(asked)
-    assert completion.odds
-    for place, alternatives in completion.odds:
+    assert completion.logprobs
+    for place, alternatives in completion.logprobs:
         assert any(completion.text.startswith(token, place) for token, _ in alternatives)
 
 

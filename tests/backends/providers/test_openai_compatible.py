@@ -14,7 +14,7 @@ from backends.asking import SCHEMA, question
 from calipers.backends.negotiation.negotiate import Capabilities
 from calipers.backends.providers.openai_compatible import OpenAICompatible
 from calipers.errors import BackendError, ConfigError, PermanentError, TransientError
-from calipers.types import Written
+from calipers.types.encoding import EncodedDict
 from servers.faulty_server import Answer, Asked, FaultyServer, error, said
 
 KEY = "sk-test-0123456789abcdef"
@@ -59,7 +59,7 @@ async def test_a_question_goes_out_whole_and_its_answer_comes_back(faulty: Fault
 @pytest.mark.parametrize("text", ['a "quoted" line\n', "你好"])
 async def test_a_written_schema_goes_out_byte_for_byte_like_any_other(faulty: FaultyServer, text: str) -> None:
     sent = []
-    for schema in (SCHEMA, Written(SCHEMA)):
+    for schema in (SCHEMA, EncodedDict(SCHEMA)):
         asked = question(text, schema=schema, params={"seed": 7, "extra": {"a": [1, None, "é"]}})
         sent.append((await _judge(faulty).complete(asked)).sent)
     assert sent[0] == sent[1]

@@ -46,7 +46,7 @@ def test_a_completion_of_the_sdk_is_read_field_by_field() -> None:
     usage = completion.usage
     assert (completion.text, completion.model, completion.finish_reason) == ("7", "gpt", "stop")
     assert (usage.input_tokens, usage.output_tokens, usage.cached_tokens) == (9, 2, 4)
-    assert completion.odds == ((0, (("7", -0.5),)),)
+    assert completion.logprobs == ((0, (("7", -0.5),)),)
 
 
 def test_every_finish_reason_of_the_sdk_is_known() -> None:
@@ -103,7 +103,7 @@ async def test_every_field_of_a_decision_is_one_the_sdk_sends_and_its_answers_ar
     )
     known = sdk.types.Decision.model_validate({"model": "m", "answers": answers, "usage": usage}, strict=True)
     faulty.script(Answer(body=known.model_dump(mode="json")))
-    request = replace(question(order=(0, 1)), choice=choice)
+    request = replace(question(order=(0, 1)), is_comparison=choice)
     completion = await Decisions("m", base_url=faulty.url, route="decisions").complete(request)
     _require(faulty.posts[0], sdk.types.DecisionCreateParams)
     assert json.loads(completion.text)["scores"] == (dict.fromkeys(KEYS[:2], 50.0) if choice else {KEYS[0]: 50.0})

@@ -81,7 +81,7 @@ async def test_a_form_that_is_ignored_makes_no_number(served: tuple[str, str]) -
 async def test_logprobs_are_asked_for_and_never_told(served: tuple[str, str]) -> None:
     asked = question(params={"logprobs": True, "top_logprobs": 20}, max_tokens=5)
     judge = _chat(served)
-    assert (await judge.complete(asked)).odds is None
+    assert (await judge.complete(asked)).logprobs is None
     assert judge.capabilities == Capabilities()
 
 

@@ -110,10 +110,10 @@ async def test_a_reply_brings_its_odds_along(faulty: FaultyServer) -> None:
     body["choices"][0]["logprobs"] = told(*PIECES)
     faulty.script(Answer(body=body))
     completion = await OpenAICompatible("m", base_url=faulty.url).complete(question(params=asked_for()))
-    assert completion.odds == odds_in(told(*PIECES), TEXT)
-    assert (await OpenAICompatible("m", base_url=faulty.url).complete(question())).odds == completion.odds
+    assert completion.logprobs == odds_in(told(*PIECES), TEXT)
+    assert (await OpenAICompatible("m", base_url=faulty.url).complete(question())).logprobs == completion.logprobs
     faulty.script(said(TEXT))
-    assert (await OpenAICompatible("m", base_url=faulty.url).complete(question())).odds is None
+    assert (await OpenAICompatible("m", base_url=faulty.url).complete(question())).logprobs is None
 
 
 @pytest.mark.parametrize(
@@ -161,4 +161,4 @@ async def test_a_streamed_answer_has_odds_too(faulty: FaultyServer) -> None:
     completion = await OpenAICompatible("m", base_url=faulty.url).complete(
         question(params={**asked_for(), "stream": True})
     )
-    assert [place for place, _ in completion.odds or ()] == [0]
+    assert [place for place, _ in completion.logprobs or ()] == [0]

@@ -56,7 +56,7 @@ def in_order(completion: Completion) -> None:
         assert isinstance(tokens, int)
         assert 0 <= tokens < 10**13
     assert used.cost_usd is None or (math.isfinite(used.cost_usd) and used.cost_usd >= 0)
-    for _, told in completion.odds or ():
+    for _, told in completion.logprobs or ():
         assert all(math.isfinite(chance) and chance <= 0 for _, chance in told)
     Standing().saw(completion)
     json.dumps([completion.text, completion.reasoning, completion.model]).encode()

@@ -59,7 +59,7 @@ class Embedded:
         asked = dict(zip(request.keys, (opinions[i] for i in request.ask.order), strict=True))
         reply = {
             "explanations": {key: opinion.explanation for key, opinion in asked.items()},
-            "scores": {key: _on(request.top, opinion.score) for key, opinion in asked.items()},
+            "scores": {key: _on(request.max_score, opinion.score) for key, opinion in asked.items()},
         }
         return Completion(json.dumps(reply, ensure_ascii=False), model=self.model, usage=Usage(cost_usd=0.0))
 

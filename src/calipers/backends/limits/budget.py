@@ -170,7 +170,7 @@ class Budgeted:
 
     def _after(self, error: BackendError, claim: _Amount) -> _Amount:
         """What a call without an answer is taken to have cost."""
-        if error.usage is not None and error.usage.is_something:
+        if error.usage is not None and error.usage.is_nonzero:
             return self._settled(claim, error.usage)
         if error.kind in COSTS_NOTHING:
             return _Amount()

@@ -61,7 +61,7 @@ def tell_failed(request: JudgeRequest, error: BackendError, *, unknown: Usage | 
         return
     error.counted = True
     if error.usage is not None:
-        usage: Usage | None = error.usage if error.usage.is_something else _NOTHING
+        usage: Usage | None = error.usage if error.usage.is_nonzero else _NOTHING
     else:
         usage = _NOTHING if error.kind in COSTS_NOTHING or error.kind == "server" else unknown
     tell(request, FailedCall(error.kind, usage))

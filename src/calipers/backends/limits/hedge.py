@@ -80,4 +80,4 @@ class Hedged:
             ended = await asyncio.gather(*calls, return_exceptions=True)
             for call, answer in zip(calls, ended, strict=True):
                 if call is not won and isinstance(answer, Completion):
-                    tell(request, FailedCall("broken_off", answer.usage if answer.usage.is_something else None))
+                    tell(request, FailedCall("broken_off", answer.usage if answer.usage.is_nonzero else None))

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from calipers.backends.transport.translate import Refusal, no_images
-from calipers.types import JudgeRequest, Written
+from calipers.types import JudgeRequest
+from calipers.types.encoding import EncodedDict
 
 _NEVER_LEFT_OUT = frozenset({"model", "messages", "response_format"})
 _STRUCTURED = re.compile(
@@ -134,8 +135,8 @@ def _response_format(schema: Mapping[str, Any], refused: frozenset[str]) -> dict
         form: dict[str, Any] = {"name": "verdict", "strict": True, "schema": plainer(schema, dropped)}
         if "strict" in refused:
             del form["strict"]
-        elif isinstance(form["schema"], Written):
-            return Written(
+        elif isinstance(form["schema"], EncodedDict):
+            return EncodedDict(
                 {"type": "json_schema", "json_schema": form},
                 '{"type":"json_schema","json_schema":{"name":"verdict","strict":true,"schema":'
                 + form["schema"].text

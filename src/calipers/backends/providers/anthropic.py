@@ -178,7 +178,7 @@ def _completion(body: Mapping[str, Any], reply: HttpReply, peer: Peer, *, latenc
         usage=usage_of(body.get("usage")),
         latency=latency,
         sent=reply.sent,
-        told_in="tool_call" if any(block.get("type") == "tool_use" for block in blocks) and not text else "content",
+        text_source="tool_call" if any(block.get("type") == "tool_use" for block in blocks) and not text else "content",
     )
     if not text.strip() and finish != "length":
         raise wordless(completion)

@@ -104,7 +104,7 @@ class Decisions(Served):
     async def complete(self, request: JudgeRequest) -> Completion:
         """A JSON reply with expected scores, or with who is better; ``reasoning`` holds the probabilities. Raises BackendError."""
         started = perf_counter()
-        chooses = request.choice and len(request.keys) == 2
+        chooses = request.is_comparison and len(request.keys) == 2
         ask = self._tongue.choose if chooses else self._tongue.ask
 
         def frame(terms: Terms) -> dict[str, Any]:
@@ -119,7 +119,7 @@ class Decisions(Served):
         read = self._chosen if chooses else self._scored
         body = json_of(reply, self._at.peer)
         with billed(body.get("usage")):
-            answer = read(self._answers(body, reply), request.keys, request.top)
+            answer = read(self._answers(body, reply), request.keys, request.max_score)
         return self._heard(replace(answer, latency=perf_counter() - started, sent=reply.sent))
 
     def _answers(self, body: Mapping[str, Any], reply: HttpReply) -> _Told:

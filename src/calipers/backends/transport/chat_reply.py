@@ -82,9 +82,9 @@ def _completion(body: Mapping[str, Any], reply: HttpReply, peer: Peer, *, latenc
         usage=usage_of(body.get("usage")),
         latency=latency,
         sent=reply.sent,
-        odds=odds_in(choice.get("logprobs"), text) if kept is spoken else None,  # they are told by their places
+        logprobs=odds_in(choice.get("logprobs"), text) if kept is spoken else None,  # they are told by their places
         fingerprint=encodable(version) if isinstance(version := body.get("system_fingerprint"), str) else None,
-        told_in="content" if called is None else "tool_call",
+        text_source="content" if called is None else "tool_call",
     )
     if refusal or finish == "refused":
         own = replace(completion, text=encodable(refusal), finish_reason="refused") if refusal else None
@@ -216,5 +216,5 @@ def _answer_in_reasoning(completion: Completion) -> Completion:
         except (ValueError, RecursionError):
             answer = None
         if isinstance(answer, dict):
-            return replace(completion, text=completion.reasoning, reasoning="", told_in="reasoning")
+            return replace(completion, text=completion.reasoning, reasoning="", text_source="reasoning")
     raise wordless(completion)

@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from calipers.types import Odds
+from calipers.types import Logprobs
 
 _DIGITS = 4
 """Decimals of a log-probability that are kept: a ten-thousandth of a probability is more than these are good for."""
@@ -20,7 +20,7 @@ _DIGITS = 4
 _HUGE = 1e9
 
 
-def odds_in(logprobs: object, text: str) -> Odds | None:
+def odds_in(logprobs: object, text: str) -> Logprobs | None:
     """The alternatives wherever ``text`` has a digit, the one that was written first; None where nothing was told.
 
     Total: tokens that do not spell ``text`` (a server that changed it, say) are told nothing of, too.

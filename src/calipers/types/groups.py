@@ -1,0 +1,158 @@
+"""What is judged: trajectories, groups of them, the rubrics they are judged by, and work done on them in advance.
+
+Plain frozen data. Not responsible for reading foreign formats (``readers``) or checking rubrics (``rubric``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+Message: TypeAlias = Mapping[str, Any]
+"""An OpenAI chat message: ``role``, ``content`` and, where present, ``tool_calls``, ``tool_call_id``, ``reasoning``..."""
+
+Tool: TypeAlias = Mapping[str, Any]
+"""A tool definition in OpenAI's form: ``{"type": "function", "function": {"name", "description", "parameters"}}``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Criterion:
+    """One requirement or fault that a rubric looks for. It is *met* when what ``text`` describes is the case.
+
+    ``points`` > 0 marks something desired, < 0 something undesired; 0 has no influence on the score. ``tags`` are
+    ``"axis:accuracy"`` or bare words. A violated ``veto`` (something desired is missing, or something undesired is
+    present) limits the whole score to the rubric's ``veto_floor``. ``levels`` name partial results between not met and
+    met, with the share of the points (0-1) that each earns. ``rule`` is a check in code that replaces the judge.
+    """
+
+    id: str
+    text: str
+    points: float = 1.0
+    tags: tuple[str, ...] = ()
+    veto: bool = False
+    levels: Mapping[str, float] = field(default_factory=dict)
+    rule: Mapping[str, Any] | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The rubric file's object, without the fields that have their default."""
+        own: dict[str, Any] = {"id": self.id, "text": self.text, "points": self.points}
+        optional = {"tags": list(self.tags), "veto": self.veto, "levels": dict(self.levels), "rule": self.rule}
+        return own | {key: value for key, value in optional.items() if value}
+
+
+@dataclass(frozen=True, slots=True)
+class Rubric:
+    """Weighted criteria to grade a trajectory by. ``rubric.check_rubric`` checks them; this class does not.
+
+    ``all_negative="from_one"`` allows a rubric of penalties only: its score starts at 1 and falls.
+    """
+
+    criteria: tuple[Criterion, ...]
+    title: str = ""
+    all_negative: Literal["refuse", "from_one"] = "refuse"
+    veto_floor: float = 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """The rubric file's object, from which ``rubric.as_rubric`` builds this rubric again."""
+        return {
+            "title": self.title,
+            "all_negative": self.all_negative,
+            "veto_floor": self.veto_floor,
+            "criteria": [criterion.to_dict() for criterion in self.criteria],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Transcript:
+    """A trajectory as a judge would see it: canonical ``messages``, and a block of text for each.
+
+    ``tools`` are lines, one for each tool definition; ``elided`` says what was omitted. ``key`` is a hash of everything
+    a judge would see, so that two trajectories with the same key are identical to a judge.
+    """
+
+    key: bytes
+    messages: tuple[Message, ...]
+    blocks: tuple[str, ...]
+    tools: tuple[str, ...]
+    elided: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """Work done on a trajectory before its group was complete. It saves time and changes no result.
+
+    It is valid for these ``messages`` after this ``context`` with this ``reasoning`` setting, and is redone for any
+    other. ``attacks`` (``types.Attack``) are the places where the trajectory addresses the judge. ``gate_checks`` holds
+    the gates and rules that a ``Hybrid`` has run or is running; ``criterion_checks`` the same for rules of criteria.
+    """
+
+    messages: tuple[Message, ...]
+    context: tuple[Message, ...]
+    reasoning: str
+    transcript: Transcript
+    attacks: tuple[Any, ...]
+    gate_checks: object = None
+    criterion_checks: object = None
+
+    def is_valid_for(self, messages: object, context: tuple[Message, ...], reasoning: str) -> bool:
+        """Whether it was made for these. Messages are compared by identity, which takes no time."""
+        return messages is self.messages and reasoning == self.reasoning and context == self.context
+
+
+@dataclass(frozen=True, slots=True)
+class Trajectory:
+    """One rollout. ``messages`` follow the group's ``context``; only calibration reads ``gold``.
+
+    ``reward`` is an independent reward that the trajectory already had. ``extra`` holds unknown keys, which are carried
+    through to the result. ``rubric`` replaces the group's rubric for this trajectory.
+    """
+
+    id: str
+    messages: tuple[Message, ...]
+    tools: tuple[Tool, ...] | None = None
+    reward: float | None = None
+    gold: float | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    rubric: Rubric | None = None
+    prepared: Prepared | None = field(default=None, compare=False, repr=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The groups file's object of one trajectory."""
+        own: dict[str, Any] = {
+            "id": self.id,
+            "messages": list(self.messages),
+            "tools": None if self.tools is None else list(self.tools),
+            "reward": self.reward,
+            "gold": self.gold,
+            "metadata": dict(self.metadata),
+        }
+        graded = {} if self.rubric is None else {"rubric": self.rubric.to_dict()}
+        return {**self.extra, **own, **graded}
+
+
+@dataclass(frozen=True, slots=True)
+class TrajectoryGroup:
+    """Rollouts of one prompt: the unit that a judge compares, and that GRPO normalises within.
+
+    ``rubric`` is text for a judge to read, or criteria for it to check.
+    """
+
+    group_id: str
+    trajectories: tuple[Trajectory, ...]
+    context: tuple[Message, ...] = ()
+    tools: tuple[Tool, ...] | None = None
+    rubric: str | Rubric | None = None
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The groups file's object, from which a reader builds this group again."""
+        own: dict[str, Any] = {
+            "group_id": self.group_id,
+            "context": list(self.context),
+            "tools": None if self.tools is None else list(self.tools),
+            "rubric": self.rubric.to_dict() if isinstance(self.rubric, Rubric) else self.rubric,
+            "trajectories": [trajectory.to_dict() for trajectory in self.trajectories],
+        }
+        return {**self.extra, **own}
