@@ -150,3 +150,14 @@ def test_a_candidate_that_too_few_judges_scored_has_no_score():
     assert found.values[2] is None
     assert None not in found.values[:2]
     assert Panel((1.0, 1.0), quorum=2, scale="mean")(ratings((0.1, 0.9)), 2).values == (None, None)
+
+
+def test_a_judge_without_weight_does_not_count_towards_the_quorum():
+    rows = ratings((0.1, 0.7), (0.2, 0.8))
+    assert Panel((1.0, 0.0), quorum=2)(rows, 2).values == (None, None)
+    assert Panel((1.0, 1e-9), quorum=2)(rows, 2).values == (-1.0, 1.0)
+
+
+def test_a_judge_without_weight_leaves_the_other_judges_scores_as_they_are():
+    rows = ratings((0.1, 0.7), (0.9, 0.2))
+    assert Panel((1.0, 0.0), scale="mean")(rows, 2).values == (0.1, 0.7)

@@ -87,3 +87,13 @@ def test_the_standard_error_is_the_one_the_noise_has():
         expected = 0.75 * error**2  # the error of a difference from the group's mean of four
         ratio.append(((values[0] - mean) - (truth[0] - 0.5)) ** 2 / expected)
     assert 0.75 < sum(ratio) / len(ratio) < 1.4
+
+
+def test_of_two_unconnected_sets_of_equal_size_the_one_rated_first_has_scores():
+    scores = two_way(ratings([{2: 0.9, 3: 0.1}, {0: 0.4, 1: 0.6}]), 4)
+    assert scores.values == (None, None, 0.9, 0.1)
+
+
+def test_of_two_unconnected_sets_the_larger_has_scores_even_if_rated_last():
+    scores = two_way(ratings([{0: 0.4, 1: 0.6}, {2: 0.9, 3: 0.1}, {3: 0.1, 4: 0.5}]), 5)
+    assert scores.values == (None, None, 0.9, 0.1, 0.5)

@@ -328,3 +328,31 @@ async def test_what_was_kept_in_another_shape_is_told_and_ends_in_no_traceback(t
         except calipers.CalipersError:
             continue
         assert [json.loads(line) | bill for line in after] == [json.loads(line) | bill for line in before]
+
+
+async def test_a_question_put_differently_than_recorded_gets_no_answer_even_if_another_group_has_one(tmp_path: Path):
+    """A replay that served it would not be the run: its results would be of a question that this ask never was."""
+    path = tmp_path / "l.db"
+    await run(SimulatedJudge(QUALITY), path)
+    ledger = Ledger(path)
+    other = ledger.rows("SELECT key FROM asks WHERE run = 1 AND position = 1", ())[0][0]
+    ledger.put("UPDATE asks SET key = ? WHERE run = 1 AND position = 0", (other,))
+    await ledger.commit()
+    ledger.close()
+    first, second, *_ = (json.loads(line) for line in await replay(path))
+    assert (first["status"], second["status"]) == ("failed", "scored")
+    assert "differently than recorded" in first["trajectories"][0]["reason"]
+
+
+async def test_an_ask_whose_question_was_never_put_replays_as_the_failure_it_was(tmp_path: Path):
+    """Its group's deadline passed before it was put, so it has no key: that is no other question."""
+    path = tmp_path / "l.db"
+    await run(SimulatedJudge(QUALITY), path)
+    ledger = Ledger(path)
+    detail = json.dumps({"kind": "deadline", "reason": "the deadline passed", "fatal": False})
+    ledger.put("UPDATE asks SET key = '', detail = ? WHERE run = 1 AND position = 0", (detail,))
+    await ledger.commit()
+    ledger.close()
+    first = json.loads((await replay(path))[0])
+    assert first["status"] == "failed"
+    assert first["trajectories"][0]["reason"] == "the deadline passed"

@@ -2,7 +2,7 @@
 
 from calipers.planners.orders import Orders
 from calipers.planners.reask import ROOM, Reask
-from calipers.types import Ask, Failure, Reading
+from calipers.types import Ask, Failure, Rating, Reading
 from planning import reading_of, state_of
 
 PLAN = Reask(Orders())
@@ -60,3 +60,30 @@ def test_each_order_is_followed_up_on_its_own():
     (again,) = plan.next_asks(state_of(3, answered=[(first, full), (second, {0: 0.2, 1: 0.4})]))
     assert again.parent == second.number
     assert again.number == 2
+
+
+def test_of_candidates_tied_at_the_top_or_the_bottom_the_first_is_the_anchor():
+    (ask,) = PLAN.next_asks(state_of(5))
+    (again,) = PLAN.next_asks(state_of(5, answered=[(ask, {3: 0.1, 2: 0.9, 1: 0.9, 0: 0.1})]))
+    assert again.anchors == ((1, 0.9), (0, 0.1))
+
+
+def test_candidates_that_all_have_one_score_give_one_anchor():
+    (ask,) = PLAN.next_asks(state_of(3))
+    (again,) = PLAN.next_asks(state_of(3, answered=[(ask, {1: 0.5})]))
+    assert again.anchors == ((1, 0.5),)
+    assert set(again.order) == {0, 1, 2}
+
+
+def test_anchors_come_from_the_answer_that_left_the_gap_and_from_what_completed_it():
+    """Another order's scores are on that answer's own scale."""
+    plan = Reask(Orders(2))
+    first, second = plan.next_asks(state_of(4))
+    whole = {0: 0.0, 1: 1.0, 2: 0.5, 3: 0.5}
+    gap = (second, {0: 0.4, 1: 0.6})
+    (again,) = plan.next_asks(state_of(4, answered=[(first, whole), gap]))
+    assert (again.presentation, again.anchors) == (second.number, ((1, 0.6), (0, 0.4)))
+    filled = Reading((Rating(2, 0.9, second.number),), "partial", missing={3: "left out"}, complaint="it was poor")
+    (last,) = plan.next_asks(state_of(4, answered=[(first, whole), gap, (again, filled)]))
+    assert (last.members, last.parent, last.presentation) == ((3,), again.number, second.number)
+    assert last.anchors == ((2, 0.9), (0, 0.4))

@@ -59,3 +59,22 @@ def test_whatever_is_written_is_a_verdict(text: str) -> None:
 def test_what_is_no_number_is_a_mistake(wrong: Any) -> None:
     with pytest.raises(ConfigError):
         Numeric(**wrong)
+
+
+@pytest.mark.parametrize(("answer", "met"), [
+    ("#### 42, up from 7", True),  # the first number after the mark,
+    ("#### 7, not 42", False),  # not the last one
+    ("#### 42\n#### 41", False),  # after the last mark, not the first
+    ("42 ####", False),
+])  # fmt: skip
+def test_with_a_mark_the_first_number_after_the_last_mark_counts(answer: str, met: Any) -> None:
+    assert Numeric(42, after="####")(answered(answer)).met is met
+
+
+@pytest.mark.parametrize("options", [{"tolerance": 0.5}, {"relative": 0.05}, {"tolerance": 0.5, "relative": 0.01}])
+def test_a_difference_of_exactly_the_tolerance_is_met_and_any_more_is_not(options: Any) -> None:
+    check = Numeric(10, **options)
+    assert check(answered("10.5")).met
+    assert check(answered("9.5")).met
+    assert not check(answered("10.500001")).met
+    assert not check(answered("9.499999")).met

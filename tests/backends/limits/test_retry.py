@@ -151,3 +151,14 @@ async def test_errors_that_are_not_a_backends_pass_through() -> None:
 def test_at_least_one_attempt_is_made(options: dict[str, int]) -> None:
     with pytest.raises(ConfigError):
         _World().retrying(**options)
+
+
+@given(st.floats(0, 100))
+async def test_clients_told_the_same_moment_come_back_at_different_ones(asked: float) -> None:
+    waits = set()
+    for seed in range(20):
+        world = _World(_server(asked))
+        await Retrying(world, clock=world.clock, sleep=world.sleep, rng=random.Random(seed)).complete(question())
+        waits.add(world.slept[0])
+    assert len(waits) == 20
+    assert asked <= min(waits) < asked + 0.25 < max(waits) <= asked + 0.5

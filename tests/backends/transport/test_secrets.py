@@ -84,3 +84,14 @@ def test_what_is_no_credential_is_not_removed_from_answers() -> None:
     assert secrets_in({"x-team": "blue", "openai-project": "score"}) == ()
     assert "a1b2c3d4e5f6a7b8" in secrets_in({"x-team": "a1b2c3d4e5f6a7b8"})
     assert "blue4711" in secrets_in({"X-Gateway-Key": "blue4711"})
+
+
+def test_a_key_of_eight_characters_is_removed_and_a_shorter_one_could_be_a_word() -> None:
+    assert "abcd4567" in secrets_in({"authorization": "abcd4567"})
+    assert secrets_in({"authorization": "abcd456"}) == ()
+
+
+def test_a_header_that_names_no_credential_is_a_secret_from_sixteen_characters_on() -> None:
+    assert "f00dfeed12345678" in secrets_in({"x-team": "f00dfeed12345678"})
+    assert secrets_in({"x-team": "f00dfeed1234567"}) == ()
+    assert secrets_in({"x-team": "blue and green, in this order"}) == ()

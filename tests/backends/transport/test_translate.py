@@ -153,6 +153,11 @@ def test_what_looks_like_a_key_is_hidden_even_if_it_is_not_ours(text: str) -> No
     assert "abcdef" not in hidden
 
 
+def test_what_is_too_short_for_a_key_stays_readable() -> None:
+    assert redacted("use sk-abcdef or bearer abcdef", ()) == "use [key] or [key]"
+    assert redacted("use sk-abcde or bearer abcde", ()) == "use sk-abcde or bearer abcde"
+
+
 @given(st.integers(300, 599), st.binary(max_size=300))
 def test_any_bytes_make_an_error_and_nothing_else(status: int, body: bytes) -> None:
     assert isinstance(_error(status, body), BackendError)
