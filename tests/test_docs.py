@@ -25,9 +25,9 @@ import pytest
 
 import calipers
 import calipers.testing
+from calipers.backends.providers.known import PROVIDERS
 from calipers.cli import app
 from calipers.monitoring.alarms import DEFAULT_ALARMS
-from calipers.registry import PROVIDERS
 from calipers.types import Cause, FailureKind, Outcome
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -17,11 +17,12 @@ from typing import Any
 import pytest
 
 import calipers
+from calipers.backends.connect import find_backend
+from calipers.backends.providers.known import PROVIDERS
 from calipers.cli import app
 from calipers.errors import BackendError
 from calipers.judging.judge import Judge
 from calipers.ledger import Ledger
-from calipers.registry import PROVIDERS, find_backend
 from groups import FOUR, group_of
 from servers.faulty_server import Answer, Asked, FaultyServer, error
 

@@ -5,7 +5,8 @@ Only ``Backend`` and ``Store`` touch the world; everything else is pure and test
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from calipers.types import (
@@ -122,6 +123,12 @@ class Verifier(Protocol):
     """A deterministic check of one trajectory."""
 
     def __call__(self, trajectory: Trajectory) -> Verdict: ...
+
+
+class Reader(Protocol):
+    """Rows of a groups file, each a 1-based number and what ``as_group`` takes, or text that says what is wrong with it."""
+
+    def __call__(self, path: Path) -> Iterable[tuple[int, object]]: ...
 
 
 class Watcher(Protocol):

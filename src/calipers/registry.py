@@ -1,223 +1,225 @@
-"""Names to things: strategies as ``module:attribute``, imported when first used, and judges by provider.
+"""Names to things: judges, protocols, rewards, verifiers and readers, those of calipers and those of other packages.
 
-Not responsible for what a judge does once it is found.
+Ours stand here, a line each, as ``module:attribute``, and are imported when first asked for. Another package adds its own
+by an entry point in the group of the same kind::
+
+    [project.entry-points."calipers.rewards"]
+    cubed = "their_package.rewards:Cubed"
+
+The environment is searched for entry points only when a name is none of ours, or when all names are asked for. A name of
+ours cannot be taken. Not responsible for what a thing does once it is found.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import lru_cache
 from importlib import import_module
-from importlib.util import find_spec
-from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from calipers.backends.limits.pool import Pool
-from calipers.backends.names import apart
-from calipers.backends.providers.known import ALIASES, PROVIDERS, Provider, asked_at, provider_of
 from calipers.errors import ConfigError
-from calipers.interfaces import Backend
 
-__all__ = [
-    "ALIASES",
-    "ASPECTS",
-    "EXPECTED",
-    "METHODS",
-    "PROVIDERS",
-    "REWARDS",
-    "Method",
-    "Provider",
-    "connect",
-    "find_backend",
-    "find_method",
-    "load",
-]
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Method:
-    """What goes together under the name of a judging protocol, each as ``module:attribute``.
-
-    ``graded``: it checks criteria, and every part of it takes ``grading=``.
-    """
-
-    protocol: str
-    planner: str
-    aggregator: str
-    reward: str
-    graded: bool = False
-
-
-METHODS: Final[Mapping[str, Method]] = {
-    "listwise": Method(
-        "calipers.protocols.listwise:Listwise",
-        "calipers.planners.orders:Orders",
-        "calipers.aggregators.two_way:two_way",
-        "calipers.rewards.identity:Identity",
-    ),
-    "pairwise": Method(
-        "calipers.protocols.pairwise:Pairwise",
-        "calipers.planners.pairs:Pairs",
-        "calipers.aggregators.bradley_terry:BradleyTerry",
-        "calipers.rewards.win_rate:WinRate",
-    ),
-    "pointwise": Method(
-        "calipers.protocols.pointwise:Pointwise",
-        "calipers.planners.rounds:Rounds",
-        "calipers.aggregators.two_way:two_way",
-        "calipers.rewards.identity:Identity",
-    ),
-    "checklist": Method(
-        "calipers.protocols.checklist:Checklist",
-        "calipers.planners.criteria:Criteria",
-        "calipers.aggregators.criteria:CriteriaScores",
-        "calipers.rewards.rubric_range:RubricRange",
-        graded=True,
-    ),
-}
-
-
-ASPECTS: Final = "calipers.protocols.aspects:Aspects"
-"""Listwise, where several aspects are scored apart."""
-
-EXPECTED: Final[Mapping[str, str]] = {
-    "listwise": "calipers.protocols.expected:ExpectedListwise",
-    "pairwise": "calipers.protocols.expected:ExpectedPairwise",
-    "pointwise": "calipers.protocols.expected:ExpectedPointwise",
-}
-"""The protocols whose scores can be expectations."""
-
-REWARDS: Final[Mapping[str, str]] = {
-    "score": "calipers.rewards.identity:Identity",
-    "win_rate": "calipers.rewards.win_rate:WinRate",
-    "rank": "calipers.rewards.rank:Rank",
-    "min_max": "calipers.rewards.min_max:MinMax",
-}
-
-
-def find_method(name: str) -> Method:
-    """The parts of a judging protocol. Raises ConfigError naming the ones there are."""
-    if name not in METHODS:
-        raise ConfigError(f"unknown protocol {name!r}; this version has: {', '.join(sorted(METHODS))}")
-    return METHODS[name]
-
-
-def load(path: str) -> Any:
-    """What ``module:attribute`` names, imported when it is first asked for."""
-    module, _, attribute = path.partition(":")
+def load(thing: Any) -> Any:
+    """What ``module:attribute`` names, imported when it is first asked for; what is not text is the thing itself."""
+    if not isinstance(thing, str):
+        return thing
+    module, _, attribute = thing.partition(":")
     return getattr(import_module(module), attribute)
 
 
-def find_backend(
-    name: str, *, base_url: str | None = None, api_key: str | None = None, timeout: float = 120.0
-) -> Backend:
-    """The bare backend a judge name stands for; nothing is contacted. ``timeout`` is in seconds a call.
+@dataclass(frozen=True, slots=True)
+class Registry:
+    """The things of one kind by name.
 
-    ``name`` may end in ``@`` and a base URL, as in ``vllm/qwen3@http://gpu1:8000/v1``. Without ``base_url`` a provider's
-    judges are asked where the environment says (OPENAI_BASE_URL, OLLAMA_HOST ...), else in the provider's usual place.
-
-    Raises ConfigError when the name is not known, its key is not set, or an option does not apply to it.
+    ``what`` is the kind in words, and ``group`` the group of entry points by which other packages add theirs. ``own`` is
+    the table of ours, or the ``module:attribute`` where it stands.
     """
-    name, url_within = apart(name)
-    if url_within is not None:
-        if base_url is not None:
-            raise ConfigError(f"{name} has a base URL behind its name already: leave base_url out")
-        base_url = url_within
-    scheme, _, rest = name.partition(":")
-    if name == "embedded" or scheme in {"scripted", "replay"}:
-        if base_url is not None or api_key is not None:
-            raise ConfigError(f"the judge {name!r} runs in this process: base_url and api_key do not apply to it")
-        return _local(scheme, rest)
-    provider, slash, model = name.partition("/")
-    if not slash or not model:
-        raise ConfigError(
-            f"{name!r} is not a judge name: write provider/model, as in {_usual(provider if not slash else '')}, or "
-            f"vllm/{name if name and not slash else 'qwen3-32b'} for a server of your own"
-        )
-    known = provider_of(name)
-    if known is None:
-        return _through_litellm(name, base_url=base_url, api_key=api_key, timeout=timeout)
-    at, how = asked_at(known, base_url=base_url, api_key=api_key), PROVIDERS[known]
-    carried = {"headers": dict(at.headers)} if at.headers else {}
-    made: Backend = load(how.backend)(
-        model, base_url=at.url, api_key=at.key, timeout=timeout, api_key_env=how.key, **carried, **how.options
-    )
-    _tell_where(name, made.endpoint, at.told_by)
-    return made
+
+    what: str
+    group: str
+    own: Mapping[str, Any] | str
+
+    @property
+    def ours(self) -> Mapping[str, Any]:
+        """The table of what calipers brings."""
+        table: Mapping[str, Any] = load(self.own)
+        return table
+
+    def names(self) -> list[str]:
+        """Every name, ours and those of other packages, in alphabetical order."""
+        return sorted(self.ours.keys() | self._others().keys())
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.ours or name in self._others()
+
+    def find(self, name: str) -> Any:
+        """The thing of that name.
+
+        Raises ConfigError for an unknown name, for one that several packages claim, and for a package that is broken.
+        """
+        if name in self.ours:
+            return load(self.ours[name])
+        entries = self._others().get(name)
+        if entries is None:
+            names = self.names()
+            near = get_close_matches(name, names, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(names)}"
+            raise ConfigError(f"unknown {self.what} {name!r}; {hint}")
+        if len(entries) > 1:
+            packages = ", ".join(map(_package, entries))
+            raise ConfigError(f"several packages bring a {self.what} {name!r}: {packages}; uninstall all but one")
+        try:
+            return entries[0].load()
+        except Exception as error:
+            raise ConfigError(
+                f"the {self.what} {name!r} of the package {_package(entries[0])} cannot be loaded: its entry point "
+                f"{entries[0].value} in {self.group} fails with {type(error).__name__}: {error}"
+            ) from error
+
+    def _others(self) -> Mapping[str, tuple[EntryPoint, ...]]:
+        return _search(self.what, self.group, frozenset(self.ours))
 
 
-@lru_cache(maxsize=256)
-def _tell_where(name: str, endpoint: str, told_by: str | None) -> None:
-    """Say in the log, once a process, where a judge is asked; loud where that is not what its name says."""
-    if told_by is None:
-        _log.info("%s is asked at %s", name, endpoint)
-    else:
-        _log.warning("%s is asked at %s, as %s says", name, endpoint, told_by)
+@lru_cache(maxsize=16)
+def _search(what: str, group: str, taken: frozenset[str]) -> Mapping[str, tuple[EntryPoint, ...]]:
+    """What other packages bring by name, without the names that are ``taken``, which are logged.
 
-
-def _through_litellm(name: str, *, base_url: str | None, api_key: str | None, timeout: float) -> Backend:
-    """The judge of a provider that only LiteLLM knows, if it is installed; ``litellm/NAME`` is always its."""
-    from calipers.backends.providers.litellm import INSTALL, LiteLLM  # noqa: PLC0415 - an extra
-
-    provider, _, model = name.partition("/")
-    if provider == "litellm":
-        return LiteLLM(model, base_url=base_url, api_key=api_key, timeout=timeout)
-    if find_spec("litellm") is None:
-        hint = "" if base_url is None else f" For an OpenAI-compatible server write vllm/{model} with its base URL."
-        raise ConfigError(
-            f"unknown provider {provider!r} in judge {name!r}; known: {', '.join(sorted(PROVIDERS))}.{hint} If LiteLLM "
-            f"knows it: {INSTALL}"
-        )
-    return LiteLLM(name, base_url=base_url, api_key=api_key, timeout=timeout)
-
-
-def _local(scheme: str, rest: str) -> Backend:
-    if scheme == "embedded":
-        from calipers.backends.embedded import Embedded  # noqa: PLC0415 - its model loads when used
-
-        return Embedded()
-    if not rest:
-        raise ConfigError(f"{scheme}: needs a file, as in {scheme}:FILE")
-    if scheme == "scripted":
-        from calipers.backends.providers.scripted import Scripted  # noqa: PLC0415 - for tests and demonstrations only
-
-        return Scripted(Path(rest))
-    from calipers.ledger import Replay  # noqa: PLC0415 - likewise
-
-    return Replay(Path(rest))
-
-
-def _usual(name: str) -> str:
-    makers = {
-        "claude": "anthropic",
-        "gpt": "openai",
-        "o1": "openai",
-        "o3": "openai",
-        "o4": "openai",
-        "gemini": "gemini",
-        "deepseek": "deepseek",
-    }
-    maker = next((maker for start, maker in makers.items() if name.startswith(start)), "ollama")
-    return f"{maker}/{name}" if name else "openai/gpt-5-mini"
-
-
-def connect(
-    judge: str | Backend, *, base_url: str | Sequence[str] | None, api_key: str | None, timeout: float
-) -> Backend:
-    """The backend a name stands for (a pool of them for several base URLs), or the caller's own.
-
-    Raises ConfigError for a name that is not known, and for options that do not apply.
+    Once a process, for every package of the environment is looked into.
     """
-    if isinstance(judge, str):
-        urls = (base_url,) if base_url is None or isinstance(base_url, str) else tuple(base_url)
-        found = [find_backend(judge, base_url=url, api_key=api_key, timeout=timeout) for url in urls]
-        return found[0] if len(found) == 1 else Pool(found)
-    if base_url is not None or api_key is not None:
-        raise ConfigError("base_url and api_key belong to a judge given by name, not to a Backend of your own")
-    if not callable(getattr(judge, "complete", None)):
-        raise ConfigError(f"judge={judge!r} is neither a judge name nor a Backend (it has no complete method)")
-    return judge
+    from importlib.metadata import entry_points  # noqa: PLC0415 - slow to import, and names of ours do without
+
+    found: dict[str, tuple[EntryPoint, ...]] = {}
+    for entry in entry_points(group=group):
+        if entry.name in taken:
+            _log.warning(
+                "The %s %r of the package %s is not used: calipers has one of that name.",
+                what,
+                entry.name,
+                _package(entry),
+            )
+        else:
+            found[entry.name] = (*found.get(entry.name, ()), entry)
+    return found
+
+
+def _package(entry: EntryPoint) -> str:
+    return "?" if entry.dist is None else f"{entry.dist.name} {entry.dist.version}"
+
+
+# --- what there is --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """What goes together under the name of a judging protocol, each part as ``module:attribute`` or the thing itself.
+
+    ``protocol`` is called with the judge's settings, ``planner`` with ``orders`` and ``samples``, ``reward`` with the range
+    of rewards; ``aggregator`` is a function, or a class that is called without arguments. ``expected`` and ``aspects``
+    take the protocol's place where scores are read as expectations, or aspects are scored apart; None where that is not on
+    offer. ``graded``: it checks criteria, and every part of it takes ``grading=``.
+    """
+
+    protocol: Any
+    planner: Any = "calipers.planners.orders:Orders"
+    aggregator: Any = "calipers.aggregators.two_way:two_way"
+    reward: Any = "calipers.rewards.identity:Identity"
+    expected: Any = None
+    aspects: Any = None
+    graded: bool = False
+
+
+def find_method(name: str) -> Method:
+    """The parts of the judging protocol ``name``. Raises ConfigError for one that is not there."""
+    found = PROTOCOLS.find(name)
+    if not isinstance(found, Method):
+        raise ConfigError(
+            f"the protocol {name!r} is {found!r:.80}; its entry point must name a calipers.registry.Method"
+        )
+    return found
+
+
+BACKENDS: Final = Registry("judge", "calipers.backends", "calipers.backends.providers.known:BACKENDS")
+
+PROTOCOLS: Final = Registry(
+    "protocol",
+    "calipers.protocols",
+    {
+        "listwise": Method(
+            "calipers.protocols.listwise:Listwise",
+            expected="calipers.protocols.expected:ExpectedListwise",
+            aspects="calipers.protocols.aspects:Aspects",
+        ),
+        "pairwise": Method(
+            "calipers.protocols.pairwise:Pairwise",
+            "calipers.planners.pairs:Pairs",
+            "calipers.aggregators.bradley_terry:BradleyTerry",
+            "calipers.rewards.win_rate:WinRate",
+            expected="calipers.protocols.expected:ExpectedPairwise",
+        ),
+        "pointwise": Method(
+            "calipers.protocols.pointwise:Pointwise",
+            "calipers.planners.rounds:Rounds",
+            expected="calipers.protocols.expected:ExpectedPointwise",
+        ),
+        "checklist": Method(
+            "calipers.protocols.checklist:Checklist",
+            "calipers.planners.criteria:Criteria",
+            "calipers.aggregators.criteria:CriteriaScores",
+            "calipers.rewards.rubric_range:RubricRange",
+            graded=True,
+        ),
+    },
+)
+
+REWARDS: Final = Registry(
+    "reward",
+    "calipers.rewards",
+    {
+        "score": "calipers.rewards.identity:Identity",
+        "win_rate": "calipers.rewards.win_rate:WinRate",
+        "rank": "calipers.rewards.rank:Rank",
+        "min_max": "calipers.rewards.min_max:MinMax",
+    },
+)
+
+VERIFIERS: Final = Registry(
+    "verifier",
+    "calipers.verifiers",
+    {
+        "all_of": "calipers.verifiers.combine:all_of",
+        "any_of": "calipers.verifiers.combine:any_of",
+        "citation": "calipers.verifiers.citation:Citation",
+        "code_tests": "calipers.verifiers.code:CodeTests",
+        "exact": "calipers.verifiers.text:Exact",
+        "has_answer": "calipers.verifiers.answer:answered",
+        "ifeval": "calipers.verifiers.ifeval:instruction",
+        "json_schema": "calipers.verifiers.schema:JsonSchema",
+        "maths": "calipers.verifiers.maths:MathsEquivalence",
+        "not": "calipers.verifiers.combine:not_",
+        "numeric": "calipers.verifiers.numeric:Numeric",
+        "regex": "calipers.verifiers.text:Regex",
+        "rule": "calipers.verifiers.rules:RuleFunction",
+        "tool_called": "calipers.verifiers.tools:ToolCalled",
+        "tool_outcome": "calipers.verifiers.tools:ToolOutcome",
+        "word_count": "calipers.verifiers.text:WordCount",
+    },
+)
+
+READERS: Final = Registry(
+    "reader",
+    "calipers.readers",
+    {
+        "json": "calipers.readers.jsonl:read_whole",
+        "jsonl": "calipers.readers.jsonl:read_lines",
+        "parquet": "calipers.readers.parquet:rows",
+    },
+)

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
+from calipers.backends.providers.known import PROVIDERS, Provider
 from calipers.doctor.local import LocalServer, within_reach
-from calipers.registry import PROVIDERS, Provider
 from servers.faulty_server import Answer, FaultyServer, error
 
 

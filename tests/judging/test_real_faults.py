@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from calipers.backends.connect import find_backend
 from calipers.interfaces import Learner
 from calipers.judging.judge import Judge
-from calipers.registry import find_backend
 from calipers.types import GroupResult
 from groups import FOUR, group_of
 from servers.llama_server import LlamaProcess, llama_server

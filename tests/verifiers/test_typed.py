@@ -1,19 +1,17 @@
 """Arguments from data held against the types that verifiers state."""
 
-import importlib
 from typing import Any, get_type_hints
 
 import pytest
 
 from calipers.errors import ConfigError
-from calipers.verifiers import VERIFIERS, verifier_from
+from calipers.registry import VERIFIERS
+from calipers.verifiers import verifier_from
 
 
-@pytest.mark.parametrize("name", sorted(VERIFIERS))
+@pytest.mark.parametrize("name", sorted(VERIFIERS.ours))
 def test_every_verifiers_types_can_be_looked_up(name: str) -> None:
-    module, _, attribute = VERIFIERS[name].partition(":")
-    make = getattr(importlib.import_module(module), attribute)
-    assert get_type_hints(make)
+    assert get_type_hints(VERIFIERS.find(name))
 
 
 @pytest.mark.parametrize(("spec", "complaint"), [

@@ -1,6 +1,6 @@
 """A judge's name as it is written, taken apart: the name, the base URL behind it, and what of it may be shown.
 
-Pure. Not responsible for which judge a name stands for (``registry``).
+Pure. Not responsible for which judge a name stands for (``connect``).
 """
 
 from __future__ import annotations

@@ -12,8 +12,9 @@ from urllib.parse import urlsplit
 
 import click
 
+from calipers import registry
 from calipers.backends.names import apart
-from calipers.backends.providers.known import PROVIDERS, provider_of
+from calipers.backends.providers.known import provider_of
 from calipers.cli.config import found_by_chance
 from calipers.cli.words import say
 from calipers.errors import ConfigError
@@ -64,7 +65,7 @@ def _withhold(name: str, url: str) -> bool:
     if known is None:
         variable = "its key"  # LiteLLM looks for that itself
     else:
-        provider = PROVIDERS[known]
+        provider = registry.BACKENDS.find(known)
         named = provider.named_address()  # an address in the environment is the user's own word
         held = provider.credential()
         if held is None or _server(url) in {_server(one) for one in (provider.base_url, *(named or ())[:1])}:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from calipers.backends.connect import find_backend
 from calipers.backends.limits.counted import Counted
 from calipers.backends.limits.meter import Meter
 from calipers.backends.limits.prices import Priced, find_pricing
@@ -18,7 +19,6 @@ from calipers.backends.limits.retry import Retrying
 from calipers.interfaces import Backend, Learner
 from calipers.judging.judge import Judge
 from calipers.ledger import Unrecorded
-from calipers.registry import find_backend
 from calipers.types import Ask, Completion, Failure, JudgeRequest, Rating, Reading, TrajectoryGroup, Usage
 
 _ATTEMPTS = 2

@@ -11,10 +11,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from calipers.backends.connect import find_backend
 from calipers.doctor.diagnosis import Conclusion, Diagnosis
 from calipers.doctor.examination import diagnose
 from calipers.errors import ConfigError
-from calipers.registry import find_backend
 from calipers.types import Usage
 
 _TELLING: Final[Mapping[str, str]] = {

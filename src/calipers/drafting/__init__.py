@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from calipers import registry
+from calipers.backends.connect import connect
 from calipers.backends.limits.bounds import reached
 from calipers.drafting.measure import Measured, measure
 from calipers.drafting.merge import Merged, merge
@@ -80,7 +80,7 @@ async def draft(
     if not usable:
         raise InputError("no group has two different trajectories, so no criterion could be tested on them")
     options = dict(options or {})
-    bare = registry.connect(judge, base_url=base_url, api_key=api_key, timeout=options.get("timeout", 120.0))
+    bare = connect(judge, base_url=base_url, api_key=api_key, timeout=options.get("timeout", 120.0))
     asked = reached(bare, attempts=5 if isinstance(judge, str) else None)
     by = _Drafter(judge, {**options, "base_url": base_url, "api_key": api_key}, asked, ledger, criteria)
     proposals = await _proposals(by, usable)

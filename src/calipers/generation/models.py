@@ -10,9 +10,10 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
-from calipers import registry
+from calipers.backends.connect import find_backend
 from calipers.backends.limits.pool import Pool
 from calipers.backends.limits.retry import Retrying
+from calipers.backends.providers.known import provider_of
 from calipers.backends.providers.openai_compatible import OpenAICompatible
 from calipers.errors import BackendError, ConfigError
 from calipers.generation.as_said import AsSaid
@@ -53,7 +54,7 @@ async def find_model(
     name = model or await _only_model(base_url[0], seconds)
     if base_url and not _is_provided(name):
         name = f"vllm/{name}"
-    found = [registry.find_backend(name, base_url=url, api_key=api_key, timeout=seconds) for url in base_url or (None,)]
+    found = [find_backend(name, base_url=url, api_key=api_key, timeout=seconds) for url in base_url or (None,)]
     bare = found[0] if len(found) == 1 else Pool(found)
     check = getattr(bare, "check", None)
     warnings = [] if check is None else list(await check())
@@ -69,10 +70,7 @@ def _is_local(model: str) -> bool:
 
 
 def _is_provided(model: str) -> bool:
-    provider, slash, _ = model.partition("/")
-    return model.startswith("scripted:") or bool(
-        slash and registry.ALIASES.get(provider, provider) in registry.PROVIDERS
-    )
+    return model.startswith("scripted:") or provider_of(model) is not None
 
 
 async def _only_model(base_url: str, seconds: float) -> str:

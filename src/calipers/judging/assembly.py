@@ -171,9 +171,9 @@ def reward(settings: Settings) -> RewardTransform:
     """Scores to rewards: the kind, then length among what is near, then ties."""
     plan = settings.reward
     method = registry.find_method(settings.protocol)
-    path = registry.REWARDS[plan.kind] if plan.kind else method.reward
+    kind = registry.REWARDS.find(plan.kind) if plan.kind else registry.load(method.reward)
     graded = {"grading": settings.grading} if method.graded and not plan.kind else {}
-    made: RewardTransform = registry.load(path)(settings.reward_range, **graded)
+    made: RewardTransform = kind(settings.reward_range, **graded)
     if plan.length is not None:
         made = LengthControl(made, plan.length)
     return made if plan.ties is None else Ties(made, plan.ties)
@@ -197,9 +197,9 @@ def require_reward(reward: object, protocol: str) -> RewardPlan:
             f'reward={reward!r}: it is a kind such as "rank", or a mapping with some of {names}'
         ) from None
     if plan.kind is not None and plan.kind not in registry.REWARDS:
-        raise ConfigError(f"reward: kind={plan.kind!r} is one of {', '.join(sorted(registry.REWARDS))}")
-    usual = registry.find_method(protocol).reward
-    if plan.kind in {"score", "win_rate"} and registry.REWARDS[plan.kind] != usual:
+        raise ConfigError(f"reward: kind={plan.kind!r} is one of {', '.join(registry.REWARDS.names())}")
+    usual = registry.load(registry.find_method(protocol).reward)
+    if plan.kind in {"score", "win_rate"} and registry.REWARDS.find(plan.kind) is not usual:
         raise ConfigError(f"reward: kind={plan.kind!r} does not go with protocol={protocol!r}; rank goes with any")
     if plan.blend not in {None, *get_args(Blend)}:
         raise ConfigError(f"reward: blend={plan.blend!r} is one of {', '.join(get_args(Blend))}")
@@ -256,7 +256,7 @@ def require_expected(
         raise ConfigError(f"expected={expected!r}: it is True or False")
     if not expected:
         return False
-    if protocol not in registry.EXPECTED:
+    if registry.find_method(protocol).expected is None:
         raise ConfigError(f"expected=True reads scores, and protocol={protocol!r} asks for none of its own")
     if any(one is not None for one in told_otherwise):
         raise ConfigError("expected=True reads one digit a candidate: leave aspects= and parse= out")

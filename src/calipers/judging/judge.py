@@ -1,7 +1,7 @@
 """Judge: what can be configured, and groups to results.
 
 Not responsible for the questions and answers about a group (``interrogation``), or for how names become backends
-(``registry``).
+(``backends.connect``).
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any, Literal, Self, TypeAlias, get_args
 
 from calipers import registry
 from calipers._version import __version__
+from calipers.backends.connect import connect
 from calipers.backends.limits.adaptive import MOST
 from calipers.backends.limits.budget import Budget, Purse
 from calipers.config.arguments import (
@@ -231,7 +232,7 @@ class Judge:
         self._seats = tuple(
             seated(
                 one,
-                registry.connect(one, base_url=url, api_key=key, timeout=timeout),
+                connect(one, base_url=url, api_key=key, timeout=timeout),
                 attempts=attempts,
                 probe=ledger is not None if probe is None else probe,
                 params=params or {},
@@ -340,9 +341,9 @@ class Judge:
         }
         path = method.protocol
         if settings.aspects is not None:
-            path, scored["aspects"] = registry.ASPECTS, settings.aspects
+            path, scored["aspects"] = method.aspects, settings.aspects
         elif settings.expected:
-            path = registry.EXPECTED[settings.protocol]
+            path = method.expected
         protocol: JudgingProtocol = registry.load(path)(
             max_tokens=settings.max_tokens, params=settings.params, **(graded or scored)
         )

@@ -1,6 +1,6 @@
 """A judge in its place: the bare backend, the way to it, and what its answers teach. A panel has several.
 
-Not responsible for who is asked what (``planners``), nor for how names become backends (``registry``).
+Not responsible for who is asked what (``planners``), nor for how names become backends (``backends.connect``).
 """
 
 from __future__ import annotations

@@ -6,18 +6,16 @@ as a whole, and ids across it.
 
 from __future__ import annotations
 
-import contextlib
-import io
-import json
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import IO, Any
 
+from calipers import registry
 from calipers.errors import InputError
-from calipers.readers import jsonl, parquet
+from calipers.interfaces import Reader
+from calipers.readers import jsonl
 from calipers.readers.groups import as_group
 from calipers.types import TrajectoryGroup
 
@@ -27,10 +25,13 @@ _SHAPE = 'one JSON object a line: {"group_id": "g1", "trajectories": [{"id": "a"
 def read_groups(
     path: str | os.PathLike[str],
     *,
+    reader: str | None = None,
     strict: bool = False,
     on_error: Callable[[InputError], None] | None = None,
 ) -> Iterator[TrajectoryGroup]:
     """The groups of a ``.jsonl``, ``.jsonl.gz`` or ``.parquet`` file, ``-`` for JSON lines on stdin, in order.
+
+    ``reader`` names what reads the file, one that another package registered among them; by default, its suffix does.
 
     A bad line (or Parquet row) is handed to ``on_error`` as an InputError naming file, 1-based line and remedy, and left
     out; with ``strict``, or without ``on_error``, it is raised instead. A line repeating an earlier ``group_id`` is bad;
@@ -43,25 +44,26 @@ def read_groups(
     source = "<stdin>" if os.fspath(path) == "-" else os.fspath(path)
     seen: dict[int, int] = {}
     found = False
-    with contextlib.ExitStack() as stack:
-        for line, value in _rows(source, stack):
-            found = True
-            try:
-                yield _group(value, line, seen)
-            except InputError as error:
-                placed = InputError(str(error), source=source, line=line)
-                if strict or on_error is None:
-                    raise placed from None
-                on_error(placed)
+    for line, value in _rows(source, reader):
+        found = True
+        try:
+            yield _group(value, line, seen)
+        except InputError as error:
+            placed = InputError(str(error), source=source, line=line)
+            if strict or on_error is None:
+                raise placed from None
+            on_error(placed)
     if not found:
         raise InputError(f"holds no groups; expected {_SHAPE}", source=source)
 
 
-def _group(value: dict[str, Any] | str, line: int, seen: dict[int, int]) -> TrajectoryGroup:
+def _group(value: object, line: int, seen: dict[int, int]) -> TrajectoryGroup:
     if isinstance(value, str):
         raise InputError(value)
     group = as_group(value)
-    derived = value.get("group_id") is None
+    derived = not isinstance(value, TrajectoryGroup) and (
+        not isinstance(value, Mapping) or value.get("group_id") is None
+    )
     while (earlier := seen.setdefault(hash(group.group_id), line)) != line:
         if not derived:
             raise InputError(f"the group_id {group.group_id!r} was used on line {earlier}; results are keyed by it")
@@ -71,48 +73,22 @@ def _group(value: dict[str, Any] | str, line: int, seen: dict[int, int]) -> Traj
     return group
 
 
-def _rows(source: str, stack: contextlib.ExitStack) -> Iterator[jsonl.Row]:
+def _rows(source: str, reader: str | None) -> Iterable[tuple[int, object]]:
     if source == "<stdin>":
         return jsonl.rows(jsonl.uncompressed(sys.stdin.buffer))
     path = Path(source)
-    stream = stack.enter_context(_opened(path))
-    head = stream.peek(4)[:4]  # type: ignore[attr-defined]  # a buffered reader
-    if head == b"PAR1" or path.suffix == ".parquet":
-        stream.close()
-        return parquet.rows(path)
-    if path.suffix == ".gz" and head[:2] != b"\x1f\x8b" and head:
-        raise InputError("is named .gz but is not gzip; rename it, or compress it", source=source)
-    if path.suffix == ".json":
-        return _whole(jsonl.uncompressed(stream), source)
-    return jsonl.rows(jsonl.uncompressed(stream))
+    read: Reader = registry.READERS.find(reader or _reader_of(path))
+    return read(path)
 
 
-def _opened(path: Path) -> IO[bytes]:
-    try:
-        return path.open("rb")
-    except FileNotFoundError:
-        raise InputError("there is no such file", source=str(path)) from None
-    except IsADirectoryError:
-        raise InputError("is a directory; name the groups file in it", source=str(path)) from None
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror or error}", source=str(path)) from error
-
-
-def _whole(stream: IO[bytes], source: str) -> Iterator[jsonl.Row]:
-    """A ``.json`` file: an array of groups (numbered from 1), one group over many lines, or JSON lines after all."""
-    data = stream.read().removeprefix(b"\xef\xbb\xbf")
-    if not data.strip():
-        return
-    if data.lstrip()[:1] == b"[":
-        try:
-            listed = json.loads(data)
-        except ValueError as error:
-            raise InputError(f"is not JSON: {error}", source=source) from None
-        for number, value in enumerate(listed, start=1):
-            yield number, value if isinstance(value, dict) else "not an object with 'trajectories'"
-        return
-    first = data.lstrip().partition(b"\n")[0]
-    if isinstance(jsonl.parsed(first), str):
-        yield 1, jsonl.parsed(data)
-    else:
-        yield from jsonl.rows(io.BytesIO(data))
+def _reader_of(path: Path) -> str:
+    """The name of the reader: by the file's first bytes, then by its suffix; JSON lines where neither tells."""
+    suffix = path.suffix.removeprefix(".")
+    if path.is_file():  # what is read from a pipe would be gone
+        with jsonl.opened(path) as stream:
+            head = stream.read(4)
+        if head == b"PAR1":
+            return "parquet"
+        if suffix == "gz" and head[:2] != b"\x1f\x8b" and head:
+            raise InputError("is named .gz but is not gzip; rename it, or compress it", source=str(path))
+    return suffix if suffix in registry.READERS else "jsonl"

@@ -33,6 +33,45 @@ _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 _GZIP = b"\x1f\x8b"
 
 
+def read_lines(path: Path) -> Iterator[Row]:
+    """The rows of a file of JSON lines, compressed or not."""
+    with opened(path) as stream:
+        yield from rows(uncompressed(stream))
+
+
+def read_whole(path: Path) -> Iterator[Row]:
+    """A ``.json`` file: an array of groups (numbered from 1), one group over many lines, or JSON lines after all."""
+    with opened(path) as stream:
+        data = uncompressed(stream).read().removeprefix(b"\xef\xbb\xbf")
+    if not data.strip():
+        return
+    if data.lstrip()[:1] == b"[":
+        try:
+            listed = json.loads(data)
+        except ValueError as error:
+            raise InputError(f"is not JSON: {error}", source=str(path)) from None
+        for number, value in enumerate(listed, start=1):
+            yield number, value if isinstance(value, dict) else "not an object with 'trajectories'"
+        return
+    first = data.lstrip().partition(b"\n")[0]
+    if isinstance(parsed(first), str):
+        yield 1, parsed(data)
+    else:
+        yield from rows(io.BytesIO(data))
+
+
+def opened(path: Path) -> IO[bytes]:
+    """The file, opened. Raises InputError where that is not possible."""
+    try:
+        return path.open("rb")
+    except FileNotFoundError:
+        raise InputError("there is no such file", source=str(path)) from None
+    except IsADirectoryError:
+        raise InputError("is a directory; name the groups file in it", source=str(path)) from None
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror or error}", source=str(path)) from error
+
+
 def uncompressed(stream: IO[bytes]) -> IO[bytes]:
     """``stream``, unpacked where it begins like gzip; its name says nothing, its first bytes do."""
     buffered = stream if isinstance(stream, io.BufferedReader) else io.BufferedReader(cast("io.RawIOBase", stream))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from calipers.verifiers.citation import Citation
     from calipers.verifiers.code import Call, CodeTests, Run, cases_from_asserts
     from calipers.verifiers.combine import all_of, any_of, not_
-    from calipers.verifiers.configuration import VERIFIERS, verifier_from
+    from calipers.verifiers.configuration import verifier_from
     from calipers.verifiers.constraints import Constraints, read_constraints
     from calipers.verifiers.maths import MathsEquivalence
     from calipers.verifiers.numeric import Numeric
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from calipers.verifiers.tools import ToolCalled, ToolOutcome
 
 __all__ = [
-    "VERIFIERS",
     "Call",
     "Citation",
     "CodeTests",
@@ -64,7 +63,7 @@ _HOMES = {
     "citation": ("Citation",),
     "code": ("Call", "CodeTests", "Run", "cases_from_asserts"),
     "combine": ("all_of", "any_of", "not_"),
-    "configuration": ("VERIFIERS", "verifier_from"),
+    "configuration": ("verifier_from",),
     "constraints": ("Constraints", "read_constraints"),
     "maths": ("MathsEquivalence",),
     "numeric": ("Numeric",),

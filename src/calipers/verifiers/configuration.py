@@ -1,36 +1,19 @@
 """Verifiers by name, from plain data: ``{"regex": {"pattern": "..."}}`` in TOML or JSON becomes a verifier.
 
-Not responsible for what a verifier does; adding one is a file, a test and a line here.
+Not responsible for which verifiers there are (``registry``) or for what one does.
 """
 
 from __future__ import annotations
 
 import difflib
 import inspect
-from collections.abc import Mapping, Sequence
-from importlib import import_module
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
+from calipers import registry
 from calipers.errors import ConfigError
 from calipers.interfaces import Verifier
 from calipers.verifiers.typed import require_types
-
-VERIFIERS: Final[Mapping[str, str]] = {
-    "citation": "calipers.verifiers.citation:Citation",
-    "code_tests": "calipers.verifiers.code:CodeTests",
-    "exact": "calipers.verifiers.text:Exact",
-    "has_answer": "calipers.verifiers.answer:answered",
-    "ifeval": "calipers.verifiers.ifeval:instruction",
-    "json_schema": "calipers.verifiers.schema:JsonSchema",
-    "maths": "calipers.verifiers.maths:MathsEquivalence",
-    "numeric": "calipers.verifiers.numeric:Numeric",
-    "regex": "calipers.verifiers.text:Regex",
-    "rule": "calipers.verifiers.rules:RuleFunction",
-    "tool_called": "calipers.verifiers.tools:ToolCalled",
-    "tool_outcome": "calipers.verifiers.tools:ToolOutcome",
-    "word_count": "calipers.verifiers.text:WordCount",
-}
-"""What there is by name, as ``module:attribute``, imported when first used."""
 
 _DEEPEST: Final = 20
 
@@ -48,15 +31,12 @@ def verifier_from(spec: object, *, depth: int = 0) -> Verifier:
         case "all_of" | "any_of":
             return _combined(name, arguments, depth)
         case "not":
-            opposite: Verifier = _loaded("calipers.verifiers.combine:not_")(verifier_from(arguments, depth=depth + 1))
+            opposite: Verifier = registry.VERIFIERS.find(name)(verifier_from(arguments, depth=depth + 1))
             return opposite
-    if name not in VERIFIERS:
-        near = difflib.get_close_matches(name, [*VERIFIERS, "all_of", "any_of", "not"], n=1)
-        hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(sorted(VERIFIERS))}, all_of, any_of, not"
-        raise ConfigError(f"unknown verifier {name!r}; {hint}")
+    make = registry.VERIFIERS.find(name)
     if not isinstance(arguments, Mapping):
         raise ConfigError(f"{name}: give its arguments by name, as in {{{name!r}: {{...}}}}")
-    return _built(name, {str(key): value for key, value in arguments.items()})
+    return _built(name, make, {str(key): value for key, value in arguments.items()})
 
 
 def _parts(spec: object) -> tuple[str, Any]:
@@ -72,14 +52,11 @@ def _parts(spec: object) -> tuple[str, Any]:
 def _combined(name: str, parts: Any, depth: int) -> Verifier:
     if isinstance(parts, str) or not isinstance(parts, Sequence):
         raise ConfigError(f"{name}: give a list of verifiers")
-    made: Verifier = _loaded(f"calipers.verifiers.combine:{name}")(
-        *(verifier_from(part, depth=depth + 1) for part in parts)
-    )
+    made: Verifier = registry.VERIFIERS.find(name)(*(verifier_from(part, depth=depth + 1) for part in parts))
     return made
 
 
-def _built(name: str, arguments: dict[str, Any]) -> Verifier:
-    make = _loaded(VERIFIERS[name])
+def _built(name: str, make: Callable[..., Verifier], arguments: dict[str, Any]) -> Verifier:
     known = [known for known in inspect.signature(make).parameters if known != "sandbox"]
     if name == "code_tests":
         arguments = {**arguments, "cases": _cases(arguments.get("cases"))}
@@ -92,10 +69,9 @@ def _built(name: str, arguments: dict[str, Any]) -> Verifier:
     arguments = {key: tuple(value) if isinstance(value, list) else value for key, value in arguments.items()}
     require_types(name, make, arguments)
     try:
-        made: Verifier = make(**arguments)
+        return make(**arguments)
     except TypeError as error:
         raise ConfigError(f"{name}: {str(error).partition(') ')[2] or error}") from None
-    return made
 
 
 def _cases(cases: Any) -> tuple[Any, ...]:
@@ -118,8 +94,3 @@ def _cases(cases: Any) -> tuple[Any, ...]:
                     f"code_tests: cases[{number - 1}]: write function, arguments (a list) and expected, or stdin and stdout"
                 )
     return tuple(read)
-
-
-def _loaded(path: str) -> Any:
-    module, _, attribute = path.partition(":")
-    return getattr(import_module(module), attribute)

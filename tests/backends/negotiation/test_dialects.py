@@ -7,10 +7,10 @@ import re
 import pytest
 
 import calipers
+from calipers.backends.connect import find_backend
 from calipers.backends.limits.retry import Retrying
 from calipers.backends.negotiation.probing import Probing
 from calipers.backends.transport.served import Negotiated
-from calipers.registry import find_backend
 from groups import FOUR, group_of
 from servers.dialects import DIALECTS
 from servers.faulty_server import FaultyServer

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from backends.asking import question
+from calipers.backends.connect import find_backend
 from calipers.backends.providers.azure import azure_openai
 from calipers.backends.providers.openai_compatible import OpenAICompatible
 from calipers.errors import ConfigError
-from calipers.registry import find_backend
 from servers.faulty_server import Answer, FaultyServer, error
 
 

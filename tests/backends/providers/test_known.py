@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import calipers
-from calipers import registry
+from calipers.backends import connect
+from calipers.backends.connect import find_backend
 from calipers.backends.providers.known import PROVIDERS, asked_at, provider_of
 from calipers.errors import ConfigError
-from calipers.registry import find_backend
 from groups import FOUR, group_of
 from servers.dialects import verdict
 from servers.faulty_server import FaultyServer, said
@@ -214,7 +214,7 @@ def test_what_the_environment_says_reaches_every_kind_of_backend(
 def test_where_questions_go_is_in_the_log_once_and_loud_where_the_environment_decides(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    registry._tell_where.cache_clear()
+    connect._tell_where.cache_clear()
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
     monkeypatch.setenv("OPENAI_BASE_URL", "https://user:hunter2@gw.example/v1")
     with caplog.at_level(logging.INFO, "calipers"):

@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
+from calipers.backends.connect import find_backend
 from calipers.errors import ConfigError
-from calipers.registry import find_backend
 
 INSTALLED = importlib.util.find_spec("litellm") is not None
 
@@ -25,7 +25,7 @@ def test_its_absence_is_one_sentence_with_the_command_and_the_warning(name: str)
 
 def test_a_native_judge_does_not_import_it() -> None:
     code = (
-        "import sys; from calipers.registry import find_backend; "
+        "import sys; from calipers.backends.connect import find_backend; "
         "find_backend('vllm/m', base_url='http://h/v1'); find_backend('anthropic/m', api_key='k'); "
         "sys.exit('litellm' in sys.modules)"
     )

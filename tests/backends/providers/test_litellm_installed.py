@@ -8,9 +8,9 @@ pytest.importorskip("litellm", reason="LiteLLM is not installed: pip install 'ca
 
 import calipers
 from backends.asking import question
+from calipers.backends.connect import find_backend
 from calipers.backends.providers.litellm import LiteLLM
 from calipers.errors import BackendError, ConfigError, PermanentError, TransientError
-from calipers.registry import find_backend
 from groups import FOUR, group_of
 from servers.dialects import verdict
 from servers.faulty_server import Answer, FaultyServer, chunks, error, said, streamed

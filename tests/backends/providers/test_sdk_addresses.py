@@ -69,7 +69,7 @@ def test_judges_are_asked_where_the_providers_sdk_asks(
 
 @_here("openai")
 def test_azures_endpoint_and_version_are_those_of_openais_sdk(monkeypatch: pytest.MonkeyPatch) -> None:
-    from calipers.registry import find_backend  # noqa: PLC0415 - beside an SDK that may not be there
+    from calipers.backends.connect import find_backend  # noqa: PLC0415 - beside an SDK that may not be there
 
     monkeypatch.setenv("AZURE_OPENAI_API_KEY", "k")
     monkeypatch.setenv("AZURE_OPENAI_ENDPOINT", "https://mine.openai.azure.com/")

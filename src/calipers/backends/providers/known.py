@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 from urllib.parse import urlsplit
 
+from calipers import registry
 from calipers.errors import ConfigError
 
 _CHAT = "calipers.backends.providers.openai_compatible:OpenAICompatible"
@@ -91,7 +92,7 @@ def asked_at(
     Raises ConfigError for a key that is missing, and for an address that cannot be one.
     """
     variables = os.environ if environment is None else environment
-    known = PROVIDERS[name]
+    known: Provider = registry.BACKENDS.find(name)
     named = None if base_url is not None else known.named_address(variables)
     url = base_url or (named[0] if named else known.base_url)
     told_by = named[1] if named else None
@@ -114,10 +115,12 @@ def asked_at(
 
 
 def provider_of(judge: str) -> str | None:
-    """The provider that a judge's name begins with, or None where it is none of ``PROVIDERS``."""
+    """The provider that a judge's name begins with, or None where it begins with none that is registered."""
     before, slash, _ = judge.partition("/")
     name = ALIASES.get(before, before)
-    return name if slash and name in PROVIDERS else None
+    if not slash or name not in registry.BACKENDS:
+        return None
+    return name if isinstance(registry.BACKENDS.find(name), Provider) else None
 
 
 def _headers(known: Provider, variables: Environment) -> dict[str, str]:
@@ -357,3 +360,11 @@ PROVIDERS: Final[Mapping[str, Provider]] = {
     "xai": Provider("https://api.x.ai/v1", "XAI_API_KEY", addresses=_addresses("XAI_API_BASE", "XAI_BASE_URL")),
 }
 ALIASES: Final[Mapping[str, str]] = {"hosted_vllm": "vllm", "ollama_chat": "ollama"}
+
+BACKENDS: Final[Mapping[str, Provider | str]] = {
+    **PROVIDERS,
+    "embedded": "calipers.backends.embedded:Embedded",
+    "replay": "calipers.ledger:Replay",
+    "scripted": "calipers.backends.providers.scripted:Scripted",
+}
+"""Judges by what their names begin with: providers of models, and what answers in this process, ``name`` or ``name:FILE``."""

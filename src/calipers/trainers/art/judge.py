@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from calipers.backends.connect import find_backend
 from calipers.backends.limits.bounds import Shared
 from calipers.backends.names import shown
 from calipers.backends.providers.known import Asked, asked_at, provider_of
@@ -19,7 +20,6 @@ from calipers.errors import ConfigError
 from calipers.interfaces import Backend
 from calipers.judging.judge import Judge
 from calipers.protocols.question import Parse
-from calipers.registry import find_backend
 from calipers.trainers.process.once import once_per_process
 
 IN_FLIGHT: Final = 128

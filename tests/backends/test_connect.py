@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from calipers.backends.connect import find_backend
 from calipers.backends.providers.anthropic import Anthropic
 from calipers.backends.providers.decisions import Decisions
+from calipers.backends.providers.known import PROVIDERS
 from calipers.backends.providers.openai_compatible import OpenAICompatible
 from calipers.errors import ConfigError
-from calipers.registry import PROVIDERS, find_backend
 
 
 @pytest.mark.parametrize("provider", sorted(set(PROVIDERS) - {"azure"}))

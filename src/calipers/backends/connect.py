@@ -1,0 +1,135 @@
+"""A judge's name to the backend that answers for it. Nothing is contacted.
+
+Not responsible for which names there are (``registry``) or for what the environment says of a provider
+(``providers.known``).
+"""
+
+from __future__ import annotations
+
+import inspect
+import logging
+from collections.abc import Sequence
+from functools import lru_cache
+from importlib.util import find_spec
+
+from calipers import registry
+from calipers.backends.limits.pool import Pool
+from calipers.backends.names import apart
+from calipers.backends.providers.known import Provider, asked_at, provider_of
+from calipers.errors import ConfigError
+from calipers.interfaces import Backend
+
+_log = logging.getLogger(__name__)
+
+
+def connect(
+    judge: str | Backend, *, base_url: str | Sequence[str] | None, api_key: str | None, timeout: float
+) -> Backend:
+    """The backend that a name stands for (a pool of them for several base URLs), or the caller's own.
+
+    Raises ConfigError for an unknown name, and for options that do not apply.
+    """
+    if isinstance(judge, str):
+        urls = (base_url,) if base_url is None or isinstance(base_url, str) else tuple(base_url)
+        found = [find_backend(judge, base_url=url, api_key=api_key, timeout=timeout) for url in urls]
+        return found[0] if len(found) == 1 else Pool(found)
+    if base_url is not None or api_key is not None:
+        raise ConfigError("base_url and api_key belong to a judge given by name, not to a Backend of your own")
+    if not callable(getattr(judge, "complete", None)):
+        raise ConfigError(f"judge={judge!r} is neither a judge name nor a Backend (it has no complete method)")
+    return judge
+
+
+def find_backend(
+    name: str, *, base_url: str | None = None, api_key: str | None = None, timeout: float = 120.0
+) -> Backend:
+    """The bare backend that a judge name stands for. ``timeout`` is in seconds a call.
+
+    ``name`` may end in ``@`` and a base URL, as in ``vllm/qwen3@http://gpu1:8000/v1``. Without ``base_url`` a provider's
+    judges are asked where the environment says (OPENAI_BASE_URL, OLLAMA_HOST ...), else at the provider's usual address.
+
+    Raises ConfigError for an unknown name, a key that is not set, and an option that does not apply.
+    """
+    name, url_within = apart(name)
+    if url_within is not None:
+        if base_url is not None:
+            raise ConfigError(f"{name} has a base URL behind its name already: leave base_url out")
+        base_url = url_within
+    in_process = _in_process(name)
+    if in_process is not None:
+        if base_url is not None or api_key is not None:
+            raise ConfigError(f"the judge {name!r} runs in this process: base_url and api_key do not apply to it")
+        return in_process
+    provider, slash, model = name.partition("/")
+    if not slash or not model:
+        raise ConfigError(
+            f"{name!r} is not a judge name: write provider/model, as in {_usual(provider if not slash else '')}, or "
+            f"vllm/{name if name and not slash else 'qwen3-32b'} for a server of your own"
+        )
+    known = provider_of(name)
+    if known is None:
+        return _through_litellm(name, base_url=base_url, api_key=api_key, timeout=timeout)
+    at, how = asked_at(known, base_url=base_url, api_key=api_key), registry.BACKENDS.find(known)
+    carried = {"headers": dict(at.headers)} if at.headers else {}
+    made: Backend = registry.load(how.backend)(
+        model, base_url=at.url, api_key=at.key, timeout=timeout, api_key_env=how.key, **carried, **how.options
+    )
+    _tell_where(name, made.endpoint, at.told_by)
+    return made
+
+
+def _in_process(name: str) -> Backend | None:
+    """The judge ``name`` or ``name:ARGUMENT`` that answers in this process; None where it is no such name."""
+    start, _, argument = name.partition(":")
+    if "/" in start or start not in registry.BACKENDS:
+        return None
+    make = registry.BACKENDS.find(start)
+    if isinstance(make, Provider):
+        return None
+    given = (argument,) if argument else ()
+    try:
+        inspect.signature(make).bind(*given)
+    except TypeError:
+        form = f"{start} takes nothing behind its name" if argument else f"{start}: needs a file, as in {start}:FILE"
+        raise ConfigError(form) from None
+    made: Backend = make(*given)
+    return made
+
+
+@lru_cache(maxsize=256)
+def _tell_where(name: str, endpoint: str, told_by: str | None) -> None:
+    """Log, once a process, where a judge is asked; a warning where the environment names another address."""
+    if told_by is None:
+        _log.info("%s is asked at %s", name, endpoint)
+    else:
+        _log.warning("%s is asked at %s, as %s says", name, endpoint, told_by)
+
+
+def _through_litellm(name: str, *, base_url: str | None, api_key: str | None, timeout: float) -> Backend:
+    """The judge of a provider that only LiteLLM knows, if it is installed; ``litellm/NAME`` always goes there."""
+    from calipers.backends.providers.litellm import INSTALL, LiteLLM  # noqa: PLC0415 - an extra
+
+    provider, _, model = name.partition("/")
+    if provider == "litellm":
+        return LiteLLM(model, base_url=base_url, api_key=api_key, timeout=timeout)
+    if find_spec("litellm") is None:
+        hint = "" if base_url is None else f" For an OpenAI-compatible server write vllm/{model} with its base URL."
+        raise ConfigError(
+            f"unknown provider {provider!r} in judge {name!r}; known: {', '.join(registry.BACKENDS.names())}.{hint} If LiteLLM "
+            f"knows it: {INSTALL}"
+        )
+    return LiteLLM(name, base_url=base_url, api_key=api_key, timeout=timeout)
+
+
+def _usual(name: str) -> str:
+    makers = {
+        "claude": "anthropic",
+        "gpt": "openai",
+        "o1": "openai",
+        "o3": "openai",
+        "o4": "openai",
+        "gemini": "gemini",
+        "deepseek": "deepseek",
+    }
+    maker = next((maker for start, maker in makers.items() if name.startswith(start)), "ollama")
+    return f"{maker}/{name}" if name else "openai/gpt-5-mini"
