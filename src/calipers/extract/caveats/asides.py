@@ -189,7 +189,7 @@ class Sentence:
             return not after or self._ends_a_score(after) or rest[unit - 1 : unit + 1].strip(" ")[:1] in _STOPS
         if any(start == 1 for start, _ in found.get("INSTEAD", ())) and (other := _NUMBER.search(rest)):
             return self._ends_a_score(rest[other.end() :])
-        return any(start == 1 for kind in ("AFTER_NUMBER", "GIVES") for start, _ in found.get(kind, ()))
+        return any(start == 1 for kind in ("AFTER_NUMBER", "AWARDS") for start, _ in found.get(kind, ()))
 
     def has_unit(self, number: Number) -> bool:
         """Whether a word for points follows a number."""

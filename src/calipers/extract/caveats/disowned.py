@@ -85,7 +85,7 @@ def denies_itself(document: object) -> bool:
 
 def is_void(value: str) -> bool:
     """Whether a short remark beside a verdict says that it is none: ``placeholder``, ``draft``."""
-    kinds = ("VOID", "ONLY_EXAMPLE", "FORMS", "INJECTED", "TAKEN_BACK", "OTHERS")
+    kinds = ("MEANINGLESS", "ONLY_EXAMPLE", "DRAFT", "INJECTED", "RETRACTION", "ANOTHER_JUDGE")
     return len(value) <= _SHORT and not hits(folded(value)).keys().isdisjoint(kinds)
 
 

@@ -1,4 +1,4 @@
-"""Finds the phrases of ``wordings`` in a sentence, all kinds in one pass.
+"""Finds the phrases of the lists in ``words`` in a sentence, all kinds in one pass.
 
 Time grows with the sentence, not with the number of phrases: words are looked up by their first word, stem or sign. The
 index is built when the first reply says anything beside its verdict. What the phrases mean is for ``takebacks`` and
@@ -14,8 +14,9 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Final
 
-from calipers.extract.caveats import standing_words, wordings
+from calipers.extract.wordlists import word_lists
 
+FILES: Final = ("retractions", "validity", "speakers", "numbers")
 _SPACELESS: Final = frozenset({"zh", "ja", "ko", "th"})
 _GAP: Final = 48
 _STEM: Final = 3
@@ -77,12 +78,10 @@ class _Index:
 @cache
 def _index() -> _Index:
     index = _Index()
-    for kind, table in (*vars(wordings).items(), *vars(standing_words).items()):
-        if not kind.isupper():
-            continue
-        for language, phrases in table.items():
-            for written in phrases.split(";"):
-                if written.strip():
+    for file in FILES:
+        for kind, table in word_lists(f"caveats/words/{file}.txt").items():
+            for language, phrases in table.items():
+                for written in phrases:
                     index.add(kind, language, written)
     return index
 

@@ -1,7 +1,7 @@
 """Whose a verdict is: whether it stands in a quotation, or the words before it make it a candidate's, a draft, or no scores.
 
 They can only take trust away: no word makes a verdict of what is none. English introductions are patterns here, those of
-other languages data in ``wordings``. What words do that stand after a verdict is for ``takebacks``.
+other languages lists in ``words``. What words do that stand after a verdict is for ``takebacks``.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def _introduces(lead: Sentence, claimed: Collection[str], *, colon: bool) -> boo
     """Whether the last sentence before a verdict hands over to somebody else, in any of the languages known."""
     cues = [
         start
-        for kind in ("INJECTED", "FORMS", "OTHERS", "UNSAID")
+        for kind in ("INJECTED", "DRAFT", "ANOTHER_JUDGE", "NOT_GIVEN")
         for start, end in lead.hits.get(kind, ())
         if _counts(lead, start, end)
     ]
@@ -110,14 +110,14 @@ def _introduces(lead: Sentence, claimed: Collection[str], *, colon: bool) -> boo
         if (lead.named or any(not (a < end and start < b) for a, b in who))
         and (colon or _POINTERS.issuperset(words[end:].split()))
     ]
-    cues += [start for start, _ in lead.hits.get("IF", ()) if start == 1]
+    cues += [start for start, _ in lead.hits.get("CONDITION", ()) if start == 1]
     weighed = any(start == 1 for start, _ in lead.hits.get("CONSIDERING", ()))
     if cues or (said and not weighed):
         return not _comes_back(lead.text)
     if not colon or weighed or len(claimed) < 2 or len(lead.named) != 1:  # of several
         return False
     last = Sentence(re.split(r"[,，;；]\s?", lead.text)[-1], lead.ids)
-    return bool(last.named) and (not last.has("OWN") or last.has("SELF"))
+    return bool(last.named) and (not last.has("JUDGES_OWN") or last.has("SELF"))
 
 
 def _is_known(said: str) -> bool:
@@ -128,7 +128,7 @@ def _is_known(said: str) -> bool:
 def _comes_back(said: str) -> bool:
     """Whether the last clause before a verdict is the judge's own again: ``KB wrote more, so I conclude``."""
     before, mark, last = said.rpartition(",") if "," in said else said.rpartition("，")
-    return bool(mark) and not re.search(r"[:：\"“„«「]", before) and "OWN" in hits(folded(last[-_LEAD:]))
+    return bool(mark) and not re.search(r"[:：\"“„«「]", before) and "JUDGES_OWN" in hits(folded(last[-_LEAD:]))
 
 
 def _counts(lead: Sentence, start: int, end: int) -> bool:
@@ -161,7 +161,7 @@ def hands_over(line: str, ids: Sequence[str] = (), claimed: Collection[str] = ()
 
 def _heads_no_scores(lead: Sentence) -> bool:
     """``Ranks:``, ``Anzahl der Fehler:``: a heading that begins with what is no score, and names no score beside it."""
-    spans = lead.hits.get("NO_SCORES", ())
+    spans = lead.hits.get("OTHER_NUMBERS", ())
     if not any(start == 1 for start, _ in spans):
         return False
     return all(any(a <= start and end <= b for a, b in spans) for start, end in lead.hits.get("SCORES", ()))
@@ -180,7 +180,9 @@ def stands_in_quote(text: str, start: int, ids: Sequence[str] = ()) -> bool:
         above = next((line for line in reversed(lines) if line.strip() and not line.lstrip().startswith(">")), "")
         lead = Sentence(above[-_LEAD:], ids)
         return not (
-            above.rstrip(" *_").endswith((":", "：")) and lead.has("OWN", "SCORES") and not heads_others(above, ids)
+            above.rstrip(" *_").endswith((":", "："))
+            and lead.has("JUDGES_OWN", "SCORES")
+            and not heads_others(above, ids)
         )
     return _is_tagged("\n".join(lines), ids) if "<" in text else False
 

@@ -1,7 +1,7 @@
 """Whether a verdict that stands in a sentence is given there, or only mentioned: by whose words, and with what reserve.
 
 For marks, orders and preferences in prose; of scores, ``quotations`` asks the same. It can only take trust away. What later
-sentences do to a verdict is for ``takebacks`` and ``denials``; the words are data in ``standing_words`` and ``wordings``.
+sentences do to a verdict is for ``takebacks`` and ``denials``; the phrases are lists in ``words``.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _WORST = re.compile(
 )
 
 
-_OF_THE_VERDICT = ("ONLY_EXAMPLE", "FORMS", "HEARSAY", "INJECTED", "OTHERS")
+_OF_THE_VERDICT = ("ONLY_EXAMPLE", "DRAFT", "HEARSAY", "INJECTED", "ANOTHER_JUDGE")
 
 
 def mentioned(before: str, own: str, after: str) -> bool:
@@ -68,7 +68,7 @@ def subject(after: str) -> bool:
 def measures(before: str, after: str) -> bool:
     """Whether an order is of something else than quality: ``By length:``, ``(number of errors)``, ``Candidates:``."""
     lead, rest = folded(_clause_before(before[-_NEAR:])), folded(after[:40])
-    return any(start <= 5 for words in (lead, rest) for start, _ in hits(words).get("MEASURES", ()))
+    return any(start <= 5 for words in (lead, rest) for start, _ in hits(words).get("OTHER_ORDER", ()))
 
 
 def hearsay(sentence: str) -> bool:
@@ -87,14 +87,14 @@ def led(before: str, own: str) -> bool:
         return True
     words = folded(f"{lead} {own}"[-_NEAR:])
     found = hits(words)
-    given = max((start for start, _ in found.get("OWN", ()) if start < len(folded(lead))), default=0)
+    given = max((start for start, _ in found.get("JUDGES_OWN", ()) if start < len(folded(lead))), default=0)
     cues = [
         start
-        for kind in ("OTHERS", "UNSAID", "ONLY_EXAMPLE", "INJECTED", "HEARSAY")
+        for kind in ("ANOTHER_JUDGE", "NOT_GIVEN", "ONLY_EXAMPLE", "INJECTED", "HEARSAY")
         for start, _ in found.get(kind, ())
     ]
-    cues += [start for start, _ in found.get("IF", ()) if start == 1]
-    cues += [start for start, end in found.get("FORMS", ()) if end - start > 1]
+    cues += [start for start, _ in found.get("CONDITION", ()) if start == 1]
+    cues += [start for start, end in found.get("DRAFT", ()) if end - start > 1]
     return any(start > given for start in (*cues, *_said(lead, words, found)))
 
 
@@ -136,11 +136,11 @@ def followed(before: str, after: str) -> bool:
         return True
     found = hits(folded(clause))
     others = _NAME.search(clause) is not None  # what is said of a candidate is no word on the verdict
-    kinds = _OF_THE_VERDICT if others else (*_OF_THE_VERDICT, "VOID", "DISCARD")
+    kinds = _OF_THE_VERDICT if others else (*_OF_THE_VERDICT, "MEANINGLESS", "DISCARD")
     if not found.keys().isdisjoint(kinds):
         return True
     return (
         not clause.isascii()
-        and ("SAYS" in found or "UNSAID" in found)
+        and ("SAYS" in found or "NOT_GIVEN" in found)
         and bool(_NAME.search(_clause_before(before[-_NEAR:])))
     )

@@ -1,6 +1,6 @@
 """Whether words beside a verdict take it back, void it, turn its scale round, or give a candidate another score.
 
-They can only take trust away: no word makes a verdict of what is none. Wordings are data in ``wordings``; here stands what
+They can only take trust away: no word makes a verdict of what is none. Phrases are lists in ``words``; here stands what
 they do, alone or together. Whose words a verdict is, is for ``quotations``. Nothing after a verdict costs nothing.
 """
 
@@ -20,7 +20,7 @@ _BRIEF = 3
 _SHORT = 6
 """Words of a sentence that says one thing."""
 
-_VERDICT = ("SCORES", "FIGURES")
+_VERDICT = ("SCORES", "NUMBERS")
 _AFTER_HEAD = (":", "：", "-", "–", "—")
 _WRAPPING = " `~\r\n\t"
 _GOES_ON = re.compile(r"[ `~\r\n\t]{0,12}(?:is|are|was|were|ist|war|sind|est|sont|es|son|è|sono|это|是|は)\s")
@@ -126,7 +126,7 @@ def lone_clauses(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _heads_of(words: str) -> set[str]:
-    return _all_of(words) & {"HEADS", "HEADS_WITH_COLON", "SOFT_HEADS", "TAKEN_BACK"}
+    return _all_of(words) & {"CORRECTION", "CORRECTION_BEFORE_COLON", "HESITATION", "RETRACTION"}
 
 
 def withdrawn(sentence: Sentence) -> str | None:
@@ -148,31 +148,31 @@ def _own_words(sentence: Sentence) -> Sentence:
 
 
 def _is_withdrawn(sentence: Sentence) -> bool:
-    if sentence.has("TAKEN_BACK"):
+    if sentence.has("RETRACTION"):
         return True
     for place, (clause, mark) in enumerate(sentence.clauses):
         kinds = _all_of(clause)
-        if "HEADS" in kinds:
+        if "CORRECTION" in kinds:
             return True
         if place == 0 and mark[:1] in _AFTER_HEAD and mark:
-            if "HEADS" in hits(f" {clause} ") and len(clause.split()) <= _SHORT:
+            if "CORRECTION" in hits(f" {clause} ") and len(clause.split()) <= _SHORT:
                 return True
-            if "HEADS_WITH_COLON" in kinds:
+            if "CORRECTION_BEFORE_COLON" in kinds:
                 rest = sentence.clauses[1:]
                 return bool(rest and (sentence.numbers or sentence.named or sentence.has(*_VERDICT)))
     if (
-        sentence.has("HEADS")
+        sentence.has("CORRECTION")
         and len(sentence.folded.split()) <= _BRIEF
         and not (sentence.named or sentence.has("CANDIDATES"))
     ):
         return True
     words = [clause for clause, _ in sentence.clauses]
-    return len(words) > 1 and all("SOFT_HEADS" in _all_of(word) for word in words)
+    return len(words) > 1 and all("HESITATION" in _all_of(word) for word in words)
 
 
 def _is_turning(sentence: Sentence) -> bool:
     """``Actually, ...``: with scores a number has to follow, with verdicts in words any word may be the other verdict."""
-    return len(sentence.clauses) > 1 and "SOFT_HEADS" in _all_of(sentence.clauses[0][0])
+    return len(sentence.clauses) > 1 and "HESITATION" in _all_of(sentence.clauses[0][0])
 
 
 def _all_of(clause: str) -> set[str]:
@@ -240,7 +240,7 @@ def _emptied(sentence: Sentence, stated: Stated) -> str | None:
 def _is_void(sentence: Sentence) -> bool:
     if sentence.has("ONLY_EXAMPLE") and not sentence.named:
         return True
-    voids = sentence.hits.get("VOID", ())
+    voids = sentence.hits.get("MEANINGLESS", ())
     scores = [span for kind in _VERDICT for span in sentence.hits.get(kind, ())]
     if not voids:
         return False
@@ -260,7 +260,7 @@ def _closes(sentence: Sentence, end: int) -> bool:
 
 
 def _is_turned(sentence: Sentence, stated: Stated) -> bool:
-    if sentence.has("LOWER") and not sentence.named:
+    if sentence.has("LOWER_IS_BETTER") and not sentence.named:
         return True
     if isinstance(described(sentence.text), Scale) or " rank" in f" {sentence.folded}":
         return False  # both ends of another scale, the right way up; or what ranks mean
@@ -312,10 +312,10 @@ def _is_questioned(sentence: Sentence) -> bool:
         return False
     negated = sentence.has("NEGATIONS")
     if sentence.has("SCORES") and not _is_heading(sentence):
-        return negated or not sentence.has("SOUND")
+        return negated or not sentence.has("JUSTIFICATION")
     return (
         negated
-        and sentence.has("FIGURES")
+        and sentence.has("NUMBERS")
         and (sentence.has("FIRST_PERSON") or (sentence.first and sentence.has("THIS")))
     )
 
@@ -338,7 +338,7 @@ def _changed(sentence: Sentence, stated: Stated, spoken_of: set[str]) -> bool:
     if not stated.scores or not sentence.numbers:
         return False
     head = _all_of(sentence.clauses[0][0]) if sentence.clauses else set()
-    cued = bool({"SOFT_HEADS", "HEADS_WITH_COLON"} & head) or _starts(sentence, "SOFT_HEADS", "IMPERATIVES")
+    cued = bool({"HESITATION", "CORRECTION_BEFORE_COLON"} & head) or _starts(sentence, "HESITATION", "ORDERS_A_CHANGE")
     return any(_is_another(sentence, number, stated, spoken_of, cued=cued) for number in sentence.numbers)
 
 
@@ -348,7 +348,7 @@ def _is_another(sentence: Sentence, number: Number, stated: Stated, spoken_of: s
     owners = [beside] if beside is not None else sentence.nearest(number)
     if any(stated.is_of(number, id_) for id_ in sentence.nearest(number)) or not stated.is_on(number):
         return False
-    talk = cued or sentence.has("GIVES", "SCORES") or sentence.has_unit(number)
+    talk = cued or sentence.has("AWARDS", "SCORES") or sentence.has_unit(number)
     if sentence.is_given_up(number) or _is_content(sentence, number, stated, cued=cued, talk=talk):
         return False
     old = _old(sentence, stated)
@@ -360,14 +360,14 @@ def _is_another(sentence: Sentence, number: Number, stated: Stated, spoken_of: s
     short = len(sentence.folded.split()) <= _BRIEF
     if len(stated.ids) == 1:  # whoever is meant, it is the one candidate
         return talk or (short and not sentence.has("CONTENT"))
-    return (cued and (known or short)) or (sentence.has("GIVES") and (known or sentence.has("GROUPS", "CANDIDATES")))
+    return (cued and (known or short)) or (sentence.has("AWARDS") and (known or sentence.has("GROUPS", "CANDIDATES")))
 
 
 def _is_content(sentence: Sentence, number: Number, stated: Stated, *, cued: bool, talk: bool) -> bool:
     """Whether a number counts something, is only what would be, or goes on counting: ``3 steps, BC 5``."""
     if sentence.is_count(number) or (number.counted and number.whole not in stated.scale):
         return True
-    if sentence.has("IF") and not cued:
+    if sentence.has("CONDITION") and not cued:
         return True
     return number.start > sentence.counted and not talk
 

@@ -70,7 +70,7 @@ def written_in(found: re.Match[str], rest: str) -> str:
 def _is_conditional(rest: str) -> bool:
     """Whether a condition follows a number: ``90, if it had finished``."""
     start = folded(rest[:40]) if rest.lstrip()[:1] in {",", "(", "，", "（"} else ""
-    return bool(start.strip()) and any(at == 1 for at, _ in hits(start).get("IF", ()))
+    return bool(start.strip()) and any(at == 1 for at, _ in hits(start).get("CONDITION", ()))
 
 
 _COUNTED = " and more"

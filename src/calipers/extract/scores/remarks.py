@@ -57,8 +57,10 @@ def _of_pair(key: str, value: Any) -> str | None:
         return None
     words = folded(key)
     whole = {kind for kind, spans in hits(words).items() if (1, len(words) - 1) in spans}
-    if whole & {"HEADS", "HEADS_WITH_COLON", "TAKEN_BACK", "SWAPS"}:
+    if whole & {"CORRECTION", "CORRECTION_BEFORE_COLON", "RETRACTION", "SWAPS"}:
         return TAKEN_BACK
-    if value is True and (hits(words).keys() & {"VOID", "LOWER"} or not _FLAGS.isdisjoint(words.split())):
+    if value is True and (
+        hits(words).keys() & {"MEANINGLESS", "LOWER_IS_BETTER"} or not _FLAGS.isdisjoint(words.split())
+    ):
         return VOID
     return None

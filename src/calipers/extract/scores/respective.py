@@ -35,7 +35,7 @@ def read_respective(line: str, names: Names) -> list[Said]:
     if not any(char.isdecimal() for char in line) or sum(id_ in line for id_ in names.ids) < 2:  # a list
         return []
     for sentence in sentences(line, names.ids):
-        if sentence.has("RESPECTIVELY") and not sentence.has("IF"):
+        if sentence.has("RESPECTIVELY") and not sentence.has("CONDITION"):
             said = _of_sentence(sentence, names)
             if said:
                 return said

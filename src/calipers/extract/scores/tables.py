@@ -115,7 +115,7 @@ def _down(
         return []
     others = (place for place, role in enumerate(roles) if role in ("weak id", None) and place != score_at)
     id_at = roles.index("id") if "id" in roles else next(others, 0)
-    turned = len(header[score_at]) > _LONG_HEAD and "LOWER" in hits(folded(header[score_at]))
+    turned = len(header[score_at]) > _LONG_HEAD and "LOWER_IS_BETTER" in hits(folded(header[score_at]))
     said = []
     for cells, open_end in rows:
         row = cells

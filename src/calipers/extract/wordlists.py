@@ -1,0 +1,52 @@
+"""The word lists of the readers: text files beside them, which can be edited without reading code.
+
+``[NAME]`` begins a list. A line of it holds entries divided by semicolons, after a two-letter language code and a colon
+where languages matter; indented lines continue it. Lines that begin with ``#`` are comments. Not responsible for what
+the words do.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import cache
+from pkgutil import get_data
+
+_LINE = re.compile(r"(?:(?P<language>[a-z]{2}): )?(?P<entries>.*)")
+
+WordList = dict[str, list[str]]
+"""Entries by language; ``""`` where the list has no languages."""
+
+
+@cache
+def word_lists(file: str) -> dict[str, WordList]:
+    """The lists of ``file``, a path below this package, by their names."""
+    lists: dict[str, WordList] = {}
+    entries: list[str] = []
+    for line in (get_data(__package__, file) or b"").decode().splitlines():
+        if line.startswith("["):
+            current = lists.setdefault(line.strip("[] "), {})
+            entries = current.setdefault("", [])
+        elif not line.startswith("#") and (found := _LINE.fullmatch(line)):
+            if found["language"]:
+                entries = current.setdefault(found["language"], [])
+            entries += filter(None, map(str.strip, found["entries"].split(";")))
+    return lists
+
+
+def words(file: str, name: str) -> list[str]:
+    """The entries of one list of ``file``, whatever their language."""
+    return [entry for entries in word_lists(file)[name].values() for entry in entries]
+
+
+def whole_words(entries: Iterable[str]) -> str:
+    """A regex for one of ``entries``, regexes themselves, the longest tried first; a blank stands for one or two.
+
+    Words of scripts that put blanks between words are whole ones: ``rated`` is not in ``generated``.
+    """
+    longest_first = sorted(dict.fromkeys(entries), key=len, reverse=True)
+    spelled = [entry.replace(" ", r"\s{1,2}") for entry in longest_first]
+    whole = [entry for entry in spelled if entry[0] < "\u2e80"]
+    parts = [entry for entry in spelled if entry[0] >= "\u2e80"]
+    found = [rf"(?<![^\W\d_])(?:{'|'.join(whole)})(?![^\W\d_])"] if whole else []
+    return f"(?:{'|'.join(found + parts)})"
