@@ -16,7 +16,7 @@ from calipers.config.settings import Settings
 from calipers.judging.judge import Judge
 from calipers.ledger import Ledger, Replayer
 from calipers.protocols.listwise import Listwise
-from calipers.render import Fitted, characters, fitted, measured, render
+from calipers.render import Fitted, characters, fitted, render, text_and_images
 from calipers.render.fitting import tokens
 from calipers.testing import SimulatedJudge
 from calipers.types import Ask, Completion, JudgeRequest, Message, Trajectory, TrajectoryGroup, Usage, Window
@@ -171,9 +171,8 @@ async def test_where_the_rubric_is_too_long_it_is_said_to_be_the_reason(settings
     judge = SimulatedJudge(QUALITY)
     result = await Judge(judge, context_window=WINDOW, rubric=LONG, **settings).score_group(group())
     assert (result.status, judge.calls) == ("abstained", 0)
-    assert all(
-        "instructions and rubric, is too long. Shorten the rubric" in str(one.reason) for one in result.trajectories
-    )
+    assert all("are too long. Shorten the rubric" in str(one.reason) for one in result.trajectories)
+    assert all("the instructions and the rubric around" in str(one.reason) for one in result.trajectories)
 
 
 async def test_of_two_where_one_is_too_long_both_abstain_and_the_long_one_is_named() -> None:
@@ -260,4 +259,4 @@ def test_whatever_the_lengths_what_is_shown_fits_and_every_answer_in_it_is_whole
         assert all(
             own[item][0] >= own[shown][0] or characters(view.candidates[item].body) < 500 for shown in asked.members
         )
-    assert measured(fit.request)[0] <= measured(whole)[0]
+    assert text_and_images(fit.request)[0] <= text_and_images(whole)[0]

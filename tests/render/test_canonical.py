@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calipers.render.canonical import Canon, Reasoning
+from calipers.render.canonical import Canonicaliser, Reasoning
 from calipers.types import Message
 from strategies import messages
 
 
 def canonical(*messages: Message, reasoning: Reasoning = "hidden") -> list[Message]:
-    canon = Canon(reasoning)
-    return [canon.message(message) for message in messages]
+    canonicaliser = Canonicaliser(reasoning)
+    return [canonicaliser.message(message) for message in messages]
 
 
 def call(call_id: Any, name: str = "get") -> dict[str, Any]:
@@ -73,9 +73,9 @@ def test_a_lone_text_part_is_its_text() -> None:
 @pytest.mark.parametrize("key", ["reasoning", "reasoning_content"])
 def test_reasoning_is_hidden_and_told_or_shown(key: str) -> None:
     message = {"role": "assistant", "content": "4", key: "2 + 2"}
-    canon = Canon("hidden")
-    assert canon.message(message) == {"role": "assistant", "content": "4"}
-    assert canon.told() == ("reasoning of 1 message hidden",)
+    canonicaliser = Canonicaliser("hidden")
+    assert canonicaliser.message(message) == {"role": "assistant", "content": "4"}
+    assert canonicaliser.omissions() == ("reasoning of 1 message hidden",)
     assert canonical(message, reasoning="shown") == [{"role": "assistant", "content": "4", "reasoning": "2 + 2"}]
 
 
@@ -88,10 +88,10 @@ def test_a_thought_left_in_the_text_is_hidden_at_its_beginning_only() -> None:
 
 
 def test_a_thought_that_never_ends_leaves_no_answer_and_one_without_its_beginning_is_a_thought() -> None:
-    canon = Canon("hidden")
-    assert canon.message({"role": "assistant", "content": "<think>so 4, or"})["content"] == ""
-    assert canon.message({"role": "assistant", "content": "so 4</think>\n\n4"})["content"] == "4"
-    assert canon.told() == ("reasoning of 2 messages hidden",)
+    canonicaliser = Canonicaliser("hidden")
+    assert canonicaliser.message({"role": "assistant", "content": "<think>so 4, or"})["content"] == ""
+    assert canonicaliser.message({"role": "assistant", "content": "so 4</think>\n\n4"})["content"] == "4"
+    assert canonicaliser.omissions() == ("reasoning of 2 messages hidden",)
     for kept in ("Write </think> after <think>.", "It ends in <think> here"):
         assert canonical({"role": "assistant", "content": kept})[0]["content"] == kept
     shown = "<think>so 4, or"
@@ -99,21 +99,21 @@ def test_a_thought_that_never_ends_leaves_no_answer_and_one_without_its_beginnin
 
 
 def test_bookkeeping_is_left_out_and_told_and_unknown_keys_are_kept() -> None:
-    canon = Canon("hidden")
-    shown = canon.message(
+    canonicaliser = Canonicaliser("hidden")
+    shown = canonicaliser.message(
         {"role": "assistant", "content": "a", "logprobs": [1], "verdict": {"ok": False}, "flag": False}
     )
     assert shown == {"role": "assistant", "content": "a", "verdict": {"ok": False}, "flag": False}
-    assert canon.told() == ("key 'logprobs' left out",)
+    assert canonicaliser.omissions() == ("key 'logprobs' left out",)
 
 
 def test_audio_is_a_placeholder_with_type_and_size() -> None:
-    canon = Canon("hidden")
+    canonicaliser = Canonicaliser("hidden")
     audio = {"type": "input_audio", "input_audio": {"data": "QUJD" * 100, "format": "wav"}}
-    part = canon.message({"role": "user", "content": [audio]})["content"][0]
+    part = canonicaliser.message({"role": "user", "content": [audio]})["content"][0]
     assert part["input_audio"]["format"] == "wav"
     assert "400 bytes" in part["input_audio"]["data"]
-    assert "400 bytes" in canon.told()[0]
+    assert "400 bytes" in canonicaliser.omissions()[0]
 
 
 @pytest.mark.parametrize("calls", [{"id": "a"}, "odd", [1, None], [{"function": None}], [{"function": {"name": 3}}]])

@@ -11,7 +11,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from calipers.render import Decoded, characters, compose, decode, render, shorten
-from calipers.render.elision import left_out
+from calipers.render.elision import omissions
 from calipers.types import Message, RenderedGroup, Trajectory, TrajectoryGroup
 from strategies import groups, texts
 
@@ -189,7 +189,7 @@ def test_the_middle_of_the_longest_tool_output_goes_first() -> None:
     lines = [line for line in shown(short, 0).splitlines() if line.startswith(f"{view.marker} …")]
     assert len(lines) == 1
     assert lines[0].endswith("characters left out …")
-    (gap,) = left_out(view, short, (0, 1))
+    (gap,) = omissions(view, short, (0, 1))
     count = lines[0].split()[2]
     assert gap == f"trajectory 't0': {count} characters of 1 tool result left out"
 
@@ -206,7 +206,7 @@ def test_the_agents_own_texts_go_after_tool_outputs_and_whole_turns_last() -> No
     kinds = []
     for share in (0.9, 0.3, 0.15):
         short = shortened(one, int(whole(view) * share))
-        gaps = " ".join(left_out(view, short, (0,)))
+        gaps = " ".join(omissions(view, short, (0,)))
         kinds.append(("tool result" in gaps, "of the agent" in gaps, "messages (" in gaps))
         assert "final 0" in shown(short, 0)
     assert kinds == [(True, False, False), (True, True, False), (True, True, True)]
@@ -242,7 +242,7 @@ def test_a_shared_result_is_shortened_once_for_all() -> None:
     for each in (one, moved):
         view = render(each)
         short = shortened(each, whole(view) // 3)
-        (line,) = left_out(view, short, (0, 1, 2))
+        (line,) = omissions(view, short, (0, 1, 2))
         assert line.startswith("shared by all: ")
         assert line.endswith("characters of 1 tool result left out")
         assert read(short).left_out.keys() == {""}

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from calipers.protocols.listwise import Listwise
-from calipers.render import BYTES_PER_TOKEN, Fitted, Unfit, fitted, measured, render, window_told
+from calipers.render import BYTES_PER_TOKEN, Fitted, Unfit, fitted, render, text_and_images, window_from_refusal
 from calipers.render.fitting import tokens
 from calipers.types import Ask, JudgeRequest, Trajectory, TrajectoryGroup, Window
 
@@ -63,7 +63,7 @@ def test_a_reply_of_a_known_limit_needs_no_quarter() -> None:
 def test_images_count_in_a_windows_tokens() -> None:
     bare, pictured = question(3000), question(3000, images=1)
     assert tokens(pictured, 4.0) - tokens(bare, 4.0) > 1000
-    assert measured(pictured)[1] == 1
+    assert text_and_images(pictured)[1] == 1
 
 
 def test_what_cannot_fit_is_a_failure_with_the_sizes() -> None:
@@ -75,8 +75,8 @@ def test_what_cannot_fit_is_a_failure_with_the_sizes() -> None:
 
 def test_a_refusal_teaches_the_density_of_the_question_and_errs_on_the_safe_side() -> None:
     asked = question(9000)
-    size = measured(asked)[0]
-    told = window_told(asked, 4096, size // 2, None)
+    size = text_and_images(asked)[0]
+    told = window_from_refusal(asked, 4096, size // 2, None)
     assert told is not None
     assert told.tokens == 4096
     assert 1.8 < told.bytes_per_token < 2.0
@@ -84,17 +84,17 @@ def test_a_refusal_teaches_the_density_of_the_question_and_errs_on_the_safe_side
 
 def test_a_refusal_without_the_questions_size_still_bounds_its_density() -> None:
     asked = question(9000)
-    told = window_told(asked, 15_000, None, None)
+    told = window_from_refusal(asked, 15_000, None, None)
     assert told is not None
-    assert told.bytes_per_token < measured(asked)[0] / 15_000 < BYTES_PER_TOKEN
+    assert told.bytes_per_token < text_and_images(asked)[0] / 15_000 < BYTES_PER_TOKEN
 
 
 @pytest.mark.parametrize("limit", [None, 0, -1, 7, 10**12])
 def test_a_window_that_cannot_be_true_teaches_nothing(limit: int | None) -> None:
-    assert window_told(question(9000), limit, 5000, None) is None
+    assert window_from_refusal(question(9000), limit, 5000, None) is None
 
 
 def test_the_narrower_of_two_windows_counts() -> None:
-    told = window_told(question(9000), 8192, 9000, Window(4096, 3.0))
+    told = window_from_refusal(question(9000), 8192, 9000, Window(4096, 3.0))
     assert told is not None
     assert told.tokens == 4096

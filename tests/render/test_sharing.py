@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from calipers.render.sharing import SHORTEST_EXHIBIT, common_length, exhibits, refer
+from calipers.render.group import SHORTEST_EXHIBIT, common_length, exhibits, refer
 from calipers.render.transcript import MARK, write
 
 LONG = "word " * (SHORTEST_EXHIBIT // 5)

@@ -15,7 +15,7 @@ from calipers.config.settings import Settings
 from calipers.errors import BackendError, CalipersError, PermanentError
 from calipers.interfaces import Aggregator, GroupAggregator, JudgingProtocol, Planner, Store
 from calipers.judging.members import Seat
-from calipers.render import Unfit, fitted, left_out, window_told
+from calipers.render import Unfit, fitted, omissions, window_from_refusal
 from calipers.types import (
     NO_FAILED_CALLS,
     Answered,
@@ -138,7 +138,7 @@ class Interrogation:
         reading = self.by.protocol.read(request, completion)
         self._seat(request).gauge.answered(request, completion)
         if request.view is not self.view:
-            shortened = left_out(self.view, request.view, request.ask.order)
+            shortened = omissions(self.view, request.view, request.ask.order)
             missing = {**reading.missing, **too_long}
             reading = replace(reading, missing=missing, warnings=(*reading.warnings, *shortened))
         if self.by.observer is not None:
@@ -159,7 +159,7 @@ class Interrogation:
 def _failure(error: BackendError, request: JudgeRequest, window: Window | None) -> Failure:
     if not isinstance(error, PermanentError):
         return Failure(error.kind, str(error))
-    told = window_told(request, error.limit, error.prompt, window) if error.kind == "context_window" else None
+    told = window_from_refusal(request, error.limit, error.prompt, window) if error.kind == "context_window" else None
     return Failure(error.kind, str(error), error.fatal, error.limit, error.prompt, told)
 
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any, TypeAlias
 
 from calipers.guard.injection import find_attacks
-from calipers.render import Opening, Reasoning
+from calipers.render import Reasoning, Transcriber
 from calipers.rubric import Grading
 from calipers.types import Prepared, Trajectory, TrajectoryGroup
 from calipers.verifiers.criteria_rules import rules_begun
@@ -30,16 +30,16 @@ def preparing(
     With ``grading`` the rules of its criteria (its own, its group's, or the judge's ``rubric``) are begun in a thread. All
     of it is what judging the whole group would do with it, and comes to the same.
     """
-    opening = Opening(head, reasoning)
+    transcriber = Transcriber(head, reasoning)
     searched: dict[str, Any] = {}
 
     def prepare(member: Trajectory) -> Trajectory:
-        written = opening.written(member)
+        transcript = transcriber.transcript(member)
         attacks = find_attacks(
-            written.messages, known=searched
+            transcript.messages, known=searched
         )  # rollouts may repeat the prompt, which is searched once
         ruled = rules_begun(head, member, rubric, grading)
-        found = Prepared(member.messages, head.context, reasoning, written, attacks, criterion_checks=ruled)
+        found = Prepared(member.messages, head.context, reasoning, transcript, attacks, criterion_checks=ruled)
         return replace(member, prepared=found)
 
     return prepare

@@ -1,4 +1,4 @@
-"""Values made plain JSON, with binary data replaced by a short placeholder that names type, size and hash.
+"""Values as plain JSON, with binary data replaced by a short placeholder that names type, size and hash.
 
 Not responsible for images that a judge can be shown: those stay images.
 """
@@ -11,38 +11,37 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-# Shorter runs are names, hashes and keys, which are evidence and cost little.
-_SHORTEST = 256
-_BASE64 = re.compile(rf"[A-Za-z0-9+/_-]{{{_SHORTEST},}}={{0,2}}")
-_DATA_URL = re.compile(rf"data:([\w.+/-]{{1,80}});base64,[A-Za-z0-9+/_-]{{{_SHORTEST},}}={{0,2}}")
-# Deeper nesting than this is nobody's evidence, and would exhaust the stack.
-_DEEPEST = 32
+# Shorter base64 runs are names, hashes and keys, which are evidence and cost few tokens.
+_MIN_BASE64 = 256
+_BASE64 = re.compile(rf"[A-Za-z0-9+/_-]{{{_MIN_BASE64},}}={{0,2}}")
+_DATA_URL = re.compile(rf"data:([\w.+/-]{{1,80}});base64,[A-Za-z0-9+/_-]{{{_MIN_BASE64},}}={{0,2}}")
+# Deeper nesting is no evidence, and would exhaust the stack.
+_MAX_DEPTH = 32
 
 
-def plain(value: Any, elided: list[str], *, depth: int = 0) -> Any:
-    """``value`` as JSON data that survives a round trip; what was replaced is told in ``elided``, a line each.
+def plain(value: Any, elided: list[str], *, depth: int = 0) -> Any:  # noqa: PLR0911 - one return a kind
+    """``value`` as JSON data that survives a round trip; each replacement adds a line to ``elided``.
 
-    Keys become text, sequences lists, numbers that JSON has no way to write their text; unknown objects their ``str``.
+    Keys become strings, sequences lists, NaN and infinity their text, and unknown objects their ``str``.
     """
     match value:
         case None | bool() | int():
-            shown: Any = value
+            return value
         case float():
-            shown = value if math.isfinite(value) else str(value)
+            return value if math.isfinite(value) else str(value)
         case str():
-            shown = _without_base64(value, elided)
+            return _without_base64(value, elided)
         case bytes() | bytearray():
-            shown = _placeholder("bytes", bytes(value), elided)
-        case Mapping() | Sequence() if depth >= _DEEPEST:
-            elided.append(f"values nested deeper than {_DEEPEST} left out")
-            shown = "[nested too deeply]"
+            return _placeholder("bytes", bytes(value), elided)
+        case Mapping() | Sequence() if depth >= _MAX_DEPTH:
+            elided.append(f"values nested deeper than {_MAX_DEPTH} left out")
+            return "[nested too deeply]"
         case Mapping():
-            shown = {str(key): plain(item, elided, depth=depth + 1) for key, item in value.items()}
+            return {str(key): plain(item, elided, depth=depth + 1) for key, item in value.items()}
         case Sequence():
-            shown = [plain(item, elided, depth=depth + 1) for item in value]
+            return [plain(item, elided, depth=depth + 1) for item in value]
         case _:
-            shown = str(value)
-    return shown
+            return str(value)
 
 
 def without_data_urls(text: str, elided: list[str]) -> str:
@@ -53,7 +52,7 @@ def without_data_urls(text: str, elided: list[str]) -> str:
 
 
 def _without_base64(text: str, elided: list[str]) -> str:
-    if len(text) < _SHORTEST:
+    if len(text) < _MIN_BASE64:
         return text
     if _BASE64.fullmatch(text):
         return _placeholder("base64", text.encode(), elided)

@@ -1,7 +1,7 @@
-"""Messages in the form in which they are compared, shared and shown.
+"""Messages in the canonical form in which they are compared, shared and shown.
 
-Call ids become ``c1``, ``c2``, ... in order of appearance (``u1``, ... where no call has the id), absent and empty
-optional values are left out, a lone text part is its text, and ``content`` is always there. Not responsible for
+Call ids become ``c1``, ``c2``, ... in order of appearance (``u1``, ... for a result without its call), absent and empty
+optional values are dropped, a single text part becomes its text, and ``content`` is always present. Not responsible for
 foreign message forms (``readers``) nor for how a message is written (``transcript``).
 """
 
@@ -17,33 +17,21 @@ from calipers.types import Message
 
 Reasoning: TypeAlias = Literal["hidden", "shown"]
 
-# Bookkeeping of servers and trainers. It says nothing about what the policy did, so no judge is shown it.
-NOT_EVIDENCE = frozenset(
-    {
-        *(
-            "id",
-            "index",
-            "created",
-            "timestamp",
-            "usage",
-            "cost",
-            "weight",
-            "cache_control",
-            "provider_specific_fields",
-        ),
-        *("logprobs", "token_ids", "prompt_token_ids", "completion_token_ids", "response_token_ids", "loss_mask"),
-    }
-)
+# Bookkeeping of servers and trainers: no evidence of what the policy did, so no judge is shown it.
+_BOOKKEEPING = frozenset({
+    "id", "index", "created", "timestamp", "usage", "cost", "weight", "cache_control", "provider_specific_fields",
+    "logprobs", "token_ids", "prompt_token_ids", "completion_token_ids", "response_token_ids", "loss_mask",
+})  # fmt: skip
 _REASONING = ("reasoning", "reasoning_content")
-# Structured forms of the same thing, often beside the text form: signed or encrypted blocks.
+# Structured forms of the same reasoning, often beside the text: signed or encrypted blocks.
 _REASONING_FORMS = ("reasoning_details", "thinking_blocks")
 _REASONING_PARTS = frozenset({"reasoning", "thinking", "redacted_thinking"})
-_TAKEN = frozenset({"role", "content"})
+_READ_FIRST = frozenset({"role", "content"})
 
 
 @dataclass(slots=True)
-class Canon:
-    """Makes the messages of one trajectory canonical, in order; ``elided`` tells what was left out."""
+class Canonicaliser:
+    """Makes the messages of one trajectory canonical, in order; ``elided`` lists what was left out."""
 
     reasoning: Reasoning
     elided: list[str] = field(default_factory=list)
@@ -52,18 +40,20 @@ class Canon:
     unanswered: dict[str, list[str]] = field(default_factory=dict)
     answered: dict[str, str] = field(default_factory=dict)
 
-    def copy(self) -> Canon:
-        """The same state, to go on from independently."""
+    def copy(self) -> Canonicaliser:
+        """An independent copy of the state, to continue from."""
         if not (self.calls or self.hidden or self.elided or self.answered):
-            return Canon(self.reasoning)
+            return Canonicaliser(self.reasoning)
         unanswered = {key: list(value) for key, value in self.unanswered.items()}
-        return Canon(self.reasoning, list(self.elided), self.hidden, self.calls, unanswered, dict(self.answered))
+        return Canonicaliser(
+            self.reasoning, list(self.elided), self.hidden, self.calls, unanswered, dict(self.answered)
+        )
 
     def message(self, message: Message) -> Message:
-        """``message`` made canonical; one with role and text alone comes back as it is."""
+        """``message`` made canonical; one with only a role and a text comes back as the same object."""
         content = message.get("content")
         if type(content) is str and content:
-            # Most texts hold neither character, which is known ten times faster than that they hold neither word.
+            # Searching for one character first is ten times faster, and most texts hold neither.
             if ";" in content and ";base64," in content:
                 content = without_data_urls(content, self.elided)
             elif (
@@ -74,8 +64,8 @@ class Canon:
                 return message
         role = str(message.get("role") or "unknown")
         known: dict[str, Any] = {"role": role, "content": self._content(content)}
-        # Zero and False say something; None and what is empty do not.
-        rest = {key: value for key, value in message.items() if (value or value == 0) and key not in _TAKEN}
+        # Zero and False are information; None and empty values are not.
+        rest = {key: value for key, value in message.items() if (value or value == 0) and key not in _READ_FIRST}
         if role == "assistant":
             self._take_calls(known, rest)
         elif role == "tool":
@@ -86,7 +76,7 @@ class Canon:
             self._hide_inline(known)
         return known
 
-    def told(self) -> tuple[str, ...]:
+    def omissions(self) -> tuple[str, ...]:
         """What was left out so far, a line each, without repeats."""
         hidden = [f"reasoning of {self.hidden} message{'s' * (self.hidden > 1)} hidden"] if self.hidden else []
         return (*hidden, *dict.fromkeys(self.elided))
@@ -116,7 +106,7 @@ class Canon:
         if self.reasoning == "hidden" and part.get("type") in _REASONING_PARTS:
             self.hidden += 1
             return None
-        rest = plain({key: value for key, value in part.items() if key not in NOT_EVIDENCE}, self.elided)
+        rest = plain({key: value for key, value in part.items() if key not in _BOOKKEEPING}, self.elided)
         usual = isinstance(rest.get("type"), str) and rest["type"] not in {"text", "image_url"}
         return rest if usual else {"type": "unknown", "value": rest}
 
@@ -146,7 +136,7 @@ class Canon:
             known["is_error"] = True
 
     def _call_answered(self, call_id: str) -> str:
-        """The canonical id of the call a result answers: the oldest open one where an id was used several times."""
+        """The canonical id of the call that a result answers: the oldest unanswered call with that id."""
         waiting = self.unanswered.get(call_id)
         if waiting:
             self.answered[call_id] = waiting.pop(0)
@@ -161,7 +151,7 @@ class Canon:
             if key in rest:
                 known[key] = _text(rest.pop(key))
         for key in sorted(rest, key=str):
-            if key in NOT_EVIDENCE:
+            if key in _BOOKKEEPING:
                 self.elided.append(f"key {key!r} left out")
             else:
                 known[str(key)] = plain(rest[key], self.elided)
@@ -175,22 +165,22 @@ class Canon:
             known["reasoning"] = "\n".join(dict.fromkeys(texts))
 
     def _hide_inline(self, known: dict[str, Any]) -> None:
-        """Hides a thought the server left at the beginning of the text; one that never ends leaves no answer.
+        """Hides a ``<think>`` block at the start of the text; a block that never ends leaves no answer.
 
-        Chat templates that end in ``<think>`` leave the text without it, and then only its end is there.
+        Chat templates that end in ``<think>`` produce texts that hold only the closing tag.
         """
         content = known["content"]
         if not isinstance(content, str) or "think>" not in content:
             return
         opened = content.lstrip().startswith("<think>")
         if not opened and ("</think>" not in content or "<think>" in content):
-            return  # a mark further down is what the answer is about
+            return  # a tag further down belongs to the answer
         known["content"] = content.partition("</think>")[2].lstrip()
         self.hidden += 1
 
 
 def _is_usual(call: Mapping[str, Any], function: Any) -> bool:
-    """Whether the call is a function call of the usual form, with nothing else to tell."""
+    """Whether the call is a function call with a name and arguments only."""
     return (
         isinstance(function, Mapping)
         and isinstance(function.get("name"), str)
@@ -201,7 +191,7 @@ def _is_usual(call: Mapping[str, Any], function: Any) -> bool:
 
 
 def _text(value: Any) -> str:
-    """Text as it is; what should have been text as JSON."""
+    """A text unchanged; any other value as JSON."""
     if isinstance(value, str):
         return value
     return "" if value is None else json.dumps(plain(value, []), ensure_ascii=False)

@@ -1,7 +1,7 @@
-"""The way back: a composed question to tools and canonical messages per candidate.
+"""The inverse of ``compose``: a question back to tools and canonical messages per candidate.
 
-It proves that a judge was shown all evidence, and lets recorded questions be read by tools. Not responsible for
-prose around the transcript, which is passed over.
+It proves that a judge was shown all evidence, and lets tools read recorded questions. Prose around the transcript is
+ignored.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from calipers.types import Image, Message, Part, Tool
 _FIRST = re.compile(r"(?m)^(@[a-z]{3,}) marks layout")
 _SEE = re.compile(r" see (X\d+)$")
 _GAP = "\x03"
-"""Stands before a stated gap inside a text; escaped text holds no control character."""
+"""A placeholder before a stated gap inside a text; escaped text holds no control character."""
 _CHARACTERS = re.compile(rf"{_GAP}… ([\d,]+) characters left out …")
 _MESSAGES = re.compile(r"… \d+ messages? \([\d,]+ characters\) left out …\n?")
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
@@ -30,8 +30,8 @@ _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
 class Decoded:
     """``tools`` as the head lists them; ``messages`` per candidate key, shared ones included, in the order shown;
     ``offered`` the tools each candidate had. ``left_out`` counts the characters missing from texts, by key, and under
-    ``""`` from what all share: there, messages hold the statement of the gap on a line of its own. Messages left out
-    as a whole are one message of the role ``left_out`` that says how many.
+    ``""`` from what all candidates share; the texts state each gap on a separate line. Whole messages that are missing
+    become one message of the role ``left_out``, which states how many.
     """
 
     tools: tuple[Tool, ...]
@@ -41,8 +41,9 @@ class Decoded:
 
 
 def decode(parts: Sequence[Part], *, keys: Sequence[str] | None = None, marker: str | None = None) -> Decoded:
-    """What ``compose`` was given, for ``keys`` or all candidates; ``marker`` None takes that of the head's
-    first line. InputError where ``parts`` hold no transcript, or not one that was written here.
+    """The input of ``compose``, for ``keys`` or all candidates; ``marker`` None takes that of the head's first line.
+
+    Raises InputError where ``parts`` hold no transcript, or one that calipers did not write.
     """
     text = "".join(part if isinstance(part, str) else _image_text(part) for part in parts)
     found = _FIRST.search(text)
@@ -75,7 +76,7 @@ def decode(parts: Sequence[Part], *, keys: Sequence[str] | None = None, marker: 
 
 @dataclass(slots=True)
 class _Reader:
-    """Takes blocks in order; ``messages`` is the list that is being read into."""
+    """Takes blocks in order; ``messages`` is the list that the next message goes to."""
 
     exhibits: Mapping[str, str]
     tools: list[Tool] = field(default_factory=list)
@@ -105,7 +106,7 @@ class _Reader:
                 pass
             case "…":
                 if not _MESSAGES.fullmatch(piece):
-                    raise ValueError("a gap that does not say what is missing")
+                    raise ValueError("a gap that does not state what is missing")
                 self._start({"role": "left_out", "content": piece.removesuffix("\n")})
             case "call" | "fields" | "part":
                 self._take_line(kind, piece.removesuffix("\n").partition(" ")[2])
@@ -113,7 +114,7 @@ class _Reader:
                 self._take_text(kind, rest, text)
 
     def _counted(self, piece: str) -> str:
-        """``piece`` with its gaps as plain statements, and counted."""
+        """``piece`` with its gaps counted and their placeholders removed."""
         if _GAP not in piece:
             return piece
         missing = sum(int(found.replace(",", "")) for found in _CHARACTERS.findall(piece))
@@ -199,13 +200,13 @@ def _words(text: str) -> list[str]:
 
 
 def _word(text: str) -> tuple[str, str]:
-    """The first word of ``text``, plain or a JSON string, and what follows the blank after it."""
+    """The first word of ``text``, plain or a JSON string, and the text after the space that follows it."""
     if not text.startswith('"'):
         word, _, rest = text.partition(" ")
         return word, rest
     quoted = _QUOTED.match(text)
     if quoted is None:
-        raise ValueError("a quoted word without its end")
+        raise ValueError("a quoted word without its closing quote")
     return json.loads(unescape(quoted[0])), text[quoted.end() + 1 :]
 
 
@@ -215,5 +216,5 @@ def _image_text(image: Image) -> str:
 
 def _image_field(text: str) -> dict[str, str]:
     _, url, detail, _ = text.split(IMAGE)
-    shown = {"url": unescape(url)}
-    return shown | {"detail": unescape(detail)} if detail else shown
+    image = {"url": unescape(url)}
+    return image | {"detail": unescape(detail)} if detail else image

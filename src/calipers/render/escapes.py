@@ -1,15 +1,16 @@
 r"""Invisible characters, chat-template tokens and look-alike fences made visible, reversibly: ``\u{3c}|im_start|>``.
 
-Everything else stays the UTF-8 it was. Not responsible for structure: the marker, not an escape, keeps content from
-forging it; lines that only look like the transcript's are escaped for the sake of a careless reader. ``escape`` is injective and ``unescape`` is its inverse; escaped text has no control character but newline,
-tab and the return of a CR LF pair, so the transcript may use control characters as private placeholders.
+All other characters stay unchanged. Escapes do not protect the structure: the marker does, which content never holds.
+Lines that merely look like the transcript's are escaped for careless readers. ``unescape`` is the inverse of
+``escape``. Escaped text holds no control character but newline, tab and the carriage return of a CR LF pair, so the
+transcript may use control characters as private placeholders.
 """
 
 from __future__ import annotations
 
 import re
 
-# Plain ASCII that can never need an escape. What is left after deleting it decides how closely a text is looked at.
+# Plain ASCII that never needs an escape. What is left after deleting it decides which searches a text needs.
 _PLAIN = bytes(code for code in (9, 10, *range(0x20, 0x7F)) if code not in b"<[\\~@")
 _SUSPECTS = b"<[\\~@"
 
@@ -25,13 +26,14 @@ _INVISIBLE = re.compile(
     "|(?<![\u0600-\u06ff\u0900-\u0dff\u2190-\u2bff\ufe0f\U0001f000-\U0001faff])\u200d"
 )
 
-# Outside this there may be something to escape. Most text lies inside, and a search for one class is ten times faster.
+# Characters outside this set may need an escape. Most texts have none, and searching for one set is ten times faster.
 _UNUSUAL = re.compile(
     "[^\n\t -~\u00a0-\u00ac\u00ae-\u034e\u0370-\u05ff\u0620-\u06dc\u0900-\u10ff\u1e00-\u1fff\u2010-\u2027\u202f-\u205f"
-    "\u2070-\u2fff\u3000-\u3163\u3165-\u9fff\uac00-\ud7a3\ufe0e\ufe0f\uff00-\uff9f\U0001f000-\U0001faff\U00020000-\U0002fffd]"
+    "\u2070-\u2fff\u3000-\u3163\u3165-\u9fff\uac00-\ud7a3\ufe0e\ufe0f\uff00-\uff9f\U0001f000-\U0001faff"
+    "\U00020000-\U0002fffd]"
 )
 
-# Tokens with which chat templates and harnesses mark turns, tools and thought. One character of each is escaped.
+# Tokens that mark turns, tools and thinking in chat templates and harnesses. One character of each is escaped.
 _ANGLE = re.compile(
     r"<(?=[|｜]"
     r"|/?(?:s|bos|eos|pad|unk|sop|eop|mask|image|think|thinking|tool_call|tool_calls|tool_response|function_calls"
@@ -40,9 +42,9 @@ _ANGLE = re.compile(
     r"|</?SYS>>|[a-z_]{1,32}\|>|(?:unused|extra_id_|reserved_)\w{0,24}>|(?:minimax|antml):"
     r"|/?(?:invoke|parameter)(?:>| name=))"
 )
-# The same begun with characters that only look like these: no tokenizer takes them for a token, but a reader might.
+# The same with look-alike brackets and bars: no tokenizer reads a token, but a model might.
 _LOOK_ALIKE = re.compile(r"[＜﹤‹〈⟨](?=[|｜∣¦│ǀ❘] ?/?[A-Za-z_])|<(?=[∣¦│ǀ❘] ?/?[A-Za-z_])")
-# What a line of the transcript looks like, whichever marker it is given.
+# Lines that look like the transcript's, with any marker.
 _FENCE = re.compile(
     r"[@＠﹫](?<![^\s][@＠﹫])(?=\w{2,12}[ \t]+(?:candidate|end|user|assistant|system|developer|call|result|error|exhibit"
     r"|context|tools|reasoning|refusal)\b)"
@@ -61,17 +63,17 @@ def escape(text: str) -> str:
     if odd == b"" or _is_clean(text, odd):
         return text
     for pattern in (_OTHER, _INVISIBLE, _ANGLE, _BRACKET, _LOOK_ALIKE, _FENCE):
-        text = pattern.sub(_written, text)
+        text = pattern.sub(_escaped, text)
     return text
 
 
 def unescape(text: str) -> str:
-    """What ``escape`` was given."""
-    return _ESCAPED.sub(_read, text) if "\\u{" in text else text
+    """The inverse of ``escape``."""
+    return _ESCAPED.sub(_unescaped, text) if "\\u{" in text else text
 
 
 def _is_clean(text: str, odd: bytes | None) -> bool:
-    """``odd`` is what an ASCII text has besides plain characters, None for other texts."""
+    """``odd``: the characters of an ASCII text that are not plain; None for other texts."""
     if odd is not None:
         if odd.translate(None, _SUSPECTS) and _INVISIBLE.search(text):
             return False
@@ -80,9 +82,9 @@ def _is_clean(text: str, odd: bytes | None) -> bool:
     return not (_ANGLE.search(text) or _BRACKET.search(text) or _OTHER.search(text) or _FENCE.search(text))
 
 
-def _written(match: re.Match[str]) -> str:
+def _escaped(match: re.Match[str]) -> str:
     return f"\\u{{{ord(match[0]):x}}}"
 
 
-def _read(match: re.Match[str]) -> str:
+def _unescaped(match: re.Match[str]) -> str:
     return chr(int(match[1], 16))

@@ -1,7 +1,7 @@
-"""A rendered text taken apart again: which pieces may be cut in their middle, and which turns may go as a whole.
+"""A rendered text split into pieces: which may lose their middle, and which turns may be dropped as a whole.
 
-Works on the text as shown: the marker stands nowhere in content, so pieces are exact. Not responsible for what is
-left out (``elision``).
+It works on the text as shown: content never holds the marker, so the pieces are exact. Not responsible for choosing
+what is left out (``elision``).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from calipers.render.transcript import IMAGE
 from calipers.types import Candidate, Image, Part, RenderedGroup
 
 Kind: TypeAlias = Literal["tool", "own", "fixed"]
-"""Whose text it is: a tool's or the agent's (both may be cut), or one that is never cut."""
+"""A tool's text or the agent's own (both may be cut), or a text that is never cut."""
 
 _HEADED = frozenset({"system", "user", "assistant", "developer", "role", "result", "error"})
 _OUTSIDE = frozenset({"offered", "no"})
@@ -29,7 +29,7 @@ _LONGEST_GAP = len(" … 1,000,000 messages (1,000,000,000 characters) left out 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """One block: ``text`` may be cut where ``kind`` says so. ``message`` and ``turn`` count from 0; -1 is neither."""
+    """One block: ``text`` may be cut where ``kind`` allows it. ``message`` and ``turn`` count from 0; -1 means none."""
 
     before: str
     text: str
@@ -40,13 +40,13 @@ class Piece:
 
     @property
     def length(self) -> int:
-        """Characters of all of it."""
+        """Its number of characters."""
         return len(self.before) + len(self.text) + len(self.after)
 
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """A text in pieces. ``droppable`` are the turns that may go, first to go first; a gap takes ``gap_length`` at most."""
+    """A text in pieces. ``droppable`` turns may be dropped, in this order; a gap line has at most ``gap_length`` characters."""
 
     pieces: tuple[Piece, ...]
     droppable: tuple[int, ...] = ()
@@ -54,13 +54,13 @@ class Body:
 
 
 def flat(parts: Sequence[Part]) -> str:
-    """``parts`` as one text, images as placeholders that ``parts_of`` puts back."""
+    """``parts`` as one text, with placeholders for images, which ``parts_of`` replaces again."""
     numbers = count()
     return "".join(part if isinstance(part, str) else f"{IMAGE}{next(numbers)}{IMAGE}" for part in parts)
 
 
 def parts_of(text: str, parts: Sequence[Part]) -> tuple[Part, ...]:
-    """The parts of ``text``, whose placeholders stand for the images of ``parts``."""
+    """The parts of ``text``, whose placeholders refer to the images of ``parts``."""
     images = [part for part in parts if isinstance(part, Image)]
     pieces = _PLACE.split(text)
     found: list[Part] = [images[int(piece)] if place % 2 else piece for place, piece in enumerate(pieces)]
@@ -68,19 +68,19 @@ def parts_of(text: str, parts: Sequence[Part]) -> tuple[Part, ...]:
 
 
 def exhibit_kinds(view: RenderedGroup, bodies: Iterable[Body]) -> Mapping[str, Kind]:
-    """Whose texts the exhibits are; one that any task or last answer consists of is fixed."""
+    """The kind of each exhibit's text; an exhibit used in any task or last answer is fixed."""
     kinds: dict[str, Kind] = {}
     for piece in (*outline_head(view, {}).pieces, *(piece for body in bodies for piece in body.pieces)):
-        found = seen(piece)
-        if found:
-            kind = piece.kind
-            known = kinds.get(found, kind)
-            kinds[found] = kind if known == kind else "fixed" if "fixed" in {known, kind} else "own"
+        name = exhibit_referred_to(piece)
+        if name:
+            known = kinds.setdefault(name, piece.kind)
+            if known != piece.kind:
+                kinds[name] = "fixed" if "fixed" in {known, piece.kind} else "own"
     return kinds
 
 
 def outline_head(view: RenderedGroup, exhibits: Mapping[str, Kind]) -> Body:
-    """The head, no turn of which may go."""
+    """The head; none of its turns may be dropped."""
     pieces = []
     role = ""
     for block in _blocks(view.head, view.marker):
@@ -88,19 +88,19 @@ def outline_head(view: RenderedGroup, exhibits: Mapping[str, Kind]) -> Body:
         role = word if word in _HEADED else "assistant" if word == "call" else role
         if word == "exhibit":
             header, _, text = block.partition("\n")
-            pieces.append(Piece(f"{view.marker} {header}\n", *_ended(text), exhibits.get(name, "fixed")))
+            pieces.append(Piece(f"{view.marker} {header}\n", *_split_newline(text), exhibits.get(name, "fixed")))
         else:
-            pieces.append(_piece(block, _whose(word, role), view.marker))
-    return Body(tuple(map(_plain, pieces)))
+            pieces.append(_piece(block, _kind_of(word, role), view.marker))
+    return Body(tuple(map(_fixed_if_uncuttable, pieces)))
 
 
 def outline(candidate: Candidate, view: RenderedGroup) -> Body:
-    """A candidate's own messages: the task and the last answer in them are fixed and stay."""
+    """A candidate's own messages; the task and the last answer among them are never cut or dropped."""
     blocks = _blocks(candidate.body, view.marker)
     roles, numbers = _messages(blocks)
     pieces = [
         replace(
-            _piece(block, _whose(_words(block)[0], roles[number] if number >= 0 else ""), view.marker), message=number
+            _piece(block, _kind_of(_words(block)[0], roles[number] if number >= 0 else ""), view.marker), message=number
         )
         for block, number in zip(blocks, numbers, strict=True)
     ]
@@ -109,14 +109,16 @@ def outline(candidate: Candidate, view: RenderedGroup) -> Body:
     turns = _turns(roles)
     pieces = [
         replace(
-            _plain(piece) if piece.message not in fixed or _beside_the_answer(piece) else _fixed(piece),
+            _fixed_if_uncuttable(piece)
+            if piece.message not in fixed or _is_reasoning_or_call(piece)
+            else _fixed(piece),
             turn=turns[piece.message] if piece.message >= 0 else -1,
         )
         for piece in pieces
     ]
     stay = {turns[number] for number in fixed} | {max(turns, default=-1), -1}
     if len(roles) != len(candidate.messages) - view.prefix_length:
-        stay |= set(turns)  # not a transcript as we write it: better too long than torn
+        stay |= set(turns)  # not a transcript as calipers writes it: nothing is dropped
     return Body(tuple(pieces), _from_the_middle(turns, stay), len(view.marker) + _LONGEST_GAP)
 
 
@@ -133,10 +135,10 @@ def _words(block: str) -> tuple[str, str]:
 
 
 def _messages(blocks: Sequence[str]) -> tuple[list[str], list[int]]:
-    """The roles of a body's messages, and of which message each block is (-1: of none)."""
+    """The roles of a body's messages, and the message that each block belongs to (-1: none)."""
     roles: list[str] = []
     numbers: list[int] = []
-    pending = False  # reasoning stands before the header of its message
+    pending = False  # reasoning precedes the header of its message
     for block in blocks:
         word, rest = _words(block)
         if word in _OUTSIDE:
@@ -159,7 +161,7 @@ def _role(word: str, rest: str) -> str:
     return word
 
 
-def _whose(word: str, role: str) -> Kind:
+def _kind_of(word: str, role: str) -> Kind:
     if word in {"reasoning", "call"}:
         return "own"
     if role in {"tool", "result", "error"} and (word in _TEXTS or word == "role"):
@@ -167,8 +169,8 @@ def _whose(word: str, role: str) -> Kind:
     return "own" if role == "assistant" and word in _TEXTS else "fixed"
 
 
-def seen(piece: Piece) -> str:
-    """The exhibit that a piece's header refers to, or nothing; a call's line ends in what the agent wrote."""
+def exhibit_referred_to(piece: Piece) -> str:
+    """The exhibit that a piece's header refers to, or an empty text. Lines that end in the agent's words are ignored."""
     header = piece.before.partition("\n")[0]
     if header.partition(" ")[2].startswith(("call ", "fields ", "part ")):
         return ""
@@ -177,30 +179,32 @@ def seen(piece: Piece) -> str:
 
 
 def exhibit_of(piece: Piece) -> str:
-    """The name of the exhibit that a piece of the head is, or nothing."""
+    """The name of the exhibit that this piece of the head defines, or an empty text."""
     word, name = _words(piece.before.partition(" ")[2])
     return name if word == "exhibit" else ""
 
 
 def _piece(block: str, kind: Kind, marker: str) -> Piece:
-    """A block as a piece: a call's arguments, or what stands under the header, is its text."""
+    """A block as a piece: its text is a call's arguments, or what follows the header line."""
     if block.startswith("call "):
         found = _CALL.match(block)
         return (
-            Piece(f"{marker} {found[0]}", *_ended(block[found.end() :]), kind)
+            Piece(f"{marker} {found[0]}", *_split_newline(block[found.end() :]), kind)
             if found
             else Piece(f"{marker} {block}", "", "", "fixed")
         )
     header, _, text = block.partition("\n")
-    return Piece(f"{marker} {header}\n", *_ended(text), kind) if text else Piece(f"{marker} {block}", "", "", kind)
+    return (
+        Piece(f"{marker} {header}\n", *_split_newline(text), kind) if text else Piece(f"{marker} {block}", "", "", kind)
+    )
 
 
-def _ended(text: str) -> tuple[str, str]:
+def _split_newline(text: str) -> tuple[str, str]:
     return (text[:-1], "\n") if text.endswith("\n") else (text, "")
 
 
-def _plain(piece: Piece) -> Piece:
-    """What is nobody's to cut has no text to cut, and an image's place is none either."""
+def _fixed_if_uncuttable(piece: Piece) -> Piece:
+    """Fixed pieces and images have no text that may be cut."""
     return _fixed(piece) if piece.kind == "fixed" or IMAGE in piece.text else piece
 
 
@@ -209,7 +213,7 @@ def _fixed(piece: Piece) -> Piece:
 
 
 def _task(roles: Sequence[str], *, begun: bool) -> set[int]:
-    """The messages before the agent's first, where the group's shared beginning does not hold them all."""
+    """The messages before the agent's first, unless the agent has already spoken in the shared beginning."""
     if begun:
         return set()
     first = roles.index("assistant") if "assistant" in roles else len(roles)
@@ -217,25 +221,24 @@ def _task(roles: Sequence[str], *, begun: bool) -> set[int]:
 
 
 def _answer(pieces: Sequence[Piece], roles: Sequence[str]) -> set[int]:
-    """The last message in which the agent says something to somebody."""
-    said = {
+    """The last message in which the agent writes text, an image or a refusal."""
+    answers = {
         piece.message
         for piece in pieces
         if piece.message >= 0
         and roles[piece.message] == "assistant"
         and _words(piece.before.partition(" ")[2])[0] in {"assistant", "text", "refusal", "image"}
-        and (piece.text or seen(piece))
+        and (piece.text or exhibit_referred_to(piece))
     }
-    return {max(said)} if said else set()
+    return {max(answers)} if answers else set()
 
 
-def _beside_the_answer(piece: Piece) -> bool:
-    """The reasoning and the calls of a message are no part of what it answers."""
+def _is_reasoning_or_call(piece: Piece) -> bool:
     return piece.before.partition(" ")[2].startswith(("reasoning\n", "call "))
 
 
 def _turns(roles: Sequence[str]) -> list[int]:
-    """The turn of each message: what tools return belongs to the message that called them."""
+    """The turn of each message: tool results belong to the turn of their call."""
     turns: list[int] = []
     for role in roles:
         turns.append(turns[-1] + (role != "tool") if turns else 0)

@@ -1,4 +1,4 @@
-r"""How one canonical message is written: a header line per block, then text as it is.
+r"""Trajectories as transcripts: canonical messages, and for each a header line and its text.
 
 ::
 
@@ -6,38 +6,101 @@ r"""How one canonical message is written: a header line per block, then text as 
     Cancel my booking.
     @kom assistant
     Let me look.
-    @kom call c1 get_user {"id": 7}             id, function, arguments as they came (they may run over lines)
-    @kom result c1 get_user                     or "error" where the tool said so; id, name where one was given
+    @kom call c1 get_user {"id": 7}             id, function, arguments as they came (possibly over several lines)
+    @kom result c1 get_user                     or "error" for a failed call; id, name where there is one
     {"name": "Ann"}
 
 Further blocks of a message: ``text``, ``image`` and ``part`` (the second and later parts of its content),
 ``refusal``, ``fields`` (other keys, JSON), and before its header ``reasoning``. An assistant message that only calls
 tools has no header of its own. Here the marker is still the placeholder ``MARK``: escaped text cannot contain it, so
-blocks can be compared, hashed and taken apart before a marker is drawn. Not responsible for what groups share.
+blocks can be compared, hashed and taken apart before a marker is drawn. Not responsible for what candidates share
+(``group``).
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeGuard
 
+from calipers.render.binaries import plain
+from calipers.render.canonical import Canonicaliser, Reasoning
 from calipers.render.escapes import escape
-from calipers.types import Message
+from calipers.types import Message, Tool, Trajectory, TrajectoryGroup, Transcript
 
 MARK = "\x01"
 IMAGE = "\x02"
 NONE = "-"
 PLAIN_ROLES = frozenset({"system", "user", "assistant", "developer"})
-# Keys with a place of their own in the transcript; all others are fields.
+# Keys that a block of their own or the header shows; all others are fields.
 _PLACED = frozenset({"role", "content", "name", "reasoning", "refusal"})
 _PLACED_FOR = {"assistant": _PLACED | {"tool_calls"}, "tool": _PLACED | {"tool_call_id", "is_error"}}
 _WORD = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:/-]{0,63}")
+KEY_BYTES = 16
+"""Bytes of a trajectory's key, and of its group's digest."""
+
+# What a reader looks for first in a tool definition; the rest is sorted, so that equal definitions look the same.
+_FIRST_KEYS = ("type", "name", "description")
+
+
+class Transcriber:
+    """Writes the trajectories of ``group`` one at a time; they need not all be there yet.
+
+    ``messages`` are the group's context, canonical, and ``blocks`` the same as text. Of the group, only its context and
+    tools are used.
+    """
+
+    def __init__(self, group: TrajectoryGroup, reasoning: Reasoning) -> None:
+        self._group, self._reasoning = group, reasoning
+        self._canonicaliser = Canonicaliser(reasoning)
+        self.messages = list(map(self._canonicaliser.message, group.context))
+        self.blocks = write(self.messages, after_assistant=False)
+        self.definitions: dict[str, Tool] = {}
+        """Each tool definition seen so far, by its line."""
+        self._lines: dict[str, tuple[str, ...]] = {}
+
+    def transcript(self, trajectory: Trajectory) -> Transcript:
+        """``trajectory`` as it is shown, taken from its ``prepared`` where that is valid. Never raises for content."""
+        group, prepared = self._group, trajectory.prepared
+        lines = self._tool_lines(trajectory.tools if trajectory.tools is not None else group.tools)
+        if (
+            prepared is not None
+            and prepared.is_valid_for(trajectory.messages, group.context, self._reasoning)
+            and prepared.transcript.tools == lines
+        ):
+            return prepared.transcript
+        canonicaliser = self._canonicaliser.copy()
+        messages = tuple(map(canonicaliser.message, trajectory.messages))
+        after_assistant = bool(self.messages) and self.messages[-1]["role"] == "assistant"
+        blocks = tuple(write(messages, after_assistant=after_assistant))
+        key = hashlib.blake2b("".join((*blocks, MARK, *lines)).encode(), digest_size=KEY_BYTES).digest()
+        return Transcript(key, messages, blocks, lines, canonicaliser.omissions())
+
+    def _tool_lines(self, tools: Sequence[Tool] | None) -> tuple[str, ...]:
+        """A line for each tool, written once however many trajectories have the same tools."""
+        if not tools:
+            return ()
+        key = repr(tools)
+        if key not in self._lines:
+            definitions = [_ordered(plain(tool, [])) for tool in tools]
+            self._lines[key] = tuple(_dumps(definition, keep_order=True) for definition in definitions)
+            self.definitions.update(zip(self._lines[key], definitions, strict=True))
+        return self._lines[key]
+
+
+def _ordered(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_ordered(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    first = [key for key in _FIRST_KEYS if key in value]
+    return {key: _ordered(value[key]) for key in (*first, *sorted(value.keys() - set(first)))}
 
 
 def write(messages: Iterable[Message], *, after_assistant: bool) -> list[str]:
-    """One block of text per message. ``after_assistant`` tells whether the message before them is an assistant's."""
+    """One block of text per message. ``after_assistant``: the message before the first is an assistant's."""
     blocks = []
     for message in messages:
         role = message["role"]
@@ -51,14 +114,14 @@ def write(messages: Iterable[Message], *, after_assistant: bool) -> list[str]:
 
 
 def word(text: str) -> str:
-    """``text`` as one word of a header line: itself where it is one, else a JSON string."""
+    """``text`` as one word of a header line: unchanged if it is a word, else a JSON string."""
     if _WORD.fullmatch(text) and text != "see":
         return text
     return escape(json.dumps(text, ensure_ascii=False))
 
 
-def dumps(value: Any, *, keep_order: bool = False) -> str:
-    """``value`` as one line of compact JSON, escaped. Equal values write alike, unless their ``keep_order`` is asked for."""
+def _dumps(value: Any, *, keep_order: bool = False) -> str:
+    """``value`` as one line of compact JSON, escaped; keys are sorted unless ``keep_order``."""
     return escape(json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=not keep_order))
 
 
@@ -74,7 +137,7 @@ def _write_message(message: Message, role: str, *, after_assistant: bool) -> str
         written += _call(call)
     placed = _PLACED_FOR.get(role, _PLACED)
     fields = {key: value for key, value in message.items() if key not in placed}
-    return f"{written}{MARK}fields {dumps(fields)}\n" if fields else written
+    return f"{written}{MARK}fields {_dumps(fields)}\n" if fields else written
 
 
 def _block(header: str, text: str) -> str:
@@ -104,14 +167,14 @@ def _part(part: Mapping[str, Any]) -> str:
         case "image_url":
             image = part["image_url"]
             return f"{MARK}image\n{IMAGE}{escape(image['url'])}{IMAGE}{escape(image.get('detail', ''))}{IMAGE}\n"
-    return f"{MARK}part {dumps(part)}\n"
+    return f"{MARK}part {_dumps(part)}\n"
 
 
 def _call(call: Mapping[str, Any]) -> str:
     function = call.get("function")
     if call.keys() != {"id", "type", "function"} or call["type"] != "function" or not _is_plain(function):
         rest = {key: value for key, value in call.items() if key != "id"}
-        return f"{MARK}call {call['id']} {dumps(rest)}\n"
+        return f"{MARK}call {call['id']} {_dumps(rest)}\n"
     arguments = function["arguments"]
     line = f"{MARK}call {call['id']} {word(function['name'])}"
     return f"{line} {escape(arguments)}\n" if arguments else f"{line}\n"

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from calipers.render import BYTES_PER_TOKEN, bounded, measured
+from calipers.render import BYTES_PER_TOKEN, plausible_density, text_and_images
 from calipers.types import Completion, JudgeRequest, Window
 
 _ENOUGH_TOKENS = 1000
@@ -46,7 +46,7 @@ class Gauge:
         if self._answers > _ALL_OF and self._answers % _THEN_EVERY:
             return  # counting bytes costs, and a density that many answers agree on is known
         if completion.usage.input_tokens > 0:
-            text, images = measured(request)
+            text, images = text_and_images(request)
             if not images:
                 self._text += text
                 self._counted += completion.usage.input_tokens
@@ -70,7 +70,7 @@ class Gauge:
     def _density(self) -> float | None:
         if self._counted < _ENOUGH_TOKENS:
             return self._known
-        found = bounded(int(10 * _PRUDENCE * self._text / self._counted) / 10)
+        found = plausible_density(int(10 * _PRUDENCE * self._text / self._counted) / 10)
         if self._known and abs(found / self._known - 1) < _WORTH_A_CHANGE:
             return self._known
         return found
