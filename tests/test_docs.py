@@ -28,6 +28,7 @@ import calipers.testing
 from calipers.backends.providers.known import PROVIDERS
 from calipers.cli import app
 from calipers.monitoring.alarms import DEFAULT_ALARMS
+from calipers.registry import BACKENDS, PROTOCOLS, READERS, REWARDS, VERIFIERS, Registry
 from calipers.types import Cause, FailureKind, Outcome
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -347,6 +348,14 @@ def test_every_trainers_page_says_how_a_run_ends_that_learns_nothing_and_what_to
             limits = {alarm.above, None if alarm.below is None else -alarm.below} - {None}
             assert usual[alarm.metric] in section, (page.name, alarm)
             assert all(f"{limit:g}" in section for limit in limits), (page.name, alarm)
+
+
+@pytest.mark.parametrize(("page", "kind"), [
+    ("judges.md", BACKENDS), ("protocols.md", PROTOCOLS), ("rewards.md", REWARDS), ("verifiers.md", VERIFIERS), ("cli.md", READERS),
+])  # fmt: skip
+def test_every_registered_name_is_on_the_page_of_its_kind(page: str, kind: Registry) -> None:
+    for name in kind.ours:
+        assert re.search(rf"`(protocol=)?\"?{name}[`/:\"]", text_of(page)), f"docs/{page} does not mention `{name}`"
 
 
 @pytest.mark.parametrize("name", sorted(PROVIDERS))

@@ -56,10 +56,20 @@ class Registry:
 
     def names(self) -> list[str]:
         """Every name, ours and those of other packages, in alphabetical order."""
-        return sorted(self.ours.keys() | self._others().keys())
+        return sorted([*self.ours, *self._entries()])
+
+    def others(self) -> dict[str, Any]:
+        """What other packages bring, by name. A package that is broken is logged and left out."""
+        found = {}
+        for name in sorted(self._entries()):
+            try:
+                found[name] = self.find(name)
+            except ConfigError as error:
+                _log.warning("%s", error)
+        return found
 
     def __contains__(self, name: str) -> bool:
-        return name in self.ours or name in self._others()
+        return name in self.ours or name in self._entries()
 
     def find(self, name: str) -> Any:
         """The thing of that name.
@@ -68,7 +78,7 @@ class Registry:
         """
         if name in self.ours:
             return load(self.ours[name])
-        entries = self._others().get(name)
+        entries = self._entries().get(name)
         if entries is None:
             names = self.names()
             near = get_close_matches(name, names, n=1)
@@ -85,7 +95,7 @@ class Registry:
                 f"{entries[0].value} in {self.group} fails with {type(error).__name__}: {error}"
             ) from error
 
-    def _others(self) -> Mapping[str, tuple[EntryPoint, ...]]:
+    def _entries(self) -> Mapping[str, tuple[EntryPoint, ...]]:
         return _search(self.what, self.group, frozenset(self.ours))
 
 

@@ -47,7 +47,9 @@ def _print(found: Within) -> None:
 
     console = tables(width=_WIDTH)
     table = Table("judge", "where", "", box=None, pad_edge=False)
-    table.add_row("embedded", "in this process", "needs nothing; for first steps, not for training")
+    for name in found.always:
+        says = "needs nothing; for first steps, not for training" if name == "embedded" else "another package's"
+        table.add_row(name, "in this process", says)
     for key in found.keys:
         named = f"; the address is {key.told_by}'s" if key.told_by else ""
         table.add_row(f"{key.provider}/MODEL", Text(key.base_url), Text(f"{key.variable} is set{named}"))

@@ -16,9 +16,10 @@ from calipers.cli.notices import warnings_to
 from calipers.cli.output import Output
 from calipers.cli.overwriting import RESULTS, forcing, protect
 from calipers.cli.rules import Scoring, ruled, with_references
-from calipers.cli.setting import Sectioned, setting
+from calipers.cli.setting import Registered, Sectioned, setting
 from calipers.cli.words import BadLines
 from calipers.errors import ConfigError, InputError
+from calipers.registry import READERS
 
 
 @click.command(cls=Sectioned, short_help="Score a groups file with a judge.")
@@ -30,6 +31,11 @@ from calipers.errors import ConfigError, InputError
     named=True,
     metavar="OUT",
     help="Result file (JSONL), one line a group; - for stdout.",
+)
+@setting(
+    "--reader",
+    type=Registered(READERS),
+    help="What reads GROUPS. [default: told by the file's suffix]",
 )
 @judge_settings
 @setting(
@@ -102,7 +108,7 @@ async def _score(run: _Run) -> int:
             report.say(f"Warning: {warning}")
         bad = BadLines(report.say)
         on_error = None if strict else bad
-        source = read_groups(run.groups, strict=strict, on_error=on_error)
+        source = read_groups(run.groups, reader=run.options["reader"], strict=strict, on_error=on_error)
         scoring: Scoring = judge
         rules = ruled(judge, run.options)
         if run.options["reference"]:

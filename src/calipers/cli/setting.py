@@ -7,6 +7,8 @@ from typing import Any, TypeVar
 
 import click
 
+from calipers.registry import Registry
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 _REST = "Options"
@@ -26,6 +28,25 @@ class Setting(click.Option):
         self.named = named
         if self.metavar is None and self.type.name in _NUMBERS:
             self.metavar = "N"  # the range stands behind the words
+
+
+class Registered(click.ParamType):  # type: ignore[type-arg]  # older versions have no type arguments
+    """A name of ``registry``, ours or another package's; the help shows those there are."""
+
+    name = "name"
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The name as it is."""
+        if value not in self._registry:
+            self.fail(f"{value!r} is not one of {', '.join(self._registry.names())}", param, ctx)
+        return str(value)
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:  # noqa: ARG002 - click's
+        """All names."""
+        return f"[{'|'.join(self._registry.names())}]"
 
 
 class Sectioned(click.Command):

@@ -14,6 +14,7 @@ from importlib.util import find_spec
 from typing import Any
 from urllib.parse import urlsplit
 
+from calipers import registry
 from calipers.backends.names import shown_url
 from calipers.backends.providers.known import PROVIDERS, Provider
 from calipers.doctor.entrance import listed_models, window_of
@@ -62,17 +63,18 @@ class LocalServer:
 
 @dataclass(frozen=True, slots=True)
 class Within:
-    """What is within reach. ``litellm`` tells whether that extra is installed."""
+    """What is within reach. ``litellm``: that extra is installed. ``always`` are judges that answer in this process."""
 
     keys: tuple[Key, ...]
     servers: tuple[LocalServer, ...]
     litellm: bool
     elsewhere: tuple[Elsewhere, ...] = ()
+    always: tuple[str, ...] = ("embedded",)
 
     def to_dict(self) -> dict[str, Any]:
         """One JSON object."""
         return {
-            "always": ["embedded"],
+            "always": list(self.always),
             "keys": [asdict(one) for one in self.keys],
             "servers": [{**asdict(one), "judges": list(one.judges)} for one in self.servers],
             "elsewhere": [asdict(one) for one in self.elsewhere],
@@ -81,14 +83,17 @@ class Within:
 
 
 async def within_reach(
-    providers: Mapping[str, Provider] = PROVIDERS, *, environment: Mapping[str, str] | None = None
+    known: Mapping[str, Provider] | None = None, *, environment: Mapping[str, str] | None = None
 ) -> Within:
     """Look around; takes at most some two seconds. Never raises for what a server does."""
+    added = registry.BACKENDS.others()
+    if known is None:
+        known = {**PROVIDERS} | {name: one for name, one in added.items() if isinstance(one, Provider)}
     variables = os.environ if environment is None else environment
     keys: list[Key] = []
     elsewhere: list[Elsewhere] = []
     by_address: dict[str, list[str]] = {}
-    for name, one in providers.items():
+    for name, one in known.items():
         named = _named(one, variables)
         url, told_by = named or (one.base_url, None)
         if held := one.credential(variables):
@@ -97,9 +102,10 @@ async def within_reach(
             by_address.setdefault(url, []).append(name)
         elif told_by is not None and not one.needs_key and held is None:
             elsewhere.append(Elsewhere(name, url, told_by))
-    asked = (_look(url, tuple(names), providers, variables) for url, names in by_address.items())
+    asked = (_look(url, tuple(names), known, variables) for url, names in by_address.items())
     found = tuple(await asyncio.gather(*asked))
-    return Within(tuple(keys), found, find_spec("litellm") is not None, tuple(elsewhere))
+    here = tuple(name for name, one in added.items() if not isinstance(one, Provider))
+    return Within(tuple(keys), found, find_spec("litellm") is not None, tuple(elsewhere), ("embedded", *here))
 
 
 def _named(one: Provider, variables: Mapping[str, str]) -> tuple[str, str] | None:
@@ -112,11 +118,11 @@ def _named(one: Provider, variables: Mapping[str, str]) -> tuple[str, str] | Non
 
 
 async def _look(
-    url: str, names: tuple[str, ...], providers: Mapping[str, Provider], variables: Mapping[str, str]
+    url: str, names: tuple[str, ...], known: Mapping[str, Provider], variables: Mapping[str, str]
 ) -> LocalServer:
     from calipers.backends.transport.http import HttpClient  # noqa: PLC0415 - aiohttp takes 0.1 s to import
 
-    key = next((variables[held] for name in names if (held := providers[name].credential(variables))), None)
+    key = next((variables[held] for name in names if (held := known[name].credential(variables))), None)
     client = HttpClient(url, headers={"authorization": f"Bearer {key}"} if key else {}, timeout=_PATIENCE)
     try:
         reply = await client.request("GET", "/models")
@@ -125,7 +131,7 @@ async def _look(
     finally:
         await client.aclose()
     if reply.status in {401, 403}:
-        wanted = " or ".join(providers[name].key for name in names)
+        wanted = " or ".join(known[name].key for name in names)
         return LocalServer(url, names, answers=True, models={}, reason=f"it wants a key: set {wanted}")
     rows = listed_models(reply)
     if rows is None:
