@@ -142,3 +142,8 @@ def test_the_standard_error_is_the_one_repeated_comparisons_have():
             assert error is not None
             ratios.append(((value - true) / error) ** 2)
     assert 0.75 < sum(ratios) / len(ratios) < 1.3
+
+
+def test_candidates_that_are_tied_have_strength_zero_and_no_sign():
+    scores = BradleyTerry()(comparisons({(0, 1): 1.0, (1, 0): 1.0, (1, 2): 0.0, (2, 0): 0.0}), 3)
+    assert [str(value) for value in scores.values] == ["0.0"] * 3

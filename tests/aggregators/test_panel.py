@@ -161,3 +161,8 @@ def test_a_judge_without_weight_does_not_count_towards_the_quorum():
 def test_a_judge_without_weight_leaves_the_other_judges_scores_as_they_are():
     rows = ratings((0.1, 0.7), (0.9, 0.2))
     assert Panel((1.0, 0.0), scale="mean")(rows, 2).values == (0.1, 0.7)
+
+
+def test_one_group_says_nothing_of_chance_so_every_judge_keeps_its_weight():
+    learned = learn_weights([calls(0.1, groups=1, seed=1), calls(0.1, groups=1, seed=2, sign=-1)])
+    assert min(learned.weights) > 0.2

@@ -66,3 +66,9 @@ def test_a_whole_answer_keeps_its_level():
 def test_a_run_that_has_nothing_to_learn_from_begins_without_numpy():
     code = "import sys; from calipers.aggregators.places import Places; Places.learn([[]]); sys.exit('numpy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_twenty_groups_are_enough():
+    known = Places.learn(groups(20, slope=1.0))
+    assert known is not None
+    assert known.groups == 20

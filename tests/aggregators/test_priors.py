@@ -182,3 +182,12 @@ def test_pairs_teach_weights_too():
     weights = Experience.learn(groups, 2).weights
     assert weights is not None
     assert weights[0] > 0.7
+
+
+def test_the_weights_of_a_panel_differ_from_twenty_groups_on_that_all_judges_scored():
+    generator = random.Random(3)
+    truth = [generator.gauss(0.5, 0.2) for _ in range(4)]
+    groups = [{slot: ratings(slot, noise, generator, truth) for slot, noise in enumerate((0.02, 0.4))}] * 20
+    alone: dict[int, list[Rating]] = {0: ratings(0, 0.02, generator, truth)}
+    assert Experience.learn([*groups[:19], alone], 2).weights is None
+    assert Experience.learn([*groups, alone], 2).weights is not None

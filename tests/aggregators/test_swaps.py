@@ -107,3 +107,17 @@ def test_both_orders_agree_by_naming_opposite_places(one: Said, other: Said):
     margin = both_orders(one, other)
     assert abs(margin) == 1 if {one, other} == {"first", "second"} else abs(margin) < 1
     assert both_orders(other, one) == -margin
+
+
+def test_where_calls_do_not_suffice_for_both_verdicts_the_more_doubtful_one_has_them():
+    """Seven of ten verdicts are "first", so half a call a pair pays for five sevenths of them."""
+    leaning = learned(60, 20, 20)
+    assert leaning.swap_share("first", calls=1.5) == pytest.approx(0.5 / 0.7)
+    assert leaning.swap_share("second", calls=1.5) == 0
+    assert leaning.swap_share("first") == 1
+    assert leaning.swap_share("second") == pytest.approx(0.05 / 0.3)
+
+
+def test_ten_pairs_without_a_tie_are_enough_and_nine_are_not():
+    assert Swaps.learn([*verdicts(4, 1, 4), ("tie", "first")]) is None
+    assert learned(4, 1, 5).pairs == 10
