@@ -2,12 +2,14 @@
 #             (make demo JUDGE=openai/gpt-5-mini asks a real judge)
 # make test   the plain test suite: no extras, no recorded data needed (what it leaves out, it says)
 # make check  what a change must pass: lint, types, import contracts, tests
+# make mutants   whether a test fails when the code is changed a little: a sample of the pure rooms' code, in some
+#             20 minutes (make mutants COUNT=100 SEED=7 draws another)
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test check lint types imports bench clean
+.PHONY: demo test check lint types imports bench mutants clean
 
 demo: $(VENV)/.installed
 	@mkdir -p out
@@ -32,6 +34,10 @@ imports: $(VENV)/.check
 
 bench: $(VENV)/.test
 	$(BIN)/python -m benchmarks
+
+mutants: $(VENV)/.test
+	$(BIN)/python -m pip install --quiet --group mutants
+	$(BIN)/python -m scripts.mutants --count $(or $(COUNT),800) --seed $(or $(SEED),1)
 
 $(VENV)/.installed: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
