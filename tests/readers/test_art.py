@@ -80,7 +80,7 @@ def test_exchanges_are_laid_out_by_art() -> None:
 
 def test_exchanges_that_form_no_chat_are_refused_with_arts_reason() -> None:
     with pytest.raises(
-        InputError, match="trajectory 1 holds exchanges that ART cannot show as chat messages: no structure"
+        InputError, match="trajectory 1 holds exchanges that ART cannot convert to chat messages: no structure"
     ):
         as_trajectory(Recorded(fault="no structure"), default_id="1")
 
@@ -104,7 +104,9 @@ def test_a_dump_reads_like_the_object_and_keeps_its_other_keys() -> None:
 
 
 def test_a_dump_of_exchanges_says_how_to_load_it() -> None:
-    with pytest.raises(InputError, match=r"only ART can lay out; load it with art.Trajectory.model_validate"):
+    with pytest.raises(
+        InputError, match=r"only ART can convert to messages; load it with art.Trajectory.model_validate"
+    ):
         as_trajectory({"exchanges": {"chat_completions": [{}]}}, default_id="1")
 
 

@@ -65,7 +65,7 @@ def test_bad_lines_are_reported_with_their_number_and_the_rest_is_read(tmp_path:
     assert [error.partition(" ")[0] for error in errors] == ["3:", "4:", "5:", "6:"]
     assert errors[0].startswith("3: not JSON: Expecting value at column 1")
     assert errors[1] == "4: has no trajectories; a group needs at least one"
-    assert errors[2] == "5: the group_id 'g1' was used on line 1; results are keyed by it"
+    assert errors[2] == "5: the group_id 'g1' was used on line 1; each group needs its own"
     assert errors[3].startswith("6: trajectory '1': message 1 has no 'role'; expected")
 
 

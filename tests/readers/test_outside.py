@@ -13,7 +13,7 @@ from calipers.judging.judge import Judge
 from calipers.ledger import Ledger, Replayer
 from calipers.readers import read_groups, read_rubric
 from calipers.readers.groups import as_group
-from calipers.readers.plain import DEEPEST
+from calipers.readers.plain import MAX_DEPTH
 from calipers.types import Trajectory, TrajectoryGroup
 from outside import as_json, mutants
 
@@ -66,7 +66,7 @@ async def test_a_row_of_anything_is_scored_and_replayed_or_refused(tmp_path: Pat
         assert json.dumps(one) == json.dumps(other)
 
 
-@pytest.mark.parametrize("deep", [DEEPEST - 5, DEEPEST + 5, 600, 20_000])
+@pytest.mark.parametrize("deep", [MAX_DEPTH - 5, MAX_DEPTH + 5, 600, 20_000])
 @pytest.mark.parametrize("where", ["metadata", "extra", "group", "tools", "content"])
 async def test_objects_of_a_caller_nest_so_deep_and_no_deeper(tmp_path: Path, where: str, deep: int) -> None:
     value: Any = 1
@@ -88,10 +88,10 @@ async def test_objects_of_a_caller_nest_so_deep_and_no_deeper(tmp_path: Path, wh
     try:
         result = await judge.score_group(group)
         assert result.status == "scored"
-        assert deep < DEEPEST
+        assert deep < MAX_DEPTH
     except InputError as error:
         assert "nested" in str(error)  # noqa: PT017 - either is right
-        assert deep > DEEPEST
+        assert deep > MAX_DEPTH
     finally:
         judge.close()
 

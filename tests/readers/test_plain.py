@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calipers.errors import InputError
-from calipers.readers.plain import compact, finite, mended, plain, sound
+from calipers.readers.plain import compact, finite, is_encodable, plain, without_surrogates
 
 json_like = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
@@ -78,12 +78,12 @@ def test_compact_json_keeps_key_order_and_characters() -> None:
 
 @given(st.dictionaries(any_text, st.lists(any_text, max_size=3), max_size=3))
 def test_mended_data_can_be_written_as_utf8(value: dict[str, list[str]]) -> None:
-    json.dumps(mended(value), ensure_ascii=False).encode()
+    json.dumps(without_surrogates(value), ensure_ascii=False).encode()
 
 
 @given(any_text)
 def test_mending_changes_only_what_is_unsound(text: str) -> None:
-    assert (mended(text) == text) is sound(text)
+    assert (without_surrogates(text) == text) is is_encodable(text)
 
 
 def test_finite_leaves_no_number_that_json_lacks() -> None:

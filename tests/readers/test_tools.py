@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from calipers.errors import InputError
+from calipers.readers.groups import as_group
 from calipers.readers.tools import tool_call, tool_definitions
 
 CALL = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": '{"b":1,"a":null}'}}
@@ -69,7 +70,7 @@ def test_every_form_of_the_same_tool_is_the_same_definition(tool: dict[str, Any]
 
 
 def test_no_tools_are_none_and_provider_tools_are_kept() -> None:
-    assert tool_definitions(None) is None
+    assert as_group({"trajectories": [[{"role": "user", "content": "a"}]], "tools": None}).tools is None
     assert tool_definitions([]) is None
     assert tool_definitions([{"type": "web_search", "filters": None}]) == ({"type": "web_search"},)
 

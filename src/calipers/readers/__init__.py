@@ -1,9 +1,9 @@
 """Files and foreign trajectories to groups, and files to rubrics.
 
-``canonical`` reads message lists of any API, ``as_trajectory`` and ``as_group`` what holds them, ``read_groups`` files;
-``read_rubric`` a rubric that people wrote, ``read_rubrics`` data sets with one in each row.
-Nothing is judged, rendered or merged here, no foreign library is imported (pyarrow where a Parquet file is read), and
-loading runs nothing.
+``canonical`` reads message lists of any API, ``as_trajectory`` and ``as_group`` the objects that hold them,
+``read_groups`` files, ``read_rubric`` a rubric that people wrote, and ``read_rubrics`` data sets with a rubric in each
+row. Not responsible for judging or rendering. No foreign library is imported (except pyarrow for a Parquet file), and
+reading executes nothing.
 """
 
 from __future__ import annotations

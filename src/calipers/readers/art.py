@@ -1,7 +1,7 @@
-"""ART's trajectories (openpipe-art) to what ``groups`` builds ours from, by duck typing: art is never imported.
+"""Trajectories of ART (openpipe-art) to what ``groups`` reads, by duck typing: art is never imported.
 
-Two forms exist: ``messages_and_choices`` with ``additional_histories`` (0.4 on), and ``exchanges``, recorded requests
-that only ART itself can lay out as histories (0.5.19 on). Failed rollouts (``group.exceptions``) are no trajectories.
+Two forms exist: ``messages_and_choices`` with ``additional_histories`` (from 0.4), and ``exchanges``, recorded requests
+that only ART itself can convert to messages (from 0.5.19). Failed rollouts (``group.exceptions``) are no trajectories.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ def is_trajectory(value: Any) -> bool:
 def trajectory_fields(value: Any) -> dict[str, Any]:
     """The trajectory as a groups-file object without an id; its messages may still hold ART's choices.
 
-    Further histories follow the first, each after a system message that says so: a judge sees all of one rollout.
-    Raises InputError for recorded exchanges that ART cannot lay out as chat messages, with ART's reason.
+    Further histories follow the first, each after a system message that numbers it, so that a judge sees the whole
+    rollout. Raises InputError, with ART's reason, for recorded exchanges that ART cannot convert to chat messages.
     """
     histories = [history for history in _histories(value) if history[0]]
     messages: list[Any] = []
@@ -62,16 +62,16 @@ def _listed(value: Any, name: str) -> Sequence[Any]:
 def _recorded(value: Any) -> Iterable[tuple[Sequence[Any], Sequence[Any]]]:
     if isinstance(value, Mapping):
         raise InputError(
-            "holds ART's recorded exchanges as plain data, which only ART can lay out; "
-            "load it with art.Trajectory.model_validate(...) first, or write its messages"
+            "holds ART's recorded exchanges as plain data, which only ART can convert to messages; "
+            "load it with art.Trajectory.model_validate(...) first, or write its messages instead"
         )
     try:
         several = getattr(value, "histories", None)
         for history in several() if callable(several) else [value.history()]:
             chat = history.as_chat_completions_history()
             yield chat.messages, chat.tools or ()
-    except (ValueError, NotImplementedError) as error:  # how ART says that exchanges form no chat history
-        raise InputError(f"holds exchanges that ART cannot show as chat messages: {error}") from error
+    except (ValueError, NotImplementedError) as error:  # ART's errors for exchanges that form no chat history
+        raise InputError(f"holds exchanges that ART cannot convert to chat messages: {error}") from error
 
 
 def _has(value: Any, name: str) -> bool:

@@ -1,7 +1,7 @@
-"""Typed content blocks, as Anthropic's API writes them and LangChain, MCP and OpenAI echo them.
+"""Typed content blocks, as Anthropic's API writes them and LangChain, MCP and OpenAI repeat them.
 
-One message of blocks may be several chat messages: every tool result inside it becomes a tool message, in the order
-written. The blocks that are content and nothing else are read in ``parts``.
+One message of blocks may become several chat messages: every tool result in it becomes a tool message, in order. Not
+responsible for blocks that are pure content (``parts``).
 """
 
 from __future__ import annotations
@@ -15,25 +15,17 @@ from calipers.readers.plain import compact, kind_of
 from calipers.readers.tools import tool_call
 
 _THOUGHTS = frozenset(("thinking", "redacted_thinking", "reasoning"))
-_CALLS = frozenset(
-    (
-        "tool_use",
-        "server_tool_use",
-        "mcp_tool_use",
-        "tool_call",
-        "server_tool_call",
-        "invalid_tool_call",
-        "function_call",
-        "custom_tool_call",
-    )
-)
+_CALLS = frozenset({
+    "tool_use", "server_tool_use", "mcp_tool_use", "tool_call", "server_tool_call", "invalid_tool_call",
+    "function_call", "custom_tool_call",
+})  # fmt: skip
 
 
 def unfold(head: dict[str, Any], content: Any, *, fallback_id: str) -> list[dict[str, Any]]:
     """``head`` (a message without content) with ``content`` as one or more chat messages.
 
-    ``content`` is plain: None, text, a block or a list of blocks; other data is dumped as JSON where a tool returned
-    it. Raises InputError with the reason.
+    ``content`` is plain: None, text, a block or a list of blocks; other data that a tool returned becomes JSON text.
+    Raises InputError with the reason.
     """
     if content is None or isinstance(content, str):
         return [_placed(head, content if content is not None or head["role"] == "assistant" else "")]
@@ -55,13 +47,13 @@ def _placed(head: dict[str, Any], content: Any) -> dict[str, Any]:
 
 
 class _Unfolding:
-    """Walks the blocks of one message, closing the message at hand where a tool result stands between."""
+    """Walks the blocks of one message; a tool result between them ends the current message."""
 
     def __init__(self, head: dict[str, Any], fallback_id: str) -> None:
         self.role = head["role"]
         self.fallback_id = fallback_id
         self.done: list[dict[str, Any]] = []
-        # LangChain writes a call both as a block and in ``tool_calls``; it was made once.
+        # LangChain writes the same call both as a block and in ``tool_calls``.
         self.known = {call["id"] for call in head.get("tool_calls", ())}
         self._open({key: value for key, value in head.items() if key != "role"})
 
@@ -74,7 +66,7 @@ class _Unfolding:
     def run(self, blocks: list[Any]) -> list[dict[str, Any]]:
         for number, block in enumerate(blocks, start=1):
             kind = str(block.get("type")) if isinstance(block, dict) else ""
-            if kind in _CALLS and self.role != "tool":  # inside a tool's result they are data, not deeds
+            if kind in _CALLS and self.role != "tool":  # in a tool's result they are data, not calls
                 self._call(block, number)
             elif kind in _THOUGHTS and self.role != "tool":
                 self.thoughts.append(joined_text(block))
@@ -98,7 +90,7 @@ class _Unfolding:
         thoughts = "\n\n".join(filter(None, self.thoughts))
         said = self.parts or self.calls or thoughts or not self.rest.keys().isdisjoint(("reasoning", "refusal"))
         if not (said or last):
-            return  # what the message's other keys say belongs to the words still to come
+            return  # the message's other keys belong to the blocks that follow
         message = {"role": self.role, "content": _content(self.role, self.parts), **self.rest}
         if self.calls:
             message["tool_calls"] = self.calls

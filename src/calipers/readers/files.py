@@ -1,7 +1,7 @@
 """``read_groups``: a groups file of any kind to groups, one after the other.
 
-What a line holds is parsed in ``jsonl`` and ``parquet`` and checked in ``groups``; here stand what is wrong with a file
-as a whole, and ids across it.
+This file reports problems of a file as a whole, and ids that repeat. Not responsible for lines (``jsonl``, ``parquet``)
+or for groups (``groups``).
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ def read_groups(
 ) -> Iterator[TrajectoryGroup]:
     """The groups of a ``.jsonl``, ``.jsonl.gz`` or ``.parquet`` file, ``-`` for JSON lines on stdin, in order.
 
-    ``reader`` names what reads the file, one that another package registered among them; by default, its suffix does.
+    ``reader`` names a registered reader, which another package may provide; by default the file's suffix selects it.
 
-    A bad line (or Parquet row) is handed to ``on_error`` as an InputError naming file, 1-based line and remedy, and left
-    out; with ``strict``, or without ``on_error``, it is raised instead. A line repeating an earlier ``group_id`` is bad;
+    A bad line (or Parquet row) goes to ``on_error`` as an InputError naming file, 1-based line and remedy, and is
+    skipped; with ``strict``, or without ``on_error``, it is raised. A line that repeats an earlier ``group_id`` is bad;
     lines without one get an id derived from their content. A ``.json`` file may hold one group or an array of them, and
-    is read whole; all others take memory for one line (or a batch of 64 rows), and some bytes an id.
+    is read whole; other files need memory for one line (or a batch of 64 rows), and a few bytes for each id.
 
-    Raises InputError for a path that is missing, a directory, unreadable or without any group, at the first group
-    asked for; ConfigError for Parquet without pyarrow.
+    The first iteration raises InputError for a path that is missing, a directory, unreadable or without any group, and
+    ConfigError for Parquet without pyarrow.
     """
     source = "<stdin>" if os.fspath(path) == "-" else os.fspath(path)
     seen: dict[int, int] = {}
@@ -66,8 +66,8 @@ def _group(value: object, line: int, seen: dict[int, int]) -> TrajectoryGroup:
     )
     while (earlier := seen.setdefault(hash(group.group_id), line)) != line:
         if not derived:
-            raise InputError(f"the group_id {group.group_id!r} was used on line {earlier}; results are keyed by it")
-        # The same content once more: told apart by how often it came, which does not depend on other lines.
+            raise InputError(f"the group_id {group.group_id!r} was used on line {earlier}; each group needs its own")
+        # The same content again gets a count as suffix, which does not depend on other lines.
         stem, _, count = group.group_id.partition("-")
         group = replace(group, group_id=f"{stem}-{int(count or 1) + 1}")
     return group
@@ -82,9 +82,9 @@ def _rows(source: str, reader: str | None) -> Iterable[tuple[int, object]]:
 
 
 def _reader_of(path: Path) -> str:
-    """The name of the reader: by the file's first bytes, then by its suffix; JSON lines where neither tells."""
+    """The name of the reader: by the file's first bytes, then by its suffix; otherwise JSON lines."""
     suffix = path.suffix.removeprefix(".")
-    if path.is_file():  # what is read from a pipe would be gone
+    if path.is_file():  # bytes read from a pipe would be lost
         with jsonl.opened(path) as stream:
             head = stream.read(4)
         if head == b"PAR1":

@@ -1,6 +1,7 @@
-"""Any group or trajectory, ours or foreign, to ``TrajectoryGroup`` and ``Trajectory``: checked, with ids.
+"""Any group or trajectory, of calipers or foreign, to a checked ``TrajectoryGroup`` or ``Trajectory`` with an id.
 
-The contract of the groups file's objects is enforced here. Files are read in ``files``; messages in ``messages``.
+This file enforces the contract of the groups file's objects. Not responsible for files (``files``) or messages
+(``messages``).
 """
 
 from __future__ import annotations
@@ -32,11 +33,11 @@ def as_group(value: Any, *, group_id: str | None = None) -> TrajectoryGroup:
     """``value`` as a group: a TrajectoryGroup, a groups-file object, a list of message lists or trajectories, or ART's.
 
     Trajectories without an id get their 1-based position. Without ``group_id``, given or in ``value``, the id is
-    derived from the content, so that the same group has the same one. Raises InputError naming the trajectory and
-    message that cannot be read, and for two trajectories of one id.
+    derived from the content, so that the same group always gets the same id. Raises InputError naming the trajectory
+    and message that cannot be read, and for two trajectories with the same id.
     """
     if isinstance(value, TrajectoryGroup):
-        return _own(value, group_id)
+        return _checked_group(value, group_id)
     if isinstance(value, Mapping):
         return _from_object(value, group_id)
     if callable(getattr(value, "tolist", None)):  # a numpy array of trajectories
@@ -51,21 +52,23 @@ def as_group(value: Any, *, group_id: str | None = None) -> TrajectoryGroup:
 
 
 def as_trajectory(value: Any, *, default_id: str) -> Trajectory:
-    """``value`` as a trajectory: ours, a groups-file object, a message list, or ART's (both its forms).
+    """``value`` as a trajectory: a Trajectory, a groups-file object, a message list, or ART's (both its forms).
 
     ``default_id`` is used where ``value`` has none. Raises InputError naming the trajectory and what was expected.
     """
     if isinstance(value, Trajectory):
         if value.prepared is not None and value.prepared.messages is value.messages:
-            return value  # it was read before it was prepared
+            return value  # checked before it was prepared
         where = f"trajectory {value.id!r}: "
-        _carried({"metadata": value.metadata, **value.extra}, where)  # as it is, unless it is nested too deeply
+        _carried({"metadata": value.metadata, **value.extra}, where)  # refuses values nested too deeply
         messages = canonical(value.messages, where=where)
         return value if messages is value.messages else replace(value, messages=messages)
     if isinstance(value, BaseException):
         raise InputError(
             f"trajectory {default_id} is an error ({type(value).__name__}: {value}); leave failed rollouts out"
         )
+    if isinstance(value, list | tuple):
+        return Trajectory(default_id, canonical(value, where=f"trajectory {default_id!r}: "))
     if art.is_trajectory(value):
         try:
             value = _extra(value) | art.trajectory_fields(value)
@@ -73,21 +76,21 @@ def as_trajectory(value: Any, *, default_id: str) -> Trajectory:
             raise InputError(f"trajectory {default_id} {error}") from error
     if isinstance(value, Mapping):
         return _trajectory(value, default_id)
-    if not isinstance(value, list | tuple) and isinstance(getattr(value, "messages", None), list | tuple):
+    if isinstance(getattr(value, "messages", None), list | tuple):
         fields = attributes(value) or {"messages": value.messages}
         return _trajectory(fields | {"messages": value.messages}, default_id)
     return Trajectory(default_id, canonical(value, where=f"trajectory {default_id!r}: "))
 
 
 def _extra(value: Any) -> dict[str, Any]:
-    """The keys of an ART dump that are read or carried here, without its own ways of holding messages."""
+    """The keys of an ART dump without those that hold its messages."""
     return {key: value[key] for key in value if key not in art.HOLDERS} if isinstance(value, Mapping) else {}
 
 
-def _own(group: TrajectoryGroup, group_id: str | None) -> TrajectoryGroup:
+def _checked_group(group: TrajectoryGroup, group_id: str | None) -> TrajectoryGroup:
     members = tuple(as_trajectory(member, default_id=member.id) for member in group.trajectories)
     _check_members(members)
-    _carried({"tools": group.tools, **group.extra}, "")  # likewise
+    _carried({"tools": group.tools, **group.extra}, "")  # refuses values nested too deeply
     context = canonical(group.context, where="context: ")
     changed = any(new is not old for new, old in zip(members, group.trajectories, strict=True))
     if changed or context is not group.context:
@@ -97,7 +100,7 @@ def _own(group: TrajectoryGroup, group_id: str | None) -> TrajectoryGroup:
 
 def _from_object(value: Mapping[str, Any], group_id: str | None) -> TrajectoryGroup:
     if "trajectories" not in value and "responses" in value:
-        value = _of_responses(value)
+        value = _from_responses(value)
     listed = value.get("trajectories")
     if not isinstance(listed, list | tuple):
         found = kind_of(listed) if "trajectories" in value else f"the keys {', '.join(map(str, value)) or 'none'}"
@@ -114,16 +117,16 @@ def _from_object(value: Mapping[str, Any], group_id: str | None) -> TrajectoryGr
         group_id="",
         trajectories=members,
         context=() if context is None else canonical(context, where="context: "),
-        tools=tool_definitions(value.get("tools")),
-        rubric=_stated(value) if not CARRIERS.isdisjoint(value) else _rubric(value.get("rubric"), ""),
+        tools=None if value.get("tools") is None else tool_definitions(value["tools"]),
+        rubric=_row_rubric(value) if not CARRIERS.isdisjoint(value) else _rubric(value.get("rubric"), ""),
         extra=_carried({key: item for key, item in value.items() if key not in _GROUP}, ""),
     )
     named = value.get("group_id") if group_id is None else group_id
     return replace(group, group_id=derived_id(group) if named is None else _id(named, "group_id"))
 
 
-def _of_responses(value: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A prompt's row with its responses in a column, as verl has them, as a group."""
+def _from_responses(value: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A row with a prompt and a column of responses, as verl has them, as a group object."""
     responses, notes = plain(value["responses"]), plain(value.get("response_notes")) or []
     prompt = next(
         (value[key] for key in ("context", "prompt", "messages", "question") if value.get(key) is not None), None
@@ -140,8 +143,8 @@ def _of_responses(value: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**rest, "context": asked, "trajectories": members}
 
 
-def _stated(value: Mapping[str, Any]) -> str | Rubric | None:
-    """The rubric that a data set's row brings, its own key ``rubric`` included. Raises InputError where two differ."""
+def _row_rubric(value: Mapping[str, Any]) -> str | Rubric | None:
+    """The rubric in a data set's row, under ``rubric`` or anywhere else. Raises InputError where two differ."""
     row = without_empty(plain({key: value[key] for key in READ if value.get(key) is not None}))
     if (own := _rubric(value.get("rubric"), "")) is not None:
         row["rubric"] = own
@@ -161,10 +164,10 @@ def _trajectory(value: Mapping[str, Any], default_id: str) -> Trajectory:
     if metadata is not None and not isinstance(metadata, Mapping):
         raise InputError(f"{where}'metadata' must be an object or null, not {kind_of(metadata)}")
     try:
-        tools = tool_definitions(value.get("tools"))
+        tools = None if value.get("tools") is None else tool_definitions(value["tools"])
     except InputError as error:
         raise InputError(f"{where}{error}") from error
-    # A rubric column of a data set may hold anything; what holds criteria is meant for grading.
+    # A rubric column of a data set may hold anything; only an object with criteria is meant for grading.
     own = value.get("rubric")
     graded = isinstance(own, Rubric) or (isinstance(own, Mapping) and "criteria" in own)
     carried = _TRAJECTORY | {"rubric"} if graded else _TRAJECTORY
@@ -182,7 +185,7 @@ def _trajectory(value: Mapping[str, Any], default_id: str) -> Trajectory:
 
 
 def _carried(values: dict[str, Any], where: str) -> dict[str, Any]:
-    """What is kept and carried through, as plain data. Raises InputError naming what is nested too deeply."""
+    """Values that are carried through to the result, as plain data. Raises InputError for one nested too deeply."""
     found = {}
     for key, value in values.items():
         try:
@@ -193,7 +196,7 @@ def _carried(values: dict[str, Any], where: str) -> dict[str, Any]:
 
 
 def _rubric(value: Any, where: str) -> str | Rubric | None:
-    """Text to judge by, or criteria to grade by."""
+    """Text to judge by, or criteria to grade by, or None."""
     if value is None or isinstance(value, str):
         return value or None
     if callable(getattr(value, "tolist", None)) or isinstance(value, list | tuple):
@@ -216,7 +219,7 @@ def _check_members(members: tuple[Trajectory, ...]) -> None:
 
 
 def _is_message(value: Any) -> bool:
-    """Whether this is certainly a message and no trajectory."""
+    """Whether ``value`` is a message and certainly no trajectory."""
     if isinstance(value, Mapping):
         return "role" in value and "messages" not in value and "messages_and_choices" not in value
     if isinstance(value, tuple) and len(value) == 2:
@@ -238,7 +241,7 @@ def _number(value: Mapping[str, Any], key: str, where: str) -> float | None:
     given = value.get(key)
     if given is None:
         return None
-    # True and False are how many sets write solved and not solved.
+    # Many data sets write solved and not solved as True and False.
     if not isinstance(given, numbers.Real):
         raise InputError(f"{where}{key!r} must be a number or null, not {kind_of(given)}")
     try:
@@ -246,14 +249,12 @@ def _number(value: Mapping[str, Any], key: str, where: str) -> float | None:
     except OverflowError:
         number = math.inf
     if not math.isfinite(number):
-        raise InputError(
-            f"{where}{key!r} is {number}, which is no number to compare with; write null where it is unknown"
-        )
+        raise InputError(f"{where}{key!r} is {number}, which cannot be compared; write null where it is unknown")
     return number
 
 
 def derived_id(group: TrajectoryGroup) -> str:
-    """An id drawn from what a judge would see of the group: context, tools, rubric, members and their messages."""
+    """An id hashed from what a judge would see of the group."""
     content = (
         group.context,
         group.tools,

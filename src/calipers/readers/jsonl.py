@@ -1,6 +1,7 @@
 """Lines of JSON to plain objects, one at a time: encoding, compression, line length, syntax.
 
-Every problem belongs to a line and is yielded beside the good ones; what the objects mean is read in ``groups``.
+A problem of a line becomes a row like the others, so that reading goes on. Not responsible for what the objects mean
+(``groups``).
 """
 
 from __future__ import annotations
@@ -16,14 +17,14 @@ from pathlib import Path
 from typing import IO, Any, TypeAlias, TypeVar, cast
 
 from calipers.errors import InputError
-from calipers.readers.plain import kind_of, mended
+from calipers.readers.plain import kind_of, without_surrogates
 
 MAX_LINE = 64 * 1024 * 1024
-"""Bytes. A longer line is refused: it would be held in memory several times over."""
+"""Bytes. A longer line is refused, for parsing needs a multiple of its size in memory."""
 
 T = TypeVar("T")
 Row: TypeAlias = tuple[int, dict[str, Any] | str]
-"""A 1-based line number and its object, or what is wrong with it."""
+"""A 1-based line number with its object, or with the problem as text."""
 
 _SPREAD = (
     "JSON spread over lines, and not one group a line; `jq -c . FILE` writes it so (`jq -c '.[]' FILE` for a list)"
@@ -73,7 +74,7 @@ def opened(path: Path) -> IO[bytes]:
 
 
 def uncompressed(stream: IO[bytes]) -> IO[bytes]:
-    """``stream``, unpacked where it begins like gzip; its name says nothing, its first bytes do."""
+    """``stream``, decompressed if its first bytes are gzip's, whatever its name."""
     buffered = stream if isinstance(stream, io.BufferedReader) else io.BufferedReader(cast("io.RawIOBase", stream))
     if buffered.peek(2)[:2] == _GZIP:
         return cast("IO[bytes]", gzip.GzipFile(fileobj=buffered, mode="rb"))
@@ -87,10 +88,10 @@ def read_each(
     what: str,
     on_error: Callable[[InputError], None] | None = None,
 ) -> Iterator[T]:
-    """What ``as_one`` makes of each row of a ``.jsonl`` or ``.jsonl.gz`` file and its line number, in order.
+    """``as_one(row, line number)`` for each row of a ``.jsonl`` or ``.jsonl.gz`` file, in order.
 
-    A row it raises InputError for is handed to ``on_error`` as one that names file and line, and left out; without it,
-    raised. Raises InputError where the file, which holds ``what``, cannot be read.
+    An InputError from ``as_one`` goes to ``on_error`` with file and line added, and the row is skipped; without
+    ``on_error`` it is raised. Raises InputError if the file, which is described as ``what``, cannot be read.
     """
     source = os.fspath(path)
     try:
@@ -109,9 +110,9 @@ def read_each(
 
 
 def rows(stream: IO[bytes], *, max_line: int = MAX_LINE) -> Iterator[Row]:
-    """Every line that is not blank, in order. A stream that breaks off ends with a Row that says so.
+    """Every line that is not blank, in order. The last row of a stream that breaks off reports that.
 
-    Objects that are spread over lines are one Row that says so: read on, they would be an error a line.
+    An object spread over several lines is one row that reports that, not an error for each line.
     """
     lines = _lines(stream, max_line)
     for number, line in lines:
@@ -130,7 +131,7 @@ def _row(number: int, line: bytes | str) -> Row:
 
 
 def _lines(stream: IO[bytes], max_line: int) -> Iterator[tuple[int, bytes | str]]:
-    """Every line that is not blank with its number, or what is wrong with it."""
+    """The number of every line that is not blank, and the line or its problem."""
     number = 0
     while True:
         number += 1
@@ -155,7 +156,7 @@ def _lines(stream: IO[bytes], max_line: int) -> Iterator[tuple[int, bytes | str]
 
 
 def parsed(line: bytes) -> dict[str, Any] | str:  # noqa: PLR0911 - one return for each thing that can be wrong
-    """The JSON object in ``line``, or what is wrong with it."""
+    """The JSON object in ``line``, or its problem as text."""
     try:
         text = line.decode()
     except UnicodeDecodeError as error:
@@ -164,8 +165,8 @@ def parsed(line: bytes) -> dict[str, Any] | str:  # noqa: PLR0911 - one return f
         return f"not UTF-8 at byte {error.start + 1} of the line; save the file as UTF-8"
     try:
         value = json.loads(text)
-        # Only escapes can bring lone surrogates in, which could not be hashed, sent or written later.
-        value = mended(value) if _SURROGATE.search(text) else value
+        # Only escapes can bring in lone surrogates, which cannot be hashed, sent or written.
+        value = without_surrogates(value) if _SURROGATE.search(text) else value
     except json.JSONDecodeError as error:
         return _syntax(text, error)
     except RecursionError:

@@ -1,6 +1,6 @@
-"""LangChain and LangGraph messages to chat messages: objects' dumps, ``messages_to_dict`` and ``dumpd`` forms.
+"""LangChain and LangGraph messages to chat messages: dumps, and the output of ``messages_to_dict`` and ``dumpd``.
 
-Only the envelope is read here; content blocks are read in ``blocks``, like everybody's.
+Only the envelope is read here. Not responsible for content blocks (``blocks``).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def is_langchain(value: dict[str, Any]) -> bool:
 
 
 def chat_form(value: dict[str, Any]) -> dict[str, Any] | None:
-    """The message as an OpenAI-like dict, or None for RemoveMessage, which is an order to a reducer and no message."""
+    """The message as an OpenAI-like dict, or None for RemoveMessage, which is an instruction to a reducer."""
     body = value.get("kwargs") if value.get("lc") == 1 else value.get("data", value)
     if not isinstance(body, dict):
         raise InputError("a LangChain message needs its fields in 'data' or 'kwargs'")
@@ -55,10 +55,8 @@ def chat_form(value: dict[str, Any]) -> dict[str, Any] | None:
 
 def _calls(body: dict[str, Any]) -> list[Any]:
     found: list[Any] = []
-    for key in (
-        "tool_calls",
-        "invalid_tool_calls",
-    ):  # a call written malformed is what the model did: shown like others
+    # A malformed call is what the model did, so it is shown like others.
+    for key in ("tool_calls", "invalid_tool_calls"):
         calls = body.get(key) or []
         if not isinstance(calls, list):
             raise InputError(f"{key!r} must be a list, not {kind_of(calls)}")
@@ -67,7 +65,7 @@ def _calls(body: dict[str, Any]) -> list[Any]:
 
 
 def _name_speaker(message: dict[str, Any], role: Any) -> None:
-    """ChatMessage carries any role; one that OpenAI lacks becomes a user message under that name."""
+    """ChatMessage allows any role; a role that OpenAI lacks becomes a user message with that name."""
     if isinstance(role, str) and role in _OPENAI_ROLES:
         message["role"] = role
     else:
@@ -75,7 +73,7 @@ def _name_speaker(message: dict[str, Any], role: Any) -> None:
 
 
 def _kind(kind: str) -> str:
-    """``AIMessageChunk`` and ``ai`` are the same kind."""
+    """The kind without a chunk's suffix: ``AIMessageChunk`` is ``ai``."""
     if kind.endswith("MessageChunk"):
         return kind.removesuffix("MessageChunk").lower()
     return kind

@@ -1,4 +1,4 @@
-"""MCP tool results (``CallToolResult``) to a tool message's content. What its blocks mean is read in ``parts``."""
+"""MCP tool results (``CallToolResult``) to a tool message's content. Not responsible for its blocks (``parts``)."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ def is_result(value: Any) -> bool:
 
 
 def has_content(message: Mapping[str, Any]) -> bool:
-    """Whether a message without ``content`` still says something: a result may be structured content alone."""
+    """Whether a message without ``content`` has structured content."""
     return any(key in message for key in _STRUCTURED)
 
 
 def take_result(message: dict[str, Any]) -> Any:
-    """Removes MCP's keys from ``message`` and gives its content with the structured content put in.
+    """Removes MCP's keys from ``message`` and returns its content, structured content included.
 
-    Sets ``is_error`` True where the result was an error. Structured content that a text block already spells out, as
-    servers are told to do for old clients, is not shown twice.
+    Sets ``is_error`` True if the result was an error. Structured content that a text block repeats, as servers are
+    advised to do for old clients, is not shown twice.
     """
     for key in _ENVELOPE:
         message.pop(key, None)
@@ -45,14 +45,14 @@ def take_result(message: dict[str, Any]) -> Any:
         if inner.get("is_error"):
             message["is_error"] = True
     blocks = content if isinstance(content, list) else [content] if content else []
-    if structured is None or _told(blocks, structured):
+    if structured is None or _is_repeated(blocks, structured):
         return content
     return [*blocks, {"type": "text", "text": compact(structured)}]
 
 
-def _told(blocks: Any, structured: Any) -> bool:
+def _is_repeated(blocks: Any, structured: Any) -> bool:
     texts = [block.get("text") if isinstance(block, dict) else block for block in blocks]
-    # A tool that returns a bare value gets it wrapped as {"result": value} by the SDKs.
+    # SDKs wrap a bare return value as {"result": value}.
     forms = [structured]
     if isinstance(structured, dict) and structured.keys() == {"result"}:
         forms.append(structured["result"])

@@ -1,7 +1,7 @@
 """Message lists of any API to canonical OpenAI chat messages.
 
-The contract of ``canonical`` and which form a message is in; what each form means stands in ``blocks``, ``langchain``,
-``mcp`` and ``openai_responses``. Knows nothing of trajectories or files.
+This file recognises the form of each message; ``blocks``, ``langchain``, ``mcp`` and ``openai_responses`` read the
+forms. Not responsible for trajectories or files.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from calipers.errors import InputError
 from calipers.readers import langchain, mcp, openai_responses
 from calipers.readers.blocks import unfold
 from calipers.readers.parts import joined_text
-from calipers.readers.plain import attributes, kind_of, mended, plain, sound
+from calipers.readers.plain import attributes, is_encodable, kind_of, plain, without_surrogates
 from calipers.readers.tools import tool_call
 from calipers.types import Message
 
@@ -21,22 +21,11 @@ _ROLES = frozenset(("system", "developer", "user", "assistant", "tool"))
 _ALIASES = {"human": "user", "ai": "assistant", "model": "assistant"}
 _TEXTS = frozenset(("name", "tool_call_id", "reasoning", "refusal"))
 _KNOWN = frozenset(("role", "content", "tool_calls", "is_error", *_TEXTS))
-# Of a response that is a message too (Anthropic's, a Responses item): the envelope, not what was said.
-_ENVELOPE = frozenset(
-    (
-        "id",
-        "status",
-        "phase",
-        "model",
-        "usage",
-        "container",
-        "stop_sequence",
-        "stop_details",
-        "diagnostics",
-        "_meta",
-        "meta",
-    )
-)
+# The envelope of a response that is also a message (Anthropic's, a Responses item).
+_ENVELOPE = frozenset({
+    "id", "status", "phase", "model", "usage", "container", "stop_sequence", "stop_details", "diagnostics", "_meta",
+    "meta",
+})  # fmt: skip
 _REASONING = ("reasoning", "reasoning_content", "reasoning_details", "thinking_blocks", "thinking")
 _EXPECTED = (
     'expected {"role": "user", "content": "..."} or a message of OpenAI, Anthropic, LangChain, MCP or the Responses API'
@@ -44,13 +33,13 @@ _EXPECTED = (
 
 
 def canonical(messages: Any, *, where: str = "") -> tuple[Message, ...]:
-    """``messages`` as canonical chat messages; a plain list that is canonical already comes back as it is, not copied.
+    """``messages`` as canonical chat messages; canonical messages are returned unchanged, not copied.
 
     A canonical message is a dict with ``role`` (system, developer, user, assistant or tool) and ``content`` (text, None
-    or a list of parts), and where present ``tool_calls`` (arguments as text), ``tool_call_id``, ``name``, ``reasoning``,
-    ``refusal`` and ``is_error`` (True only). Keys unknown here are kept, those that hold None are dropped;
-    ``finish_reason`` is kept where it says ``length`` or ``content_filter``. Redacted thinking and bookkeeping items
-    have nothing to show and are left out. Raises InputError naming the message's 1-based number, after ``where``.
+    or a list of parts), and where present ``tool_calls`` (arguments as text), ``tool_call_id``, ``name``,
+    ``reasoning``, ``refusal`` and ``is_error`` (True only). Unknown keys are kept unless they hold None;
+    ``finish_reason`` is kept if it is ``length`` or ``content_filter``. Redacted thinking and bookkeeping items are
+    dropped. Raises InputError naming the message's 1-based number, after ``where``.
     """
     if not isinstance(messages, list | tuple):
         messages = _listed(messages, where)
@@ -68,7 +57,7 @@ def canonical(messages: Any, *, where: str = "") -> tuple[Message, ...]:
 
 
 def _listed(messages: Any, where: str) -> Sequence[Any]:
-    """A list out of what holds one: a Responses or chat reply on its own, a numpy array, another sequence."""
+    """The list in a numpy array or another sequence."""
     if not isinstance(messages, str | bytes | Mapping):
         if callable(getattr(messages, "tolist", None)):
             return list(messages.tolist())
@@ -78,15 +67,15 @@ def _listed(messages: Any, where: str) -> Sequence[Any]:
 
 
 def _is_canonical(message: Any) -> bool:
-    """Whether ``message`` needs no work. Cheap: most messages of most runs pass here and nowhere else."""
+    """Whether ``message`` is canonical already, as most messages of most runs are. Fast."""
     if type(message) is not dict:
         return False
     role = message.get("role")
-    content = message.get("content", _KNOWN)  # any value that is no content: absent is not None
+    content = message.get("content", _KNOWN)  # a value that cannot be content: absent differs from None
     if type(role) is not str or role not in _ROLES:
         return False
     if len(message) == 2 and type(content) is str and content.isascii():
-        return True  # as nearly always
+        return True
     return message.keys() <= _KNOWN and _is_content(content, role) and _rest_is_canonical(message)
 
 
@@ -129,11 +118,11 @@ def _is_call(call: Any) -> bool:
 
 
 def _is_text(value: Any) -> bool:
-    return type(value) is str and (value.isascii() or sound(value))
+    return type(value) is str and (value.isascii() or is_encodable(value))
 
 
 class _Reader:
-    """Reads a list in order; what spans several entries (turns, legacy calls waiting for their result) is kept here."""
+    """Reads a list in order. Its state spans entries: the last message, and legacy calls without their result."""
 
     def __init__(self) -> None:
         self.done: list[Message] = []
@@ -172,9 +161,9 @@ class _Reader:
                 openai_responses.join(dict(self.done[-1]), message) if self.done and (item or self.from_item) else None
             )
             if joined is None:
-                self.done.append(mended(message) if item or not _is_canonical(message) else message)
+                self.done.append(without_surrogates(message) if item or not _is_canonical(message) else message)
             else:
-                self.done[-1] = mended(joined)
+                self.done[-1] = without_surrogates(joined)
             self.from_item = item
 
     def _chat(self, value: dict[str, Any], fallback_id: str) -> list[dict[str, Any]]:
@@ -215,7 +204,7 @@ class _Reader:
             head["tool_calls"] = read
 
     def _answer(self, head: dict[str, Any]) -> None:
-        """A legacy function message names its function only: it answers the oldest waiting call of that name."""
+        """A legacy function message only names its function: it answers the oldest waiting call of that name."""
         for place, (name, call_id) in enumerate(self.waiting):
             if name == head.get("name"):
                 head["tool_call_id"] = call_id
@@ -224,14 +213,14 @@ class _Reader:
 
 
 def _opened(message: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The message inside what holds it (a choice, a completion), as a plain dict, and how its writing ended."""
+    """The message inside a choice or a completion, as a plain dict, and its finish reason."""
     finish = {}
     choices = _field(message, "choices")
     if isinstance(choices, list) and _field(message, "role") is None:
         if len(choices) != 1:
             raise InputError(f"is a completion with {len(choices)} choices; give the choice that was taken")
         message = choices[0]
-    # The message alone: a choice's log-probabilities can be a thousand times its text.
+    # Only the message is read: a choice's log-probabilities can be a thousand times its text.
     inner = _field(message, "message")
     if inner is not None and _field(message, "role") is None:
         finish = _ended(_field(message, "finish_reason"))
@@ -259,7 +248,7 @@ def _ended(reason: Any) -> dict[str, Any]:
 
 
 def _take_reasoning(head: dict[str, Any], value: dict[str, Any]) -> None:
-    """The first source that says anything: servers repeat the same reasoning under several names."""
+    """Takes the first non-empty source: servers repeat the same reasoning under several names."""
     found = [joined_text(value.pop(key, None)) for key in _REASONING]
     text = next(filter(None, found), None)
     if text:
@@ -267,7 +256,7 @@ def _take_reasoning(head: dict[str, Any], value: dict[str, Any]) -> None:
 
 
 def _may_be_silent(role: str, value: dict[str, Any]) -> bool:
-    """A reply may be empty, but not because its words stand under a name of another API."""
+    """A reply may be empty, but not because its text is under another API's key."""
     return role == "assistant" and value.keys().isdisjoint(("parts", "text", "value"))
 
 
@@ -285,8 +274,8 @@ def _take_content(head: dict[str, Any], value: dict[str, Any]) -> Any:
 
 
 def _rest(value: dict[str, Any]) -> dict[str, Any]:
-    """What is left of a message: unknown keys as they are, without envelopes and without empty annotations."""
+    """The remaining keys of a message: unknown ones unchanged, envelopes and empty annotations dropped."""
     ended = _ended(value.pop("finish_reason", None)) or _ended(value.pop("stop_reason", None))
-    if value.pop("type", None) == "message":  # a type names a form, and the form is chat now
+    if value.pop("type", None) == "message":  # the message has the chat form now
         value = {key: item for key, item in value.items() if key not in _ENVELOPE}
     return {key: item for key, item in value.items() if item not in ([], {})} | ended

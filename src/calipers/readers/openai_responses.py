@@ -1,7 +1,7 @@
 """Items of OpenAI's Responses API to fragments of chat messages.
 
-One turn is spread over several items there; ``join`` says which fragments belong to one assistant message. Messages
-inside the list (``type: message``) are read as chat messages by ``messages``.
+That API splits one turn into several items; ``join`` decides which fragments belong to one assistant message. Not
+responsible for messages in the list (``type: message``), which ``messages`` reads as chat messages.
 """
 
 from __future__ import annotations
@@ -13,16 +13,9 @@ from calipers.readers.plain import compact
 from calipers.readers.tools import tool_call
 
 # Bookkeeping between client and server: nothing the model said or did.
-_SILENT = frozenset(
-    (
-        "item_reference",
-        "compaction",
-        "compaction_trigger",
-        "configuration_update",
-        "additional_tools",
-        "mcp_list_tools",
-    )
-)
+_SILENT = frozenset({
+    "item_reference", "compaction", "compaction_trigger", "configuration_update", "additional_tools", "mcp_list_tools",
+})  # fmt: skip
 _OUTPUTS = ("output", "outputs", "results", "result", "error")
 _ENVELOPE = frozenset(("type", "id", "call_id", "status", "name", "caller", "created_by", "namespace", *_OUTPUTS))
 
@@ -38,7 +31,7 @@ def is_item(value: dict[str, Any]) -> bool:
 
 
 def fragments(item: dict[str, Any], *, fallback_id: str) -> list[dict[str, Any]]:
-    """Chat message fragments of one item; their content may still be blocks. Silent items give none."""
+    """Chat message fragments of one item; their content may still be blocks. Bookkeeping items have none."""
     kind = item["type"]
     if kind in _SILENT:
         return []
@@ -51,9 +44,9 @@ def fragments(item: dict[str, Any], *, fallback_id: str) -> list[dict[str, Any]]
 
 
 def join(previous: dict[str, Any], following: dict[str, Any]) -> dict[str, Any] | None:
-    """The one assistant message both belong to, or None where a new one begins.
+    """The assistant message that both belong to, or None if ``following`` begins a new one.
 
-    Calls follow the words of their turn, words follow its reasoning; reasoning after words or calls begins a turn.
+    In a turn, text follows reasoning and calls follow text; reasoning after text or calls begins a new turn.
     """
     if previous.get("role") != "assistant" or following.get("role") != "assistant":
         return None
@@ -83,10 +76,10 @@ def _output(item: dict[str, Any]) -> dict[str, Any]:
 
 
 def _call(item: dict[str, Any], fallback_id: str) -> list[dict[str, Any]]:
-    """A call, and for tools that run at the provider the result that stands in the same item."""
+    """A call and, for tools that the provider runs, the result in the same item."""
     name = item.get("name") or item["type"].removesuffix("_call")
     known = next((item[key] for key in ("arguments", "input", "code") if item.get(key) is not None), None)
-    rest = _filled({key: value for key, value in item.items() if key not in _ENVELOPE})
+    rest = _without_none({key: value for key, value in item.items() if key not in _ENVELOPE})
     call = tool_call(
         {"id": item.get("call_id") or item.get("id"), "name": name, "arguments": rest if known is None else known},
         fallback_id=fallback_id,
@@ -105,8 +98,8 @@ def _call(item: dict[str, Any], fallback_id: str) -> list[dict[str, Any]]:
     return [*found, result | ({"is_error": True} if key == "error" else {})]
 
 
-def _filled(value: Any) -> Any:
-    """A provider's own fields without those it left open; never applied to arguments a model wrote."""
+def _without_none(value: Any) -> Any:
+    """A provider's own fields without None; never applied to arguments that a model wrote."""
     if isinstance(value, dict):
-        return {key: _filled(item) for key, item in value.items() if item is not None}
-    return [_filled(item) for item in value] if isinstance(value, list) else value
+        return {key: _without_none(item) for key, item in value.items() if item is not None}
+    return [_without_none(item) for item in value] if isinstance(value, list) else value

@@ -1,7 +1,7 @@
-"""Parquet rows to plain objects, a batch at a time; pyarrow is imported here and only when a file is read.
+"""Parquet rows to plain objects, a batch at a time; pyarrow is imported only when a file is read.
 
-Columns may be nested or JSON text. Parquet gives every struct the union of all keys, so empty fields are dropped. What
-the objects mean is read in ``groups``.
+Columns may be nested or JSON text. Parquet gives every struct the union of all keys, so empty fields are dropped. Not
+responsible for what the objects mean (``groups``).
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ from typing import Any, cast
 
 from calipers.errors import ConfigError, InputError
 from calipers.readers.jsonl import Row
-from calipers.readers.plain import mended
+from calipers.readers.plain import without_surrogates
 
-# Rows held at once; groups are tens of kilobytes, so a batch is a few megabytes of Python objects.
+# Rows in memory at once; groups are tens of kilobytes, so a batch is a few megabytes of Python objects.
 _BATCH = 64
-# What may stand as JSON text, and what inside it may again.
+# Columns that may be JSON text, and those inside them that may be again.
 _MESSAGES = {"tool_calls": dict[str, Any]()}
 _TRAJECTORIES = {"messages": _MESSAGES, "tools": {}, "metadata": {}}
 _ROW: Mapping[str, Any] = {"trajectories": _TRAJECTORIES, "context": _MESSAGES, "tools": {}, "metadata": {}}
 
 
 def rows(path: Path) -> Iterator[Row]:
-    """Every row with its 1-based number. Raises ConfigError without pyarrow, InputError for what is no groups file."""
+    """Every row with its 1-based number. Raises ConfigError without pyarrow, InputError for any other file."""
     for number, row in table_rows(path, _check_columns):
         yield number, row if isinstance(row, str) else _read(row)
 
 
 def table_rows(path: Path, check: Callable[[list[str], str], None] | None = None) -> Iterator[Row]:
-    """Every row as it is, with its 1-based number, once ``check`` has seen the names of the columns and the file's."""
+    """Every row with its 1-based number, unchanged. ``check`` is first called with the columns' names and the path."""
     try:
         import pyarrow as pa  # noqa: PLC0415 - an extra, and slow to import
         import pyarrow.parquet as pq  # noqa: PLC0415 - likewise
@@ -64,7 +64,7 @@ def _check_columns(names: list[str], source: str) -> None:
 
 
 def without_empty(row: dict[str, Any]) -> dict[str, Any]:
-    """The row as plain data, without the fields that a struct has only for keys of other rows."""
+    """The row as plain data, without the empty fields that a struct has for keys of other rows."""
     return _fields(row.items())
 
 
@@ -77,11 +77,11 @@ def _read(row: dict[str, Any]) -> dict[str, Any] | str:
         return f"a column of JSON text is not readable JSON: {error}"
     except RecursionError:
         return "not readable: nested too deeply"
-    return cast("dict[str, Any]", mended(value))
+    return cast("dict[str, Any]", without_surrogates(value))
 
 
 def _unpacked(value: dict[str, Any], inner: Mapping[str, Any]) -> dict[str, Any]:
-    """JSON text parsed wherever the contract wants a list or an object; message content stays text."""
+    """JSON text parsed wherever the contract requires a list or an object; message content stays text."""
     return {key: _column(item, inner[key]) if key in inner else item for key, item in value.items()}
 
 
@@ -95,11 +95,11 @@ def _column(value: Any, inner: Mapping[str, Any]) -> Any:
 
 
 def _value(value: Any) -> Any:  # noqa: PLR0911 - one return a kind
-    """Plain data without the None fields that a struct has for keys of other rows."""
+    """Plain data without None."""
     match value:
         case dict():
             return _fields(value.items())
-        case list() if value and all(isinstance(item, tuple) for item in value):  # how pyarrow gives maps
+        case list() if value and all(isinstance(item, tuple) for item in value):  # a map
             return _fields(value)
         case list():
             return [_value(item) for item in value]
@@ -119,7 +119,7 @@ def _fields(items: Any) -> dict[str, Any]:
     kept = {}
     for key, item in items:
         read = _value(item)
-        # A struct of nothing but None stands for an absent one.
+        # A struct whose fields are all None represents an absent value.
         if read is not None and not (read == {} and item):
             kept[str(key)] = read
     return kept

@@ -1,7 +1,7 @@
 """Content parts: text, images, audio, files and resources of any API to OpenAI's kinds.
 
-Knows nothing of messages, tool calls or reasoning (``blocks``). Base64 data always ends in an ``image_url``, an
-``input_audio`` or a ``file`` part, never in text. Kinds not known here are kept as they came.
+Base64 data always becomes an ``image_url``, an ``input_audio`` or a ``file`` part, never text. Unknown kinds stay
+unchanged. Not responsible for messages, tool calls or reasoning (``blocks``).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def parts(block: Any) -> list[Part]:  # noqa: PLR0911 - one return a kind
 
 
 def joined_text(blocks: Any) -> str:
-    """All text found in a string, a block, or a list of them; used for reasoning, which is always shown as text."""
+    """All text in a string, a block, or a list of them; for reasoning, which is always shown as text."""
     if isinstance(blocks, str):
         return blocks
     if isinstance(blocks, dict):
@@ -59,7 +59,7 @@ def _text(block: Part) -> Part:
         text = text.get("value")
     if not isinstance(text, str):
         raise InputError(f"a {block['type']} part needs its 'text', got {kind_of(text)}")
-    # Citations and annotations are evidence and stay; empty ones and cache marks are noise.
+    # Citations and annotations are evidence; empty ones and cache marks are not.
     return {"type": "text", "text": text} | {key: item for key, item in block.items() if item and key not in _NOISE}
 
 
@@ -115,7 +115,7 @@ def _file(block: Part) -> list[Part]:
 
 
 def _resource(resource: Part) -> Part:
-    """An MCP resource: its text with its address, or its bytes as an image or a file."""
+    """An MCP resource: its text with its URI, or its bytes as an image or a file."""
     uri, text, blob = resource.get("uri"), resource.get("text"), resource.get("blob")
     if isinstance(text, str):
         return {"type": "text", "text": text} | ({"uri": uri} if uri else {})
@@ -129,7 +129,7 @@ def _resource(resource: Part) -> Part:
 
 
 def _origin(block: Part) -> Part:
-    """Where a block's data stands: in an Anthropic ``source`` object, or in the block itself (LangChain, MCP)."""
+    """The object that holds a block's data: Anthropic's ``source``, or the block itself (LangChain, MCP)."""
     source = block.get("source")
     return source if isinstance(source, dict) else block
 

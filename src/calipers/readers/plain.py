@@ -1,7 +1,7 @@
 """Foreign Python objects to plain data: dicts, lists, strings, numbers, None.
 
-By duck typing: a pydantic model, a dataclass, a numpy array or an attribute bag is recognised by what it can do, and no
-library is imported for it. What the data *means* is the business of the other readers.
+By duck typing: a pydantic model, a dataclass, a numpy array or an object with attributes is recognised by its methods,
+so that no library is imported for it. Not responsible for what the data means.
 """
 
 from __future__ import annotations
@@ -16,22 +16,24 @@ from typing import Any
 
 from calipers.errors import InputError
 
-DEEPEST = 100
-"""Levels of lists and objects in one another. Real data has a dozen; Python's own JSON gives up between 300 and 1,000,
-depending on who calls it.
+MAX_DEPTH = 100
+"""Levels of nested lists and objects. Real data has a dozen; Python's own JSON fails between 300 and 1,000, depending
+on the call stack.
 """
-TOO_DEEP = f"is nested more than {DEEPEST} levels deep"
+TOO_DEEP = f"is nested more than {MAX_DEPTH} levels deep"
 _ATOMS = frozenset((str, int, float, bool, type(None)))
 
 
 def plain(value: Any, depth: int = 0) -> Any:
-    """``value`` as JSON-like data, deeply; containers are copied. Raises InputError for what has no plain form, and for
-    what is nested too deeply to be written, hashed and read again whatever else is on the stack.
+    """``value`` as JSON-like data; containers are copied, deeply.
+
+    Raises InputError for values without a plain form, and for values nested too deeply to be written, hashed and read
+    again whatever the call stack.
     """
     kind = type(value)
     if kind in _ATOMS:
-        return value if kind is not float or math.isfinite(value) else None  # NaN would not come back from a ledger
-    if depth > DEEPEST:
+        return value if kind is not float or math.isfinite(value) else None  # a ledger cannot store NaN
+    if depth > MAX_DEPTH:
         raise InputError(TOO_DEEP)
     if isinstance(value, Mapping):
         return {str(key): plain(item, depth + 1) for key, item in value.items()}
@@ -55,16 +57,16 @@ def _plain_object(value: Any, depth: int) -> Any:  # noqa: PLR0911 - one return 
         return plain(value.tolist(), depth)
     if isinstance(value, Iterable):
         return [plain(item, depth) for item in value]
-    return str(value)  # dates, decimals, UUIDs, URLs: their text is their plain form
+    return str(value)  # dates, decimals, UUIDs, URLs
 
 
 def attributes(value: Any) -> dict[str, Any] | None:
-    """The fields of a record-like object (pydantic model, dataclass, attribute bag), or None where it is not one."""
+    """The fields of a record-like object (pydantic model, dataclass, object with attributes), or None for any other."""
     if isinstance(value, type):
         raise InputError(f"is the class {value.__name__}, not an instance of it")
     dump = getattr(value, "model_dump", None)
     if callable(dump):
-        fields = dump(warnings=False)  # union members serialised by shape warn, and warnings are not ours to raise here
+        fields = dump(warnings=False)  # pydantic warns of union members that it serialises by shape
         return fields if isinstance(fields, dict) else None
     if dataclasses.is_dataclass(value):
         return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
@@ -75,12 +77,12 @@ def attributes(value: Any) -> dict[str, Any] | None:
 
 
 def compact(value: Any) -> str:
-    """JSON without spaces, key order kept, characters as they are."""
+    """JSON without spaces, in the order of the keys, characters unescaped."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
 
 
-def sound(text: str) -> bool:
-    """Whether ``text`` can be written as UTF-8 (a lone surrogate, which JSON escapes can smuggle in, cannot)."""
+def is_encodable(text: str) -> bool:
+    """Whether ``text`` can be written as UTF-8; a lone surrogate, which JSON escapes can bring in, cannot."""
     if text.isascii():
         return True
     try:
@@ -90,25 +92,25 @@ def sound(text: str) -> bool:
     return True
 
 
-def mended(value: Any) -> Any:
+def without_surrogates(value: Any) -> Any:
     """Plain data with every lone surrogate replaced by U+FFFD, so that it can be hashed, sent and stored."""
     if isinstance(value, str):
-        return value if sound(value) else value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return value if is_encodable(value) else value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if isinstance(value, dict):
-        return {mended(key): mended(item) for key, item in value.items()}
+        return {without_surrogates(key): without_surrogates(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [mended(item) for item in value]
+        return [without_surrogates(item) for item in value]
     return value
 
 
 def finite(value: Any, depth: int = 0) -> Any:
-    """Plain data with NaN and infinities as None: they are no JSON, and must not reach a result file.
+    """Plain data with NaN and infinities as None, which JSON cannot express and result files must not hold.
 
-    Raises InputError for what is nested too deeply, as ``plain`` does.
+    Raises InputError for values nested too deeply, as ``plain`` does.
     """
     if isinstance(value, float):
         return value if math.isfinite(value) else None
-    if depth > DEEPEST:
+    if depth > MAX_DEPTH:
         raise InputError(TOO_DEEP)
     if isinstance(value, dict):
         return {key: finite(item, depth + 1) for key, item in value.items()}
@@ -118,7 +120,7 @@ def finite(value: Any, depth: int = 0) -> Any:
 
 
 def kind_of(value: Any) -> str:
-    """What a person would call this value, for error texts."""
+    """The type of a value in words, for error messages."""
     names = {str: "text", bool: "true or false", int: "a number", float: "a number", type(None): "null"}
     if isinstance(value, Mapping):
         return "an object"

@@ -1,7 +1,7 @@
 """``read_rubrics``: data sets with a rubric in each row, in the forms that are in use.
 
 HealthBench's JSON lines, RuscaRL's verl rows (three forms of tags), Rubrics as Rewards, and question lists as in
-AdvancedIF, from JSON lines or Parquet. Not responsible for what makes a rubric (``rubric.criteria``).
+AdvancedIF, from JSON lines or Parquet. Not responsible for checking rubrics (``rubric.criteria``).
 """
 
 from __future__ import annotations
@@ -49,12 +49,12 @@ def read_rubrics(
 ) -> Iterator[RubricRow]:
     """The rows of a ``.jsonl``, ``.jsonl.gz`` or ``.parquet`` file with their rubrics, in order.
 
-    ``form`` is told by a row's fields where it is not given. ``pitfalls`` says how Rubrics-as-Rewards pitfalls are
-    read: "penalty" keeps the file's negative weights (met costs points), "positive" takes the paper's reading, in which
-    every criterion is phrased as something desired and has the positive weight of its label.
+    ``form`` is detected from a row's fields if it is not given. ``pitfalls`` says how Rubrics-as-Rewards pitfalls are
+    read: "penalty" keeps the file's negative weights (met costs points), "positive" follows the paper, where every
+    criterion is phrased as something desired and has the positive weight of its label.
 
-    A bad row (and a prompt repeated with another rubric) is handed to ``on_error`` as an InputError naming file, row and
-    field, and left out; without ``on_error`` it is raised.
+    A bad row (and a prompt that repeats with another rubric) goes to ``on_error`` as an InputError naming file, row and
+    field, and is skipped; without ``on_error`` it is raised.
     """
     source = os.fspath(path)
     seen: dict[str, tuple[int, Rubric]] = {}
@@ -74,7 +74,7 @@ def read_rubrics(
 def as_rubric_row(
     value: Mapping[str, Any], number: int = 1, *, form: Form | None = None, pitfalls: Pitfalls = "penalty"
 ) -> RubricRow:
-    """One row of a data set as plain data (numpy arrays and tuples are taken, too) with its rubric.
+    """One row of a data set and its rubric. ``value`` may hold numpy arrays and tuples.
 
     Raises InputError or ConfigError naming the field.
     """
@@ -106,7 +106,7 @@ def as_rubric_row(
 
 
 def _row(value: Mapping[str, Any] | str, number: int, form: Form | None, pitfalls: Pitfalls) -> RubricRow:
-    if isinstance(value, str):  # what is wrong with the line
+    if isinstance(value, str):  # the problem of the line
         raise InputError(value)
     return as_rubric_row(value, number, form=form, pitfalls=pitfalls)
 
@@ -134,7 +134,7 @@ def _form_of(row: Mapping[str, Any]) -> Form:
 
 
 def _verl_rubrics(row: Mapping[str, Any]) -> tuple[str, Any]:
-    """Where RuscaRL's reward function reads them, or beside; two that differ are an error."""
+    """The criteria, wherever the row holds them, and their place; two that differ are an error."""
     stated = standards_in({key: row[key] for key in ("extra_info", "reward_model") if key in row})
     if isinstance(stated.rubric, Rubric):
         return stated.rubric_place, stated.rubric
@@ -174,11 +174,11 @@ def _within(row: Mapping[str, Any], key: str) -> Mapping[str, Any]:
 
 
 def _check_repeat(row: RubricRow, seen: dict[str, tuple[int, Rubric]]) -> None:
-    """A prompt that comes again with another rubric would be graded twice, differently, without anyone noticing."""
+    """Refuse a prompt that repeats with another rubric: it would be graded in two ways without notice."""
     if not row.prompt:
         return
     first, rubric = seen.setdefault(json.dumps(row.prompt, sort_keys=True, default=str), (row.row, row.rubric))
     if rubric != row.rubric:
         raise InputError(
-            f"prompt: the same as in row {first}, but with another rubric; merge the two, or give them different prompts"
+            f"prompt: the same as in row {first}, with another rubric; merge the two, or give them different prompts"
         )

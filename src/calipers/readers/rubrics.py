@@ -1,6 +1,6 @@
 """``read_rubric``: one rubric from a file that people write, in TOML, JSON or YAML.
 
-Not responsible for what makes a rubric (``rubric.criteria``), nor for data sets with one rubric a row (``rubric_rows``).
+Not responsible for checking it (``rubric.criteria``), nor for data sets with a rubric in each row (``rubric_rows``).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def read_rubric(path: str | os.PathLike[str]) -> Rubric:
     """The rubric in a ``.toml``, ``.json``, ``.yaml`` or ``.yml`` file: a table with ``criteria``, or (not in TOML) a
     list of criteria, which are tables or plain questions.
 
-    Raises InputError naming the file, the criterion and the field for what cannot be read; ConfigError for YAML without
+    Raises InputError naming the file, the criterion and the field that cannot be read; ConfigError for YAML without
     PyYAML, and for a file of another kind.
     """
     file = Path(path)

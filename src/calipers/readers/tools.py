@@ -1,4 +1,4 @@
-"""Tool calls and tool definitions of any API to OpenAI's form. Knows nothing of messages."""
+"""Tool calls and tool definitions of any API to OpenAI's form. Not responsible for the messages around them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def tool_call(call: Any, *, fallback_id: str) -> dict[str, Any]:
     """One plain tool call in OpenAI's form; arguments given as data are dumped compactly, key order kept.
 
     Understands OpenAI (function and custom), Anthropic ``tool_use``, LangChain (``args``) and Responses
-    (``call_id``). A call without an id gets ``fallback_id``. Raises InputError for what has no name.
+    (``call_id``). A call without an id gets ``fallback_id``. Raises InputError for a call without a name.
     """
     if not isinstance(call, dict):
         raise InputError(f"a tool call must be an object with a name and arguments, not {kind_of(call)}")
@@ -38,12 +38,10 @@ def _arguments(body: Mapping[str, Any]) -> str:
 
 
 def tool_definitions(tools: Any) -> tuple[Tool, ...] | None:
-    """Tool definitions in OpenAI's form, or None when there are none; provider built-ins are kept as they came.
+    """Tool definitions in OpenAI's form, or None for an empty list; providers' built-in tools stay unchanged.
 
     Understands Anthropic (``input_schema``), MCP (``inputSchema``) and Responses (flat) definitions.
     """
-    if tools is None:
-        return None
     if not isinstance(tools, Sequence) or isinstance(tools, str | bytes):
         tools = plain(tools)
     if isinstance(tools, dict) and isinstance(tools.get("tools"), list):  # an MCP list_tools result

@@ -126,7 +126,7 @@ def omissions(before: RenderedGroup, after: RenderedGroup, order: Iterable[int])
 
 
 def _equal_share(lengths: Sequence[int], room: int) -> int:
-    """The largest limit at which ``lengths`` add up to at most ``room``; what short ones do not use goes to the others."""
+    """The largest limit at which ``lengths`` add up to at most ``room``; long ones share what short ones leave."""
     left = room
     ascending = sorted(lengths)
     for place, length in enumerate(ascending):

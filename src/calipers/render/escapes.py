@@ -37,7 +37,8 @@ _UNUSUAL = re.compile(
 _ANGLE = re.compile(
     r"<(?=[|｜]"
     r"|/?(?:s|bos|eos|pad|unk|sop|eop|mask|image|think|thinking|tool_call|tool_calls|tool_response|function_calls"
-    r"|(?:tool|function)_(?:results?|outputs?|responses?)|function_call|system|system-reminder|(?:BOS|EOS|PAD|UNK)_TOKEN"
+    r"|(?:tool|function)_(?:results?|outputs?|responses?)|function_call|system|system-reminder"
+    r"|(?:BOS|EOS|PAD|UNK)_TOKEN"
     r"|(?:start|end)_of_(?:turn|image|audio)|fim_(?:prefix|middle|suffix))>"
     r"|</?SYS>>|[a-z_]{1,32}\|>|(?:unused|extra_id_|reserved_)\w{0,24}>|(?:minimax|antml):"
     r"|/?(?:invoke|parameter)(?:>| name=))"
@@ -46,12 +47,12 @@ _ANGLE = re.compile(
 _LOOK_ALIKE = re.compile(r"[＜﹤‹〈⟨](?=[|｜∣¦│ǀ❘] ?/?[A-Za-z_])|<(?=[∣¦│ǀ❘] ?/?[A-Za-z_])")
 # Lines that look like the transcript's, with any marker.
 _FENCE = re.compile(
-    r"[@＠﹫](?<![^\s][@＠﹫])(?=\w{2,12}[ \t]+(?:candidate|end|user|assistant|system|developer|call|result|error|exhibit"
-    r"|context|tools|reasoning|refusal)\b)"
+    r"[@＠﹫](?<![^\s][@＠﹫])(?=\w{2,12}[ \t]+(?:candidate|end|user|assistant|system|developer|call|result|error"
+    r"|exhibit|context|tools|reasoning|refusal)\b)"
 )
 _BRACKET = re.compile(
-    r"\[(?=/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS|TOOL_CONTENT|THINK|ARGS|CALL_ID|MODEL_SETTINGS"
-    r"|IMG|IMG_BREAK|IMG_END|AUDIO|BEGIN_AUDIO|PREFIX|MIDDLE|SUFFIX|gMASK)\])"
+    r"\[(?=/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS|TOOL_CONTENT|THINK|ARGS|CALL_ID"
+    r"|MODEL_SETTINGS|IMG|IMG_BREAK|IMG_END|AUDIO|BEGIN_AUDIO|PREFIX|MIDDLE|SUFFIX|gMASK)\])"
 )
 _OTHER = re.compile(r"\\(?=u\{)|(?<=\])~(?=!?b[\[\]])")
 _ESCAPED = re.compile(r"\\u\{([0-9a-f]{1,6})\}")

@@ -36,7 +36,7 @@ class Fitted:
 
 @dataclass(frozen=True, slots=True)
 class Unfit:
-    """Why no question fits. ``omitted`` maps candidates that are too long to the reason; empty if the shared part is."""
+    """Why no question fits. ``omitted`` maps candidates that are too long, if any, to the reason."""
 
     failure: Failure
     omitted: Mapping[int, str] = field(default_factory=dict)
@@ -84,7 +84,7 @@ class _Question:
         return self.needed - _bytes(parts) / self.window.bytes_per_token
 
     def size(self, items: Iterable[int]) -> int:
-        """How many characters the head and the candidates ``items`` may have, by the bytes that their characters take."""
+        """How many characters the head and the candidates ``items`` may have, by the bytes their characters take."""
         view, density = self.request.view, self.window.bytes_per_token
         every = (*view.head, *(part for item in items for part in view.candidates[item].body))
         return int((self.allowed - self.around) * density * characters(every) / max(1, _bytes(every)))
@@ -153,8 +153,8 @@ _LARGER = "name a judge with a larger window"
 def _unfit(question: _Question, head: int, needs: Sequence[int]) -> Unfit:
     view, ask, window = question.request.view, question.request.ask, question.window
     sizes = (
-        f"The question has about {question.needed} tokens and does not fit a context window of {window.tokens}, of which "
-        f"{window.tokens - question.allowed} are reserved for the reply, even without the middles of its longest texts"
+        f"The question has about {question.needed} tokens and does not fit a context window of {window.tokens}, of "
+        f"which {window.tokens - question.allowed} are reserved for the reply, even with its longest texts cut"
     )
 
     def unfit(cause: str, omitted: Mapping[int, str] | None = None) -> Unfit:

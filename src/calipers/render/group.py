@@ -1,4 +1,4 @@
-"""``render``: a group as a judge sees it, identical for identical content in whatever order it arrived; and ``compose``.
+"""``render``: a group as a judge sees it, the same for the same content in whatever order it arrived; and ``compose``.
 
 A rendered group shows once what its trajectories share: identical ones, their common beginning, and long texts and
 images that recur (*exhibits*). Not responsible for instructions, the rubric's position, candidate keys or their order
@@ -54,7 +54,7 @@ def render(
     rubric: str | Rubric | None = None,
     graded: bool = False,
 ) -> RenderedGroup:
-    """``group`` as a judge will see it. The group's own rubric takes precedence over ``rubric``. Never raises for content.
+    """``group`` as a judge will see it. The group's rubric precedes ``rubric``. Never raises for content.
 
     Criteria become lines of text or, ``graded``, each candidate's ``rubrics``: a trajectory's own before its group's.
 

@@ -46,7 +46,7 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """A text in pieces. ``droppable`` turns may be dropped, in this order; a gap line has at most ``gap_length`` characters."""
+    """A text in pieces. ``droppable`` turns may be dropped, in this order. ``gap_length`` bounds a gap line."""
 
     pieces: tuple[Piece, ...]
     droppable: tuple[int, ...] = ()
@@ -170,10 +170,10 @@ def _kind_of(word: str, role: str) -> Kind:
 
 
 def exhibit_referred_to(piece: Piece) -> str:
-    """The exhibit that a piece's header refers to, or an empty text. Lines that end in the agent's words are ignored."""
+    """The exhibit that a piece's header refers to, or an empty text."""
     header = piece.before.partition("\n")[0]
     if header.partition(" ")[2].startswith(("call ", "fields ", "part ")):
-        return ""
+        return ""  # the rest of the line is the agent's
     found = _SEE.search(header)
     return found[1] if found else ""
 

@@ -1,4 +1,4 @@
-"""How an ask ended: a completion that was read, or a failure; and the state from which a planner plans the next asks."""
+"""How an ask ended: with a completion that was read, or a failure; and the state that a planner plans from."""
 
 from __future__ import annotations
 

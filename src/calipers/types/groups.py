@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 Message: TypeAlias = Mapping[str, Any]
-"""An OpenAI chat message: ``role``, ``content`` and, where present, ``tool_calls``, ``tool_call_id``, ``reasoning``..."""
+"""An OpenAI chat message: ``role``, ``content`` and, where present, ``tool_calls``, ``tool_call_id``, ``reasoning``."""
 
 Tool: TypeAlias = Mapping[str, Any]
 """A tool definition in OpenAI's form: ``{"type": "function", "function": {"name", "description", "parameters"}}``."""
