@@ -139,7 +139,7 @@ class Method:
     """
 
     protocol: Any
-    planner: Any = "calipers.planners.orders:Orders"
+    planner: Any = "calipers.planners.first_asks:Orders"
     aggregator: Any = "calipers.aggregators.two_way:two_way"
     reward: Any = "calipers.rewards.identity:Identity"
     expected: Any = None
@@ -177,7 +177,7 @@ PROTOCOLS: Final = Registry(
         ),
         "pointwise": Method(
             "calipers.protocols.pointwise:Pointwise",
-            "calipers.planners.rounds:Rounds",
+            "calipers.planners.first_asks:Rounds",
             expected="calipers.protocols.expected:ExpectedPointwise",
         ),
         "checklist": Method(

@@ -5,10 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from calipers.planners.orders import Orders
+from calipers.planners.first_asks import Orders, Rounds
+from calipers.planners.follow_ups import FollowUps
 from calipers.planners.panel import Cycle, Everyone, Fallback
-from calipers.planners.reask import Reask
-from calipers.planners.rounds import Rounds
 from calipers.types import Answered, Failure, PlanState, Reading
 from planning import state_of
 
@@ -59,7 +58,7 @@ def test_nobody_stands_in_where_nobody_could(kind: str):
 
 
 def test_a_gap_that_one_judge_left_is_not_filled_by_another():
-    plan = Reask(Cycle(Orders(), 2))
+    plan = FollowUps(Cycle(Orders(), 2))
     (first,) = plan.next_asks(state_of(5))
     some = {0: 0.3, 1: 0.9, 2: 0.1, 3: 0.5}
     (again,) = plan.next_asks(state_of(5, answered=[(first, some)]))
@@ -68,7 +67,7 @@ def test_a_gap_that_one_judge_left_is_not_filled_by_another():
 
 
 def test_a_substitute_may_be_asked_again_as_often_as_any_judge():
-    plan = Reask(Cycle(Orders(), 2), limit=1)
+    plan = FollowUps(Cycle(Orders(), 2), reasks=1)
     (first,) = plan.next_asks(state_of(3))
     (second,) = plan.next_asks(state_of(3, answered=[(first, DOWN)]))
     doubt = Reading((), "rejected", "odd", missing=dict.fromkeys(range(3), "x"), complaint="it was odd")

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass, replace
 
-from calipers.planners.orders import Orders
+from calipers.planners.first_asks import Orders
+from calipers.planners.follow_ups import FollowUps
 from calipers.planners.panel import Everyone, Fallback
-from calipers.planners.reask import Reask
 from calipers.planners.resolving import Resolving
 from calipers.types import Ask, Failure, Scores
 from planning import reading_of, state_of
@@ -17,12 +17,12 @@ DOWN = Failure("server", "down")
 class Until:
     calls: int
 
-    def settled(self, scores: Scores, *, calls: int) -> bool:
+    def is_settled(self, scores: Scores, *, calls: int) -> bool:
         return calls >= self.calls
 
 
 def test_one_more_order_at_a_time_until_the_rule_is_satisfied():
-    plan = Resolving(Reask(Orders()), Orders(), Until(3))
+    plan = Resolving(FollowUps(Orders()), Orders(), Until(3))
     answered: list[tuple[Ask, dict[int, float]]] = []
     while asks := plan.next_asks(state_of(3, answered=answered)):
         assert len(asks) == 1
@@ -33,7 +33,7 @@ def test_one_more_order_at_a_time_until_the_rule_is_satisfied():
 
 
 def test_a_gap_is_filled_before_another_order_is_asked():
-    plan = Resolving(Reask(Orders()), Orders(), Until(2))
+    plan = Resolving(FollowUps(Orders()), Orders(), Until(2))
     (first,) = plan.next_asks(state_of(3))
     partial = reading_of(first, {0: 0.1, 1: 0.9})
     (gap,) = plan.next_asks(state_of(3, answered=[(first, partial)]))
@@ -43,19 +43,19 @@ def test_a_gap_is_filled_before_another_order_is_asked():
 
 
 def test_a_judge_that_brought_nothing_is_not_asked_on():
-    plan = Resolving(Reask(Orders()), Orders(), Until(5))
+    plan = Resolving(FollowUps(Orders()), Orders(), Until(5))
     (first,) = plan.next_asks(state_of(3))
     assert not plan.next_asks(state_of(3, answered=[(first, DOWN)]))
 
 
 def test_a_whole_panel_is_asked_on_together_and_a_fallback_goes_on_with_who_speaks():
     everyone = Everyone(Orders(), 2)
-    plan = Resolving(Reask(everyone), everyone, Until(2))
+    plan = Resolving(FollowUps(everyone), everyone, Until(2))
     first = plan.next_asks(state_of(3))
     more = plan.next_asks(state_of(3, answered=[(ask, WHOLE) for ask in first]))
     assert [(ask.slot, ask.cause) for ask in more] == [(0, "unresolved"), (1, "unresolved")]
     fallback = Fallback(Orders(), 2)
-    plan = Resolving(Reask(fallback), fallback, Until(2))
+    plan = Resolving(FollowUps(fallback), fallback, Until(2))
     (one,) = plan.next_asks(state_of(3))
     (two,) = plan.next_asks(state_of(3, answered=[(one, DOWN)]))
     (three,) = plan.next_asks(state_of(3, answered=[(one, DOWN), (two, WHOLE)]))

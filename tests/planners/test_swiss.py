@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from calipers.errors import ConfigError
-from calipers.planners.pivot import Pivot
+from calipers.planners.pairs import Pivot
 from calipers.planners.swiss import FirstRound, Swiss
 from calipers.types import Ask, Comparison, Failure, PlanState, Reading, Scores
 from planning import state_of

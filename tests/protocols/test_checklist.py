@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from calipers.planners.criteria import Criteria
-from calipers.planners.reask import Reask
+from calipers.planners.follow_ups import FollowUps
 from calipers.protocols.checklist import Checklist
 from calipers.render import render
 from calipers.rubric import Grading, as_rubric
@@ -186,7 +186,7 @@ def test_only_what_is_open_is_asked_again_and_the_question_says_why() -> None:
     reading = read(Grading(), ask, {"1": {"met": True}, "3": {"met": None}})
     nothing = (None,) * 3
     state = PlanState(VIEW, (Answered(ask, reading),), Scores(nothing, nothing))
-    (again,) = Reask(Criteria()).next_asks(state)
+    (again,) = FollowUps(Criteria()).next_asks(state)
     assert (again.criteria, again.members, again.cause, again.parent) == (("fluids",), ask.members, "missing", 0)
     assert again.presentation == ask.presentation
     system, user = question(Grading(), again)
@@ -203,7 +203,7 @@ def test_relative_gaps_are_asked_again_among_everyone() -> None:
     key = Checklist(grading).frame(ask, VIEW).keys[0]
     reading = read(grading, ask, {key: {"met": True}})
     nothing = (None,) * 3
-    (again,) = Reask(Criteria(grading=grading)).next_asks(
+    (again,) = FollowUps(Criteria(grading=grading)).next_asks(
         PlanState(VIEW, (Answered(ask, reading),), Scores(nothing, nothing))
     )
     assert again.order == ask.order

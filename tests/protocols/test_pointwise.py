@@ -3,7 +3,7 @@
 import pytest
 
 import calipers
-from calipers.planners.rounds import Rounds
+from calipers.planners.first_asks import Rounds
 from calipers.protocols.pointwise import Pointwise
 from calipers.render import render
 from calipers.testing import Flaky, Noise, SimulatedJudge

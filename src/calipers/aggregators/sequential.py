@@ -31,7 +31,7 @@ class Resolve:
     tolerance: float = 0.015
     budget: int = 8
 
-    def settled(self, scores: Scores, *, calls: int) -> bool:
+    def is_settled(self, scores: Scores, *, calls: int) -> bool:
         """Whether to stop after ``calls`` calls that led to ``scores``.
 
         True as well where nothing can be resolved: fewer than two candidates have a score, or no standard error is

@@ -2,7 +2,7 @@
 
 A judge that scores silence, a master key or an order to the grader above somebody's honest attempt has shown that this
 verdict is not to be trusted. The canary is one more candidate of the question, made and taken out again here: nothing
-below or above knows of it, and no number of it is kept. Not responsible for asking again (``planners.recheck``).
+below or above knows of it, and no number of it is kept. Not responsible for asking again (``planners.follow_ups``).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A pair is two and a rating is of one. So in a share of the questions a canary first stands for one candidate, beside the
 other of a pair or alone. A judge that sees through it is then asked the question itself; one that does not is tested again,
-and after that is not asked. Not responsible for asking on (``planners.recheck``), nor for lists (``canary``).
+and after that is not asked. Not responsible for asking on (``planners.follow_ups``), nor for lists (``canary``).
 """
 
 from __future__ import annotations

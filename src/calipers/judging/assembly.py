@@ -24,14 +24,12 @@ from calipers.config.settings import Pairing, PanelMode, Resolution, RewardPlan,
 from calipers.errors import ConfigError
 from calipers.interfaces import Aggregator, Planner, RewardTransform
 from calipers.judging.members import Seat
-from calipers.planners.opening import Opening
+from calipers.planners.chunks import Chunks
+from calipers.planners.first_asks import FirstAsks
+from calipers.planners.follow_ups import FollowUps
+from calipers.planners.pairs import Pivot
 from calipers.planners.panel import Cycle, Everyone, Fallback
-from calipers.planners.pivot import Pivot
-from calipers.planners.reask import Reask
-from calipers.planners.recheck import Recheck
-from calipers.planners.refit import Refit
 from calipers.planners.resolving import Resolving
-from calipers.planners.subgroups import Subgroups
 from calipers.planners.swapping import Swapping
 from calipers.planners.swiss import FirstRound, Swiss
 from calipers.rewards.blend import Blend
@@ -53,7 +51,7 @@ def planner(settings: Settings) -> Planner:
     """What to ask: the protocol's first asks, of which judge, what poor answers make necessary, then what is unsettled."""
     opening = _opening(settings)
     sharing = len(settings.judges) if settings.panel == "cycle" else 1
-    inner: Planner = Refit(Recheck(Reask(opening, settings.reasks), judges=sharing))
+    inner: Planner = FollowUps(opening, settings.reasks, sharing)
     if settings.pairing == "swiss":
         inner = Swiss(inner, settings.orders)
     resolve = settings.resolve
@@ -67,14 +65,14 @@ def planner(settings: Settings) -> Planner:
     return Resolving(inner, opening, Resolve(spread, resolve.tolerance, resolve.most))
 
 
-def _opening(settings: Settings) -> Opening:
+def _opening(settings: Settings) -> FirstAsks:
     orders, judges = settings.orders, len(settings.judges)
     if settings.resolve is not None and settings.protocol != "pairwise" and not _has_errors(settings):
         # Without any standard error nothing can be called settled, and two calls are the fewest that give one.
         orders = max(orders, 2)
-    first: Opening
+    first: FirstAsks
     if settings.at_once is not None:
-        first = Subgroups(orders, settings.samples, settings.at_once)
+        first = Chunks(orders, settings.samples, settings.at_once)
     elif settings.pairing != "all":
         pairing = Pivot if settings.pairing == "pivot" else FirstRound
         first = pairing(orders, settings.samples)

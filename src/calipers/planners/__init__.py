@@ -1,1 +1,1 @@
-"""What to ask next, given what is known: one planner a file; they wrap one another."""
+"""What to ask next, given what is known; planners wrap one another."""

@@ -1,23 +1,23 @@
 """First asks about criteria: all of a trajectory's at once, one by one, some at a time, or one of them for all.
 
-Not responsible for how a question looks (``protocols.checklist``), nor for what to do with poor answers (``reask``).
+Not responsible for how a question looks (``protocols.checklist``), nor for what to do with poor answers
+(``follow_ups``).
 """
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from calipers.errors import ConfigError
-from calipers.planners.opening import numbered, opened
+from calipers.planners.first_asks import Presentations, cause_of, numbered, rotated, shuffled
 from calipers.rubric import Grading
 from calipers.rubric.deciding import left_to_judge
-from calipers.types import Ask, Cause, Criterion, PlanState
+from calipers.types import Ask, Criterion, PlanState
 
 
 @dataclass(frozen=True, slots=True)
-class Criteria:
+class Criteria(Presentations):
     """Plan ``orders * samples`` gradings of the group; the asks of one grading share ``Ask.presentation``.
 
     Only relative grading shows several candidates, and so only it has orders: a seeded permutation, then its reverse,
@@ -25,8 +25,6 @@ class Criteria:
     for orders in another mode.
     """
 
-    orders: int = 1
-    samples: int = 1
     grading: Grading = field(default_factory=Grading)
 
     def __post_init__(self) -> None:
@@ -35,22 +33,12 @@ class Criteria:
                 f"orders={self.orders}: only relative grading shows candidates in an order; ask more often with samples="
             )
 
-    @property
-    def count(self) -> int:
-        """Gradings asked for at once."""
-        return self.orders * self.samples
-
     def presentation(self, state: PlanState, index: int) -> Sequence[Ask]:
         """The asks of one grading, numbered from 0."""
         order, sample = divmod(index, self.samples)
-        cause: Cause = "sample" if sample else "order" if order else "first"
-        base = Ask(0, (), (), sample=sample, cause=cause, presentation=index)
+        base = Ask(0, (), (), sample=sample, cause=cause_of(order, sample), presentation=index)
         asks = self._relative(state, base, order) if self.grading.mode == "relative" else self._single(state, base)
         return numbered(asks, 0)
-
-    def next_asks(self, state: PlanState) -> Sequence[Ask]:
-        """All first asks in one batch; empty once they were answered."""
-        return opened(self, state)
 
     def _single(self, state: PlanState, base: Ask) -> Iterator[Ask]:
         """One candidate in a question, with as many of its criteria as the mode says."""
@@ -72,15 +60,10 @@ class Criteria:
 
     def _relative(self, state: PlanState, base: Ask, order: int) -> Iterator[Ask]:
         """All candidates that have a criterion in one question about it."""
-        permutation = list(range(len(state.view.rubrics)))
-        random.Random(f"{state.view.digest}:{state.seed}").shuffle(permutation)  # noqa: S311 - seeded by content, no secret
-        turn = (order // 2) % len(permutation)
-        shown = [*permutation[turn:], *permutation[:turn]]
-        shown = shown[::-1] if order % 2 else shown
-        having: dict[str, tuple[Criterion, list[int]]] = {}
-        for item in shown:
+        asked: dict[str, tuple[Criterion, list[int]]] = {}
+        for item in rotated(shuffled(state), order):
             for criterion in self._open(state, item):
                 # The same id may mean another thing in another trajectory's rubric.
-                having.setdefault(f"{criterion.id}\n{criterion}", (criterion, []))[1].append(item)
-        for criterion, items in having.values():
+                asked.setdefault(f"{criterion.id}\n{criterion}", (criterion, []))[1].append(item)
+        for criterion, items in asked.values():
             yield replace(base, members=tuple(sorted(items)), order=tuple(items), criteria=(criterion.id,))

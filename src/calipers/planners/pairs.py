@@ -1,55 +1,50 @@
-"""First asks two candidates at a time, for pairwise judging: a round robin, in one or both orders."""
+"""First asks about two candidates at a time, for pairwise judging: every pair, or every candidate against a pivot."""
 
 from __future__ import annotations
 
-import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from calipers.errors import ConfigError
-from calipers.planners.opening import opened
-from calipers.types import Ask, Cause, PlanState
+from calipers.planners.first_asks import Presentations, cause_of, shuffled
+from calipers.types import Ask, PlanState
 
 
 @dataclass(frozen=True, slots=True)
-class Pairs:
-    """Plan n (n - 1) / 2 comparisons of n candidates, ``samples`` times each; with ``orders=2`` each also swapped.
+class PairPresentations(Presentations):
+    """Presentations of pairs, with ``orders=2`` each pair also swapped.
 
-    In one order, who stands first is balanced over the pairs: each candidate does in half of its own, give or take one.
     Raises ConfigError for more than two orders, which a pair does not have.
     """
 
-    orders: int = 1
-    samples: int = 1
-
     def __post_init__(self) -> None:
-        require_two_orders(self.orders)
+        if self.orders > 2:
+            raise ConfigError(f"orders={self.orders}: a pair has two orders; ask more often with samples=")
 
-    @property
-    def count(self) -> int:
-        """Presentations asked at once: rounds, in one order or in both."""
-        return self.orders * self.samples
+
+class Pairs(PairPresentations):
+    """Plan n (n - 1) / 2 comparisons of n candidates in each presentation.
+
+    In one order, who is shown first is balanced over the pairs: each candidate is in half of its own, give or take one.
+    """
+
+    __slots__ = ()
 
     def presentation(self, state: PlanState, index: int) -> Sequence[Ask]:
-        """Every pair once: as seated or, in every second presentation where orders or further rounds ask, swapped."""
+        """Every pair once: as drawn or, in every second presentation where orders or further rounds ask, swapped."""
         swapped, sample = self._which(index)
-        n = len(state.view.candidates)
-        seats = list(range(n))
-        random.Random(f"{state.view.digest}:{state.seed}").shuffle(seats)  # noqa: S311 - seeded by content, no secret
-        cause: Cause = "sample" if sample else "swap" if swapped else "first"
+        drawn = shuffled(state)
+        n = len(drawn)
         asks: list[Ask] = []
         for low in range(n):
             for high in range(low + 1, n):
-                # Around a table of n, the nearer neighbour clockwise goes first: as often as not, for everyone.
+                # On a circle of n, the nearer neighbour clockwise goes first: equally often for every candidate.
                 ahead = (high - low) * 2 < n or ((high - low) * 2 == n and low % 2 == 0)
-                pair = (seats[low], seats[high]) if ahead else (seats[high], seats[low])
+                pair = (drawn[low], drawn[high]) if ahead else (drawn[high], drawn[low])
                 shown = pair[::-1] if swapped else pair
+                cause = cause_of(swapped, sample, further="swap")
                 asks.append(Ask(len(asks), shown, shown, sample=sample, cause=cause))
         return asks
-
-    def next_asks(self, state: PlanState) -> Sequence[Ask]:
-        """All first asks in one batch; empty once they were answered."""
-        return opened(self, state)
 
     def _which(self, index: int) -> tuple[bool, int]:
         """Whether presentation ``index`` is swapped, and its sample. Beyond the first ones, orders take turns."""
@@ -62,7 +57,24 @@ class Pairs:
         return bool(order), sample
 
 
-def require_two_orders(orders: int) -> None:
-    """Raise ConfigError for more orders than a pair has."""
-    if orders > 2:
-        raise ConfigError(f"orders={orders}: a pair has two orders; ask more often with samples=")
+class Pivot(PairPresentations):
+    """Compare every candidate with one that is drawn from the group's content: n - 1 comparisons in each presentation.
+
+    Each further sample has another pivot. Cheap, and as good as its pivot: candidates are told apart only through it,
+    so a pivot that beats or loses to all leaves the rest to margins.
+    """
+
+    __slots__ = ()
+
+    def presentation(self, state: PlanState, index: int) -> Sequence[Ask]:
+        """Every other candidate against the pivot of this sample; who is shown first alternates."""
+        swapped, sample = index % self.orders, index // self.orders
+        drawn = shuffled(state)
+        n = len(drawn)
+        pivot = drawn[sample % n]
+        cause = cause_of(swapped, sample, further="swap")
+        asks: list[Ask] = []
+        for position, other in enumerate(one for one in drawn if one != pivot):
+            shown = (pivot, other) if (position + swapped) % 2 else (other, pivot)
+            asks.append(Ask(len(asks), shown, shown, sample=sample // n, cause=cause))
+        return asks

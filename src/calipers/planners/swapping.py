@@ -1,7 +1,7 @@
-"""Asks a pair in its other order where one order's verdict is what the judge leans to anyway.
+"""Asks about a pair in its other order where the first verdict may be position bias.
 
-A wrapper around the planner of everything else. Not responsible for what is known of a judge's leaning: ``leaning`` tells
-it by slot, and a judge about whom nothing is known is asked both orders of every pair.
+A wrapper around all other planners. Not responsible for learning a judge's bias: of a judge whose bias is unknown, both
+orders of every pair are asked.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from calipers.interfaces import Planner
-from calipers.planners.opening import next_number, numbered
+from calipers.planners.first_asks import next_number, numbered
 from calipers.types import Ask, Comparison, PlanState, Reading
 
 
-class Leaning(Protocol):
+class PairBias(Protocol):
     """Of pairs with this verdict, the share (0-1) whose other order is worth asking."""
 
     def swap_share(self, said: Literal["first", "second", "tie"]) -> float: ...
@@ -24,10 +24,10 @@ class Leaning(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Swapping:
-    """What ``inner`` asks; once it is done, the other order of the pairs for which it is worth its price."""
+    """What ``inner`` asks; then the other order of the pairs for which ``bias`` (by slot) says that it is worth a call."""
 
     inner: Planner
-    leaning: Mapping[int, Leaning]
+    bias: Mapping[int, PairBias]
 
     def next_asks(self, state: PlanState) -> Sequence[Ask]:
         """One batch of swapped pairs, with cause "swap"."""
@@ -53,11 +53,11 @@ class Swapping:
         return numbered(swaps, next_number(state))
 
     def _is_worth_it(self, one: Comparison, state: PlanState) -> bool:
-        leaning = self.leaning.get(one.slot)
-        if leaning is None:
+        bias = self.bias.get(one.slot)
+        if bias is None:
             return True
         verdict: Literal["first", "second", "tie"] = (
             "tie" if one.margin == 0 else "first" if one.margin > 0 else "second"
         )
         pair = f"{state.view.digest}:{state.seed}:{one.slot}:{min(one.first, one.second)}:{max(one.first, one.second)}"
-        return random.Random(pair).random() < leaning.swap_share(verdict)  # noqa: S311 - seeded by content, no secret
+        return random.Random(pair).random() < bias.swap_share(verdict)  # noqa: S311 - reproducible, not secret

@@ -5,7 +5,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calipers.planners.orders import Orders
+from calipers.planners.first_asks import Orders
 from planning import state_of
 
 

@@ -1,0 +1,59 @@
+"""First asks for groups too large for one question: overlapping chunks, linked by shared candidates.
+
+Every chunk rates two candidates that the other chunks of its presentation rate as well; their ratings put the chunks on one
+scale (``aggregators.two_way``). Not responsible for whether a chunk fits the context window.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from calipers.errors import ConfigError
+from calipers.planners.first_asks import Orders, Presentations, cause_of
+from calipers.types import Ask, PlanState
+
+_SHARED = 2
+"""Candidates that all chunks share: the first fixes the level, the second averages its noise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chunks(Presentations):
+    """As ``Orders``, with at most ``at_once`` candidates in a question; a group that is no larger is asked whole.
+
+    Chunks and shared candidates are drawn anew for each pair of presentations; the second of a pair shows each chunk in
+    reverse. Raises ConfigError for less than 4 at once: two new ones beside the two shared ones.
+    """
+
+    at_once: int = 0
+
+    def __post_init__(self) -> None:
+        if self.at_once < _SHARED + 2:
+            raise ConfigError(f"at_once={self.at_once}: a question takes {_SHARED + 2} candidates at least")
+
+    def presentation(self, state: PlanState, index: int) -> Sequence[Ask]:
+        """One ask for each chunk."""
+        n = len(state.view.candidates)
+        if n <= self.at_once:
+            return Orders(self.orders, self.samples).presentation(state, index)
+        order, sample = divmod(index, self.samples)
+        generator = random.Random(f"{state.view.digest}:{state.seed}:parts:{order // 2}")  # noqa: S311 - not secret
+        drawn = generator.sample(range(n), n)
+        shared, rest = drawn[:_SHARED], drawn[_SHARED:]
+        asks: list[Ask] = []
+        for chunk in _even(rest, self.at_once - _SHARED):
+            shown = [*shared, *chunk]
+            generator.shuffle(shown)
+            asked = tuple(shown[::-1] if order % 2 else shown)
+            asks.append(Ask(len(asks), tuple(sorted(shown)), asked, sample=sample, cause=cause_of(order, sample)))
+        return asks
+
+
+def _even(items: Sequence[int], most: int) -> list[Sequence[int]]:
+    """``items`` in as few chunks of at most ``most`` as possible, as equal in size as possible."""
+    chunks = -(-len(items) // most)
+    size, larger = divmod(len(items), chunks)
+    cuts = [size * chunk + min(chunk, larger) for chunk in range(chunks + 1)]
+    return [items[start:end] for start, end in pairwise(cuts)]
