@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from calipers.extract import condensed as module
 from calipers.extract import extract_scores
-from calipers.extract.condensed import LIMIT, condensed
+from calipers.extract import text as module
+from calipers.extract.text import LIMIT, condensed
 from effort import in_proportion
 
 SCORES = '"scores": {"A": 90, "B": 20}'

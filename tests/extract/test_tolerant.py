@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calipers.extract.scores.values import CUT
+from calipers.extract.strictjson import CUT
 from calipers.extract.tolerant import Items, Pairs, Parsed, parse
 
 

@@ -11,9 +11,8 @@ from typing import Any, Final
 
 from calipers.errors import PermanentError
 from calipers.extract.documents import find_documents
-from calipers.extract.strictjson import strict
+from calipers.extract.strictjson import Pairs, strict
 from calipers.extract.text import cap, strip_reasoning, unfence
-from calipers.extract.tolerant import Pairs
 from calipers.protocols.question import EVIDENCE, draw_keys, joined
 from calipers.protocols.schemas import keyed
 from calipers.render import compose

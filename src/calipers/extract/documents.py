@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from calipers.extract.strictjson import integer, unique_pairs
+from calipers.extract.strictjson import DECODER
 from calipers.extract.tolerant import Unparsed, parse
 
 _OPEN = re.compile(r"[{\[｛［]")
@@ -24,7 +24,6 @@ _LIKELY = re.compile(
 _MAX_DOCUMENTS = 2_000
 _MAX_NODES = 6_000
 _MAX_RESTARTS = 24
-_DECODER = json.JSONDecoder(strict=False, object_pairs_hook=unique_pairs, parse_int=integer)
 _BACKSLASHED = re.compile(r"\s*\"?[\[{][\s\\ntr{\[]{0,40}\\\"")
 
 
@@ -81,7 +80,7 @@ def _document(text: str, start: int) -> tuple[Document | None, int, int]:
     """The document that opens at ``start``, where to look on, and what it cost."""
     if text[start] in "{[":
         try:
-            node, end = _DECODER.raw_decode(text, start)
+            node, end = DECODER.raw_decode(text, start)
         except (ValueError, RecursionError):  # damaged, or nested too deep: tolerance decides
             pass
         else:

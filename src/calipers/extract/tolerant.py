@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from calipers.extract.scores.values import CUT
+from calipers.extract.strictjson import CUT, Items, Pairs
 from calipers.extract.tokens import (
     BARE_STOP,
     BLANK,
@@ -44,26 +44,6 @@ _MAX_NODES = 5_000
 _MAX_GARBAGE = 12
 _MAX_SWALLOWED = 200
 _BARE_LIMIT = 400
-
-
-class Pairs(list[tuple[Any, Any]]):
-    """An object as it was written: (key, value) in order, repeated keys kept, key None for a value without one."""
-
-    __slots__ = ("closed",)
-
-    def __init__(self, pairs: Any = (), *, closed: bool = False) -> None:
-        super().__init__(pairs)
-        self.closed = closed
-
-
-class Items(list[Any]):
-    """A list as it was written."""
-
-    __slots__ = ("closed",)
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.closed = False
 
 
 @dataclass(frozen=True, slots=True)

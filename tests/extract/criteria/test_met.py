@@ -3,7 +3,7 @@
 import pytest
 
 from calipers.extract.criteria.met import said
-from calipers.extract.scores.values import CUT
+from calipers.extract.strictjson import CUT
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from calipers.extract.scores.announced import Announced, agreed, announced, breaks_off, settled, told, without
+from calipers.extract.scores.found import UNCLEAR, UPSIDE_DOWN, Stated
 from calipers.extract.scores.names import Names
-from calipers.extract.scores.stated import UNCLEAR, UPSIDE_DOWN, Stated
 
 NAMES = Names(["KB", "BC"])
 TEN = Stated(0.0, 10.0, both=False)

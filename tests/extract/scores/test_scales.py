@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from calipers.extract.scores.found import Value
 from calipers.extract.scores.scales import OutOfRange, on_scale
-from calipers.extract.scores.values import Value
 
 
 def settle(

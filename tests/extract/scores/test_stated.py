@@ -8,7 +8,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from calipers.extract.scores.stated import UNCLEAR, UPSIDE_DOWN, Stated, attached, described, of_key
+from calipers.extract.scores.found import UNCLEAR, UPSIDE_DOWN, Stated
+from calipers.extract.scores.stated import attached, described, of_key
 
 
 def top(high: float) -> Stated:

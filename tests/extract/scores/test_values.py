@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calipers.extract.scores.values import ABSURD, Unread, Value, read_value
+from calipers.extract.scores.found import ABSURD, Unread, Value
+from calipers.extract.scores.values import read_value
 
 UNIT = (0.0, 1.0)
 

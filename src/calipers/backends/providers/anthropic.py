@@ -19,7 +19,7 @@ from calipers.backends.transport.served import Served
 from calipers.backends.transport.translate import HttpReply, Peer, Refusal
 from calipers.backends.transport.usage import billed, usage_of
 from calipers.errors import TransientError
-from calipers.extract.condensed import condensed
+from calipers.extract.text import condensed
 from calipers.types import Completion, JudgeRequest, Message
 from calipers.types.encoding import encodable
 

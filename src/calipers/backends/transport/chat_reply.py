@@ -19,7 +19,7 @@ from calipers.backends.transport.secrets import scrubbed_text
 from calipers.backends.transport.translate import HttpReply, Peer, excerpt, is_page, refusal_of, to_error
 from calipers.backends.transport.usage import billed, usage_in, usage_of
 from calipers.errors import BackendError, PermanentError, TransientError
-from calipers.extract.condensed import condensed
+from calipers.extract.text import condensed
 from calipers.types import Completion, FinishReason
 from calipers.types.encoding import encodable, require_light
 

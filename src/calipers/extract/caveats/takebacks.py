@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from calipers.extract.caveats.asides import Number, Sentence, Stated, clauses, sentences, unquoted
 from calipers.extract.caveats.phrases import folded, hits
-from calipers.extract.scores.stated import Stated as Scale
+from calipers.extract.scores.found import Stated as Scale
 from calipers.extract.scores.stated import described
 
 _NEAR = 64

@@ -16,9 +16,8 @@ from calipers.extract.caveats.takebacks import TAKEN_BACK, interrupted, taken_ba
 from calipers.extract.criteria.met import Row, Said, said
 from calipers.extract.documents import Document, find_documents, unwrapped
 from calipers.extract.scores.names import Names
-from calipers.extract.strictjson import strict
+from calipers.extract.strictjson import Pairs, strict
 from calipers.extract.text import TOLERANT_LIMIT, cap, strip_reasoning, unfence
-from calipers.extract.tolerant import Pairs
 from calipers.types import FinishReason, Outcome
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from calipers.extract.caveats.takebacks import interrupted
-from calipers.extract.scores.values import CUT
+from calipers.extract.strictjson import CUT
 
 Said: TypeAlias = bool | float
 """Met, not met, or the share of a level."""

@@ -21,8 +21,8 @@ from calipers.extract.documents import find_documents, unwrapped
 from calipers.extract.formats.known import FORMATS, Format, Reads
 from calipers.extract.marks import Mark, asked, settled, torn
 from calipers.extract.scores.prose import CORRECTING, FINAL, Prepared, plain, prepared
+from calipers.extract.strictjson import Pairs
 from calipers.extract.text import cap, strip_reasoning
-from calipers.extract.tolerant import Pairs
 from calipers.types import Outcome
 
 _MOST = 64

@@ -13,9 +13,10 @@ from calipers.extract.compare.claims import TIE, claims
 from calipers.extract.compare.references import clashing, folded
 from calipers.extract.formats.formatted import Stated, Unstated, listed, ordered, stated
 from calipers.extract.formats.known import Format
+from calipers.extract.scores.found import Unread
 from calipers.extract.scores.prose import sentences
 from calipers.extract.scores.scales import OutOfRange, on_scale
-from calipers.extract.scores.values import Unread, read_value
+from calipers.extract.scores.values import read_value
 from calipers.types import Outcome
 
 Scale = tuple[float, float]

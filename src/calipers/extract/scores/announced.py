@@ -14,20 +14,11 @@ from functools import cache
 from itertools import islice
 
 from calipers.extract.scores import scale_words as words
+from calipers.extract.scores.found import UNCLEAR, UPSIDE_DOWN, Scale, Stated
 from calipers.extract.scores.names import PREFIX, Names
 from calipers.extract.scores.scale_words import NUM, SCALE, SCORE
-from calipers.extract.scores.stated import (
-    RANGE,
-    UNCLEAR,
-    UPSIDE_DOWN,
-    USUAL_TOPS,
-    Scale,
-    Stated,
-    before,
-    described,
-    is_best,
-    number_of,
-)
+from calipers.extract.scores.scales import fractional
+from calipers.extract.scores.stated import RANGE, USUAL_TOPS, before, described, is_best, number_of
 
 _MAX_SENTENCE = 300
 _MAX_EXAMINED = 100
@@ -262,9 +253,3 @@ def told(scale: Scale | None, numbers: Sequence[float]) -> Scale | None:
     if scale.both and scale.low < min(numbers):
         return scale  # the smallest number that was given is another
     return UNCLEAR if scale.high in USUAL_TOPS else None
-
-
-def fractional(numbers: Iterable[float], high: float) -> bool:
-    """Whether the numbers are fractions where a scale goes to 10 or more."""
-    numbers = list(numbers)
-    return high >= 10 and any(0 < number < 1 for number in numbers) and max(numbers) <= 1

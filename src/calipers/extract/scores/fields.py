@@ -8,11 +8,21 @@ from dataclasses import replace
 from typing import Any
 
 from calipers.extract.scores.announced import agreed, announced, settled, told
+from calipers.extract.scores.found import (
+    UNCLEAR,
+    UNCLEAR_VALUE,
+    UPSIDE_DOWN,
+    UPSIDE_DOWN_VALUE,
+    Scale,
+    Stated,
+    Unread,
+    Value,
+)
 from calipers.extract.scores.names import Names
 from calipers.extract.scores.roles import STATING, Role, role_of
-from calipers.extract.scores.stated import UNCLEAR, UPSIDE_DOWN, Scale, Stated, described, number_of
-from calipers.extract.scores.values import CUT, PERCENTAGE, Unread, Value
-from calipers.extract.tolerant import Pairs
+from calipers.extract.scores.stated import described, number_of
+from calipers.extract.scores.values import PERCENTAGE
+from calipers.extract.strictjson import CUT, Pairs
 
 _END = re.compile(r"\s*(\d{1,7}(?:[.,]\d{1,2})?)\s*(?:points?|pts?\.?|分|点|점|punkte|puntos)?\s*", re.IGNORECASE)
 _PERCENT = frozenset({"%", "percent", "percentage", "pct", "per cent", "prozent"})
@@ -27,10 +37,6 @@ _MAX_NOTE = 2_000
 _NORMALIZED = frozenset({"normalizedscore", "scorenormalized", "normalisedscore"})
 _PARTS = frozenset({3, 4, 5, 6, 7, 8, 9, 10, 12, 15, 20, 25, 30})
 """Tops that a total may well be."""
-
-UNCLEAR_VALUE = Unread("the scale of the score is not clear")
-UPSIDE_DOWN_VALUE = Unread("on its stated scale low numbers are good")
-OFF_SCALE = (UNCLEAR_VALUE, UPSIDE_DOWN_VALUE)
 
 
 def scale_beside(pairs: Sequence[tuple[str, Any]], roles: Sequence[Role | None]) -> Scale | None:

@@ -3,19 +3,101 @@
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Collection
 from dataclasses import dataclass, field
+from typing import Any, Final, Literal, TypeAlias
 
-from calipers.extract.scores.stated import UNCLEAR, Scale, Stated
-from calipers.extract.scores.values import Unread, Value
 from calipers.types import Outcome
+
+UNCLEAR: Final = "unclear"
+UPSIDE_DOWN: Final = "upside down"
+ABSURD: Final = 1e6
+"""Beyond this a number is a slip of the decoder, not an opinion on another scale."""
 
 WHOLE_LINE = 1_000_000
 """The column after anything on a line."""
 
 _DOUBT = {
     UNCLEAR: "a scale is stated that is not clear",
-    "upside down": "a scale is stated on which low numbers are good",
+    UPSIDE_DOWN: "a scale is stated on which low numbers are good",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """A scale from ``low`` to ``high``; where not ``both`` ends were stated, from 0.
+
+    ``statistic``: the words that state it may as well mean the largest score that was given.
+    """
+
+    low: float
+    high: float
+    both: bool = True
+    statistic: bool = field(default=False, compare=False)
+
+    def of(self, number: float, asked: tuple[float, float]) -> float:
+        """``number`` in units of the scale asked for; out of that scale's own top, a number is itself."""
+        low, high = asked
+        if self.high == high and (self.low == low or not self.both):
+            return number
+        return low + (number - self.low) * (high - low) / (self.high - self.low)
+
+    def holds(self, number: float) -> bool:
+        """Whether the number lies on it."""
+        return self.low <= number <= self.high
+
+    def agrees(self, other: Stated) -> bool:
+        """Whether both say the same, as far as they say it."""
+        return self.high == other.high and (self.low == other.low or not (self.both and other.both))
+
+
+Scale: TypeAlias = Stated | Literal["unclear", "upside down"]
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """``number`` is in units of the scale asked for; ``stated`` the scale that the reply states for it, if it does.
+
+    A number without one is bare. ``raw`` is the number on the stated scale, where that may be a fraction of another.
+    """
+
+    number: float
+    stated: Stated | None = field(default=None, compare=False)
+    raw: float | None = field(default=None, compare=False)
+
+    def on(self, stated: Stated, asked: tuple[float, float]) -> Value:
+        """A bare number, once the reply is known to state its scale."""
+        return Value(stated.of(self.number, asked) + 0.0, stated, self.number)
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """Why a score could not be read. ``cut`` when the text ended inside it, ``empty`` when none was written."""
+
+    reason: str
+    cut: bool = False
+    empty: bool = False
+
+
+TOO_LARGE = Unread("the score is absurdly large")
+UNCLEAR_VALUE = Unread("the scale of the score is not clear")
+UPSIDE_DOWN_VALUE = Unread("on its stated scale low numbers are good")
+OFF_SCALE = (UNCLEAR_VALUE, UPSIDE_DOWN_VALUE)
+_NOT_FINITE = Unread("the score is not a finite number")
+
+
+def checked(number: float, stated: Stated | None = None) -> Value | Unread:
+    """A number as a value, unless it is not finite or absurdly large."""
+    try:
+        number = float(number)
+    except OverflowError:  # an integer beyond the range of floats
+        return TOO_LARGE
+    if not math.isfinite(number):
+        return _NOT_FINITE
+    if abs(number) > ABSURD:
+        return TOO_LARGE
+    return Value(number + 0.0, stated)
 
 
 @dataclass(slots=True)
@@ -42,6 +124,26 @@ class Found:
     tail: str = ""
     between: tuple[str, ...] = ()
     plain: bool = False
+
+    @classmethod
+    def as_asked(cls, document: Any, ids: Collection[str]) -> Found | None:
+        """What a document in one of the two shapes that are asked for states, when nothing at all is unusual in it."""
+        if type(document) is not dict or not document.keys() <= {"scores", "explanations"}:
+            return None
+        scores: Any = document.get("scores")
+        numbers, texts = scores, document.get("explanations", {})
+        if type(scores) is list and texts == {} and all(map(_is_row, scores)):
+            numbers = {row["trajectory_id"]: row["score"] for row in scores}
+            texts = {row["trajectory_id"]: row["explanation"] for row in scores}
+        usual = (
+            type(numbers) is dict
+            and type(texts) is dict
+            and len(numbers) == len(scores)
+            and all(id_ in ids for part in (numbers, texts) for id_ in part)
+            and all(type(number) is float or type(number) is int for number in numbers.values())
+            and all(type(text) is str and not is_template_text(text) for text in texts.values())
+        )
+        return cls({id_: checked(number) for id_, number in numbers.items()}, texts, plain=True) if usual else None
 
     @property
     def readable(self) -> bool:
@@ -97,6 +199,16 @@ class Claim:
     breaks_off: bool = False
     """Words about a scale after it stop in the middle."""
 
+    def check(self) -> None:
+        """Raise Rejected where the verdict contradicts itself or holds words out of place."""
+        if self.found.doubts:
+            raise Rejected(self.found.doubts[0], doubt=True, truncated=self.cut)
+        torn = [id_ for id_ in self.found.scoreless if type(self.found.values.get(id_)) is Value]
+        if torn:
+            raise Rejected(f"one row with a score and one without for {torn[0]!r}", doubt=True, truncated=self.cut)
+        if self.garbled:
+            raise Rejected("words out of place inside the verdict", doubt=True, truncated=self.cut)
+
 
 class Rejected(Exception):  # noqa: N818  # not an error: how a stage says that the reply as a whole cannot be read
     """Why no verdict of the reply may be read: caught in ``scores``, never seen by callers."""
@@ -137,3 +249,20 @@ def is_same(one: Value | Unread | None, other: Value | Unread | None) -> bool:
 
 def _on(value: Value | Unread, scale: Stated, asked: tuple[float, float]) -> Value | Unread:
     return value.on(scale, asked) if type(value) is Value and value.stated is None else value
+
+
+_TEMPLATE_TEXT = re.compile(r"\s*(?:<.{1,60}>|\{.{0,60}\}|\[.{1,40}\]|\.{2,}|…|string|str)\s*", re.IGNORECASE)
+
+
+def _is_row(row: Any) -> bool:
+    """Whether this is a row as it is asked for."""
+    return (
+        type(row) is dict
+        and row.keys() == {"trajectory_id", "explanation", "score"}
+        and type(row["trajectory_id"]) is str
+    )
+
+
+def is_template_text(text: str) -> bool:
+    """Whether an explanation is one of a template's: ``...``, ``<why>``."""
+    return len(text) <= 64 and _TEMPLATE_TEXT.fullmatch(text) is not None

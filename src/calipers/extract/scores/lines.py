@@ -12,13 +12,12 @@ from dataclasses import replace
 from typing import Literal, TypeAlias
 
 from calipers.extract.scores.announced import Announced, announced, settled, without
-from calipers.extract.scores.found import Found, Said
+from calipers.extract.scores.found import UNCLEAR, Found, Said, Scale, Stated, Unread, Value
 from calipers.extract.scores.names import PREFIX, Names
 from calipers.extract.scores.numbers import NUMBERISH, read_nameless
-from calipers.extract.scores.stated import UNCLEAR, Scale, Stated
 from calipers.extract.scores.statements import read_statements
 from calipers.extract.scores.tables import read_tables, read_yaml
-from calipers.extract.scores.values import ONES, TENS, Unread, Value, han_digits, read_value
+from calipers.extract.scores.values import ONES, TENS, han_digits, read_value
 
 End: TypeAlias = Literal["whole", "unknown", "cut"]
 

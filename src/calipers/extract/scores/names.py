@@ -118,14 +118,6 @@ def is_placeholder(raw: Any) -> bool:
     return isinstance(raw, str) and _PLACEHOLDER.fullmatch(raw.strip()) is not None
 
 
-_TEMPLATE_TEXT = re.compile(r"\s*(?:<.{1,60}>|\{.{0,60}\}|\[.{1,40}\]|\.{2,}|…|string|str)\s*", re.IGNORECASE)
-
-
-def is_template_text(text: str) -> bool:
-    """Whether an explanation is one of a template's: ``...``, ``<why>``."""
-    return len(text) <= 64 and _TEMPLATE_TEXT.fullmatch(text) is not None
-
-
 def _fold(text: str) -> str:
     if not text.isascii():
         text = unicodedata.normalize("NFKC", text)

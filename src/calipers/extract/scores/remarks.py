@@ -13,7 +13,7 @@ from calipers.extract.caveats.phrases import folded, hits
 from calipers.extract.caveats.takebacks import TAKEN_BACK, VOID, taken_back, voided
 from calipers.extract.scores.roles import role_of
 from calipers.extract.scores.rows import pairs_of
-from calipers.extract.tolerant import Pairs
+from calipers.extract.strictjson import Pairs
 
 _LONGEST = 4_000
 _MOST_KEYS = 64

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from calipers.extract.scores.fields import on_scale_of_row, percent_of, scale_around, scale_beside
-from calipers.extract.scores.found import Found
-from calipers.extract.scores.names import Names, is_placeholder, is_template_text
+from calipers.extract.scores.found import Found, Scale, Stated, Unread, Value, is_template_text
+from calipers.extract.scores.names import Names, is_placeholder
 from calipers.extract.scores.roles import STATING, Role, is_mark, role_of
-from calipers.extract.scores.stated import Scale, Stated, of_key
-from calipers.extract.scores.values import Unread, Value, read_value
-from calipers.extract.tolerant import Pairs
+from calipers.extract.scores.stated import of_key
+from calipers.extract.scores.values import read_value
+from calipers.extract.strictjson import Pairs
 
 Row: TypeAlias = list[tuple[str, Any]]
 RoleList: TypeAlias = list[Role | None]
@@ -37,8 +37,8 @@ class _Ids:
 class RowReader:
     """Reads rows for one question."""
 
-    def __init__(self, names: Names, scale: tuple[float, float]) -> None:
-        self.names = names
+    def __init__(self, ids: Sequence[str], scale: tuple[float, float]) -> None:
+        self.names = Names(ids)
         self.scale = scale
 
     def take_rows(self, rows: list[Row], roles: list[RoleList], found: Found) -> bool:

@@ -10,15 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
-from calipers.extract.scores.fields import OFF_SCALE
-from calipers.extract.scores.found import Claim, Rejected
-from calipers.extract.scores.mixed import unclear_alone, unclear_unfinished
-from calipers.extract.scores.names import Names
-from calipers.extract.scores.scales import OutOfRange, misstated, on_scale
-from calipers.extract.scores.selection import find_claim, trust
-from calipers.extract.scores.values import Unread, Value
-from calipers.extract.scores.verdicts import VerdictReader
+from calipers.extract.scores.found import OFF_SCALE, Claim, Found, Rejected, Unread, Value
+from calipers.extract.scores.scales import OutOfRange, misstated, on_scale, unclear_alone, unclear_unfinished
+from calipers.extract.strictjson import strict
+from calipers.extract.text import condensed
 from calipers.types import FinishReason, Outcome
 
 
@@ -64,14 +61,17 @@ def extract_scores(
     Most have a scale of their own, from which scores are put on ``scale``, or on which they stay where that is not given.
     Raises ConfigError for a format that there is not, or that holds no scores.
     """
-    ids = tuple(dict.fromkeys(ids))
+    known = dict.fromkeys(ids)
+    ids = tuple(known)
     if format is not None:
         return _in_format(text, ids, format, scale, out_of_range, cut=finish_reason == "length")
     scale = (0, 1) if scale is None else scale
-    reader = VerdictReader(Names(ids), scale)
     cut = finish_reason == "length"
+    short = condensed(text)
+    document = strict(short)
     try:
-        claim = find_claim(text, reader, finish_reason)
+        found = Found.as_asked(document, known)
+        claim = Claim(found) if found and found.values else _searched(short, document, ids, scale, finish_reason)
         return _settled(claim, ids, text, scale=scale, out_of_range=out_of_range, cut=cut)
     except Rejected as reject:
         return ScoreReading(
@@ -82,6 +82,16 @@ def extract_scores(
             doubt=reject.doubt,
             truncated=reject.truncated or cut,
         )
+
+
+def _searched(
+    text: str, document: Any, ids: tuple[str, ...], scale: tuple[float, float], finish_reason: FinishReason | None
+) -> Claim:
+    """The verdict of a reply in any other shape."""
+    from calipers.extract.scores.selection import find_claim  # noqa: PLC0415 - slow to import, and seldom needed
+    from calipers.extract.scores.verdicts import VerdictReader  # noqa: PLC0415 - likewise
+
+    return find_claim(text, document, VerdictReader(ids, scale), finish_reason)
 
 
 def _in_format(
@@ -116,7 +126,7 @@ def _settled(
     claim: Claim, ids: tuple[str, ...], text: str, *, scale: tuple[float, float], out_of_range: OutOfRange, cut: bool
 ) -> ScoreReading:
     found = claim.found
-    trust(claim)
+    claim.check()
     if not found.readable:
         why = next((value.reason for value in found.values.values() if value in OFF_SCALE), None)
         raise Rejected(why or "no verdict in the reply", doubt=why is not None, truncated=claim.cut)

@@ -10,13 +10,11 @@ import re
 from dataclasses import replace
 from typing import Any
 
-from calipers.extract.condensed import LIMIT, condensed
 from calipers.extract.documents import Document, find_documents, unwrapped
 from calipers.extract.scores.announced import Announced, announced, breaks_off, settled
 from calipers.extract.scores.beside import check_around, check_beside, is_quoted
-from calipers.extract.scores.found import Claim, Found, Rejected, is_same
+from calipers.extract.scores.found import Claim, Found, Rejected, Unread, Value, is_same
 from calipers.extract.scores.lines import End, read_lines
-from calipers.extract.scores.values import Unread, Value
 from calipers.extract.scores.verdicts import VerdictReader
 from calipers.extract.strictjson import strict
 from calipers.extract.text import TOLERANT_LIMIT, cap, strip_reasoning, unfence
@@ -26,10 +24,12 @@ _ORPHAN_FENCE = re.compile(r"\A\s{0,100}```\s{0,100}(?=```)")
 """What closes a fence around the reasoning, once that is gone."""
 
 
-def find_claim(text: str, reader: VerdictReader, finish_reason: FinishReason | None) -> Claim:
-    """The verdict of a reply that counts; raises Rejected where there is none, or none to trust."""
-    text = condensed(text)
-    found = _whole(text, reader)
+def find_claim(text: str, document: Any, reader: VerdictReader, finish_reason: FinishReason | None) -> Claim:
+    """The verdict of a reply that counts; raises Rejected where there is none, or none to trust.
+
+    ``document`` is the strict JSON that the whole reply is, or None.
+    """
+    found = _whole(document, reader)
     if found is not None:
         return Claim(found)
     answer = strip_reasoning(text)
@@ -39,12 +39,12 @@ def find_claim(text: str, reader: VerdictReader, finish_reason: FinishReason | N
     body = unfence(_ORPHAN_FENCE.sub("", answer) if reasoned else answer)
     if not body:
         raise Rejected("the reply is empty")
-    found = _whole(body, reader) if len(body) != len(text) else None
+    found = _whole(strict(body), reader) if len(body) != len(text) else None
     if found is not None:
         return Claim(found)
     bounded = len(body) > TOLERANT_LIMIT
     shown = _shown(body, reasoned=reasoned)
-    found = _whole(shown, reader) if shown != body and not bounded else None
+    found = _whole(strict(shown), reader) if shown != body and not bounded else None
     if found is not None:
         return Claim(found, outcome="repaired")
     claim = _embedded(shown, reader, finish_reason, bounded=bounded)
@@ -62,22 +62,21 @@ def _shown(body: str, *, reasoned: bool) -> str:
     return shown if reasoned else unwrapped(shown)  # after reasoning, escaped quotes are a quotation
 
 
-def _whole(text: str, reader: VerdictReader) -> Found | None:
+def _whole(document: Any, reader: VerdictReader) -> Found | None:
     """The verdict of a reply that is one strict JSON document (or a string that holds one), else None."""
-    body: Any = text
     for _ in range(3):
-        if type(body) is not str or len(body) > LIMIT or not body:
-            return None
-        body = strict(body)
-        if isinstance(body, dict | list):
-            found = reader.read(body)
+        if isinstance(document, dict | list):
+            found = reader.read(document)
             if found.positional and not found.values:
                 found.values = dict(zip(reader.names.ids, found.positional, strict=True))
             if (not found.values and not found.doubts) or _is_template(found):
                 raise Rejected("no verdict in the reply")
             return found
-        if type(body) in (int, float) and len(reader.names.ids) == 1:
-            return reader.read({"score": body})
+        if type(document) in (int, float) and len(reader.names.ids) == 1:
+            return reader.read({"score": document})
+        if type(document) is not str or not document:
+            return None
+        document = strict(document)
     return None
 
 
@@ -145,7 +144,7 @@ def _rescale(text: str, documents: list[Document], claim: Claim, reader: Verdict
         far += [] if scale is None else [Announced(scale, document.start, document.end)]
     scale = settled(near, numbers, reader.scale)
     claim.found.restate(settled(far, numbers, reader.scale) if scale is None else scale, reader.scale)
-    trust(claim)
+    claim.check()
 
 
 _DEBRIS = re.compile(r"[\"'“”]\s{0,5}[:：]\s{0,5}[\"'“”\d\[{]|\d\s{0,5}[}\]]")
@@ -198,24 +197,13 @@ def _chosen(claims: list[Claim], text: str, ids: tuple[str, ...]) -> Claim:
     if last is None:
         return _merged(claims, text, ids)
     winner = claims[last]
-    trust(winner)
+    winner.check()
     for other in claims[:last]:
         if other.garbled and other.found.readable and other.end > winner.start:
-            trust(other)  # the winner is a piece of it
+            other.check()  # the winner is a piece of it
     for later in claims[last + 1 :]:
         _compare(winner, later, text, ids)
     return winner
-
-
-def trust(claim: Claim) -> None:
-    """Raise Rejected where a claim contradicts itself or holds words out of place."""
-    if claim.found.doubts:
-        raise Rejected(claim.found.doubts[0], doubt=True, truncated=claim.cut)
-    torn = [id_ for id_ in claim.found.scoreless if type(claim.found.values.get(id_)) is Value]
-    if torn:
-        raise Rejected(f"one row with a score and one without for {torn[0]!r}", doubt=True, truncated=claim.cut)
-    if claim.garbled:
-        raise Rejected("words out of place inside the verdict", doubt=True, truncated=claim.cut)
 
 
 def _compare(winner: Claim, later: Claim, text: str, ids: tuple[str, ...]) -> None:
@@ -224,7 +212,7 @@ def _compare(winner: Claim, later: Claim, text: str, ids: tuple[str, ...]) -> No
         raise Rejected("a later verdict is cut off", doubt=True, truncated=True)
     if not later.found.readable or later.found.placeholders or is_quoted(text, later, ids):
         return
-    trust(later)
+    later.check()
     for id_, value in later.found.values.items():
         if not is_same(value, winner.found.values[id_]) and not (type(value) is Unread and value.empty):
             raise Rejected(f"two verdicts that differ on {id_!r}", doubt=True)
@@ -239,7 +227,7 @@ def _merged(claims: list[Claim], text: str, ids: tuple[str, ...]) -> Claim:
     total = Found()
     for claim in spoken:
         if claim.garbled:
-            trust(claim)
+            claim.check()
         total.merge(claim.found)
     last = spoken[-1]
     merged = Claim(total, spoken[0].start, last.end, "repaired", any(claim.cut for claim in spoken))
@@ -247,7 +235,7 @@ def _merged(claims: list[Claim], text: str, ids: tuple[str, ...]) -> Claim:
         merged = replace(merged, outcome=last.outcome)
         if is_quoted(text, last, ids):
             raise Rejected("the only verdict is a draft, an example or a quotation", doubt=True)
-    trust(merged)
+    merged.check()
     return merged
 
 

@@ -10,47 +10,15 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any
 
 from calipers.extract.scores import scale_words as words
+from calipers.extract.scores.found import UNCLEAR, UPSIDE_DOWN, Scale, Stated
 from calipers.extract.scores.scale_words import NUM, SCALE, TO, UNIT
 
-UNCLEAR: Final = "unclear"
-UPSIDE_DOWN: Final = "upside down"
 USUAL_TOPS = frozenset([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 15, 16, 20, 25, 30, 40, 50, 60, 100, 200, 500, 1000])
 
-
-@dataclass(frozen=True, slots=True)
-class Stated:
-    """A scale from ``low`` to ``high``; where not ``both`` ends were stated, from 0.
-
-    ``statistic``: the words that state it may as well mean the largest score that was given.
-    """
-
-    low: float
-    high: float
-    both: bool = True
-    statistic: bool = field(default=False, compare=False)
-
-    def of(self, number: float, asked: tuple[float, float]) -> float:
-        """``number`` in units of the scale asked for; out of that scale's own top, a number is itself."""
-        low, high = asked
-        if self.high == high and (self.low == low or not self.both):
-            return number
-        return low + (number - self.low) * (high - low) / (self.high - self.low)
-
-    def holds(self, number: float) -> bool:
-        """Whether the number lies on it."""
-        return self.low <= number <= self.high
-
-    def agrees(self, other: Stated) -> bool:
-        """Whether both say the same, as far as they say it."""
-        return self.high == other.high and (self.low == other.low or not (self.both and other.both))
-
-
-Scale: TypeAlias = Stated | Literal["unclear", "upside down"]
 
 _BLANKS = r"\s{0,3}"
 _NOTE = r"(?:\s?[(\[][^()\[\]\d]{1,40}[)\]])?"

@@ -13,7 +13,7 @@ from itertools import islice
 
 from calipers.extract.caveats.quotations import hands_over, heads_others
 from calipers.extract.scores import scale_words as words
-from calipers.extract.scores.found import Found, Said
+from calipers.extract.scores.found import Found, Said, Value
 from calipers.extract.scores.names import PREFIX, Names
 from calipers.extract.scores.numbers import (
     BEFORE_VALUE,
@@ -31,7 +31,7 @@ from calipers.extract.scores.numbers import (
 )
 from calipers.extract.scores.respective import is_listed, read_respective
 from calipers.extract.scores.stated import attached
-from calipers.extract.scores.values import Value, read_value
+from calipers.extract.scores.values import read_value
 
 _FILLER = re.compile(
     r"(?:[\s\W\d]|\b(?:and|while|then|so|scores?|final|finally|ratings?|verdict|results?|my|are|is|the|overall|here|whereas"

@@ -11,11 +11,11 @@ from dataclasses import replace
 from calipers.extract.caveats.phrases import folded, hits
 from calipers.extract.caveats.quotations import hands_over, heads_others
 from calipers.extract.scores.fields import scale_beside
-from calipers.extract.scores.found import Said
+from calipers.extract.scores.found import UNCLEAR, Said, Scale
 from calipers.extract.scores.names import Names
 from calipers.extract.scores.numbers import KEYWORD
 from calipers.extract.scores.roles import STATING, Role, is_mark, role_of
-from calipers.extract.scores.stated import UNCLEAR, Scale, of_key
+from calipers.extract.scores.stated import of_key
 
 _MAX_HEADERS = 4
 _LONG_HEAD = 12

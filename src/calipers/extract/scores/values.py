@@ -6,55 +6,18 @@ Whether a number lies on the scale, and what a reply with one off it means, is d
 
 from __future__ import annotations
 
-import math
 import re
 import unicodedata
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 from calipers.extract.scores import scale_words as words
-from calipers.extract.scores.stated import Stated, attached, number_of
+from calipers.extract.scores.found import ABSURD, TOO_LARGE, Stated, Unread, Value, checked
+from calipers.extract.scores.stated import attached, number_of
+from calipers.extract.strictjson import CUT
 
-ABSURD = 1e6
-"""Beyond this a number is a slip of the decoder, not an opinion on another scale."""
-
-
-@dataclass(frozen=True, slots=True)
-class Value:
-    """``number`` is in units of the scale asked for; ``stated`` the scale that the reply states for it, if it does.
-
-    A number without one is bare. ``raw`` is the number on the stated scale, where that may be a fraction of another.
-    """
-
-    number: float
-    stated: Stated | None = field(default=None, compare=False)
-    raw: float | None = field(default=None, compare=False)
-
-    def on(self, stated: Stated, asked: tuple[float, float]) -> Value:
-        """A bare number, once the reply is known to state its scale."""
-        return Value(stated.of(self.number, asked) + 0.0, stated, self.number)
-
-
-@dataclass(frozen=True, slots=True)
-class Unread:
-    """Why a score could not be read. ``cut`` when the text ended inside it, ``empty`` when none was written."""
-
-    reason: str
-    cut: bool = False
-    empty: bool = False
-
-
-class Cut:
-    """Stands in a parsed document for a scalar at which the text ended."""
-
-    __slots__ = ()
-
-
-CUT = Cut()
 _NONE = Unread("no score", empty=True)
 _CUT_OFF = Unread("the score is cut off", cut=True)
-_NOT_FINITE = Unread("the score is not a finite number")
-_ABSURD = Unread("the score is absurdly large")
 _NO_NUMBER = Unread("the score is not a number")
 
 _DECIMAL = r"(?:(?:0|[1-9]\d{0,15})(?:[.,]\d{1,25})?|\.\d{1,25})"
@@ -125,7 +88,7 @@ def read_value(raw: Any, scale: tuple[float, float]) -> Value | Unread:
     """The number ``raw`` (a JSON value, or text as a judge wrote it) says."""
     kind = type(raw)
     if kind is float or kind is int:
-        return _checked(raw)
+        return checked(raw)
     if kind is str:
         return _of_text(raw, scale) if len(raw) <= 400 else _NO_NUMBER
     if raw is None:
@@ -135,18 +98,6 @@ def read_value(raw: Any, scale: tuple[float, float]) -> Value | Unread:
     if isinstance(raw, list) and type(raw) is list and len(raw) == 1 and not isinstance(raw[0], list):
         return read_value(raw[0], scale)
     return _NO_NUMBER
-
-
-def _checked(number: float, stated: Stated | None = None) -> Value | Unread:
-    try:
-        number = float(number)
-    except OverflowError:  # an integer beyond the range of floats
-        return _ABSURD
-    if not math.isfinite(number):
-        return _NOT_FINITE
-    if abs(number) > ABSURD:
-        return _ABSURD
-    return Value(number + 0.0, stated)
 
 
 def _of_text(raw: str, scale: tuple[float, float]) -> Value | Unread:
@@ -201,14 +152,14 @@ def _number(text: str, scale: tuple[float, float]) -> Value | Unread | None:
         number = _float(found[0] if plain else found[1])
         if number is None or (not plain and 0 < number < 1):  # 0.9 % on 0-1 was hardly meant
             return _NO_NUMBER
-        return _checked(number) if plain else _on(number, PERCENTAGE, scale)
+        return checked(number) if plain else _on(number, PERCENTAGE, scale)
     return None
 
 
 def _on(number: float, stated: Stated, scale: tuple[float, float]) -> Value | Unread:
     if number > ABSURD or stated.high > ABSURD:
-        return _ABSURD
-    read = _checked(stated.of(number, scale), stated)
+        return TOO_LARGE
+    read = checked(stated.of(number, scale), stated)
     # 0.9/100 may be 0.9 of all; 0.5/10 is what it says.
     return replace(read, raw=number) if type(read) is Value and stated.high >= 50 else read
 
@@ -259,7 +210,7 @@ def _of_words(text: str, scale: tuple[float, float]) -> Value | Unread | None:
     if not numbers or len(numbers) != sum(map(bool, parts)):
         return None
     if len(parts) == 1:
-        return _checked(numbers[0])
+        return checked(numbers[0])
     if len(numbers) > 2 or (len(numbers) == 1) == ("out" in text.casefold()) or not numbers[-1]:
         return None
     return _on(numbers[0], PERCENTAGE if len(numbers) == 1 else Stated(0.0, numbers[1], both=False), scale)

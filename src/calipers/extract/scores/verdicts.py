@@ -10,15 +10,13 @@ import re
 from typing import Any
 
 from calipers.extract.scores.announced import agreed
-from calipers.extract.scores.found import Found
-from calipers.extract.scores.names import is_template_text
+from calipers.extract.scores.found import Found, Scale, Unread, Value, is_template_text
 from calipers.extract.scores.remarks import doubtful_remark
 from calipers.extract.scores.roles import STATING, Role, role_of
 from calipers.extract.scores.rows import MAX_ROWS, RoleList, Row, RowReader, explain, pairs_of, rows_of
-from calipers.extract.scores.stated import Scale, of_key
-from calipers.extract.scores.values import CUT, Unread, Value, read_value
-from calipers.extract.strictjson import strict
-from calipers.extract.tolerant import Pairs
+from calipers.extract.scores.stated import of_key
+from calipers.extract.scores.values import read_value
+from calipers.extract.strictjson import CUT, Pairs, strict
 
 _SCORE_OF = re.compile(
     r"(?:scores?|rating)[\s_-]{0,2}(?:(?:for|of)[\s_-])?(.{1,60})|(.{1,60}?)(?:'s)?[\s_-]{0,2}(?:scores?|rating)",
@@ -27,7 +25,6 @@ _SCORE_OF = re.compile(
 _MAX_DEPTH = 10
 _QUIET = frozenset({"scores", "explanations"})
 """Keys that say nothing by themselves."""
-_PLAIN_ROW = {"trajectory_id", "explanation", "score"}
 _CONTAINERS: frozenset[Role] = frozenset({"final", "scores", "wrapper", "ids", "score", "loose score"})
 _BESIDE_SCORES: frozenset[Role | None] = STATING | {"scores", "text"}
 _BESIDE_SCORE: frozenset[Role | None] = STATING | {"score", "loose score", "percent", "text"}
@@ -39,10 +36,9 @@ class VerdictReader(RowReader):
 
     def read(self, node: Any) -> Found:
         """The scores ``node`` states; empty when it is no verdict."""
-        if type(node) is dict and "scores" in node:
-            plain = self._plain(node)
-            if plain is not None:
-                return plain
+        plain = Found.as_asked(node, self.names.known)
+        if plain is not None:
+            return plain
         found = self._read(node, 0)
         if not found.values and not found.positional:
             found.positional = self._positional(node)
@@ -62,32 +58,6 @@ class VerdictReader(RowReader):
         reason = doubtful_remark(node, self.names.ids, scores=scores, scale=self.scale)
         if reason is not None:
             found.doubts.append(reason)
-
-    def _plain(self, node: dict[str, Any]) -> Found | None:
-        """The two shapes that are asked for, when nothing at all is unusual: most replies, and the fast way."""
-        scores, texts = node["scores"], node.get("explanations", {})
-        if len(node) > 1 + ("explanations" in node) or type(texts) is not dict:
-            return None
-        numbers = scores
-        if type(scores) is list and not texts:
-            if not all(type(row) is dict and row.keys() == _PLAIN_ROW for row in scores):
-                return None
-            if not all(type(row["trajectory_id"]) is str for row in scores):
-                return None
-            numbers = {row["trajectory_id"]: row["score"] for row in scores}
-            texts = {row["trajectory_id"]: row["explanation"] for row in scores}
-        if type(numbers) is not dict or len(numbers) != len(scores) or not self._is_plain(numbers, texts):
-            return None
-        return Found({id_: read_value(number, self.scale) for id_, number in numbers.items()}, texts, plain=True)
-
-    def _is_plain(self, numbers: dict[str, Any], texts: dict[str, Any]) -> bool:
-        known = self.names.known
-        return (
-            numbers.keys() <= known
-            and texts.keys() <= known
-            and all(type(text) is str and not is_template_text(text) for text in texts.values())
-            and all(type(number) is float or type(number) is int for number in numbers.values())
-        )
 
     # --- shapes ---
 
