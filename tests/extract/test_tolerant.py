@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calipers.extract.strictjson import CUT
-from calipers.extract.tolerant import Items, Pairs, Parsed, parse
+from calipers.extract.strictjson import CUT, Items, Pairs
+from calipers.extract.tolerant import Parsed, parse
 
 
 def read(text: str) -> Parsed:
