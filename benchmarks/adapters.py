@@ -31,9 +31,8 @@ from benchmarks.trl_overlap import SIZE, batch, told
 from calipers import Judge
 from calipers.trainers.art.loop import judged_by
 from calipers.trainers.cohorts.cohort import Cohorts
-from calipers.trainers.no_signal.one_float import as_float, complete_cohorts
-from calipers.trainers.openrlhf.reward import member_of as openrlhf_member
-from calipers.trainers.openrlhf.reward import reply_of
+from calipers.trainers.no_signal.one_float import complete_cohorts, run_for_floats
+from calipers.trainers.openrlhf.reward import judged_reply
 from calipers.trainers.openrlhf.server import reward_app
 from calipers.trainers.trl import reward_func
 from calipers.trainers.verl.rows import group_of
@@ -155,13 +154,9 @@ async def openrlhf(groups: int) -> float:
     rows = openrlhf_rows(groups)
 
     async def step() -> None:
-        cohorts = complete_cohorts(AtOnce(), size=SIZE, deadline=60.0)
-
-        async def rollout(query: str, prompt: str) -> float:
-            share = await cohorts.join(prompt, openrlhf_member(query, prompt), group={"rubric": None})
-            return float(reply_of([share])["rewards"]) + as_float(share)
-
-        await asyncio.gather(*(rollout(*row) for row in rows))
+        run = run_for_floats(AtOnce())
+        cohorts = complete_cohorts(run, size=SIZE, deadline=60.0)
+        await asyncio.gather(*(judged_reply(run, cohorts, [(*row, "-")], rubric=None) for row in rows))
 
     return await cpu(step, groups)
 

@@ -30,7 +30,7 @@ from typing import Any, Final, TypeAlias
 from calipers import Judge
 from calipers.rubric import as_rubric
 from calipers.rubric.normalisers import graded
-from calipers.trainers.no_signal import rewards as no_signal
+from calipers.trainers.no_signal.rewards import rewards_of
 from calipers.trainers.trl import reward_func
 from calipers.types import Completion, JudgeRequest
 
@@ -202,7 +202,7 @@ async def rewards_by_calipers(world: World, *, silent: frozenset[int]) -> Reward
         for group, rubric in enumerate(world.rubrics)
     )
     judge = judge_of(world, silent=silent)
-    return [no_signal.rows(result) async for result in judge.score_groups(groups, ordered=True)]
+    return [rewards_of(result) async for result in judge.score_groups(groups, ordered=True)]
 
 
 # --- the figures ------------------------------------------------------------------------------------------------------

@@ -25,8 +25,9 @@ from transformers import PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM
 from calipers import Judge
 from calipers.errors import CalipersError, ConfigError
 from calipers.rubric.scaffold import Schedule
+from calipers.trainers.process.engines import installed
 from calipers.trainers.trl import reward_func, scaffolded_rollouts
-from calipers.trainers.trl.caller import AWAITS, EXCLUDES, installed
+from calipers.trainers.trl.caller import AWAITS, EXCLUDES_MISSING
 from calipers.trainers.trl.ranks import Ranks
 from calipers.trainers.trl.scaffold import SINCE
 
@@ -140,7 +141,7 @@ def train(
 def main(folder: Path, url: str) -> None:
     """What each process of a distributed run does, and writes down. The server answers for each model in its own way."""
     found: dict[str, Any] = {}
-    version = installed() or EXCLUDES
+    version = installed("trl") or EXCLUDES_MISSING
 
     def run(name: str, rewards: list[Callable[..., Any]], **settings: Any) -> None:
         settings = {"per_device_train_batch_size": 2, "steps_per_generation": 1, **settings}
@@ -148,8 +149,11 @@ def main(folder: Path, url: str) -> None:
 
     def judged_by(model: str, *, only_reward: bool = False, blocking: bool = False, **options: Any) -> Any:
         judge = Judge(f"vllm/{model}", base_url=url, attempts=1)
-        possible = {"only_reward": only_reward and version >= EXCLUDES, "blocking": blocking or version < AWAITS}
-        return reward_func(judge, num_generations=4, **possible, **options)  # type: ignore[call-overload]
+        possible = {
+            "only_reward": only_reward and version >= EXCLUDES_MISSING,
+            "blocking": blocking or version < AWAITS,
+        }
+        return reward_func(judge, num_generations=4, **possible, **options)  # type: ignore[arg-type]
 
     run("whole", [judged_by("plain", only_reward=True)], per_device_train_batch_size=4)
     run("split", [judged_by("plain", only_reward=True)])
@@ -158,7 +162,7 @@ def main(folder: Path, url: str) -> None:
     run("blocking", [judged_by("plain", only_reward=True, blocking=True)])
     run("two", [judged_by("plain", name="first"), judged_by("silent", name="second")])
     run("uneven", [judged_by("counted", only_reward=True)], per_device_train_batch_size=6)
-    if (installed() or SINCE) >= SINCE:
+    if (installed("trl") or SINCE) >= SINCE:
         found["shown"] = shown(folder)
     found["told"] = told_apart()
     try:
@@ -187,8 +191,14 @@ def shown(folder: Path) -> list[int]:
 def told_apart() -> list[str]:
     """What each process hears when the second one cannot go on."""
     ranks = Ranks()
+
+    async def second_fails() -> str:
+        if ranks.rank:
+            raise ConfigError("no such column")
+        return "fine"
+
     try:
-        return asyncio.run(ranks.share(ConfigError("no such column") if ranks.number else "fine"))
+        return asyncio.run(ranks.exchange(second_fails()))
     except CalipersError as error:
         return [type(error).__name__, str(error)]
 

@@ -75,7 +75,7 @@ def test_a_rollout_that_sampled_nothing_has_nothing_to_judge() -> None:
 
 
 def test_data_without_messages_needs_a_conversation_of_its_own() -> None:
-    with pytest.raises(ConfigError, match="give judged_group"):
+    with pytest.raises(ConfigError, match="pass a function as judged_group"):
         conversation_of({"prompt": "Tell a joke."}, episode(("Ha.", True)), Characters())
 
 
@@ -130,7 +130,7 @@ def test_what_is_no_rollout_in_tensors_is_refused(faulty: FaultyServer) -> None:
         async def arun_episode(self, engine: Any, data: Any) -> Any:
             return {"completion-1": object()}
 
-    with pytest.raises(ConfigError, match="not for agents behind AReaL's proxy"):
+    with pytest.raises(ConfigError, match="not with agents behind AReaL's proxy"):
         asyncio.run(judged_group(Agent, "embedded", size=2)().arun_episode(None, DATA))
 
 

@@ -94,7 +94,7 @@ async def test_the_rubric_may_stand_in_the_data_set(faulty: FaultyServer) -> Non
     reward = JudgeReward(judge_at(faulty), size=2)
     await rewards(reward, "worth 20", "worth 90", rubric=["Shorter is better."] * 2)
     assert "Shorter is better." in str(faulty.posts[0]["messages"])
-    with pytest.raises(InputError, match="the rows of one prompt have 2 rubrics"):
+    with pytest.raises(InputError, match="the rows of one prompt have 2 different rubrics"):
         await rewards(reward, "worth 20", "worth 90", rubric=["Shorter is better.", "Longer is."])
 
 

@@ -23,9 +23,9 @@ def log(text: str, prompt: str = "Joke?") -> list[dict[str, str]]:
 
 
 async def rewards(faulty: FaultyServer, *logs: Any, size: int = 3, deadline: float = 30) -> list[float]:
-    judge = run_for_floats(judge_at(faulty))
-    async with complete_cohorts(judge, size=size, deadline=deadline) as cohorts:
-        return await nemo_rl._rewards(judge, cohorts, logs, "Only puns.")
+    run = run_for_floats(judge_at(faulty))
+    async with complete_cohorts(run, size=size, deadline=deadline) as cohorts:
+        return await nemo_rl._rewards(run, cohorts, logs, "Only puns.")
 
 
 async def test_a_batch_is_judged_prompt_by_prompt(faulty: FaultyServer) -> None:
@@ -38,13 +38,13 @@ async def test_a_batch_is_judged_prompt_by_prompt(faulty: FaultyServer) -> None:
 
 async def test_what_the_rows_ask_for_is_used_or_told_of(faulty: FaultyServer) -> None:
     faulty.script(worth())
-    judge = run_for_floats(judge_at(faulty))
+    run = run_for_floats(judge_at(faulty))
     own, rules = {"rubric": "Only limericks."}, {"instruction_id_list": ["punctuation:no_comma"], "kwargs": [{}]}
     logs = [log("worth 20"), log("worth 90"), log("worth 30", "Song?"), log("worth 10", "Song?")]
-    async with complete_cohorts(judge, size=2, deadline=30) as cohorts:
+    async with complete_cohorts(run, size=2, deadline=30) as cohorts:
         with pytest.warns(UserWarning, match="the rules in instruction_id_list"):
-            await nemo_rl._rewards(judge, cohorts, logs, "Only puns.", [own, own, rules, rules])
-        await nemo_rl._rewards(judge, cohorts, logs, "Only puns.", [None] * 4)
+            await nemo_rl._rewards(run, cohorts, logs, "Only puns.", [own, own, rules, rules])
+        await nemo_rl._rewards(run, cohorts, logs, "Only puns.", [None] * 4)
     asked = [str(post["messages"]) for post in faulty.posts]
     assert sum("Only limericks." in one for one in asked) == 1
     assert sum("Only puns." in one for one in asked) == 3
@@ -58,16 +58,16 @@ async def test_a_failed_judgment_costs_its_prompt_and_no_other(faulty: FaultySer
 
 async def test_generations_that_come_one_by_one_wait_for_their_group(faulty: FaultyServer) -> None:
     faulty.script(worth())
-    judge = run_for_floats(judge_at(faulty))
-    async with complete_cohorts(judge, size=3, deadline=30) as cohorts:
+    run = run_for_floats(judge_at(faulty))
+    async with complete_cohorts(run, size=3, deadline=30) as cohorts:
         texts = ("worth 20", "worth 90", "worth 55")
-        got = await asyncio.gather(*(nemo_rl._rewards(judge, cohorts, [log(text)], None) for text in texts))
+        got = await asyncio.gather(*(nemo_rl._rewards(run, cohorts, [log(text)], None) for text in texts))
     assert got == [[0.2], [0.9], [0.55]]
     assert len(faulty.posts) == 1
 
 
 async def test_a_log_without_a_prompt_is_no_group(faulty: FaultyServer) -> None:
-    with pytest.raises(InputError, match="no prompt to judge it by"):
+    with pytest.raises(InputError, match="so it has no prompt"):
         await rewards(faulty, [{"role": "assistant", "content": "x"}])
 
 

@@ -82,7 +82,7 @@ async def test_single_samples_and_fanned_out_ones_are_refused_with_the_remedy(fa
         await reward(SimpleNamespace(group_rm=False), sample("worth 20"))
     with pytest.raises(ConfigError, match="returns one sample"):
         await reward(GROUP, [[sample("worth 20")], [sample("worth 90")]])
-    with pytest.raises(InputError, match="several prompts"):
+    with pytest.raises(InputError, match="different prompts"):
         await reward(GROUP, [sample("worth 20"), sample("worth 90", prompt="Sing.")])
 
 

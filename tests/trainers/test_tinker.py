@@ -171,7 +171,7 @@ def test_it_is_pickled_with_a_judges_name_or_a_function_but_not_with_a_judge() -
     for judge in ("embedded", embedded):
         group = JudgedGroup(Inner(size=3), judge, rubric="Short.", failed="raise")
         assert pickle.loads(pickle.dumps(group)) == group  # noqa: S301 - our own bytes
-    with pytest.raises(ConfigError, match="give judge= a judge's name, or a function"):
+    with pytest.raises(ConfigError, match="pass a judge's name, or a module's function"):
         pickle.dumps(JudgedGroup(Inner(), embedded()))
 
 
@@ -183,7 +183,9 @@ def test_settings_that_cannot_work_are_refused() -> None:
 
 
 def test_an_unknown_environment_needs_a_conversation_of_its_own() -> None:
-    with pytest.raises(ConfigError, match="SimpleNamespace are not known: give JudgedGroup"):
+    with pytest.raises(
+        ConfigError, match=r"cannot read the messages of a SimpleNamespace: pass a function .* as JudgedGroup"
+    ):
         conversation_of(trajectory("Hello."), SimpleNamespace())
 
 

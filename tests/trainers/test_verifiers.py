@@ -71,7 +71,7 @@ async def test_another_reward_that_is_not_finite_is_named_before_the_judge_is_as
 async def test_a_second_reward_of_the_same_name_is_refused() -> None:
     first = trace_of("a")
     first.rewards["judge"] = (1.0, 1.0)
-    with pytest.raises(InputError, match="give the judge's another name="):
+    with pytest.raises(InputError, match="choose another name="):
         await judge_episode(episode_with(first, trace_of("b")), "embedded")
 
 

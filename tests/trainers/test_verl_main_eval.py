@@ -90,5 +90,5 @@ def test_a_rows_score_averages_as_a_number_and_travels() -> None:
 
 
 def test_without_the_row_the_remedy_is_told() -> None:
-    with pytest.raises(InputError, match=r"main_eval hands .*: calipers generate -o OUT\.parquet"):
+    with pytest.raises(InputError, match=r"main_eval passes .*: calipers generate -o OUT\.parquet"):
         rubric_batch("planets", "Mars", "", judge="embedded")

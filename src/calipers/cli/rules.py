@@ -54,7 +54,7 @@ def with_references(
     Under ``rules``, a judge that is asked about constraints, or not at all, is asked as it is without a reference.
     """
     from calipers.rubric.standards import as_text, standards_in  # noqa: PLC0415 - --help stays quick
-    from calipers.trainers.rollouts.references import with_reference  # noqa: PLC0415 - likewise
+    from calipers.trainers.rollouts.messages import with_reference  # noqa: PLC0415 - likewise
 
     for group in groups:
         reference = standards_in(group.extra, rubric=False).reference

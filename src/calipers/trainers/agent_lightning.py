@@ -1,7 +1,7 @@
-"""Agent-Lightning 1.0: completed rollouts of a step, judged by task before they become a training batch.
+"""Agent-Lightning 1.0: the completed rollouts of a step, judged task by task before they become a training batch.
 
-``judged_hooks`` is for the file that ``agentlightning.hooks`` names. Agent-Lightning is imported only there. Not
-responsible for agents, nor for what they report as rewards of their own.
+``judged_hooks`` is for the file that ``agentlightning.hooks`` names; only it imports Agent-Lightning. Not responsible
+for agents, or for the rewards that they report themselves.
 """
 
 from __future__ import annotations
@@ -13,20 +13,21 @@ from typing import Any, Final
 
 from calipers.errors import ConfigError
 from calipers.judging.judge import Judge
-from calipers.trainers.no_signal.rewards import EVEN, rows
+from calipers.trainers.no_signal.rewards import NEUTRAL, rewards_of
 from calipers.trainers.no_signal.run import Stop, require_patience, shared_run
 from calipers.trainers.process import blocking
+from calipers.trainers.process.engines import import_engine, warn_untested
 from calipers.trainers.process.judges import JudgeLike, as_judge
-from calipers.trainers.process.versions import warn_untested
-from calipers.trainers.rollouts.groups import judgeable_group
-from calipers.types import GroupResult
+from calipers.trainers.rollouts.groups import rollout_group
+from calipers.trainers.rollouts.messages import positions_by_key
 
 __all__ = ["judged_hooks", "rewarded"]
 
-_LEAST: Final = 2
-"""Scored rollouts that can be compared with one another."""
+_MIN_SCORED: Final = 2
+"""Scored rollouts of a task that it takes to compare them."""
 
-_MARK: Final = "calipers_original"
+_ORIGINAL: Final = "calipers_original"
+_NEEDED: Final = "Agent-Lightning 1.0 is needed: pip install 'agentlightning>=1.0'"
 
 
 def judged_hooks(
@@ -37,32 +38,30 @@ def judged_hooks(
     patience: int | None = None,
     stop: Stop | None = None,
 ) -> type:
-    """A class of Agent-Lightning's rollout hooks, which has each step's rollouts judged: export it from the hooks file.
+    """A class of rollout hooks for Agent-Lightning, which has each step's rollouts judged: export it from the hooks
+    file.
 
-    Agent-Lightning's trainer names its rollout managers itself, and its hooks see one rollout at a time. So these hooks,
-    when the trainer starts them, put ``rewarded`` behind the two methods by which the managers return completed rollouts.
+    Agent-Lightning's trainer chooses its rollout managers itself, and its hooks see one rollout at a time. So when the
+    trainer starts them, these hooks apply ``rewarded`` to what the managers' two methods for completed rollouts return.
 
-    The other arguments are those of ``rewarded``. Raises ConfigError where Agent-Lightning 1.0 is not installed, and for
-    settings that cannot work.
+    The other arguments are those of ``rewarded``. Raises ConfigError if Agent-Lightning 1.0 is not installed, and for
+    invalid settings.
     """
     warn_untested("agentlightning", "1.0")
     if not math.isfinite(weight):
         raise ConfigError(f"weight={weight}: it multiplies the judge's reward, so it must be finite")
-    try:
-        from agentlightning.hooks import RolloutHooks  # noqa: PLC0415 - only where Agent-Lightning is used
-        from agentlightning.verl import agl_rollout_manager as managers  # noqa: PLC0415 - likewise
-    except ImportError as error:
-        raise ConfigError(f"Agent-Lightning 1.0 is needed: pip install 'agentlightning>=1.0' ({error})") from error
+    rollout_hooks: Any = import_engine("agentlightning.hooks", remedy=_NEEDED).RolloutHooks
+    managers = import_engine("agentlightning.verl.agl_rollout_manager", remedy=_NEEDED)
     require_patience(patience, stop)
     rescore = partial(rewarded, judge=as_judge(judge), weight=weight, rubric=rubric, patience=patience, stop=stop)
 
-    class JudgedHooks(RolloutHooks):  # type: ignore[misc]  # Agent-Lightning is not there when types are checked
-        """Nothing happens to rollouts one at a time; their steps are judged."""
+    class JudgedHooks(rollout_hooks):  # type: ignore[misc]  # Agent-Lightning is not there when types are checked
+        """Leaves single rollouts alone, and judges whole steps."""
 
         def on_startup(self, store: Any | None = None) -> None:
             super().on_startup(store)
-            _follow(managers.AglRolloutManager, "enqueue_and_wait_until_completed", rescore)
-            _follow(
+            _apply_after(managers.AglRolloutManager, "enqueue_and_wait_until_completed", rescore)
+            _apply_after(
                 managers.AglAsyncRolloutManager,
                 "enqueue_and_wait_until_group_completed",
                 lambda returned, is_train: (rescore(returned[0], is_train=is_train), *returned[1:]),
@@ -81,78 +80,70 @@ def rewarded(
     patience: int | None = None,
     stop: Stop | None = None,
 ) -> list[Any]:
-    """Completed rollouts with the judge's rewards, in [0, 1] times ``weight``, added to their own; in the same order.
+    """Completed rollouts in the same order, the judge's rewards, in [0, 1] times ``weight``, added to their own.
 
-    Those of one ``data_id`` are a group. One without a model call, or whose own reward is missing where its siblings have
-    one, takes no part; nor does one that the judge leaves unscored, nor one that is left over alone: verl would take a
-    lone reward for an advantage. Where they would be trained on, they come back without a reward and without what could
-    be, and the group's advantages are those of the others. When that would leave nothing of the whole step, which ends an
-    Agent-Lightning run, all rollouts that could be compared get one and the same reward: their advantages are 0.
+    Rollouts with one ``data_id`` are a group. Not judged are rollouts without a model call, and those whose own reward
+    is missing where their siblings have one. They, rollouts that the judge leaves unscored, and a rollout that is the
+    only scored one of its group (verl would use its reward as its advantage) lose their reward and their trainable
+    parts, so that the group's advantages are those of the others. If that would leave nothing of the whole step, which
+    ends an Agent-Lightning run, all rollouts that could be compared get the same reward instead: their advantages are
+    0.
 
-    A rollout that is alone from the start (validation) is left as it is, or judged by a Judge with ``absolute=True``.
-    ``patience`` and ``stop`` are those of ``run.JudgedRun``. Raises ConfigError for a training step of nothing else, where
-    the judge is not absolute, and for a judge that refuses every question; CalipersError when patience is at its end.
+    A task that was rolled out once (validation) is left as it is, or judged by a Judge with ``absolute=True``.
+    ``patience`` and ``stop`` are those of ``run.JudgedRun``. Raises ConfigError for a training step in which every task
+    was rolled out once, if the judge is not absolute, and for a judge that refuses every question; CalipersError when
+    patience runs out.
     """
-    run = shared_run(judge, patience, stop, needed=_LEAST, then="so none of it is trained on")
-    groups: dict[str, list[int]] = {}
-    for place, rollout in enumerate(completed):
-        groups.setdefault(rollout.data_id, []).append(place)
-    alone = {places[0] for places in groups.values() if len(places) == 1}
+    run = shared_run(judge, patience, stop, min_scored=_MIN_SCORED, consequence="so none of it is trained on")
+    groups = positions_by_key([rollout.data_id for rollout in completed])
+    alone = {positions[0] for positions in groups.values() if len(positions) == 1}
     absolute = judge.settings.absolute
     if is_train and not absolute and len(alone) == len(groups) > 0:
         raise ConfigError(
-            "each task was rolled out once, and a judge compares: set actor_rollout_ref.rollout.n to 2 or more, or give a "
-            "Judge with absolute=True"
+            "each task was rolled out once, so there is nothing to compare: set actor_rollout_ref.rollout.n to 2 or "
+            "more, or use a Judge with absolute=True"
         )
-    parties = [_party(completed, places) for places in groups.values()]
-    asked = [party for party in parties if len(party) > 1 or (absolute and alone.issuperset(party) and party)]
-    members = [
-        judgeable_group(
-            [_conversation(completed[place]) for place in party], rubric=rubric, name=str(completed[party[0]].data_id)
+    comparable = [_comparable(completed, positions) for positions in groups.values()]
+    asked = [found for found in comparable if len(found) > 1 or (absolute and found and alone.issuperset(found))]
+    judged = [
+        rollout_group(
+            [_conversation(completed[at]) for at in positions], rubric=rubric, name=str(completed[positions[0]].data_id)
         )
-        for party in asked
+        for positions in asked
     ]
     rewards: dict[int, float] = {}
-    for party, result in zip(asked, blocking.run(run.score(members)), strict=True):
-        found = _scored(party, result)
-        if len(found) > 1 or alone.issuperset(found):
-            rewards |= {place: _own(completed[place]) + weight * reward for place, reward in found.items()}
+    for positions, result in zip(asked, blocking.run(run.score(judged)), strict=True):
+        scored = {at: one for at, one in zip(positions, rewards_of(result), strict=True) if one is not None}
+        if len(scored) > 1 or alone.issuperset(scored):
+            rewards |= {at: float(completed[at].final_reward or 0.0) + weight * one for at, one in scored.items()}
     if is_train and asked and not rewards:
-        rewards = dict.fromkeys((place for party in asked if len(party) > 1 for place in party), EVEN)
-    left = set() if is_train and absolute else alone
+        rewards = dict.fromkeys((at for positions in asked if len(positions) > 1 for at in positions), NEUTRAL)
+    unchanged = set() if is_train and absolute else alone
     return [
-        rollout if place in left and place not in rewards else _with_reward(rollout, rewards.get(place))
-        for place, rollout in enumerate(completed)
+        rollout if at in unchanged and at not in rewards else _with_reward(rollout, rewards.get(at))
+        for at, rollout in enumerate(completed)
     ]
 
 
-def _follow(manager: type, name: str, then: Callable[..., Any]) -> None:
-    """Have ``then`` applied to what a method returns; a second time, in place of the first."""
+def _apply_after(manager: type, name: str, then: Callable[..., Any]) -> None:
+    """Have ``then`` applied to what a method returns; a second call replaces the first one's ``then``."""
     method = getattr(manager, name)
-    original = getattr(method, _MARK, method)
+    original = getattr(method, _ORIGINAL, method)
 
     @wraps(original)
-    def followed(self: Any, *args: Any, is_train: bool, **settings: Any) -> Any:
+    def extended(self: Any, *args: Any, is_train: bool, **settings: Any) -> Any:
         return then(original(self, *args, is_train=is_train, **settings), is_train=is_train)
 
-    setattr(followed, _MARK, original)
-    setattr(manager, name, followed)
+    setattr(extended, _ORIGINAL, original)
+    setattr(manager, name, extended)
 
 
-def _party(completed: Sequence[Any], places: Sequence[int]) -> list[int]:
-    """Which of a group can be compared: those that called the model, and have a reward of their own if any has."""
-    called = {place: completed[place].final_reward for place in places if completed[place].triplets}
-    fit = {place: own for place, own in called.items() if own is None or math.isfinite(own)}
-    some = any(own is not None for own in fit.values())
-    return [place for place, own in fit.items() if own is not None or not some]
-
-
-def _scored(party: Sequence[int], result: GroupResult) -> dict[int, float]:
-    return {place: reward for place, reward in zip(party, rows(result), strict=True) if reward is not None}
-
-
-def _own(rollout: Any) -> float:
-    return 0.0 if rollout.final_reward is None else float(rollout.final_reward)
+def _comparable(completed: Sequence[Any], positions: Sequence[int]) -> list[int]:
+    """The rollouts of a group that called the model, and that have a reward of their own if any of them has."""
+    called = {at: completed[at].final_reward for at in positions if completed[at].triplets}
+    finite = {at: own for at, own in called.items() if own is None or math.isfinite(own)}
+    some = any(own is not None for own in finite.values())
+    return [at for at, own in finite.items() if own is not None or not some]
 
 
 def _with_reward(rollout: Any, reward: float | None) -> Any:
@@ -164,20 +155,24 @@ def _with_reward(rollout: Any, reward: float | None) -> Any:
 
 
 def _conversation(rollout: Any) -> dict[str, Any]:
-    """What was said in a rollout: the model calls that no later one repeats, one after the other."""
-    calls = [_call(event["data"]) for event in rollout.events if event["event_type"] == "model_request"]
-    told = [(messages, tools) for messages, tools in calls if messages]
-    kept = [
+    """The conversation of a rollout: its model calls in order, without those that a later call repeats and
+    continues.
+    """
+    requests = [_call(event["data"]) for event in rollout.events if event["event_type"] == "model_request"]
+    answered = [(messages, tools) for messages, tools in requests if messages]
+    histories = [
         {"messages_and_choices": messages, "tools": tools}
-        for number, (messages, tools) in enumerate(told)
-        if not any(later[: len(messages)] == messages for later, _ in told[number + 1 :])
+        for number, (messages, tools) in enumerate(answered)
+        if not any(later[: len(messages)] == messages for later, _ in answered[number + 1 :])
     ]
-    first, *more = kept or [{"messages_and_choices": [], "tools": []}]
+    first, *more = histories or [{"messages_and_choices": [], "tools": []}]
     return {**first, "additional_histories": more}
 
 
 def _call(data: Mapping[str, Any]) -> tuple[list[Any], list[Any]]:
-    """The messages of a call that was answered, with its answer, and the tools it offered; no messages of another one."""
+    """The messages of an answered call, answer included, and the tools it offered; no messages if it was not
+    answered.
+    """
     request, response, status = data.get("request"), data.get("response"), data.get("http_status")
     failed = data.get("status") == "error" or (isinstance(status, int) and status >= 400)
     if failed or not isinstance(request, Mapping) or not isinstance(response, Mapping) or not response.get("choices"):

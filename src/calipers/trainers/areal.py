@@ -1,7 +1,7 @@
 """AReaL: a rollout workflow that rolls a prompt out several times and has the attempts judged against one another.
 
-``judged_group`` makes it of a workflow that rolls out once. Not responsible for how that one rolls out; AReaL is imported
-only to put its tensors together.
+``judged_group`` builds it from a workflow that rolls out once, and is not responsible for how that one does so. AReaL
+is imported only to join its tensors.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from typing import Any, TypeAlias
 
 from calipers.config.arguments import require_callable, require_text, require_whole
 from calipers.errors import ConfigError, InputError
-from calipers.trainers.no_signal.rewards import whole
+from calipers.trainers.no_signal.rewards import all_or_none
 from calipers.trainers.no_signal.run import Stop, require_patience, shared_run
+from calipers.trainers.process.engines import warn_untested
 from calipers.trainers.process.judges import JudgeLike, as_judge
-from calipers.trainers.process.versions import warn_untested
 from calipers.trainers.rollouts.dataset_rows import rubric_of_row
-from calipers.trainers.rollouts.groups import judgeable_group
-from calipers.trainers.rollouts.reasoning import split_reasoning
+from calipers.trainers.rollouts.groups import rollout_group
+from calipers.trainers.rollouts.messages import split_reasoning
 from calipers.types import Message
 
 __all__ = ["Conversation", "conversation_of", "judged_group", "no_reward"]
 
 Episode: TypeAlias = Mapping[str, Any]
-"""What AReaL's workflows return: tensors of one rollout, ``[1, tokens]`` each, its reward ``[1]``."""
+"""What AReaL's workflows return: the tensors of one rollout, ``[1, tokens]`` each, its reward ``[1]``."""
 
 Conversation: TypeAlias = Callable[[Mapping[str, Any], Episode, Any], Sequence[Any]]
 """``(data, episode, tokenizer)`` to the messages of one rollout, prompt included."""
@@ -38,17 +38,19 @@ def no_reward(*_: object, **__: object) -> float:
 
 
 def conversation_of(data: Mapping[str, Any], episode: Episode, tokenizer: Any) -> list[Message]:
-    """The data row's ``messages``, then what was sampled as the assistant's, and what stood between as the user's."""
+    """The row's ``messages``; then sampled tokens as the assistant's messages, and the tokens between them as the
+    user's.
+    """
     prompt = data.get("messages")
     if not isinstance(prompt, list | tuple):
-        raise ConfigError("the data set has no column 'messages': give judged_group(..., conversation=) a function")
+        raise ConfigError("the data set has no column 'messages': pass a function as judged_group(..., conversation=)")
     sampled = episode["loss_mask"][0].tolist()
-    spoken = [
+    turns = [
         {"role": "assistant" if is_sampled else "user", "content": tokenizer.decode(tokens, skip_special_tokens=True)}
         for is_sampled, tokens in _runs(sampled, episode["input_ids"][0].tolist())
     ]
-    # What comes before the first sampled token is the prompt, which the data row tells better than its tokens do.
-    replies = spoken[1:] if spoken and spoken[0]["role"] == "user" else spoken
+    # Tokens before the first sampled one are the prompt, which the row's messages represent better.
+    replies = turns[1:] if turns and turns[0]["role"] == "user" else turns
     return [*prompt, *map(split_reasoning, replies)] if any(turn["role"] == "assistant" for turn in replies) else []
 
 
@@ -63,17 +65,18 @@ def judged_group(
     patience: int | None = None,
     stop: Stop | None = None,
 ) -> type:
-    """A workflow class like ``workflow``, an episode of which is ``size`` of its rollouts with the judge's rewards added.
+    """A subclass of ``workflow`` whose episodes are ``size`` rollouts of it, with the judge's rewards added.
 
-    It takes ``workflow``'s arguments. The judge's reward, in [0, 1], is multiplied by ``weight`` and added to the rollout's
-    own. An episode with a rollout that was lost, or that the judge leaves unscored, is rejected as a whole: AReaL
-    normalises slices of a fixed size, and a group that lacks a member would push all later ones out of theirs.
+    It takes ``workflow``'s arguments. The judge's reward, in [0, 1], is multiplied by ``weight`` and added to the
+    rollout's own. An episode with a rollout that was lost, or that the judge leaves unscored, is rejected as a whole:
+    AReaL normalises slices of a fixed size, so a missing member would shift all later groups.
 
-    ``patience`` and ``stop`` are those of ``run.JudgedRun``. AReaL rejects the episode of whatever raises and goes on, a
-    ConfigError for a judge that refuses every question too: ``stop=interrupt`` (of ``calipers.trainers.no_signal.run``) ends its run.
+    ``patience`` and ``stop`` are those of ``run.JudgedRun``. AReaL rejects an episode that raises, whatever it raises,
+    and continues, also after the ConfigError for a judge that refuses every question: ``stop=interrupt`` (of
+    ``calipers.trainers.no_signal.run``) ends its run.
 
-    AReaL must not group once more: ``gconfig.n_samples=1``, and ``group_size=size`` in ``reward_norm`` and ``adv_norm``.
-    Raises ConfigError for settings that cannot work; in the run, InputError for a rollout whose own reward is not finite.
+    AReaL itself must not group: ``gconfig.n_samples=1``, and ``group_size=size`` in ``reward_norm`` and ``adv_norm``.
+    Raises ConfigError for invalid settings; in the run, InputError for a rollout whose own reward is not finite.
     """
     warn_untested("areal", "1.0")
     require_whole(size=size)
@@ -81,13 +84,13 @@ def judged_group(
     require_callable(conversation=conversation)
     require_patience(patience, stop)
     if size < 1 or not math.isfinite(weight):
-        raise ConfigError(f"size={size}, weight={weight}: a group has at least one rollout, and its weight is finite")
+        raise ConfigError(f"size={size}, weight={weight}: size must be at least 1 and weight finite")
 
-    class JudgedGroup(workflow):  # type: ignore[misc]  # a class that the caller gives
-        """``workflow``, several times an episode."""
+    class JudgedGroup(workflow):  # type: ignore[misc]  # the caller's class
+        """Runs ``workflow`` several times an episode."""
 
         async def arun_episode(self, engine: Any, data: Mapping[str, Any]) -> dict[str, Any] | None:
-            run = shared_run(as_judge(judge), patience, stop, then="so it is rejected")
+            run = shared_run(as_judge(judge), patience, stop, consequence="so it is rejected")
             run.require_running()
             roll_out = super().arun_episode
             rollouts = await _all(roll_out(engine, data) for _ in range(size))
@@ -96,8 +99,8 @@ def judged_group(
             _check(rollouts)
             members = [{"messages": conversation(data, rollout, self.tokenizer)} for rollout in rollouts]
             graded = rubric_of_row(data, rubric)
-            result = await run.score_group(judgeable_group(members, rubric=graded, name=_name(data)))
-            rewards = [reward for reward in whole(result) if reward is not None]
+            result = await run.score_group(rollout_group(members, rubric=graded, name=_name(data)))
+            rewards = [reward for reward in all_or_none(result) if reward is not None]
             if len(rewards) < size:
                 return None
             return _joined(
@@ -112,7 +115,7 @@ def judged_group(
 
 
 def _name(data: Mapping[str, Any]) -> str | None:
-    """What the data set calls the row, where it does."""
+    """The row's id in the data set, if it has one."""
     return next((str(data[key]) for key in ("query_id", "id") if data.get(key) is not None), None)
 
 
@@ -129,18 +132,16 @@ def _check(rollouts: Sequence[Episode]) -> None:
     for number, rollout in enumerate(rollouts, start=1):
         if not isinstance(rollout, Mapping) or "loss_mask" not in rollout or "rewards" not in rollout:
             raise ConfigError(
-                "the workflow's episodes are not tensors with 'loss_mask' and 'rewards': judged_group is for workflows such "
-                "as RLVRWorkflow, not for agents behind AReaL's proxy"
+                "the workflow's episodes are not tensors with 'loss_mask' and 'rewards': judged_group works with "
+                "workflows such as RLVRWorkflow, not with agents behind AReaL's proxy"
             )
         own = [float(one) for one in rollout["rewards"]]
         if len(own) != 1:
             raise ConfigError(
-                f"a rollout has {len(own)} rewards: gconfig.n_samples must be 1, judged_group makes the group"
+                f"a rollout has {len(own)} rewards: set gconfig.n_samples=1, as judged_group makes the group"
             )
         if not math.isfinite(own[0]):
-            raise InputError(
-                f"rollout {number} has a reward of {own[0]} of its own, which would become its whole group's"
-            )
+            raise InputError(f"rollout {number} has a reward of {own[0]} of its own, which would reach its whole group")
 
 
 def _joined(rollouts: list[dict[str, Any]]) -> dict[str, Any]:
@@ -151,6 +152,6 @@ def _joined(rollouts: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _runs(sampled: Sequence[int], tokens: Sequence[int]) -> Iterator[tuple[bool, list[int]]]:
-    """Neighbouring tokens that were all sampled, or all given."""
+    """Runs of neighbouring tokens that were all sampled, or all given."""
     for is_sampled, run in groupby(zip(sampled, tokens, strict=True), key=lambda pair: bool(pair[0])):
         yield is_sampled, [token for _, token in run]

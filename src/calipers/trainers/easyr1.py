@@ -1,7 +1,7 @@
-"""EasyR1: a batch reward function that finds a prompt's responses among the shuffled ones and judges them together.
+"""EasyR1: a batch reward function that finds each prompt's responses in the shuffled batch and judges them together.
 
-EasyR1 shows a reward function neither prompts nor ids, only a row's answer column; so that column holds them. EasyR1 is
-never imported. Not responsible for making the data set's column.
+EasyR1 passes a reward function neither prompts nor ids, only a row's answer column; so that column holds them. EasyR1
+is never imported. Not responsible for making the data set's column.
 """
 
 from __future__ import annotations
@@ -12,13 +12,15 @@ from typing import Any
 
 from calipers.config.arguments import require_text
 from calipers.errors import ConfigError, InputError
-from calipers.trainers.no_signal.one_float import floats, run_for_floats
-from calipers.trainers.no_signal.rewards import unscored
+from calipers.trainers.no_signal.one_float import run_for_floats
+from calipers.trainers.no_signal.rewards import all_or_constant, unscored
 from calipers.trainers.no_signal.run import JudgedRun, Stop
 from calipers.trainers.process import blocking
 from calipers.trainers.process.judges import JudgeLike, as_judge
-from calipers.trainers.rollouts.dataset_rows import REMEDY, rubric_in
-from calipers.trainers.rollouts.messages import answers, places, rubric_with_reference
+from calipers.trainers.rollouts.dataset_rows import rubric_of_row
+from calipers.trainers.rollouts.groups import rollout_group
+from calipers.trainers.rollouts.messages import positions_by_key, rubric_with_reference
+from calipers.types import GroupResult
 
 __all__ = ["batch_reward"]
 
@@ -31,10 +33,10 @@ def batch_reward(
     """The function that ``worker.reward.reward_function=FILE:NAME`` names.
 
     The answer column (``data.answer_key``) holds, as an object or as its JSON, ``id`` (the same for all responses of a
-    prompt, and for no others), ``prompt`` (a text or chat messages) and, if wanted, ``rubric`` and ``reference`` (an answer
-    that the judge is shown). ``patience`` and ``stop`` are those of ``run.JudgedRun``. Raises ConfigError for a judge that
-    cannot work; at run time, which ends the run, InputError for a column of another form, ConfigError for a judge that
-    refuses every question, and CalipersError when patience is at its end.
+    prompt, and for no others), ``prompt`` (text or chat messages) and, optionally, ``rubric`` and ``reference`` (an
+    answer that is part of the judge's question). ``patience`` and ``stop`` are those of ``run.JudgedRun``. Raises
+    ConfigError for a judge that cannot work. At run time, which ends the run: InputError for a column of another form,
+    ConfigError for a judge that refuses every question, CalipersError when patience runs out.
     """
     require_text(rubric=rubric)
     run = run_for_floats(as_judge(judge), patience=patience, stop=stop)
@@ -42,8 +44,9 @@ def batch_reward(
     def reward(reward_inputs: Sequence[Mapping[str, Any]], **unexpected: Any) -> list[dict[str, float]]:
         if unexpected or isinstance(reward_inputs, Mapping):
             raise ConfigError(
-                "this reward function takes a whole batch and no worker.reward.reward_function_kwargs: set neither these "
-                'nor REWARD_TYPE = "sequential"'
+                "this reward function takes a whole batch and no worker.reward.reward_function_kwargs: remove these, "
+                "and "
+                'REWARD_TYPE = "sequential"'
             )
         return blocking.run(_judged(run, reward_inputs, rubric))
 
@@ -52,34 +55,33 @@ def batch_reward(
 
 async def _judged(run: JudgedRun, inputs: Sequence[Mapping[str, Any]], rubric: str | None) -> list[dict[str, float]]:
     rows = [_row(one["ground_truth"]) for one in inputs]
-    groups = list(places([str(row["id"]) for row in rows]).values())
+    groups = list(positions_by_key([str(row["id"]) for row in rows]).values())
     for group in groups:
-        if any(rows[place] != rows[group[0]] for place in group):
+        if any(rows[at] != rows[group[0]] for at in group):
             raise InputError(f"rows with the id {rows[group[0]]['id']!r} have several prompts, rubrics or references")
     asked = [
-        answers(
-            rows[group[0]]["prompt"],
-            [str(inputs[place]["response"]) for place in group],
-            rubric=rubric_with_reference(
-                run.judge, rubric_in(rows[group[0]], rubric, remedy=REMEDY), rows[group[0]].get("reference")
-            ),
-            name=str(rows[group[0]]["id"]),
+        rollout_group(
+            [str(inputs[at]["response"]) for at in group],
+            prompt=row["prompt"],
+            rubric=rubric_with_reference(run.judge, rubric_of_row(row, rubric), row.get("reference")),
+            name=str(row["id"]),
         )
         for group in groups
+        for row in (rows[group[0]],)
     ]
-    scores: dict[int, dict[str, float]] = {}
-    for group, result in zip(groups, await run.score(asked), strict=True):
-        scored = 0.0 if unscored(result.trajectories) else 1.0
-        for place, reward in zip(group, floats(result), strict=True):
-            scores[place] = {"overall": reward, "judge_scored": scored}
-    return [scores[place] for place in range(len(inputs))]
+    return await run.score_positions(groups, asked, _scores)
+
+
+def _scores(result: GroupResult) -> list[dict[str, float]]:
+    scored = 0.0 if unscored(result.trajectories) else 1.0
+    return [{"overall": reward, "judge_scored": scored} for reward in all_or_constant(result)]
 
 
 def _row(column: Any) -> Mapping[str, Any]:
     try:
         row = json.loads(column) if isinstance(column, str) else column
     except ValueError as error:
-        raise InputError(f"the answer column holds {column[:60]!r}, and must hold {_FORM}") from error
+        raise InputError(f"the answer column holds {column[:60]!r}; it must hold {_FORM}") from error
     if not isinstance(row, Mapping) or not {"id", "prompt"} <= row.keys():
-        raise InputError(f"the answer column holds {str(column)[:60]!r}, and must hold {_FORM}")
+        raise InputError(f"the answer column holds {str(column)[:60]!r}; it must hold {_FORM}")
     return row

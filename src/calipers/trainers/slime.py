@@ -1,6 +1,6 @@
 """slime: a prompt's samples judged against one another, for ``--group-rm`` and ``--custom-rm-path``.
 
-slime is never imported: its samples are read as they come. Not responsible for advantages, which slime computes.
+slime is never imported: its samples are read by their attributes. Not responsible for advantages: slime computes them.
 """
 
 from __future__ import annotations
@@ -11,17 +11,19 @@ from typing import Any, Final
 
 from calipers.config.arguments import require_text
 from calipers.errors import ConfigError, InputError
-from calipers.trainers.no_signal.one_float import floats, run_for_floats
+from calipers.trainers.no_signal.one_float import run_for_floats
+from calipers.trainers.no_signal.rewards import all_or_constant
 from calipers.trainers.no_signal.run import JudgedRun, Stop
+from calipers.trainers.process.engines import warn_untested
 from calipers.trainers.process.judges import JudgeLike, as_judge
-from calipers.trainers.process.versions import warn_untested
 from calipers.trainers.rollouts.dataset_rows import rubric_of_row
-from calipers.trainers.rollouts.messages import answers, rubric_with_reference
+from calipers.trainers.rollouts.groups import rollout_group
+from calipers.trainers.rollouts.messages import rubric_with_reference
 
 __all__ = ["GroupReward", "group_rm"]
 
 _UNFINISHED: Final = frozenset({"pending", "aborted"})
-"""States in which a sample's text is no answer to judge."""
+"""States in which a sample's text is no answer."""
 
 
 def group_rm(
@@ -33,12 +35,12 @@ def group_rm(
     patience: int | None = None,
     stop: Stop | None = None,
 ) -> GroupReward:
-    """The function that ``--custom-rm-path MODULE.NAME`` names, beside ``--group-rm``.
+    """The function that ``--custom-rm-path MODULE.NAME`` names, together with ``--group-rm``.
 
-    ``rubric`` is the text by which all groups are judged; ``metadata[rubric_key]`` of a sample comes before it, and without
-    that a rubric wherever else data sets have it in ``metadata``; rules there are not used, which a warning says. With
-    ``reference`` the judge is shown the samples' label as the reference answer. ``patience`` and ``stop`` are those of
-    ``run.JudgedRun``. Raises ConfigError for a judge that cannot work.
+    ``rubric`` is the text by which groups are judged. ``metadata[rubric_key]`` of a sample takes precedence over it,
+    and so does a rubric anywhere else in ``metadata`` where data sets have it; a warning says that rules there are not
+    used. With ``reference`` the question contains the samples' label as the reference answer. ``patience`` and ``stop``
+    are those of ``run.JudgedRun``. Raises ConfigError for an invalid judge.
     """
     warn_untested("slime", "0.3")
     require_text(rubric=rubric, rubric_key=rubric_key)
@@ -48,7 +50,7 @@ def group_rm(
 
 @dataclass(frozen=True, slots=True)
 class GroupReward:
-    """What ``group_rm`` makes: an async function of slime's arguments and one group's samples."""
+    """The async function that ``group_rm`` makes, of slime's arguments and one group's samples."""
 
     run: JudgedRun
     rubric: str | None
@@ -56,32 +58,33 @@ class GroupReward:
     reference: bool
 
     async def __call__(self, args: Any, samples: Any, **_: Any) -> list[float]:
-        """A finite reward for each sample, in order; the same one for all if any of them stays without a score.
+        """A finite reward for each sample, in order; the same for all if any of them stays without a score.
 
-        Raises ConfigError where slime asks for single samples, because it was started without ``--group-rm``, and for a
-        judge that refuses every question; CalipersError when patience is at its end.
+        Raises ConfigError for single samples, which slime passes without ``--group-rm``, and for a judge that refuses
+        every question; CalipersError when patience runs out.
         """
         if not getattr(args, "group_rm", False) or not isinstance(samples, list | tuple):
             raise ConfigError("a judge compares the samples of a prompt: start slime with --group-rm")
         if any(isinstance(sample, list | tuple) for sample in samples):
             raise ConfigError(
-                "one rollout was made into several samples, and slime gives no rewards to those of a group: "
-                "use a generate function that returns one sample"
+                "a rollout has several samples, to which slime gives no group rewards: use a generate function that "
+                "returns one sample"
             )
-        return floats(await self.run.score_group(self._group(samples))) if samples else []
+        return all_or_constant(await self.run.score_group(self._group(samples))) if samples else []
 
     def _group(self, samples: Sequence[Any]) -> dict[str, Any]:
         first = samples[0]
         if any(sample.prompt != first.prompt for sample in samples):
-            raise InputError("the samples of a group have several prompts, and only answers to one can be compared")
+            raise InputError(
+                "the samples of a group have different prompts; only answers to the same prompt can be compared"
+            )
         texts = [None if sample.status.value in _UNFINISHED else sample.response for sample in samples]
         metadata = first.metadata if isinstance(first.metadata, dict) else {}
         named = metadata.get(self.rubric_key)
         rubric = rubric_of_row(metadata, self.rubric) if named is None else named
         label = first.label if self.reference else None
-        return answers(
-            first.prompt, texts, rubric=rubric_with_reference(self.run.judge, rubric, label), name=_name(first)
-        )
+        graded_by = rubric_with_reference(self.run.judge, rubric, label)
+        return rollout_group(texts, prompt=first.prompt, rubric=graded_by, name=_name(first))
 
 
 def _name(sample: Any) -> str | None:

@@ -1,7 +1,7 @@
 """tinker-cookbook: a group builder whose rollouts are judged against one another.
 
-``JudgedGroup`` goes around any ``EnvGroupBuilder`` and is one itself, by its methods: tinker-cookbook is not imported. Not
-responsible for environments and rollouts, which stay the inner builder's.
+``JudgedGroup`` wraps any ``EnvGroupBuilder`` and has the same methods; tinker-cookbook is not imported. Not responsible
+for environments and rollouts: the inner builder is.
 """
 
 from __future__ import annotations
@@ -15,27 +15,29 @@ from typing import Any, Final, Literal, TypeAlias
 from calipers.config.arguments import require_one_of
 from calipers.errors import CalipersError, ConfigError, InputError
 from calipers.judging.judge import Judge
-from calipers.trainers.no_signal.lost_groups import named, reasons
-from calipers.trainers.no_signal.rewards import EVEN, rows, unscored
+from calipers.trainers.no_signal.lost_groups import one_line, reasons
+from calipers.trainers.no_signal.rewards import NEUTRAL, rewards_of, unscored
 from calipers.trainers.no_signal.run import Stop, require_patience, shared_run
+from calipers.trainers.process.engines import warn_untested
 from calipers.trainers.process.judges import JudgeLike, as_judge
-from calipers.trainers.process.versions import warn_untested
-from calipers.trainers.rollouts.groups import judgeable_group
+from calipers.trainers.rollouts.groups import rollout_group
 from calipers.types import GroupResult
 
 __all__ = ["Conversation", "JudgedGroup", "conversation_of"]
 
 Conversation: TypeAlias = Callable[[Any, Any], Sequence[Any]]
-"""``(trajectory, env)`` to the messages of one rollout, prompt included; a module's function, where builders are pickled."""
+"""``(trajectory, env)`` to the messages of one rollout, prompt included; a module's function, where builders are
+pickled.
+"""
 
-_THEN: Final = {"even": "so all get the same from the judge", "raise": "so it fails"}
+_CONSEQUENCE: Final = {"even": "so all get the same from the judge", "raise": "so it fails"}
 
 
 def conversation_of(trajectory: Any, env: Any) -> list[dict[str, Any]]:
-    """The messages of a rollout in one of tinker-cookbook's own environments; none where nothing was sampled.
+    """The messages of a rollout in one of tinker-cookbook's own environments; empty if nothing was sampled.
 
-    Known are message environments that keep a ``history`` (tool use), problem environments and preference environments.
-    Raises ConfigError for another one.
+    Supported are message environments that store a ``history`` (tool use), problem environments and preference
+    environments. Raises ConfigError for any other.
     """
     sampled = [transition.ac.tokens for transition in trajectory.transitions if transition.ac.tokens]
     if not sampled:
@@ -43,7 +45,8 @@ def conversation_of(trajectory: Any, env: Any) -> list[dict[str, Any]]:
     history = getattr(getattr(env, "message_env", None), "history", None)
     if history is not None:
         last = _parsed(env.renderer, sampled[-1])
-        # A reply that was cut off or could not be parsed ends the rollout before the environment has noted it.
+        # A reply that was cut off or could not be parsed ends the rollout before the environment adds it to its
+        # history.
         return [_plain(message) for message in (*history, *(() if last in history else (last,)))]
     if callable(getattr(env, "get_question", None)) and hasattr(env, "renderer"):
         prompt = [*env.convo_prefix, {"role": "user", "content": env.get_question()}]
@@ -52,27 +55,27 @@ def conversation_of(trajectory: Any, env: Any) -> list[dict[str, Any]]:
         replies = (_parsed(env.policy_renderer, tokens) for tokens in sampled)
         return [_plain(message) for message in (*env.convo_prefix, *replies)]
     raise ConfigError(
-        f"the messages of a {type(env).__name__} are not known: give JudgedGroup(..., conversation=) a function "
-        "(trajectory, env) -> messages"
+        f"calipers cannot read the messages of a {type(env).__name__}: pass a function (trajectory, env) -> messages "
+        "as JudgedGroup(..., conversation=)"
     )
 
 
 @dataclass(frozen=True, slots=True)
 class JudgedGroup:
-    """``builder``'s group, each rollout's reward increased by ``weight`` times the judge's, in [0, 1].
+    """``builder``'s group, with ``weight`` times the judge's reward, in [0, 1], added to each rollout's own.
 
-    ``judge`` is a name or a module's function that returns a Judge, where the builder is pickled; else also a Judge.
-    ``rubric`` is text; ``conversation`` says what a rollout's messages are.
+    ``judge`` is a judge's name, a module's function that returns a Judge, or, if the builder is not pickled, a Judge.
+    ``rubric`` is text; ``conversation`` returns a rollout's messages.
 
-    A rollout that the judge leaves unscored gets the mean of its siblings' totals, step rewards included: tinker-cookbook
-    takes off the group's mean and nothing else, so its advantage is 0 and its siblings' are those of the group without it.
-    When none is scored, all get the same from the judge (``failed="even"``: what other rewards there are decide alone), or
-    CalipersError is raised (``"raise"``): which skips the group under tinker-cookbook's retrying strategies, and ends the
-    run under the default one.
+    A rollout that the judge leaves unscored gets the mean of its siblings' totals, step rewards included:
+    tinker-cookbook subtracts the group's mean and nothing else, so its advantage is 0 and its siblings' are those of
+    the group without it. If none is scored, all get the same from the judge (``failed="even"``: the other rewards alone
+    decide), or CalipersError is raised (``"raise"``), which skips the group under tinker-cookbook's retrying strategies
+    and ends the run under the default one.
 
-    ``patience`` and ``stop`` are those of ``run.JudgedRun``, counted over all groups of a process; where builders are pickled
-    ``stop`` is a module's function. What they raise ends the run under the default strategy; retrying ones skip the group,
-    and ``stop=interrupt`` (of ``calipers.trainers.no_signal.run``) ends the run there, too.
+    ``patience`` and ``stop`` are those of ``run.JudgedRun``, counted over all groups of a process; if builders are
+    pickled, ``stop`` is a module's function. What they raise ends the run under the default strategy; retrying ones
+    skip the group, and ``stop=interrupt`` (of ``calipers.trainers.no_signal.run``) ends the run under these, too.
     """
 
     builder: Any
@@ -89,13 +92,13 @@ class JudgedGroup:
         require_one_of(("even", "raise"), failed=self.failed)
         require_patience(self.patience, self.stop)
         if not math.isfinite(self.weight):
-            raise ConfigError(f"weight={self.weight}: it multiplies the judge's reward, so it must be finite")
+            raise ConfigError(f"weight={self.weight}: it must be finite, as it multiplies the judge's reward")
 
     def __reduce__(self) -> tuple[Any, ...]:
         if isinstance(self.judge, Judge):
             raise ConfigError(
-                "a JudgedGroup with a Judge in it cannot be sent to another process: give judge= a judge's name, or a "
-                "function of a module that returns the Judge"
+                "a JudgedGroup that holds a Judge cannot be sent to another process: pass a judge's name, or a "
+                "module's function that returns the Judge, as judge="
             )
         fields: tuple[Any, ...] = (self.builder, self.judge, self.weight, self.rubric, self.conversation)
         fields += (self.failed, self.patience, self.stop)
@@ -111,11 +114,13 @@ class JudgedGroup:
     ) -> list[tuple[float, dict[str, float | int]]]:
         """A reward and metrics for each trajectory, in order; every reward is finite.
 
-        Metrics are the inner builder's, ``judge/scored`` (0 or 1) and, where scored, ``judge/reward``. Raises InputError
-        where another reward of a rollout is not finite, ConfigError for a judge or an environment that cannot work, or a
-        judge that refuses every question, and CalipersError when patience is at its end.
+        Metrics are the inner builder's, ``judge/scored`` (0 or 1) and, where scored, ``judge/reward``. Raises
+        InputError if another reward of a rollout is not finite, ConfigError for a judge or an environment that cannot
+        work, or a judge that refuses every question, and CalipersError when patience runs out.
         """
-        run = shared_run(as_judge(self.judge), self.patience, self.stop, needed=1, then=_THEN[self.failed])
+        run = shared_run(
+            as_judge(self.judge), self.patience, self.stop, min_scored=1, consequence=_CONSEQUENCE[self.failed]
+        )
         run.require_running()
         own = await self.builder.compute_group_rewards(trajectory_group, env_group)
         steps = [sum(transition.reward for transition in trajectory.transitions) for trajectory in trajectory_group]
@@ -125,15 +130,15 @@ class JudgedGroup:
             {"messages": self.conversation(trajectory, env)}
             for trajectory, env in zip(trajectory_group, env_group, strict=True)
         ]
-        result = await run.score_group(judgeable_group(members, rubric=self.rubric))
-        judged = rows(result)
+        result = await run.score_group(rollout_group(members, rubric=self.rubric))
+        judged = rewards_of(result)
         self._require_some(result)
         known = [
             other + self.weight * reward for other, reward in zip(others, judged, strict=True) if reward is not None
         ]
-        # statistics.mean is exact, so that among ties it is their own value, to the last bit.
+        # statistics.mean is exact: the mean of equal values is their value, to the last bit.
         missing = [
-            (mean(known) if known else other + self.weight * EVEN) - step
+            (mean(known) if known else other + self.weight * NEUTRAL) - step
             for other, step in zip(others, steps, strict=True)
         ]
         return [
@@ -144,15 +149,15 @@ class JudgedGroup:
     def _require_some(self, result: GroupResult) -> None:
         missing, count = unscored(result.trajectories), len(result.trajectories)
         if len(missing) == count > 0 and self.failed == "raise":
-            told = f"{count} of the group's {count} rollouts could not be scored: {reasons(missing, count)}"
-            raise CalipersError(f"{told} (group {named(result.group_id)})")
+            message = f"{count} of the group's {count} rollouts could not be scored: {reasons(missing, count)}"
+            raise CalipersError(f"{message} (group {one_line(result.group_id, 80)})")
 
     async def cleanup(self) -> None:
-        """The inner builder's."""
+        """Calls the inner builder's ``cleanup``."""
         await self.builder.cleanup()
 
     def logging_tags(self) -> list[str]:
-        """The inner builder's."""
+        """The inner builder's tags."""
         tags: list[str] = self.builder.logging_tags()
         return tags
 
@@ -161,7 +166,7 @@ def _check(others: Sequence[float]) -> None:
     for number, other in enumerate(others, start=1):
         if not math.isfinite(other):
             raise InputError(
-                f"rollout {number} has a reward of {other} from its environment, which would become its whole group's"
+                f"rollout {number} has a reward of {other} from its environment, which would reach its whole group"
             )
 
 
@@ -175,7 +180,7 @@ def _parsed(renderer: Any, tokens: Sequence[int]) -> Mapping[str, Any]:
 
 
 def _plain(message: Mapping[str, Any]) -> dict[str, Any]:
-    """A renderer's message without its objects; a tool call that could not be parsed is shown as it was written."""
+    """A renderer's message as plain data; a tool call that could not be parsed is included as its raw text."""
     fields = {
         key: value for key, value in message.items() if key not in {"tool_calls", "unparsed_tool_calls", "trainable"}
     }

@@ -21,7 +21,7 @@ import calipers
 from art_judges import ContentJudge, honest
 from calipers.errors import ConfigError, TransientError
 from calipers.trainers.art import DEFAULT_RUBRIC, ruler, ruler_score_group
-from calipers.trainers.art.judge import IN_FLIGHT
+from calipers.trainers.art.judge import MAX_PARALLEL
 from calipers.types import JudgeRequest
 from servers.faulty_server import FaultyServer, error, said
 
@@ -462,10 +462,10 @@ async def test_16_debug_prints_markup_as_it_is(capsys: pytest.CaptureFixture[str
 
 async def test_17_calls_in_flight_are_bounded() -> None:
     judge = ContentJudge()
-    groups = [group_of(f"worth {number % 90}", f"other {number}") for number in range(3 * IN_FLIGHT)]
+    groups = [group_of(f"worth {number % 90}", f"other {number}") for number in range(3 * MAX_PARALLEL)]
     await asyncio.gather(*(ruler_score_group(group, judge) for group in groups))
     assert len(judge.asked) == len(groups)
-    assert judge.most_running == IN_FLIGHT
+    assert judge.most_running == MAX_PARALLEL
 
 
 async def test_18_a_judge_that_cannot_be_reached_does_not_abort_the_gather() -> None:

@@ -12,7 +12,7 @@ from art_judges import ContentJudge
 from calipers import Judge
 from calipers.errors import ConfigError
 from calipers.trainers.art import ruler
-from calipers.trainers.art.judge import IN_FLIGHT, judge_for
+from calipers.trainers.art.judge import MAX_PARALLEL, judge_for
 from servers.faulty_server import Answer, Asked, FaultyServer, error, said
 
 PAIR = [[{"role": "user", "content": "q"}, {"role": "assistant", "content": text}] for text in ("worth 80", "worth 20")]
@@ -98,8 +98,8 @@ async def test_moot_parameters_and_unset_ones_are_accepted(server: FaultyServer)
     ("extra", "says"),
     [
         ({"response_format": {"type": "json_object"}}, "response_format.*parse_response"),
-        ({"stream": True}, "'stream' is calipers' own"),
-        ({"messages": [{}]}, "'messages' is calipers' own"),
+        ({"stream": True}, "calipers sets 'stream' itself"),
+        ({"messages": [{}]}, "calipers sets 'messages' itself"),
         ({"n": 2}, "n=2"),
         ({"extra_headers": {"a": "b"}}, "Backend"),
         ({"mock_response": "hi"}, "LiteLLM"),
@@ -133,13 +133,13 @@ async def test_what_is_no_judge_at_all_is_a_config_error() -> None:
 
 
 async def test_transport_settings_for_a_backend_object_are_refused() -> None:
-    with pytest.raises(ConfigError, match="base_url, timeout: set it on the Backend"):
+    with pytest.raises(ConfigError, match="base_url, timeout: set this on the Backend"):
         await ruler(PAIR, ContentJudge(), {"api_base": "http://x/v1", "timeout": 3})
 
 
 @pytest.mark.parametrize("options", [{"extra": {"temperature": 0}}, {"debug": True}, {"parse": len}])
 def test_settings_for_a_judge_that_is_set_up_already_are_refused(options: dict[str, object]) -> None:
-    with pytest.raises(ConfigError, match="set up already"):
+    with pytest.raises(ConfigError, match="which has its own settings"):
         judge_for(Judge(ContentJudge()), **options)  # type: ignore[arg-type]  # one option at a time
 
 
@@ -179,5 +179,5 @@ async def test_readers_and_rubrics_made_anew_for_each_call_still_share_one_limit
 
 async def test_calls_are_bounded_unless_told_otherwise() -> None:
     judge = ContentJudge()
-    assert judge_for(judge).concurrency == IN_FLIGHT
+    assert judge_for(judge).concurrency == MAX_PARALLEL
     assert judge_for(judge, {"max_parallel_requests": 3}).concurrency == 3

@@ -270,7 +270,7 @@ async def test_where_too_few_were_scored_nobody_gets_a_reward(timers: Timers, ju
     assert [share.reward for share in shares] == [None] * 3
     assert {share.rewarded for share in shares} == {0}
     assert [share.reason for share in shares] == [
-        "too few of its group were scored: 1 of 3",
+        "too few members of its group were scored: 1 of 3",
         *["abstained: no opinion"] * 2,
     ]
 
@@ -299,7 +299,7 @@ async def test_without_a_deadline_a_group_waits_until_each_has_come_or_is_told_l
     timers.pass_time(1e9)
     await settle()
     assert judge.seen == []
-    cohorts.lose("u")
+    cohorts.report_lost("u")
     assert [share.reward for share in await asyncio.gather(*joined)] == [0.1, 0.2]
 
 
@@ -318,21 +318,21 @@ async def test_a_sibling_that_is_told_to_be_lost_is_not_waited_for(timers: Timer
     cohorts = Cohorts(judge, size=4, later=timers.later)
     joined = begin(cohorts, "u", (10, 20, 30))
     await settle()
-    cohorts.lose("u")
+    cohorts.report_lost("u")
     assert [share.reward for share in await asyncio.gather(*joined)] == [0.1, 0.2, 0.3]
     assert timers.alive == 0
 
 
 async def test_losses_may_be_told_before_anyone_has_come(timers: Timers, judge: Worth) -> None:
     cohorts = Cohorts(judge, size=3, later=timers.later)
-    cohorts.lose("u")
+    cohorts.report_lost("u")
     assert [share.reward for share in await asyncio.gather(*begin(cohorts, "u", (10, 20)))] == [0.1, 0.2]
 
 
 async def test_a_group_with_everyone_lost_leaves_nothing_behind(timers: Timers, judge: Worth) -> None:
     cohorts = Cohorts(judge, size=3, quorum=1, later=timers.later)
     for _ in range(3):
-        cohorts.lose("u")
+        cohorts.report_lost("u")
     assert (timers.alive, cohorts.waiting, judge.seen) == (0, 0, [])
     assert [share.reward for share in await asyncio.gather(*begin(cohorts, "u", (1, 2, 3)))] == [0.01, 0.02, 0.03]
 
@@ -355,9 +355,13 @@ async def test_at_the_deadline_less_than_a_quorum_gets_no_reward(timers: Timers,
     timers.pass_time(60)
     shares = await asyncio.gather(*joined)
     assert [share.reward for share in shares] == [None, None]
-    assert shares[0].reason == ("too few of its group came to judge it: 2 of 4, with 0 lost and 2 still out")
+    assert shares[0].reason == (
+        "too few members of its group arrived to judge it: 2 of 4, with 0 lost and 2 still missing"
+    )
     late = await cohorts.join("u", says(30))
-    assert late == MemberResult(None, "it came after too few of its group had, and the group was given up")
+    assert late == MemberResult(
+        None, "it arrived after its group had been given up, because too few members had arrived in time"
+    )
     assert judge.seen == []
 
 
@@ -365,8 +369,8 @@ async def test_a_quorum_that_can_no_longer_be_reached_is_not_waited_for(timers: 
     cohorts = Cohorts(judge, size=4, quorum=3, later=timers.later)
     joined = begin(cohorts, "u", (10,))
     await settle()
-    cohorts.lose("u")
-    cohorts.lose("u")
+    cohorts.report_lost("u")
+    cohorts.report_lost("u")
     share = (await asyncio.gather(*joined))[0]
     assert share.reward is None
     assert share.reason is not None
@@ -380,7 +384,7 @@ async def test_late_members_get_an_outcome_of_their_own_and_join_no_other_group(
     timers.pass_time(60)
     await asyncio.gather(*joined)
     late = [await cohorts.join("u", says(worth)) for worth in (30, 40)]
-    assert late == [MemberResult(None, "it came after its group had been judged without it")] * 2
+    assert late == [MemberResult(None, "it arrived after its group had been judged without it")] * 2
     # Now that all four have come, the key is free: the next four are the next group of this prompt.
     shares = await asyncio.gather(*begin(cohorts, "u", (1, 2, 3, 4)))
     assert [share.reward for share in shares] == [0.01, 0.02, 0.03, 0.04]
@@ -394,7 +398,7 @@ async def test_a_loss_told_late_frees_the_key_too(timers: Timers, judge: Worth) 
     await settle()
     timers.pass_time(60)
     await asyncio.gather(*joined)
-    cohorts.lose("u")
+    cohorts.report_lost("u")
     assert [share.reward for share in await asyncio.gather(*begin(cohorts, "u", (1, 2, 3)))] == [0.01, 0.02, 0.03]
 
 
@@ -468,7 +472,7 @@ async def test_a_member_of_another_size_group_or_id_is_refused(timers: Timers, j
     cohorts = Cohorts(judge, size=3, later=timers.later)
     first = asyncio.ensure_future(cohorts.join("u", says(10, id="a"), group=GROUP))
     await settle()
-    with pytest.raises(InputError, match=r"group 'u' has 3 members, and here is one of a group of 2"):
+    with pytest.raises(InputError, match=r"group 'u' has 3 members, but this member joins a group of 2"):
         await cohorts.join("u", says(20), size=2, group=GROUP)
     with pytest.raises(InputError, match="another context, tools, rubric or id"):
         await cohorts.join("u", says(20), group={**GROUP, "rubric": "Be brief."})
@@ -591,7 +595,7 @@ async def test_closing_ends_all_waiting_and_leaves_no_task(timers: Timers) -> No
     shares = await asyncio.gather(*judged, *alone)
     assert [share.reason for share in shares] == [
         *["the judging of its group was cancelled"] * 2,
-        "the gathering of groups was closed",
+        "the cohorts were closed before its group was judged",
     ]
     assert (judge.cancelled, timers.alive, cohorts.waiting) == (1, 0, 0)
     assert asyncio.all_tasks() == {asyncio.current_task()}
@@ -601,7 +605,7 @@ async def test_a_seat_that_is_left_empty_tells_the_group(timers: Timers, judge: 
     cohorts = Cohorts(judge, size=3, later=timers.later)
 
     async def roll_out(worth: int | None) -> float | None:
-        async with cohorts.seat("u", group=GROUP) as join:
+        async with cohorts.reserve("u", group=GROUP) as join:
             if worth is None:
                 raise ValueError("the tool crashed")
             return (await join(says(worth))).reward
@@ -675,7 +679,7 @@ def test_whatever_happens_everyone_gets_their_own_reward_or_a_reason(
                 joining = begin(cohorts, f"u{which}", (amount,), group={"group_id": f"u{which}"})
                 joined.append((which, amount, joining[0]))
             elif kind == "lose":
-                cohorts.lose(f"u{which}")
+                cohorts.report_lost(f"u{which}")
             elif kind == "bad":
                 assert (await cohorts.join(f"u{which}", {"messages": []})).reward is None
             elif kind == "leave" and which < len(joined):
@@ -694,7 +698,7 @@ def test_whatever_happens_everyone_gets_their_own_reward_or_a_reason(
                 assert share.group is None or share.group.group_id == f"u{which}"
         assert all(min(size, quorum) <= len(group.trajectories) <= size for group in judge.seen)
         timers.pass_time(30)
-        assert (timers.alive, cohorts._open, cohorts._judged, cohorts._judging) == (0, {}, {}, {})
+        assert (timers.alive, cohorts._open, cohorts._closed, cohorts._judging) == (0, {}, {}, {})
         assert asyncio.all_tasks() == {asyncio.current_task()}
 
     asyncio.run(play())

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calipers.trainers.no_signal.lost_groups import IN_FULL, LostGroupLog, cause, line_of, reasons
+from calipers.trainers.no_signal.lost_groups import LINES_PER_MINUTE, LostGroupLog, cause, lost_line, reasons
 from calipers.types import GroupResult, GroupStatus, TrajectoryResult
 
 
@@ -31,7 +31,7 @@ class Clock:
 
 def test_a_line_names_the_group_its_status_the_counts_and_each_reason_once() -> None:
     lost = result(row("1"), row("2"), row("3", "the judge left it out"), row("4", None, reward=0.5), status="partial")
-    assert line_of(lost, then="so it does not train") == (
+    assert lost_line(lost, consequence="so it does not train") == (
         "partial group g1: 3 of 4 rollouts could not be scored, so it does not train: "
         "1, 2 failed: no answer came; 3 failed: the judge left it out"
     )
@@ -51,7 +51,7 @@ def test_losses_of_one_cause_are_one_cause_whoever_they_are_of() -> None:
 
 @given(st.text(), st.text(), st.text())
 def test_whatever_a_server_or_a_data_set_says_is_one_short_line(group: str, member: str, reason: str) -> None:
-    line = line_of(result(row(member, reason * 50), name=group))
+    line = lost_line(result(row(member, reason * 50), name=group))
     assert len(line) < 800
     assert not any(unicodedata.category(sign) in {"Cc", "Cs", "Zl", "Zp"} for sign in line)
     line.encode()
@@ -64,10 +64,10 @@ def test_the_first_of_a_minute_are_told_in_full_and_the_rest_as_counts_when_it_i
     for number in range(300):
         clock.now = number * 0.1
         log.add(f"group {number}", why="timeout" if number % 3 else "no answer")
-    assert told == [f"group {number}" for number in range(IN_FULL)]
+    assert told == [f"group {number}" for number in range(LINES_PER_MINUTE)]
     clock.now = 61.0
     log.add("group 300", why="timeout")
-    assert told[IN_FULL:] == [
+    assert told[LINES_PER_MINUTE:] == [
         "290 more groups lost trajectories: 194 × timeout; 96 × no answer",
         "group 300",
     ]
@@ -79,12 +79,12 @@ def test_what_was_counted_is_told_too_when_no_further_group_is_lost() -> None:
     log = LostGroupLog(told.append, clock=clock)
     for number in range(12):
         log.add(f"group {number}", why="timeout")
-    log.passed()
-    assert len(told) == IN_FULL
+    log.flush_if_due()
+    assert len(told) == LINES_PER_MINUTE
     clock.now = 60.0
-    log.passed()
-    log.passed()
-    assert told[IN_FULL:] == ["2 more groups lost trajectories: 2 × timeout"]
+    log.flush_if_due()
+    log.flush_if_due()
+    assert told[LINES_PER_MINUTE:] == ["2 more groups lost trajectories: 2 × timeout"]
 
 
 def test_the_end_of_a_run_tells_what_is_left() -> None:
@@ -93,7 +93,7 @@ def test_the_end_of_a_run_tells_what_is_left() -> None:
     for number in range(11):
         log.add(f"group {number}", why="timeout")
     log.close("the run ends")
-    assert told[IN_FULL:] == ["1 more groups lost trajectories: 1 × timeout", "the run ends"]
+    assert told[LINES_PER_MINUTE:] == ["1 more groups lost trajectories: 1 × timeout", "the run ends"]
 
 
 @pytest.mark.parametrize("lost", [10, 1000, 10_000])
@@ -104,9 +104,9 @@ def test_a_minute_has_a_bounded_number_of_lines_and_reasons_however_many_groups_
     for number in range(lost):
         log.add(f"group {number}", why=f"request {number} failed")
     clock.now = 60.0
-    log.passed()
-    assert len(told) <= IN_FULL + 1
-    assert len(log._untold) == 0
-    if lost > IN_FULL:
-        assert told[-1].startswith(f"{lost - IN_FULL:d} more groups lost trajectories: ")
+    log.flush_if_due()
+    assert len(told) <= LINES_PER_MINUTE + 1
+    assert len(log._counts) == 0
+    if lost > LINES_PER_MINUTE:
+        assert told[-1].startswith(f"{lost - LINES_PER_MINUTE:d} more groups lost trajectories: ")
         assert len(told[-1]) < 300

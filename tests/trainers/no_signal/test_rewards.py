@@ -33,17 +33,17 @@ def result_of(rewards: list[float | None]) -> GroupResult:
 
 @given(UNEQUAL)
 def test_rows_are_the_rewards_as_they_are(rewards: list[float | None]):
-    assert no_signal.rows(result_of(rewards)) == rewards
+    assert no_signal.rewards_of(result_of(rewards)) == rewards
 
 
 @given(UNEQUAL)
 def test_a_whole_group_is_all_of_it_or_nothing(rewards: list[float | None]):
-    assert no_signal.whole(result_of(rewards)) == ([None] * len(rewards) if None in rewards else rewards)
+    assert no_signal.all_or_none(result_of(rewards)) == ([None] * len(rewards) if None in rewards else rewards)
 
 
 @given(UNEQUAL, st.floats(-1, 1))
 def test_a_constant_group_has_no_advantage_whatever_was_scored(rewards: list[float | None], value: float):
-    given_out = no_signal.constant(result_of(rewards), value=value)
+    given_out = no_signal.all_or_constant(result_of(rewards), value=value)
     if None in rewards:
         assert len(given_out) == len(rewards)
         assert {one.hex() for one in given_out} == {value.hex()}  # bit for bit: some engines divide by a tiny deviation
@@ -51,36 +51,12 @@ def test_a_constant_group_has_no_advantage_whatever_was_scored(rewards: list[flo
         assert given_out == rewards
 
 
-@given(UNEQUAL)
-def test_an_imputed_row_is_the_mean_of_the_scored(rewards: list[float | None]):
-    given_out = no_signal.imputed(result_of(rewards))
-    known = [reward for reward in rewards if reward is not None]
-    for before, after in zip(rewards, given_out, strict=True):
-        assert after == (before if before is not None else sum(known) / len(known) if known else 0.5) or math.isclose(
-            after, sum(known) / len(known)
-        )
-
-
-def test_imputing_inflates_the_siblings_as_its_docstring_says():
-    rewards: list[float | None] = [0.1, 0.9, 0.4, 0.3, 0.8, 0.2, 0.6, None]
-    scored = [reward for reward in rewards if reward is not None]
-    filled = no_signal.imputed(result_of(rewards))
-
-    def deviation(values: list[float], less: int) -> float:
-        mean = sum(values) / len(values)
-        return math.sqrt(sum((value - mean) ** 2 for value in values) / (len(values) - less))
-
-    assert deviation(scored, 1) / deviation(filled, 1) == pytest.approx(1.080, abs=0.001)  # TRL, verl
-    assert deviation(scored, 0) / deviation(filled, 0) == pytest.approx(1.069, abs=0.001)  # ART
-
-
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
 def test_what_is_not_a_finite_number_is_no_signal(bad: float):
     result = result_of([0.2, bad])
-    assert no_signal.rows(result) == [0.2, None]
-    assert no_signal.whole(result) == [None, None]
-    assert no_signal.constant(result) == [0.5, 0.5]
-    assert no_signal.imputed(result) == [0.2, 0.2]
+    assert no_signal.rewards_of(result) == [0.2, None]
+    assert no_signal.all_or_none(result) == [None, None]
+    assert no_signal.all_or_constant(result) == [0.5, 0.5]
     assert [one.id for one in no_signal.unscored(result.trajectories)] == ["2"]
 
 
@@ -99,7 +75,7 @@ def test_equal_rewards_as_they_come_have_advantages_in_engines():
 
 @given(st.floats(-100, 100, allow_subnormal=False), st.integers(2, 256))
 def test_equal_rewards_are_given_out_such_that_they_have_none(reward: float, count: int):
-    given_out = no_signal.constant(result_of([reward] * count))
+    given_out = no_signal.all_or_constant(result_of([reward] * count))
     assert {one.hex() for one in given_out} == {given_out[0].hex()}
     assert given_out[0] == pytest.approx(reward, rel=2**-16)
     assert set(advantages(given_out, 1e-9)) == {0.0}
@@ -107,15 +83,10 @@ def test_equal_rewards_are_given_out_such_that_they_have_none(reward: float, cou
 
 def test_dust_of_arithmetic_is_no_difference():
     assert len({0.1 + 0.2, 0.3}) == 2
-    assert len(set(no_signal.rows(result_of([0.1 + 0.2, 0.3, None])))) == 2
+    assert len(set(no_signal.rewards_of(result_of([0.1 + 0.2, 0.3, None])))) == 2
 
 
 @given(st.integers(0, 100), st.integers(1, 100))
 def test_a_tie_of_some_is_left_as_it_is(low: int, step: int):
     rewards: list[float | None] = [low / 100, low / 100, (low + step) / 100]
-    assert no_signal.rows(result_of(rewards)) == rewards
-
-
-def test_reasons_are_told_once_each():
-    assert no_signal.why(result_of([None, 0.5, None]).trajectories) == "1, 3 failed: no answer came"
-    assert no_signal.why(result_of([0.5]).trajectories) == ""
+    assert no_signal.rewards_of(result_of(rewards)) == rewards

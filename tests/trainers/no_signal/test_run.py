@@ -95,7 +95,7 @@ async def test_stop_is_called_once_in_place_of_raising() -> None:
 async def test_a_group_that_is_scored_in_part_is_lost_where_the_trainer_needs_all_of_it(
     needed: int | None, *, ends: bool
 ) -> None:
-    run = JudgedRun(judge(), patience=2, needed=needed)
+    run = JudgedRun(judge(), patience=2, min_scored=needed)
     groups = [group("half", number) for number in range(2)]
     if ends:
         with pytest.raises(CalipersError):
@@ -125,7 +125,7 @@ async def test_a_judge_that_only_refuses_calls_stop_and_raises(faulty: FaultySer
 
 
 async def test_lines_have_the_group_and_the_end_of_the_run_is_said(caplog: pytest.LogCaptureFixture) -> None:
-    run = JudgedRun(judge(), patience=2, then="so it does not train")
+    run = JudgedRun(judge(), patience=2, consequence="so it does not train")
     with caplog.at_level(logging.WARNING, "calipers"), pytest.raises(CalipersError):
         await run.score([group("good"), group("half"), group("lost", 1), group("lost", 2)])
     first, second, third, last = caplog.messages
@@ -510,6 +510,8 @@ async def test_a_group_that_never_becomes_whole_is_a_lost_group_too(
             await cohorts.join(
                 key, {"messages": [{"role": "assistant", "content": "worth 1"}]}, group={"group_id": key}
             )
-    assert caplog.messages[0].startswith("group a is lost, so all get the same reward: too few of its group came")
+    assert caplog.messages[0].startswith(
+        "group a is lost, so all get the same reward: too few members of its group arrived"
+    )
     with pytest.raises(CalipersError, match="2 groups in a row"):
         run.require_running()

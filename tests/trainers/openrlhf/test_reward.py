@@ -23,7 +23,7 @@ from aiohttp.test_utils import TestServer
 
 from calipers.errors import CalipersError, ConfigError, InputError
 from calipers.trainers.openrlhf import agent_executor, reward_func
-from calipers.trainers.openrlhf.reward import Together
+from calipers.trainers.openrlhf.reward import CallGroups
 from calipers.trainers.openrlhf.server import main, reward_app
 from http_judge import judge_at, worth
 from servers.faulty_server import FaultyServer, error
@@ -35,10 +35,10 @@ DOWN = "the judge cannot say"
 
 
 async def test_calls_made_in_one_breath_by_one_task_are_a_group() -> None:
-    together = Together()
+    together = CallGroups()
 
     async def prompt(count: int) -> list[Any]:
-        groups = [together.call() for _ in range(count)]
+        groups = [together.current() for _ in range(count)]
         await asyncio.sleep(0)
         return groups
 

@@ -34,7 +34,9 @@ def test_several_names_are_a_panel() -> None:
 
 
 def test_anything_else_is_refused_with_the_remedy() -> None:
-    with pytest.raises(ConfigError, match="judge is a int: give a judge name such as"):
+    with pytest.raises(ConfigError, match="judge: it is a int; give a judge's name such as"):
         as_judge(4)  # type: ignore[arg-type]
-    with pytest.raises(ConfigError, match=r"no_judge\(\) returned a str, and it must return a calipers.Judge"):
+    with pytest.raises(
+        ConfigError, match=r"no_judge\(\) returned a str; .* a function without arguments that returns a Judge"
+    ):
         as_judge(no_judge)  # type: ignore[arg-type]

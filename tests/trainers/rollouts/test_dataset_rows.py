@@ -11,12 +11,11 @@ import pytest
 from calipers.errors import InputError
 from calipers.trainers.rollouts.dataset_rows import (
     read_label,
-    rubric_in,
     rubric_of_row,
     standards_of,
     warn_unused_columns,
 )
-from calipers.trainers.trl.rows import standards_of as column_standards
+from calipers.trainers.trl.rows import read_rubric as column_standards
 from calipers.trainers.verl.rows import group_of
 from calipers.types import Rubric
 from dataset_rows import ASKED, ROWS, RULES, SCORES, VERIF
@@ -46,12 +45,14 @@ def test_a_reference_is_no_reference_where_it_holds_rules() -> None:
 
 
 def test_a_rubric_of_the_row_goes_before_the_adapters_and_rules_are_warned_of() -> None:
-    assert rubric_in({"id": 1}, "default", remedy="") == "default"
-    assert rubric_in({"rubric": "Be kind."}, "default", remedy="") == "Be kind."
-    with pytest.warns(UserWarning, match="the rules in checkers of the data set's rows: not used; do this"):
-        assert rubric_in({"rubric": "Be kind.", **VERIF}, "default", remedy="do this") == "Be kind."
+    assert rubric_of_row({"id": 1}, "default") == "default"
+    assert rubric_of_row({"rubric": "Be kind."}, "default") == "Be kind."
+    with pytest.warns(
+        UserWarning, match="the rules in checkers of the data set's rows: not used; this adapter only asks a judge"
+    ):
+        assert rubric_of_row({"rubric": "Be kind.", **VERIF}, "default") == "Be kind."
     with pytest.raises(InputError, match="differ"):
-        rubric_in({"rubric": "Be kind.", "reward_model": {"rubrics": CRITERIA}}, None, remedy="")
+        rubric_of_row({"rubric": "Be kind.", "reward_model": {"rubrics": CRITERIA}}, None)
 
 
 @pytest.mark.parametrize(("columns", "unused"), [

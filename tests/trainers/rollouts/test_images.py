@@ -59,7 +59,7 @@ def test_one_image_before_many_completions_is_encoded_once():
     assert len({repr(row.prompt) for row in rows}) == 1
     other = prompt_with(Picture(b"other pixels"))
     mixed = trl_rows.rows([prompt_with(Picture()), other], ["a", "b"], rubrics=None, references=None)
-    with pytest.raises(ConfigError, match="do not have one prompt"):
+    with pytest.raises(ConfigError, match="have different prompts"):
         trl_rows.grouped(mixed, 2, default_rubric="")
 
 

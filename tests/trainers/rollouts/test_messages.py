@@ -1,4 +1,4 @@
-"""A prompt and texts become a group, and keys the places they stand at."""
+"""Prompts and answers as chat messages, reasoning apart; a reference beside a rubric; the positions of equal keys."""
 
 from __future__ import annotations
 
@@ -8,8 +8,14 @@ from hypothesis import strategies as st
 
 from calipers import Judge
 from calipers.errors import InputError
-from calipers.readers import as_group
-from calipers.trainers.rollouts import answers, context_of, places, rubric_with_reference
+from calipers.trainers.rollouts.messages import (
+    context_of,
+    positions_by_key,
+    rubric_with_reference,
+    split_reasoning,
+    with_reference,
+)
+from calipers.types import Message
 
 
 def test_a_text_is_the_users_message_and_messages_stay_as_they_are() -> None:
@@ -24,16 +30,41 @@ def test_what_is_no_prompt_is_said_so(prompt: object) -> None:
         context_of(prompt)
 
 
-def test_a_group_has_the_prompt_once_and_a_message_a_rollout() -> None:
-    group = as_group(answers("Hi", ["Hello.", None, ""], rubric="Kindness."))
-    assert [message["content"] for message in group.context] == ["Hi"]
-    assert [[message["content"] for message in one.messages] for one in group.trajectories] == [["Hello."], [], [""]]
-    assert group.rubric == "Kindness."
+@pytest.mark.parametrize(
+    ("text", "said", "reasoning"),
+    [
+        ("Hello.", "Hello.", None),
+        ("<think>Greet.</think>\n\nHello.", "Hello.", "Greet."),
+        ("Greet.</think>Hello.", "Hello.", "Greet."),
+        ("<think>cut off in the midd", "", "cut off in the midd"),
+        ("Write <think>x</think> in it.", "Write <think>x</think> in it.", None),
+        ("<think></think>Hello.", "Hello.", None),
+    ],
+)
+def test_thoughts_at_the_beginning_become_reasoning(text: str, said: str, reasoning: str | None) -> None:
+    found = split_reasoning({"role": "assistant", "content": text})
+    assert (found["content"], found.get("reasoning")) == (said, reasoning)
 
 
-def test_thoughts_stand_apart_from_the_answer() -> None:
-    (one,) = as_group(answers("Hi", ["<think>A greeting.</think>Hello."])).trajectories
-    assert one.messages == ({"role": "assistant", "content": "Hello.", "reasoning": "A greeting."},)
+def test_other_roles_and_contents_stay_as_they_are() -> None:
+    messages: list[Message] = [
+        {"role": "user", "content": "<think>x</think>"},
+        {"role": "assistant", "content": None, "tool_calls": []},
+        {"role": "assistant", "content": [{"type": "text", "text": "<think>x</think>"}]},
+    ]
+    for message in messages:
+        assert split_reasoning(message) is message
+
+
+def test_reasoning_that_stands_apart_already_is_kept() -> None:
+    message = {"role": "assistant", "content": "<think>b</think>c", "reasoning": "a"}
+    assert split_reasoning(message) == {"role": "assistant", "content": "c", "reasoning": "a\n\nb"}
+
+
+def test_a_reference_stands_after_the_rubric_word_for_word() -> None:
+    text = with_reference("Be right.", "17 * 24\n= 408")
+    assert text.startswith("Be right.\n")
+    assert text.endswith("\n17 * 24\n= 408")
 
 
 def test_a_reference_joins_text_and_leaves_criteria_alone() -> None:
@@ -50,7 +81,7 @@ def test_a_reference_joins_text_and_leaves_criteria_alone() -> None:
 
 @given(st.lists(st.sampled_from("abcd")))
 def test_every_place_is_found_once_in_order(keys: list[str]) -> None:
-    found = places(keys)
+    found = positions_by_key(keys)
     assert sorted(place for group in found.values() for place in group) == list(range(len(keys)))
     assert list(found) == list(dict.fromkeys(keys))
     assert all(keys[place] == key for key, group in found.items() for place in group)

@@ -17,8 +17,9 @@ import pytest
 
 from calipers import Judge
 from calipers.errors import ConfigError
+from calipers.trainers.process.engines import installed
 from calipers.trainers.trl import reward_func
-from calipers.trainers.trl.caller import AWAITS, EXCLUDES, OLDEST, installed
+from calipers.trainers.trl.caller import AWAITS, EXCLUDES_MISSING, OLDEST
 from servers.faulty_server import Answer, Asked, FaultyServer, said
 from servers.opinions import Opinions, models, reward_of, wanted
 
@@ -28,7 +29,7 @@ pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.filterwarnings("
 
 from trl_runs import train  # noqa: E402 - needs TRL
 
-VERSION = installed() or OLDEST
+VERSION = installed("trl") or OLDEST
 
 
 @pytest.fixture(scope="module")
@@ -131,7 +132,7 @@ def test_a_trl_that_does_not_await_is_told_to_take_the_twin() -> None:
         reward_func("embedded", num_generations=4)
 
 
-@pytest.mark.skipif(VERSION >= EXCLUDES, reason="this TRL leaves a missing row out")
+@pytest.mark.skipif(VERSION >= EXCLUDES_MISSING, reason="this TRL leaves a missing row out")
 def test_a_trl_that_counts_a_missing_row_as_zero_takes_no_row_alone() -> None:
     with pytest.raises(ConfigError, match="counts a row without a reward as 0"):
         reward_func("embedded", num_generations=4, only_reward=True, blocking=True)

@@ -40,12 +40,12 @@ def test_what_is_unknown_has_no_number():
     assert "cost_usd" not in trl_metrics.metrics(unknown, [None, 0.5])
     assert (
         trl_metrics.metrics(unknown[:1], [None]).keys()
-        == trl_metrics.metrics(RESULTS, [0.5] * 4, all_alike=True).keys()
+        == trl_metrics.metrics(RESULTS, [0.5] * 4, same_names=True).keys()
     )
 
 
 def test_every_process_can_be_made_to_log_the_same():
-    alike = [trl_metrics.metrics([result], [0.5] * 2, all_alike=True).keys() for result in RESULTS]
+    alike = [trl_metrics.metrics([result], [0.5] * 2, same_names=True).keys() for result in RESULTS]
     assert alike[0] == alike[1] == trl_metrics.metrics(RESULTS, [None] * 4).keys() - {"stderr", "cost_usd"}
 
 

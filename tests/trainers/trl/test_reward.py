@@ -136,10 +136,10 @@ def test_health_is_logged_beside_the_rewards():
     [
         ({"num_generations": 1}, "num_generations=1: a judge compares"),
         ({"num_generations": 2.0}, "num_generations=2.0: it must be a whole number"),
-        ({"name": "the judge"}, "name='the judge': it must be a name such as"),
+        ({"name": "the judge"}, "name='the judge': it must be an identifier such as"),
         ({"reference_column": 3}, "reference_column=3: it must be text"),
-        ({"judge": 7}, "judge must be a judge's name .* it is a int"),
-        ({"judge": dict}, "a function that makes a calipers.Judge; it made a dict"),
+        ({"judge": 7}, "judge: it is a int; give a judge's name"),
+        ({"judge": dict}, r"dict\(\) returned a dict; .* a function without arguments that returns a Judge"),
         ({"judge": "gpt-5"}, "is not a judge name: write provider/model"),
     ],
 )
@@ -163,7 +163,7 @@ def test_a_judge_whose_answers_are_on_record_may_be_dead(faulty: FaultyServer, t
     first = called(reward_func(with_server, num_generations=2), ["a", "b"])
     faulty.get["/v1/models"] = error(401)
     again = Judge("vllm/tiny", base_url=faulty.url, ledger=ledger)
-    with pytest.warns(UserWarning, match="judge: .*Going on with the answers the ledger has"):
+    with pytest.warns(UserWarning, match="judge: .*Continuing with the answers in the ledger"):
         reward = reward_func(again, num_generations=2)
     assert called(reward, ["a", "b"]) == first
     with_server.close()
@@ -219,5 +219,5 @@ def test_it_can_be_sent_to_another_process_unless_it_holds_a_judge():
             assert type(sent) is type(reward)
             assert sent.__name__ == "tone"
     assert sent([" q", " q"], ["worth 10", "worth 90"]) == [0.1, 0.9]
-    with pytest.raises(ConfigError, match="a Judge with its connections cannot be"):
+    with pytest.raises(ConfigError, match="a Judge holds connections and cannot be"):
         pickle.dumps(reward_func(made_here(), num_generations=2))

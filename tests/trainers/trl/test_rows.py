@@ -63,7 +63,7 @@ def test_an_environment_may_have_changed_each_prompt_and_then_each_goes_with_its
     [group] = groups_of(prompts, completions, mixed_prompts=True)
     assert group.context == ()
     assert [one.messages[0]["content"] for one in group.trajectories] == ["Board A", "Board B"]
-    with pytest.raises(ConfigError, match="rows 1-2 of the batch do not have one prompt"):
+    with pytest.raises(ConfigError, match="rows 1-2 of the batch have different prompts"):
         groups_of(prompts, completions)
 
 
@@ -119,7 +119,7 @@ def test_a_rubric_and_a_reference_of_the_data_set_go_to_their_group():
 
 
 def test_rubrics_that_cannot_be_meant_are_refused():
-    with pytest.raises(ConfigError, match="rows 1-2 of the batch are one group and have different rubrics"):
+    with pytest.raises(ConfigError, match="rows 1-2 of the batch are one group, but have different rubrics"):
         groups_of(["q"] * 2, ["a", "b"], rubrics=["x", "y"])
     with pytest.raises(InputError, match="row 1: its rubric is neither text nor criteria: the rubric has no list"):
         groups_of(["q"] * 2, ["a", "b"], rubrics=[{}, {}])
@@ -129,7 +129,7 @@ def test_a_rubric_column_may_hold_criteria():
     column = [[{"text": "Is kind.", "points": 2, "veto": None}, {"text": "Lies.", "points": -1}]] * 2
     (group,) = groups_of(["q"] * 2, ["a", "b"], rubrics=column, references=["42"] * 2)
     assert [(one.id, one.points) for one in group.rubric.criteria] == [("c1", 2), ("c2", -1)]  # type: ignore[union-attr]
-    with pytest.raises(InputError, match="2 prompts and 1 completions"):
+    with pytest.raises(InputError, match="2 prompts but 1 completions"):
         groups_of(["q"] * 2, ["a"])
 
 

@@ -18,14 +18,16 @@ import pytest
 from calipers import Judge
 from calipers.errors import ConfigError, InputError
 from calipers.rubric.scaffold import Schedule, scaffolded
+from calipers.trainers.process.engines import installed
 from calipers.trainers.trl import reward_func, scaffolded_rollouts
-from calipers.trainers.trl.caller import installed
 from calipers.trainers.trl.scaffold import SINCE
 from servers.faulty_server import FaultyServer
 from servers.opinions import Opinions, models
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
-pytestmark = pytest.mark.skipif((installed() or SINCE) < SINCE, reason="scaffolded rollouts are for TRL 1.16 and later")
+pytestmark = pytest.mark.skipif(
+    (installed("trl") or SINCE) < SINCE, reason="scaffolded rollouts are for TRL 1.16 and later"
+)
 with_trl = pytest.mark.skipif(find_spec("trl") is None, reason="TRL is not installed (pip install 'calipers[trl]')")
 
 CRITERIA: list[dict[str, Any]] = [
@@ -144,9 +146,12 @@ def test_each_scaffolded_prompt_is_asked_for_one_completion() -> None:
     [
         ([{"prompt": "p"}], r"row 1 has no column 'rubric'; its columns are: prompt"),
         ([{"rubric": CRITERIA}], r"row 1 has no column 'prompt'"),
-        (rows(rubric="be nice"), r"row 1: its rubric is text, and a scaffold is made of criteria"),
+        (rows(rubric="be nice"), r"row 1: its rubric is text, but a scaffold is made of criteria"),
         (rows(rubric=None), r"no row has criteria in 'rubric'"),
-        ([*rows(), {"prompt": PROMPTS[0], "rubric": CRITERIA[:2]}], r"rows 1 and 5 have one prompt and two rubrics"),
+        (
+            [*rows(), {"prompt": PROMPTS[0], "rubric": CRITERIA[:2]}],
+            r"rows 1 and 5 have one prompt but different rubrics",
+        ),
     ],
 )
 def test_rows_that_cannot_be_scaffolded_are_refused(data: list[dict[str, Any]], sentence: str) -> None:
@@ -169,7 +174,7 @@ def test_rows_without_criteria_are_rolled_out_as_they_are() -> None:
 @pytest.mark.parametrize(
     ("batch", "trainer", "sentence"),
     [
-        (["another"] * 4, Trainer(), "not among the rows that scaffolded_rollouts was given"),
+        (["another"] * 4, Trainer(), "not among the rows of scaffolded_rollouts"),
         ([PROMPTS[0], *[PROMPTS[1]] * 3], Trainer(), "rollouts 1 and 2 of the batch are one group of 4"),
         ([PROMPTS[0]] * 4, Trainer(tools=[print]), "must have no tools"),
         ([PROMPTS[0]] * 4, Trainer(environments=[1]), "no environments"),

@@ -20,7 +20,7 @@ import pytest
 
 from calipers import Judge
 from calipers.errors import CalipersError, ConfigError
-from calipers.trainers.trl import reward_func
+from calipers.trainers.trl import AsyncReward, reward_func
 from servers.faulty_server import Answer, Asked, FaultyServer, error, said
 from servers.opinions import Opinions, models, reward_of, wanted
 
@@ -241,7 +241,9 @@ def test_why_a_row_alone_is_not_left_out_beside_another_reward_function(
 ):
     """What TRL makes of it: the row counts as the other function's reward plus 0, and drags its group's baseline."""
     server.script(Opinions(silent_on_one=True))
-    inner = reward_func(Judge("vllm/tiny", base_url=server.url, attempts=1), num_generations=4, only_reward=True)
+    inner: AsyncReward = reward_func(
+        Judge("vllm/tiny", base_url=server.url, attempts=1), num_generations=4, only_reward=True
+    )
 
     async def careless(**given: Any) -> list[float | None]:
         return await inner(**given | {"log_metric": None})  # hides the trainer, which calipers would ask

@@ -15,7 +15,7 @@ import pytest
 
 from calipers.errors import CalipersError, ConfigError, InputError
 from calipers.trainers.verl import rubric_batch, verif
-from calipers.trainers.verl.recipes import acc_of, head_of
+from calipers.trainers.verl.recipes import acc_of, common_of
 from calipers.trainers.verl.settings import make_judge, read_settings
 from servers.checker import checker, verdicts
 from servers.faulty_server import Answer, Asked, FaultyServer, chunks, error, said, streamed
@@ -171,7 +171,11 @@ def test_main_eval_takes_the_prompt_from_the_ground_truth(server: FaultyServer) 
 @pytest.mark.parametrize(
     ("truth", "row", "sentence"),
     [
-        (TRUTH, {}, r"planets: a judge is to say .* no prompt or instruction or prompt_str or prompt_text"),
+        (
+            TRUTH,
+            {},
+            r"planets: a judge must know what was asked, .* no prompt or instruction or prompt_str or prompt_text",
+        ),
         ("", {"prompt": ASKED}, r"no reward_model.ground_truth with checkers and functions"),
         ("not json", {"prompt": ASKED}, r"ground_truth: not JSON"),
         (
@@ -224,7 +228,7 @@ def test_dashscope_models_that_only_stream_are_streamed(server: FaultyServer, mo
 
 
 def test_two_ways_to_say_how_many_calls_are_refused(server: FaultyServer) -> None:
-    with pytest.raises(ConfigError, match="both say how many calls may be in flight"):
+    with pytest.raises(ConfigError, match="both limit concurrent calls"):
         graded(server, "Mars", concurrency=3, max_workers_per_url=3)
     with pytest.raises(ConfigError, match=r"max_workers_per_url='3': it must be a whole number"):
         graded(server, "Mars", max_workers_per_url="3")
@@ -239,17 +243,17 @@ def test_a_group_has_what_its_recipe_needs() -> None:
     with pytest.warns(
         UserWarning, match=r"the rules in reward_model\.ground_truth\.checkers of the data set's rows: not used"
     ):
-        head = head_of(row, batch, rubric="")
+        head = common_of(row, batch, rubric="")
     assert head["rubric"].criteria[2].points == -4
     assert head["context"] == ASKED
     with pytest.warns(
         UserWarning, match=r"the rubric in extra_info\.reward_model\.rubrics of the data set's rows: not used"
     ):
-        assert head_of(row, rules, rubric="")["ground_truth"] == TRUTH
+        assert common_of(row, rules, rubric="")["ground_truth"] == TRUTH
     with pytest.raises(InputError, match="no criteria"):
-        head_of({**row, "extra_info": {}}, batch, rubric="")
+        common_of({**row, "extra_info": {}}, batch, rubric="")
     with pytest.raises(InputError, match=r"no reward_model\.ground_truth"):
-        head_of({**row, "reward_model": {}}, rules, rubric="")
+        common_of({**row, "reward_model": {}}, rules, rubric="")
 
 
 def test_acc_is_what_each_of_them_logs() -> None:
@@ -262,7 +266,7 @@ def test_acc_is_what_each_of_them_logs() -> None:
     [
         ({"recipe": "batch"}, r"recipe='batch': it must be one of rubric_batch, verif"),
         ({"recipe": "verif", "rules": "skip"}, r"rules='skip': it must be one of code, judge, ignore"),
-        ({"rules": "judge"}, r"\+calipers.rules=judge: only \+calipers.recipe=verif has rules"),
+        ({"rules": "judge"}, r"\+calipers.rules=judge: only \+calipers.recipe=verif uses rules"),
     ],
 )
 def test_recipes_nobody_knows_are_refused(table: dict[str, str], sentence: str) -> None:

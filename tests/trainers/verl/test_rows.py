@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 
 from calipers.errors import InputError
 from calipers.readers import as_group
-from calipers.trainers.verl.rows import group_of, member_of, rubric_of, shown
+from calipers.rubric.standards import Standards, Stated
+from calipers.trainers.rollouts.dataset_rows import standards_of
+from calipers.trainers.verl.rows import group_of, member_of, reference_text
 
 PROMPT = [{"role": "user", "content": "joke"}]
 
@@ -87,8 +89,8 @@ def test_the_group_is_the_rows_prompt_under_its_uid() -> None:
 @pytest.mark.parametrize("where", ["row", "extra_info", "reward_model"])
 def test_a_row_may_bring_its_rubric(where: str) -> None:
     given_row = row(rubric="Be funny.") if where == "row" else row(**{where: {"rubric": "Be funny."}})
-    assert rubric_of(given_row) == "Be funny."
-    assert rubric_of(row(rubric=" ", reward_model=None)) is None
+    assert standards_of(given_row).rubric == "Be funny."
+    assert standards_of(row(rubric=" ", reward_model=None)).rubric is None
 
 
 @pytest.mark.parametrize("where", ["reward_model", "extra_info"])
@@ -124,4 +126,4 @@ def test_a_reference_joins_the_rubric_where_it_is_asked_for() -> None:
     ],
 )
 def test_references_of_any_kind_are_shown_as_text(value: Any, text: str) -> None:
-    assert shown(value) == text
+    assert reference_text(Standards(None, reference=Stated("ground_truth", value))) == text

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from calipers.errors import ConfigError
 from calipers.rubric.scaffold import Schedule
-from calipers.trainers.verl.settings import IN_FLIGHT, Scaffold, make_judge, read_scaffold, read_settings
+from calipers.trainers.verl.settings import CONCURRENCY, Scaffold, make_judge, read_scaffold, read_settings
 
 
 def test_a_judges_arguments_and_the_groups_are_told_apart() -> None:
@@ -31,12 +31,12 @@ def test_a_judges_arguments_and_the_groups_are_told_apart() -> None:
         ({"judge": 7}, r"\+calipers.judge=7"),
         ({"judge": "embedded", "ordres": 2}, r"\+calipers.ordres: unknown. Did you mean orders\?"),
         ({"judge": "embedded", "zzz": 2}, r"\+calipers.zzz: unknown. Known: absolute, "),
-        ({"judge": "embedded", "api_key": "x"}, "keys go into the environment of every node"),
-        ({"judge": "embedded", "parse": "x"}, r"\+calipers.parse: that takes a Python object"),
-        ({"judge": "embedded", "watchers": []}, r"\+calipers.watchers: that takes a Python object"),
+        ({"judge": "embedded", "api_key": "x"}, "set keys in the environment of every node"),
+        ({"judge": "embedded", "parse": "x"}, r"\+calipers.parse: this option is a Python object"),
+        ({"judge": "embedded", "watchers": []}, r"\+calipers.watchers: this option is a Python object"),
         ({"judge": "embedded", "min_group": 0}, "min_group=0"),
         ({"judge": "embedded", "min_group": 2.5}, "min_group=2.5"),
-        ({"judge": "embedded", "min_group": 1}, "min_group=1: nothing can be compared with a lone rollout"),
+        ({"judge": "embedded", "min_group": 1}, "min_group=1: a single rollout has nothing to be compared with"),
         ({"judge": "embedded", "wait": math.inf}, "wait=inf"),
         ({"judge": "embedded", "reference": "yes"}, r"\+calipers.reference='yes': it must be true or false"),
     ],
@@ -54,11 +54,11 @@ def test_a_judge_that_cannot_be_made_is_refused_before_any_call() -> None:
 
 
 def test_limits_are_the_whole_runs_and_each_worker_has_its_share() -> None:
-    assert make_judge(read_settings({"judge": "embedded"}), workers=8).concurrency == IN_FLIGHT // 8
+    assert make_judge(read_settings({"judge": "embedded"}), workers=8).concurrency == CONCURRENCY // 8
     assert make_judge(read_settings({"judge": "embedded", "concurrency": 4}), workers=8).concurrency == 1
     budget = {"calls": 800, "tokens": 1e6}
     made = make_judge(read_settings({"judge": "embedded", "budget": budget, "requests_per_minute": 80}), workers=8)
-    assert made.concurrency == IN_FLIGHT // 8
+    assert made.concurrency == CONCURRENCY // 8
     assert budget == {"calls": 800, "tokens": 1e6}
 
 
@@ -91,7 +91,7 @@ def test_a_scaffold_is_a_schedule_with_the_trainers_steps_unless_it_has_its_own(
     [
         (True, r"\+calipers.scaffold=True: it must be a table"),
         ({"total_step": 3}, r"\+calipers.scaffold.total_step: unknown. Known: total_steps, step"),
-        ({}, r"\+calipers.scaffold needs \+calipers.scaffold.total_steps=350"),
+        ({}, r"\+calipers.scaffold needs the number of steps .*\+calipers.scaffold.total_steps=350"),
         ({"total_steps": 2.5}, r"total_steps=2.5: it must be a whole number"),
         ({"total_steps": 9, "midpoint": "early"}, r"\+calipers.scaffold.midpoint='early': it must be a number"),
         ({"total_steps": 9, "discreet": "no"}, r"\+calipers.scaffold.discreet='no': it must be true or false"),

@@ -1,4 +1,4 @@
-"""ART (OpenPipe): RULER's calls with the failure contract."""
+"""ART (OpenPipe): RULER's functions, in which a failed judgment never becomes a number."""
 
 from calipers.trainers.art.reward import (
     DEFAULT_RUBRIC,

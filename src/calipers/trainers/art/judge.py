@@ -1,6 +1,6 @@
-"""From RULER's ``judge_model`` and ``extra_litellm_params`` to a Judge, built once and shared by all calls.
+"""A Judge from RULER's ``judge_model`` and ``extra_litellm_params``, built once and shared by all calls.
 
-Not responsible for groups and rewards (``art``). LiteLLM itself is neither imported nor needed.
+Not responsible for groups and rewards (``art.reward``). LiteLLM itself is neither imported nor needed.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from calipers.judging.judge import Judge
 from calipers.protocols.question import Parse
 from calipers.trainers.process.once import once_per_process
 
-IN_FLIGHT: Final = 128
-"""Judge calls at a time on one event loop unless ``max_parallel_requests`` says otherwise. RULER has no bound at all."""
+MAX_PARALLEL: Final = 128
+"""Judge calls at a time on one event loop, unless ``max_parallel_requests`` is given. RULER has no limit."""
 
 _OPTIONS: Final[Mapping[str, str]] = {
     "api_base": "base_url",
@@ -37,25 +37,25 @@ _OPTIONS: Final[Mapping[str, str]] = {
     "max_completion_tokens": "max_tokens",
     "max_parallel_requests": "concurrency",
 }
-"""LiteLLM's names for what a Judge is given by ours."""
+"""LiteLLM's names for options of a Judge."""
 
-_MOOT: Final = frozenset(
+_IGNORED: Final = frozenset(
     {
         *("caching", "cache", "no-log", "metadata", "tags", "verbose"),
         *("drop_params", "additional_drop_params", "allowed_openai_params"),
     }
 )
-"""Accepted without effect: caching is the ledger's, and what a server refuses by name is left out anyway."""
+"""Accepted without effect: the ledger caches, and parameters that a server refuses by name are dropped anyway."""
 
-_OURS: Final = frozenset(
+_RESERVED: Final = frozenset(
     {
         *("model", "messages", "response_format", "stream", "stream_options"),
         *("tools", "tool_choice", "functions", "function_call", "parallel_tool_calls"),
     }
 )
-"""How the question is put, which decides whether its answer can be read."""
+"""Parts of the question, which decide whether its answer can be read."""
 
-_LITELLM: Final = frozenset(
+_UNSUPPORTED: Final = frozenset(
     {
         *("mock_response", "mock_timeout", "fallbacks", "context_window_fallback_dict", "model_list", "client"),
         *("custom_llm_provider", "api_version", "api_type", "deployment_id", "organization", "retry_policy"),
@@ -63,39 +63,39 @@ _LITELLM: Final = frozenset(
         *("input_cost_per_token", "output_cost_per_token"),
     }
 )
-_LITELLM_PREFIXES: Final = ("litellm_", "aws_", "azure_", "vertex_")
+_UNSUPPORTED_PREFIXES: Final = ("litellm_", "aws_", "azure_", "vertex_")
 
 
 @dataclass(frozen=True, slots=True)
-class _Wanted:
-    """``extra_litellm_params``, sorted; ``body`` is JSON, so that the whole can be compared and remembered.
+class _Parameters:
+    """``extra_litellm_params``, checked; ``body`` is JSON, so that the object can be hashed.
 
-    ``given`` names what was set of the way to the judge. The numbers are a Judge's own defaults.
+    ``endpoint_options`` names the options that were given about the endpoint. The numbers are a Judge's own defaults.
     """
 
-    given: tuple[str, ...] = ()
+    endpoint_options: tuple[str, ...] = ()
     base_url: str | None = None
     api_key: str | None = None
     timeout: float = 120.0
     retries: int = 4
-    concurrency: int = IN_FLIGHT
+    concurrency: int = MAX_PARALLEL
     max_tokens: int = 8192
     body: str = "{}"
 
 
-class _Same:
-    """A key of a cache that stands for one object, equal only to itself, whether or not it can be hashed."""
+class _Identity:
+    """Wraps an object as a cache key that is equal only to itself, whether or not the object can be hashed."""
 
-    __slots__ = ("it",)
+    __slots__ = ("wrapped",)
 
-    def __init__(self, it: Any) -> None:
-        self.it = it
+    def __init__(self, wrapped: Any) -> None:
+        self.wrapped = wrapped
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and self.it is other.it
+        return isinstance(other, _Identity) and self.wrapped is other.wrapped
 
     def __hash__(self) -> int:
-        return id(self.it)
+        return id(self.wrapped)
 
 
 def judge_for(
@@ -105,34 +105,35 @@ def judge_for(
     debug: bool = False,
     parse: Parse | None = None,
 ) -> Judge:
-    """The Judge these arguments describe; the same one for the same arguments, in whatever event loop.
+    """The Judge that these arguments describe: the same Judge for the same arguments, in any event loop.
 
-    Raises ConfigError, before any token is spent, for arguments that cannot work.
+    Raises ConfigError, before any token is spent, for invalid arguments.
     """
     if isinstance(judge_model, Judge):
         if extra or debug or parse is not None:
             raise ConfigError(
-                "judge_model is a Judge, which is set up already: give it base_url=, params=, debug= or parse= itself, "
-                "in place of extra_litellm_params=, debug= and parse_response= here"
+                "judge_model is a Judge, which has its own settings: instead of extra_litellm_params=, debug= and "
+                "parse_response= here, pass base_url=, params=, debug= and parse= when you make the Judge"
             )
         return judge_model
-    wanted = _read(extra) if extra else _NOTHING
+    wanted = _read(extra) if extra else _Parameters()
     if isinstance(judge_model, str):
         name = judge_model.strip()
-        url = _address(name, wanted.base_url)
+        url = _base_url(name, wanted.base_url)
         shared = _named(
-            name, url, wanted.api_key, wanted.timeout, wanted.retries, wanted.concurrency, _surroundings(name, url)
+            name, url, wanted.api_key, wanted.timeout, wanted.retries, wanted.concurrency, _environment(name, url)
         )
     elif callable(getattr(judge_model, "complete", None)):
-        if wanted.given:
-            raise ConfigError(f"{', '.join(wanted.given)}: set it on the Backend you pass; it cannot be changed here")
-        shared = _own(_Same(judge_model), wanted.concurrency)
+        if wanted.endpoint_options:
+            options = ", ".join(wanted.endpoint_options)
+            raise ConfigError(f"{options}: set this on the Backend that you pass; it cannot be changed here")
+        shared = _own(_Identity(judge_model), wanted.concurrency)
     else:
         raise ConfigError(
-            f"judge_model is a {type(judge_model).__name__}: give a judge name such as 'openai/gpt-5-mini', "
+            f"judge_model is a {type(judge_model).__name__}: it must be a judge's name such as 'openai/gpt-5-mini', "
             "a calipers.Judge or a Backend"
         )
-    return _judge(shared, wanted.concurrency, wanted.max_tokens, wanted.body, debug=debug, parse=_Same(parse))
+    return _judge(shared, wanted.concurrency, wanted.max_tokens, wanted.body, debug=debug, parse=_Identity(parse))
 
 
 @once_per_process(maxsize=32)
@@ -143,36 +144,36 @@ def _named(
     timeout: float,
     retries: int,
     concurrency: int,
-    surroundings: Asked | None,  # noqa: ARG001 - another environment is another connection
+    environment: Asked | None,  # noqa: ARG001 - a changed environment needs a new connection
 ) -> Shared:
     bare = find_backend(name, base_url=base_url, api_key=api_key, timeout=timeout)
     return Shared(bare, name=shown(name), attempts=retries + 1, concurrency=concurrency)
 
 
 @once_per_process(maxsize=32)
-def _own(backend: _Same, concurrency: int) -> Shared:
-    return Shared(backend.it, attempts=None, concurrency=concurrency)
+def _own(backend: _Identity, concurrency: int) -> Shared:
+    return Shared(backend.wrapped, attempts=None, concurrency=concurrency)
 
 
 @once_per_process(maxsize=64)
-def _judge(shared: Shared, concurrency: int, max_tokens: int, body: str, *, debug: bool, parse: _Same) -> Judge:
+def _judge(shared: Shared, concurrency: int, max_tokens: int, body: str, *, debug: bool, parse: _Identity) -> Judge:
     return Judge(
         shared,
         concurrency=concurrency,
         max_tokens=max_tokens,
         params=json.loads(body),
         debug=debug,
-        parse=parse.it,
+        parse=parse.wrapped,
     )
 
 
-def _read(extra: Mapping[str, object]) -> _Wanted:
+def _read(extra: Mapping[str, object]) -> _Parameters:
     if not isinstance(extra, Mapping):
         raise ConfigError(f"extra_litellm_params is a {type(extra).__name__}: it must be a dict of parameters")
     options: dict[str, Any] = {}
     body: dict[str, object] = {}
     for name, value in extra.items():
-        if value is None or name in _MOOT:  # None is "not set", as it is to LiteLLM
+        if value is None or name in _IGNORED:  # None means "not set", as in LiteLLM
             continue
         _refuse(name, value)
         if name in _OPTIONS:
@@ -181,15 +182,15 @@ def _read(extra: Mapping[str, object]) -> _Wanted:
                 raise ConfigError(f"extra_litellm_params sets {option} twice, to {options[option]!r} and {value!r}")
         elif name == "extra_body":
             body |= _body(value)
-        elif name not in _OURS and not (name == "n" and value == 1):
+        elif name not in _RESERVED and not (name == "n" and value == 1):
             body[name] = value
-    return _Wanted(
-        given=tuple(option for option in options if option not in {"max_tokens", "concurrency"}),
+    return _Parameters(
+        endpoint_options=tuple(option for option in options if option not in {"max_tokens", "concurrency"}),
         base_url=_text("api_base", options.get("base_url")),
         api_key=_text("api_key", options.get("api_key")),
         timeout=_seconds("timeout", options.get("timeout", 120.0)),
         retries=_count("num_retries", options.get("retries", 4), least=0),
-        concurrency=_count("max_parallel_requests", options.get("concurrency", IN_FLIGHT), least=1),
+        concurrency=_count("max_parallel_requests", options.get("concurrency", MAX_PARALLEL), least=1),
         max_tokens=_count("max_tokens", options.get("max_tokens", 8192), least=1),
         body=_json(body),
     )
@@ -197,13 +198,15 @@ def _read(extra: Mapping[str, object]) -> _Wanted:
 
 def _refuse(name: str, value: object) -> None:
     if name == "n" and value != 1:
-        raise ConfigError(f"extra_litellm_params: n={value!r} asks for answers nobody reads; use Judge(samples=...)")
-    if name in _OURS and value:
-        hint = " (to read replies of your own form, give parse_response=)" if name == "response_format" else ""
-        raise ConfigError(f"extra_litellm_params: {name!r} is calipers' own to decide, so leave it out{hint}")
-    if name in _LITELLM or name.startswith(_LITELLM_PREFIXES):
         raise ConfigError(
-            f"extra_litellm_params: {name!r} is LiteLLM's own, and LiteLLM is not used here; leave it out, or pass a "
+            f"extra_litellm_params: n={value!r} asks for answers that are never read; use Judge(samples=...)"
+        )
+    if name in _RESERVED and value:
+        hint = " (to read replies of your own form, pass parse_response=)" if name == "response_format" else ""
+        raise ConfigError(f"extra_litellm_params: calipers sets {name!r} itself, so leave it out{hint}")
+    if name in _UNSUPPORTED or name.startswith(_UNSUPPORTED_PREFIXES):
+        raise ConfigError(
+            f"extra_litellm_params: {name!r} is an option of LiteLLM, which is not used here; leave it out, or pass a "
             "Backend as judge_model (calipers.backends.providers.openai_compatible.OpenAICompatible takes headers=)"
         )
 
@@ -239,20 +242,17 @@ def _json(body: Mapping[str, object]) -> str:
         raise ConfigError(f"extra_litellm_params cannot be sent as JSON: {error}") from error
 
 
-def _surroundings(name: str, base_url: str | None) -> Asked | None:
-    """Where the environment has this judge asked now, and with which key."""
+def _environment(name: str, base_url: str | None) -> Asked | None:
+    """The address and key that the environment gives for this judge now."""
     provider = provider_of(name)
     try:
         return None if provider is None else asked_at(provider, base_url=base_url)
     except ConfigError:
-        return None  # what cannot work is said where the backend is made
+        return None  # making the backend reports it
 
 
-def _address(judge: str, given: str | None) -> str | None:
-    """``api_base``. LiteLLM's form for Ollama lacks the path of its OpenAI half."""
-    if given and judge.startswith(("ollama/", "ollama_chat/")) and not urlsplit(given).path.strip("/"):
-        return f"{given.rstrip('/')}/v1"
-    return given
-
-
-_NOTHING: Final = _Wanted()
+def _base_url(judge: str, api_base: str | None) -> str | None:
+    """``api_base`` as a base URL: LiteLLM's for Ollama lacks the path of its OpenAI-compatible API."""
+    if api_base and judge.startswith(("ollama/", "ollama_chat/")) and not urlsplit(api_base).path.strip("/"):
+        return f"{api_base.rstrip('/')}/v1"
+    return api_base

@@ -1,7 +1,7 @@
 """Judging inside ART's own loops: ``gather_trajectory_groups``'s ``after_each``, and ``PipelineTrainer``'s rollouts.
 
-Not responsible for how a group is judged and copied (``art``). ART is not imported: a gather counts its exceptions in a
-context of its own, which is looked up where ART is loaded.
+Not responsible for how a group is judged and copied (``art.reward``). ART is not imported: a gather counts its
+exceptions in a context variable, which is looked up if ART is loaded.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from calipers.judging.judge import Judge
 from calipers.protocols.question import Parse
 from calipers.rubric import DEFAULT_RUBRIC
 from calipers.trainers.art.judge import judge_for
-from calipers.trainers.art.reward import Group, left_out, ruler_score_group, to_stderr
+from calipers.trainers.art.reward import Group, lost_group_line, ruler_score_group, to_stderr
 from calipers.trainers.no_signal.lost_groups import LostGroupLog
 from calipers.trainers.no_signal.run import JudgedRun, Stop
-from calipers.trainers.process.versions import warn_untested
+from calipers.trainers.process.engines import warn_untested
 
 __all__ = ["JudgedBy", "judged_by"]
 
 
 @dataclass(frozen=True, slots=True)
 class JudgedBy:
-    """An async function of a group: the judged group, or None for one that is left out. See ``judged_by``."""
+    """An async function of a group that returns the judged group, or None to skip it. See ``judged_by``."""
 
     run: JudgedRun
     rubric: str | None
@@ -39,22 +39,22 @@ class JudgedBy:
         return self.run.judge
 
     async def __call__(self, group: Group) -> Group | None:
-        """The group with the judge's rewards, or None and a line on stderr."""
+        """The group with the judge's rewards; or None, and a line on stderr."""
         self.run.require_running()
         try:
             judged = await ruler_score_group(group, self.judge, rubric=self.rubric)
         except ConfigError as error:
-            self.run.refused(error)
+            self.run.end(error)
             raise
         except Exception as error:
-            # Whatever it is, it costs this group and no other, unless the gather has had enough of them.
-            if self.counted and _is_one_too_many():
+            # Any error costs this group only, unless the gather has reached its max_exceptions.
+            if self.counted and _exceeds_max_exceptions():
                 raise
-            line, why = left_out(error)
+            line, why = lost_group_line(error)
             self.run.lost(line, why=why)
             self.run.require_running()
             return None
-        self.run.went_well()
+        self.run.succeeded()
         return judged
 
 
@@ -69,28 +69,28 @@ def judged_by(
     debug: bool = False,
     parse_response: Parse | None = None,
 ) -> JudgedBy:
-    """What judges every group of a run: ``after_each=judged_by(...)``, or ``return await judged(group)`` in a rollout.
+    """Judges every group of a run: ``after_each=judged_by(...)``, or ``return await judged(group)`` in a rollout.
 
-    Arguments are those of ``ruler_score_group``; they are checked here, before the first rollout: ConfigError. A group
-    that cannot be judged becomes None, which ART leaves out, with a line on stderr. Within ``gather_trajectory_groups``
-    it also counts as one of ART's exceptions (``counted``), so that a gather with ``max_exceptions`` ends, with the
-    judge's reason, when too many groups were lost; without ``max_exceptions`` (its 0), no lost group ends it.
+    Arguments are those of ``ruler_score_group``; they are checked here, before the first rollout (ConfigError). A group
+    that cannot be judged becomes None, which ART skips, with a line on stderr. Within ``gather_trajectory_groups`` it
+    also counts as one of ART's exceptions (``counted``), so that a gather with ``max_exceptions`` ends, with the
+    judge's reason, when too many groups were lost; without ``max_exceptions`` (0), no lost group ends it.
 
-    After ``patience`` lost groups in a row ``stop`` is called, once, or CalipersError is raised, which ends a gather. A judge
-    that refuses every question is a ConfigError there, and calls ``stop``. A PipelineTrainer prints what a rollout raises
-    and goes on, so give it its ``request_stop``.
+    After ``patience`` lost groups in a row ``stop`` is called, once, or CalipersError is raised, which ends a gather.
+    For a judge that refuses every question ``stop`` is called and ConfigError raised. A PipelineTrainer prints the
+    exceptions of rollouts and continues, so pass its ``request_stop`` as ``stop``.
     """
     warn_untested("openpipe-art", "0.5")
     judge = judge_for(judge_model, extra_litellm_params, debug=debug, parse=parse_response)
     return JudgedBy(JudgedRun(judge, patience=patience, stop=stop, log=LostGroupLog(to_stderr)), rubric, counted)
 
 
-def _is_one_too_many() -> bool:
-    """Count an exception in the gather that runs here, if one does, and ask whether it has had too many."""
+def _exceeds_max_exceptions() -> bool:
+    """Count an exception in the gather that runs here, if there is one; whether that is too many."""
     gather = sys.modules.get("art.gather")
     if gather is None:
         return False
-    # Not ART's own getter: outside of a gather that one gives a context which tolerates nothing.
+    # Not ART's own getter, which outside of a gather returns a context that tolerates no exception.
     context: Any = gather.gather_context_var.get(None)
     if context is None:
         return False

@@ -1,8 +1,8 @@
 """RULER's interface (``ruler``, ``ruler_score_group``) for OpenPipe ART, over calipers' pipeline.
 
-Same arguments, same return types, same metrics and log lines; what differs is what happens when judging fails, and
-that is described in ``docs/trainers/art.md``. ART is never imported: its groups are read and copied as they come.
-Not responsible for which judge is asked, and how (``art_judge``).
+Same arguments, return types, metrics and log lines; what differs is what happens when judging fails
+(``docs/trainers/art.md``). ART is never imported: its groups are read and copied by their attributes. Not responsible
+for which judge is asked (``art.judge``).
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from calipers.readers.art import trajectory_fields
 from calipers.rubric import DEFAULT_RUBRIC
 from calipers.trainers.art.judge import judge_for
 from calipers.trainers.art.scores import Response, TrajectoryScore
-from calipers.trainers.no_signal.lost_groups import LostGroupLog, cause, named, one_line, reasons
-from calipers.trainers.no_signal.rewards import EVEN, unscored
+from calipers.trainers.no_signal.lost_groups import LostGroupLog, cause, one_line, reasons
+from calipers.trainers.no_signal.rewards import NEUTRAL, unscored
+from calipers.trainers.process.engines import warn_untested
 from calipers.trainers.process.once import once_per_process
-from calipers.trainers.process.versions import warn_untested
 from calipers.types import GroupResult, TrajectoryResult, Usage
 
 __all__ = ["DEFAULT_RUBRIC", "Response", "TrajectoryScore", "ruler", "ruler_score_group"]
 
-_ENOUGH = 2
-"""Scored trajectories without which a group, whose others stayed without a score, has nothing to compare."""
+_MIN_SCORED = 2
+"""Scored trajectories that a group with unscored ones needs, so that there is something to compare."""
 
-_LONGEST = 800
-"""Characters of a line on stderr: the reasons, and the group's name behind them."""
+_MAX_LENGTH = 800
+"""Characters of a line on stderr, with the reasons and the group's name."""
 
 Group = TypeVar("Group")
 """An ``art.TrajectoryGroup``, or a subclass of it."""
@@ -48,13 +48,14 @@ async def ruler(
     debug: bool = False,
     parse_response: Parse | None = None,
 ) -> list[TrajectoryScore]:
-    """Score message lists against one another: a TrajectoryScore each, in input order, ids "1" to "N", scores in [0, 1].
+    """Score message lists against one another: a TrajectoryScore each, in input order, ids "1" to "N", scores in [0,
+    1].
 
     An empty list gives an empty list. One trajectory, or several identical ones, get 0.5 each without a call.
     ``parse_response`` is ``(reply text, keys) -> {key: score from 0 to 100}``.
 
-    Raises CalipersError when any trajectory stays without a score (a float cannot say so), ConfigError for settings
-    that cannot work, or for a judge that refuses every question, and InputError for messages that cannot be read.
+    Raises CalipersError if any trajectory stays without a score (which a float cannot express), ConfigError for invalid
+    settings or a judge that refuses every question, and InputError for messages that cannot be read.
     """
     if not message_lists:
         return []
@@ -81,15 +82,15 @@ async def ruler_score_group(
     debug: bool = False,
     parse_response: Parse | None = None,
 ) -> Group | None:
-    """A copy of an ART group with the judge's rewards, in [0, 1]; ``group`` itself is left as it was.
+    """A copy of an ART group with the judge's rewards, in [0, 1]; ``group`` itself is not changed.
 
-    Trajectories that stay without a score are left out of it, each with a line in the group's log. Of the rest, what
-    was there is kept; ``reward`` and ``metrics["ruler_score"]`` are set, ``metrics["independent_reward"]`` holds the
-    reward from before the first scoring, and the log gets the explanation.
+    Trajectories that stay without a score are removed from the copy, each with a line in the group's log. The others
+    keep their data; ``reward`` and ``metrics["ruler_score"]`` are set, ``metrics["independent_reward"]`` is the reward
+    from before the first scoring, and the explanation is added to the log.
 
-    When fewer than two of several can be scored: CalipersError, or, with ``swallow_exceptions``, a line on stderr and
-    None. (A group of one would teach nothing, and ART counts such groups as signs of a collapsed policy.)
-    Raises ConfigError, also with ``swallow_exceptions``, for settings that cannot work, and for a judge that refuses every
+    If fewer than two of several can be scored: CalipersError, or, with ``swallow_exceptions``, a line on stderr and
+    None. (Nothing could be learned from a group of one, and ART counts such groups as signs of a collapsed policy.)
+    Raises ConfigError, also with ``swallow_exceptions``, for invalid settings, and for a judge that refuses every
     question (a mistyped model, a wrong key): no group would be scored.
     """
     warn_untested("openpipe-art", "0.5")
@@ -104,46 +105,45 @@ async def ruler_score_group(
     except ConfigError:
         raise
     except Exception as error:
-        # Whatever it is, a training run that asked for it goes on without this group, and says so.
+        # Any error: with swallow_exceptions the training run continues without this group, and logs it.
         if not swallow_exceptions:
             raise
-        line, why = left_out(error)
+        line, why = lost_group_line(error)
         (log or LostGroupLog(to_stderr)).add(line, why=why)
         return None
 
 
-class LeftOutError(CalipersError):
-    """A group of which too little could be scored; ``why`` is the reason without anybody's name."""
+class UnscoredGroupError(CalipersError):
+    """Too few members of a group could be scored; ``why`` is the reason without ids."""
 
     def __init__(self, message: str, *, why: str) -> None:
         self.why = why
         super().__init__(message)
 
 
-def left_out(error: Exception) -> tuple[str, str]:
-    """The line that tells of a group that is left out, and what such losses are counted by."""
+def lost_group_line(error: Exception) -> tuple[str, str]:
+    """The log line of a lost group, and the reason under which such losses are counted."""
     reason = str(error) or type(error).__name__
-    return f"a group is left out: {one_line(reason, _LONGEST)}", error.why if isinstance(
-        error, LeftOutError
-    ) else reason
+    why = error.why if isinstance(error, UnscoredGroupError) else reason
+    return f"a group is left out: {one_line(reason, _MAX_LENGTH)}", why
 
 
 def to_stderr(line: str) -> None:
-    """One line on stderr, as ART and RULER tell things."""
+    """Write one line to stderr, as ART and RULER do."""
     sys.stderr.write(f"[calipers] {line}\n")
 
 
 @once_per_process(maxsize=32)
-def _log_of(judge: Judge) -> LostGroupLog:  # noqa: ARG001 - one a judge
+def _log_of(judge: Judge) -> LostGroupLog:  # noqa: ARG001 - one per judge
     return LostGroupLog(to_stderr)
 
 
 async def _judged(judge: Judge, group: Mapping[str, Any], rubric: str | None) -> GroupResult:
-    # The rubric goes with the group, so that judges with connections and limits are not rebuilt for each rubric;
-    # the default stays out of the way of a Judge's own.
-    given = None if rubric is None or rubric == DEFAULT_RUBRIC else rubric
-    result = await judge.score_group({**group, "rubric": given})
-    _record_cost(result.usage)  # of a group that cannot be scored as well: it is paid for
+    # The rubric is the group's, so that judges, with their connections and limits, are not rebuilt for each rubric.
+    # RULER's default does not replace a Judge's own.
+    own = None if rubric is None or rubric == DEFAULT_RUBRIC else rubric
+    result = await judge.score_group({**group, "rubric": own})
+    _record_cost(result.usage)  # a group that cannot be scored costs, too
     await judge.require_answering()
     return result
 
@@ -151,12 +151,12 @@ async def _judged(judge: Judge, group: Mapping[str, Any], rubric: str | None) ->
 def _trajectories(group: Any) -> Sequence[Any]:
     members = getattr(group, "trajectories", None)
     if not isinstance(members, list | tuple):
-        raise InputError(f"a {type(group).__name__} is no ART trajectory group; for message lists there is ruler()")
+        raise InputError(f"a {type(group).__name__} is not an ART trajectory group; for message lists use ruler()")
     return members
 
 
 def _readable(members: Iterable[Any]) -> list[dict[str, Any]]:
-    """Messages and tools only: neither old rewards nor metadata are a judge's business."""
+    """Messages and tools only: the judge sees neither old rewards nor metadata."""
     readable = []
     for number, member in enumerate(members, start=1):
         try:
@@ -169,11 +169,11 @@ def _readable(members: Iterable[Any]) -> list[dict[str, Any]]:
 
 def _rewarded(group: Group, result: GroupResult) -> Group:
     members, missing = _trajectories(group), unscored(result.trajectories)
-    if missing and len(members) - len(missing) < _ENOUGH:
+    if missing and len(members) - len(missing) < _MIN_SCORED:
         some = "none" if len(missing) == len(members) else "only one"
-        raise LeftOutError(
+        raise UnscoredGroupError(
             f"{some} of the group's {len(members)} trajectories could be scored: {reasons(missing, len(members))} "
-            f"({result.status} group {named(result.group_id)})",
+            f"({result.status} group {one_line(result.group_id, 80)})",
             why=cause(missing),
         )
     pairs = zip(members, result.trajectories, strict=True)
@@ -187,7 +187,7 @@ def _rewarded(group: Group, result: GroupResult) -> Group:
 
 
 def _notes(result: GroupResult, missing: Iterable[TrajectoryResult]) -> list[str]:
-    """What a person who wonders about this group's rewards should know."""
+    """Log lines that explain this group's rewards."""
     notes = [f"trajectory {one.id} is left out ({one.status}): {one.reason}" for one in missing]
     scores = [one.score for one in result.trajectories if one.score is not None]
     if len(scores) > 1 and len(set(scores)) == 1:
@@ -207,10 +207,10 @@ R = TypeVar("R")
 
 
 def _copied(record: R, **changes: Any) -> R:
-    """A copy of a pydantic record with lists and dicts of its own, and some fields changed.
+    """A copy of a pydantic record with its own lists and dicts, and some fields changed.
 
-    Through pickle's hooks, without pickling: they carry every field there is, whereas ART's group, copied in the usual
-    ways, builds itself anew from the fields ART knows, and deep copies fail on what cannot be copied deeply.
+    It uses pickle's hooks, without pickling: they contain every field, whereas the usual copies of ART's group contain
+    only the fields that ART knows, and deep copies fail on values that cannot be copied deeply.
     """
     state = {name: copy(part) for name, part in record.__getstate__().items()}  # type: ignore[attr-defined]  # pydantic's
     fields: dict[str, Any] = state["__dict__"]
@@ -222,7 +222,7 @@ def _copied(record: R, **changes: Any) -> R:
 
 
 def _record_cost(usage: Usage) -> None:
-    """Put what the judge cost beside ART's other costs, as RULER does, where the cost is known and ART is counting."""
+    """Add the judge's cost to ART's costs, as RULER does, if the cost is known and ART counts costs."""
     metrics = sys.modules.get("art.metrics")
     if usage.cost_usd is None or metrics is None:
         return
@@ -230,11 +230,11 @@ def _record_cost(usage: Usage) -> None:
         builder = metrics.MetricsBuilder.get_active()
         builder.add_cost(f"{builder.cost_context}/judge/ruler", usage.cost_usd)
     except (AttributeError, LookupError, ValueError):
-        return  # an ART that counts otherwise, or not now: bookkeeping never costs a group its rewards
+        return  # another version of ART, or no active builder: accounting must not cost a group its rewards
 
 
 def _score(one: TrajectoryResult) -> float:
-    return EVEN if one.score is None else one.score
+    return NEUTRAL if one.score is None else one.score
 
 
 def _explanation(one: TrajectoryResult) -> str:

@@ -1,7 +1,7 @@
 """RULER's two result types, by its field names.
 
-They are pydantic models where pydantic is installed (it comes with ART, whose users may dump and validate them) and
-dataclasses with the same fields where it is not: ``ruler`` on raw message lists needs neither ART nor pydantic.
+They are pydantic models if pydantic is installed (ART requires it, and its users may dump and validate them), else
+dataclasses with the same fields: ``ruler`` on raw message lists needs neither ART nor pydantic.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, dataclass_transform
 
 @dataclass_transform(kw_only_default=True)
 class PlainRecord:
-    """What stands in for pydantic's ``BaseModel``: keyword fields, equality, a repr and ``model_dump``; no validation."""
+    """A substitute for pydantic's ``BaseModel``: keyword fields, equality, a repr and ``model_dump``; no validation."""
 
     def __init_subclass__(cls) -> None:
         dataclass(kw_only=True)(cls)
@@ -33,7 +33,7 @@ else:
 
 
 class TrajectoryScore(_Record):
-    """One trajectory's score: ``trajectory_id`` is its 1-based place as text, ``score`` is in [0, 1]."""
+    """One trajectory's score: ``trajectory_id`` is its position, from 1, as text; ``score`` is in [0, 1]."""
 
     trajectory_id: str
     explanation: str

@@ -1,8 +1,8 @@
-"""A judge at work for one run of a trainer: what every adapter does around judging, and when the run has to end.
+"""A judge in use by one training run: judging a batch, logging lost groups, and ending the run when nothing is learned.
 
-Lost groups are told in the log (``losses``). A judge whose every call was refused for good ends the run with a ConfigError,
-and ``patience`` lost groups in a row end it with a CalipersError, or by calling ``stop``. Not responsible for what a lost
-group is to an engine, nor for what an engine makes of an exception (the adapters, ``docs/trainers/README.md``).
+Lost groups are logged (``lost_groups``). A judge that refuses every question for good ends the run with a ConfigError;
+``patience`` lost groups in a row end it with a CalipersError, or by calling ``stop``. Not responsible for what a lost
+group means to an engine, or for what an engine does with an exception (the adapters, ``docs/trainers/README.md``).
 """
 
 from __future__ import annotations
@@ -11,48 +11,52 @@ import os
 import signal
 import threading
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from calipers.config.arguments import require_above_zero, require_callable, require_whole
 from calipers.errors import CalipersError, ConfigError
 from calipers.judging.judge import Judge
-from calipers.trainers.no_signal.lost_groups import LostGroupLog, cause, line_of, named, one_line
+from calipers.trainers.no_signal.lost_groups import LostGroupLog, cause, lost_line, one_line
 from calipers.trainers.no_signal.rewards import unscored
 from calipers.trainers.process.once import once_per_process
 from calipers.types import GroupResult, TrajectoryGroup
 
 Stop: TypeAlias = Callable[[], object]
-"""What asks a trainer to end its run."""
+"""Asks a trainer to end its run."""
 
 Score: TypeAlias = Callable[[TrajectoryGroup], Awaitable[GroupResult]]
-"""``Judge.score_group``, or whatever else judges a whole group."""
+"""Judges a whole group: ``Judge.score_group``, or a function like it."""
+
+T = TypeVar("T")
 
 
 def interrupt() -> None:
-    """End this process as Ctrl-C would: a ``stop`` for engines that go on after any exception of a rollout's.
+    """End this process as Ctrl-C would: a ``stop`` for engines that continue after any exception of a rollout.
 
-    A process that a script started in the background ignores Ctrl-C, and is terminated.
+    A process that a script started in the background ignores Ctrl-C, and is terminated instead.
     """
     ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     os.kill(os.getpid(), signal.SIGTERM if ignored else signal.SIGINT)
 
 
 def require_patience(patience: int | None, stop: Stop | None) -> None:
-    """Raise ConfigError for a ``patience`` or a ``stop`` that cannot be one."""
+    """Raise ConfigError for an invalid ``patience`` or ``stop``."""
     require_whole(patience=patience)
     require_above_zero(patience=patience)
     require_callable(stop=stop)
 
 
 class JudgedRun:
-    """``judge`` as one run has it. A group is lost when fewer than ``needed`` of its members have a reward (None: all of them).
+    """One run's use of ``judge``. A group is lost if fewer than ``min_scored`` members have a reward (None: if any has
+    none).
 
-    After ``patience`` lost groups in a row, without one that was not, ``stop`` is called, once; without ``stop`` the run is
-    over: this and every further call raises CalipersError, before anything is asked. None: nothing is counted. When every
-    call of a batch was refused for good and the judge never answered, ``stop`` is called, and ConfigError raised by this and
-    every further call. ``then`` says in the log what becomes of a lost group. Safe to use from several event loops.
+    After ``patience`` lost groups in a row ``stop`` is called, once; without ``stop`` the run is over: this and every
+    further call raises CalipersError before anything is asked. ``patience=None`` counts nothing. When every call of a
+    batch was refused for good and the judge has never answered, ``stop`` is called, and this and every further call
+    raises ConfigError. ``consequence`` says in the log what becomes of a lost group. Safe to use from several event
+    loops.
 
-    Raises ConfigError for settings that cannot work.
+    Raises ConfigError for invalid settings.
     """
 
     def __init__(
@@ -61,130 +65,149 @@ class JudgedRun:
         *,
         patience: int | None = None,
         stop: Stop | None = None,
-        needed: int | None = None,
-        then: str = "",
+        min_scored: int | None = None,
+        consequence: str = "",
         log: LostGroupLog | None = None,
     ) -> None:
         require_patience(patience, stop)
         self.judge = judge
         self._patience, self._stop = patience, stop
-        self._needed, self._then = needed, then
+        self._min_scored, self._consequence = min_scored, consequence
         self._log = log or LostGroupLog()
         self._lock = threading.Lock()
         self._in_a_row = 0
-        self._out: str | None = None
+        self._out_of_patience: str | None = None
         self._stopped = False
         self._ended: tuple[type[CalipersError], str] | None = None
 
     async def score(self, groups: Sequence[Any]) -> list[GroupResult]:
-        """A batch's results, in its order. Raises as the class says, and what ``Judge.score_groups`` raises."""
+        """The results of a batch, in its order. Raises as the class says, and what ``Judge.score_groups`` raises."""
         self.require_running()
         results = self.judge.score_groups(groups, concurrency=max(1, len(groups)), ordered=True)
-        return await self.saw([result async for result in results])
+        return await self.record([result async for result in results])
 
     async def score_group(self, group: object) -> GroupResult:
-        """Likewise, of one group."""
+        """The result of one group; otherwise as ``score``."""
         self.require_running()
-        return (await self.saw([await self.judge.score_group(group)]))[0]
+        return (await self.record([await self.judge.score_group(group)]))[0]
 
-    def around(self, score: Score) -> Score:
-        """``score`` as part of this run, for who gathers groups."""
+    async def score_positions(
+        self, groups: Sequence[Sequence[int]], asked: Sequence[Any], form: Callable[[GroupResult], Sequence[T]]
+    ) -> list[T]:
+        """An entry for each position of a batch: ``groups`` are the positions of each group's members, all of the
+        batch.
+
+        ``asked`` are the groups themselves, and ``form`` turns a result into its members' entries.
+        """
+        found: dict[int, T] = {}
+        for group, result in zip(groups, await self.score(asked), strict=True):
+            found |= zip(group, form(result), strict=True)
+        return [found[position] for position in range(len(found))]
+
+    def wrap(self, score: Score) -> Score:
+        """``score`` as part of this run, for whoever collects the groups."""
 
         async def scoring(group: TrajectoryGroup) -> GroupResult:
             self.require_running()
-            return (await self.saw([await score(group)]))[0]
+            return (await self.record([await score(group)]))[0]
 
         return scoring
 
-    async def saw(self, results: list[GroupResult]) -> list[GroupResult]:
-        """Take in a batch's ``results``, and hand them on. Raises as the class says."""
+    async def record(self, results: list[GroupResult]) -> list[GroupResult]:
+        """Count and log a batch's ``results``, and return them. Raises as the class says."""
         await self.require_answering()
         for result in results:
             self._take(result)
-        self._end_if_out()
+        self._end_if_out_of_patience()
         self.require_running()
         return results
 
     async def require_answering(self) -> None:
-        """Raise ConfigError, having called ``stop``, where every call was refused for good."""
+        """Call ``stop`` and raise ConfigError if every call was refused for good."""
         try:
             await self.judge.require_answering()
         except ConfigError as error:
-            self.refused(error)
+            self.end(error)
             raise
 
-    def refused(self, error: ConfigError) -> None:
-        """Nothing will ever be scored: the run is over, ``stop`` is called, and every further call raises ConfigError."""
+    def end(self, error: ConfigError) -> None:
+        """End the run because nothing will ever be scored: ``stop`` is called, and every further call raises
+        ConfigError.
+        """
         self._end(ConfigError, str(error))
 
     def lost(self, line: str, *, why: str) -> None:
-        """A group is lost, which ``line`` tells; losses are counted by ``why``. Raises nothing by itself."""
+        """Record a lost group: log ``line``, and count the loss under ``why``. Raises nothing itself."""
         self._count(line, why=why)
-        self._end_if_out()
+        self._end_if_out_of_patience()
 
     def lost_before_judging(self, name: str, why: str) -> None:
-        """A group is lost before it was judged. Raises nothing by itself."""
-        self.lost(f"group {named(name)} is lost{', ' + self._then if self._then else ''}: {one_line(why)}", why=why)
+        """Record a group that was lost before it was judged. Raises nothing itself."""
+        then = f", {self._consequence}" if self._consequence else ""
+        self.lost(f"group {one_line(name, 80)} is lost{then}: {one_line(why)}", why=why)
 
-    def went_well(self) -> None:
-        """A group was judged."""
+    def succeeded(self) -> None:
+        """Record a group that was judged."""
         with self._lock:
             self._in_a_row = 0
-        self._log.passed()
+        self._log.flush_if_due()
 
     @property
     def ended(self) -> str | None:
-        """What ended the run, None while it goes on."""
+        """What ended the run; None while it goes on."""
         return None if self._ended is None else self._ended[1]
 
     def require_running(self) -> None:
         """Raise what ended the run, if it ended."""
         if self._ended is not None:
-            kind, told = self._ended
-            raise kind(told)
+            kind, message = self._ended
+            raise kind(message)
 
     def _take(self, result: GroupResult) -> None:
         missing, total = unscored(result.trajectories), len(result.trajectories)
-        needed = total if self._needed is None else min(self._needed, total)
+        needed = total if self._min_scored is None else min(self._min_scored, total)
         if total - len(missing) < needed:
-            self._count(line_of(result, then=self._then), why=cause(missing))
+            self._count(lost_line(result, consequence=self._consequence), why=cause(missing))
             return
         if missing:
-            self._log.add(line_of(result), why=cause(missing))
-        if result.judge_calls:  # a group that nobody was asked about tells nothing of the judge
-            self.went_well()
+            self._log.add(lost_line(result), why=cause(missing))
+        if result.judge_calls:  # a group for which nobody was asked says nothing about the judge
+            self.succeeded()
 
     def _count(self, line: str, *, why: str) -> None:
         self._log.add(line, why=why)
         with self._lock:
             self._in_a_row += 1
             if self._in_a_row == self._patience:
-                self._out = (
-                    f"{self._patience} groups in a row were lost (patience={self._patience}), the last because {why}"
-                )
+                lost = f"{self._patience} groups in a row were lost (patience={self._patience})"
+                self._out_of_patience = f"{lost}, the last because {why}"
 
-    def _end_if_out(self) -> None:
-        """Once the whole batch is told of."""
+    def _end_if_out_of_patience(self) -> None:
+        """Called once the whole batch is logged."""
         with self._lock:
-            told, self._out = self._out, None
-        if told is not None:
-            self._end(None if self._stop is not None else CalipersError, told)
+            message, self._out_of_patience = self._out_of_patience, None
+        if message is not None:
+            self._end(None if self._stop is not None else CalipersError, message)
 
-    def _end(self, kind: type[CalipersError] | None, told: str) -> None:
-        """The run is over; with ``kind`` everything from here on raises it."""
+    def _end(self, kind: type[CalipersError] | None, message: str) -> None:
+        """End the run, once; with ``kind``, every further call raises it."""
         with self._lock:
             first, self._stopped = not self._stopped, True
             if kind is not None:
-                self._ended = self._ended or (kind, told)
+                self._ended = self._ended or (kind, message)
         if first:
-            self._log.close(f"the run {'is asked to stop' if self._stop is not None else 'ends'}: {one_line(told)}")
+            self._log.close(f"the run {'is asked to stop' if self._stop is not None else 'ends'}: {one_line(message)}")
             if self._stop is not None:
                 self._stop()
 
 
 @once_per_process(maxsize=32)
 def shared_run(
-    judge: Judge, patience: int | None = None, stop: Stop | None = None, needed: int | None = None, then: str = ""
+    judge: Judge,
+    patience: int | None = None,
+    stop: Stop | None = None,
+    min_scored: int | None = None,
+    consequence: str = "",
 ) -> JudgedRun:
-    """The run of these arguments: one a process, for adapters that are made anew for every group."""
-    return JudgedRun(judge, patience=patience, stop=stop, needed=needed, then=then)
+    """The run with these arguments, one a process: for adapters that are constructed anew for every group."""
+    return JudgedRun(judge, patience=patience, stop=stop, min_scored=min_scored, consequence=consequence)

@@ -1,4 +1,4 @@
-"""OpenRLHF: an agent executor and a reward function whose groups are judged together."""
+"""OpenRLHF: an agent executor and a reward function that judge whole groups."""
 
 from calipers.trainers.openrlhf.reward import (
     agent_executor,

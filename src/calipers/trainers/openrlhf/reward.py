@@ -1,29 +1,29 @@
-"""OpenRLHF: rollouts of one prompt judged against one another, in the three forms in which OpenRLHF takes rewards.
+"""OpenRLHF: the rollouts of a prompt judged against one another, in the three forms in which OpenRLHF takes rewards.
 
-``agent_executor`` for ``--train.agent_func_path``, which is the one to use; ``reward_func`` for a file, and
-``python -m calipers.trainers.openrlhf.reward`` for a URL, in ``--reward.remote_url``. OpenRLHF is imported only to make the
-executor. Not responsible for the server (``openrlhf_server``).
+``agent_executor`` for ``--train.agent_func_path`` (preferred); in ``--reward.remote_url``, ``reward_func`` for a file
+and ``python -m calipers.trainers.openrlhf.reward`` for a URL. OpenRLHF is imported only to make the executor. Not
+responsible for the server (``openrlhf.server``).
 """
 
 from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any, Final
 
 from calipers.config.arguments import require_above_zero, require_text, require_whole
-from calipers.errors import ConfigError, InputError
-from calipers.trainers.cohorts.pending import MemberResult
+from calipers.errors import InputError
+from calipers.trainers.cohorts.cohort import Cohorts, MemberResult
 from calipers.trainers.no_signal.one_float import as_float, complete_cohorts, is_scored, run_for_floats
-from calipers.trainers.no_signal.run import Stop
+from calipers.trainers.no_signal.run import JudgedRun, Stop
 from calipers.trainers.process import blocking
+from calipers.trainers.process.engines import import_engine, warn_untested
 from calipers.trainers.process.judges import JudgeLike, as_judge
-from calipers.trainers.process.versions import warn_untested
 from calipers.trainers.rollouts.dataset_rows import read_label
-from calipers.trainers.rollouts.messages import context_of, rubric_with_reference, said
+from calipers.trainers.rollouts.messages import assistant_message, context_of, rubric_with_reference
 
 __all__ = ["agent_executor", "reward_func"]
 
@@ -42,28 +42,27 @@ def agent_executor(
 ) -> type:
     """The class to be named ``AgentExecutor`` in the file that ``--train.agent_func_path`` names.
 
-    Rollouts are OpenRLHF's own: one turn each, or, with ``agent`` (an ``AgentInstanceBase``), as many as it takes. All
-    rollouts of a prompt are judged when the last has finished; a reward is the judge's, in [0, 1], plus the agent's own. If
-    any rollout of a group stays unscored, all of the group get the same from the judge. With ``reference`` the judge is
-    shown the prompt's label as the reference answer. A label that is JSON with a rubric, as verl's ``ground_truth`` may be, is
-    judged by it; rules in it are not used, which a warning says. ``patience`` and ``stop`` are those of ``run.JudgedRun``.
+    Rollouts are OpenRLHF's own: of one turn, or, with ``agent`` (an ``AgentInstanceBase``), of as many as it takes. All
+    rollouts of a prompt are judged when the last has finished; a reward is the judge's, in [0, 1], plus the agent's
+    own. If any rollout of a group stays unscored, the judge's reward is the same for all of the group. With
+    ``reference`` the question contains the prompt's label as the reference answer. A label that is JSON with a rubric,
+    as verl's ``ground_truth`` may be, is judged by that rubric; a warning says that rules in it are not used.
+    ``patience`` and ``stop`` are those of ``run.JudgedRun``.
 
-    Raises ConfigError where OpenRLHF is not installed and for a judge that cannot work. At run time, which ends the run,
-    InputError for an agent's own reward that is not finite, ConfigError for a judge that refuses every question, and
-    CalipersError when patience is at its end.
+    Raises ConfigError if OpenRLHF is not installed, and for an invalid judge. At run time, which ends the run:
+    InputError for an agent's own reward that is not finite, ConfigError for a judge that refuses every question,
+    CalipersError when patience runs out.
     """
     warn_untested("openrlhf", "0.11")
     require_text(rubric=rubric)
-    try:
-        from openrlhf.utils import agent as theirs  # noqa: PLC0415 - only where OpenRLHF is used
-    except ImportError as error:
-        raise ConfigError(f"OpenRLHF 0.11 or newer is needed: pip install openrlhf ({error})") from error
-    asked = as_judge(judge)
-    run = run_for_floats(asked, patience=patience, stop=stop)
+    remedy = "OpenRLHF 0.11 or newer is needed: pip install openrlhf"
+    theirs = import_engine("openrlhf.utils.agent", remedy=remedy)
+    base: Any = theirs.AgentExecutorBase
+    run = run_for_floats(as_judge(judge), patience=patience, stop=stop)
     cohorts = complete_cohorts(run, size=1, deadline=None)
-    together = Together()
+    calls = CallGroups()
 
-    class AgentExecutor(theirs.AgentExecutorBase):  # type: ignore[misc]  # OpenRLHF is not there when types are checked
+    class AgentExecutor(base):  # type: ignore[misc]  # OpenRLHF is not there when types are checked
         """OpenRLHF's rollouts, judged prompt by prompt."""
 
         def __init__(self) -> None:
@@ -79,9 +78,9 @@ def agent_executor(
             llm_engine: Any,
             images: Any = None,
         ) -> Any:
-            # No coroutine function: that would only begin when awaited, and a prompt's calls would not be known as one.
+            # Not a coroutine function, which would start only when awaited: calls of one prompt are recognised by now.
             return self._judged(
-                together.call(),
+                calls.current(),
                 prompt=prompt,
                 label=label,
                 sampling_params=sampling_params,
@@ -91,14 +90,14 @@ def agent_executor(
                 images=images,
             )
 
-        async def _judged(self, group: Group, **rollout: Any) -> dict[str, Any]:
+        async def _judged(self, group: CallGroup, **rollout: Any) -> dict[str, Any]:
             run.require_running()
             own, answer = read_label(rollout["label"], rubric)
-            graded = rubric_with_reference(asked, own, answer if reference else None)
-            async with cohorts.seat(group, size=group.size, group={"rubric": graded}) as join:
+            graded_by = rubric_with_reference(run.judge, own, answer if reference else None)
+            async with cohorts.reserve(group, size=group.size, group={"rubric": graded_by}) as join:
                 output: dict[str, Any] = await self.rollouts.execute(**rollout)
-                share = await join(_conversation(output, rollout["hf_tokenizer"]))
-            return _rewarded(output, share)
+                member = await join(_conversation(output, rollout["hf_tokenizer"]))
+            return _rewarded(output, member)
 
     return AgentExecutor
 
@@ -115,13 +114,13 @@ def reward_func(
 ) -> Callable[[Sequence[str], Sequence[str], Sequence[Any]], dict[str, Any]]:
     """The function to be named ``reward_func`` in the file that ``--reward.remote_url`` names.
 
-    OpenRLHF calls it with one rollout, in a thread, and the thread has to wait for the rollout's siblings: so this lets the
-    running event loop have ``threads`` of them, which must be no fewer than the rollouts in flight. ``group_size`` is
-    ``--rollout.n_samples_per_prompt``; after ``deadline`` seconds without the whole group, all of it get the same reward.
-    ``agent_executor`` needs neither the threads nor the number, and tells two groups of the same prompt apart.
+    OpenRLHF calls it with one rollout, in a thread, which has to wait for the rollout's siblings. So this gives the
+    running event loop ``threads`` threads, which must be no fewer than the rollouts in flight. ``group_size`` is
+    ``--rollout.n_samples_per_prompt``; a group that is incomplete after ``deadline`` seconds gets one reward for all.
+    ``agent_executor`` needs neither the threads nor the number, and keeps two groups of the same prompt apart.
     ``patience`` and ``stop`` are those of ``run.JudgedRun``.
 
-    Raises ConfigError for settings that cannot work; at run time as ``agent_executor``.
+    Raises ConfigError for invalid settings; at run time as ``agent_executor``.
     """
     warn_untested("openrlhf", "0.11")
     require_text(rubric=rubric)
@@ -129,42 +128,43 @@ def reward_func(
     require_above_zero(group_size=group_size, threads=threads, deadline=deadline)
     run = run_for_floats(as_judge(judge), patience=patience, stop=stop)
     cohorts = complete_cohorts(run, size=group_size, deadline=deadline)
-    with suppress(RuntimeError):  # OpenRLHF loads the file inside its event loop; whoever has none needs no threads
+    with suppress(RuntimeError):  # OpenRLHF loads the file inside its event loop; without a loop no threads are needed
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(threads, thread_name_prefix="reward"))
 
-    async def shares(queries: Sequence[str], prompts: Sequence[str], labels: Sequence[Any]) -> list[MemberResult]:
-        run.require_running()
-        rows = zip(queries, prompts, labels, strict=True)
-        return await asyncio.gather(
-            *(
-                cohorts.join(
-                    (prompt, repr(label)), member_of(query, prompt), group={"rubric": read_label(label, rubric)[0]}
-                )
-                for query, prompt, label in rows
-            )
-        )
-
     def reward(queries: Sequence[str], prompts: Sequence[str], labels: Sequence[Any]) -> dict[str, Any]:
-        return reply_of(blocking.run(shares(queries, prompts, labels)))
+        rows = zip(queries, prompts, labels, strict=True)
+        return blocking.run(judged_reply(run, cohorts, rows, rubric=rubric))
 
     return reward
 
 
-def member_of(query: str, prompt: str) -> dict[str, Any]:
-    """A rollout, from its prompt and the full text that OpenRLHF decoded, special tokens included."""
-    return {"messages": [*context_of(prompt), said(query.removeprefix(prompt))]}
+async def judged_reply(
+    run: JudgedRun, cohorts: Cohorts, rows: Iterable[tuple[str, str, Any]], *, rubric: str | None
+) -> dict[str, Any]:
+    """OpenRLHF's reply for rows of (query, prompt, label), once their groups are judged.
 
-
-def reply_of(shares: Sequence[MemberResult]) -> dict[str, Any]:
-    """What OpenRLHF makes tensors of. For one rollout plain numbers, because a list would give the tensor two dimensions."""
-    rewards, scored = [as_float(share) for share in shares], [float(is_scored(share)) for share in shares]
+    A query is the prompt and the full text that OpenRLHF decoded, special tokens included. One rollout gets plain
+    numbers, because a list would give OpenRLHF's tensor two dimensions. Raises InputError for a label that cannot be
+    read.
+    """
+    run.require_running()
+    joining = [
+        cohorts.join(
+            (prompt, repr(label)),
+            {"messages": [*context_of(prompt), assistant_message(query.removeprefix(prompt))]},
+            group={"rubric": read_label(label, rubric)[0]},
+        )
+        for query, prompt, label in rows
+    ]
+    members = await asyncio.gather(*joining)
+    rewards, scored = [as_float(one) for one in members], [float(is_scored(one)) for one in members]
     if len(rewards) == 1:
         return {"rewards": rewards[0], "scores": rewards[0], "extra_logs": {SCORED: scored[0]}}
     return {"rewards": rewards, "scores": rewards, "extra_logs": {SCORED: scored}}
 
 
-class Group:
-    """The rollouts of one call of the engine: a key that no other group has, and how many they are."""
+class CallGroup:
+    """The rollouts of one call of the engine: a key that no other group has, and their number."""
 
     __slots__ = ("size",)
 
@@ -172,20 +172,20 @@ class Group:
         self.size = 0
 
 
-class Together:
-    """Knows which calls belong together: those that one task makes without letting the event loop run in between.
+class CallGroups:
+    """Groups calls that one task makes without letting the event loop run in between.
 
-    That is how OpenRLHF begins a prompt's rollouts, and nothing else it tells says which they are, or how many.
+    OpenRLHF starts a prompt's rollouts like this, and nothing that it passes says which rollouts belong together.
     """
 
     def __init__(self) -> None:
-        self._open: dict[Any, Group] = {}
+        self._open: dict[Any, CallGroup] = {}
 
-    def call(self) -> Group:
-        """The group of the call that is being made. Its size is right as soon as the event loop runs again."""
+    def current(self) -> CallGroup:
+        """The group of the call that is being made. Its size is correct once the event loop runs again."""
         task = asyncio.current_task()
         if task not in self._open:
-            self._open[task] = Group()
+            self._open[task] = CallGroup()
             asyncio.get_running_loop().call_soon(self._open.pop, task)
         group = self._open[task]
         group.size += 1
@@ -193,18 +193,18 @@ class Together:
 
 
 def _conversation(output: Mapping[str, Any], tokenizer: Any) -> dict[str, Any]:
-    """What the judge is shown: the prompt as it was sent, and all that followed it."""
+    """What the judge reads: the prompt as it was sent, and all that followed it."""
     tokens, actions = output["observation_tokens"], output["action_ranges"]
     answer = tokenizer.decode(tokens[actions[0][0] :], skip_special_tokens=True) if actions else ""
-    return {"messages": [*context_of(output["prompt"]), said(answer)]}
+    return {"messages": [*context_of(output["prompt"]), assistant_message(answer)]}
 
 
-def _rewarded(output: Mapping[str, Any], share: MemberResult) -> dict[str, Any]:
+def _rewarded(output: Mapping[str, Any], member: MemberResult) -> dict[str, Any]:
     own = output.get("reward") or 0.0
     if not math.isfinite(own):
-        raise InputError(f"the agent's own reward is {own}, which would become its whole group's")
-    total = own + as_float(share)
-    logs = {**(output.get("extra_logs") or {}), SCORED: float(is_scored(share))}
+        raise InputError(f"the agent's own reward is {own}, which would reach its whole group")
+    total = own + as_float(member)
+    logs = {**(output.get("extra_logs") or {}), SCORED: float(is_scored(member))}
     return {**output, "reward": total, "scores": total, "extra_logs": logs}
 
 

@@ -1,7 +1,7 @@
-"""A server for OpenRLHF's ``--reward.remote_url``: rollouts come one a request, and are judged when their group is whole.
+"""A server for OpenRLHF's ``--reward.remote_url``: one rollout a request, judged when its group is complete.
 
-``python -m calipers.trainers.openrlhf.reward --judge MODEL --group-size 8``. One process, because a group's members must meet.
-Not responsible for groups (``cohort``) or for what OpenRLHF takes (``openrlhf``).
+``python -m calipers.trainers.openrlhf.reward --judge MODEL --group-size 8``. It is one process, as the members of a
+group must meet. Not responsible for groups (``cohorts``), or for the form of OpenRLHF's replies (``openrlhf.reward``).
 """
 
 from __future__ import annotations
@@ -19,12 +19,11 @@ from calipers.monitoring.monitor import Monitor
 from calipers.trainers.cohorts.cohort import Cohorts
 from calipers.trainers.no_signal.one_float import complete_cohorts, run_for_floats
 from calipers.trainers.no_signal.run import JudgedRun, Stop
-from calipers.trainers.openrlhf.reward import member_of, reply_of
+from calipers.trainers.openrlhf.reward import judged_reply
 from calipers.trainers.process.judges import JudgeLike, as_judge
-from calipers.trainers.rollouts.dataset_rows import read_label
 
 _LARGEST: Final = 64 * 2**20
-"""Bytes of a request; long rollouts are long."""
+"""Bytes of a request; rollouts may be long."""
 
 _COHORTS: Final = web.AppKey("cohorts", Cohorts)
 _RUBRIC: Final = web.AppKey("rubric", str)
@@ -42,12 +41,13 @@ def reward_app(
 ) -> web.Application:
     """An aiohttp application that answers POST on any path, in OpenRLHF's form.
 
-    A request waits until ``group_size`` rollouts of its prompt and label are there and judged. After ``deadline`` seconds
-    from the first one, all of them get the same reward. Together with the judge's own ``deadline=`` keep it below
-    OpenRLHF's 180 seconds, after which that asks again, and would be taken for the next group's member.
+    A request waits until ``group_size`` rollouts of its prompt and label have arrived and are judged. A group that is
+    incomplete ``deadline`` seconds after its first rollout gets one reward for all. Keep the sum of ``deadline`` and
+    the judge's own ``deadline=`` below OpenRLHF's 180 seconds, after which it repeats the request, which would then
+    count as a member of the next group.
 
-    A judge that refuses every question, or ``patience`` lost groups in a row (``run.JudgedRun``), are HTTP 500 from then on,
-    with the reason: OpenRLHF tries five times and ends its run. Raises ConfigError for settings that cannot work.
+    After a judge refused every question, or after ``patience`` lost groups in a row (``run.JudgedRun``), every request
+    gets HTTP 500 with the reason: OpenRLHF tries five times and ends its run. Raises ConfigError for invalid settings.
     """
     require_text(rubric=rubric)
     require_whole(group_size=group_size)
@@ -66,17 +66,9 @@ async def _answer(request: web.Request) -> web.Response:
         body = await request.json()
     except ValueError as error:
         return web.json_response({"error": f"the request is not JSON: {error}"}, status=400)
+    app = request.app
     try:
-        request.app[_RUN].require_running()
-        members = [
-            request.app[_COHORTS].join(
-                (prompt, repr(label)),
-                member_of(query, prompt),
-                group={"rubric": read_label(label, request.app[_RUBRIC] or None)[0]},
-            )
-            for query, prompt, label in _read(body)
-        ]
-        return web.json_response(reply_of(await asyncio.gather(*members)))
+        return web.json_response(await judged_reply(app[_RUN], app[_COHORTS], _read(body), rubric=app[_RUBRIC] or None))
     except InputError as error:
         return web.json_response({"error": str(error)}, status=400)
     except CalipersError as error:
@@ -88,9 +80,9 @@ def _read(body: Any) -> list[tuple[str, str, Any]]:
     query, prompts = _listed(fields.get("query")), _listed(fields.get("prompts"))
     labels = _listed(fields.get("labels", [None] * len(query)))
     if not query or not len(query) == len(prompts) == len(labels):
-        raise InputError("a request holds the lists 'query', 'prompts' and 'labels', equally long")
+        raise InputError("a request must hold the lists 'query', 'prompts' and 'labels', of equal length")
     if not all(isinstance(text, str) for text in (*query, *prompts)):
-        raise InputError("'query' and 'prompts' hold texts")
+        raise InputError("'query' and 'prompts' must hold texts")
     return list(zip(query, prompts, labels, strict=True))
 
 
@@ -106,14 +98,14 @@ async def _close(app: web.Application) -> None:
 
 @click.command()
 @click.option("--judge", "model", required=True, help="The judge, as in openai/gpt-5-mini or vllm/Qwen/Qwen3-32B.")
-@click.option("--base-url", multiple=True, help="The judge's address; several share the work.")
+@click.option("--base-url", multiple=True, help="The judge's address; repeat it to share the load.")
 @click.option("--group-size", type=int, required=True, help="OpenRLHF's --rollout.n_samples_per_prompt.")
 @click.option("--rubric", type=click.File(encoding="utf-8"), help="A file with the rubric.")
-@click.option("--ledger", help="Where questions and answers are kept: a path or a sqlite:/// URL.")
-@click.option("--deadline", type=float, default=120.0, show_default=True, help="Seconds a group is waited for.")
-@click.option("--judge-deadline", type=float, default=50.0, show_default=True, help="Seconds a group is judged for.")
+@click.option("--ledger", help="Where questions and answers are stored: a path or a sqlite:/// URL.")
+@click.option("--deadline", type=float, default=120.0, show_default=True, help="Seconds to wait for a complete group.")
+@click.option("--judge-deadline", type=float, default=50.0, show_default=True, help="Seconds to judge a group in.")
 @click.option(
-    "--patience", type=int, help="Lost groups in a row after which every request is refused, which ends the run."
+    "--patience", type=int, help="After so many lost groups in a row refuse every request, which ends the run."
 )
 @click.option("--host", default="127.0.0.1", show_default=True)
 @click.option("--port", type=int, default=5000, show_default=True)
@@ -131,7 +123,7 @@ def main(  # noqa: PLR0913, PLR0917 - the flags are the arguments
 ) -> None:
     """Judge OpenRLHF's rollouts, group by group: give it http://HOST:PORT/ as --reward.remote_url."""
     try:
-        watchers = [Monitor()]  # tells of alarms on stderr
+        watchers = [Monitor()]  # writes alarms to stderr
         judge = Judge(model, base_url=base_url or None, ledger=ledger, deadline=judge_deadline, watchers=watchers)
         for warning in asyncio.run(judge.check()):
             click.echo(f"warning: {warning}", err=True)
@@ -144,5 +136,5 @@ def main(  # noqa: PLR0913, PLR0917 - the flags are the arguments
         )
     except CalipersError as error:
         raise click.UsageError(str(error)) from error
-    # Who gave up waiting and asks again is not to be counted twice.
+    # A client that gave up and repeats its request must not count twice.
     web.run_app(app, host=host, port=port, handler_cancellation=True, print=lambda text: click.echo(text, err=True))

@@ -1,1 +1,1 @@
-"""What an adapter needs of the process it runs in: the judge, one event loop, which engine is installed."""
+"""What an adapter needs of the process it runs in: one judge, one event loop, the engine that is installed."""

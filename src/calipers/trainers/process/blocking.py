@@ -1,7 +1,7 @@
-"""Run a coroutine from synchronous code and wait for what it returns, in any thread.
+"""Run a coroutine from synchronous code, in any thread, and wait for its result.
 
-One event loop for all calls of a process, in a daemon thread, so that a judge's connections serve the whole run and not
-one call. Not responsible for how much runs at once: a Judge bounds its own calls.
+All calls of a process share one event loop in a daemon thread, so that a judge's connections last for the whole run.
+Not responsible for how much runs at once: a Judge limits its own calls.
 """
 
 from __future__ import annotations
@@ -19,47 +19,49 @@ R = TypeVar("R")
 
 
 def run(coroutine: Coroutine[Any, Any, R]) -> R:
-    """What ``coroutine`` returns or raises. The calling thread waits, also if it runs an event loop of its own.
+    """What ``coroutine`` returns or raises. The calling thread blocks, even if it runs an event loop of its own.
 
-    KeyboardInterrupt, or whatever else ends the waiting, cancels the coroutine. Raises RuntimeError inside a coroutine
-    that was itself started by ``run``: it would wait for itself.
+    KeyboardInterrupt, or anything else that ends the waiting, cancels the coroutine. Raises RuntimeError inside a
+    coroutine that ``run`` itself started, which would wait for itself.
     """
     loop = _background.loop()
     if _background.is_here():
         coroutine.close()
-        raise RuntimeError("blocking.run was called on the event loop it would wait for: await the coroutine instead")
-    waited_for: Future[R] = Future()
-    try:  # from here on: an interrupt may come between any two steps
-        loop.call_soon_threadsafe(_begin, coroutine, waited_for)
-        return waited_for.result()
+        raise RuntimeError(
+            "blocking.run was called on the event loop that it would wait for; await the coroutine instead"
+        )
+    result: Future[R] = Future()
+    try:  # an interrupt may come between any two steps
+        loop.call_soon_threadsafe(_begin, coroutine, result)
+        return result.result()
     except BaseException:
-        waited_for.cancel()  # without effect when it is the coroutine that raised
+        result.cancel()  # no effect if the coroutine raised
         raise
 
 
-def _begin(coroutine: Coroutine[Any, Any, R], waited_for: Future[R]) -> None:
+def _begin(coroutine: Coroutine[Any, Any, R], result: Future[R]) -> None:
     task = asyncio.ensure_future(coroutine)
-    task.add_done_callback(partial(_hand_over, waited_for))
-    waited_for.add_done_callback(partial(_give_up, task, asyncio.get_running_loop()))
+    task.add_done_callback(partial(_copy_result, result))
+    result.add_done_callback(partial(_cancel, task, asyncio.get_running_loop()))
 
 
-def _hand_over(waited_for: Future[R], task: asyncio.Task[R]) -> None:
-    with suppress(InvalidStateError):  # nobody waits for it any more
+def _copy_result(result: Future[R], task: asyncio.Task[R]) -> None:
+    with suppress(InvalidStateError):  # the caller no longer waits
         if task.cancelled():
-            waited_for.cancel()
+            result.cancel()
         elif (error := task.exception()) is not None:
-            waited_for.set_exception(error)
+            result.set_exception(error)
         else:
-            waited_for.set_result(task.result())
+            result.set_result(task.result())
 
 
-def _give_up(task: asyncio.Task[R], loop: asyncio.AbstractEventLoop, waited_for: Future[R]) -> None:
-    if waited_for.cancelled() and not task.done():
+def _cancel(task: asyncio.Task[R], loop: asyncio.AbstractEventLoop, result: Future[R]) -> None:
+    if result.cancelled() and not task.done():
         loop.call_soon_threadsafe(task.cancel)
 
 
 class _Background:
-    """An event loop in a daemon thread, begun when first needed."""
+    """An event loop in a daemon thread, started when first needed."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -79,9 +81,9 @@ class _Background:
         return threading.current_thread() is self._thread
 
     def forget(self) -> None:
-        """In a forked child the parent's thread is missing: its loop never runs, and its lock may be held for ever."""
+        """Start afresh in a forked child, where the loop's thread does not exist and its lock may be held for ever."""
         if self._loop is not None:
-            self._orphans.append(self._loop)  # kept, because collecting an open loop is a warning
+            self._orphans.append(self._loop)  # never collected: collecting an open loop is a warning
         self._lock = threading.Lock()
         self._loop = self._thread = None
 

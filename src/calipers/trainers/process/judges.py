@@ -1,45 +1,55 @@
-"""From what a user gives an adapter as judge to a Judge, built once a process.
+"""A Judge from what a user gives an adapter, built once a process.
 
-Engines copy what they are given to worker processes. A Judge holds connections and locks, which do not travel; a judge's
-name and a module's function do. Not responsible for judging, or for RULER's arguments (``art_judge``).
+Engines copy an adapter's arguments to worker processes. A Judge holds connections and locks, which cannot be copied; a
+judge's name and a function of a module can. Not responsible for judging, or for RULER's arguments (``art.judge``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 from calipers.errors import ConfigError
+from calipers.interfaces import Backend
 from calipers.judging.judge import Judge
 from calipers.trainers.process.once import once_per_process
 
-JudgeLike: TypeAlias = "str | Sequence[str] | Judge | Callable[[], Judge]"
-"""A judge's name, several of them (a panel), a Judge, or a function without arguments that makes one."""
+JudgeLike: TypeAlias = "str | Backend | Sequence[str | Backend] | Judge | Callable[[], Judge]"
+"""A judge's name or a Backend, several of them (a panel), a Judge, or a function without arguments that makes a
+Judge.
+"""
 
 
-def as_judge(given: JudgeLike) -> Judge:
-    """The Judge that ``given`` names, is or makes: the same one for the same name or function, in every call of a process.
+def as_judge(source: JudgeLike) -> Judge:
+    """The Judge that ``source`` names, is or makes: the same Judge for the same source in every call of a process.
 
-    Raises ConfigError for anything else, and for what cannot be a judge.
+    Raises ConfigError for anything else, and for a judge that cannot work.
     """
-    if isinstance(given, Judge):
-        return given
-    if isinstance(given, str) or callable(given):
-        return _built(given)
-    if isinstance(given, Sequence) and given and all(isinstance(one, str) for one in given):
-        return _built(tuple(given))
+    if isinstance(source, Judge):
+        return source
+    source = tuple(source) if isinstance(source, list) else source
+    try:
+        hash(source)
+    except TypeError:
+        return build_judge(source)
+    return _judge_of(source)
+
+
+def build_judge(source: JudgeLike) -> Judge:
+    """Likewise, but a new Judge in every call, unless ``source`` is a Judge."""
+    if isinstance(source, str | list | tuple) or callable(getattr(source, "complete", None)):
+        return Judge(cast("str | Backend | Sequence[str | Backend]", source))
+    made = source() if callable(source) else source
+    if isinstance(made, Judge):
+        return made
+    name = getattr(source, "__qualname__", type(source).__name__)
     raise ConfigError(
-        f"judge is a {type(given).__name__}: give a judge name such as 'openai/gpt-5-mini', a calipers.Judge, or a "
-        "function without arguments that returns one"
+        f"judge: {f'{name}() returned a' if callable(source) else 'it is a'} {type(made).__name__}; give a judge's "
+        "name such as 'openai/gpt-5-mini', a Backend, a calipers.Judge, or a function without arguments that returns "
+        "a Judge"
     )
 
 
 @once_per_process(maxsize=32)
-def _built(given: str | tuple[str, ...] | Callable[[], Judge]) -> Judge:
-    if isinstance(given, str | tuple):
-        return Judge(given)
-    made = given()
-    if not isinstance(made, Judge):
-        name = getattr(given, "__qualname__", type(given).__name__)
-        raise ConfigError(f"judge: {name}() returned a {type(made).__name__}, and it must return a calipers.Judge")
-    return made
+def _judge_of(source: JudgeLike) -> Judge:
+    return build_judge(source)

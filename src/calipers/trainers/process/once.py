@@ -1,7 +1,8 @@
-"""What is made once a process for the same arguments, however many threads ask for it at the same moment.
+"""Objects that a process makes once for the same arguments, however many threads ask for them at the same moment.
 
-``functools.lru_cache`` lets every thread that comes before the first one is done make one of its own: a step's first
-rollouts would each have a judge, and a limit on calls, a budget or a count of lost groups would hold for none of them together.
+``functools.lru_cache`` lets every thread that asks before the first one is done make an object of its own. A step's
+first rollouts would each get a judge, and a limit on calls, a budget or a count of lost groups would cover none of them
+together.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ R = TypeVar("R")
 
 
 def once_per_process(*, maxsize: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """A decorator: the latest ``maxsize`` different arguments are remembered with what was made for them.
+    """A decorator that remembers the results for the latest ``maxsize`` different arguments.
 
-    A forked child begins with what its parent had made, and waits for none of its parent's threads.
+    A forked child starts with its parent's results, and waits for none of its parent's threads.
     """
 
     def decorate(make: Callable[P, R]) -> Callable[P, R]:
@@ -31,7 +32,7 @@ def once_per_process(*, maxsize: int) -> Callable[[Callable[P, R]], Callable[P, 
         @wraps(make)
         def made(*arguments: P.args, **named: P.kwargs) -> R:
             with locks[0]:
-                return cached(*arguments, **named)  # type: ignore[arg-type]  # what cannot be hashed is a TypeError there
+                return cached(*arguments, **named)  # type: ignore[arg-type]  # unhashable arguments are a TypeError there
 
         return made
 

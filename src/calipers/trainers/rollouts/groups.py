@@ -1,6 +1,6 @@
-"""A group of rollouts as engines hand them over: what a policy said may be anything, and must not end a run.
+"""A group of rollouts for a judge. What a policy said may be anything, and must not end a run.
 
-Not responsible for what the messages of a rollout are in an engine (its own module).
+Not responsible for what an engine's rollouts look like (its own module).
 """
 
 from __future__ import annotations
@@ -11,27 +11,38 @@ from typing import Any
 
 from calipers.errors import InputError
 from calipers.readers import as_trajectory
+from calipers.trainers.rollouts.messages import assistant_message, context_of
 from calipers.types import Rubric, Trajectory
 
 _log = logging.getLogger(__name__)
 
 
-def judgeable_group(
-    members: Sequence[Mapping[str, Any]], *, rubric: str | Rubric | None, name: str | None = None
+def rollout_group(
+    members: Sequence[Mapping[str, Any] | str | None],
+    *,
+    prompt: object = (),
+    rubric: str | Rubric | None = None,
+    name: str | None = None,
 ) -> dict[str, Any]:
-    """A groups-file object of these trajectories. One that cannot be read is left without messages, which is not scored.
+    """A groups-file object. A member is a trajectory's object, or the text of an answer (None: no answer) to
+    ``prompt``.
 
-    ``name`` is the group's id. A rollout without an id gets its place, from 1. The reason why one cannot be read is logged.
+    ``name`` is the group's id. A rollout without an id gets its position, from 1. A rollout that cannot be read is
+    logged and stays without messages, so that it gets no score. Raises InputError for a prompt that cannot be read.
     """
     return {
-        "trajectories": [_read(member, str(place)) for place, member in enumerate(members, start=1)],
+        "context": context_of(prompt),
+        "trajectories": [_read(member, str(position)) for position, member in enumerate(members, start=1)],
         "rubric": rubric,
     } | ({"group_id": name} if name is not None else {})
 
 
-def _read(member: Mapping[str, Any], place: str) -> Trajectory:
+def _read(member: Mapping[str, Any] | str | None, position: str) -> Trajectory:
+    if member is None:
+        return Trajectory(position, ())
+    value = {"messages": [assistant_message(member)]} if isinstance(member, str) else member
     try:
-        return as_trajectory(member, default_id=place)
+        return as_trajectory(value, default_id=position)
     except InputError as error:
         _log.warning("a rollout cannot be read, so it is not judged: %s", error)
-        return Trajectory(str(member.get("id") or place), ())
+        return Trajectory(str(value.get("id") or position), ())

@@ -1,6 +1,7 @@
-"""Images as trainers pass them, Pillow's objects inside messages, as data URLs, which is how judges are sent them.
+"""Pillow images in the messages of trainers, converted to the data URLs that judges are sent.
 
-By duck typing: Pillow is never imported. Not responsible for what else a message holds (``readers``).
+Images are recognised by their methods: Pillow is never imported. Not responsible for what else a message holds
+(``readers``).
 """
 
 from __future__ import annotations
@@ -13,24 +14,24 @@ from typing import Any, Final
 
 from calipers.errors import InputError
 
-_KEPT: Final = frozenset({"1", "L", "LA", "P", "RGB", "RGBA"})
-"""The modes of an image that PNG has, too."""
+_PNG_MODES: Final = frozenset({"1", "L", "LA", "P", "RGB", "RGBA"})
+"""Image modes that PNG can store; others are converted."""
 
 
 class Images:
-    """The images of one batch, each encoded once, however many completions it stands before."""
+    """The images of one batch, each encoded once, however many completions use it."""
 
     def __init__(self) -> None:
-        self._known: dict[bytes, str] = {}
+        self._urls: dict[bytes, str] = {}
 
     def to_urls(self, messages: Any) -> Any:
-        """``messages`` with data URLs where images were; what is no list of messages comes back as it is.
+        """``messages`` with data URLs in place of images; what is no list of messages is returned unchanged.
 
         Raises InputError for an image that cannot be read.
         """
-        if not isinstance(messages, list | tuple) or not any(map(_shows_images, messages)):
+        if not isinstance(messages, list | tuple) or not any(map(_has_images, messages)):
             return messages
-        return [self._message(message) if _shows_images(message) else message for message in messages]
+        return [self._message(message) if _has_images(message) else message for message in messages]
 
     def _message(self, message: Mapping[str, Any]) -> dict[str, Any]:
         parts = [
@@ -43,20 +44,20 @@ class Images:
         try:
             content = f"{image.mode} {image.size} ".encode() + image.tobytes()
             key = blake2b(content, digest_size=16).digest()
-            if key not in self._known:
-                self._known[key] = f"data:image/png;base64,{_png(image)}"
+            if key not in self._urls:
+                self._urls[key] = f"data:image/png;base64,{_png(image)}"
         except (OSError, ValueError) as error:
             raise InputError(f"an image cannot be read: {error}") from error
-        return self._known[key]
+        return self._urls[key]
 
 
 def _png(image: Any) -> str:
     written = io.BytesIO()
-    (image if image.mode in _KEPT else image.convert("RGB")).save(written, format="PNG")
+    (image if image.mode in _PNG_MODES else image.convert("RGB")).save(written, format="PNG")
     return b64encode(written.getvalue()).decode("ascii")
 
 
-def _shows_images(message: Any) -> bool:
+def _has_images(message: Any) -> bool:
     content = message.get("content") if isinstance(message, Mapping) else None
     return isinstance(content, list) and any(map(_is_image, content))
 

@@ -1,34 +1,27 @@
-"""Rollouts that engines hold as a prompt and a text, as what a judge compares.
+"""Chat messages of prompts and rollouts, and the rubric of a group that comes with a reference answer.
 
-Pure. Not responsible for where an engine keeps them (its own module), or for what a judge is shown (``render``).
+Pure. Not responsible for where an engine stores them (its own module), or for what a judge is sent (``render``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from calipers.errors import InputError
 from calipers.judging.judge import Judge
-from calipers.trainers.rollouts.reasoning import split_reasoning
-from calipers.trainers.rollouts.references import with_reference
-from calipers.types import Message, Rubric
+from calipers.types import Message
 
 K = TypeVar("K", bound=Hashable)
 
+_THINK: Final = "<think>"
+_END_THINK: Final = "</think>"
 
-def answers(
-    prompt: object, texts: Sequence[str | None], *, rubric: str | Rubric | None = None, name: str | None = None
-) -> dict[str, Any]:
-    """A group of a judge's: one prompt, a text or a list of chat messages, and what each rollout said. None said nothing.
-
-    ``name`` is what the engine knows it by.
-    """
-    return ({} if name is None else {"group_id": name}) | {
-        "context": context_of(prompt),
-        "trajectories": [{"messages": [] if text is None else [said(text)]} for text in texts],
-        "rubric": rubric,
-    }
+_REFERENCE: Final = (
+    "For this task there is a reference, which no attempt was shown. An attempt that agrees with it in substance is "
+    "right, however it is worded:"
+)
+"""Part of the prompt: ledgers are keyed by it."""
 
 
 def context_of(prompt: object) -> list[dict[str, Any]]:
@@ -40,10 +33,39 @@ def context_of(prompt: object) -> list[dict[str, Any]]:
     raise InputError(f"a prompt is a {type(prompt).__name__}: it must be a text or a list of chat messages")
 
 
-def rubric_with_reference(judge: Judge, rubric: Any, reference: object) -> Any:
-    """A group's rubric, with a reference answer that the judge is shown besides. None and "" are no reference.
+def assistant_message(text: str) -> Message:
+    """The assistant's message, its reasoning separate from its answer."""
+    return split_reasoning({"role": "assistant", "content": text})
 
-    A reference joins text; criteria, the group's or the judge's, say themselves what is to be there.
+
+def split_reasoning(message: Message) -> Message:
+    """Move ``<think>`` text to the ``reasoning`` field, which a judge sees or not, as it was set up
+    (``Judge(reasoning=)``).
+
+    Chat templates that open ``<think>`` in the prompt leave only its end in the completion, and a completion that was
+    cut off while reasoning has no end tag.
+    """
+    content = message.get("content")
+    if message.get("role") != "assistant" or not isinstance(content, str):
+        return message
+    before, closed, after = content.partition(_END_THINK)
+    start = before.lstrip()
+    if not (start.startswith(_THINK) or (closed and _THINK not in start)):
+        return message
+    parts = (message.get("reasoning"), start.removeprefix(_THINK).strip())
+    reasoning = "\n\n".join(filter(None, parts))
+    return {**message, "content": after.lstrip()} | ({"reasoning": reasoning} if reasoning else {})
+
+
+def with_reference(rubric: str, reference: str) -> str:
+    """The rubric, followed by a reference answer that the judge compares the attempts with."""
+    return f"{rubric}\n\n{_REFERENCE}\n{reference}"
+
+
+def rubric_with_reference(judge: Judge, rubric: Any, reference: object) -> Any:
+    """A group's rubric, extended by a reference answer. None and "" are no reference.
+
+    Only a rubric of text is extended: criteria, the group's or the judge's, state themselves what is required.
     """
     own = judge.settings.rubric if rubric is None else rubric
     if reference is None or reference == "" or not isinstance(own, str):
@@ -51,14 +73,9 @@ def rubric_with_reference(judge: Judge, rubric: Any, reference: object) -> Any:
     return with_reference(own, str(reference))
 
 
-def said(text: str) -> Message:
-    """The assistant's message, its thoughts apart from what it answered."""
-    return split_reasoning({"role": "assistant", "content": text})
-
-
-def places(keys: Sequence[K]) -> dict[K, list[int]]:
-    """The places at which each key stands, keys in the order they first come."""
+def positions_by_key(keys: Sequence[K]) -> dict[K, list[int]]:
+    """The positions of each key, keys in the order of their first positions."""
     found: dict[K, list[int]] = {}
-    for place, key in enumerate(keys):
-        found.setdefault(key, []).append(place)
+    for position, key in enumerate(keys):
+        found.setdefault(key, []).append(position)
     return found

@@ -1,15 +1,13 @@
-"""What a reward function can find out about the TRL around it: its version, and the trainer that calls it.
+"""What a reward function can find out about TRL: its version, and the trainer that calls the function.
 
-Not responsible for what follows from it for rewards (``trl``). TRL is asked for its version, and never imported.
+Not responsible for what follows from that for rewards (``trl.reward``). TRL is never imported.
 """
 
 from __future__ import annotations
 
-import re
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Final, Self, TypeAlias
 
 from calipers.errors import ConfigError
@@ -18,32 +16,23 @@ Version: TypeAlias = tuple[int, int]
 
 OLDEST: Final[Version] = (0, 18)
 NEWEST: Final[Version] = (1, 16)
-"""The newest TRL these reward functions were run in."""
+"""The newest TRL that these reward functions were tested in."""
 
-STATES: Final[Version] = (0, 20)
-"""From here on TRL's trainers show reward functions their state."""
+PASSES_STATE: Final[Version] = (0, 20)
+"""The first TRL whose trainers pass reward functions their state."""
 
 AWAITS: Final[Version] = (0, 27)
-"""From here on TRL awaits reward functions."""
+"""The first TRL that awaits reward functions."""
 
-EXCLUDES: Final[Version] = (1, 6)
-"""From here on TRL leaves a row without any reward out of its group's baseline; before, it counted as 0."""
+EXCLUDES_MISSING: Final[Version] = (1, 6)
+"""The first TRL that leaves a row without any reward out of its group's baseline; before, it counted as 0."""
 
-UNITES: Final[Version] = (1, 15)
-"""From here on processes may log different metrics; before, each waited for the others to log the same."""
-
-
-def installed() -> Version | None:
-    """The TRL installed here, as (major, minor); None where there is none, and for versions that are no such numbers."""
-    try:
-        found = re.match(r"(\d+)\.(\d+)", version("trl"))
-    except PackageNotFoundError:
-        return None
-    return None if found is None else (int(found[1]), int(found[2]))
+LOGS_ANY_METRICS: Final[Version] = (1, 15)
+"""The first TRL whose processes may log different metrics; before, each waited for the others to log the same."""
 
 
 def check_version(trl: Version | None, *, only_reward: bool, blocking: bool) -> None:
-    """ConfigError where this TRL cannot do what is wanted; a warning where nobody has tried."""
+    """Raise ConfigError if this TRL does not support the options; warn if it is newer than the tested ones."""
     if trl is None:
         return
     shown = ".".join(map(str, trl))
@@ -51,10 +40,10 @@ def check_version(trl: Version | None, *, only_reward: bool, blocking: bool) -> 
         raise ConfigError(f"TRL {shown} is older than calipers' reward functions are made for: install trl>=0.18.2")
     if trl < AWAITS and not blocking:
         raise ConfigError(f"TRL {shown} does not await reward functions: pass blocking=True, or install trl>=0.27")
-    if trl < EXCLUDES and only_reward:
+    if trl < EXCLUDES_MISSING and only_reward:
         raise ConfigError(
-            f"TRL {shown} counts a row without a reward as 0, also where there is no other reward function: "
-            "leave out only_reward=True, or install trl>=1.6"
+            f"TRL {shown} counts a row without a reward as 0, even if there is no other reward function: remove "
+            "only_reward=True, or install trl>=1.6"
         )
     if trl > NEWEST:
         newest = ".".join(map(str, NEWEST))
@@ -63,10 +52,10 @@ def check_version(trl: Version | None, *, only_reward: bool, blocking: bool) -> 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """The trainer that calls, as far as it can be known; None is unknown.
+    """The trainer that calls, as far as it is known; None is unknown.
 
-    ``training`` False is evaluation, ``group_size`` the completions a prompt has in this very batch. ``changes_prompts``
-    says that the completions of one prompt may have come to different ones.
+    ``training`` False is evaluation; ``group_size`` is the number of completions per prompt in this batch.
+    ``changes_prompts``: the rows of one prompt may have got different prompts.
     """
 
     training: bool | None = None
@@ -77,9 +66,9 @@ class Caller:
 
     @classmethod
     def of(cls, columns: Mapping[str, Any], *, trl: Version | None = None) -> Self:
-        """The trainer behind the keyword arguments of a call: its own ``log_metric`` is among them from TRL 1.0 on.
+        """The trainer behind a call's keyword arguments, which contain its ``log_metric`` from TRL 1.0 on.
 
-        ``trl`` is the version that calls, where it is known.
+        ``trl`` is the version of TRL, if known.
         """
         trainer = getattr(columns.get("log_metric"), "__self__", None)
         training = getattr(getattr(trainer, "model", None), "training", None)
@@ -90,15 +79,15 @@ class Caller:
             training=training if isinstance(training, bool) else None,
             group_size=size if isinstance(size, int) else None,
             reward_functions=len(functions) if isinstance(functions, list) else None,
-            # Environments add to prompts as they begin. AsyncGRPOTrainer, which does not say whether there are any,
-            # has no state to show either, and brings one group at a time. The oldest TRLs have neither of the two.
+            # Environments extend prompts when they start. AsyncGRPOTrainer does not pass them, nor a state, and calls
+            # with one group at a time. The oldest TRLs pass neither of the two.
             changes_prompts=columns.get("environments") is not None
-            or (state is None and (trl is None or trl >= STATES)),
+            or (state is None and (trl is None or trl >= PASSES_STATE)),
             step=getattr(state, "global_step", None),
         )
 
     def size(self, num_generations: int) -> int:
-        """How many completions make a group. Raises ConfigError where the trainer trains on groups of another size."""
+        """The number of completions in a group. Raises ConfigError if the trainer trains on groups of another size."""
         if self.group_size is None:
             return num_generations
         if self.training is not False and self.group_size != num_generations:
@@ -109,9 +98,10 @@ class Caller:
         return self.group_size
 
     def check_only_reward(self) -> None:
-        """ConfigError where the trainer has further reward functions."""
+        """Raise ConfigError if the trainer has other reward functions."""
         if self.reward_functions is not None and self.reward_functions > 1:
             raise ConfigError(
-                f"only_reward=True, but the trainer has {self.reward_functions} reward functions: to the sum of the "
-                "others TRL adds 0 for a row without a score. Leave only_reward out: a group is then judged whole or not"
+                f"only_reward=True, but the trainer has {self.reward_functions} reward functions, and TRL adds 0 to "
+                "the others' sum for a row without a score. Remove only_reward=True: then a whole group gets no "
+                "reward"
             )

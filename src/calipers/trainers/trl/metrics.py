@@ -1,6 +1,6 @@
-"""What a judge did in one step, in the form in which TRL logs it.
+"""Metrics of a judge's work in one step, by name, for TRL's log.
 
-Pure. Not responsible for logging it (``trl``).
+Pure. Not responsible for logging them (``trl.reward``).
 """
 
 from __future__ import annotations
@@ -13,26 +13,27 @@ from calipers.types import GroupResult, Usage
 
 
 def metrics(
-    results: Sequence[GroupResult], given: Sequence[float | None], *, all_alike: bool = False
+    results: Sequence[GroupResult], rewards: Sequence[float | None], *, same_names: bool = False
 ) -> dict[str, float]:
-    """Finite numbers by name: shares of rows, and means a group.
+    """Finite numbers by name: shares of rows, and means per group.
 
-    ``given`` are the rewards the trainer gets, which may withhold some that were scored. With ``all_alike`` the names are
-    the same in every process whatever happened; without it there are also means over what may be unknown (standard error, cost).
+    ``rewards`` are those that the trainer gets, without those withheld from it. With ``same_names`` the names are the
+    same in every process, whatever happened; without it, means over what may be unknown (standard error, cost) are
+    included.
     """
     rows = [row for result in results for row in result.trajectories]
     usage = Usage.total([result.usage for result in results])
     count = len(results)
     found = {
         **{status: _share(status == row.status for row in rows) for status in ("scored", "abstained", "failed")},
-        "no_signal": _share(reward is None for reward in given),
+        "no_signal": _share(reward is None for reward in rewards),
         "calls": sum(result.judge_calls for result in results) / count,
         "attempts": sum(result.attempts for result in results) / count,
         "unusable": sum(result.unusable for result in results) / count,
         "input_tokens": usage.input_tokens / count,
         "output_tokens": usage.output_tokens / count,
     }
-    if all_alike:
+    if same_names:
         return found
     errors = [row.stderr for row in rows if row.stderr is not None]
     if errors:
@@ -43,7 +44,7 @@ def metrics(
 
 
 def notes(results: Sequence[GroupResult]) -> list[str]:
-    """For each row what the judge said about it, or why it has no score."""
+    """For each row the judge's explanation, or why the row has no score."""
     rows = [row for result in results for row in result.trajectories]
     return [row.extra.get("metadata", {}).get(PROBLEM) or row.reason or row.explanation or "" for row in rows]
 

@@ -1,12 +1,13 @@
-"""What the processes of a distributed run tell each other so that a group split over them is judged whole, and once.
+"""Data exchange between the processes of a distributed run, so that a group split over them is judged whole, and once.
 
-Not responsible for what is told. PyTorch is used where a run has already loaded it, and never imported.
+Not responsible for what is exchanged. PyTorch is used if a run has already loaded it, and never imported.
 """
 
 from __future__ import annotations
 
 import asyncio
 import sys
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeVar
 
 from calipers.errors import CalipersError, ConfigError
@@ -15,41 +16,57 @@ T = TypeVar("T")
 
 
 class Ranks:
-    """The processes of this run, for one user of it: what it shares cannot be mistaken for another's.
+    """The processes of a run, for one reward function, whose data cannot be mistaken for another's.
 
-    A process group of its own, over gloo, and not the trainer's: objects are shared from the event loop's thread, where a
-    GPU backend would use the first GPU in every process, and two reward functions that wait for their judges get there
-    in another order in each process. All processes must create it, and call ``share``, equally often.
+    It is a process group of its own, over gloo, not the trainer's: objects are exchanged from the event loop's thread,
+    where a GPU backend would use the first GPU in every process, and two reward functions that wait for their judges
+    arrive in a different order in each process. All processes must create it, and call its methods, equally often.
     """
 
     def __init__(self) -> None:
         distributed: Any = sys.modules["torch.distributed"]
-        self.number: int = distributed.get_rank()
+        self.rank: int = distributed.get_rank()
         self._count: int = distributed.get_world_size()
         self._group = distributed.new_group(backend="gloo")
         self._gather = distributed.all_gather_object
 
-    async def share(self, mine: T | CalipersError) -> list[T]:
-        """What every process passed, in the order of their ranks. An error passed by one is raised in all."""
-        failed = isinstance(mine, CalipersError)
-        everyones: list[Any] = [None] * self._count
-        told = (_kind_of(mine) if failed else None, str(mine) if failed else mine)
-        await asyncio.to_thread(self._gather, everyones, told, group=self._group)
-        if isinstance(mine, CalipersError):
-            raise mine
-        for number, (kind, theirs) in enumerate(everyones):
+    async def exchange_rows(self, read: Callable[[], Sequence[T]]) -> tuple[list[T], range]:
+        """The rows that all processes read, and the positions of this process's rows among them."""
+
+        async def reading() -> Sequence[T]:
+            return read()
+
+        parts = await self.exchange(reading())
+        start = sum(map(len, parts[: self.rank]))
+        return [row for part in parts for row in part], range(start, start + len(parts[self.rank]))
+
+    async def exchange(self, mine: Awaitable[T]) -> list[T]:
+        """What ``mine`` returned in every process, in the order of ranks. A CalipersError of one process is raised in
+        all.
+        """
+        sent: tuple[type[CalipersError] | None, Any]
+        error: CalipersError | None = None
+        try:
+            sent = None, await mine
+        except CalipersError as raised:
+            error, sent = raised, (_kind_of(raised), str(raised))
+        received: list[Any] = [None] * self._count
+        await asyncio.to_thread(self._gather, received, sent, group=self._group)
+        if error is not None:
+            raise error
+        for rank, (kind, value) in enumerate(received):
             if kind is not None:
-                raise kind(f"process {number}: {theirs}")
-        return [theirs for _, theirs in everyones]
+                raise kind(f"process {rank}: {value}")
+        return [value for _, value in received]
 
 
 def _kind_of(error: object) -> type[CalipersError]:
-    """The class that is raised in other processes: theirs, where it takes no more than a text."""
+    """The class that is raised in the other processes: one that can be made from a text alone."""
     return ConfigError if isinstance(error, ConfigError) else CalipersError
 
 
 def is_single_process() -> bool:
-    """Whether this process is a run of its own."""
+    """Whether this process is the whole run."""
     distributed: Any = sys.modules.get("torch.distributed")
     if distributed is None or not distributed.is_available() or not distributed.is_initialized():
         return True

@@ -1,7 +1,7 @@
 """A judge as a reward function of TRL: GRPOTrainer, RLOOTrainer, AsyncGRPOTrainer, and what is built on them.
 
-What a failed judgment becomes there is described in ``docs/trainers/trl.md``. TRL is never imported. Not responsible for
-how TRL's batches are read (``trl_rows``), nor for rows that other processes hold (``trl_ranks``).
+``docs/trainers/trl.md`` describes what a failed judgment becomes there. TRL is never imported. Not responsible for
+reading TRL's batches (``trl.rows``), or for rows of other processes (``trl.ranks``).
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from types import CodeType
-from typing import Any, Final, Literal, TypeAlias, cast, overload
+from typing import Any, Final
 
 from calipers.config.arguments import require_text, require_whole
-from calipers.errors import CalipersError, ConfigError
-from calipers.interfaces import Backend
+from calipers.errors import ConfigError
 from calipers.judging.judge import Judge
-from calipers.trainers.no_signal import rewards as no_signal
+from calipers.trainers.no_signal.rewards import all_or_none, rewards_of
 from calipers.trainers.no_signal.run import JudgedRun, Stop, require_patience
 from calipers.trainers.process import blocking as synchronous
+from calipers.trainers.process.engines import installed
+from calipers.trainers.process.judges import JudgeLike, build_judge
 from calipers.trainers.rollouts.dataset_rows import warn_unused_columns
-from calipers.trainers.trl import caller as trl_caller
-from calipers.trainers.trl.caller import Caller
+from calipers.trainers.trl.caller import LOGS_ANY_METRICS, Caller, check_version
 from calipers.trainers.trl.metrics import metrics, notes
 from calipers.trainers.trl.ranks import Ranks, is_single_process
 from calipers.trainers.trl.rows import Row, column_of, grouped, rows
@@ -32,63 +32,12 @@ from calipers.types import GroupResult, TrajectoryGroup
 
 __all__ = ["AsyncReward", "BlockingReward", "reward_func", "scaffolded_rollouts"]
 
-_LEAST: Final = 2
-"""Rows with a reward that can be compared with one another."""
-
-JudgeSource: TypeAlias = str | Backend | Sequence[str | Backend] | Judge | Callable[[], Judge]
-"""A judge's name or a Backend, several of them, a Judge, or a function that makes a Judge where it is needed."""
+_MIN_SCORED: Final = 2
+"""Rows with a reward that a group needs, so that there is something to compare."""
 
 
-@overload
-def reward_func(
-    judge: JudgeSource,
-    *,
-    num_generations: int,
-    only_reward: bool = False,
-    blocking: Literal[False] = False,
-    rubric_column: str | None = "rubric",
-    reference_column: str | None = None,
-    name: str = "judge",
-    check: bool = True,
-    patience: int | None = None,
-    stop: Stop | None = None,
-) -> AsyncReward: ...
-
-
-@overload
-def reward_func(
-    judge: JudgeSource,
-    *,
-    num_generations: int,
-    only_reward: bool = False,
-    blocking: Literal[True],
-    rubric_column: str | None = "rubric",
-    reference_column: str | None = None,
-    name: str = "judge",
-    check: bool = True,
-    patience: int | None = None,
-    stop: Stop | None = None,
-) -> BlockingReward: ...
-
-
-@overload
-def reward_func(
-    judge: JudgeSource,
-    *,
-    num_generations: int,
-    only_reward: bool = False,
-    blocking: bool,
-    rubric_column: str | None = "rubric",
-    reference_column: str | None = None,
-    name: str = "judge",
-    check: bool = True,
-    patience: int | None = None,
-    stop: Stop | None = None,
-) -> AsyncReward | BlockingReward: ...
-
-
-def reward_func(  # noqa: PLR0913 - they are keywords
-    judge: JudgeSource,
+def reward_func(  # noqa: PLR0913 - keywords
+    judge: JudgeLike,
     *,
     num_generations: int,
     only_reward: bool = False,
@@ -99,33 +48,36 @@ def reward_func(  # noqa: PLR0913 - they are keywords
     check: bool = True,
     patience: int | None = None,
     stop: Stop | None = None,
-) -> AsyncReward | BlockingReward:
-    """A reward function for TRL's ``reward_funcs=``: it judges each group of ``num_generations`` completions as a whole.
+) -> Any:
+    """A reward function for TRL's ``reward_funcs=`` that judges each group of ``num_generations`` completions as a
+    whole.
 
-    It returns a reward in the judge's ``reward_range`` or None for each completion of the batch. A group that is split
-    over processes is put together and judged once. What stays without a score is None: the row alone with
-    ``only_reward=True``, which says that the trainer has no other reward function; else its whole group, because TRL
-    adds nothing for a None, and that is a 0. ``blocking=True`` gives a synchronous function, which TRL before 0.27
-    needs. ``judge`` may be a function that makes a Judge: for AsyncGRPOTrainer, which pickles reward functions.
+    It is an AsyncReward, or, with ``blocking=True`` (for TRL before 0.27), a BlockingReward. It returns a reward in the
+    judge's ``reward_range``, or None, for each completion of the batch. A group that is split over processes is
+    reunited and judged once. Where a score is missing, the row gets None if ``only_reward=True`` says that the trainer
+    has no other reward function; else its whole group does, because TRL adds 0 for a None to the other functions'
+    rewards. ``judge`` may be a function that makes a Judge: AsyncGRPOTrainer pickles reward functions.
 
-    A data set's ``rubric_column``, if it has one, holds the rubric by which a prompt's group is graded, in place of the
-    judge's; its ``reference_column`` a reference that is shown to the judge besides. ``name`` is what TRL logs it by.
-    With ``check`` the judge is asked, without spending a token, whether it is there. ``patience`` and ``stop`` are those of
+    The data set's ``rubric_column``, if there is one, holds the rubric of each prompt's group, which replaces the
+    judge's; ``reference_column`` a reference answer that is added to it. ``name`` is the function's name in TRL's log.
+    ``check`` tests whether the judge can be reached, without spending a token. ``patience`` and ``stop`` are those of
     ``run.JudgedRun``.
 
-    Raises ConfigError, before the trainer is built, for settings that cannot work and a judge that cannot be reached. The
-    function itself raises, which ends the run in every process: ConfigError for a judge that refuses every question of a
-    batch and never answered, CalipersError when patience is at its end.
+    Raises ConfigError, before the trainer is built, for invalid settings and a judge that cannot be reached. The
+    function itself raises, which ends the run in every process: ConfigError for a judge that refuses every question of
+    a batch and has never answered, CalipersError when patience runs out.
     """
     require_whole(num_generations=num_generations)
     require_text(rubric_column=rubric_column, reference_column=reference_column)
     if num_generations < 2:
         raise ConfigError(
-            f"num_generations={num_generations}: a judge compares, so a group needs two completions or more"
+            f"num_generations={num_generations}: a judge compares completions, so a group needs two or more"
         )
     if not name.isidentifier():
-        raise ConfigError(f"name={name!r}: it must be a name such as 'judge', for it is a function's and a metric's")
-    trl_caller.check_version(trl_caller.installed(), only_reward=only_reward, blocking=blocking)
+        raise ConfigError(
+            f"name={name!r}: it must be an identifier such as 'judge', as it names a function and metrics"
+        )
+    check_version(installed("trl"), only_reward=only_reward, blocking=blocking)
     require_patience(patience, stop)
     options = _Options(num_generations, only_reward, rubric_column, reference_column, patience, stop)
     reward = (BlockingReward if blocking else AsyncReward)(judge, options, name=name)
@@ -146,41 +98,43 @@ class _Options:
 
 
 class _Reward:
-    """What both kinds of reward function do; each process builds the judge for itself."""
+    """What both kinds of reward function share; each process builds its own judge."""
 
-    def __init__(self, judge: JudgeSource, options: _Options, *, name: str) -> None:
+    def __init__(self, judge: JudgeLike, options: _Options, *, name: str) -> None:
         self.__name__ = name
         self._source = judge
         self._options = options
-        self._trl = trl_caller.installed()
+        self._trl = installed("trl")
         self._run: JudgedRun | None = None
         self._ranks: Ranks | None = None
-        self.judge  # noqa: B018 - built now, so that settings that cannot work are known at once
+        self.judge  # noqa: B018 - built now, so that invalid settings are reported at once
 
     @property
     def judge(self) -> Judge:
-        """The judge that is asked, built when first needed."""
+        """The judge, built when first needed."""
         return self.run.judge
 
     @property
     def run(self) -> JudgedRun:
-        """The judge at work, built when first needed. One row of a group teaches as little as none."""
+        """The judge's run, started when first needed. A group with one scored row counts as lost."""
         if self._run is None:
             options = self._options
             self._run = JudgedRun(
-                _built(self._source),
+                build_judge(self._source),
                 patience=options.patience,
                 stop=options.stop,
-                needed=_LEAST if options.only_reward else None,
-                then="so nothing is learned from it" if options.only_reward else "so the judge gives it no reward",
+                min_scored=_MIN_SCORED if options.only_reward else None,
+                consequence="so nothing is learned from it"
+                if options.only_reward
+                else "so the judge gives it no reward",
             )
         return self._run
 
     def __getstate__(self) -> dict[str, Any]:
         if isinstance(self._source, Judge):
             raise ConfigError(
-                "this reward function has to be sent to another process, and a Judge with its connections cannot be: "
-                "give reward_func the judge's name, or a function of a module of yours that makes the Judge"
+                "this reward function has to be sent to another process, but a Judge holds connections and cannot "
+                "be: pass reward_func the judge's name, or a module's function that makes the Judge"
             )
         return self.__dict__ | {"_run": None, "_ranks": None}
 
@@ -191,7 +145,7 @@ class _Reward:
         if options.only_reward:
             caller.check_only_reward()
         size = caller.size(options.num_generations)
-        reading = partial(_read, prompts, completions, columns, options)
+        read = partial(_read, prompts, completions, columns, options)
         grouping = partial(
             grouped,
             size=size,
@@ -199,70 +153,56 @@ class _Reward:
             mixed_prompts=caller.changes_prompts,
             label="" if caller.step is None else f"step {caller.step}, ",
         )
-        # TRL gives every process as many rows as every other, or it could not put their rewards together: so all of them
-        # decide alike here whether they have to tell each other.
+        # TRL gives all processes the same number of rows, or it could not combine their rewards: so all of them decide
+        # alike whether to exchange rows.
         if len(prompts) % size == 0 or is_single_process():
-            results, part = await self._judged(grouping(reading())), slice(None)
+            results, part = await self.run.score(grouping(read())), slice(None)
         else:
-            results, part = await self._judged_jointly(reading, grouping)
-        signal = no_signal.rows if options.only_reward else no_signal.whole
-        given = [reward for result in results for reward in signal(result)]
-        self._log(columns, results, given, part)
-        return given[part]
-
-    async def _judged(self, groups: Sequence[TrajectoryGroup]) -> list[GroupResult]:
-        return await self.run.score(groups)
+            results, part = await self._judged_jointly(read, grouping)
+        rewarded = rewards_of if options.only_reward else all_or_none
+        rewards = [reward for result in results for reward in rewarded(result)]
+        self._log(columns, results, rewards, part)
+        return rewards[part]
 
     async def _judged_jointly(
-        self, reading: Callable[[], list[Row]], grouping: Callable[[Sequence[Row]], list[TrajectoryGroup]]
+        self, read: Callable[[], list[Row]], grouping: Callable[[Sequence[Row]], list[TrajectoryGroup]]
     ) -> tuple[list[GroupResult], slice]:
         """The results of all processes' groups, each judged where its first row is, and which rows are this process's.
 
-        What goes wrong in one process is told to the others, which would wait for it, and ends them all.
+        An error in one process is raised in all of them, as the others would wait for it.
         """
         if self._ranks is None:
             self._ranks = Ranks()
-        batch: list[Row] | CalipersError
-        try:
-            batch = reading()
-        except CalipersError as error:
-            batch = error
-        shares = await self._ranks.share(batch)
-        start = sum(map(len, shares[: self._ranks.number]))
-        part = slice(start, start + len(shares[self._ranks.number]))
-        groups = grouping([row for share in shares for row in share])
+        batch, part = await self._ranks.exchange_rows(read)
+        groups = grouping(batch)
         size = len(groups[0].trajectories)
-        mine = [place for place in range(len(groups)) if part.start <= place * size < part.stop]
-        judged: dict[int, GroupResult] | CalipersError
-        try:
-            judged = dict(zip(mine, await self._judged([groups[place] for place in mine]), strict=True))
-        except CalipersError as error:
-            judged = error
-        everyones = {place: result for theirs in await self._ranks.share(judged) for place, result in theirs.items()}
-        return [everyones[place] for place in range(len(groups))], part
+        mine = [group for number, group in enumerate(groups) if number * size in part]
+        # Groups are in the order of their first rows, and so are the processes.
+        judged = await self._ranks.exchange(self.run.score(mine))
+        return [result for results in judged for result in results], slice(part.start, part.stop)
 
     def _log(
         self,
         columns: Mapping[str, Any],
         results: Sequence[GroupResult],
-        given: Sequence[float | None],
+        rewards: Sequence[float | None],
         part: slice,
     ) -> None:
-        """The judge's health as metrics, and what it said as a column of TRL's table, where this TRL takes them."""
+        """Log metrics of the judge, and its explanations as a column of TRL's table, if this TRL accepts them."""
         log_metric, log_extra = columns.get("log_metric"), columns.get("log_extra")
         if callable(log_metric) and results:
-            all_alike = not is_single_process() and (self._trl is None or self._trl < trl_caller.UNITES)
-            for name, value in metrics(results, given, all_alike=all_alike).items():
+            same_names = not is_single_process() and (self._trl is None or self._trl < LOGS_ANY_METRICS)
+            for name, value in metrics(results, rewards, same_names=same_names).items():
                 log_metric(f"{self.__name__}/{name}", value)
         if callable(log_extra):
             log_extra(f"{self.__name__}_says", notes(results)[part])
 
 
 class AsyncReward(_Reward):
-    """The reward function that TRL awaits, beside its other asynchronous ones.
+    """The reward function that TRL awaits, together with its other asynchronous ones.
 
-    An object, so that it can be pickled; with what makes a function a function, because TRL before 1.10 asks ``inspect``
-    whether it is an asynchronous one.
+    It is an object, so that it can be pickled, with the attributes of a function, because TRL before 1.10 asks
+    ``inspect`` whether it is an asynchronous function.
     """
 
     __defaults__: tuple[Any, ...] | None = None
@@ -282,7 +222,7 @@ class AsyncReward(_Reward):
 
 
 class BlockingReward(_Reward):
-    """The reward function that TRL calls, and waits for; its judge's calls share one event loop for the whole run."""
+    """The reward function that TRL calls and waits for. All its judge's calls share one event loop."""
 
     def __call__(self, prompts: Sequence[Any], completions: Sequence[Any], **columns: Any) -> list[float | None]:
         """A reward or None for each completion; ``columns`` are TRL's keyword arguments."""
@@ -301,23 +241,10 @@ def _read(
     )
 
 
-def _built(source: JudgeSource) -> Judge:
-    if isinstance(source, str | list | tuple) or callable(getattr(source, "complete", None)):
-        return Judge(cast("str | Backend | Sequence[str | Backend]", source))
-    made = source() if callable(source) else source
-    if not isinstance(made, Judge):
-        what = f"it made a {type(made).__name__}" if callable(source) else f"it is a {type(source).__name__}"
-        raise ConfigError(
-            "judge must be a judge's name such as 'openai/gpt-5-mini', a Backend, a calipers.Judge, or a function that "
-            f"makes a calipers.Judge; {what}"
-        )
-    return made
-
-
 async def _reachable(judge: Judge) -> Sequence[str]:
     try:
         return await judge.check()
     except ConfigError as error:
         if not judge.has_recorded_answers():
             raise
-        return [f"{error} Going on with the answers the ledger has."]
+        return [f"{error} Continuing with the answers in the ledger."]

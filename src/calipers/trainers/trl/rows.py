@@ -1,6 +1,7 @@
-"""From what TRL hands a reward function (prompts, completions, dataset columns) to groups a judge can read, by position.
+"""The arguments of a TRL reward function (prompts, completions, dataset columns) as groups a judge can read, by
+position.
 
-Pure. Not responsible for who judges them (``trl``), nor for rows that other processes hold (``trl_ranks``).
+Pure. Not responsible for judging them (``trl.reward``), or for rows of other processes (``trl.ranks``).
 """
 
 from __future__ import annotations
@@ -15,19 +16,18 @@ from calipers.readers.parquet import without_empty
 from calipers.readers.plain import plain
 from calipers.rubric.standards import CARRIERS, as_standard, standards_in
 from calipers.trainers.rollouts.images import Images
-from calipers.trainers.rollouts.reasoning import split_reasoning
-from calipers.trainers.rollouts.references import with_reference
+from calipers.trainers.rollouts.messages import assistant_message, split_reasoning, with_reference
 from calipers.types import Message, Rubric, Trajectory, TrajectoryGroup
 
 PROBLEM: Final = "trl_problem"
-"""Where a trajectory's metadata say why its completion cannot be read."""
+"""The key of a trajectory's metadata with the reason why its completion cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One completion as plain data, which every process of a run can be told of.
+    """One completion as plain data, which can be sent to every process of a run.
 
-    ``problem`` says why the completion cannot be read, and then ``completion`` is empty.
+    ``problem`` is the reason why the completion cannot be read; ``completion`` is then empty.
     """
 
     prompt: tuple[Message, ...]
@@ -44,36 +44,39 @@ def rows(
     rubrics: Sequence[Any] | None,
     references: Sequence[Any] | None,
 ) -> list[Row]:
-    """A row a completion. ``rubrics`` and ``references`` are dataset columns, None where there is none.
+    """One row per completion. ``rubrics`` and ``references`` are dataset columns, None if there are none.
 
-    A completion that cannot be read is the policy's doing, and becomes a row with a ``problem``. Raises InputError for
-    what is the data set's: a prompt that cannot be read, a rubric that is neither text nor criteria, columns of another length.
+    A completion that cannot be read is the policy's fault, and becomes a row with a ``problem``. Raises InputError for
+    faults of the data set: a prompt that cannot be read, a rubric that is neither text nor criteria, a column of
+    another length.
     """
     for name, column in (("completions", completions), ("rubrics", rubrics), ("references", references)):
         if column is not None and len(column) != len(prompts):
-            raise InputError(f"there are {len(prompts)} prompts and {len(column)} {name}: they must be as many")
-    made, images = [], Images()
-    for place, (prompt, completion) in enumerate(zip(prompts, completions, strict=True)):
-        said, problem = _completion(completion, images)
-        rubric = None if rubrics is None else standards_of(rubrics[place], f"row {place + 1}: its rubric")
-        reference = None if references is None else _shown(references[place])
-        made.append(Row(_prompt(prompt, images, place + 1), said, rubric, reference, problem))
-    return made
+            raise InputError(f"there are {len(prompts)} prompts but {len(column)} {name}")
+    found, images = [], Images()
+    for number, (prompt, completion) in enumerate(zip(prompts, completions, strict=True), start=1):
+        messages, problem = _completion(completion, images)
+        rubric = None if rubrics is None else read_rubric(rubrics[number - 1], f"row {number}: its rubric")
+        reference = None if references is None else references[number - 1]
+        reference = None if reference is None or reference == "" else str(reference)
+        found.append(Row(_prompt(prompt, images, number), messages, rubric, reference, problem))
+    return found
 
 
 def grouped(
     batch: Sequence[Row], size: int, *, default_rubric: str, mixed_prompts: bool = False, label: str = ""
 ) -> list[TrajectoryGroup]:
-    """Groups of ``size`` neighbouring rows each; ids are positions in the batch, from 1, a group's after ``label``.
+    """Groups of ``size`` neighbouring rows each. Ids are positions in the batch, from 1; a group's id begins with
+    ``label``.
 
-    The rows of a group have one prompt, unless ``mixed_prompts`` says that something else may have changed them.
-    ``default_rubric`` is what a reference is added to where a row has no rubric. Raises ConfigError for a batch that is
-    not whole groups, or whose groups hold several prompts: then ``size`` is not what the trainer goes by.
+    The rows of a group have one prompt, unless ``mixed_prompts`` says that something else may have changed them. If a
+    row has a reference but no rubric, the reference is added to ``default_rubric``. Raises ConfigError for a batch that
+    does not consist of whole groups, or whose groups have several prompts: then ``size`` is not the trainer's.
     """
     if len(batch) % size:
         raise ConfigError(
-            f"the trainer brings {len(batch)} completions, which are not whole groups of num_generations={size}; "
-            "num_generations= must be the trainer's own, and per_device_train_batch_size x processes x "
+            f"the trainer passed {len(batch)} completions, which are not whole groups of num_generations={size}: set "
+            "num_generations= to the trainer's own, and make per_device_train_batch_size x processes x "
             "steps_per_generation divisible by it"
         )
     groups = []
@@ -96,7 +99,9 @@ def grouped(
 
 
 def _trajectory(row: Row, name: str, *, whole: bool) -> Trajectory:
-    """``whole``: with its prompt. The problem of a row without messages goes along, to be told beside its missing reward."""
+    """``whole`` includes the prompt. The problem of a row without messages is stored, to be logged with its missing
+    reward.
+    """
     if row.problem is not None:
         return Trajectory(name, (), metadata={PROBLEM: row.problem})
     return Trajectory(name, row.prompt + row.completion if whole else row.completion)
@@ -106,18 +111,18 @@ def _have_one_prompt(members: Sequence[Row], where: str, *, mixed_prompts: bool)
     shared = all(row.prompt == members[0].prompt for row in members)
     if not shared and not mixed_prompts:
         raise ConfigError(
-            f"{where} of the batch do not have one prompt, so they are no group: num_generations={len(members)} is not "
-            "what the trainer groups by (in evaluation it is num_generations_eval, and TRL before 1.0 does not tell "
-            "reward functions which it is: leave it equal to num_generations there)"
+            f"{where} of the batch have different prompts, so they are no group: num_generations={len(members)} is not "
+            "the trainer's group size (in evaluation that is num_generations_eval; TRL before 1.0 does not pass it to "
+            "reward functions: keep it equal to num_generations there)"
         )
     return shared
 
 
 def _rubric(members: Sequence[Row], where: str, default: str) -> str | Rubric | None:
-    """The one rubric of a group. A reference joins text; criteria say themselves what is to be there."""
+    """The rubric of a group. A reference is added to text only: criteria state themselves what is required."""
     first = members[0]
     if any((row.rubric, row.reference) != (first.rubric, first.reference) for row in members):
-        raise ConfigError(f"{where} of the batch are one group and have different rubrics or references")
+        raise ConfigError(f"{where} of the batch are one group, but have different rubrics or references")
     if first.reference is None or isinstance(first.rubric, Rubric):
         return first.rubric
     return with_reference(first.rubric or default, first.reference)
@@ -134,17 +139,17 @@ def _prompt(prompt: Any, images: Images, number: int) -> tuple[Message, ...]:
 
 def _completion(completion: Any, images: Images) -> tuple[tuple[Message, ...], str | None]:
     if isinstance(completion, str):
-        return (split_reasoning({"role": "assistant", "content": completion}),), None
+        return (assistant_message(completion),), None
     try:
-        said = tuple(map(split_reasoning, canonical(images.to_urls(completion))))
+        messages = tuple(map(split_reasoning, canonical(images.to_urls(completion))))
     except InputError as error:
         return (), f"the completion cannot be read: {error}"
-    return said, None if said else "the completion holds no message"
+    return messages, None if messages else "the completion holds no message"
 
 
-def standards_of(value: Any, what: str) -> str | Rubric | None:
-    """Text, or criteria: a rubric's object, a list of criteria, or an object that has them as data sets' rows do (verl's
-    ``reward_model``, say), as a data set's column holds them; also as JSON text. Raises InputError.
+def read_rubric(value: Any, what: str) -> str | Rubric | None:
+    """A rubric in a data set's column: text or criteria, the latter as a rubric's object, as a list, or in an object
+    like those of data-set rows (verl's ``reward_model``); also as JSON text. Raises InputError.
     """
     if value is None or value == "":
         return None
@@ -157,16 +162,12 @@ def standards_of(value: Any, what: str) -> str | Rubric | None:
         raise InputError(f"{what} is neither text nor criteria: {error}") from None
 
 
-def _shown(value: Any) -> str | None:
-    return None if value is None or value == "" else str(value)
-
-
 def column_of(given: Mapping[str, Any], name: str | None, *, required: bool) -> Sequence[Any] | None:
-    """A dataset column by its name, or None where there is none. Raises ConfigError where a ``required`` one is missing."""
+    """A dataset column by its name, or None. Raises ConfigError if a ``required`` column is missing."""
     if name is None or given.get(name) is None:
         if name is not None and required:
-            there = ", ".join(key for key, value in given.items() if isinstance(value, list)) or "none"
-            raise ConfigError(f"the data set has no column {name!r}; its columns are: {there}")
+            known = ", ".join(key for key, value in given.items() if isinstance(value, list)) or "none"
+            raise ConfigError(f"the data set has no column {name!r}; its columns are: {known}")
         return None
     column = given[name]
     if not isinstance(column, list | tuple):

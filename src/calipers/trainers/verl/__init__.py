@@ -1,10 +1,9 @@
 """verl 0.9: rewards from a judge that sees all rollouts of a prompt at once.
 
-``AgentLoopManager`` is the way in for training, ``RewardManager`` the fallback, ``ScaffoldManager`` shows rubrics to rollouts
-that verl's own reward loop rewards, ``compute_score`` is what ``main_eval`` calls, ``rubric_batch`` and ``verif`` are reward
-functions of RuscaRL's and VerIF's kind; ``docs/trainers/verl.md`` says how each is
-configured. verl and Ray are imported when one of the classes is first named. Not responsible for any of their work
-(``verl_agent_loop``, ``verl_reward``, ``verl_scaffold``, ``verl_eval``, ``verl_recipes``).
+For training use ``AgentLoopManager``, or as a fallback ``RewardManager``. ``ScaffoldManager`` puts rubrics into the
+prompts of rollouts that verl's own reward loop rewards. ``compute_score`` is a reward function for ``main_eval``;
+``rubric_batch`` and ``verif`` are reward functions like RuscaRL's and VerIF's. ``docs/trainers/verl.md`` shows how each
+is configured. verl and Ray are imported when one of the classes is first used.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ __all__ = [
     "verif",
 ]
 
-_HOMES: Final = {
+_MODULES: Final = {
     "AgentLoopManager": "calipers.trainers.verl.agent_loop",
     "RewardManager": "calipers.trainers.verl.reward",
     "ScaffoldManager": "calipers.trainers.verl.scaffold",
@@ -34,10 +33,10 @@ _INSTALL: Final = "pip install 'calipers[verl]', on Python 3.12 or older"
 
 
 def __getattr__(name: str) -> Any:
-    """The classes that are made of verl's, imported when first named. Raises ConfigError where verl is not installed."""
-    if name not in _HOMES:
+    """The subclasses of verl's classes, imported when first used. Raises ConfigError if verl is not installed."""
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:
-        return getattr(import_module(_HOMES[name]), name)
+        return getattr(import_module(_MODULES[name]), name)
     except ImportError as error:
         raise ConfigError(f"{__name__}.{name} needs verl's V1 trainer ({error}): {_INSTALL}") from error

@@ -1,8 +1,8 @@
-"""Reward functions of RuscaRL's and VerIF's kind as configurations of calipers: their columns, their figures.
+"""RuscaRL's and VerIF's reward functions as configurations of calipers, with their data columns and their formulas.
 
-``rubric_batch`` grades a row's weighted criteria, all of them in one question an answer; ``verif`` runs a row's rules and
-asks a judge about the rest. Needs neither verl nor Ray. Not responsible for how verl comes to them: its agent loop
-(``verl_agent_loop``) or the functions at the end of this file, which are verl's ``custom_reward_function``.
+``rubric_batch`` grades a row's weighted criteria, all of them in one question per answer; ``verif`` runs a row's rules
+and asks a judge about the rest. Both are functions for verl's ``custom_reward_function``, and recipes of the agent loop
+(``verl.agent_loop``). Needs neither verl nor Ray.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from calipers.trainers.process import blocking
 from calipers.trainers.process.once import once_per_process
 from calipers.trainers.rollouts.dataset_rows import standards_of, warn_unused
 from calipers.trainers.rollouts.images import Images
-from calipers.trainers.rollouts.reasoning import split_reasoning
+from calipers.trainers.rollouts.messages import assistant_message
 from calipers.trainers.verl.eval import (
     PROMPTS,
     as_key,
     as_messages,
-    asked_of,
     prompt_of,
     require_number,
     reward_of,
     scored,
+    standards_in_row,
 )
 from calipers.trainers.verl.rows import group_of
 from calipers.trainers.verl.settings import Recipe, VerlSettings, make_judge, read_settings
@@ -40,40 +40,40 @@ from calipers.verifiers import has_answer
 from calipers.verifiers.constraints import Constraints, RulesAs, read_constraints
 
 _FOR_MAIN_EVAL: Final = (
-    "main_eval hands a reward function reward_model.ground_truth and nothing else of a row: calipers generate -o OUT.parquet "
-    "writes what the row asks for into it"
+    "main_eval passes a reward function reward_model.ground_truth and nothing else of a row: calipers generate -o "
+    "OUT.parquet writes what the row asks for into it"
 )
 
 
 def scorer_of(settings: VerlSettings, judge: Judge) -> Judge | Hybrid:
-    """What scores a whole group by the settings' recipe: the judge itself, or with the row's rules before it."""
+    """Scores a whole group by the settings' recipe: the judge itself, or the judge combined with the row's rules."""
     if settings.recipe != "verif":
         return judge
     checks = partial(_constraints, rules=settings.rules)
     return Hybrid(judge, checks=checks, combine="verif_code", gates=[has_answer])
 
 
-def head_of(row: Mapping[str, Any], settings: VerlSettings, *, rubric: str) -> dict[str, Any]:
-    """What all rollouts of a row have in common, as a group; ``rubric`` is the judge's own. Raises InputError."""
+def common_of(row: Mapping[str, Any], settings: VerlSettings, *, rubric: str) -> dict[str, Any]:
+    """What all rollouts of a row share, as the fields of a group; ``rubric`` is the judge's own. Raises InputError."""
     if settings.recipe is None:
         return group_of(row, rubric=rubric, reference=settings.reference)
-    head = {"group_id": str(row["uid"]), "context": Images().to_urls(list(row["raw_prompt"]))}
+    common = {"group_id": str(row["uid"]), "context": Images().to_urls(list(row["raw_prompt"]))}
     stated = standards_of(row)
     if settings.recipe == "rubric_batch":
         if not isinstance(stated.rubric, Rubric):
             raise InputError(_NO_CRITERIA)
         if stated.rules is not None:
             warn_unused(f"the rules in {stated.rules.place}", "+calipers.recipe=verif runs them")
-        return {**head, "rubric": stated.rubric}
+        return {**common, "rubric": stated.rubric}
     model = row.get("reward_model")
     truth = _truth(model.get("ground_truth") if isinstance(model, Mapping) else None) if stated.rules is None else None
     if stated.rubric is not None:
         warn_unused(f"the rubric in {stated.rubric_place}", "+calipers.recipe=rubric_batch grades by it")
-    return {**head, "ground_truth": truth if stated.rules is None else stated.rules.value}
+    return {**common, "ground_truth": truth if stated.rules is None else stated.rules.value}
 
 
 def acc_of(reward: float, recipe: Recipe) -> float:
-    """What verl logs as ``acc``: for a rubric whether more than half was reached, for VerIF the reward itself."""
+    """What verl logs as ``acc``: for a rubric, whether the reward is above one half; for VerIF, the reward itself."""
     return float(reward > 0.5) if recipe == "rubric_batch" else reward
 
 
@@ -87,30 +87,31 @@ def rubric_batch(
     max_workers_per_url: int | None = None,
     **settings: Any,
 ) -> float | dict[str, Any]:
-    """A response graded by its row's criteria: points met over positive points, 0 if below, in [0, 1].
+    """A response graded by its row's criteria: points met divided by all positive points, at least 0; in [0, 1].
 
-    The criteria and the prompt are ``extra_info.reward_model.rubrics`` and ``extra_info.prompt``. verl's reward loop gets
-    ``{"score", "acc", "ground_truth"}``, an object that averages as its score; ``main_eval``, which has no ``extra_info``,
-    the score, and there ``ground_truth`` is an object, or its JSON text, with ``prompt`` and ``rubrics``. ``settings`` are the arguments of
-    ``calipers.Judge``, ``judge`` among them; ``max_workers_per_url`` calls may be in flight to each of its ``base_url``s.
+    The criteria and the prompt are ``extra_info.reward_model.rubrics`` and ``extra_info.prompt``; verl's reward loop
+    gets ``{"score", "acc", "ground_truth"}``, an object that averages as its score. ``main_eval`` passes no
+    ``extra_info`` and gets the score; ``ground_truth`` is then an object, or its JSON text, with ``prompt`` and
+    ``rubrics``. ``settings`` are options of ``calipers.Judge``, including ``judge``; ``max_workers_per_url`` is the
+    number of concurrent calls to each of its ``base_url``s.
 
-    Raises InputError for a row without criteria, and as ``compute_score`` where there is no score.
+    Raises InputError for a row without criteria, and as ``compute_score`` if there is no score.
     """
-    stated = asked_of(ground_truth, extra_info)
+    stated = standards_in_row(ground_truth, extra_info)
     if not isinstance(stated.rubric, Rubric):
         raise InputError(f"{data_source}: {_NO_CRITERIA}{'' if extra_info else f'. {_FOR_MAIN_EVAL}'}")
     if stated.rules is not None:
         warn_unused(f"the rules in {stated.rules.place}", "verif runs them")
-    head = {"context": as_messages(prompt_of(ground_truth, extra_info)) or [], "rubric": stated.rubric}
-    table = {**settings, "recipe": "rubric_batch", **_in_flight(settings, max_workers_per_url)}
-    score = _scored(head, solution_str, data_source, table=table, on_failure=on_failure)
+    common = {"context": as_messages(prompt_of(ground_truth, extra_info)) or [], "rubric": stated.rubric}
+    table = {**settings, "recipe": "rubric_batch", **_concurrency(settings, max_workers_per_url)}
+    score = _scored(common, solution_str, data_source, table=table, on_failure=on_failure)
     if extra_info is None:
         return score
     return Graded(score=score, acc=score > 0.5, ground_truth=ground_truth)
 
 
 class Graded(dict[str, Any]):
-    """What verl's reward loop reads as an object and whoever averages reads as a number: its ``score``."""
+    """An object for verl's reward loop, and a number (its ``score``) for code that averages."""
 
     def __float__(self) -> float:
         return float(self["score"])
@@ -136,35 +137,35 @@ def verif(
     max_workers_per_url: int | None = None,
     **settings: Any,
 ) -> float:
-    """A response by VerIF's program: the share of rules it follows, times whether a judge finds all else fulfilled.
+    """A response scored as by VerIF: the share of rules it follows, times 1 if a judge finds all else fulfilled, else
+    0.
 
-    ``ground_truth`` has ``checkers`` and ``functions``, or IFEval's ``instruction_id_list`` and ``kwargs``, as an object or its JSON
-    text (else ``extra_info`` has them); what was asked is ``prompt``, ``instruction``, ``prompt_str``, ``prompt_text`` or
-    ``question`` of the object, or of ``extra_info``. ``skip_rules`` has the judge
-    weigh the rules' wording instead of running them, ``ignore_rules`` drops them; rules run in a sandbox. The rest is as
-    for ``rubric_batch``.
+    ``ground_truth`` has ``checkers`` and ``functions``, or IFEval's ``instruction_id_list`` and ``kwargs``, as an
+    object or its JSON text (else ``extra_info`` has them). The prompt is ``prompt``, ``instruction``, ``prompt_str``,
+    ``prompt_text`` or ``question`` of the object, or of ``extra_info``. Rules run in a sandbox; with ``skip_rules`` the
+    judge assesses their wording instead, and ``ignore_rules`` drops them. The rest is as for ``rubric_batch``.
 
-    Raises InputError for a row that cannot be read, or that has something to judge and no prompt, and as
-    ``compute_score`` where there is no score: a rule that crashed is none.
+    Raises InputError for a row that cannot be read, or that has something to judge but no prompt, and as
+    ``compute_score`` if there is no score, as when a rule crashed.
     """
     rules: RulesAs = "ignore" if ignore_rules else "judge" if skip_rules else "code"
-    stated = asked_of(ground_truth, extra_info)
+    stated = standards_in_row(ground_truth, extra_info)
     truth = _truth(ground_truth) if stated.rules is None else stated.rules.value
     if stated.rubric is not None:
         warn_unused(f"the rubric in {stated.rubric_place}", "rubric_batch grades by it")
     prompt = prompt_of(ground_truth, extra_info)
     if prompt is None and read_constraints(truth, rules=rules).soft:
         raise InputError(
-            f"{data_source}: a judge is to say whether the response does what was asked, and extra_info has no "
+            f"{data_source}: a judge must know what was asked, and extra_info has no "
             f"{' or '.join(PROMPTS)}. +calipers.recipe=verif in verl's agent loop sees every prompt. {_FOR_MAIN_EVAL}"
         )
-    head = {"context": as_messages(prompt) or [], "ground_truth": truth}
-    table = {**settings, "recipe": "verif", "rules": rules, **_in_flight(settings, max_workers_per_url)}
-    return _scored(head, solution_str, data_source, table=table, on_failure=on_failure)
+    common = {"context": as_messages(prompt) or [], "ground_truth": truth}
+    table = {**settings, "recipe": "verif", "rules": rules, **_concurrency(settings, max_workers_per_url)}
+    return _scored(common, solution_str, data_source, table=table, on_failure=on_failure)
 
 
 def _scored(
-    head: Mapping[str, Any],
+    common: Mapping[str, Any],
     solution: str,
     data_source: object,
     *,
@@ -172,8 +173,7 @@ def _scored(
     on_failure: float | None,
 ) -> float:
     require_number(on_failure)
-    answer = split_reasoning({"role": "assistant", "content": solution})
-    group = as_group({**head, "trajectories": [{"messages": [answer]}]})
+    group = as_group({**common, "trajectories": [{"messages": [assistant_message(solution)]}]})
     judge, scorer = _scorer(as_key(table))
     (row,) = blocking.run(scored(judge, scorer.score_group, group)).trajectories
     return reward_of(row, data_source, on_failure=on_failure)
@@ -181,20 +181,18 @@ def _scored(
 
 @once_per_process(maxsize=8)
 def _scorer(table: str) -> tuple[Judge, Judge | Hybrid]:
-    """One judge for all responses that are scored alike."""
+    """One judge for all responses with the same settings."""
     settings = read_settings(json.loads(table))
     judge = make_judge(settings)
     return judge, scorer_of(settings, judge)
 
 
-def _in_flight(settings: Mapping[str, Any], per_url: int | None) -> dict[str, int]:
+def _concurrency(settings: Mapping[str, Any], per_url: int | None) -> dict[str, int]:
     require_whole(max_workers_per_url=per_url)
     if per_url is None:
         return {}
     if "concurrency" in settings:
-        raise ConfigError(
-            "concurrency and max_workers_per_url both say how many calls may be in flight: give one of them"
-        )
+        raise ConfigError("concurrency and max_workers_per_url both limit concurrent calls: set only one of them")
     urls = settings.get("base_url")
     return {"concurrency": per_url * (1 if urls is None or isinstance(urls, str) else max(1, len(urls)))}
 

@@ -1,8 +1,9 @@
-"""RuscaRL's scaffold in verl's agent loops: sampled with part of the rubric in the prompt, trained on the prompt without it.
+"""RuscaRL's scaffold in verl's agent loops: sampling with part of the rubric in the prompt, training on the prompt
+without it.
 
-Any agent loop that builds its prompt by verl's own way becomes one that asks with the scaffold and hands on the tokens of
-the data set's prompt. Not responsible for how much is shown (``calipers.rubric.scaffold``), nor for the judge, which is shown
-the row. Needs verl and Ray; reached through ``calipers.trainers.verl``.
+An agent loop that builds its prompt with verl's own method samples from the scaffolded prompt and returns the tokens of
+the data set's prompt. Not responsible for how much of the rubric a prompt contains (``calipers.rubric.scaffold``), or
+for the judge. Needs verl and Ray; import it through ``calipers.trainers.verl``.
 """
 
 from __future__ import annotations
@@ -21,25 +22,25 @@ from verl.trainer.ppo.v1 import AgentLoopManagerTQ, AgentLoopWorkerTQ
 
 from calipers.errors import CalipersError, ConfigError
 from calipers.rubric.scaffold import points_of, scaffolded
-from calipers.trainers.process.versions import warn_untested
-from calipers.trainers.verl import rows as verl_rows
+from calipers.trainers.process.engines import warn_untested
+from calipers.trainers.rollouts.dataset_rows import standards_of
 from calipers.trainers.verl.settings import Scaffold, read_scaffold
-from calipers.types import Message
+from calipers.types import Message, Rubric
 
 _log = logging.getLogger(__name__)
 
 SHOWN: Final = "scaffold_shown"
-"""Where an agent loop's ``extra_fields`` say how many criteria its rollout was shown."""
+"""The key of an agent loop's ``extra_fields`` with the number of criteria in its rollout's prompt."""
 
-_SEAMS: Final = ("_run_prompt", "_run_agent_loop", "_agent_loop_postprocess")
+_METHODS: Final = ("_run_prompt", "_run_agent_loop", "_agent_loop_postprocess")
 _REGISTRY: Final = "_agent_loop_registry"
 _VerlWorker: Any = AgentLoopWorkerTQ.__ray_metadata__.modified_class
 
 
 class ScaffoldingWorker(_VerlWorker):  # type: ignore[misc]  # verl has no types
-    """verl's agent-loop worker, whose training rollouts are sampled with their share of the rubric in the prompt.
+    """verl's agent-loop worker, whose training rollouts are sampled with part of the rubric in the prompt.
 
-    Validation, greedy rollouts and groups of one are not touched, and nothing is without ``+calipers.scaffold``.
+    Validation, greedy rollouts and groups of one have no scaffold, and nothing has without ``+calipers.scaffold``.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -65,9 +66,9 @@ class ScaffoldingWorker(_VerlWorker):  # type: ignore[misc]  # verl has no types
 
 
 class ScaffoldManager(AgentLoopManagerTQ):  # type: ignore[misc]  # likewise
-    """verl's agent-loop manager with ScaffoldingWorkers, for rewards that verl's own reward loop gives.
+    """verl's agent-loop manager with ScaffoldingWorkers, for use with verl's own reward loop.
 
-    Raises ConfigError, before any rollout, for a configuration with which the scaffold would be trained on.
+    Raises ConfigError, before any rollout, for a configuration in which the scaffold would be part of training.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -76,13 +77,13 @@ class ScaffoldManager(AgentLoopManagerTQ):  # type: ignore[misc]  # likewise
         require_v1(self.config)
         if scaffold_of(self.config) is None:
             raise ConfigError(
-                "ScaffoldManager has nothing to show without +calipers.scaffold.total_steps=350 (docs/trainers/verl.md)"
+                "ScaffoldManager needs a scaffold, as in +calipers.scaffold.total_steps=350 (docs/trainers/verl.md)"
             )
-        require_without(self.config)
+        require_scaffold_outside_training(self.config)
 
 
 def scaffold_of(config: Any) -> Scaffold | None:
-    """The table ``calipers.scaffold`` of verl's configuration, None where there is none. Raises ConfigError."""
+    """The table ``calipers.scaffold`` of verl's configuration, or None. Raises ConfigError."""
     table = OmegaConf.select(config, "calipers.scaffold")
     if table is None:
         return None
@@ -91,24 +92,22 @@ def scaffold_of(config: Any) -> Scaffold | None:
 
 
 def require_v1(config: Any) -> None:
-    """Raise ConfigError for a verl, or a trainer of its, in which these agent loops cannot work."""
+    """Raise ConfigError for a version or trainer of verl in which these agent loops cannot work."""
     warn_untested("verl", "0.9")
-    if missing := [name for name in _SEAMS if not hasattr(_VerlWorker, name)]:
+    if missing := [name for name in _METHODS if not hasattr(_VerlWorker, name)]:
         raise ConfigError(f"verl {version('verl')} has no {', '.join(missing)}: pip install 'verl>=0.9,<0.10'")
     if not config.transfer_queue.enable:
         raise ConfigError("calipers' agent-loop manager is for verl's V1 trainer: set trainer.use_v1=true")
 
 
-def require_without(config: Any) -> None:
-    """Raise ConfigError for settings of verl's with which something of the scaffolded prompt would come into training."""
+def require_scaffold_outside_training(config: Any) -> None:
+    """Raise ConfigError for settings of verl with which the scaffolded prompt would influence training."""
     if not hasattr(loops, _REGISTRY):
-        raise ConfigError(
-            f"verl {version('verl')} has no {_REGISTRY}, so nothing can be shown: pip install 'verl==0.9.1'"
-        )
+        raise ConfigError(f"verl {version('verl')} has no {_REGISTRY}, which scaffolds need: pip install 'verl==0.9.1'")
     rollout, table = config.actor_rollout_ref.rollout, OmegaConf.select(config, "algorithm.rollout_correction")
     if rollout.n < 2:
         raise ConfigError(
-            f"actor_rollout_ref.rollout.n={rollout.n}: a scaffold differs within a group, so it needs 2 or more"
+            f"actor_rollout_ref.rollout.n={rollout.n}: scaffolds differ within a group, so it must be 2 or more"
         )
     wrong = {
         "actor_rollout_ref.rollout.calculate_log_probs": rollout.calculate_log_probs,
@@ -117,13 +116,13 @@ def require_without(config: Any) -> None:
     }
     if on := [name for name, value in wrong.items() if value]:
         raise ConfigError(
-            f"with +calipers.scaffold, what the rollout engine notes is of the scaffolded prompt, which is not what is "
-            f"trained on: set {' and '.join(f'{name}=false' for name in on)}"
+            "with +calipers.scaffold, values recorded by the rollout engine belong to the scaffolded prompt, on "
+            f"which verl does not train: set {' and '.join(f'{name}=false' for name in on)}"
         )
 
 
 def scaffolded_agent(*, agent: Mapping[str, Any], size: int, **given: Any) -> Any:
-    """What hydra makes of a registered agent loop: the same one, whose prompt is scaffolded as in a group of ``size``."""
+    """A registered agent loop whose prompt is scaffolded as in a group of ``size``; called by hydra."""
     own = {key: value for key, value in agent.items() if key != "_target_"}
     made = _scaffolded_class(agent["_target_"])(**own, **given)
     made.calipers_size = size
@@ -137,7 +136,7 @@ def _scaffolded_class(target: str) -> type[Any]:
 
 
 def _scaffolded_name(agent_name: str, size: int) -> str:
-    """The name under which verl finds the agent loop with a scaffold; one it does not know is left for verl to complain of."""
+    """The name under which verl finds the scaffolded agent loop; an unknown name is returned for verl to report."""
     known = getattr(loops, _REGISTRY)
     if agent_name not in known:
         return agent_name
@@ -152,7 +151,7 @@ def _scaffolded_name(agent_name: str, size: int) -> str:
 
 
 class Scaffolded:
-    """Before an agent loop of verl's: one rollout, asked with the scaffold and handed on without it."""
+    """A mixin for verl's agent loops: one rollout, sampled with the scaffold and returned without it."""
 
     config: Any
     rollout_config: Any
@@ -160,19 +159,21 @@ class Scaffolded:
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._begun: tuple[Message, list[Message]] | None = None
+        self._replaced: tuple[Message, list[Message]] | None = None
         self._ids: tuple[list[int], list[int]] | None = None
 
     async def run(self, sampling_params: dict[str, Any], **row: Any) -> Any:
-        """The agent loop's outputs, with the tokens of the row's own prompt and without log-probabilities of the other.
+        """The agent loop's outputs, with the tokens of the row's own prompt, and without log-probabilities of the
+        other.
 
-        Raises CalipersError for a prompt that is not of text, and for an agent loop that builds it in a way of its own.
+        Raises CalipersError for a prompt that is not text, and for an agent loop that does not use verl's method to
+        build it.
         """
         prompt, count = self._scaffolded(row)
         output = await super().run(sampling_params, **{**row, "raw_prompt": prompt})  # type: ignore[misc]
         if count and self._ids is None:
             raise CalipersError(
-                f"{type(self).__name__} builds its prompt in a way of its own, so nothing can be shown in it"
+                f"{type(self).__name__} does not use verl's method to build its prompt, so it cannot be scaffolded"
             )
         for one in output if isinstance(output, list) else [output]:
             if count:
@@ -182,27 +183,29 @@ class Scaffolded:
         return output
 
     async def ct_build_initial_tokens(self, messages: list[dict[str, Any]], *args: Any, **options: Any) -> list[int]:
-        """The tokens of the scaffolded prompt, as verl makes them; those without are kept. A scaffold that does not fit is not shown."""
+        """The tokens of the scaffolded prompt, as verl makes them, or, if it is too long, of the prompt without a
+        scaffold.
+        """
         build = super().ct_build_initial_tokens  # type: ignore[misc]
         ids: list[int] = await build(messages, *args, **options)
-        if self._begun is None:
+        if self._replaced is None:
             return ids
-        first, instead = self._begun
+        first, instead = self._replaced
         if messages[0] != first:
             raise CalipersError(
                 f"{type(self).__name__} changes the first message of its prompt, so it cannot be scaffolded"
             )
         plain: list[int] = await build([*map(dict, instead), *messages[1:]], *args, **options)
         if len(ids) >= self.rollout_config.prompt_length:
-            _log.warning("a prompt with its scaffold is longer than rollout.prompt_length, and is shown without it")
+            _log.warning("a prompt with its scaffold is longer than rollout.prompt_length, so it is used without")
             ids = plain
         self._ids = (ids, plain)
         return ids
 
     def _scaffolded(self, row: Mapping[str, Any]) -> tuple[list[dict[str, Any]], int]:
-        """The prompt of a rollout, and how many criteria are shown in it."""
-        plain, scaffold, rubric = list(row["raw_prompt"]), scaffold_of(self.config), verl_rows.criteria_of(row)
-        if scaffold is None or rubric is None:
+        """The prompt of a rollout, and the number of criteria in it."""
+        plain, scaffold, rubric = list(row["raw_prompt"]), scaffold_of(self.config), standards_of(row).rubric
+        if scaffold is None or not isinstance(rubric, Rubric):
             return plain, 0
         criteria = points_of(rubric)
         step, place, size = int(row["global_steps"]), int(row["session_id"]) + 1, self.calipers_size
@@ -210,7 +213,7 @@ class Scaffolded:
         if count == 0:
             return plain, 0
         if not all(isinstance(message.get("content"), str) for message in plain):
-            raise CalipersError("a scaffold takes prompts of text, and this one has images or other parts")
+            raise CalipersError("a scaffold needs a prompt of text, but this one has images or other parts")
         prompt = scaffolded(
             plain,
             criteria,
@@ -221,15 +224,15 @@ class Scaffolded:
             run=scaffold.run,
             discreet=scaffold.discreet,
         )
-        self._begun = (prompt[0], plain[: len(plain) + 1 - len(prompt)])
+        self._replaced = (prompt[0], plain[: len(plain) + 1 - len(prompt)])
         return [dict(message) for message in prompt], count
 
     def _without(self, tokens: list[int]) -> list[int]:
         """The tokens of an output's prompt, which may hold earlier turns, without the scaffold."""
-        assert self._ids is not None  # noqa: S101 - run has seen to it
-        asked, plain = self._ids
-        if tokens[: len(asked)] != asked:
+        assert self._ids is not None  # noqa: S101 - run has checked it
+        with_scaffold, plain = self._ids
+        if tokens[: len(with_scaffold)] != with_scaffold:
             raise CalipersError(
-                f"{type(self).__name__} hands on another prompt than it built, so it cannot be scaffolded"
+                f"{type(self).__name__} returns another prompt than it built, so it cannot be scaffolded"
             )
-        return plain + tokens[len(asked) :]
+        return plain + tokens[len(with_scaffold) :]

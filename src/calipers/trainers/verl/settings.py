@@ -1,6 +1,6 @@
 """The ``calipers`` table of verl's configuration: the judge, and what makes a group.
 
-Pure but for making the Judge. Not responsible for where verl keeps the table (``verl_agent_loop``, ``verl_reward``).
+Pure but for making the Judge. Not responsible for where verl stores the table (``verl.agent_loop``, ``verl.reward``).
 """
 
 from __future__ import annotations
@@ -18,30 +18,31 @@ from calipers.monitoring.monitor import Monitor
 from calipers.rubric.scaffold import Schedule
 from calipers.verifiers.constraints import RulesAs
 
-IN_FLIGHT: Final = 128
-"""Judge calls at a time in the whole run, unless ``concurrency`` says otherwise."""
+CONCURRENCY: Final = 128
+"""Judge calls at a time in the whole run, unless ``concurrency`` is given."""
 
-_OBJECTS: Final = frozenset({"parse", "store", "observer", "watchers"})
-_JUDGES: Final = frozenset(inspect.signature(Judge).parameters) - _OBJECTS
-_SHARED: Final = ("concurrency", "requests_per_minute", "tokens_per_minute")
+_PYTHON_ONLY: Final = frozenset({"parse", "store", "observer", "watchers"})
+_JUDGE_OPTIONS: Final = frozenset(inspect.signature(Judge).parameters) - _PYTHON_ONLY
+_DIVIDED: Final = ("concurrency", "requests_per_minute", "tokens_per_minute")
 
 Recipe: TypeAlias = Literal["rubric_batch", "verif"]
 _RECIPES: Final[Mapping[Recipe, Mapping[str, Any]]] = {
     "rubric_batch": {"protocol": "checklist", "grading": {"normaliser": "ruscarl_batch", "reward": "score"}},
     "verif": {"protocol": "checklist", "grading": {"normaliser": "all_or_nothing"}},
 }
-"""A Judge's arguments where a recipe is named, each of them to be overruled (``verl_recipes``)."""
+"""A recipe's defaults for a Judge's options (``verl.recipes``)."""
 
 
 @dataclass(frozen=True, slots=True)
 class VerlSettings:
-    """``judge`` are a Judge's arguments; the rest says what a group is.
+    """``judge`` are a Judge's options; the other fields describe groups and rows.
 
-    ``min_group`` is how many rollouts of a prompt must be scored for any of them to train. After ``patience`` lost groups in
-    a row, in one worker, the run ends. ``monitor`` watches the judge, and tells of alarms on stderr. ``reference`` shows the judge
-    each row's ``reward_model.ground_truth``. ``wait`` is for the reward manager alone: seconds until a group is judged
-    without the rollouts that have not come. ``scaffold`` is for the agent loops (``read_scaffold``). ``recipe`` says what is
-    made of a row where a judge does not just compare, and ``rules`` what becomes of rules there (``verl_recipes``).
+    ``min_group`` is the number of a prompt's rollouts that must be scored for any of them to train. After ``patience``
+    lost groups in a row, in one worker, the run ends. ``monitor`` watches the judge and writes alarms to stderr.
+    ``reference`` adds each row's ``reward_model.ground_truth`` to the question. ``wait`` is for the reward manager
+    only: seconds after which a group is judged without its missing rollouts. ``scaffold`` is for the agent loops
+    (``read_scaffold``). ``recipe`` selects a way to score rows other than plain comparison, and ``rules`` what it does
+    with rules (``verl.recipes``).
     """
 
     judge: Mapping[str, Any]
@@ -56,41 +57,41 @@ class VerlSettings:
 
     @property
     def absolute(self) -> bool:
-        """Whether the judge is asked about a lone rollout too."""
+        """Whether the judge is asked about a single rollout, too."""
         return self.judge.get("absolute") is True or self.recipe is not None
 
 
-_OURS: Final = frozenset(one.name for one in fields(VerlSettings)) - {"judge"}
+_OWN_KEYS: Final = frozenset(one.name for one in fields(VerlSettings)) - {"judge"}
 
 
 def read_settings(table: object) -> VerlSettings:
-    """The settings in a plain table. Raises ConfigError for one that is missing, or has keys nobody knows."""
+    """The settings in a plain table. Raises ConfigError for a missing table, unknown keys and invalid values."""
     if not isinstance(table, Mapping):
         raise ConfigError(
-            "verl's configuration names no judge: add +calipers.judge=openai/gpt-5-mini (and, as further +calipers.KEY=, "
-            "any other argument of calipers.Judge)"
+            "verl's configuration names no judge: add +calipers.judge=openai/gpt-5-mini (and, as further "
+            "+calipers.KEY=, any other argument of calipers.Judge)"
         )
     if "api_key" in table:
         raise ConfigError(
-            "+calipers.api_key: verl prints and stores its configuration, so keys go into the environment of every node, "
-            "as in: export OPENAI_API_KEY=..."
+            "+calipers.api_key: verl prints and stores its configuration, so set keys in the environment of every "
+            "node, as in: export OPENAI_API_KEY=..."
         )
     for key in table:
         _require_known(str(key))
     if not isinstance(table.get("judge"), str | list) or not table["judge"]:
         raise ConfigError(f"+calipers.judge={table.get('judge')!r}: it must be a judge's name, as in openai/gpt-5-mini")
-    ours = {key: value for key, value in table.items() if key in _OURS}
+    ours = {key: value for key, value in table.items() if key in _OWN_KEYS}
     require_one_of(get_args(Recipe), recipe=ours.get("recipe", "verif"))
     require_one_of(get_args(RulesAs), rules=ours.get("rules", "code"))
     settings = VerlSettings(_with_recipe(table, ours.get("recipe")), **ours)
     if settings.rules != "code" and settings.recipe != "verif":
-        raise ConfigError(f"+calipers.rules={settings.rules}: only +calipers.recipe=verif has rules")
+        raise ConfigError(f"+calipers.rules={settings.rules}: only +calipers.recipe=verif uses rules")
     require_whole(min_group=settings.min_group, patience=settings.patience)
     require_above_zero(min_group=settings.min_group, wait=settings.wait, patience=settings.patience)
     if settings.min_group < 2 and not settings.absolute:
         raise ConfigError(
-            f"+calipers.min_group={settings.min_group}: nothing can be compared with a lone rollout, and verl would take its "
-            "reward for its advantage; make it 2 or more"
+            f"+calipers.min_group={settings.min_group}: a single rollout has nothing to be compared with, and verl "
+            "would use its reward as its advantage; make it 2 or more"
         )
     for name, flag in (("reference", settings.reference), ("monitor", settings.monitor)):
         if not isinstance(flag, bool):
@@ -99,8 +100,8 @@ def read_settings(table: object) -> VerlSettings:
 
 
 def _with_recipe(table: Mapping[str, Any], recipe: Recipe | None) -> dict[str, Any]:
-    """A Judge's arguments: those of the recipe, and over them the table's, a grading field by field."""
-    given = {key: value for key, value in table.items() if key not in _OURS}
+    """A Judge's options: the recipe's, overridden by the table's; ``grading`` is merged field by field."""
+    given = {key: value for key, value in table.items() if key not in _OWN_KEYS}
     known = _RECIPES[recipe] if recipe is not None else {}
     if isinstance(given.get("grading"), Mapping) and "grading" in known:
         given["grading"] = {**known["grading"], **given["grading"]}
@@ -109,7 +110,7 @@ def _with_recipe(table: Mapping[str, Any], recipe: Recipe | None) -> dict[str, A
 
 @dataclass(frozen=True, slots=True)
 class Scaffold:
-    """How much of a row's rubric a training rollout is shown, and how (``calipers.rubric.scaffold.scaffolded``)."""
+    """How much of a row's rubric a training prompt contains, and how (``calipers.rubric.scaffold.scaffolded``)."""
 
     schedule: Schedule
     run: str = ""
@@ -119,7 +120,7 @@ class Scaffold:
 def read_scaffold(table: object, *, total_steps: int | None) -> Scaffold:
     """The scaffold in a plain table: the fields of a Schedule, ``run`` and ``discreet``.
 
-    ``total_steps`` is the trainer's, for a table that does not say. Raises ConfigError for one that cannot work.
+    ``total_steps`` is the trainer's, the default for the table's. Raises ConfigError for an invalid table.
     """
     if not isinstance(table, Mapping):
         raise ConfigError(f"+calipers.scaffold={table!r}: it must be a table, as in +calipers.scaffold.total_steps=350")
@@ -131,8 +132,8 @@ def read_scaffold(table: object, *, total_steps: int | None) -> Scaffold:
     run, discreet = given.pop("run", ""), given.pop("discreet", True)
     if given["total_steps"] is None:
         raise ConfigError(
-            "+calipers.scaffold needs +calipers.scaffold.total_steps=350, or whatever number of steps it is to fall over; "
-            "trainer.total_training_steps is not set"
+            "+calipers.scaffold needs the number of steps over which it falls to 0, as in "
+            "+calipers.scaffold.total_steps=350, because trainer.total_training_steps is not set"
         )
     numbers = {name: given[name] for name in ("steepness", "midpoint", "power") if name in given}
     if wrong := [
@@ -146,9 +147,9 @@ def read_scaffold(table: object, *, total_steps: int | None) -> Scaffold:
 
 
 def _require_known(key: str) -> None:
-    known = sorted(_JUDGES | _OURS)
-    if key in _OBJECTS:
-        raise ConfigError(f"+calipers.{key}: that takes a Python object, which verl's configuration cannot hold")
+    known = sorted(_JUDGE_OPTIONS | _OWN_KEYS)
+    if key in _PYTHON_ONLY:
+        raise ConfigError(f"+calipers.{key}: this option is a Python object, which verl's configuration cannot hold")
     if key not in known:
         near = difflib.get_close_matches(key, known, n=1)
         raise ConfigError(
@@ -157,12 +158,12 @@ def _require_known(key: str) -> None:
 
 
 def make_judge(settings: VerlSettings, *, workers: int = 1) -> Judge:
-    """The judge of one of ``workers`` processes, with its share of what the whole run may do and spend.
+    """The judge of one of ``workers`` processes, with its share of the whole run's limits and budget.
 
-    Raises ConfigError, before any token is spent, for settings that cannot work.
+    Raises ConfigError, before any token is spent, for invalid settings.
     """
-    arguments = {"concurrency": IN_FLIGHT, **settings.judge}
-    for name in _SHARED:
+    arguments = {"concurrency": CONCURRENCY, **settings.judge}
+    for name in _DIVIDED:
         arguments[name] = _share(arguments.get(name), workers)
     budget = arguments.get("budget")
     if isinstance(budget, Mapping):

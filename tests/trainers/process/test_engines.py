@@ -5,13 +5,13 @@ from importlib.metadata import version
 
 import pytest
 
-from calipers.trainers.process.versions import warn_untested
+from calipers.trainers.process.engines import warn_untested
 
 HERE = ".".join(version("pytest").split(".")[:2])
 
 
 def test_another_version_is_named_with_those_that_were_tried():
-    with pytest.warns(UserWarning, match=rf"pytest {HERE}.*tested with \(0\.1, 0\.2\)"):
+    with pytest.warns(UserWarning, match=rf"tested with pytest 0\.1, 0\.2, and {HERE}.* is installed"):
         warn_untested("pytest", "0.1", "0.2")
 
 

@@ -1,0 +1,52 @@
+"""Which version of a training engine is installed, and a warning for versions that an adapter was not tested with.
+
+Versions are read from package metadata; only ``import_engine`` imports anything. Not responsible for versions that
+cannot work: each adapter refuses those itself, and says what is missing.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from functools import cache
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from calipers.errors import ConfigError
+
+
+def installed(package: str) -> tuple[int, int] | None:
+    """(major, minor) of the installed ``package``; None where it is not installed, or its version has no such
+    numbers.
+    """
+    try:
+        found = re.match(r"(\d+)\.(\d+)", version(package))
+    except PackageNotFoundError:
+        return None
+    return None if found is None else (int(found[1]), int(found[2]))
+
+
+@cache
+def warn_untested(package: str, *tested: str) -> None:
+    """Warn, once a process, if the installed ``package`` is none of the ``tested`` versions ("0.11", major and minor).
+
+    Silent where it is not installed, as for an engine that is run from its source.
+    """
+    found = installed(package)
+    if found is not None and ".".join(map(str, found)) not in tested:
+        warnings.warn(
+            f"calipers' adapter was tested with {package} {', '.join(tested)}, and {version(package)} is installed; "
+            "check the advantages of a few groups before you rely on a run",
+            stacklevel=3,
+        )
+
+
+def import_engine(module: str, *, remedy: str) -> Any:
+    """A module of an engine, imported only where its adapter is used. Raises ConfigError with ``remedy`` if it is
+    missing.
+    """
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise ConfigError(f"{remedy} ({error})") from error
