@@ -25,7 +25,7 @@ from pathlib import Path
 
 from . import forks
 from .cover import FOLDERS, Cover, Uses, collect
-from .report import Outcome, markdown
+from .report import Outcome, markdown, survivor
 from .sample import ROOMS, Mutant, declared, mutants, sample
 from .trial import Plan, plan, tried
 
@@ -50,6 +50,8 @@ def main() -> int:
     outcomes = [Outcome(one, "equivalent", equivalent[one.key]) for one in drawn if one.key in equivalent]
     for outcome in tried(ROOT, plans, options.workers):
         outcomes.append(outcome)
+        if outcome.alive:
+            _progress(f"{survivor(outcome)}\n")
         _progress(f"{len(outcomes)}/{len(drawn)} mutants, {_survived(outcomes)} survived")
     controls = _controls(plans, options)
     seconds = time.monotonic() - began

@@ -37,11 +37,14 @@ def markdown(title: str, outcomes: Sequence[Outcome], controls: Sequence[str], l
     alive = [one for one in outcomes if one.alive]
     if alive:
         lines += ["", "## Survivors", ""]
-    for one in alive:
-        where = f"{one.mutant.path}:{one.mutant.line} {one.mutant.place}"
-        lines.append(f"- {where}{' (no test reaches it)' if one.fate == 'not reached' else ''}")
-        lines += [f"  - `{_short(one.mutant.before)}`", f"  - `{_short(one.mutant.after)}`"]
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, *map(survivor, alive)]) + "\n"
+
+
+def survivor(one: Outcome) -> str:
+    """Where a mutant is and what was changed."""
+    where = f"{one.mutant.path}:{one.mutant.line} {one.mutant.place}"
+    reached = " (no test reaches it)" if one.fate == "not reached" else ""
+    return f"- {where}{reached}\n  - `{_short(one.mutant.before)}`\n  - `{_short(one.mutant.after)}`"
 
 
 def _short(text: str) -> str:
