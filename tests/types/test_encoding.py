@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calipers.types.encoding import EncodedDict, json_text, to_json
+from calipers.types.encoding import EncodedDict, json_text, require_light, to_json
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -65,3 +65,38 @@ def test_what_is_no_number_is_null(value: float):
 def test_what_has_no_json_form_is_refused(value: object):
     with pytest.raises(TypeError, match="JSON"):
         to_json({"a": value})
+
+
+class Word(str):
+    """Text of a subclass, as some libraries return it."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return "another text"
+
+
+def test_text_of_a_subclass_is_the_text_it_holds():
+    assert to_json([Word("red")]) == b'["red"]'
+
+
+def test_json_of_millions_of_values_is_refused_and_long_strings_are_not():
+    require_light(b"[" + b"0," * 3_000_000 + b"0]")
+    with pytest.raises(ValueError, match="too many values"):
+        require_light(b"[" + b"0," * 3_400_000 + b"0]")
+    require_light(b'["' + b"{[," * 3_000_000 + b'"]')
+    require_light(b'["' + b"x" * 9_000_000 + b'"]')
+
+
+def test_json_of_a_million_strings_is_read_and_of_more_is_refused():
+    require_light(b"[" + b'""' * 2**20 + b"]")
+    with pytest.raises(ValueError, match="too many values"):
+        require_light(b"[" + b'""' * (2**20 + 1) + b"]")
+    require_light(b'["' + b'\\"' * 2_200_000 + b'"]')
+
+
+def test_a_small_json_is_read_however_many_values_it_has():
+    most = 2**27 // 100
+    require_light(b"{" * most)
+    with pytest.raises(ValueError, match="too many values"):
+        require_light(b"{" * (most + 1))

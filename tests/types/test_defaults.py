@@ -1,0 +1,91 @@
+"""What a noun says where nothing was given: nothing that was not observed."""
+
+import dataclasses
+from typing import Any
+
+import pytest
+
+from calipers.types import (
+    Answered,
+    Ask,
+    Canary,
+    Comparison,
+    Completion,
+    Criterion,
+    Failure,
+    GroupResult,
+    JudgeRequest,
+    PlanState,
+    Rating,
+    Reading,
+    RenderedGroup,
+    Rubric,
+    Scores,
+    Trajectory,
+    TrajectoryGroup,
+    TrajectoryResult,
+    Verdict,
+)
+
+ASK = Ask(0, (0, 1), (0, 1))
+VIEW = RenderedGroup("g", ("a", "b"), "0" * 32, "@q7x", (), ())
+
+
+@pytest.mark.parametrize(
+    ("noun", "expected"),
+    [
+        (
+            Completion("text"),
+            {"finish_reason": "stop", "reasoning": "", "model": None, "latency": 0.0, "attempts": 1, "sent": None}
+            | {"recorded": False, "fingerprint": None, "failed": None, "question": ""},
+        ),
+        (Failure("server", "down"), {"fatal": False, "limit": None, "prompt": None, "window": None}),
+        (Answered(ASK, Failure("server", "down")), {"usage": None, "question": ""}),
+        (PlanState(VIEW, (), Scores((), ())), {"seed": 0}),
+        (Criterion("id", "text"), {"points": 1.0, "tags": (), "veto": False, "levels": {}, "rule": None}),
+        (Rubric(()), {"title": "", "all_negative": "refuse", "veto_floor": 0.0}),
+        (
+            Trajectory("a", ()),
+            {
+                "tools": None,
+                "reward": None,
+                "gold": None,
+                "metadata": {},
+                "extra": {},
+                "rubric": None,
+                "prepared": None,
+            },
+        ),
+        (TrajectoryGroup("g", ()), {"context": (), "tools": None, "rubric": None, "extra": {}}),
+        (Rating(3, 0.5, 7), {"place": 0, "slot": 0, "spread": None}),
+        (Comparison(0, 1, 0.5, 7), {"slot": 0}),
+        (
+            Verdict(None),
+            {"reason": "", "item": None, "criterion": None, "presentation": 0, "slot": 0, "share": None, "quote": None},
+        ),
+        (Canary("empty", won=True), {"alone": False}),
+        (
+            Reading((), "strict"),
+            {"reason": None, "missing": {}, "explanations": {}, "truncated": False, "warnings": (), "complaint": None}
+            | {"open": (), "canary": None},
+        ),
+        (VIEW, {"rubric": None, "tools": None, "prefix_length": 0, "warnings": (), "rubrics": ()}),
+        (
+            ASK,
+            {"slot": 0, "anchors": (), "sample": 0, "cause": "first", "note": "", "max_tokens_factor": 1}
+            | {"parent": None, "presentation": None, "window": None, "criteria": ()},
+        ),
+        (
+            JudgeRequest((), (), ASK, VIEW),
+            {"schema": None, "max_tokens": None, "params": {}, "max_score": 100, "is_comparison": False},
+        ),
+        (
+            TrajectoryResult("a", "failed"),
+            {"reward": None, "score": None, "stderr": None, "explanation": None, "reason": None, "attacks": ()},
+        ),
+        (GroupResult("g", "failed", ()), {"judge_calls": 0, "warnings": (), "extra": {}, "attempts": 0, "unusable": 0}),
+    ],
+    ids=lambda value: type(value).__name__ if dataclasses.is_dataclass(value) else "",
+)
+def test_a_noun_without_more_says_nothing_more(noun: Any, expected: dict[str, object]) -> None:
+    assert {name: getattr(noun, name) for name in expected} == expected
