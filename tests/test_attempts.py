@@ -15,7 +15,8 @@ import pytest
 import calipers
 from backends.virtual import PassingLoop
 from calipers.backends.limits.bounds import within_bounds
-from calipers.backends.limits.prices import Price, Priced
+from calipers.backends.limits.metered import Metered
+from calipers.backends.limits.prices import Price
 from calipers.backends.limits.retry import Retrying
 from calipers.config.settings import Settings
 from calipers.errors import BackendError, PermanentError, TransientError
@@ -232,7 +233,7 @@ async def test_budgets_are_charged_what_a_refusal_took_and_no_more() -> None:
 
 async def test_an_error_that_passes_several_wrappers_is_one_call() -> None:
     once = Judging(failure("bad_reply", Usage(70, 1)), failure("server"))
-    nested = within_bounds(Retrying(within_bounds(Priced(once, pricing=Price(1.0, 1.0))), base=0))
+    nested = within_bounds(Retrying(within_bounds(Metered(once, pricing=Price(1.0, 1.0))), base=0))
     result = await calipers.Judge(nested).score_group(GROUP)
     assert bill(result) == (1, 3, 1, 170, 11)
     assert once.calls == result.attempts

@@ -5,6 +5,7 @@ Only ``Backend`` and ``Store`` touch the world; everything else is pure and test
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias, runtime_checkable
@@ -26,12 +27,6 @@ from calipers.types import (
 )
 
 
-class Renderer(Protocol):
-    """Makes a group ready to be shown; the same group always renders the same."""
-
-    def __call__(self, group: TrajectoryGroup) -> RenderedGroup: ...
-
-
 class JudgingProtocol(Protocol):
     """How one question is framed and its answer read. ``read`` never raises: an answer it cannot read is a Reading."""
 
@@ -47,7 +42,7 @@ class Planner(Protocol):
 
 
 class Backend(Protocol):
-    """A judge one can put a question to. Raises BackendError, and nothing else, when no answer came.
+    """A judge that questions can be put to. Raises BackendError, and nothing else, when no answer came.
 
     ``endpoint`` and ``model`` name what answers; with the request they make the ledger key.
     """
@@ -61,43 +56,102 @@ class Backend(Protocol):
     async def complete(self, request: JudgeRequest) -> Completion: ...
 
 
-Keep: TypeAlias = Callable[[Completion], Awaitable[Completion]]
-"""Makes an answer safe, and gives what is on record then."""
+Record: TypeAlias = Callable[[Completion], Awaitable[Completion]]
+"""Stores an answer durably and returns it as it is on record."""
 
 
 @runtime_checkable
-class Keeper(Protocol):
-    """A Backend that bounds its calls in flight, and counts one until ``keep`` has made its answer safe.
+class FullBackend(Protocol):
+    """A Backend with everything that calipers may use of one. Subclass it and override what yours can do.
 
-    So whatever ends the process, no more answers than the bound are paid for and lost. Raises what ``keep`` raises.
+    ``warnings`` are put on every result. ``has_logprobs`` False: log-probabilities cannot be had. ``context_window`` is in
+    tokens, once it is known.
     """
 
-    async def complete_kept(self, request: JudgeRequest, keep: Keep) -> Completion: ...
+    endpoint: str
+    model: str
+    warnings: tuple[str, ...] = ()
+    has_logprobs: bool = True
+    context_window: int | None = None
+
+    @abstractmethod
+    async def complete(self, request: JudgeRequest) -> Completion:
+        """The answer. Raises BackendError when none came."""
+
+    async def complete_recorded(self, request: JudgeRequest, record: Record) -> Completion:
+        """The answer as ``record`` returns it; raises what ``record`` raises.
+
+        A backend that bounds its calls in flight counts one until ``record`` is done. So whatever ends the process, no
+        more answers than the bound are paid for and lost.
+        """
+        return await record(await self.complete(request))
+
+    async def check(self) -> Sequence[str]:
+        """Look, without spending a token, whether questions can be answered: warnings, or ConfigError when none can."""
+        return ()
+
+    def learned(self) -> Mapping[str, Any]:
+        """What was found out about the endpoint, as plain JSON, for later runs."""
+        return {}
+
+    def learn(self, known: Mapping[str, Any]) -> None:
+        """Begin with what an earlier run's ``learned`` returned."""
+        return
+
+    async def aclose(self) -> None:
+        """Close the running loop's connections."""
+        return
 
 
-@runtime_checkable
-class Learner(Protocol):
-    """A Backend that finds out what its endpoint can do. ``learned`` is plain JSON; ``learn`` takes it up again."""
+def full(backend: Backend) -> FullBackend:
+    """``backend`` with the defaults for what it does not have. Nothing else asks what a backend can do."""
+    return backend if isinstance(backend, FullBackend) else _WithDefaults(backend)
 
-    def learned(self) -> Mapping[str, Any]: ...
 
-    def learn(self, known: Mapping[str, Any]) -> None: ...
+class _WithDefaults(FullBackend):
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+        self.endpoint = backend.endpoint
+        self.model = backend.model
+        for name in ("complete", *_OPTIONAL):
+            if hasattr(backend, name):
+                setattr(self, name, getattr(backend, name))
+
+    async def complete(self, request: JudgeRequest) -> Completion:
+        return await self._backend.complete(request)
+
+
+_OPTIONAL = [name for name in vars(FullBackend) if not name.startswith("_") and name != "complete"]
 
 
 class Store(Protocol):
-    """Remembers what was asked and answered. ``begin`` numbers groups in the order they come in.
+    """One run: its groups, questions and answers. A subclass inherits the defaults of what it does not need.
 
-    ``answer`` gives the recorded answer or asks ``backend`` once, however many wait for it; it raises what the backend
-    raises. ``note`` records how an ask ended, ``finish`` the group's result.
+    The groups of a run have numbers from 0, in the order of the calls of ``begin``, however many stores (of other
+    processes, say) record the same run. ``answer`` returns the recorded answer or asks ``backend`` once, however many
+    wait for it; it raises what the backend raises. ``note`` records how an ask ended, ``finish`` the group's result.
     """
 
-    def begin(self) -> int: ...
+    replays: bool = False
+    """True for a store that only repeats a recorded run."""
+    reused: int = 0
+    """Answers that were on record already."""
 
-    async def answer(self, position: int, request: JudgeRequest, backend: Backend) -> Completion: ...
+    async def begin(self) -> int: ...
 
-    def note(self, position: int, request: JudgeRequest, result: Reading | Failure) -> None: ...
+    async def answer(self, number: int, request: JudgeRequest, backend: FullBackend) -> Completion: ...
 
-    async def finish(self, position: int, group: TrajectoryGroup, result: GroupResult) -> None: ...
+    async def note(self, number: int, request: JudgeRequest, result: Reading | Failure) -> None: ...
+
+    async def finish(self, number: int, group: TrajectoryGroup, result: GroupResult) -> None: ...
+
+    def change_settings(self, settings: Mapping[str, Any]) -> None:
+        """From now on the run has these ``settings``; durable with the next of the calls above."""
+        return
+
+    def learn(self, judge: Backend, learned: Mapping[str, Any]) -> None:
+        """Keep for later runs what was found out about ``judge``'s endpoint; durable likewise."""
+        return
 
 
 class Aggregator(Protocol):
@@ -132,15 +186,13 @@ class Reader(Protocol):
 
 
 class Watcher(Protocol):
-    """Sees every finished group after it was recorded; may add warnings to what the caller gets, and nothing else.
-
-    One that also has ``observe(request, completion, reading)`` sees every answer.
-    """
+    """Is given every finished group after it was recorded; may add warnings to what the caller gets, and nothing else."""
 
     def seen(self, group: TrajectoryGroup, result: GroupResult) -> GroupResult: ...
 
 
-class Diagnostic(Protocol):
-    """Findings about a judge from finished results."""
+@runtime_checkable
+class AnswerWatcher(Watcher, Protocol):
+    """A Watcher that is also given every answer, and what was read from it."""
 
-    def __call__(self, results: Sequence[Any]) -> Sequence[Mapping[str, Any]]: ...
+    def observe(self, request: JudgeRequest, completion: Completion, reading: Reading) -> None: ...

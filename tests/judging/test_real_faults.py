@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from calipers.backends.connect import find_backend
-from calipers.interfaces import Learner
 from calipers.judging.judge import Judge
 from calipers.types import GroupResult
 from groups import FOUR, group_of
@@ -69,7 +68,6 @@ async def test_a_server_killed_in_the_middle_of_an_answer_and_gone_for_good_fail
 ):
     with LlamaProcess(tiny_model) as server:
         backend = find_backend("llamacpp/tiny", base_url=server.url)
-        assert isinstance(backend, Learner)
         backend.learn({"refused": ["unstreamed"] if stream else []})
         judge = Judge(backend, concurrency=2, params=FIXED, reasks=0)
         first = await judge.score_group(GROUPS[0])

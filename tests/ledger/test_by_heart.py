@@ -8,14 +8,15 @@ import pytest
 
 from asking import request
 from calipers.errors import LedgerError
-from calipers.ledger import Ledger, Recorder
+from calipers.interfaces import FullBackend
+from calipers.ledger import Ledger, Recorder, Run
 from calipers.ledger import sqlite as ledger_file
 from calipers.types import Completion, JudgeRequest
 
 SETTINGS = {"judges": [{"endpoint": "e", "model": "m"}]}
 
 
-class Counting:
+class Counting(FullBackend):
     endpoint, model = "e", "m"
 
     def __init__(self) -> None:
@@ -31,7 +32,7 @@ def _question(number: int) -> JudgeRequest:
 
 
 def _recorder(ledger: Ledger) -> Recorder:
-    return Recorder(ledger, SETTINGS, version="0")
+    return Recorder(Run(ledger, SETTINGS, version="0"))
 
 
 async def test_only_what_may_be_there_is_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -9,8 +9,9 @@ import pytest
 
 from calipers.backends.limits.adaptive import Adaptive
 from calipers.errors import LedgerError, TransientError
+from calipers.interfaces import FullBackend
 from calipers.judging.judge import Judge
-from calipers.ledger import Ledger, Recorder
+from calipers.ledger import Ledger, Recorder, Run
 from calipers.protocols.listwise import Listwise
 from calipers.render import render
 from calipers.testing import SimulatedJudge
@@ -83,7 +84,7 @@ async def test_a_bound_that_is_found_while_asking_is_kept_too(tmp_path: Path):
     ledger = Ledger(tmp_path / "l.db")
     asked = Paid(tmp_path / "l.db", fails=0.1)
     bounded = Adaptive(asked, start=6, most=6)
-    store, protocol = Recorder(ledger, Judge(asked).settings.to_dict(), version="0"), Listwise()
+    store, protocol = Recorder(Run(ledger, Judge(asked).settings.to_dict(), version="0")), Listwise()
     requests = [protocol.frame(Ask(0, (0, 1, 2, 3), (0, 1, 2, 3)), render(group)) for group in GROUPS]
     answers = [store.answer(position, request, bounded) for position, request in enumerate(requests)]
     ended = await asyncio.gather(*answers, return_exceptions=True)
@@ -133,7 +134,7 @@ async def test_who_is_cancelled_while_an_answer_is_written_down_leaves_it_writte
     with_rows.close()
 
 
-class Numbered:
+class Numbered(FullBackend):
     """Each answer is another one; cancels whom it is told to, once its answer is on its way to the ledger."""
 
     endpoint, model = "numbered", "m"
@@ -152,7 +153,7 @@ class Numbered:
 
 async def test_who_waited_for_an_answer_that_its_asker_gave_up_gets_the_one_on_record(tmp_path: Path):
     ledger, judge = Ledger(tmp_path / "l.db"), Numbered()
-    store = Recorder(ledger, {"judges": []}, version="0")
+    store = Recorder(Run(ledger, {"judges": []}, version="0"))
     request = Listwise().frame(Ask(0, (0, 1), (0, 1)), render(GROUPS[0]))
     judge.first = asyncio.create_task(store.answer(0, request, judge))
     second = asyncio.create_task(store.answer(1, request, judge))

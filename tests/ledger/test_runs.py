@@ -3,6 +3,7 @@
 import asyncio
 import json
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -186,7 +187,7 @@ async def test_what_a_backend_learned_is_there_for_the_next_run_and_each_runs_sn
         def learned(self) -> dict[str, object]:
             return self.known
 
-        def learn(self, known: dict[str, object]) -> None:
+        def learn(self, known: Mapping[str, Any]) -> None:
             self.known = dict(known)
 
         async def complete(self, request: JudgeRequest) -> Completion:

@@ -17,14 +17,14 @@ from calipers.backends.limits.pool import Pool
 from calipers.backends.names import apart
 from calipers.backends.providers.known import Provider, asked_at, provider_of
 from calipers.errors import ConfigError
-from calipers.interfaces import Backend
+from calipers.interfaces import Backend, FullBackend, full
 
 _log = logging.getLogger(__name__)
 
 
 def connect(
     judge: str | Backend, *, base_url: str | Sequence[str] | None, api_key: str | None, timeout: float
-) -> Backend:
+) -> FullBackend:
     """The backend that a name stands for (a pool of them for several base URLs), or the caller's own.
 
     Raises ConfigError for an unknown name, and for options that do not apply.
@@ -37,12 +37,12 @@ def connect(
         raise ConfigError("base_url and api_key belong to a judge given by name, not to a Backend of your own")
     if not callable(getattr(judge, "complete", None)):
         raise ConfigError(f"judge={judge!r} is neither a judge name nor a Backend (it has no complete method)")
-    return judge
+    return full(judge)
 
 
 def find_backend(
     name: str, *, base_url: str | None = None, api_key: str | None = None, timeout: float = 120.0
-) -> Backend:
+) -> FullBackend:
     """The bare backend that a judge name stands for. ``timeout`` is in seconds a call.
 
     ``name`` may end in ``@`` and a base URL, as in ``vllm/qwen3@http://gpu1:8000/v1``. Without ``base_url`` a provider's
@@ -71,14 +71,16 @@ def find_backend(
         return _through_litellm(name, base_url=base_url, api_key=api_key, timeout=timeout)
     at, how = asked_at(known, base_url=base_url, api_key=api_key), registry.BACKENDS.find(known)
     carried = {"headers": dict(at.headers)} if at.headers else {}
-    made: Backend = registry.load(how.backend)(
-        model, base_url=at.url, api_key=at.key, timeout=timeout, api_key_env=how.key, **carried, **how.options
+    made = full(
+        registry.load(how.backend)(
+            model, base_url=at.url, api_key=at.key, timeout=timeout, api_key_env=how.key, **carried, **how.options
+        )
     )
     _tell_where(name, made.endpoint, at.told_by)
     return made
 
 
-def _in_process(name: str) -> Backend | None:
+def _in_process(name: str) -> FullBackend | None:
     """The judge ``name`` or ``name:ARGUMENT`` that answers in this process; None where it is no such name."""
     start, _, argument = name.partition(":")
     if "/" in start or start not in registry.BACKENDS:
@@ -92,8 +94,7 @@ def _in_process(name: str) -> Backend | None:
     except TypeError:
         form = f"{start} takes nothing behind its name" if argument else f"{start}: needs a file, as in {start}:FILE"
         raise ConfigError(form) from None
-    made: Backend = make(*given)
-    return made
+    return full(make(*given))
 
 
 @lru_cache(maxsize=256)
@@ -105,7 +106,7 @@ def _tell_where(name: str, endpoint: str, told_by: str | None) -> None:
         _log.warning("%s is asked at %s, as %s says", name, endpoint, told_by)
 
 
-def _through_litellm(name: str, *, base_url: str | None, api_key: str | None, timeout: float) -> Backend:
+def _through_litellm(name: str, *, base_url: str | None, api_key: str | None, timeout: float) -> FullBackend:
     """The judge of a provider that only LiteLLM knows, if it is installed; ``litellm/NAME`` always goes there."""
     from calipers.backends.providers.litellm import INSTALL, LiteLLM  # noqa: PLC0415 - an extra
 

@@ -132,7 +132,7 @@ async def _score(run: _Run) -> int:
                 report.say(describe_result(result, width=console.width if console.is_terminal else None))
         if bad.count and not report.groups:
             raise InputError("not one group of it can be read; nothing was written", source=run.groups)
-        reused = getattr(judge.store, "reused", 0)
+        reused = judge.store.reused
     bad_lines = bad.told if bad.count else ""
     report.summary(bad_lines=bad_lines, reused=reused, probed=judge.probed, out=run.out if run.out != "-" else "")
     return exit_code(report.trajectories.keys(), bad_lines=bad.count)

@@ -8,10 +8,11 @@ from __future__ import annotations
 import random
 
 from calipers.backends.negotiation.form_question import LIMIT, Form, form_applied, form_question, improbable
+from calipers.backends.transport.served import Negotiated
 from calipers.doctor.diagnosis import Check
 from calipers.doctor.patient import Patient
 from calipers.errors import BackendError
-from calipers.interfaces import Learner
+from calipers.interfaces import FullBackend
 
 _TRIES = 3
 
@@ -38,7 +39,7 @@ async def _once(patient: Patient, form: Form, rng: random.Random) -> Check:
         completion = await patient.complete(form_question(form, word, params=patient.params), backend)
     except (BackendError, TimeoutError) as error:
         return Check(name, "unknown", f"could not be found out: {error or 'no time left'}", {"applied": None})
-    refused = backend.learned().get("refused", ()) if isinstance(backend, Learner) else ()
+    refused = backend.learned().get("refused", ())
     if form in refused:
         return Check(name, "note", "refused by the server, so it is not asked for", {"applied": False, "refused": True})
     applied = form_applied(form, word, completion)
@@ -50,6 +51,6 @@ async def _once(patient: Patient, form: Form, rng: random.Random) -> Check:
     return Check(name, "bad", "accepted and ignored: the reply did not follow it", {"applied": False, "refused": False})
 
 
-def takes_forms(backend: object) -> bool:
+def takes_forms(backend: FullBackend) -> bool:
     """Whether this backend asks a server for structured output at all."""
-    return bool(getattr(backend, "forms", ()))
+    return isinstance(backend, Negotiated) and bool(backend.forms)

@@ -14,13 +14,13 @@ from calipers.backends.transport.translate import HttpReply
 from calipers.backends.transport.usage import tokens
 from calipers.doctor.diagnosis import Check
 from calipers.errors import BackendError, ConfigError
-from calipers.interfaces import Backend
+from calipers.interfaces import FullBackend
 
 _WINDOWS = ("max_model_len", "context_window", "context_length", "max_context_length", "loaded_context_length", "n_ctx")
 """Where vLLM and SGLang, Groq, OpenRouter and Together, Mistral, LM Studio, llama.cpp tell it in their lists of models."""
 
 
-async def entrance(backend: Backend) -> list[Check]:
+async def entrance(backend: FullBackend) -> list[Check]:
     """Checks named reachable, authorised, model and context window; a bad one means that no question can succeed."""
     if not isinstance(backend, Served):
         return await _without_a_list(backend)
@@ -83,11 +83,10 @@ async def _complaint(backend: Served) -> str:
         return str(error)
 
 
-async def _without_a_list(backend: Backend) -> list[Check]:
+async def _without_a_list(backend: FullBackend) -> list[Check]:
     """Judges in this process, and those behind a library of their own, that say what is wrong in their check."""
-    check = getattr(backend, "check", None)
     try:
-        warnings = [*getattr(backend, "warnings", ()), *([] if check is None else await check())]
+        warnings = [*backend.warnings, *await backend.check()]
     except ConfigError as error:
         return [Check("reachable", "bad", str(error))]
     says = " ".join(warnings) or "there is no list of models to look into"

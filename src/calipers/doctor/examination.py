@@ -164,7 +164,7 @@ class _Examination:
 
     async def _expected(self, params: Mapping[str, Any]) -> Answers | None:
         """Only where the API has probabilities at all."""
-        if not getattr(self.patient.backend(), "tells_odds", True):
+        if not self.patient.backend().has_logprobs:
             return None
         return await self.patient.ask(PROBES[:1], params=params, expected=True)
 

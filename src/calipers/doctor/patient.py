@@ -12,11 +12,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from calipers.backends.connect import find_backend
-from calipers.backends.limits.counted import Counted
-from calipers.backends.limits.meter import Meter
-from calipers.backends.limits.prices import Priced, find_pricing
+from calipers.backends.limits.metered import Meter, Metered
+from calipers.backends.limits.prices import find_pricing
 from calipers.backends.limits.retry import Retrying
-from calipers.interfaces import Backend, Learner
+from calipers.interfaces import Backend, FullBackend
 from calipers.judging.judge import Judge
 from calipers.ledger import Unrecorded
 from calipers.types import Ask, Completion, Failure, JudgeRequest, Rating, Reading, TrajectoryGroup, Usage
@@ -80,11 +79,10 @@ class Patient:
     concurrency: int = 8
     spent: Spent = field(default_factory=Spent)
 
-    def backend(self, *, without: Iterable[str] = ()) -> Backend:
+    def backend(self, *, without: Iterable[str] = ()) -> FullBackend:
         """A fresh backend that knows nothing of the endpoint but that it is not to be asked for ``without``."""
         found = find_backend(self.judge, base_url=self.base_url, api_key=self.api_key, timeout=self.timeout)
-        if isinstance(found, Learner):
-            found.learn({"refused": list(without)})
+        found.learn({"refused": list(without)})
         return found
 
     @property
@@ -127,13 +125,12 @@ class Patient:
         # All begin at once, so that one deadline holds for all; calls in flight are bounded by the judge.
         async for result in judge.score_groups(every, concurrency=len(every)):
             self.spent.pay(result.usage)
-        refused = frozenset(bare.learned().get("refused", ())) if isinstance(bare, Learner) else frozenset()
+        refused = frozenset(bare.learned().get("refused", ()))
         return Answers(len(every) * orders * samples, tuple(heard), tuple(failures.noted), refused)
 
     def _retrying(self, bare: Backend) -> Retrying:
         pricing = find_pricing(bare.endpoint, bare.model, price=self.price)
-        priced = bare if pricing is None else Priced(bare, pricing=pricing)
-        return Retrying(Counted(priced, pricing=pricing), attempts=_ATTEMPTS, deadline=self.left)
+        return Retrying(Metered(bare, pricing=pricing), attempts=_ATTEMPTS, deadline=self.left)
 
     async def complete(self, request: JudgeRequest, backend: Backend) -> Completion:
         """One question outside the pipeline. Raises BackendError, or TimeoutError when the time given is over."""
@@ -161,7 +158,7 @@ class _Failures(Unrecorded):
         super().__init__()
         self.noted: list[Failure] = []
 
-    def note(self, position: int, request: JudgeRequest, result: Reading | Failure) -> None:
-        super().note(position, request, result)
+    async def note(self, number: int, request: JudgeRequest, result: Reading | Failure) -> None:
+        await super().note(number, request, result)
         if isinstance(result, Failure):
             self.noted.append(result)

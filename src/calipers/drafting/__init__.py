@@ -18,7 +18,7 @@ from calipers.drafting.merge import Merged, merge
 from calipers.drafting.question import Proposal, frame, read
 from calipers.drafting.writing import as_toml
 from calipers.errors import BackendError, InputError
-from calipers.interfaces import Backend
+from calipers.interfaces import Backend, FullBackend
 from calipers.judging.judge import Judge
 from calipers.ledger import Ledger
 from calipers.render import render
@@ -54,7 +54,7 @@ class _Drafter:
 
     judge: str | Backend
     options: Mapping[str, Any]
-    backend: Backend
+    backend: FullBackend
     ledger: Ledger | None
     most: int
     problems: list[str] = field(default_factory=list)
@@ -100,7 +100,7 @@ async def _proposals(by: _Drafter, groups: Sequence[TrajectoryGroup]) -> list[Pr
         limit, params = by.options.get("max_tokens", 8192), by.options.get("params") or {}
         request = frame(view, most=by.most, max_tokens=limit, params=params)
         try:
-            return read(await store.answer(store.begin(), request, by.backend), group.group_id)
+            return read(await store.answer(await store.begin(), request, by.backend), group.group_id)
         except BackendError as error:
             by.problems.append(f"group {group.group_id!r}{_NO_PROPOSALS}{error}")
             return ()

@@ -8,21 +8,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from calipers.backends.limits.wrapper import Wrapper
 from calipers.errors import BackendError
-from calipers.interfaces import Backend
 from calipers.types import Completion, JudgeRequest
 
 
-class AsSaid:
+class AsSaid(Wrapper):
     """``backend``, with the message's own text for every whole reply: empty, blank, a tool's call or a refusal in words.
 
     What the provider withheld (its filter), and a reply that may have been broken off, stay errors.
     """
-
-    def __init__(self, backend: Backend) -> None:
-        self.endpoint = backend.endpoint
-        self.model = backend.model
-        self._backend = backend
 
     async def complete(self, request: JudgeRequest) -> Completion:
         """What the model said. Raises what the backend raises."""

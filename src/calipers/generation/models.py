@@ -56,9 +56,7 @@ async def find_model(
         name = f"vllm/{name}"
     found = [find_backend(name, base_url=url, api_key=api_key, timeout=seconds) for url in base_url or (None,)]
     bare = found[0] if len(found) == 1 else Pool(found)
-    check = getattr(bare, "check", None)
-    warnings = [] if check is None else list(await check())
-    return Retrying(AsSaid(bare), attempts=attempts), warnings
+    return Retrying(AsSaid(bare), attempts=attempts), list(await bare.check())
 
 
 def _is_local(model: str) -> bool:

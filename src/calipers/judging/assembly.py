@@ -259,7 +259,7 @@ def require_expected(
     if any(one is not None for one in told_otherwise):
         raise ConfigError("expected=True reads one digit a candidate: leave aspects= and parse= out")
     for seat in seats:
-        if not getattr(seat.bare, "tells_odds", True):
+        if not seat.bare.has_logprobs:
             raise ConfigError(
                 f"expected=True needs a judge's probabilities, and {seat.name} has an API that tells none: leave it out, "
                 "or take another judge"

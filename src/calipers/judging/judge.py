@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
@@ -32,7 +32,7 @@ from calipers.config.settings import Pairing, PanelMode, Resolution, RewardKind,
 from calipers.errors import ConfigError, InputError
 from calipers.guard.canary import CANARY_RATE, Canaried, Canaries, share_of_canaries
 from calipers.guard.canary_alone import Probed
-from calipers.interfaces import JudgingProtocol, Store, Watcher
+from calipers.interfaces import AnswerWatcher, JudgingProtocol, Store, Watcher
 from calipers.judging.assembly import (
     aggregator,
     planner,
@@ -74,7 +74,7 @@ from calipers.judging.results import (
 from calipers.judging.show import print_answer
 from calipers.judging.standards import require_graded, standards, with_criteria
 from calipers.judging.streaming import stream
-from calipers.ledger import Ledger, Nobody, Recorder, Replayer, Unrecorded, group_digest, has_answers
+from calipers.ledger import Ledger, Nobody, Recorder, Run, Unrecorded, group_digest, has_answers
 from calipers.monitoring.monitor import together
 from calipers.protocols.question import OutOfRange, Parse
 from calipers.readers import as_group
@@ -271,7 +271,7 @@ class Judge:
             reward_range=reward_range,
             absolute=absolute,
             deadline=deadline,
-            warnings=tuple(dict.fromkeys(note for seat in self._seats for note in getattr(seat.bare, "warnings", ()))),
+            warnings=tuple(dict.fromkeys(note for seat in self._seats for note in seat.bare.warnings)),
             panel=panel or "all",
             quorum=quorum,
             weights=None if weights is None else tuple(weights),
@@ -290,7 +290,7 @@ class Judge:
         # a deadline, so with a deadline nobody waits.
         self._ahead = 0 if deadline is not None else min(_MOST_AHEAD, in_flight // 2)
         self._watchers = tuple(watchers)
-        seen_by = [getattr(watcher, "observe", None) for watcher in self._watchers]
+        seen_by = [watcher.observe for watcher in self._watchers if isinstance(watcher, AnswerWatcher)]
         self._observer = together(observer if observer or not debug else print_answer, *seen_by)
         self._parse = parse
         self._setup()
@@ -374,7 +374,7 @@ class Judge:
                 self.settings = remembered(self._ledger, self.settings, self._seats)
                 self._setup()
                 self._memory = Memory(self._seats)
-                self._store = Recorder(self._ledger, self.settings.to_dict(), version=__version__)
+                self._store = Recorder(Run(self._ledger, self.settings.to_dict(), version=__version__))
             return self._store
 
     async def score_group(self, group: object) -> GroupResult:
@@ -421,17 +421,18 @@ class Judge:
         """Begin the run, unless it has begun: ``group`` names it, whether or not it will be asked about."""
         return self._store or self._open(group)
 
-    def _begin(self, group: TrajectoryGroup) -> Coroutine[Any, Any, GroupResult]:
-        # Called in input order, before any waiting: positions in the ledger are input positions.
+    async def _begin(self, group: TrajectoryGroup) -> GroupResult:
+        # Begun in input order, and nothing is awaited before: numbers in the ledger are input positions.
+        number = await self.begin_with(group).begin()
         with self._turn:
-            position = self.begin_with(group).begin()
-            self._begun = position + 1
-            return self._score(group, position, self.settings.at(position))
+            self._begun = max(self._begun, number + 1)
+            settings = self.settings.at(number)
+        return await self._score(group, number, settings)
 
     async def _score(self, group: TrajectoryGroup, position: int, settings: Settings) -> GroupResult:
         # A replay meets no deadline: what it cost the recorded run is recorded.
         begun = asyncio.get_running_loop().time()
-        ends = None if settings.deadline is None or isinstance(self._store, Replayer) else begun + settings.deadline
+        ends = None if settings.deadline is None or self.store.replays else begun + settings.deadline
         warnings = (*doubts(group, settings), *settings.warnings)
         rolled_out = with_messages(group)
         graded = settings.grading is not None
@@ -501,7 +502,7 @@ class Judge:
         if errors and (self.settings.panel != "fallback" or len(errors) == len(self._seats)):
             raise errors[0]
         if not isinstance(self._store, Recorder):
-            told = [getattr(seat.bare, "context_window", None) for seat in self._seats]
+            told = [seat.bare.context_window for seat in self._seats]
             judges = zip(self.settings.judges, told, strict=True)
             known = tuple(replace(one, context_window=one.context_window or window) for one, window in judges)
             self.settings = replace(self.settings, judges=known)

@@ -11,8 +11,9 @@ from typing import Any
 
 from calipers.aggregators.priors import Experience
 from calipers.config.settings import Settings
+from calipers.interfaces import Store
 from calipers.judging.members import Seat
-from calipers.ledger import Ledger, Recorder, Replayer, find_learned, heard, last_like
+from calipers.ledger import Ledger, find_learned, heard, last_like
 
 
 def remembered(ledger: Ledger, settings: Settings, seats: Sequence[Seat]) -> Settings:
@@ -48,24 +49,23 @@ class Memory:
         self._seats = seats
         self._kept = [seat.learned() for seat in seats]
 
-    def keep(self, store: object) -> None:
+    def keep(self, store: Store) -> None:
         """What the backends learned about their endpoints is there for later runs; this one's snapshot stays as it was."""
-        if isinstance(store, Recorder):
-            for slot, seat in enumerate(self._seats):
-                learned = seat.learned()
-                if learned != self._kept[slot]:
-                    self._kept[slot] = learned
-                    store.learn(seat.bare, learned)
+        for slot, seat in enumerate(self._seats):
+            learned = seat.learned()
+            if learned != self._kept[slot]:
+                self._kept[slot] = learned
+                store.learn(seat.bare, learned)
 
-    def narrowed(self, settings: Settings, store: object, *, begun: int) -> Settings:
+    def narrowed(self, settings: Settings, store: Store, *, begun: int) -> Settings:
         """``settings`` with the windows that refusals told, for the groups after the ``begun`` ones, kept with the run.
 
         A replay knows them beforehand.
         """
         told = [seat.gauge.told for seat in self._seats]
-        if not any(told) or isinstance(store, Replayer):
+        if not any(told) or store.replays:
             return settings
         found = settings.narrowed(begun, told)
-        if found is not settings and isinstance(store, Recorder):
-            store.settle(found.to_dict())
+        if found is not settings:
+            store.change_settings(found.to_dict())
         return found

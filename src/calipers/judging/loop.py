@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from calipers.backends.limits.meter import Meter
+from calipers.backends.limits.metered import Meter
 from calipers.config.settings import Settings
 from calipers.errors import BackendError, CalipersError, PermanentError
 from calipers.interfaces import Aggregator, GroupAggregator, JudgingProtocol, Planner, Store
@@ -85,17 +85,17 @@ class Interrogation:
         whole = self.by.protocol.frame(ask, self.view)
         fit = fitted(whole, window, self.by.protocol.frame)
         if isinstance(fit, Unfit):
-            self.store.note(self.position, whole, fit.failure)
+            await self.store.note(self.position, whole, fit.failure)
             return Answered(ask, fit.failure, omitted=fit.omitted)
         request = fit.request
         await asyncio.sleep(0)  # as in ``Judge``: others are framed meanwhile
         meter = Meter()
         answer, question = await self._answer(replace(request, on_failed_call=meter.add), window, meter)
         if isinstance(answer, Failure):
-            self.store.note(self.position, request, answer)
+            await self.store.note(self.position, request, answer)
             return Answered(ask, answer, failed=answer.failed, question=question, omitted=fit.omitted)
         reading = self._read(request, answer, fit.omitted)
-        self.store.note(self.position, request, reading)
+        await self.store.note(self.position, request, reading)
         return Answered(ask, reading, answer.usage, answer.failed or NO_FAILED_CALLS, question, fit.omitted)
 
     async def _answer(

@@ -19,7 +19,7 @@ from calipers.backends.negotiation.confirming import Confirming
 from calipers.backends.negotiation.probing import Probing
 from calipers.config.settings import Named
 from calipers.errors import ConfigError
-from calipers.interfaces import Backend, Learner
+from calipers.interfaces import Backend, FullBackend
 from calipers.types import Usage
 
 Judges: TypeAlias = "str | Backend | Sequence[str | Backend]"
@@ -40,16 +40,11 @@ class Seat:
     """
 
     name: str
-    bare: Backend
-    backend: Backend
+    bare: FullBackend
+    backend: FullBackend
     confirming: Confirming
     probing: Probing | None = None
     gauge: Gauge = field(default_factory=Gauge)
-    _learner: Learner | None = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        # Found out once, for it is asked after every group, and comparing with a protocol takes longer than the rest.
-        object.__setattr__(self, "_learner", self.bare if isinstance(self.bare, Learner) else None)
 
     def named(self, context_window: int | None = None) -> Named:
         """Which judge sits here, with its window as far as it is known now."""
@@ -63,23 +58,21 @@ class Seat:
 
     async def aclose(self) -> None:
         """Close the running loop's connections of a judge given by name; a backend of the caller's own is the caller's."""
-        close = getattr(self.bare, "aclose", None) if self.probing is not None else None
-        if close is not None:
-            await close()
+        if self.probing is not None:
+            await self.bare.aclose()
 
     def take_up(self, known: Mapping[str, Any]) -> None:
         """Begin with what earlier runs learned about this judge."""
         self.gauge.take_up(known)
-        if self._learner is not None:
-            self._learner.learn({key: value for key, value in known.items() if key != "window"})
+        self.bare.learn({key: value for key, value in known.items() if key != "window"})
 
     def learned(self) -> Mapping[str, Any]:
         """What is worth keeping for later runs, as plain JSON."""
-        return {**(self._learner.learned() if self._learner is not None else {}), **self.gauge.learned()}
+        return {**self.bare.learned(), **self.gauge.learned()}
 
 
 def seated(
-    judge: str | Backend, bare: Backend, *, attempts: int, probe: bool, params: Mapping[str, Any], **bounds: Any
+    judge: str | Backend, bare: FullBackend, *, attempts: int, probe: bool, params: Mapping[str, Any], **bounds: Any
 ) -> Seat:
     """The seat of ``judge``, which is ``bare``, within ``bounds``.
 
@@ -116,8 +109,7 @@ async def check_of(seat: Seat) -> list[str]:
     No token is spent, unless the server's list of models lacks the model: then one small question tells whether the server
     answers for it all the same, as proxies do that hide models.
     """
-    check = getattr(seat.bare, "check", None)
-    warnings: list[str] = [] if check is None else list(await check())
+    warnings = await seat.bare.check()
     unlisted = await seat.confirming.unlisted()
     refused = [f"{told} It refuses it: {why}" for told, why in unlisted if why]
     if refused and len(refused) == seat.confirming.servers:

@@ -5,10 +5,11 @@ committed before anything is made of it, so that ``kill -9`` costs at most the c
 key and no header. Not responsible for what a question is (``protocols``) or for retrying one (``backends``).
 """
 
-from calipers.ledger.backend import Nobody, Replay
-from calipers.ledger.flight import SingleFlight
+from calipers.ledger.answers import find_learned, has_answers
+from calipers.ledger.calls import SingleFlight, Unrecorded, ledger_key
 from calipers.ledger.history import heard, last_like
-from calipers.ledger.runs import Recorder, Replayer, Unrecorded, find_learned, group_digest, has_answers, ledger_key
+from calipers.ledger.recorder import Recorder, Run, group_digest
+from calipers.ledger.replayer import Nobody, Replay, Replayer
 from calipers.ledger.sqlite import Ledger
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "Recorder",
     "Replay",
     "Replayer",
+    "Run",
     "SingleFlight",
     "Unrecorded",
     "find_learned",

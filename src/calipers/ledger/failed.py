@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from calipers.backends.limits.metered import Meter
 from calipers.ledger.sqlite import Ledger
 from calipers.types import FailedCall, FailedCalls, JudgeRequest, Usage
 from calipers.types.encoding import json_text
@@ -43,20 +44,16 @@ class FailedLog:
         return asking
 
 
-class Asking:
+class Asking(Meter):
     """The failed calls for one question. ``add`` is its request's ``on_failed_call``."""
 
+    __slots__ = ("_ask", "_key", "_ledger")
+
     def __init__(self, ledger: Ledger, ask: tuple[int, int, int], key: str, request: JudgeRequest) -> None:
+        super().__init__(request.on_failed_call)
         self._ledger = ledger
         self._ask = ask
         self._key = key
-        self._also_told = request.on_failed_call
-        self._calls: list[FailedCall] = []
-
-    @property
-    def total(self) -> FailedCalls:
-        """What they add up to."""
-        return FailedCalls.of(self._calls)
 
     def take_over(self, left: Iterable[tuple[_Row, FailedCall]]) -> None:
         """Count what an ask of the same question that never ended left behind."""
@@ -68,12 +65,11 @@ class Asking:
         """Record a call; on disk with the next turn of the event loop."""
         usage = call.usage or Usage()
         tokens = (usage.input_tokens, usage.output_tokens, usage.cached_tokens, usage.cost_usd)
-        about = (len(self._calls), self._key, call.kind, int(call.usage is not None))
-        self._calls.append(call)
-        self._ledger.put(_INSERT, (*self._ask, *about, *tokens, datetime.now(UTC).isoformat(timespec="milliseconds")))
+        about = (len(self.calls), self._key, call.kind, int(call.usage is not None))
+        when = datetime.now(UTC).isoformat(timespec="milliseconds")
+        self._ledger.put(_INSERT, (*self._ask, *about, *tokens, when))
         self._ledger.commit_soon()
-        if self._also_told is not None:
-            self._also_told(call)
+        super().add(call)
 
 
 def keep_failed(ledger: Ledger, key: str, failed: FailedCalls) -> None:

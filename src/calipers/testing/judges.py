@@ -12,6 +12,7 @@ from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeAlias
 
 from calipers.errors import ConfigError
+from calipers.interfaces import FullBackend
 from calipers.testing.biases import Bias
 from calipers.testing.faults import Fault, Spoiled
 from calipers.testing.quality import Quality, look_up, require_quality
@@ -23,7 +24,7 @@ Vice: TypeAlias = Bias | Slip | Fault
 """What can be wrong with a judge: its opinion, its writing, or its delivery."""
 
 
-class SimulatedJudge:
+class SimulatedJudge(FullBackend):
     """A judge that knows the truth, and is kept from telling it only by the vices it is given.
 
     Without vices it is honest: it scores ``round(100 * quality)``. With them it applies the biases in the order given,

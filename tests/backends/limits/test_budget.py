@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from backends.asking import question
 from calipers.backends.limits.budget import Budget, Budgeted, Purse
-from calipers.backends.limits.prices import Price, Priced
+from calipers.backends.limits.metered import Metered
+from calipers.backends.limits.prices import Price
 from calipers.errors import BackendError, ConfigError, PermanentError, TransientError
 from calipers.types import Completion, FailureKind, JudgeRequest, Usage
 
@@ -78,7 +79,7 @@ def test_tokens_are_never_exceeded_and_what_was_set_aside_too_much_comes_back(
 async def test_dollars_are_counted_as_the_server_or_the_price_says() -> None:
     price = Price(10.0, 100.0)
     server = _Server(Usage(1000, 100))
-    judge = Budgeted(Priced(server, pricing=price), budget=Budget(usd=0.11), pricing=price, max_tokens=100)
+    judge = Budgeted(Metered(server, pricing=price), budget=Budget(usd=0.11), pricing=price, max_tokens=100)
     failed = await _ask(judge, 10, text="x" * 3000, max_tokens=100)
     assert server.answered == 5  # 2 cents each
     assert judge.spent["usd"] == pytest.approx(0.10)

@@ -13,11 +13,11 @@ from backends.virtual import now, run_virtually
 from calipers.backends.limits.pool import Pool
 from calipers.backends.limits.rate import Paced
 from calipers.errors import BackendError, ConfigError, PermanentError, TransientError
-from calipers.interfaces import Learner
+from calipers.interfaces import FullBackend
 from calipers.types import Completion, JudgeRequest
 
 
-class _Server:
+class _Server(FullBackend):
     """Takes ``seconds`` for an answer, or raises ``error``."""
 
     def __init__(self, endpoint: str, *, seconds: float = 1.0, error: BackendError | None = None) -> None:
@@ -27,8 +27,7 @@ class _Server:
         self.error = error
         self.asked = 0
         self.known: Mapping[str, Any] = {}
-        self.warnings: list[str] = []
-        self.context_window: int | None = None
+        self.found: list[str] = []
         self.closed = False
 
     async def complete(self, request: JudgeRequest) -> Completion:
@@ -41,7 +40,7 @@ class _Server:
     async def check(self) -> list[str]:
         if self.error is not None:
             raise ConfigError(f"{self.endpoint}: {self.error}")
-        return self.warnings
+        return self.found
 
     async def aclose(self) -> None:
         self.closed = True
@@ -51,6 +50,11 @@ class _Server:
 
     def learn(self, known: Mapping[str, Any]) -> None:
         self.known = dict(known)
+
+
+def _healthy(pool: Pool) -> list[str]:
+    """Who is not left out now."""
+    return [member.bare.endpoint for member in pool._members if not member.failures]
 
 
 _DOWN = TransientError("unreachable", "nobody there")
@@ -94,11 +98,11 @@ def test_a_question_goes_on_to_a_healthy_member_at_once_and_the_other_is_left_ou
         for _ in range(100):  # a second each
             assert (await pool.complete(question())).text == "b"
         assert 3 <= broken.asked <= 8  # probed after 1, 2, 4, ... 60 seconds
-        assert pool.healthy() == ["b"]
+        assert _healthy(pool) == ["b"]
         broken.error = None
         for _ in range(130):
             await pool.complete(question())
-        assert pool.healthy() == ["a", "b"]
+        assert _healthy(pool) == ["a", "b"]
         assert broken.asked > 25
 
     run_virtually(run())
@@ -125,7 +129,7 @@ async def test_a_questions_own_fault_is_no_members_fault() -> None:
     with pytest.raises(PermanentError, match="too long"):
         await pool.complete(question())
     assert other.asked == 0
-    assert pool.healthy() == ["a", "b"]
+    assert _healthy(pool) == ["a", "b"]
 
 
 async def test_a_question_that_ran_into_a_timeout_is_not_asked_elsewhere_at_once() -> None:
@@ -134,7 +138,7 @@ async def test_a_question_that_ran_into_a_timeout_is_not_asked_elsewhere_at_once
     with pytest.raises(TransientError, match="120 s"):
         await pool.complete(question())
     assert other.asked == 0
-    assert pool.healthy() == ["b"]
+    assert _healthy(pool) == ["b"]
 
 
 async def test_when_all_are_out_the_question_is_still_asked_and_may_be_tried_again() -> None:
@@ -154,7 +158,7 @@ async def test_a_member_without_a_key_does_not_end_a_run_that_others_can_do() ->
 
 async def test_a_check_fails_only_when_no_member_can_be_used() -> None:
     down, well = _Server("a", error=_DOWN), _Server("b")
-    well.warnings = ["b: an old version"]
+    well.found = ["b: an old version"]
     assert await Pool([down, well]).check() == ["a: nobody there", "b: an old version"]
     with pytest.raises(ConfigError, match="a: nobody there"):
         await Pool([down, _Server("c", error=_DOWN)]).check()
@@ -163,7 +167,6 @@ async def test_a_check_fails_only_when_no_member_can_be_used() -> None:
 def test_every_member_remembers_what_it_learned_and_one_that_is_new_begins_with_what_the_first_alone_had() -> None:
     first, second = _Server("a"), _Server("b")
     pool = Pool([first, second])
-    assert isinstance(pool, Learner)
     pool.learn({"schema": False})
     assert first.known == second.known == {"schema": False}
     second.known = {"schema": True}
@@ -190,6 +193,7 @@ def test_what_fits_all_members_fits_the_pool() -> None:
     pool = Pool(members)
     assert pool.context_window is None
     members[0].context_window, members[2].context_window = 32_000, 8_000
+    asyncio.run(pool.check())
     assert pool.context_window == 8_000
 
 

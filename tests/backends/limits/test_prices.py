@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from backends.asking import question
-from calipers.backends.limits.prices import Listed, Price, Priced, find_pricing
+from calipers.backends.limits.metered import Metered
+from calipers.backends.limits.prices import Listed, Price, find_pricing
 from calipers.errors import ConfigError
 from calipers.types import Completion, JudgeRequest, Usage
 
@@ -24,7 +25,7 @@ class _Server:
 
 
 async def _cost(usage: Usage, price: tuple[float, ...] = (1.0, 10.0, 0.1)) -> float | None:
-    priced = Priced(_Server(usage), pricing=Price.of(price))
+    priced = Metered(_Server(usage), pricing=Price.of(price))
     return (await priced.complete(question())).usage.cost_usd
 
 

@@ -54,7 +54,7 @@ async def test_it_is_the_same_judge_by_name() -> None:
     assert (world.retrying().endpoint, world.retrying().model) == ("here", "m")
 
 
-async def test_what_is_kept_tells_of_all_tries_and_what_keeping_gives_is_the_answer() -> None:
+async def test_what_is_recorded_tells_of_all_tries_and_what_is_on_record_then_is_the_answer() -> None:
     world = _World(_server())
     kept: list[Completion] = []
 
@@ -62,7 +62,7 @@ async def test_what_is_kept_tells_of_all_tries_and_what_keeping_gives_is_the_ans
         kept.append(completion)
         return Completion("what is on record")
 
-    completion = await world.retrying().complete_kept(question(), keep)
+    completion = await world.retrying().complete_recorded(question(), keep)
     assert completion.text == "what is on record"
     assert [(one.text, one.attempts, one.latency) for one in kept] == [("done", 2, world.now - 100.0)]
 

@@ -15,6 +15,7 @@ from calipers.backends.embedded.features import measure
 from calipers.backends.embedded.model import Model, shipped
 from calipers.backends.embedded.wording import explain
 from calipers.errors import PermanentError
+from calipers.interfaces import FullBackend
 from calipers.types import Completion, JudgeRequest, RenderedGroup, Usage
 
 EMBEDDED_WARNING = (
@@ -33,7 +34,7 @@ class _Opinion:
     explanation: str
 
 
-class Embedded:
+class Embedded(FullBackend):
     """Scores a group by a small fixed linear model; the same group always gets the same scores, at no cost.
 
     A candidate is always scored among all candidates of its group, whichever of them are asked about, so neither its

@@ -11,16 +11,16 @@ from functools import partial
 
 from calipers.backends.limits.climb import Climb, Ticket
 from calipers.backends.limits.gate import Gate
-from calipers.backends.transport.kept import as_it_is
+from calipers.backends.limits.wrapper import HoldingWrapper
 from calipers.errors import BackendError, ConfigError, TransientError
-from calipers.interfaces import Backend, Keep
+from calipers.interfaces import Backend, Record
 from calipers.types import Completion, JudgeRequest
 
 MOST = 512
 """Calls in flight that are never exceeded, unless said otherwise."""
 
 
-class Adaptive:
+class Adaptive(HoldingWrapper):
     """At most as many calls of ``backend`` in flight as pay off, from 1 to ``most``, over all event loops together.
 
     More are allowed while that gets more answers a second, and fewer when answers take longer for it, or the server
@@ -37,9 +37,7 @@ class Adaptive:
     ) -> None:
         if not 1 <= start <= most:
             raise ConfigError(f"start={start}, most={most}: start must be at least 1 and no more than most")
-        self.endpoint = backend.endpoint
-        self.model = backend.model
-        self._backend = backend
+        super().__init__(backend)
         self._clock = clock
         self._climb = Climb(start=start, most=most)
         self._in_flight = 0
@@ -50,12 +48,8 @@ class Adaptive:
         """Calls that may be in flight now."""
         return self._climb.limit
 
-    async def complete(self, request: JudgeRequest) -> Completion:
-        """The backend's answer, once there is a place. Raises what the backend raises."""
-        return await self.complete_kept(request, as_it_is)
-
-    async def complete_kept(self, request: JudgeRequest, keep: Keep) -> Completion:
-        """Likewise; the place is held until ``keep`` is done with the answer."""
+    async def complete_recorded(self, request: JudgeRequest, record: Record) -> Completion:
+        """The backend's answer, once there is a place, which is held until ``record`` is done. Raises what the backend raises."""
         ticket = await self._gate.enter(self._take, undo=self._leave)
         started = self._clock()
         ended: Callable[[], None] = partial(self._climb.lost, ticket)
@@ -63,7 +57,7 @@ class Adaptive:
             completion = await self._backend.complete(request)
             # The backend's own figure where it has one: it knows of no waiting on our side.
             ended = partial(self._climb.ended, ticket, completion.latency or self._clock() - started)
-            return await keep(completion)
+            return await record(completion)
         except BackendError as error:
             if error.kind == "rate_limited" or (isinstance(error, TransientError) and error.retry_after is not None):
                 ended = partial(self._climb.refused, ticket)

@@ -5,21 +5,21 @@ Not responsible for what any of them does.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 from calipers.backends.limits.adaptive import Adaptive
 from calipers.backends.limits.budget import Budget, Budgeted, Purse
 from calipers.backends.limits.circuit import Circuit
-from calipers.backends.limits.counted import Counted
 from calipers.backends.limits.hedge import Hedged
 from calipers.backends.limits.limit import Limited
+from calipers.backends.limits.metered import Metered
 from calipers.backends.limits.pool import Pool
-from calipers.backends.limits.prices import Priced, find_pricing
+from calipers.backends.limits.prices import find_pricing
 from calipers.backends.limits.rate import Paced
 from calipers.backends.limits.retry import Retrying
-from calipers.backends.transport.kept import as_it_is, complete_kept
-from calipers.interfaces import Backend, Keep
+from calipers.backends.limits.wrapper import HoldingWrapper
+from calipers.interfaces import Backend, FullBackend, Record, full
 from calipers.types import Completion, JudgeRequest
 
 
@@ -34,7 +34,7 @@ def within_bounds(  # noqa: PLR0913 - each argument is a bound
     hedge: float | None = None,
     max_tokens: int | None = None,
     circuit: Callable[[Backend], Backend] = Circuit,
-) -> Backend:
+) -> FullBackend:
     """``backend`` with a price to its answers, its failed calls counted, at its pace, within its budget, and with bounds on what is in flight.
 
     A Purse is a budget that others draw on, too. ``circuit`` pauses it while it fails persistently. Each member of a pool keeps a pace of its own. Retries belong
@@ -46,8 +46,8 @@ def within_bounds(  # noqa: PLR0913 - each argument is a bound
 
     def each(one: Backend) -> Backend:
         """What stands around every single call to a server; waiting for its pace is no call yet."""
-        counted = Counted(one if pricing is None else Priced(one, pricing=pricing), pricing=pricing)
-        return Paced(counted, **rates) if is_paced else counted
+        metered = Metered(one, pricing=pricing)
+        return Paced(metered, **rates) if is_paced else metered
 
     inner: Backend = Pool(backend.members, each=each) if isinstance(backend, Pool) else each(backend)
     if budget is not None:
@@ -60,7 +60,7 @@ def within_bounds(  # noqa: PLR0913 - each argument is a bound
     return Adaptive(inner) if concurrency == "auto" else Limited(inner, concurrency=concurrency)
 
 
-def reached(backend: Backend, *, attempts: int | None = 5, **bounds: Any) -> Backend:
+def reached(backend: Backend, *, attempts: int | None = 5, **bounds: Any) -> FullBackend:
     """``backend`` by the whole way to it: tries outside, then what may be in flight, who is paused, budget, price, pace.
 
     Tries are outside because a call that waits for its next one must hold no place: others would wait with it. ``attempts``
@@ -73,29 +73,22 @@ def reached(backend: Backend, *, attempts: int | None = 5, **bounds: Any) -> Bac
     return inner if attempts is None else Retrying(inner, attempts=attempts)
 
 
-class Shared:
+class Shared(HoldingWrapper):
     """``bare`` with the whole way to it (``reached``), for several Judges: its bounds hold for all of them together.
 
     ``name`` is what people know it by. A Judge uses it as it is.
     """
 
     def __init__(self, bare: Backend, *, name: str | None = None, attempts: int | None = 5, **bounds: Any) -> None:
-        self.bare = bare
+        super().__init__(reached(bare, attempts=attempts, **bounds))
+        self.bare = full(bare)
         self.name = name or type(bare).__name__
-        self.endpoint = bare.endpoint
-        self.model = bare.model
-        self.warnings: tuple[str, ...] = tuple(getattr(bare, "warnings", ()))
-        self._way = reached(bare, attempts=attempts, **bounds)
+        self.warnings = self.bare.warnings
 
-    async def complete(self, request: JudgeRequest) -> Completion:
-        """The answer. Raises what the backend raises, once tries are used up."""
-        return await self.complete_kept(request, as_it_is)
-
-    def complete_kept(self, request: JudgeRequest, keep: Keep) -> Awaitable[Completion]:
-        """Likewise, kept before its place is given to another call."""
-        return complete_kept(self._way, request, keep)
+    async def complete_recorded(self, request: JudgeRequest, record: Record) -> Completion:
+        """The answer, once it is on record. Raises what the backend raises, once tries are used up."""
+        return await self._backend.complete_recorded(request, record)
 
     async def check(self) -> Sequence[str]:
         """What the bare backend finds when it looks whether its server can be reached; ConfigError when it cannot."""
-        check = getattr(self.bare, "check", None)
-        return () if check is None else await check()
+        return await self.bare.check()

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 
-from calipers.backends.limits.counted import COSTS_NOTHING
 from calipers.backends.limits.gate import Gate
 from calipers.backends.limits.length import count_bytes
+from calipers.backends.limits.metered import COSTS_NOTHING
 from calipers.backends.limits.prices import Pricing, or_install
+from calipers.backends.limits.wrapper import Wrapper
 from calipers.errors import BackendError, ConfigError, PermanentError
 from calipers.interfaces import Backend
 from calipers.types import Completion, JudgeRequest, Usage
@@ -109,7 +110,7 @@ class Purse:
         self._spent.add(spent)
 
 
-class Budgeted:
+class Budgeted(Wrapper):
     """``backend`` until ``budget`` is spent; then every question fails with kind "budget". Several may share a Purse.
 
     A question for which too little is left waits while calls in flight may give back some of what they set aside.
@@ -131,9 +132,7 @@ class Budgeted:
                 f"a budget in dollars needs the price of {backend.model!r}, which is not known: give price=(input, "
                 f"output) in dollars per million tokens{or_install()}"
             )
-        self.endpoint = backend.endpoint
-        self.model = backend.model
-        self._backend = backend
+        super().__init__(backend)
         self._pricing = pricing
         least = self._amount(Usage(0, _REPLY_TOKENS if max_tokens is None else max_tokens))
         if short := self._purse.short_of(least):

@@ -1,7 +1,7 @@
 """A backend that stops asking a judge that is dead, and finds out by itself when it is back.
 
 Without it every further group would go through all its retries to learn the same. Not responsible for retries
-(``retry``) nor for asking another judge instead: it fails fast, says why, and ``is_open`` tells who wants to know.
+(``retry``) nor for asking another judge instead: it fails fast and says why.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
+from calipers.backends.limits.wrapper import Wrapper
 from calipers.errors import BackendError, ConfigError, PermanentError
 from calipers.interfaces import Backend
 from calipers.types import Completion, FailureKind, JudgeRequest
@@ -21,7 +22,7 @@ _ALIVE: Final[frozenset[FailureKind]] = frozenset({"context_window", "refused", 
 """Failures of one question, by a judge that works."""
 
 
-class Circuit:
+class Circuit(Wrapper):
     """``backend``, paused (open) while it fails persistently, with one call in a while let through to try it.
 
     It opens after ``failures`` calls in a row without an answer that reach over ``seconds`` at least (so that a restart
@@ -46,9 +47,7 @@ class Circuit:
     ) -> None:
         if failures < 1 or refusals < 1 or seconds < 0 or not 0 < pause <= longest:
             raise ConfigError("a circuit needs failures and refusals of at least 1, seconds of at least 0, and a pause")
-        self.endpoint = backend.endpoint
-        self.model = backend.model
-        self._backend = backend
+        super().__init__(backend)
         self._failures = failures
         self._seconds = seconds
         self._refusals = refusals
@@ -60,11 +59,6 @@ class Circuit:
         self._since = 0.0
         self._why: BackendError | None = None
         self._again_at = 0.0
-
-    @property
-    def is_open(self) -> bool:
-        """Whether calls are refused now."""
-        return self._why is not None
 
     async def complete(self, request: JudgeRequest) -> Completion:
         """The backend's answer. Raises its BackendError, or PermanentError without asking while the circuit is open."""

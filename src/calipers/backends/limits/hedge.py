@@ -10,7 +10,8 @@ import time
 from collections import deque
 from collections.abc import Callable
 
-from calipers.backends.limits.meter import tell
+from calipers.backends.limits.metered import report
+from calipers.backends.limits.wrapper import Wrapper
 from calipers.errors import ConfigError
 from calipers.interfaces import Backend
 from calipers.types import Completion, FailedCall, JudgeRequest
@@ -22,7 +23,7 @@ _MARGIN = 1.1
 """Where answers take much the same time, the slower half of them are no stragglers."""
 
 
-class Hedged:
+class Hedged(Wrapper):
     """The slowest ``share`` (0-0.5) of the questions are asked twice, and no more than that share of all.
 
     A question is a straggler once it takes longer than all but ``share`` of the recent ones did. The other call is broken
@@ -33,9 +34,7 @@ class Hedged:
     def __init__(self, backend: Backend, *, share: float, clock: Callable[[], float] = time.monotonic) -> None:
         if not 0 < share <= 0.5:
             raise ConfigError(f"hedge={share!r}: the share of questions asked twice is above 0 and at most 0.5")
-        self.endpoint = backend.endpoint
-        self.model = backend.model
-        self._backend = backend
+        super().__init__(backend)
         self._share = share
         self._clock = clock
         self._recent: deque[float] = deque(maxlen=_RECENT)
@@ -80,4 +79,4 @@ class Hedged:
             ended = await asyncio.gather(*calls, return_exceptions=True)
             for call, answer in zip(calls, ended, strict=True):
                 if call is not won and isinstance(answer, Completion):
-                    tell(request, FailedCall("broken_off", answer.usage if answer.usage.is_nonzero else None))
+                    report(request, FailedCall("broken_off", answer.usage if answer.usage.is_nonzero else None))

@@ -8,13 +8,13 @@ from __future__ import annotations
 import asyncio
 import threading
 
-from calipers.backends.transport.kept import as_it_is
+from calipers.backends.limits.wrapper import HoldingWrapper
 from calipers.errors import ConfigError
-from calipers.interfaces import Backend, Keep
+from calipers.interfaces import Backend, Record
 from calipers.types import Completion, JudgeRequest
 
 
-class Limited:
+class Limited(HoldingWrapper):
     """At most ``concurrency`` calls of ``backend`` in flight on any one event loop; the rest wait in order.
 
     The bound is per loop, for asyncio's primitives belong to one and trainers bring several.
@@ -23,24 +23,18 @@ class Limited:
     def __init__(self, backend: Backend, *, concurrency: int) -> None:
         if concurrency < 1:
             raise ConfigError(f"concurrency must be at least 1, not {concurrency}.")
-        self.endpoint = backend.endpoint
-        self.model = backend.model
-        self._backend = backend
+        super().__init__(backend)
         self._concurrency = concurrency
         self._places: dict[asyncio.AbstractEventLoop, asyncio.Semaphore] = {}
         self._lock = threading.Lock()
 
-    async def complete(self, request: JudgeRequest) -> Completion:
-        """The backend's answer, once there is a place. Raises what the backend raises."""
-        return await self.complete_kept(request, as_it_is)
-
-    async def complete_kept(self, request: JudgeRequest, keep: Keep) -> Completion:
-        """Likewise; the place is held until ``keep`` is done with the answer."""
+    async def complete_recorded(self, request: JudgeRequest, record: Record) -> Completion:
+        """The backend's answer, once there is a place, which is held until ``record`` is done. Raises what the backend raises."""
         loop = asyncio.get_running_loop()
         places = self._places.get(loop) or self._new_places(loop)
         await places.acquire()
         try:
-            return await keep(await self._backend.complete(request))
+            return await record(await self._backend.complete(request))
         finally:
             places.release()
 

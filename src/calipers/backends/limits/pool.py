@@ -13,9 +13,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from calipers.backends.limits.counted import tell_failed
+from calipers.backends.limits.metered import report_failed
 from calipers.errors import BackendError, ConfigError, TransientError
-from calipers.interfaces import Backend, Learner
+from calipers.interfaces import Backend, FullBackend, full
 from calipers.types import Completion, FailureKind, JudgeRequest
 
 _ITS_OWN: frozenset[FailureKind] = frozenset(
@@ -37,7 +37,7 @@ class _Member:
     out_until: float = 0.0
 
 
-class Pool:
+class Pool(FullBackend):
     """``members`` as one judge, named by the first: its endpoint is the ledger's, so answers outlive the other URLs.
 
     A member that fails is left out, at first for a second and up to a minute, or as long as it asks; then one call is
@@ -60,10 +60,10 @@ class Pool:
             raise ConfigError(f"base_url names {', '.join(twice)} more than once")
         if len({member.model for member in members}) > 1:
             raise ConfigError("the members of a pool serve one model; judges that differ are a panel")
-        self.members = tuple(members)
+        self.members = tuple(full(member) for member in members)
         self.endpoint = members[0].endpoint
         self.model = members[0].model
-        self._members = [_Member(member, each(member) if each else member) for member in members]
+        self._members = [_Member(member, each(member) if each else member) for member in self.members]
         self._clock = clock
         self._lock = threading.Lock()
 
@@ -78,7 +78,7 @@ class Pool:
                 if error.kind not in _ITS_OWN:
                     raise
                 self._leave_out(member, error)
-                tell_failed(request, error)
+                report_failed(request, error)
                 # One that may come back outweighs one that will not: with it, trying again makes sense.
                 last = error if last is None or isinstance(error, TransientError) else last
                 tried.append(member)
@@ -93,22 +93,10 @@ class Pool:
         assert last is not None  # noqa: S101 - there is a member, and it failed
         raise last
 
-    def healthy(self) -> Sequence[str]:
-        """The endpoints that are not left out now."""
-        return [member.bare.endpoint for member in self._members if not member.failures]
-
-    @property
-    def context_window(self) -> int | None:
-        """Tokens that fit every member whose ``check`` was told; None where none was."""
-        told = [getattr(member, "context_window", None) for member in self.members]
-        return min((tokens for tokens in told if tokens is not None), default=None)
-
     async def aclose(self) -> None:
         """Close the running loop's connections of all members. Never needed for tidiness."""
         for member in self.members:
-            close = getattr(member, "aclose", None)
-            if close is not None:
-                await close()
+            await member.aclose()
 
     async def check(self) -> list[str]:
         """Ask every member what it offers: warnings, also for those that fail; ConfigError when all do."""
@@ -116,17 +104,19 @@ class Pool:
         errors = [one for one in found if isinstance(one, ConfigError)]
         if len(errors) == len(found):
             raise errors[0]
+        known = [member.context_window for member in self.members if member.context_window is not None]
+        self.context_window = min(known, default=None)
         return [str(one) for one in errors] + [line for one in found if isinstance(one, list) for line in one]
 
     def learned(self) -> Mapping[str, Any]:
         """What each member learned about its endpoint, by endpoint."""
-        return {one.endpoint: dict(one.learned()) for one in self.members if isinstance(one, Learner)}
+        return {one.endpoint: dict(known) for one in self.members if (known := one.learned())}
 
     def learn(self, known: Mapping[str, Any]) -> None:
         """Take up what was learned; what is known of the first alone, from before there was a pool, is all members'."""
         for one in self.members:
             about = known.get(one.endpoint, {} if any(name in known for name in self._endpoints()) else known)
-            if isinstance(one, Learner) and isinstance(about, Mapping):
+            if isinstance(about, Mapping):
                 one.learn(about)
 
     def _endpoints(self) -> list[str]:
@@ -160,9 +150,8 @@ class Pool:
                 member.out_until = now + pause
 
 
-async def _checked(member: Backend) -> list[str] | ConfigError:
-    check = getattr(member, "check", None)
+async def _checked(member: FullBackend) -> list[str] | ConfigError:
     try:
-        return [] if check is None else list(await check())
+        return list(await member.check())
     except ConfigError as error:
         return error

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 
-from calipers.errors import BackendError, ConfigError
-from calipers.interfaces import Backend
-from calipers.types import Completion, JudgeRequest, Usage
+from calipers.errors import ConfigError
+from calipers.types import Usage
 
 Pricing = Callable[[Usage], float | None]
 """US dollars for the tokens of one call, or None where the price is not known."""
@@ -48,33 +47,6 @@ class Price:
         raise ConfigError(
             f"price={given!r}: write (input, output) or (input, output, cached), in US dollars per million tokens"
         )
-
-
-class Priced:
-    """``backend``, its usage completed by ``pricing`` where the server stated no cost itself."""
-
-    def __init__(self, backend: Backend, *, pricing: Pricing) -> None:
-        self.endpoint = backend.endpoint
-        self.model = backend.model
-        self._backend = backend
-        self._pricing = pricing
-
-    async def complete(self, request: JudgeRequest) -> Completion:
-        """The backend's answer. Raises what the backend raises."""
-        try:
-            completion = await self._backend.complete(request)
-        except BackendError as error:
-            if error.usage is not None:
-                error.usage = self._priced(error.usage)
-            raise
-        usage = self._priced(completion.usage)
-        return completion if usage is completion.usage else replace(completion, usage=usage)
-
-    def _priced(self, usage: Usage) -> Usage:
-        # A server that counted nothing said nothing: that is not an answer for free.
-        if usage.cost_usd is not None or not (usage.input_tokens or usage.output_tokens):
-            return usage
-        return replace(usage, cost_usd=self._pricing(usage))
 
 
 def find_pricing(endpoint: str, model: str, *, price: object = None) -> Pricing | None:

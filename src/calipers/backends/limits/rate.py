@@ -11,6 +11,7 @@ import time
 from collections.abc import Awaitable, Callable
 
 from calipers.backends.limits.length import count_bytes
+from calipers.backends.limits.wrapper import Wrapper
 from calipers.errors import ConfigError
 from calipers.interfaces import Backend
 from calipers.types import Completion, JudgeRequest
@@ -46,7 +47,7 @@ class Pace:
             self._free_at += by * self._seconds_each
 
 
-class Paced:
+class Paced(Wrapper):
     """``backend``, asked at most ``requests_per_minute`` and for ``tokens_per_minute``, over all event loops.
 
     Tokens are those of question and answer; they are estimated from the question's length and earlier answers, and
@@ -65,9 +66,7 @@ class Paced:
         for name, limit in (("requests_per_minute", requests_per_minute), ("tokens_per_minute", tokens_per_minute)):
             if limit is not None and not limit > 0:
                 raise ConfigError(f"{name}={limit!r}: it must be a number above 0")
-        self.endpoint = backend.endpoint
-        self.model = backend.model
-        self._backend = backend
+        super().__init__(backend)
         self._requests = None if requests_per_minute is None else Pace(requests_per_minute, clock=clock)
         self._tokens = None if tokens_per_minute is None else Pace(tokens_per_minute, clock=clock)
         self._sleep = sleep

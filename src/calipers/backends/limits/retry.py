@@ -15,14 +15,14 @@ from dataclasses import replace
 from functools import partial
 from typing import Self
 
-from calipers.backends.limits.counted import tell_failed
-from calipers.backends.transport.kept import as_it_is, complete_kept
+from calipers.backends.limits.metered import report_failed
+from calipers.backends.limits.wrapper import HoldingWrapper
 from calipers.errors import BackendError, ConfigError, PermanentError, TransientError
-from calipers.interfaces import Backend, Keep
+from calipers.interfaces import Backend, Record, full
 from calipers.types import Completion, JudgeRequest
 
 
-class Retrying:
+class Retrying(HoldingWrapper):
     """Makes up to ``attempts`` tries of ``backend``, ``reply_attempts`` of them after an answer that was no answer.
 
     Before try k + 1 it waits a random time up to ``base * 2**(k - 1)`` seconds, at most ``cap``, and never less than
@@ -45,9 +45,7 @@ class Retrying:
     ) -> None:
         if attempts < 1 or reply_attempts < 1:
             raise ConfigError("attempts and reply_attempts must be at least 1.")
-        self.endpoint = backend.endpoint
-        self.model = backend.model
-        self._backend = backend
+        super().__init__(backend)
         self._attempts = attempts
         self._reply_attempts = reply_attempts
         self._base = base
@@ -61,34 +59,33 @@ class Retrying:
     def around(self, wrap: Callable[[Backend], Backend]) -> Self:
         """The same tries, of ``wrap(backend)``: what is put around them later belongs inside them."""
         twin = copy(self)
-        twin._backend = wrap(self._backend)  # noqa: SLF001 - its own
+        twin._backend = full(wrap(self._backend))  # noqa: SLF001 - its own
         return twin
 
-    async def complete(self, request: JudgeRequest) -> Completion:
-        """The backend's answer. Raises BackendError once tries, patience or hope are used up."""
-        return await self.complete_kept(request, as_it_is)
+    async def complete_recorded(self, request: JudgeRequest, record: Record) -> Completion:
+        """The backend's answer, recorded before its place is given to another call.
 
-    async def complete_kept(self, request: JudgeRequest, keep: Keep) -> Completion:
-        """Likewise, kept before the place of its last try is given to another call."""
+        Raises BackendError once the tries, or the time for them, are used up.
+        """
         started = self._clock()
         bad_replies = 0
         for attempt in range(1, self._attempts + 1):
             try:
-                return await complete_kept(self._backend, request, partial(self._keep, keep, attempt, started))
+                return await self._backend.complete_recorded(request, partial(self._record, record, attempt, started))
             except TransientError as error:
                 bad_replies += error.kind == "bad_reply"
                 if attempt == self._attempts or bad_replies == self._reply_attempts:
                     raise _final(error, attempt) from error
                 wait = self._wait(error, attempt, started)
-                tell_failed(request, error)
+                report_failed(request, error)
                 error.counted = False  # a backend may raise the same object again, for another call
             except PermanentError as error:
                 raise _final(error, attempt) from error
             await self._sleep(wait)  # without the error, which holds on to all that its call had in hand
         raise AssertionError("the last attempt returns or raises")
 
-    def _keep(self, keep: Keep, attempt: int, started: float, completion: Completion) -> Awaitable[Completion]:
-        return keep(replace(completion, attempts=attempt, latency=self._clock() - started))
+    def _record(self, record: Record, attempt: int, started: float, completion: Completion) -> Awaitable[Completion]:
+        return record(replace(completion, attempts=attempt, latency=self._clock() - started))
 
     def _wait(self, error: TransientError, attempt: int, started: float) -> float:
         """Seconds to wait before the next try; raises when they would reach beyond the deadline."""

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from calipers.backends.limits.meter import Meter
+from calipers.backends.limits.metered import Meter
 from calipers.backends.limits.pool import Pool
 from calipers.backends.negotiation.form_question import LIMIT, Form, form_applied, form_question, improbable
 from calipers.backends.negotiation.negotiate import Capabilities

@@ -44,7 +44,7 @@ class Anthropic(Served):
     """
 
     forms = ("json_schema",)
-    tells_odds = False
+    has_logprobs = False
     """The API has no log-probabilities."""
 
     def __init__(

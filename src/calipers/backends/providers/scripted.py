@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from calipers.errors import BackendError, InputError, PermanentError, TransientError
+from calipers.interfaces import FullBackend
 from calipers.types import Completion, FailureKind, FinishReason, JudgeRequest, Usage
 
 _SAYS = ("scores", "text", "error")
@@ -37,7 +38,7 @@ _PLACEHOLDER = re.compile(r"\{\{(.{1,1000}?)\}\}", re.DOTALL)
 Row = Mapping[str, Any]
 
 
-class Scripted:
+class Scripted(FullBackend):
     """Answers from a file or from rows in the file's form; InputError, with file and line, for rows it cannot use.
 
     ``model`` holds a digest of the rows, so that answers recorded from an earlier script are not taken for this one's.

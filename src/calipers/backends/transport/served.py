@@ -5,7 +5,6 @@ Not responsible for the API spoken there: a backend frames a body and reads an a
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from copy import copy
 from typing import Any, ClassVar, Self
@@ -16,10 +15,11 @@ from calipers.backends.negotiation.negotiator import Frame, Negotiator, StepDown
 from calipers.backends.negotiation.standing import Standing
 from calipers.backends.transport.endpoint import Endpoint
 from calipers.backends.transport.translate import HttpReply, Refusal
+from calipers.interfaces import FullBackend
 from calipers.types import Completion, JudgeRequest
 
 
-class Negotiated(ABC):
+class Negotiated(FullBackend):
     """``model`` somewhere that refuses some of what it is asked for. What it refuses by name is left out at once, which
     is not a retry, and from then on; somebody else in its place is asked for everything again.
 
@@ -27,8 +27,6 @@ class Negotiated(ABC):
     """
 
     forms: ClassVar[tuple[Form, ...]] = ()
-    endpoint: str
-    """Names the server in the ledger."""
     unlisted: str | None = None
     """What the server's list of models says against this one, once ``check`` has looked."""
 
@@ -63,10 +61,6 @@ class Negotiated(ABC):
         twin.standing = Standing()
         return twin
 
-    @abstractmethod
-    async def complete(self, request: JudgeRequest) -> Completion:
-        """The model's answer. Raises BackendError."""
-
     def _heard(self, completion: Completion) -> Completion:
         """``completion``, once it is known who gave it."""
         if self.standing.saw(completion):
@@ -82,11 +76,6 @@ class Served(Negotiated):
         self.endpoint = at.url
         self._at = at
 
-    @property
-    def context_window(self) -> int | None:
-        """Tokens that fit the model at once, where ``check`` was told; None where it is not known."""
-        return self._at.context_window
-
     async def models(self) -> HttpReply:
         """The server's list of models as it comes, whatever its status. Raises BackendError when no answer came."""
         return await self._at.models()
@@ -94,6 +83,7 @@ class Served(Negotiated):
     async def check(self) -> list[str]:
         """Ask what the server offers, without a token spent: warnings, or ConfigError when no question can succeed."""
         found, self.unlisted = await self._at.check()
+        self.context_window = self._at.context_window
         return found if self.unlisted is None else [*found, self.unlisted]
 
     async def aclose(self) -> None:

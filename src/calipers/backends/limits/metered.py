@@ -1,0 +1,107 @@
+"""What every single call cost, and which brought no answer.
+
+An answer says itself what it took. What came before it would be lost to whoever only sees the answer, or the last
+failure: a reply that was billed and cannot be used, a call that was cancelled. Not responsible for what tokens cost
+(``prices``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final
+
+from calipers.backends.limits.prices import Pricing
+from calipers.backends.limits.wrapper import Wrapper
+from calipers.errors import BackendError
+from calipers.interfaces import Backend
+from calipers.types import NO_FAILED_CALLS, Completion, FailedCall, FailedCalls, FailureKind, JudgeRequest, Usage
+
+COSTS_NOTHING: Final[frozenset[FailureKind]] = frozenset(
+    {"unreachable", "unauthorized", "not_found", "rate_limited", "bad_request", "context_window", "not_recorded"}
+)
+"""Failures before the judge did any work."""
+
+_NOTHING: Final = Usage(cost_usd=0.0)
+
+
+class Meter:
+    """Counts the failed calls for one question; ``add`` is its request's ``on_failed_call``, and calls ``then``, too."""
+
+    __slots__ = ("_then", "calls")
+
+    def __init__(self, then: Callable[[FailedCall], None] | None = None) -> None:
+        self.calls: list[FailedCall] = []
+        self._then = then
+
+    def add(self, call: FailedCall) -> None:
+        """Count a call that failed."""
+        self.calls.append(call)
+        if self._then is not None:
+            self._then(call)
+
+    @property
+    def total(self) -> FailedCalls:
+        """What they add up to."""
+        return FailedCalls.of(self.calls) if self.calls else NO_FAILED_CALLS
+
+
+class Metered(Wrapper):
+    """``backend``; its usage has a cost by ``pricing`` where the server stated none, and failed calls are reported.
+
+    Every call that fails is reported to the request's ``on_failed_call``, with what its server said it took. It stands
+    around every single call: inside whatever tries again, asks another server, or asks twice. A server's own breakdown is
+    not billed. For a call that timed out, was cancelled, or brought a reply without a count, what it took is unknown,
+    unless ``pricing`` says that it costs nothing anyway.
+    """
+
+    def __init__(self, backend: Backend, *, pricing: Pricing | None = None) -> None:
+        super().__init__(backend)
+        self._pricing = pricing
+
+    async def complete(self, request: JudgeRequest) -> Completion:
+        """The backend's answer. Raises what the backend raises."""
+        try:
+            completion = await self._backend.complete(request)
+        except BackendError as error:
+            if error.usage is not None:
+                error.usage = self._priced(error.usage)
+            report_failed(request, error, unknown=self._unknown())
+            raise
+        except (Exception, asyncio.CancelledError) as error:
+            if not getattr(error, "counted", False):
+                error.counted = True  # type: ignore[union-attr]  # as a BackendError has it; it may pass another of us
+                kind = "broken_off" if isinstance(error, asyncio.CancelledError) else "internal"
+                report(request, FailedCall(kind, self._unknown()))
+            raise
+        usage = self._priced(completion.usage)
+        return completion if usage is completion.usage else replace(completion, usage=usage)
+
+    def _priced(self, usage: Usage) -> Usage:
+        # A server that counted nothing said nothing: that is not an answer for free.
+        if self._pricing is None or usage.cost_usd is not None or not (usage.input_tokens or usage.output_tokens):
+            return usage
+        return replace(usage, cost_usd=self._pricing(usage))
+
+    def _unknown(self) -> Usage | None:
+        free = self._pricing is not None and self._pricing(Usage(10**6, 10**6)) == 0
+        return _NOTHING if free else None
+
+
+def report(request: JudgeRequest, call: FailedCall) -> None:
+    """Report a failed call to whoever put ``request``."""
+    if request.on_failed_call is not None:
+        request.on_failed_call(call)
+
+
+def report_failed(request: JudgeRequest, error: BackendError, *, unknown: Usage | None = None) -> None:
+    """Report the call that ended with ``error``, once however many wrappers it passes; ``unknown``: its usage if nobody says."""
+    if error.counted:
+        return
+    error.counted = True
+    if error.usage is not None:
+        usage: Usage | None = error.usage if error.usage.is_nonzero else _NOTHING
+    else:
+        usage = _NOTHING if error.kind in COSTS_NOTHING or error.kind == "server" else unknown
+    report(request, FailedCall(error.kind, usage))

@@ -1,0 +1,200 @@
+"""A run being recorded: every question, answer, reading and result."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import partial
+from hashlib import blake2b
+from itertools import count
+from typing import Any
+
+from calipers.errors import BackendError
+from calipers.interfaces import Backend, FullBackend, Store
+from calipers.ledger.answers import find_answer, find_learned
+from calipers.ledger.calls import SingleFlight, belongs_to, compact_json, ledger_key, question_text
+from calipers.ledger.failed import Asking, FailedLog, keep_failed
+from calipers.ledger.sqlite import Ledger, is_unpacked_again
+from calipers.types import Canary, Completion, Failure, GroupResult, JudgeRequest, Reading, TrajectoryGroup
+from calipers.types.encoding import encodable, json_text
+
+_LONG = 2**14
+"""Characters from which on a text is compressed."""
+
+
+def group_digest(group: TrajectoryGroup) -> str:
+    """The name of a group's whole content (hex)."""
+    return blake2b(compact_json(group.to_dict()).encode(), digest_size=16).hexdigest()
+
+
+class Run:
+    """A run that begins: its row in ``ledger``, with its settings, and the numbers of its groups.
+
+    What earlier runs learned about each judge of ``settings``, as it stands now, is recorded with it.
+    """
+
+    def __init__(self, ledger: Ledger, settings: Mapping[str, Any], *, version: str) -> None:
+        learned = [find_learned(ledger, one["endpoint"], one["model"]) for one in settings["judges"]]
+        self.ledger = ledger
+        self.id = ledger.insert(
+            "INSERT INTO runs (version, settings, learned, started_at) VALUES (?, ?, ?, ?)",
+            (version, json.dumps(settings), json.dumps(learned), _now()),
+        )
+        self._numbers = count()
+
+    async def next_number(self) -> int:
+        """The number of the next group, whoever records it."""
+        return next(self._numbers)
+
+
+class Recorder(Store):
+    """Records ``run``. Answers that any earlier run recorded serve this one."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self._ledger = run.ledger
+        self._flight: SingleFlight[Completion] = SingleFlight()
+        self._keys: dict[tuple[int, int], str] = {}
+        self._failed = FailedLog(run.ledger, run.id)
+
+    async def begin(self) -> int:
+        """The number of the next group of the run."""
+        return await self.run.next_number()
+
+    async def answer(self, number: int, request: JudgeRequest, backend: FullBackend) -> Completion:
+        """The recorded answer, or a new one, committed before it is returned."""
+        key = ledger_key(request, backend)
+        self._keys[number, request.ask.number] = key
+        recorded = find_answer(self._ledger, key) if self._ledger.may_hold(key) else None
+        if recorded is not None:
+            self.reused += 1
+            return recorded
+        ask = self._ask_after_another if self._flight.is_flying(key) else self._ask
+        return await self._flight.run(key, partial(ask, number, key, request, backend))
+
+    async def _ask(self, number: int, key: str, request: JudgeRequest, backend: FullBackend) -> Completion:
+        asking = self._failed.of(number, request, key)
+        request = replace(request, on_failed_call=asking.add)
+        try:
+            return await backend.complete_recorded(request, partial(self._record, key, request, backend, asking))
+        except BackendError as error:
+            belongs_to(error, key, asking.total)
+            raise
+
+    async def _ask_after_another(
+        self, number: int, key: str, request: JudgeRequest, backend: FullBackend
+    ) -> Completion:
+        """Ask, unless the caller before was cancelled after its answer was recorded: a second one would be ignored."""
+        return find_answer(self._ledger, key) or await self._ask(number, key, request, backend)
+
+    async def _record(
+        self, key: str, request: JudgeRequest, backend: Backend, asking: Asking, completion: Completion
+    ) -> Completion:
+        """Commit an answer; what is on record then."""
+        failed = asking.total
+        attempts = max(completion.attempts, 1 + failed.count)
+        completion = replace(completion, failed=failed, question=key, attempts=attempts)
+        text, reasoning = encodable(completion.text), encodable(completion.reasoning)
+        if (text, reasoning) != (completion.text, completion.reasoning):  # a user's Backend may return anything
+            completion = replace(completion, text=text, reasoning=reasoning)
+        self._ledger.put(_INSERT_ANSWER, _answer_row(key, request, backend, completion))
+        self._ledger.holds(key)
+        if completion.logprobs is not None:
+            self._ledger.put("INSERT OR IGNORE INTO odds VALUES (?, ?)", (key, compact_json(completion.logprobs)))
+        keep_failed(self._ledger, key, failed)
+        await self._ledger.commit()
+        if self._ledger.shared:
+            # Another process may have been answered first; what is on record is what this run uses, so that it replays.
+            return find_answer(self._ledger, key) or completion
+        return completion
+
+    async def note(self, number: int, request: JudgeRequest, result: Reading | Failure) -> None:
+        """Record how an ask ended; written with the next commit."""
+        key = self._keys.pop((number, request.ask.number), "")
+        outcome = result.kind if isinstance(result, Failure) else result.outcome
+        self._ledger.put(
+            "INSERT OR REPLACE INTO asks VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            (self.run.id, number, request.ask.number, key, request.ask.cause, outcome, result.reason, _detail(result)),
+        )
+
+    async def finish(self, number: int, group: TrajectoryGroup, result: GroupResult) -> None:
+        """Record the group and its result; on disk when this returns."""
+        source = _packed(json_text(group.to_dict()))
+        row = (self.run.id, number, group.group_id, source, json_text(result.to_dict()))
+        self._ledger.put("INSERT OR REPLACE INTO groups VALUES (?, ?, ?, ?, ?)", row)
+        await self._ledger.commit()
+
+    def change_settings(self, settings: Mapping[str, Any]) -> None:
+        """Record ``settings`` as those of this run from now on; written with the next commit."""
+        self._ledger.put("UPDATE runs SET settings = ? WHERE id = ?", (json.dumps(settings), self.run.id))
+
+    def learn(self, judge: Backend, learned: Mapping[str, Any]) -> None:
+        """Record for later runs what was learned about a judge; written with the next commit."""
+        row = (judge.endpoint, judge.model, json.dumps(learned))
+        self._ledger.put("INSERT OR REPLACE INTO learned VALUES (?, ?, ?)", row)
+
+
+_INSERT_ANSWER = "INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+
+
+def _answer_row(key: str, request: JudgeRequest, backend: Backend, completion: Completion) -> tuple[Any, ...]:
+    usage = completion.usage
+    return (
+        key,
+        backend.endpoint,
+        backend.model,
+        _asked(request, backend, completion),
+        completion.text,
+        completion.finish_reason,
+        completion.reasoning,
+        completion.model,
+        usage.input_tokens,
+        usage.output_tokens,
+        usage.cached_tokens,
+        usage.cost_usd,
+        completion.latency,
+        completion.attempts,
+        _now(),
+    )
+
+
+def _asked(request: JudgeRequest, backend: Backend, completion: Completion) -> str | bytes:
+    """The question as it was sent or, where nothing was, what its key is drawn from."""
+    if completion.sent is None:
+        return _packed(question_text(request, backend, map(compact_json, request.messages)))
+    return _packed(completion.sent.decode())
+
+
+def _packed(text: str) -> str | bytes:
+    """Long texts compressed, short ones as they are: compressing those would take longer than all else about them.
+
+    Texts that compress so well that ``Ledger.decoded`` would take them for a decompression bomb stay as they are, too.
+    """
+    if len(text) < _LONG:
+        return text
+    data = text.encode()
+    packed = zlib.compress(data, 1)
+    return packed if is_unpacked_again(len(data), len(packed)) else text
+
+
+def _detail(result: Reading | Failure) -> str:
+    """How an ask ended, as JSON: a failure, or the judgments that were read."""
+    if isinstance(result, Failure):
+        more: dict[str, Any] = {} if result.limit is None else {"limit": result.limit, "prompt": result.prompt}
+        if result.failed.count:
+            more["failed_calls"] = result.failed.to_dict()
+        return json.dumps({"kind": result.kind, "reason": result.reason, "fatal": result.fatal, **more})
+    judgments = [{slot: getattr(judgment, slot) for slot in judgment.__slots__} for judgment in result.judgments]
+    canary = {} if result.canary is None else {"canary": _canary(result.canary)}
+    return json_text({"judgments": judgments, "missing": result.missing, **canary})
+
+
+def _canary(canary: Canary) -> dict[str, Any]:
+    return {"kind": canary.kind, "won": canary.won, **({"alone": True} if canary.alone else {})}
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")

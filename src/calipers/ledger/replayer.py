@@ -1,0 +1,99 @@
+"""A recorded run again: its answers and failures to the same questions, without asking anybody."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from calipers.errors import PermanentError
+from calipers.interfaces import FullBackend, Store
+from calipers.ledger.answers import as_object, find_answer, find_failure, find_run
+from calipers.ledger.calls import ledger_key
+from calipers.ledger.sqlite import Ledger
+from calipers.types import Completion, Failure, GroupResult, JudgeRequest, Reading, TrajectoryGroup
+
+
+class Replayer(Store):
+    """Serves a recorded run's answers and failures to the same questions."""
+
+    replays = True
+
+    def __init__(self, ledger: Ledger, run: int | None = None) -> None:
+        self._ledger = ledger
+        self.recorded = find_run(ledger, run)
+        self._numbers: deque[int] = deque()
+
+    def groups(self) -> Iterator[Mapping[str, Any]]:
+        """The run's groups in input order, in the groups file's form; ``begin`` gives their numbers in the same order."""
+        query = "SELECT position, source FROM groups WHERE run = ? AND position > ? ORDER BY position LIMIT 1"
+        number = -1
+        while found := self._ledger.rows(query, (self.recorded.id, number)):
+            number, source = found[0]
+            if not isinstance(number, int):
+                raise self._ledger.damaged()
+            self._numbers.append(number)
+            yield self._ledger.decoded(source, as_object)
+
+    async def begin(self) -> int:
+        """The recorded number of the next of ``groups``; -1 for a group that is not of the run."""
+        return self._numbers.popleft() if self._numbers else -1
+
+    async def answer(self, number: int, request: JudgeRequest, backend: FullBackend) -> Completion:
+        """What this ask of this group got when it was recorded: its answer, or its failure raised again."""
+        key = ledger_key(request, backend)
+        found = self._ledger.rows(
+            "SELECT key, detail FROM asks WHERE run = ? AND position = ? AND number = ?",
+            (self.recorded.id, number, request.ask.number),
+        )
+        if found and found[0][0] not in {key, ""}:  # without a key: its group's deadline passed before it was put
+            raise PermanentError("not_recorded", "this version of calipers puts the question differently than recorded")
+        if found and (error := find_failure(self._ledger, found[0][1])) is not None:
+            error.question = found[0][0]
+            raise error
+        completion = find_answer(self._ledger, key)
+        if completion is None:
+            raise PermanentError("not_recorded", "the ledger has no answer to this question")
+        return completion
+
+    async def note(self, number: int, request: JudgeRequest, result: Reading | Failure) -> None:
+        """Nothing new is recorded."""
+
+    async def finish(self, number: int, group: TrajectoryGroup, result: GroupResult) -> None:
+        """Nothing new is recorded."""
+
+
+class Replay(FullBackend):
+    """The judge ``replay:LEDGER``: answers what the judge of the ledger's latest run ever answered; knows nothing else.
+
+    Raises LedgerError when the ledger cannot be read or holds no run.
+    """
+
+    def __init__(self, location: str | Path) -> None:
+        self._ledger = Ledger(location, create=False)
+        settings = find_run(self._ledger).settings
+        first = settings["judges"][0]
+        self.endpoint = first["endpoint"]
+        self.model = first["model"]
+        self.warnings = tuple(settings["warnings"])
+
+    async def complete(self, request: JudgeRequest) -> Completion:
+        """The recorded answer. Raises PermanentError ("not_recorded") where there is none."""
+        completion = find_answer(self._ledger, ledger_key(request, self))
+        if completion is None:
+            raise PermanentError("not_recorded", f"{self._ledger.path} has no answer to this question")
+        return completion
+
+
+class Nobody(FullBackend):
+    """The backend of a replayed run: it names what answered then, and is never asked."""
+
+    def __init__(self, endpoint: str, model: str, warnings: tuple[str, ...] = ()) -> None:
+        self.endpoint = endpoint
+        self.model = model
+        self.warnings = warnings
+
+    async def complete(self, request: JudgeRequest) -> Completion:  # noqa: ARG002 - the seam
+        """Raise PermanentError: a replay has recorded answers only."""
+        raise PermanentError("not_recorded", "a replay asks nobody")

@@ -1,0 +1,70 @@
+"""The seams: what a minimal implementation may leave out, and what it gets instead."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+
+from asking import request
+from calipers.interfaces import FullBackend, full
+from calipers.ledger import Ledger, Recorder, Run
+from calipers.types import Completion, JudgeRequest
+
+
+class Minimal:
+    endpoint, model = "here", "m"
+
+    async def complete(self, request: JudgeRequest) -> Completion:
+        return Completion("an answer")
+
+
+async def test_a_minimal_backend_gets_the_defaults_of_all_that_is_optional() -> None:
+    backend = full(Minimal())
+    assert (backend.endpoint, backend.model) == ("here", "m")
+    assert (await backend.complete(request())).text == "an answer"
+    assert (backend.warnings, backend.has_logprobs, backend.context_window) == ((), True, None)
+    assert list(await backend.check()) == []
+    assert backend.learned() == {}
+    backend.learn({"refused": ["seed"]})
+    await backend.aclose()
+
+
+async def test_an_answer_is_recorded_once_it_is_there() -> None:
+    async def record(completion: Completion) -> Completion:
+        return Completion(f"{completion.text}, recorded")
+
+    assert (await full(Minimal()).complete_recorded(request(), record)).text == "an answer, recorded"
+
+
+async def test_what_a_backend_has_of_it_is_used() -> None:
+    class Checked(Minimal):
+        warnings = ("it is slow",)
+
+        async def check(self) -> Sequence[str]:
+            return ["nobody has asked it yet"]
+
+    backend = full(Checked())
+    assert backend.warnings == ("it is slow",)
+    assert list(await backend.check()) == ["nobody has asked it yet"]
+    assert backend.has_logprobs
+
+
+def test_a_full_backend_is_used_as_it_is() -> None:
+    class Whole(FullBackend):
+        endpoint, model = "here", "m"
+
+        async def complete(self, request: JudgeRequest) -> Completion:
+            return Completion("an answer")
+
+    whole = Whole()
+    assert full(whole) is whole
+
+
+async def test_the_groups_of_a_run_have_numbers_of_their_own_however_many_stores_record_it(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "l.db")
+    run, other = (Run(ledger, {"judges": []}, version="0") for _ in range(2))
+    one, two, apart = Recorder(run), Recorder(run), Recorder(other)
+    numbers = tuple(await asyncio.gather(one.begin(), two.begin(), one.begin(), apart.begin(), two.begin()))
+    assert numbers == (0, 1, 2, 0, 3)
+    ledger.close()
