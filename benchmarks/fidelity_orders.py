@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calipers.aggregators.swaps import Said, Swaps, both_orders
+from calipers.aggregators.pair_bias import PairBias, PairVerdict
 from calipers.calibration.levels import Array, Flags
 from calipers.calibration.orders import flip_rate
 from calipers.calibration.series import Frame, Series
@@ -26,9 +26,9 @@ from fidelity_panels import is_natural
 SPLITS = 10
 DRAWS = 8
 """Draws of which pairs are swapped, where only some of one verdict are."""
-PLAIN: dict[Said, float] = {"first": 1.0, "second": -1.0, "tie": 0.0}
+PLAIN: dict[PairVerdict, float] = {"first": 1.0, "second": -1.0, "tie": 0.0}
 RESAMPLES = 200
-Verdicts = list[tuple[Said, Said]]
+Verdicts = list[tuple[PairVerdict, PairVerdict]]
 Places = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
 
 
@@ -123,7 +123,7 @@ def _intervals(row: Row) -> tuple[tuple[float, float], tuple[float, float]]:
 def _one_order(said: Verdicts, gold: Array, teach: Places, use: Places) -> tuple[float, float]:
     """What reading one order as learned, and as fitted on gold, adds to the plain reading; either order was asked."""
     taught = [said[place] for place in teach]
-    swaps, worth = Swaps.learn(taught), _fitted(taught, gold[teach])
+    swaps, worth = PairBias.learn(taught), _fitted(taught, gold[teach])
     margins = PLAIN if swaps is None else {one: swaps.margin(one) for one in PLAIN}
     twice = np.tile(gold[use], 2)
     levels = []
@@ -143,7 +143,7 @@ def _figures(said: Verdicts, gold: Array, teach: Flags, use: Flags) -> tuple[flo
     """Correlations on ``use``: plain, learned, fitted on gold, both orders, on demand; and the calls of the last."""
     taught = [pair for pair, chosen in zip(said, teach, strict=True) if chosen]
     used = [pair for pair, chosen in zip(said, use, strict=True) if chosen]
-    swaps, worth = Swaps.learn(taught), _fitted(taught, gold[teach])
+    swaps, worth = PairBias.learn(taught), _fitted(taught, gold[teach])
     margins = PLAIN if swaps is None else {one: swaps.margin(one) for one in PLAIN}
     rewards: dict[str, list[float]] = {"plain": [], "learned": [], "fitted": [], "demand": []}
     generator, asked = random.Random(0), 0
@@ -161,9 +161,14 @@ def _figures(said: Verdicts, gold: Array, teach: Flags, use: Flags) -> tuple[flo
     return found["plain"], found["learned"], found["fitted"], both, found["demand"], 1 + asked / len(twice)
 
 
-def _fitted(said: Verdicts, gold: Array) -> dict[Said, float]:
+def both_orders(one: PairVerdict, other: PairVerdict) -> float:
+    """The margin of two swapped verdicts for the trajectory shown first in ``one``: contradiction is a tie."""
+    return (PLAIN[one] - PLAIN[other]) / 2
+
+
+def _fitted(said: Verdicts, gold: Array) -> dict[PairVerdict, float]:
     """What each verdict is worth for the one shown first: the mean gold difference it came with."""
-    worth: dict[Said, float] = {}
+    worth: dict[PairVerdict, float] = {}
     for kind in PLAIN:
         gaps = [gap for (one, _), gap in zip(said, gold, strict=True) if one == kind]
         gaps += [-gap for (_, other), gap in zip(said, gold, strict=True) if other == kind]

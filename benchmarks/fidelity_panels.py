@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from calipers.aggregators.panel import learn_weights
+from calipers.aggregators.panel_weights import learn_weights
 from calipers.calibration import measures, panels
 from calipers.calibration.levels import Array, Flags
 from calipers.calibration.panels import Member

@@ -21,7 +21,7 @@ import numpy as np
 
 from benchmarks import fidelity_data as data
 from calipers.aggregators.noise import Noise
-from calipers.aggregators.sequential import usual_spread
+from calipers.aggregators.resolution import usual_spread
 from calipers.calibration import measures
 from calipers.calibration.levels import Array, Flags
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from calipers.aggregators.priors import Experience
+from calipers.aggregators.priors import Priors
 from calipers.config.settings import Settings
 from calipers.judging.judge import Judge
 from calipers.ledger import Ledger, Replayer
@@ -160,12 +160,12 @@ def test_a_panels_weights_follow_how_well_each_judge_repeats_itself():
     for _ in range(60):
         truth = [generator.gauss(0.5, 0.2) for _ in range(4)]
         groups.append({slot: ratings(slot, noise, generator, truth) for slot, noise in enumerate((0.02, 0.4))})
-    known = Experience.learn(groups, 2)
+    known = Priors.learn(groups, 2)
     assert known.weights is not None
     assert known.weights[0] > 0.8
     assert sum(known.weights) == pytest.approx(1)
-    assert Experience.learn(groups[:10], 2).weights is None
-    assert Experience.of(json.loads(json.dumps(known.to_dict()))) == known
+    assert Priors.learn(groups[:10], 2).weights is None
+    assert Priors.of(json.loads(json.dumps(known.to_dict()))) == known
 
 
 def test_pairs_teach_weights_too():
@@ -179,7 +179,7 @@ def test_pairs_teach_weights_too():
                 margin = max(-1.0, min(1.0, truth[one] - truth[other] + generator.gauss(0, noise)))
                 group.setdefault(slot, []).append(Comparison(one, other, margin, number, slot))
         groups.append(group)
-    weights = Experience.learn(groups, 2).weights
+    weights = Priors.learn(groups, 2).weights
     assert weights is not None
     assert weights[0] > 0.7
 
@@ -189,5 +189,5 @@ def test_the_weights_of_a_panel_differ_from_twenty_groups_on_that_all_judges_sco
     truth = [generator.gauss(0.5, 0.2) for _ in range(4)]
     groups = [{slot: ratings(slot, noise, generator, truth) for slot, noise in enumerate((0.02, 0.4))}] * 20
     alone: dict[int, list[Rating]] = {0: ratings(0, 0.02, generator, truth)}
-    assert Experience.learn([*groups[:19], alone], 2).weights is None
-    assert Experience.learn([*groups, alone], 2).weights is not None
+    assert Priors.learn([*groups[:19], alone], 2).weights is None
+    assert Priors.learn([*groups, alone], 2).weights is not None

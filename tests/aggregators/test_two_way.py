@@ -2,13 +2,15 @@
 
 import math
 import random
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calipers.aggregators.two_way import two_way
-from calipers.types import Rating
+from calipers.aggregators.noise import Noise
+from calipers.aggregators.two_way import TwoWay, two_way
+from calipers.types import Comparison, Rating
 
 
 def ratings(rows: list[dict[int, float]]) -> list[Rating]:
@@ -97,3 +99,52 @@ def test_of_two_unconnected_sets_of_equal_size_the_one_rated_first_has_scores():
 def test_of_two_unconnected_sets_the_larger_has_scores_even_if_rated_last():
     scores = two_way(ratings([{0: 0.4, 1: 0.6}, {2: 0.9, 3: 0.1}, {3: 0.1, 4: 0.5}]), 5)
     assert scores.values == (None, None, 0.9, 0.1, 0.5)
+
+
+# --- errors from a judge's probabilities, where there are no others -----------------------------------------------------
+
+
+def test_one_answer_has_the_errors_of_its_probabilities() -> None:
+    scores = two_way([Rating(0, 0.4, 0, spread=0.1), Rating(1, 0.6, 0, spread=0.2)], 3)
+    assert scores.values == (0.4, 0.6, None)
+    assert scores.stderrs == (0.1, 0.2, None)
+
+
+def test_repeats_that_show_an_error_count_alone() -> None:
+    rated = [Rating(item, 0.5 + item / 10 + turn / 50 * item, turn, spread=0.3) for item in (0, 1) for turn in (0, 1)]
+    assert two_way(rated, 2) == two_way([replace(one, spread=None) for one in rated], 2)
+
+
+def test_repeats_of_one_candidate_alone_have_the_error_of_a_mean() -> None:
+    assert two_way([Rating(0, 0.5, turn) for turn in range(4)], 1).stderrs == (None,)
+    assert two_way([Rating(0, 0.5, turn, spread=0.2) for turn in range(4)], 1).stderrs == (0.1,)
+
+
+@pytest.mark.parametrize("spread", [None, 0.2])
+def test_a_rating_without_probabilities_leaves_its_candidate_without_an_error(spread: float | None) -> None:
+    scores = two_way([Rating(0, 0.4, 0, spread=spread), Rating(1, 0.6, 0)], 2)
+    assert scores.stderrs == (spread, None)
+
+
+def test_what_is_no_rating_gives_no_score() -> None:
+    assert two_way([Comparison(0, 1, 0.5, 0)], 2).values == (None, None)
+
+
+# --- errors from what is known of the judge -----------------------------------------------------------------------------
+
+NOISE = Noise(0.01, 6.0)
+ONE = [Rating(item, value, 0) for item, value in enumerate((0.2, 0.5, 0.9))]
+TWO = [*ONE, *(Rating(item, value, 1) for item, value in enumerate((0.3, 0.4, 0.8)))]
+
+
+def test_one_call_has_the_judges_error_and_two_less():
+    assert TwoWay({0: NOISE})(ONE, 3).stderrs == (0.1,) * 3
+    both = TwoWay({0: NOISE})(TWO, 3)
+    assert both.values == two_way(TWO, 3).values
+    residual = 3 * (two_way(TWO, 3).stderrs[0] or 0.0) ** 2 * 2 * 2 / 3
+    assert both.stderrs[0] == pytest.approx(math.sqrt((6 * 0.01 + residual) / 8 / 2), abs=1e-5)
+
+
+def test_a_judge_whose_noise_is_unknown_has_the_errors_of_its_repeats():
+    assert TwoWay({1: NOISE})(TWO, 3) == two_way(TWO, 3)
+    assert TwoWay({0: NOISE})([], 2).values == (None, None)

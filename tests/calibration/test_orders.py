@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from calipers.aggregators.swaps import Said
+from calipers.aggregators.pair_bias import PairVerdict
 from calipers.calibration.orders import agreeing_accuracy, agreeing_share, agrees, first_rate, flip_rate
 from calipers.calibration.records import Key
 from calipers.calibration.series import Frame, Series, Swap
@@ -13,9 +13,9 @@ from judged import group
 FRAME = Frame.of(as_group(group(n, {"a": gold, "b": 0.0})) for n, gold in enumerate((1.0, 1.0, 0.0, None)))
 
 
-def series(*said: tuple[int, Said, Said]) -> Series:
+def series(*said: tuple[int, PairVerdict, PairVerdict]) -> Series:
     swaps = tuple(Swap(row, "a", "b", one, other) for row, one, other in said)
-    verdicts: dict[Said, int] = {}
+    verdicts: dict[PairVerdict, int] = {}
     for _, *both in said:
         for one in both:
             verdicts[one] = verdicts.get(one, 0) + 1
@@ -27,7 +27,7 @@ def series(*said: tuple[int, Said, Said]) -> Series:
     ("first", "second", True), ("second", "first", True), ("tie", "tie", True),
     ("first", "first", False), ("second", "second", False), ("first", "tie", False), ("tie", "second", False),
 ])  # fmt: skip
-def test_orders_agree_when_they_name_the_same_trajectory(one: Said, other: Said, *, same: bool):
+def test_orders_agree_when_they_name_the_same_trajectory(one: PairVerdict, other: PairVerdict, *, same: bool):
     assert agrees(Swap(0, "a", "b", one, other)) is same
 
 

@@ -1,9 +1,9 @@
 """Scores from comparisons: Bradley-Terry with Davidson's ties, graded margins and a prior.
 
 Bradley & Terry, "Rank analysis of incomplete block designs", *Biometrika* 39 (1952); ties as in Davidson, *JASA* 65
-(1970); a known advantage of the place shown first as in Davidson & Beaver, *Biometrics* 33 (1977). Fitted by Newton's
-method on the penalised log-likelihood, which is concave. Not responsible for turning strengths into win rates or
-rewards, nor for learning a judge's order bias (``swaps``).
+(1970); a known advantage of being shown first as in Davidson & Beaver, *Biometrics* 33 (1977). Fitted by Newton's method on
+the penalised log-likelihood, which is concave. Not responsible for turning strengths into win rates or rewards, nor for
+learning a judge's position bias (``pair_bias``).
 """
 
 from __future__ import annotations
@@ -11,18 +11,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
+
+import numpy as np
 
 from calipers.aggregators.two_way import DIGITS
 from calipers.types import Comparison, Judgment, Scores
 
-if TYPE_CHECKING:
-    import numpy as np
-
-    Array: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
+Array: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 
 _STEPS = 50
-_SETTLED = 1e-9
+_CONVERGED = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +56,6 @@ class BradleyTerry:
         return Scores(tuple(values), tuple(stderrs))
 
 
-bradley_terry = BradleyTerry()
-"""With the usual prior; for the registry."""
-
-
 def largest_linked(pairs: Sequence[tuple[int, int]], n: int) -> tuple[int, ...]:
     """The largest set of items that pairs link, in order; of equally large ones that with the lowest item.
 
@@ -85,8 +80,6 @@ def largest_linked(pairs: Sequence[tuple[int, int]], n: int) -> tuple[int, ...]:
 
 def _fit(comparisons: Sequence[tuple[int, int, float]], n: int, model: BradleyTerry) -> tuple[list[float], list[float]]:
     """Penalised maximum likelihood over strengths and, where there were ties, the log of Davidson's tie parameter."""
-    import numpy as np  # noqa: PLC0415 - importing calipers stays light
-
     wins, both = np.zeros((n, n)), np.zeros((n, n))  # half-points of row over column, and meetings; row shown first
     ties = 0.0
     for one, other, margin in comparisons:
@@ -101,11 +94,11 @@ def _fit(comparisons: Sequence[tuple[int, int, float]], n: int, model: BradleyTe
         while True:
             trial = at + step
             there = _likelihood(trial, both, points, ties, model)
-            if there[0] >= value - _SETTLED or np.abs(step).max() < _SETTLED:
+            if there[0] >= value - _CONVERGED or np.abs(step).max() < _CONVERGED:
                 break
             step = step / 2
         at, (value, slope, curve) = trial, there
-        if np.abs(step).max() < _SETTLED:
+        if np.abs(step).max() < _CONVERGED:
             break
     covariance = np.linalg.inv(curve)[:n, :n]
     centred = covariance - covariance.mean(axis=0) - covariance.mean(axis=1, keepdims=True) + covariance.mean()
@@ -119,8 +112,6 @@ def _likelihood(at: Array, both: Array, points: Array, ties: float, model: Bradl
     Without ties the tie parameter is held at zero, which is plain Bradley-Terry. A common constant that depends on the
     comparisons alone is left out.
     """
-    import numpy as np  # noqa: PLC0415 - likewise
-
     n = len(points)
     strength, tied = at[:n], ties > 0
     gap = strength[:, None] - strength[None, :] + model.first
@@ -134,7 +125,7 @@ def _likelihood(at: Array, both: Array, points: Array, ties: float, model: Bradl
     precision = 1 / model.prior**2
     value = (
         float(strength @ points)
-        - float((both * (np.log(total) + np.maximum(gap, 0) + strength[None, :] - gap / 2 * 0)).sum())
+        - float((both * (np.log(total) + np.maximum(gap, 0) + strength[None, :])).sum())
         + (ties * at[n] if tied else 0.0)
         - precision * float(at @ at) / 2
     )

@@ -1,8 +1,8 @@
 """How noisy a judge is: a variance learned over many groups, and what one group's few repeats add to it.
 
-Two or three repeats say little about one group's noise (often they agree to the digit, and would claim an error of
-zero), so a group's variance is drawn towards the judge's: linear credibility (Bühlmann, "Experience rating and
-credibility", *ASTIN Bulletin* 4, 1967). Learned from unlabelled repeats. Not responsible for where repeats come from.
+Two or three repeats say little about one group's noise (often they are equal, which would be an error of zero), so a group's
+variance is shrunk towards the judge's: linear credibility (Bühlmann, "Experience rating and credibility", *ASTIN Bulletin* 4,
+1967). Learned from unlabelled repeats. Not responsible for where repeats come from.
 """
 
 from __future__ import annotations
@@ -49,7 +49,3 @@ class Noise:
     def variance_of(self, squares: float, freedom: int) -> float:
         """The variance of one call's score in a group with these residuals; the judge's own where it has none."""
         return (self.strength * self.variance + squares) / (self.strength + freedom)
-
-    def stderr(self, squares: float, freedom: int, *, calls: int) -> float:
-        """The standard error of a mean of ``calls`` scores in such a group, in the scores' units."""
-        return math.sqrt(self.variance_of(squares, freedom) / calls)

@@ -1,7 +1,7 @@
-"""What earlier answers teach about judges: their noise, their leaning to places, what each counts in a panel.
+"""What earlier answers teach about judges: their noise, their position bias, their weights in a panel.
 
-Learned without labels. A run takes one snapshot when it begins and keeps it in its record, so that it can be replayed.
-Not responsible for where answers are kept (``ledger``), nor for what is made of the knowledge (``strategy``).
+Learned without labels. A run takes one snapshot when it begins and records it, so that it can be replayed. Not responsible
+for where answers are recorded (``ledger``), nor for how priors are used (``judging.assembly``).
 """
 
 from __future__ import annotations
@@ -12,62 +12,63 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
+from calipers.aggregators.bias_correction import verdict_of
 from calipers.aggregators.noise import Noise
-from calipers.aggregators.order_aware import said
-from calipers.aggregators.places import Places
-from calipers.aggregators.sequential import usual_spread
-from calipers.aggregators.swaps import Said, Swaps
+from calipers.aggregators.pair_bias import PairBias, PairVerdict
+from calipers.aggregators.position_bias import PositionBias
+from calipers.aggregators.resolution import usual_spread
 from calipers.aggregators.two_way import fit
 from calipers.types import Comparison, Judgment, Rating
 
 if TYPE_CHECKING:
     import numpy as np
 
-Heard: TypeAlias = Mapping[int, Sequence[Judgment]]
-"""What each slot said about one group."""
+BySlot: TypeAlias = Mapping[int, Sequence[Judgment]]
+"""Each slot's judgments about one group."""
 
 _FEWEST_SHARED = 20
 """Groups that all judges of a panel must have scored before their weights differ."""
 
 
 @dataclass(frozen=True, slots=True)
-class Habits:
-    """What is known of one judge; None where too little was seen to say.
+class JudgePriors:
+    """What is known of one judge; None where there were too few answers. Field names are those of recorded settings.
 
-    ``spread`` is its usual variance of settled scores within a group, in squared units of the scores.
+    ``spread`` is its usual variance of true scores within a group, in squared units of the scores; ``places`` its position
+    bias in lists, ``swaps`` in pairs.
     """
 
     noise: Noise | None = None
     spread: float | None = None
-    places: Places | None = None
-    swaps: Swaps | None = None
+    places: PositionBias | None = None
+    swaps: PairBias | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Experience:
+class Priors:
     """What is known of each judge by slot, and the ``weights`` of the panel (None: equal), from ``groups`` groups."""
 
-    judges: tuple[Habits, ...]
+    judges: tuple[JudgePriors, ...]
     weights: tuple[float, ...] | None = None
     groups: int = 0
 
     @classmethod
-    def learn(cls, groups: Iterable[Heard], judges: int) -> Self:
-        """From what the judges said about ``groups``."""
-        heard = list(groups)
-        habits = tuple(_habits([one.get(slot, ()) for one in heard]) for slot in range(judges))
-        return cls(habits, _weights(heard, judges) if judges > 1 else None, len(heard))
+    def learn(cls, groups: Iterable[BySlot], judges: int) -> Self:
+        """From the judges' judgments about ``groups``."""
+        known = list(groups)
+        priors = tuple(_priors([one.get(slot, ()) for one in known]) for slot in range(judges))
+        return cls(priors, _weights(known, judges) if judges > 1 else None, len(known))
 
     @classmethod
     def of(cls, recorded: Mapping[str, Any]) -> Self:
         """From what ``to_dict`` gave, after JSON."""
         weights = recorded["weights"]
         judges = tuple(
-            Habits(
+            JudgePriors(
                 None if one["noise"] is None else Noise(**one["noise"]),
                 one["spread"],
-                None if one["places"] is None else Places(**one["places"]),
-                None if one["swaps"] is None else Swaps(**one["swaps"]),
+                None if one["places"] is None else PositionBias(**one["places"]),
+                None if one["swaps"] is None else PairBias(**one["swaps"]),
             )
             for one in recorded["judges"]
         )
@@ -78,19 +79,19 @@ class Experience:
         return asdict(self)
 
 
-def _habits(groups: Sequence[Sequence[Judgment]]) -> Habits:
+def _priors(groups: Sequence[Sequence[Judgment]]) -> JudgePriors:
     rated = [[one for one in group if isinstance(one, Rating)] for group in groups]
     compared = [[one for one in group if isinstance(one, Comparison)] for group in groups]
-    places = Places.learn(rated)
-    # What the place does is no noise: it is taken out of every rating that a standard error is told for.
-    level = [ratings if places is None else places.without(ratings) for ratings in rated]
-    fits = [fit(ratings, 1 + max(one.item for one in ratings)) for ratings in level if ratings]
+    bias = PositionBias.learn(rated)
+    # Position bias is not noise: standard errors are those of ratings without it.
+    unbiased = [ratings if bias is None else bias.without(ratings) for ratings in rated]
+    fits = [fit(ratings, 1 + max(one.item for one in ratings)) for ratings in unbiased if ratings]
     noise = Noise.learn([one.squares for one in fits], [one.freedom for one in fits])
     spread = None
     if noise is not None:
-        seen = [statistics.variance(row.values()) for ratings in level for row in _rows(ratings) if len(row) > 1]
+        seen = [statistics.variance(row.values()) for ratings in unbiased for row in _rows(ratings) if len(row) > 1]
         spread = usual_spread(math.fsum(seen) / len(seen), noise.variance)
-    return Habits(noise, spread, places, Swaps.learn(pair for group in compared for pair in _swapped(group)))
+    return JudgePriors(noise, spread, bias, PairBias.learn(pair for group in compared for pair in _swapped(group)))
 
 
 def _rows(ratings: Sequence[Rating]) -> list[dict[int, float]]:
@@ -100,7 +101,7 @@ def _rows(ratings: Sequence[Rating]) -> list[dict[int, float]]:
     return list(table.values())
 
 
-def _swapped(comparisons: Sequence[Comparison]) -> Iterable[tuple[Said, Said]]:
+def _swapped(comparisons: Sequence[Comparison]) -> Iterable[tuple[PairVerdict, PairVerdict]]:
     """The verdicts on each pair that was asked in both orders, the first of each."""
     first: dict[tuple[int, int], Comparison] = {}
     for one in comparisons:
@@ -108,14 +109,14 @@ def _swapped(comparisons: Sequence[Comparison]) -> Iterable[tuple[Said, Said]]:
     for (low, high), one in first.items():
         other = first.get((high, low))
         if low < high and other is not None:
-            yield said(one), said(other)
+            yield verdict_of(one), verdict_of(other)
 
 
-def _weights(groups: Sequence[Heard], judges: int) -> tuple[float, ...] | None:
+def _weights(groups: Sequence[BySlot], judges: int) -> tuple[float, ...] | None:
     """Weights from the groups that all judges scored; None where they are too few."""
     import numpy as np  # noqa: PLC0415 - only panels need it
 
-    from calipers.aggregators.panel import learn_weights  # noqa: PLC0415 - likewise
+    from calipers.aggregators.panel_weights import learn_weights  # noqa: PLC0415 - likewise
 
     calls = [[_calls(group.get(slot, ())) for slot in range(judges)] for group in groups]
     shared = [rows for rows in calls if all(rows)]

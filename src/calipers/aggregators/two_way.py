@@ -2,15 +2,17 @@
 
 The two-way layout without interaction (Scheffé, *The Analysis of Variance*, 1959, ch. 4). A presentation is one
 answer; its effect is how generous that answer was as a whole, which says nothing about the candidates. Where every
-answer rates every candidate, the estimate is the plain mean. Not responsible for panels, comparisons or rankings.
+answer rates every candidate, the estimate is the plain mean. Not responsible for panels or comparisons, nor for learning
+a judge's noise (``noise``).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
+from calipers.aggregators.noise import Noise
 from calipers.types import Judgment, Rating, Scores
 
 DIGITS = 6
@@ -38,19 +40,58 @@ class Fit:
         return Scores(self.values, tuple(errors))
 
 
-def two_way(judgments: Sequence[Judgment], n: int) -> Scores:
-    """Least-squares candidate effects and their standard errors for ``n`` candidates.
+@dataclass(frozen=True, slots=True)
+class TwoWay:
+    """Least-squares candidate effects and their standard errors. ``noise`` is what is known of each slot's noise.
 
-    Values stay in the units of the ratings, on the mean level of the answers that rated most candidates. Candidates
-    nothing connects to the largest rated set stay None: their offset is unknown. Standard errors are None where no
-    degree of freedom is left to estimate the noise from (a single answer, say).
+    Values stay in the units of the ratings, on the mean level of the answers that rated most candidates. Candidates that
+    nothing connects to the largest rated set stay None: their offset is unknown.
+
+    Standard errors follow from the judge's noise and what this group's repeats add to it; ratings of several slots are taken
+    as one judge's, with the mean of their variances. Where a slot's noise is unknown, they follow from this group's residuals
+    alone; where those leave no degree of freedom (a single answer, say), from the ``Rating.spread`` of log-probabilities, as
+    the error of a mean of independent ratings. Else they are None.
     """
-    found = fit(judgments, n)
-    return found.scores(found.squares / found.freedom if found.freedom > 0 else None)
+
+    noise: Mapping[int, Noise] = field(default_factory=dict)
+
+    def __call__(self, judgments: Sequence[Judgment], n: int) -> Scores:
+        """One score and error for each of ``n`` candidates."""
+        found = fit(judgments, n)
+        scores = found.scores(self._variance(judgments, found))
+        if not any(type(one) is Rating and one.spread is not None for one in judgments):
+            return scores
+        return _with_spreads(scores, [one for one in judgments if isinstance(one, Rating)])
+
+    def _variance(self, judgments: Sequence[Judgment], found: Fit) -> float | None:
+        """The variance of one rating; None where nothing is known of it."""
+        if self.noise:
+            slots = {judgment.slot for judgment in judgments if isinstance(judgment, Rating)}
+            if slots and slots <= self.noise.keys():
+                known = [self.noise[slot].variance_of(found.squares, found.freedom) for slot in sorted(slots)]
+                return sum(known) / len(known)
+        return found.squares / found.freedom if found.freedom > 0 else None
+
+
+two_way = TwoWay()
+"""Of a judge about whose noise nothing is known."""
+
+
+def _with_spreads(scores: Scores, ratings: Sequence[Rating]) -> Scores:
+    """Scores with the errors they lack, as the ratings' spreads say; None where a rating came without one."""
+    spreads: dict[int, list[float]] = {}
+    for one in ratings:
+        spreads.setdefault(one.item, []).append(math.nan if one.spread is None else one.spread)
+    stderrs = list(scores.stderrs)
+    for item, value in enumerate(scores.values):
+        if value is not None and stderrs[item] is None:
+            error = math.sqrt(math.fsum(one**2 for one in spreads[item])) / len(spreads[item])
+            stderrs[item] = None if math.isnan(error) else round(error, DIGITS)
+    return Scores(scores.values, tuple(stderrs))
 
 
 def fit(judgments: Sequence[Judgment], n: int) -> Fit:
-    """The two-way layout's estimates for ``n`` candidates, before anything is said about the noise."""
+    """The two-way layout's estimates for ``n`` candidates, before anything is assumed about the noise."""
     ratings = [judgment for judgment in judgments if isinstance(judgment, Rating)]
     if not ratings:
         return Fit((None,) * n, (None,) * n)

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from calipers.aggregators.panel import repeatability
-from calipers.aggregators.swaps import Swaps
+from calipers.aggregators.pair_bias import PairBias
+from calipers.aggregators.panel_weights import repeatability
 from calipers.calibration import measures, orders, repeats
 from calipers.calibration.common import common_groups
 from calipers.calibration.costs import Cost
@@ -103,7 +103,7 @@ class JudgeFigures:
     by_calls: tuple[ByCalls, ...]
     resolve: Resolved | None
     variant_stability: float | None
-    order_evidence: Swaps | None
+    order_evidence: PairBias | None
     place_curve: PlaceCurve | None
     cost: Cost
 
@@ -231,7 +231,7 @@ def _figures(
         by_calls=curve.points,
         resolve=curve.resolved,
         variant_stability=stability,
-        order_evidence=Swaps.learn((one.said, one.swapped) for one in series.swaps),
+        order_evidence=PairBias.learn((one.said, one.swapped) for one in series.swaps),
         place_curve=_place_curve(series),
         cost=series.cost.times(1 / len(series.rows)),
     )

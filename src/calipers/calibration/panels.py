@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from calipers.aggregators.panel import learn_weights
+from calipers.aggregators.panel_weights import learn_weights
 from calipers.calibration import measures
 from calipers.calibration.curves import CURVE, Interval
 from calipers.calibration.judges import rounded

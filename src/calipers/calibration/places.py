@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from calipers.aggregators.places import Places
+from calipers.aggregators.position_bias import PositionBias
 from calipers.types import Rating
 
 
@@ -24,7 +24,7 @@ class PlaceHabit:
     ``size`` is the usual length of a list.
     """
 
-    places: Places | None
+    places: PositionBias | None
     turned: int
     share: float | None
     size: int
@@ -36,7 +36,7 @@ class PlaceHabit:
         lists = [found for group in heard for found in _lists(group).values()]
         turned = sum(len({tuple(one.item for one in found) for found in _lists(group).values()}) > 1 for group in heard)
         size = int(statistics.median_low([len(found) for found in lists] or [0]))
-        return cls(Places.learn(heard), turned, _share(lists), size)
+        return cls(PositionBias.learn(heard), turned, _share(lists), size)
 
 
 def _lists(ratings: Sequence[Rating]) -> dict[int, list[Rating]]:

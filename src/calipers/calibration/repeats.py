@@ -1,6 +1,6 @@
 """What repeated calls tell without gold: noise, honest standard errors, and what stopping early would cost.
 
-The rules themselves are in ``aggregators`` (``Noise``, ``Resolve``); here they are run over recorded calls.
+The rules themselves are in ``aggregators`` (``Noise``, ``StoppingRule``); here they are run over recorded calls.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from calipers.aggregators.noise import Noise
-from calipers.aggregators.sequential import Resolve, usual_spread
+from calipers.aggregators.resolution import StoppingRule, usual_spread
 from calipers.calibration.levels import Array, Flags, mean
 from calipers.calibration.measures import fidelity
 
@@ -25,9 +25,9 @@ class Learned:
     noise: Noise
     spread: float
 
-    def rule(self, *, tolerance: float, budget: int) -> Resolve:
+    def rule(self, *, tolerance: float, budget: int) -> StoppingRule:
         """The stopping rule for this judge."""
-        return Resolve(self.spread, tolerance=tolerance, budget=budget)
+        return StoppingRule(self.spread, tolerance=tolerance, budget=budget)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +120,7 @@ def _halves(calls: Array, *, shared: bool) -> tuple[Array, Array] | None:
     return scores, errors
 
 
-def stop(calls: Array, gold: Array, learned: Learned, rule: Resolve, *, shared: bool) -> Stopped:
+def stop(calls: Array, gold: Array, learned: Learned, rule: StoppingRule, *, shared: bool) -> Stopped:
     """Ask each group until ``rule`` is content, from every call in turn as the first, cyclically; means over these.
 
     Nothing of ``gold`` enters the rule.
@@ -149,7 +149,7 @@ def all_noise(calls: Array, learned: Learned, *, shared: bool) -> Flags:
     return np.asarray(_variance(mean(calls, axis=1)) <= np.array(noise) / calls.shape[1])
 
 
-def _settled(calls: Array, learned: Learned, rule: Resolve, asked: Flags, *, shared: bool) -> Flags:
+def _settled(calls: Array, learned: Learned, rule: StoppingRule, asked: Flags, *, shared: bool) -> Flags:
     count = calls.shape[1]
     squares, freedom = residuals(calls, shared=shared)
     spreads = _variance(mean(calls, axis=1))

@@ -16,7 +16,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from calipers.aggregators.bradley_terry import BradleyTerry
-from calipers.aggregators.swaps import Said
+from calipers.aggregators.pair_bias import PairVerdict
 from calipers.calibration.costs import NOTHING, Cost, total
 from calipers.calibration.levels import Array, mean, put_on_one_level
 from calipers.calibration.places import PlaceHabit
@@ -61,8 +61,8 @@ class Swap:
     row: int
     first: str
     second: str
-    said: Said
-    swapped: Said
+    said: PairVerdict
+    swapped: PairVerdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +88,8 @@ class Series:
     scales: int = 1
     meetings: tuple[tuple[tuple[Comparison, ...], ...], ...] = ()
     swaps: tuple[Swap, ...] = ()
-    repeats: tuple[tuple[Said, Said], ...] = ()
-    verdicts: Mapping[Said, int] = field(default_factory=dict)
+    repeats: tuple[tuple[PairVerdict, PairVerdict], ...] = ()
+    verdicts: Mapping[PairVerdict, int] = field(default_factory=dict)
     cost: Cost = NOTHING
     place: PlaceHabit | None = None
     states: tuple[State, ...] = ()
@@ -277,19 +277,21 @@ def _off_scale(record: Record) -> int:
     return sum(not low <= value <= high for value in record.scores.values())
 
 
-def _said(record: Record) -> Said | None:
+def _said(record: Record) -> PairVerdict | None:
     """A pair's verdict by place."""
     if record.winner is None:
         return None
     return "tie" if record.winner == TIE else "first" if record.winner == record.order[0] else "second"
 
 
-def _swaps(by_row: Mapping[int, Sequence[Record]]) -> tuple[tuple[Swap, ...], tuple[tuple[Said, Said], ...]]:
+def _swaps(
+    by_row: Mapping[int, Sequence[Record]],
+) -> tuple[tuple[Swap, ...], tuple[tuple[PairVerdict, PairVerdict], ...]]:
     """Pairs judged in both orders, and verdicts on one order asked repeatedly."""
     swaps: list[Swap] = []
-    repeats: list[tuple[Said, Said]] = []
+    repeats: list[tuple[PairVerdict, PairVerdict]] = []
     for row, records in by_row.items():
-        by_order: dict[tuple[str, ...], list[Said]] = {}
+        by_order: dict[tuple[str, ...], list[PairVerdict]] = {}
         for record in sorted(records, key=lambda record: record.sample):
             said = _said(record)
             if said is not None:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from calipers.aggregators.panel import learn_weights
+from calipers.aggregators.panel_weights import learn_weights
 from calipers.calibration import measures, panels
 from calipers.calibration.costs import Cost, total
 from calipers.calibration.curves import Curve

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Final, Literal, Self, TypeAlias
 
-from calipers.aggregators.priors import Experience
+from calipers.aggregators.priors import Priors
 from calipers.errors import LedgerError
 from calipers.protocols.question import OutOfRange
 from calipers.render import BYTES_PER_TOKEN
@@ -108,7 +108,7 @@ class Settings:
     begins_with: str | None = None
     windows: tuple[tuple[int, int, int, float], ...] = ()
     learns: bool = True
-    experience: Experience | None = None
+    experience: Priors | None = None
     grading: Grading | None = None
     on_attack: OnAttack = "report"
     canary_rate: float = 0.0
@@ -175,7 +175,7 @@ class Settings:
             "resolve": None if recorded["resolve"] is None else Resolution(**recorded["resolve"]),
             "reward": RewardPlan(**recorded["reward"]),
             "aspects": None if recorded["aspects"] is None else tuple((name, one) for name, one in recorded["aspects"]),
-            "experience": None if recorded["experience"] is None else Experience.of(recorded["experience"]),
+            "experience": None if recorded["experience"] is None else Priors.of(recorded["experience"]),
             "rubric": rubric if isinstance(rubric := recorded["rubric"], str) else as_rubric(rubric),
             "grading": None if recorded.get("grading") is None else Grading(**recorded["grading"]),
         }

@@ -11,15 +11,12 @@ from dataclasses import fields
 from typing import Final, get_args
 
 from calipers import registry
-from calipers.aggregators.believed import Believed
-from calipers.aggregators.credible import Credible
-from calipers.aggregators.order_aware import OrderAware
+from calipers.aggregators.bias_correction import BiasCorrected
+from calipers.aggregators.panel import Fallback as FallbackScores
 from calipers.aggregators.panel import Panel
-from calipers.aggregators.priors import Habits
-from calipers.aggregators.sequential import Resolve
-from calipers.aggregators.sole import Sole
-from calipers.aggregators.two_way import two_way
-from calipers.aggregators.unresolved import is_all_noise, tied, unsaid
+from calipers.aggregators.priors import JudgePriors
+from calipers.aggregators.resolution import StoppingRule, is_all_noise, tied, unscored
+from calipers.aggregators.two_way import TwoWay, two_way
 from calipers.config.settings import Pairing, PanelMode, Resolution, RewardPlan, Settings
 from calipers.errors import ConfigError
 from calipers.interfaces import Aggregator, Planner, RewardTransform
@@ -57,12 +54,12 @@ def planner(settings: Settings) -> Planner:
     resolve = settings.resolve
     if resolve is None:
         return inner
-    habits = _habits(settings)
+    habits = _priors(settings)
     if settings.protocol == "pairwise":
         return Swapping(inner, {slot: one.swaps for slot, one in habits.items() if one.swaps is not None})
     spreads = [one.spread for one in habits.values() if one.spread is not None]
     spread = sum(spreads) / len(spreads) if spreads else _USUAL_SPREAD
-    return Resolving(inner, opening, Resolve(spread, resolve.tolerance, resolve.most))
+    return Resolving(inner, opening, StoppingRule(spread, resolve.tolerance, resolve.most))
 
 
 def _opening(settings: Settings) -> FirstAsks:
@@ -87,11 +84,11 @@ def _has_errors(settings: Settings) -> bool:
     """Whether one presentation comes with standard errors: from other judges, or from what is known of the noise."""
     if len(settings.judges) > 1 and settings.panel == "all":
         return True
-    habits = _habits(settings)
+    habits = _priors(settings)
     return len(habits) == len(settings.judges) and all(one.noise is not None for one in habits.values())
 
 
-def _habits(settings: Settings) -> dict[int, Habits]:
+def _priors(settings: Settings) -> dict[int, JudgePriors]:
     return {} if settings.experience is None else dict(enumerate(settings.experience.judges))
 
 
@@ -100,7 +97,7 @@ def aggregator(settings: Settings) -> Aggregator:
     method = registry.find_method(settings.protocol)
     judges = len(settings.judges)
     if method.graded:
-        # Verdicts have no scale that would be a judge's own; what a panel makes of them is told apart there.
+        # Verdicts have no scale of the judge's own, so the aggregator combines a panel's judges itself.
         graded: Aggregator = registry.load(method.aggregator)(
             settings.grading, judges=judges, panel=settings.panel, quorum=settings.quorum, weights=settings.weights
         )
@@ -109,24 +106,24 @@ def aggregator(settings: Settings) -> Aggregator:
     if judges == 1:
         return within
     if settings.panel == "fallback":
-        return Sole(within)
+        return FallbackScores(within)
     learned = None if settings.experience is None else settings.experience.weights
     weights = settings.weights or learned or (1 / judges,) * judges
-    return Panel(weights, within, settings.quorum, scale="mean")
+    return Panel(weights, within, settings.quorum)
 
 
 def _within(settings: Settings) -> Aggregator:
     found = registry.load(registry.find_method(settings.protocol).aggregator)
     within: Aggregator = found() if isinstance(found, type) else found
-    habits = _habits(settings)
+    habits = _priors(settings)
     noise = {slot: one.noise for slot, one in habits.items() if one.noise is not None}
-    if within is two_way:
-        within = Believed(Credible(noise) if noise else two_way)
+    if within is two_way and noise:
+        within = TwoWay(noise)
     places = {slot: one.places for slot, one in habits.items() if one.places is not None}
     swaps = {slot: one.swaps for slot, one in habits.items() if one.swaps is not None}
     if not places and not swaps:
         return within
-    return OrderAware(within, places, swaps, bounds=(0.0, 1.0) if places else None)
+    return BiasCorrected(within, places, swaps, bounds=(0.0, 1.0) if places else None)
 
 
 def settle(scores: Scores, resolve: Resolution | None) -> tuple[Scores, tuple[str, ...]]:
@@ -135,7 +132,7 @@ def settle(scores: Scores, resolve: Resolution | None) -> tuple[Scores, tuple[st
         return scores, ()
     if resolve.unresolved == "tie":
         return tied(scores), ("the scores differ no more than their standard errors: they were tied",)
-    return unsaid(scores), ("the scores differ no more than their standard errors: nobody was scored",)
+    return unscored(scores), ("the scores differ no more than their standard errors: nobody was scored",)
 
 
 def require_resolution(resolve: object) -> Resolution | None:

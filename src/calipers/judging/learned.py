@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from calipers.aggregators.priors import Experience
+from calipers.aggregators.priors import Priors
 from calipers.config.settings import Settings
 from calipers.interfaces import Store
 from calipers.judging.members import Seat
@@ -32,13 +32,13 @@ def remembered(ledger: Ledger, settings: Settings, seats: Sequence[Seat]) -> Set
     return replace(known, experience=_experienced(ledger, known, before))
 
 
-def _experienced(ledger: Ledger, settings: Settings, before: Mapping[str, Any] | None) -> Experience | None:
+def _experienced(ledger: Ledger, settings: Settings, before: Mapping[str, Any] | None) -> Priors | None:
     """What earlier answers teach about the judges."""
     if not settings.learns:
         return None
     if before is not None:
-        return None if before["experience"] is None else Experience.of(before["experience"])
-    found = Experience.learn(heard(ledger, settings), len(settings.judges))
+        return None if before["experience"] is None else Priors.of(before["experience"])
+    found = Priors.learn(heard(ledger, settings), len(settings.judges))
     return found if found.groups else None
 
 

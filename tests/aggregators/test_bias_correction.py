@@ -4,13 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calipers.aggregators.order_aware import OrderAware, drawn_in, said
-from calipers.aggregators.places import Places
-from calipers.aggregators.swaps import Swaps
+from calipers.aggregators.bias_correction import BiasCorrected, shrunk_into, verdict_of
+from calipers.aggregators.pair_bias import PairBias
+from calipers.aggregators.position_bias import PositionBias
 from calipers.aggregators.two_way import two_way
 from calipers.types import Comparison, Judgment, Rating, Scores
 
-LEANS = Swaps(pairs=100, first_rate=0.8, first_contradicted=0.6, second_contradicted=0.1)
+LEANS = PairBias(pairs=100, first_rate=0.8, first_contradicted=0.6, second_contradicted=0.1)
 
 
 class Seen:
@@ -23,9 +23,9 @@ class Seen:
         return Scores((None,) * n, (None,) * n)
 
 
-def margins(*comparisons: Comparison, swaps: Swaps = LEANS) -> list[float]:
+def margins(*comparisons: Comparison, swaps: PairBias = LEANS) -> list[float]:
     within = Seen()
-    OrderAware(within, {}, {0: swaps})(comparisons, 3)  # type: ignore[arg-type]  # a list is a sequence
+    BiasCorrected(within, {}, {0: swaps})(comparisons, 3)  # type: ignore[arg-type]  # a list is a sequence
     return [one.margin for one in within.judgments if isinstance(one, Comparison)]
 
 
@@ -39,24 +39,24 @@ def test_degrees_are_kept_ties_stay_and_both_orders_are_taken_as_they_are():
     assert margins(Comparison(0, 1, 0.5, 0)) == [pytest.approx(0.2)]
     assert margins(Comparison(0, 1, 0.0, 0)) == [0.0]
     assert margins(Comparison(0, 1, 1.0, 0), Comparison(1, 0, -0.5, 1)) == [1.0, -0.5]
-    assert [said(Comparison(0, 1, margin, 0)) for margin in (0.1, -0.1, 0.0)] == ["first", "second", "tie"]
+    assert [verdict_of(Comparison(0, 1, margin, 0)) for margin in (0.1, -0.1, 0.0)] == ["first", "second", "tie"]
 
 
 def test_another_judges_verdicts_are_not_touched():
     within = Seen()
-    OrderAware(within, {}, {1: LEANS})([Comparison(0, 1, 1.0, 0)], 2)  # type: ignore[arg-type]  # as above
+    BiasCorrected(within, {}, {1: LEANS})([Comparison(0, 1, 1.0, 0)], 2)  # type: ignore[arg-type]  # as above
     assert within.judgments == [Comparison(0, 1, 1.0, 0)]
 
 
 def test_ratings_lose_what_their_place_is_worth():
     plain = [Rating(item, value, 0, item) for item, value in enumerate((0.6, 0.5, 0.5))]
-    scores = OrderAware(two_way, {0: Places(0.0, 0.15, 40)}, {})(plain, 3)
+    scores = BiasCorrected(two_way, {0: PositionBias(0.0, 0.15, 40)}, {})(plain, 3)
     assert scores.values[0] < scores.values[1] == scores.values[2]  # type: ignore[operator]  # all were rated
 
 
 @given(st.lists(st.floats(-0.5, 1.5).map(lambda one: round(one, 3)) | st.none(), min_size=1, max_size=8))
 def test_scores_off_the_scale_are_drawn_in_without_making_a_tie(values: list[float | None]):
-    found = drawn_in(Scores(tuple(values), (None,) * len(values)), 0.0, 1.0).values
+    found = shrunk_into(Scores(tuple(values), (None,) * len(values)), 0.0, 1.0).values
     known = [(one, there) for one, there in zip(found, values, strict=True) if one is not None and there is not None]
     assert len(known) == sum(one is not None for one in values)
     assert all(-1e-6 <= one <= 1 + 1e-6 for one, _ in known)

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from calipers.aggregators.places import Places
+from calipers.aggregators.position_bias import PositionBias
 from calipers.types import Rating
 
 
@@ -30,7 +30,7 @@ def groups(
 
 @pytest.mark.parametrize(("slope", "first"), [(-0.3, 0.0), (0.0, 0.2), (0.15, 0.1)])
 def test_a_leaning_is_found(slope: float, first: float):
-    known = Places.learn(groups(200, slope=slope, first=first))
+    known = PositionBias.learn(groups(200, slope=slope, first=first))
     assert known is not None
     assert known.slope == pytest.approx(slope, abs=0.03)
     assert known.first == pytest.approx(first, abs=0.03)
@@ -39,36 +39,36 @@ def test_a_leaning_is_found(slope: float, first: float):
 
 def test_chance_is_no_leaning():
     """Of forty judges without one, most are left alone, and no other is moved by more than a hair."""
-    found = [Places.learn(groups(40, seed=seed)) for seed in range(40)]
+    found = [PositionBias.learn(groups(40, seed=seed)) for seed in range(40)]
     assert sum(one is not None and one.slope == one.first == 0 for one in found) > 20
     assert all(one is not None and abs(one.slope) < 0.05 and abs(one.first) < 0.05 for one in found)
 
 
 def test_pairs_of_candidates_tell_a_slope_only():
-    known = Places.learn(groups(100, slope=-0.2, size=2))
+    known = PositionBias.learn(groups(100, slope=-0.2, size=2))
     assert known is not None
     worth = [one.value for one in known.without([Rating(0, 0.5, 0, 0), Rating(1, 0.5, 0, 1)])]
     assert worth[0] - worth[1] == pytest.approx(-0.2, abs=0.03)
 
 
 def test_few_groups_or_one_order_teach_nothing():
-    assert Places.learn(groups(19, slope=1.0)) is None
-    assert Places.learn([group[:5] for group in groups(50, slope=1.0)]) is None
+    assert PositionBias.learn(groups(19, slope=1.0)) is None
+    assert PositionBias.learn([group[:5] for group in groups(50, slope=1.0)]) is None
 
 
 def test_a_whole_answer_keeps_its_level():
     flat = [Rating(item, 0.5, 0, item) for item in range(5)]
-    level = Places(-0.4, 0.3, 50).without(flat)
+    level = PositionBias(-0.4, 0.3, 50).without(flat)
     assert sum(one.value for one in level) == pytest.approx(2.5)
     assert level[0].value < level[4].value
 
 
 def test_a_run_that_has_nothing_to_learn_from_begins_without_numpy():
-    code = "import sys; from calipers.aggregators.places import Places; Places.learn([[]]); sys.exit('numpy' in sys.modules)"
+    code = "import sys; from calipers.aggregators.position_bias import PositionBias; PositionBias.learn([[]]); sys.exit('numpy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 def test_twenty_groups_are_enough():
-    known = Places.learn(groups(20, slope=1.0))
+    known = PositionBias.learn(groups(20, slope=1.0))
     assert known is not None
     assert known.groups == 20

@@ -1,9 +1,9 @@
-"""When to stop asking."""
+"""When to stop asking, when a group's spread is no more than noise, and what becomes of it then."""
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calipers.aggregators.sequential import Resolve, usual_spread
+from calipers.aggregators.resolution import StoppingRule, is_all_noise, tied, unscored, usual_spread
 from calipers.types import Scores
 
 
@@ -12,33 +12,33 @@ def scores(values: tuple[float | None, ...], error: float | None) -> Scores:
 
 
 def test_a_group_far_apart_is_settled_by_one_call():
-    assert Resolve(spread=1.0).is_settled(scores((0.0, 5.0, 9.0), 0.3), calls=1)
+    assert StoppingRule(spread=1.0).is_settled(scores((0.0, 5.0, 9.0), 0.3), calls=1)
 
 
 def test_a_near_tie_is_asked_about_again():
-    assert not Resolve(spread=1.0).is_settled(scores((5.0, 5.3, 4.8), 0.6), calls=1)
+    assert not StoppingRule(spread=1.0).is_settled(scores((5.0, 5.3, 4.8), 0.6), calls=1)
 
 
 def test_a_hopeless_group_is_left_alone_at_once():
     """Where the judge usually sees next to no difference and the noise is large, no call can resolve anything."""
-    assert Resolve(spread=1e-6).is_settled(scores((5.0, 5.1), 3.0), calls=1)
+    assert StoppingRule(spread=1e-6).is_settled(scores((5.0, 5.1), 3.0), calls=1)
 
 
 def test_the_budget_ends_it():
     near = scores((5.0, 5.3), 0.6)
-    assert not Resolve(spread=1.0, budget=3).is_settled(near, calls=2)
-    assert Resolve(spread=1.0, budget=3).is_settled(near, calls=3)
+    assert not StoppingRule(spread=1.0, budget=3).is_settled(near, calls=2)
+    assert StoppingRule(spread=1.0, budget=3).is_settled(near, calls=3)
 
 
 def test_without_two_scores_or_without_errors_there_is_nothing_to_wait_for():
-    rule = Resolve(spread=1.0)
+    rule = StoppingRule(spread=1.0)
     assert rule.is_settled(scores((5.0, None), 0.6), calls=1)
     assert rule.is_settled(scores((5.0, 5.1), None), calls=1)
 
 
 @given(st.floats(0, 50), st.floats(1e-3, 20), st.integers(1, 20), st.integers(1, 30))
 def test_a_further_call_adds_less_and_less_and_never_more_than_all(seen: float, noise: float, freedom: int, calls: int):
-    rule = Resolve(spread=1.0)
+    rule = StoppingRule(spread=1.0)
     gain = rule.gain(seen, noise, freedom=freedom, calls=calls)
     assert 0 <= gain <= 1
 
@@ -46,15 +46,32 @@ def test_a_further_call_adds_less_and_less_and_never_more_than_all(seen: float, 
 @given(st.floats(0.1, 50), st.floats(1e-3, 20))
 def test_more_noise_never_makes_a_clear_group_less_worth_asking_about(seen: float, noise: float):
     """As long as the noise is small against the spread, gain grows with it."""
-    rule = Resolve(spread=seen)
+    rule = StoppingRule(spread=seen)
     small = min(noise, seen / 10)
     assert rule.gain(seen, small, freedom=3, calls=1) >= rule.gain(seen, small / 2, freedom=3, calls=1)
 
 
 def test_a_judge_that_never_differs_is_not_asked_again():
-    assert Resolve(spread=0.0).gain(0.0, 1.0, freedom=3, calls=1) == 0
+    assert StoppingRule(spread=0.0).gain(0.0, 1.0, freedom=3, calls=1) == 0
 
 
 def test_the_usual_spread_is_what_noise_does_not_explain():
     assert usual_spread(3.0, 1.0) == 2.0
     assert usual_spread(1.0, 3.0) == 0.0
+
+
+def test_a_spread_within_its_errors_is_noise():
+    assert is_all_noise(Scores((0.5, 0.52, 0.49), (0.1, 0.1, 0.1)))
+    assert not is_all_noise(Scores((0.1, 0.5, 0.9), (0.1, 0.1, 0.1)))
+
+
+def test_without_errors_or_with_one_score_nothing_is_said():
+    assert not is_all_noise(Scores((0.5, 0.5), (None, None)))
+    assert not is_all_noise(Scores((0.5, None), (0.1, None)))
+    assert not is_all_noise(Scores((0.5, 0.5), (0.0, 0.0))), "a judge that repeats itself has no noise"
+
+
+def test_ties_are_bit_equal_and_what_was_missing_stays_missing():
+    assert tied(Scores((0.1, None, 0.4), (0.2, None, 0.2))).values == (0.25, None, 0.25)
+    assert tied(Scores((None,), (None,))).values == (None,)
+    assert unscored(Scores((0.1, 0.2), (0.1, 0.1))) == Scores((None, None), (None, None))

@@ -1,0 +1,146 @@
+"""What each judge of a panel counts, learned without labels.
+
+From how well a judge repeats itself (over samples, or better over swapped orders), and where it never repeated, from how well
+it agrees with the others (one common factor: Spearman, *American Journal of Psychology* 15, 1904). Agreement alone is not
+enough to be trusted with more: judges that share a weakness agree best. Not responsible for what weights are used for
+(``panel``).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+Array: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
+Flags: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
+
+_UNSEEN = 0.05
+"""Noise that a judge may have beyond what its repeats show: without it, a judge that always repeats itself had all the weight.
+Set with the panels of docs/calibration.md in view; most of them do not change from 0.02 to 0.1."""
+
+_BELIEF = 10.0
+"""The weight, in groups, of the assumption that all judges agree equally well."""
+
+_EDGE = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """What each judge counts (they sum to 1), and why: ``agreement`` and ``repeatability`` in [0, 1], None if unknown.
+
+    ``agreement`` is a judge's estimated correlation with what the panel has in common; ``repeatability`` the
+    correlation within groups of two of its calls.
+    """
+
+    weights: tuple[float, ...]
+    agreement: tuple[float | None, ...]
+    repeatability: tuple[float | None, ...]
+
+
+def learn_weights(calls: Sequence[Array]) -> Weights:
+    """Weights from unlabelled calls: one array per judge, of shape (groups, calls, members), NaN for no score.
+
+    All arrays share groups and members; numbers of calls may differ. A judge counts by its repeatability, or by its
+    agreement where some judge was never asked twice. One that holds less than half of the weight, and does not agree
+    with the others beyond chance (one standard error), counts nothing.
+    """
+    judges = len(calls)
+    repeats = tuple(repeatability(one) for one in calls)
+    if judges == 1:
+        return Weights((1.0,), (None,), repeats)
+    by_group = _agreement(calls)
+    agreement = _loadings(by_group)
+    if any(one is None for one in repeats):
+        raw = list(agreement)
+    else:
+        raw = [max(one, 0.0) / (_UNSEEN + 1 - max(one, 0.0)) for one in repeats if one is not None]
+    weights = _shares(raw)
+    trusted = _beyond_chance(by_group, weights)
+    return Weights(_shares([one if kept else 0.0 for one, kept in zip(raw, trusted, strict=True)]), agreement, repeats)
+
+
+def _shares(raw: Sequence[float]) -> tuple[float, ...]:
+    """Weights that sum to 1; equal ones where all are 0."""
+    total = math.fsum(raw)
+    return tuple(one / total for one in raw) if total > 0 else (1 / len(raw),) * len(raw)
+
+
+def repeatability(calls: Array) -> float | None:
+    """The correlation of one call with the next within groups, in [-1, 1], pooled over groups; None for single calls.
+
+    ``calls`` has the shape (groups, calls, members). It is an intraclass correlation (Shrout & Fleiss 1979): the share
+    of a call's variance within groups that is repeated.
+    """
+    if calls.shape[1] < 2:
+        return None
+    following = np.roll(calls, -1, axis=1) if calls.shape[1] > 2 else calls[:, ::-1]
+    both = ~(np.isnan(calls) | np.isnan(following))
+    one, other = _centred(calls, both), _centred(following, both)
+    size = float((one**2).sum() + (other**2).sum()) / 2
+    return float((one * other).sum()) / size if size > _EDGE else None
+
+
+def _centred(values: Array, known: Flags) -> Array:
+    """Values less their mean over the last axis, 0 where not ``known``."""
+    count = np.maximum(known.sum(axis=-1, keepdims=True), 1)
+    filled = np.where(known, values, 0.0)
+    return np.where(known, filled - filled.sum(axis=-1, keepdims=True) / count, 0.0)
+
+
+def _agreement(calls: Sequence[Array]) -> Array:
+    """The correlation of every two judges within every group, (judges, judges, groups), over their first four calls."""
+    judges, groups = len(calls), len(calls[0])
+    rank = min(4, *(one.shape[1] for one in calls))
+    found = np.zeros((judges, judges, groups))
+    for i in range(judges):
+        for j in range(i):
+            by_call = [_correlations(calls[i][:, call], calls[j][:, call]) for call in range(rank)]
+            found[i, j] = found[j, i] = np.mean(by_call, axis=0)
+    return found
+
+
+def _loadings(by_group: Array) -> tuple[float, ...]:
+    """Each judge's correlation with the common factor, shrunk to the mean where groups are few."""
+    groups = by_group.shape[2]
+    loadings = _one_factor(np.clip(by_group.mean(axis=2), 0.02, 1.0))
+    shrunk = (groups * loadings + _BELIEF * loadings.mean()) / (groups + _BELIEF)
+    return tuple(float(one) for one in shrunk)
+
+
+def _beyond_chance(by_group: Array, weights: Sequence[float]) -> list[bool]:
+    """Whether each judge agrees with the weighted others by more than one standard error, or holds half the weight."""
+    groups = by_group.shape[2]
+    trusted = []
+    for judge, weight in enumerate(weights):
+        rest = 1 - weight
+        if weight >= 0.5 or rest <= 0 or groups < 2:
+            trusted.append(True)
+            continue
+        others = np.array([0.0 if other == judge else share / rest for other, share in enumerate(weights)])
+        agreed = others @ by_group[judge]
+        trusted.append(bool(agreed.mean() > agreed.std(ddof=1) / math.sqrt(groups)))
+    return trusted
+
+
+def _correlations(one: Array, other: Array) -> Array:
+    """Pearson correlation within each group over members both scored; 0 where either is constant."""
+    both = ~(np.isnan(one) | np.isnan(other))
+    a, b = _centred(one, both), _centred(other, both)
+    size = np.sqrt((a**2).sum(axis=-1) * (b**2).sum(axis=-1))
+    return np.where(size > _EDGE, (a * b).sum(axis=-1) / np.where(size > _EDGE, size, 1.0), 0.0)
+
+
+def _one_factor(table: Array) -> Array:
+    """Loadings whose products come closest to the off-diagonal correlations (minimum residuals, one factor)."""
+    judges = len(table)
+    loadings = np.full(judges, math.sqrt(float(table[~np.eye(judges, dtype=bool)].mean())))
+    others = [[j for j in range(judges) if j != i] for i in range(judges)]
+    for _ in range(100):
+        for i in range(judges):
+            rest = loadings[others[i]]
+            loadings[i] = min(max(float(table[i, others[i]] @ rest / (rest @ rest)), 0.02), 0.98)
+    return loadings

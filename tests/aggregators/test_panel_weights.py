@@ -1,0 +1,64 @@
+"""Weights of a panel's judges, learned without labels."""
+
+import numpy as np
+import pytest
+
+from calipers.aggregators.panel_weights import Weights, learn_weights, repeatability
+from calipers.calibration.levels import Array
+
+
+def calls(noise: float, *, count: int = 4, groups: int = 300, sign: float = 1.0, seed: int = 0) -> Array:
+    """A judge's calls about shared truths; (groups, calls, members)."""
+    truth = np.random.default_rng(99).normal(size=(groups, 1, 4))
+    return sign * truth + np.random.default_rng(seed).normal(scale=noise, size=(groups, count, 4))
+
+
+def test_a_judge_that_repeats_itself_weighs_more_and_weights_sum_to_one():
+    learned = learn_weights([calls(0.3, seed=1), calls(2.0, seed=2)])
+    assert learned.weights[0] > 3 * learned.weights[1]
+    assert sum(learned.weights) == pytest.approx(1)
+
+
+def test_noise_alone_weighs_next_to_nothing():
+    learned = learn_weights([calls(0.5, seed=1), calls(0.5, seed=2), calls(100.0, seed=3)])
+    assert learned.weights[2] < 0.02
+
+
+def test_judges_asked_once_are_weighed_by_agreement():
+    learned = learn_weights([calls(noise, count=1, seed=n) for n, noise in enumerate((0.3, 0.3, 3.0))])
+    assert learned.repeatability == (None, None, None)
+    assert learned.weights[2] < min(learned.weights[:2])
+
+
+def test_a_judge_that_contradicts_the_others_counts_nothing_however_sure_it_is():
+    learned = learn_weights([calls(0.4, seed=1), calls(0.4, seed=2), calls(0.4, seed=3, sign=-1)])
+    assert learned.weights[2] == 0
+
+
+def test_one_steady_judge_is_not_outvoted_by_unsteady_ones_that_agree_on_something_else():
+    steady = calls(0.2, seed=1)
+    others = [calls(3.0, seed=n, sign=-1) for n in (2, 3, 4)]
+    learned = learn_weights([steady, *others])
+    assert learned.weights[0] > 0.5
+
+
+def test_judges_that_all_say_nothing_weigh_alike():
+    flat = np.ones((20, 3, 4))
+    assert learn_weights([flat, flat]).weights == (0.5, 0.5)
+
+
+def test_a_judge_alone_has_all_the_weight():
+    learned = learn_weights([calls(0.5)])
+    assert isinstance(learned, Weights)
+    assert learned.weights == (1.0,)
+
+
+def test_repeatability_is_the_share_of_variance_that_comes_again():
+    found = repeatability(calls(1.0, groups=3000))
+    assert found == pytest.approx(0.5, abs=0.03)
+    assert repeatability(calls(1.0, count=1)) is None
+
+
+def test_one_group_says_nothing_of_chance_so_every_judge_keeps_its_weight():
+    learned = learn_weights([calls(0.1, groups=1, seed=1), calls(0.1, groups=1, seed=2, sign=-1)])
+    assert min(learned.weights) > 0.2
