@@ -28,6 +28,8 @@ FOLDERS = (
     *("verifiers", "readers", "judging", "ledger", "testing", "backends/limits", "backends/transport"),
 )
 """Where the tests are that should notice: those of the rooms themselves, and of what puts them together."""
+_PROCESSES = ("tests/verifiers/sandbox/", "tests/verifiers/test_code.py")
+"""Tests of processes that code under test starts: none of that is mutated."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +104,8 @@ def collect(
     runs = {} if last is None else _moved(last, sources)
     runs = {name: run for name, run in runs.items() if run.digest == _digest(root / name)}
     found = (path for name in folders for path in sorted((root / "tests" / name).rglob("test_*.py")))
-    rest = [name for name in (str(path.relative_to(root)) for path in found) if name not in runs]
+    names = (str(path.relative_to(root)) for path in found)
+    rest = [name for name in names if name not in runs and not name.startswith(_PROCESSES)]
     jobs = (forks.Job(name, partial(_run, root, name, _digest(root / name)), _LIMIT_S) for name in rest)
     left_out = []
     for done, (name, run) in enumerate(forks.run(jobs, workers), 1):
