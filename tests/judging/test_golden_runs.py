@@ -1,0 +1,127 @@
+"""What earlier versions asked, and the scores they gave: the same, or recorded runs would not replay.
+
+``python tests/judging/test_golden_runs.py`` (with ``tests`` on the path) writes the file anew, where a change is meant.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from calipers import Judge
+from calipers.testing import Flaky, Noise, PositionBias, SimulatedJudge
+from calipers.types import Ask, Completion, JudgeRequest
+from groups import group_of
+
+GOLDEN = Path(__file__).parents[1] / "fixtures" / "golden_runs.jsonl"
+FLAKY = Flaky(missing_ids=0.2, unknown_ids=0.05, malformed=0.05, truncated=0.1, refused=0.05, timeout=0.1)
+LISTS: list[dict[str, Any]] = [{}, {"orders": 2}, {"orders": 3, "samples": 2}, {"orders": 7}, {"samples": 3, "seed": 5}]
+PAIRS: list[dict[str, Any]] = [{}, {"orders": 2}, {"samples": 3}, {"orders": 2, "samples": 2, "seed": 5}]
+PANELS: list[dict[str, Any]] = [
+    {"panel": "all"},
+    {"panel": "all", "quorum": 2, "orders": 2},
+    {"panel": "cycle", "orders": 3},
+    {"panel": "cycle", "samples": 2},
+    {"panel": "fallback"},
+    {"panel": "fallback", "orders": 2},
+]
+SCENARIOS: list[tuple[int, int, dict[str, Any]]] = [
+    *((1, n, {"protocol": "listwise", **options}) for n in (2, 3, 6) for options in LISTS),
+    *((1, n, {"protocol": "listwise", "at_once": 4, **options}) for n in (4, 5, 9) for options in LISTS),
+    *((1, n, {"protocol": "pairwise", **options}) for n in (2, 3, 6) for options in PAIRS),
+    *((1, 7, {"protocol": "pairwise", "pairing": how, **one}) for how in ("pivot", "swiss") for one in PAIRS),
+    *((1, n, {"protocol": "pointwise", "samples": samples}) for n in (2, 4) for samples in (1, 3)),
+    *((3, 4, {"protocol": name, **one}) for name in ("pairwise", "pointwise") for one in (PANELS[0], *PANELS[3:5])),
+    *((3, 5, {"protocol": "listwise", **options}) for options in PANELS),
+    *((1, 5, {"protocol": name, "resolve": True, "orders": 2}) for name in ("listwise", "pairwise")),
+    *((1, 5, {"protocol": "listwise", "canaries": "always", "orders": orders}) for orders in (1, 2)),
+]
+
+
+class Recorded:
+    """A judge whose every question is noted before ``inner`` answers it."""
+
+    def __init__(self, inner: SimulatedJudge, asks: list[Ask]) -> None:
+        self.endpoint, self.model = inner.endpoint, inner.model
+        self._inner, self._asks = inner, asks
+
+    async def complete(self, request: JudgeRequest) -> Completion:
+        self._asks.append(request.ask)
+        return await self._inner.complete(request)
+
+
+async def run(judges: int, candidates: int, options: dict[str, Any], *, flaky: bool) -> dict[str, Any]:
+    """All asks of a run over two groups, and what came of it."""
+    generator = random.Random(f"{candidates}")
+    quality = {f"t{number}": round(generator.random(), 2) for number in range(candidates)}
+    faults = [FLAKY] * flaky
+    asks: list[Ask] = []
+    panel = [
+        Recorded(SimulatedJudge(quality, Noise(0.05), PositionBias(0.1), *faults, seed=seed, model=f"m{seed}"), asks)
+        for seed in range(judges)
+    ]
+    judge = Judge(panel if judges > 1 else panel[0], attempts=1, **options)
+    results = []
+    for number in range(2):
+        answers = {name: f"answer {place}" for place, name in enumerate(quality)}
+        result = await judge.score_group(group_of(answers, group_id=f"g{number}", question=f"question {number}"))
+        results.append({
+            "asks": [written(ask) for ask in sorted(asks, key=lambda ask: ask.number)],
+            "status": [result.status, *(one.status for one in result.trajectories)],
+            "scores": [one.score for one in result.trajectories],
+            "stderrs": [one.stderr for one in result.trajectories],
+            "rewards": result.rewards,
+        })  # fmt: skip
+        asks.clear()
+    return {"judges": judges, "candidates": candidates, "options": options, "flaky": flaky, "groups": results}
+
+
+def written(ask: Ask) -> str:
+    """Everything about an ask but its wording."""
+    anchors = [f"{item}={value}" for item, value in ask.anchors]
+    order = "".join(str(item) for item in ask.order)
+    members = "".join(str(item) for item in ask.members)
+    about = [ask.cause, ask.slot, members, order, ask.sample, ask.presentation, ask.parent, ask.max_tokens_factor]
+    return " ".join(str(one) for one in (ask.number, *about, *anchors))
+
+
+def every() -> list[tuple[int, int, dict[str, Any], bool]]:
+    return [(*scenario, flaky) for scenario in SCENARIOS for flaky in (False, True)]
+
+
+def described(judges: int, candidates: int, options: dict[str, Any], *, flaky: bool) -> str:
+    return f"{judges} of {candidates}, {options}{', flaky' if flaky else ''}"
+
+
+KNOWN = [json.loads(line) for line in GOLDEN.read_text(encoding="utf-8").splitlines()] if GOLDEN.exists() else []
+
+
+def test_every_scenario_is_on_file() -> None:
+    assert [[one["judges"], one["candidates"], one["options"], one["flaky"]] for one in KNOWN] == list(
+        map(list, every())
+    )
+
+
+@pytest.mark.parametrize(
+    "known",
+    KNOWN,
+    ids=[described(one["judges"], one["candidates"], one["options"], flaky=one["flaky"]) for one in KNOWN],
+)
+async def test_a_run_asks_and_scores_as_it_always_did(known: dict[str, Any]) -> None:
+    found = await run(known["judges"], known["candidates"], known["options"], flaky=known["flaky"])
+    for group, expected in zip(found["groups"], known["groups"], strict=True):
+        for key, value in expected.items():
+            if key in {"scores", "stderrs", "rewards"}:
+                assert group[key] == pytest.approx(value, abs=2e-6), key
+            else:
+                assert group[key] == value, key
+
+
+if __name__ == "__main__":
+    rows = [asyncio.run(run(judges, count, options, flaky=flaky)) for judges, count, options, flaky in every()]
+    GOLDEN.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
