@@ -24,7 +24,7 @@ from calipers.protocols.listwise import Listwise
 from calipers.readers import read_groups
 from calipers.render import render
 from calipers.rubric import Grading, as_rubric
-from calipers.rubric.normalisers import graded
+from calipers.rubric.formulas import graded
 from calipers.types import Ask, JudgeRequest, PlanState, Rubric, Scores, Trajectory, TrajectoryGroup
 
 MOST = 1.15

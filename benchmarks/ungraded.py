@@ -29,7 +29,7 @@ from typing import Any, Final, TypeAlias
 
 from calipers import Judge
 from calipers.rubric import as_rubric
-from calipers.rubric.normalisers import graded
+from calipers.rubric.formulas import graded
 from calipers.trainers.no_signal.rewards import rewards_of
 from calipers.trainers.trl import reward_func
 from calipers.types import Completion, JudgeRequest

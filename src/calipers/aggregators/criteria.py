@@ -1,7 +1,7 @@
 """Verdicts on criteria to a score for each candidate, by the formula and the policy that the grading names.
 
 Each grading (one sample or order of one judge) makes a score of its own; they are averaged, and those of a panel's
-judges again. Not responsible for the formulas (``rubric.normalisers``).
+judges again. Not responsible for the formulas (``rubric.formulas``).
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ from typing import Literal, Self, TypeAlias
 
 from calipers.aggregators.two_way import two_way
 from calipers.rubric import Grading
-from calipers.rubric.deciding import settled
-from calipers.rubric.normalisers import Met, graded
+from calipers.rubric.formulas import Met, graded, settled
 from calipers.types import Judgment, Rating, RenderedGroup, Rubric, Scores, Verdict
 
 _DIGITS = 9

@@ -27,7 +27,7 @@ def tell_spent(spent: Spent) -> None:
 
 def tell_unused(results: Iterable[GroupResult]) -> None:
     """Say on stderr, once each, what groups ask for that was not used."""
-    from calipers.rubric.standards import UNUSED  # noqa: PLC0415 - --help stays quick
+    from calipers.rubric.unused import UNUSED  # noqa: PLC0415 - --help stays quick
 
     notes = Counter(note for one in results for note in set(one.warnings) if note.startswith(UNUSED))
     for note, count in notes.items():

@@ -37,7 +37,7 @@ def check(file: str) -> int:
 
     from calipers.cli.terminal import tables  # noqa: PLC0415 - --help stays quick
     from calipers.readers import read_rubric  # noqa: PLC0415 - likewise
-    from calipers.rubric.normalisers import lowest  # noqa: PLC0415 - likewise
+    from calipers.rubric.formulas import lowest  # noqa: PLC0415 - likewise
     from calipers.verifiers.criteria import require_rules  # noqa: PLC0415 - likewise
 
     found = read_rubric(file)

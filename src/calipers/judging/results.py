@@ -13,7 +13,7 @@ from calipers.config.settings import Named, Settings
 from calipers.judging.standards import as_explanation, graded_by, scored_with_gaps, undecided
 from calipers.rewards.blend import Blend, blended
 from calipers.rubric import DEFAULT_RUBRIC
-from calipers.rubric.standards import unused
+from calipers.rubric.unused import unused
 from calipers.types import (
     Answered,
     Comparison,

@@ -13,8 +13,8 @@ from typing import Any
 from calipers.errors import ConfigError, UngradedError
 from calipers.readers import read_rubric
 from calipers.rubric import DEFAULT_RUBRIC, Grading, as_rubric
+from calipers.rubric.formulas import unsuited
 from calipers.rubric.grading import as_grading
-from calipers.rubric.normalisers import unsuited
 from calipers.types import Answered, Failure, GroupResult, Reading, RenderedGroup, Rubric, TrajectoryGroup, Verdict
 from calipers.verifiers.criteria import require_rules
 

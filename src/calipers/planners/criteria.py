@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from calipers.errors import ConfigError
 from calipers.planners.first_asks import Presentations, cause_of, numbered, rotated, shuffled
 from calipers.rubric import Grading
-from calipers.rubric.deciding import left_to_judge
+from calipers.rubric.formulas import left_to_judge
 from calipers.types import Ask, Criterion, PlanState
 
 

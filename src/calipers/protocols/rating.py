@@ -12,7 +12,7 @@ from calipers.extract.strictjson import strict
 from calipers.extract.text import strip_reasoning, unfence
 from calipers.protocols.question import REFUSED
 from calipers.protocols.schemas import keyed, plain_text
-from calipers.rubric.normalisers import rar_implicit
+from calipers.rubric.formulas import rar_implicit
 from calipers.types import Completion, JudgeRequest, Rating, Reading
 
 _NAME: Final = "rating"

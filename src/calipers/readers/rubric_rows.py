@@ -17,7 +17,8 @@ from calipers.errors import ConfigError, InputError
 from calipers.readers import jsonl, parquet
 from calipers.readers.messages import canonical
 from calipers.readers.plain import kind_of, plain
-from calipers.rubric.standards import Pitfalls, as_standard, rar_criterion, standards_in, unpacked
+from calipers.rubric.dataset_criteria import Pitfalls, rar_criterion
+from calipers.rubric.standards import as_standard, standards_in, unpacked
 from calipers.types import Criterion, Message, Rubric
 
 Form: TypeAlias = Literal["healthbench", "verl", "rar", "questions"]

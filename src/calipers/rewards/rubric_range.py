@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from calipers.rubric import Grading
-from calipers.rubric.normalisers import lowest
+from calipers.rubric.formulas import lowest
 from calipers.types import RenderedGroup, Scores
 
 

@@ -1,4 +1,4 @@
-"""The standards a judge grades by: text to read, or weighted criteria to check.
+"""What a judge grades by: text to read, or weighted criteria to check.
 
 Not responsible for files (``readers``), for how criteria are put to a judge (``protocols``), or for which judge.
 """

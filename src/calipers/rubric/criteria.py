@@ -1,6 +1,6 @@
-"""Criteria from plain data, checked; what is wrong with them is one sentence naming the criterion and the field.
+"""Criteria from plain data, checked; an error names the criterion and the field.
 
-Not responsible for files, rows or foreign schemas (``readers``), nor for what criteria are worth (``normalisers``).
+Not responsible for files or rows (``readers``, ``standards``), nor for scores (``formulas``).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from calipers.types import Criterion, Rubric
 from calipers.types.encoding import finite_number
 
 RULES: Final = ("math_verify", "word_count_range")
-"""The functions that a rule criterion of RuscaRL's form may name; any verifier goes by its own name."""
+"""The functions that a rule criterion in RuscaRL's form may name; any verifier has its own name."""
 _RUBRIC_KEYS = frozenset(field.name for field in fields(Rubric))
 _CRITERION_KEYS = frozenset(field.name for field in fields(Criterion))
 _TEXT_KEYS = ("text", "criterion", "description", "question")
@@ -29,7 +29,7 @@ _SHAPE = 'a rubric is {"criteria": [{"id": "cites", "text": "Names its source.",
 def as_rubric(value: object) -> Rubric:
     """``value`` as a checked rubric: a Rubric, its object, or a list of criteria (objects or texts worth one point).
 
-    Raises ConfigError naming the criterion and field for what cannot be read or does not make a rubric.
+    Raises ConfigError naming the criterion and field that cannot be read or do not make a rubric.
     """
     if isinstance(value, Rubric):
         check_rubric(value)
@@ -53,7 +53,7 @@ def as_rubric(value: object) -> Rubric:
 
 
 def as_criterion(value: object, place: int) -> Criterion:
-    """One criterion of a list, at 1-based ``place``, which also names it (``c1``) where it has no id."""
+    """One criterion of a list, at 1-based ``place``, which also names it (``c1``) if it has no id."""
     if isinstance(value, Criterion):
         return value
     if isinstance(value, str):
@@ -84,7 +84,7 @@ def as_criterion(value: object, place: int) -> Criterion:
 def as_tags(value: object, where: str) -> tuple[tuple[str, ...], Mapping[str, Any] | None]:
     """Tags in any of their three forms (an object, ``"key:value"`` texts, bare words), and the rule they describe.
 
-    A tag ``verifier: llm`` is no rule, whatever function stands beside it: Parquet gives every row the union of keys.
+    A tag ``verifier: llm`` is no rule, whatever function is beside it: Parquet gives every row the union of keys.
     """
     if value is None:
         return (), None
@@ -108,7 +108,7 @@ def as_tags(value: object, where: str) -> tuple[tuple[str, ...], Mapping[str, An
 
 
 def check_rubric(rubric: Rubric) -> None:
-    """Raise ConfigError, naming criterion and field, unless a score can be made of this rubric."""
+    """Raise ConfigError, naming criterion and field, if no score can be computed with this rubric."""
     if not rubric.criteria:
         raise ConfigError(f"the rubric has no criteria; {_SHAPE}")
     if rubric.all_negative not in ("refuse", "from_one"):
@@ -117,9 +117,7 @@ def check_rubric(rubric: Rubric) -> None:
     for place, criterion in enumerate(rubric.criteria, start=1):
         first = seen.setdefault(criterion.id, place)
         if first != place:
-            raise ConfigError(
-                f"criteria {first} and {place} have the same id {criterion.id!r}; verdicts are kept by id, so each needs its own"
-            )
+            raise ConfigError(f"criteria {first} and {place} have the same id {criterion.id!r}; each needs its own")
         _check_criterion(criterion, f"criterion {place} ({criterion.id!r})")
     if not any(criterion.points for criterion in rubric.criteria):
         raise ConfigError("all criteria have 0 points, so none of them counts: give one a weight")
@@ -134,7 +132,7 @@ def check_rubric(rubric: Rubric) -> None:
 
 
 def as_standards(rubric: Rubric) -> str:
-    """The criteria as text, a line each, for judges that compare freely instead of checking them one by one."""
+    """The criteria as text, a line each, for judges that compare freely instead of checking each criterion."""
     counting = [criterion for criterion in rubric.criteria if criterion.points]
     return "\n".join(f"- {'Avoid: ' if criterion.points < 0 else ''}{criterion.text}" for criterion in counting)
 
@@ -166,7 +164,7 @@ def _refuse_unknown(value: Mapping[Any, Any], known: frozenset[str], where: str)
 
 
 def _first(value: Mapping[str, Any], keys: Sequence[str], default: object = None) -> object:
-    """What stands under the first of ``keys`` that is not None: tables fill with None what only other rows have."""
+    """The first value of ``keys`` that is not None: tables hold None for the keys of other rows."""
     return next((value[key] for key in keys if value.get(key) is not None), default)
 
 
@@ -185,7 +183,7 @@ def _rule(value: object, where: str) -> Mapping[str, Any]:
     if function not in RULES:
         raise ConfigError(f"{where}: the rule's function {function!r} is unknown; known: {', '.join(RULES)}")
     parameters = value.get("parameters") or {}
-    if isinstance(parameters, str):  # behind a tag that is text
+    if isinstance(parameters, str):  # from a tag that is text
         try:
             parameters = json.loads(parameters)
         except ValueError as error:
@@ -217,8 +215,7 @@ def _text(value: object, where: str) -> str:
 
 def _number(value: object, where: str) -> float:
     if finite_number(value) is None:
-        raise ConfigError(
-            f"{where} must be a finite number, not {str(type(value).__name__) if isinstance(value, int) else repr(value)}"
-        )
-    assert isinstance(value, int | float)  # noqa: S101 - or it would have been none
+        shown = type(value).__name__ if isinstance(value, int) else repr(value)
+        raise ConfigError(f"{where} must be a finite number, not {shown}")
+    assert isinstance(value, int | float)  # noqa: S101 - a finite number
     return value

@@ -1,4 +1,4 @@
-"""The default standards: RULER's idea of a general rubric for agents, in our words."""
+"""The default rubric."""
 
 from __future__ import annotations
 
@@ -10,4 +10,4 @@ An attempt that gets there beats every attempt that does not.
 - Breaking a rule stated in the task, inventing facts, or reporting success that did not happen weighs more than \
 slowness or style.
 - Length, formatting and confident tone are not merits of their own."""
-"""RULER's idea of a general rubric for agents, in our words: outcome, partial progress, efficiency, honesty."""
+"""After RULER's general rubric for agents: outcome, partial progress, efficiency, honesty."""

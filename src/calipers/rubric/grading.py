@@ -1,6 +1,6 @@
-"""How criteria are put to a judge and what becomes of its verdicts, as plain data that is kept with a run.
+"""Settings: how criteria are put to a judge and how its verdicts become a score. A run records them.
 
-Not responsible for doing either (``protocols.checklist``, ``rubric.normalisers``).
+Not responsible for doing either (``protocols.checklist``, ``rubric.formulas``).
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ class Grading:
 
     ``mode``: all criteria of a trajectory in one question; one question for each; ``chunk`` at a time; relative, all
     trajectories of a group against one criterion in one question; or holistic, one rating for the whole rubric.
-    ``normaliser`` names the formula of the score; None is ``healthbench``, or ``rar_implicit`` where ``mode`` is
-    holistic. ``on_missing`` says what becomes of a trajectory with criteria that stayed open: no score; the score of
-    what is covered, if that has at least ``coverage`` (0-1) of the weight; the constant ``floor``; or an error.
+    ``normaliser`` names the formula of the score; None is ``healthbench``, or ``rar_implicit`` if ``mode`` is holistic.
+    ``on_missing`` is the policy for a trajectory with open criteria: no score; the score of the criteria with a
+    verdict, if these have at least ``coverage`` (0-1) of the weight; the constant ``floor``; or an error.
     ``show_points`` shows the judge what a criterion is worth. ``reasons`` asks for a few words with each verdict,
-    ``evidence`` for quotes, which are looked up. ``rating_map`` puts a holistic rating x on [0, 1]: (x - 1) / 9 or
-    x / 10. ``reward`` "stretched" maps the scores a rubric can give linearly to ``reward_range``; "score" takes them
-    as they are, without bounds.
+    ``evidence`` for quotes, which are looked up. ``rating_map`` maps a holistic rating x to [0, 1]: (x - 1) / 9 or
+    x / 10. ``reward`` "stretched" maps the range of scores that a rubric can give linearly to ``reward_range``; "score"
+    returns them unchanged, without bounds.
     """
 
     mode: Mode = "all"
@@ -47,7 +47,7 @@ class Grading:
     reward: Literal["stretched", "score"] = "stretched"
 
     def __post_init__(self) -> None:
-        """Refuse what cannot work, naming the field."""
+        """Raise ConfigError for values that cannot work, naming the field."""
         _one_of("mode", self.mode, get_args(Mode))
         _one_of("normaliser", self.formula, get_args(Normaliser))
         _one_of("on_missing", self.on_missing, get_args(OnMissing))
@@ -70,12 +70,12 @@ class Grading:
 
     @property
     def formula(self) -> Normaliser:
-        """The normaliser that applies."""
+        """The normaliser in effect."""
         return self.normaliser or ("rar_implicit" if self.mode == "holistic" else "healthbench")
 
 
 def as_grading(value: Grading | Mapping[str, Any] | None) -> Grading:
-    """``value`` as Grading: itself, or its fields by name. Raises ConfigError for a field there is not."""
+    """``value`` as Grading: itself, or its fields by name. Raises ConfigError for an unknown field."""
     if isinstance(value, Grading):
         return value
     if value is not None and not isinstance(value, Mapping):

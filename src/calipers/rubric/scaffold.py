@@ -1,8 +1,8 @@
-"""RuscaRL's scaffold: how much of a rubric a rollout is shown, less by its place in the group and by the step.
+"""RuscaRL's scaffold: how much of a rubric a rollout is shown, depending on its position in the group and on the step.
 
-Source: Zhou et al., arXiv 2508.16949, and the code published with it. Pure, and all of it from arguments: the same run,
-prompt, step and place show the same criteria. Not responsible for rubrics (``rubric``), for judging, which never sees a
-scaffold, or for the log-probabilities, which a trainer takes on the prompt without it.
+Source: Zhou et al., arXiv 2508.16949, and the code published with it. Everything follows from the arguments: the same
+run, prompt, step and position show the same criteria. Not responsible for rubrics, for judging, which never sees a
+scaffold, or for log-probabilities, which a trainer computes on the prompt without it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import math
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias, TypeVar
+from typing import Final, Literal, TypeAlias, TypeVar, get_args
 
 from calipers.errors import ConfigError
 from calipers.types import Message, Rubric
@@ -31,12 +31,13 @@ Choice: TypeAlias = Literal["random", "math"]
 class Schedule:
     """How the share of a rubric that is shown falls over ``total_steps``, and over the members of a group.
 
-    ``step``: ``"sigmoid"`` falls around ``midpoint`` of the run, the more abruptly the larger ``steepness`` (the paper's
-    best: 125 and 0.2), ``"linear"`` and ``"power"`` (``(1 - t) ** power``) from all to nothing, ``"constant"`` not at all.
-    ``group``: ``"linear"`` shows the first member all and the last nothing, ``"binary"`` the first ``full`` all and the rest
-    nothing, ``"constant"`` everybody all. ``choice`` is which criteria a share means: ``"random"`` ones, or those of ``"math"``:
-    the last but one (the form of the answer) always, the last (the answer itself) only at a share of 1, and the others in
-    their order. With ``step="constant"`` that is RuscaRL's math_linear. Raises ConfigError for values that make no schedule.
+    ``step``: ``"sigmoid"`` falls around ``midpoint`` of the run, more abruptly with larger ``steepness`` (the paper's
+    best: 125 and 0.2), ``"linear"`` and ``"power"`` (``(1 - t) ** power``) fall from all to nothing, ``"constant"``
+    does not fall. ``group``: ``"linear"`` shows the first member everything and the last nothing, ``"binary"`` the
+    first ``full`` members everything and the rest nothing, ``"constant"`` all members everything. ``choice`` selects
+    the criteria of a share: ``"random"`` ones, or those of ``"math"``: the last but one (the form of the answer)
+    always, the last (the answer itself) only at a share of 1, and the others in their order. With ``step="constant"``
+    that is RuscaRL's math_linear. Raises ConfigError for values that make no schedule.
     """
 
     total_steps: int
@@ -49,12 +50,9 @@ class Schedule:
     choice: Choice = "random"
 
     def __post_init__(self) -> None:
-        if self.step not in ("sigmoid", "linear", "power", "constant"):
-            raise ConfigError(f"step={self.step!r}: it must be sigmoid, linear, power or constant")
-        if self.group not in ("linear", "binary", "constant"):
-            raise ConfigError(f"group={self.group!r}: it must be linear, binary or constant")
-        if self.choice not in ("random", "math"):
-            raise ConfigError(f"choice={self.choice!r}: it must be random or math")
+        for name, values in (("step", get_args(Step)), ("group", get_args(Group)), ("choice", get_args(Choice))):
+            if (value := getattr(self, name)) not in values:
+                raise ConfigError(f"{name}={value!r}: it must be one of {', '.join(values)}")
         if self.total_steps < 1 or self.full < 0:
             raise ConfigError("total_steps must be 1 or more, and full 0 or more")
         if not (math.isfinite(self.steepness) and 0 <= self.midpoint <= 1 and 0 < self.power < math.inf):
@@ -63,8 +61,8 @@ class Schedule:
     def of_step(self, step: int) -> float:
         """The share that is left at ``step`` (1 is the first), in [0, 1]; all of it in a run of one step.
 
-        Computed as the code published with the paper computes it: a share that is off by the last bit rounds a half to
-        another number of criteria.
+        The operations are those of the code published with the paper: a share that differs in the last bit may round a
+        half to another number of criteria.
         """
         if self.total_steps == 1:
             return 1.0
@@ -81,7 +79,7 @@ class Schedule:
                 return 1.0
 
     def of_member(self, place: int, size: int) -> float:
-        """The share of the member at ``place`` (1 is the first) of a group of ``size``, in [0, 1]; 1 for a lone one."""
+        """The share of the member at ``place`` (1 is the first) of a group of ``size``, in [0, 1]; of 1: 1."""
         if not 1 <= place <= size:
             raise ConfigError(f"place={place} is not in a group of {size}")
         if size == 1 or self.group == "constant":
@@ -91,27 +89,27 @@ class Schedule:
         return (size - place) / (size - 1)
 
     def share(self, step: int, place: int, size: int) -> float:
-        """The share of the rubric shown: that of the step times that of the member."""
+        """The share of the rubric shown: the step's times the member's."""
         return self.of_step(step) * self.of_member(place, size)
 
     def count(self, step: int, place: int, size: int, criteria: int) -> int:
-        """How many of so many criteria are shown."""
+        """How many of ``criteria`` criteria are shown."""
         share = self.share(step, place, size)
         return shown_count(share, criteria) if self.choice == "random" else len(_maths(range(criteria), share))
 
 
 def shown_count(share: float, criteria: int) -> int:
-    """How many of so many criteria a share comes to; halves go to the even number, as Python rounds."""
+    """The number of criteria in a share; halves are rounded to the even number, as Python does."""
     return round(share * criteria)
 
 
 def shown_criteria(
     criteria: Sequence[Criterion], share: float, *, seed: object, choice: Choice = "random"
 ) -> tuple[Criterion, ...]:
-    """``share`` of the criteria, drawn without replacement by ``seed`` (any plain data); all, in order, from 1 on.
+    """``share`` of the criteria, drawn without replacement by ``seed`` (any plain data); from 1 on, all in order.
 
     With ``choice="math"`` nothing is drawn: ``share`` is of the criteria before the last two, and the last but one is
-    shown always. (The code published with the paper fails on a lone criterion; here it is the last.)
+    always shown. (The code published with the paper fails on a single criterion; here it counts as the last.)
     """
     if choice == "math":
         return tuple(_maths(criteria, share))
@@ -131,12 +129,12 @@ def scaffolded(
     run: str = "",
     discreet: bool = True,
 ) -> tuple[Message, ...]:
-    """The prompt of a training rollout with its share of the criteria before it; the prompt itself where none is shown.
+    """The prompt of a training rollout with its share of the criteria before it; unchanged if its share is empty.
 
-    ``place`` is the rollout's in its group of ``size``, from 1. Which criteria are drawn follows from ``run``, the prompt, the
-    step and the place. ``discreet`` asks not to mention them. They are a system message, or the beginning of the one that the
-    prompt has, for many chat templates take but one. For sampling in training only: not for validation, not for the judge, and
-    log-probabilities are taken on ``prompt`` as it is.
+    ``place`` is the rollout's in its group of ``size``, from 1. ``run``, the prompt, the step and the place decide
+    which criteria are drawn. ``discreet`` adds a request not to mention them. They become a system message, or the
+    beginning of the prompt's own, because many chat templates allow only one. For sampling in training only: not for
+    validation, not for the judge, and log-probabilities are computed on ``prompt`` without them.
     """
     seed = [run, [dict(message) for message in prompt], step, place]
     shown = shown_criteria(criteria, schedule.share(step, place, size), seed=seed, choice=schedule.choice)
@@ -149,12 +147,12 @@ def scaffolded(
 
 
 def points_of(rubric: Rubric) -> tuple[Criterion, ...]:
-    """The texts and points of a rubric's criteria, rules included; without those that count for nothing."""
+    """The texts and points of a rubric's criteria, rules included; without criteria that have 0 points."""
     return tuple((criterion.text, criterion.points) for criterion in rubric.criteria if criterion.points)
 
 
 def scaffold_text(shown: Sequence[Criterion], *, discreet: bool = True) -> str:
-    """The criteria in words: what to include, what to avoid, each with its points and numbered from 1."""
+    """The criteria as text: what to include, what to avoid, each with its points and numbered from 1."""
     wanted = [(text, points) for text, points in shown if points >= 0]
     unwanted = [(text, points) for text, points in shown if points < 0]
     parts = []
@@ -168,7 +166,7 @@ def scaffold_text(shown: Sequence[Criterion], *, discreet: bool = True) -> str:
 
 
 _OVERFLOW: Final = 700.0
-"""Beyond, ``exp`` is more than a float holds."""
+"""Beyond this, ``exp`` overflows."""
 _DISCREET: Final = "Answer as if you had thought of this yourself: do not mention this list."
 
 
@@ -178,7 +176,7 @@ def _listed(head: str, criteria: Sequence[Criterion], verb: str) -> str:
 
 
 def _maths(criteria: Sequence[T], share: float) -> list[T]:
-    """The first of all but the last two, the last where ``share`` is 1, and the last but one, in that order."""
+    """A share of all but the last two, the last if ``share`` is 1, and the last but one, in that order."""
     others, form, answer = criteria[:-2], criteria[-2:-1], criteria[-1:]
     return [*others[: shown_count(share, len(others))], *(answer if share >= 1 else ()), *form]
 
@@ -189,6 +187,6 @@ def _falling(x: float) -> float:
 
 
 def _drawn(seed: object) -> random.Random:
-    """A generator from plain data, the same on every machine."""
+    """A random generator seeded from plain data, the same on every machine."""
     text = json.dumps(seed, sort_keys=True, default=str)
     return random.Random(hashlib.blake2b(text.encode()).digest())  # noqa: S311 - draws criteria, guards nothing

@@ -1,6 +1,6 @@
 """Criteria that a rule decides, decided: before a judge is asked, and away from the event loop.
 
-Not responsible for what a check means (``verifiers``), for what is left to ask (``rubric.deciding``), or for scores.
+Not responsible for what a check means (``verifiers``), for what is left to ask (``rubric.formulas``), or for scores.
 """
 
 from __future__ import annotations

@@ -17,7 +17,8 @@ from typing import Any, Final
 
 from calipers.errors import CalipersError, ConfigError, InputError
 from calipers.interfaces import Verifier
-from calipers.rubric.standards import CARRIERS, standards_in, unread
+from calipers.rubric.standards import CARRIERS, standards_in
+from calipers.rubric.unused import unread
 from calipers.types import TrajectoryGroup
 from calipers.verifiers.configuration import verifier_from
 from calipers.verifiers.constraints import Constraints, RulesAs, read_constraints

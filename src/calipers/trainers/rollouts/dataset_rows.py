@@ -14,7 +14,7 @@ from calipers.errors import InputError
 from calipers.readers.parquet import without_empty
 from calipers.readers.plain import plain
 from calipers.rubric.standards import CARRIERS, READ, Standards, standards_in
-from calipers.rubric.unknown_keys import told
+from calipers.rubric.unused import unknown_keys
 from calipers.types import Rubric
 
 _COLUMNS: Final = CARRIERS - {"reference", "reference_answer", "functions"} | {"rubric", "constraints"}
@@ -42,7 +42,7 @@ def rubric_of_row(row: object, default: str | None) -> str | Rubric | None:
         )
     # Unknown keys may belong to another reward; where the row has a rubric, they do not matter.
     if stated.rubric is None and stated.rules is None:
-        for note in told(row, read=READ | {"rubric"}, inside=_OBJECTS, kinds=("rubric", "rules")):
+        for note in unknown_keys(row, read=READ | {"rubric"}, inside=_OBJECTS, kinds=("rubric", "rules")):
             warnings.warn(f"{note} (rows of the data set)", stacklevel=2)
     return default if stated.rubric is None else stated.rubric
 

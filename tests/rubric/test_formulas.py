@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from calipers.errors import ConfigError
 from calipers.rubric import as_rubric
+from calipers.rubric.formulas import NORMALISERS, graded, lowest, rar_implicit
 from calipers.rubric.grading import Grading, Normaliser, as_grading
-from calipers.rubric.normalisers import NORMALISERS, graded, lowest, rar_implicit
 from calipers.types import Criterion, Rubric
 
 MIXED = as_rubric([

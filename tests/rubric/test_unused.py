@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from calipers.readers import as_group
-from calipers.rubric import unknown_keys
-from calipers.rubric.standards import standards_in, unused
+from calipers.rubric.standards import standards_in
+from calipers.rubric.unused import kind_of, unused
 
 CRITERIA = [{"criterion": "Is kind.", "points": 1}]
 
@@ -30,7 +30,7 @@ def notes(**row: Any) -> list[str]:
     ],
 )  # fmt: skip
 def test_a_name_says_what_a_key_holds(key: str, kind: str | None) -> None:
-    assert unknown_keys.kind_of(key) == kind
+    assert kind_of(key) == kind
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
-"""Scores of many responses to the one figure of a benchmark.
+"""Scores of many responses to a benchmark's single number.
 
-Here, and only here, a mean is clipped: HealthBench clips the mean over examples and never an example.
+Only here is a mean clipped: HealthBench clips the mean over examples, never an example.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class DatasetScore:
-    """``mean`` is in [0, 1], ``stderr`` its bootstrap standard deviation; both None where nothing was graded.
+    """``mean`` is in [0, 1], ``stderr`` its bootstrap standard deviation; both None if no example was graded.
 
-    ``graded`` examples count; ``ungraded`` ones are left out, and told, and never counted as 0.
+    ``graded`` and ``ungraded`` count examples; ungraded ones are ignored, never counted as 0.
     """
 
     mean: float | None
@@ -26,8 +26,8 @@ class DatasetScore:
 def dataset_score(scores: Sequence[float | None], *, bootstraps: int = 1000, seed: int = 0) -> DatasetScore:
     """The mean of per-example scores, clipped to [0, 1], and the deviation of that over resampled data sets.
 
-    Source: openai/simple-evals, ``_compute_clipped_stats`` (mean clipped; standard deviation, with n in the denominator,
-    of the clipped means of 1000 resamples with replacement). Resampling is seeded, and so repeatable.
+    Source: openai/simple-evals, ``_compute_clipped_stats`` (mean clipped; standard deviation, with denominator n,
+    of the clipped means of 1000 resamples with replacement). Resampling is seeded.
     """
     known = [score for score in scores if score is not None]
     if not known:

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calipers.rubric import Grading, as_rubric
-from calipers.rubric.deciding import left_to_judge, settled
-from calipers.rubric.normalisers import graded
+from calipers.rubric.formulas import graded, left_to_judge, settled
 from calipers.types import Verdict
 
 RUBRIC = as_rubric([

@@ -1,0 +1,73 @@
+"""Lists of criteria in the forms of data sets, Rubrics as Rewards among them, as ``criteria`` reads them.
+
+Not responsible for where a row keeps them (``standards``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+from typing import Any, Final, Literal, TypeAlias
+
+from calipers.errors import InputError
+from calipers.rubric.criteria import as_criterion
+from calipers.types import Criterion
+
+Pitfalls: TypeAlias = Literal["penalty", "positive"]
+
+RAR_WEIGHTS: Final[Mapping[str, float]] = {"essential": 1.0, "important": 0.7, "optional": 0.3, "pitfall": 0.8}
+"""Weights by label of Rubrics as Rewards (arXiv 2507.17746), all positive."""
+_POINTS: Final = ("points", "weight")
+_CRITERION: Final = (
+    "id", "text", "criterion", "description", "question", "points", "weight", "tags", "veto", "levels", "rule",
+)  # fmt: skip
+
+
+def as_criteria(listed: list[Any], pitfalls: Pitfalls) -> list[Any]:
+    """A data set's list of criteria as ``as_rubric`` takes them. Raises InputError naming the criterion."""
+    stated = [isinstance(one, Mapping) and any(one.get(key) is not None for key in _POINTS) for one in listed]
+    if any(stated) and not all(stated):
+        raise InputError(f"criterion {stated.index(False) + 1}: has no points, and others have some")
+    if any(_is_rar(one) for one in listed):
+        return [rar_criterion(one, place, pitfalls) for place, one in enumerate(listed, start=1)]
+    return [_known_fields(one, place) for place, one in enumerate(listed, start=1)]
+
+
+def _known_fields(criterion: Any, place: int) -> Any:
+    """A criterion without fields that only its data set knows. Raises InputError for a misspelt field."""
+    if not isinstance(criterion, Mapping):
+        return criterion
+    for key in criterion:
+        near = [] if key in _CRITERION else get_close_matches(str(key), _CRITERION, n=1, cutoff=0.8)
+        if near and near[0] not in criterion:
+            raise InputError(f"criterion {place}: unknown field {key!r}; did you mean {near[0]!r}?")
+    return {key: item for key, item in criterion.items() if key in _CRITERION}
+
+
+def _is_rar(criterion: Any) -> bool:
+    return (
+        isinstance(criterion, Mapping)
+        and "description" in criterion
+        and ("weight" in criterion or "title" in criterion)
+    )
+
+
+def rar_criterion(value: Any, place: int, pitfalls: Pitfalls) -> Criterion:
+    """A criterion whose description may begin with its label (``Essential Criteria: ...``), which becomes a tag."""
+    where = f"criterion {place}"
+    if not isinstance(value, Mapping) or not isinstance(value.get("description"), str):
+        raise InputError(f"{where}: it must be an object with a description, not {str(value)[:60]!r}")
+    head, colon, rest = value["description"].partition(":")
+    label = head.split()[0].lower() if colon and head.strip() else ""
+    known = label in RAR_WEIGHTS and len(head.split()) <= 3
+    points = value.get("weight", value.get("points"))
+    if pitfalls == "positive":
+        if not known:
+            raise InputError(
+                f"{where}: its description begins with none of {', '.join(RAR_WEIGHTS)}, so it has no weight"
+            )
+        points = RAR_WEIGHTS[label]
+    title = value.get("title")
+    tags = [f"label:{label}"] * known + [f"title:{title}"] * bool(title)
+    text = rest.strip() if known else value["description"]
+    return as_criterion({"text": text, "points": points, "tags": tags}, place)

@@ -1,0 +1,154 @@
+"""Warnings of what a group's data asks for and nothing uses: rules, references, rubrics under unknown keys.
+
+Data sets are many, and one that calipers does not know must not lose its rubric or rules without a word. A key's name
+is all there is to go by. Not responsible for the keys that are read (``standards``).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from functools import lru_cache
+from itertools import pairwise
+from typing import Any, Final, Literal, TypeAlias, get_args
+
+from calipers.rubric.standards import CARRIERS, READ, as_text, references_in, standards_in
+from calipers.types import Rubric, TrajectoryGroup
+
+Kind: TypeAlias = Literal["rubric", "rules", "reference"]
+
+UNUSED: Final = ("not used: ", "not run: ")
+"""How these warnings begin: commands show each of them."""
+
+_INSTEAD: Final[Mapping[Kind, str]] = {
+    "rubric": "criteria or standards are read from 'rubric' or 'rubrics'",
+    "rules": "rules are read from 'constraints', from 'checkers' with 'functions', or from 'instruction_id_list'",
+    "reference": "an answer to compare with is read from 'reference' or 'ground_truth'",
+}
+_SPELLINGS: Final = ("rubric", "rubrics", "checkers", "constraints", "instruction_id_list")
+"""Keys that a misspelt key is compared with."""
+_OF_TRAJECTORY: Final = frozenset({
+    "rubric", "rubrics", "checkers", "instruction_id_list", "constraints", "reference", "reference_answer",
+    "ground_truth",
+})  # fmt: skip
+_TRAJECTORY_RULE: Final = (
+    "a trajectory is graded by its own 'rubric' where that is an object with criteria, else by its group's"
+)
+_CHECKS: Final = "calipers.Hybrid checks them, and so does calipers score with --combine"
+_OBJECTS: Final = ("reward_model", "extra_info", "prompt_metadata")
+_PART: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_MOST: Final = 200
+
+
+def unused(group: TrajectoryGroup, *, checklist: bool) -> list[str]:
+    """A sentence for each thing that a group asks for and that a judge alone does not use.
+
+    ``checklist``: the judge decides criteria one by one, and runs their rules. Fast for a group without extra keys.
+    """
+    notes = [] if checklist else _rules_not_run(group)
+    for one in group.trajectories:
+        if one.extra:
+            keys = (key for key in one.extra if key in _OF_TRAJECTORY or kind_of(str(key)) in ("rubric", "rules"))
+            notes += [f"not used: {key!r} of a trajectory; {_TRAJECTORY_RULE}" for key in keys]
+    if group.extra:
+        if group.extra.get("constraints") is not None:
+            notes.append(f"not used: the group's 'constraints'; {_CHECKS}")
+        if not CARRIERS.isdisjoint(group.extra):
+            rules = standards_in(group.extra, rubric=False).rules
+            notes += [] if rules is None else [f"not used: the rules in {rules.place}; {_CHECKS}"]
+        notes += unread(group)
+    return list(dict.fromkeys(notes))
+
+
+def unread(group: TrajectoryGroup, *, remedy: str = "calipers score --reference shows it to the judge") -> list[str]:
+    """A sentence for each reference that the judge does not see, and for each unknown key named like a standard.
+
+    ``remedy`` says what would show a reference to the judge, or why nothing does.
+    """
+    if not group.extra:
+        return []
+    graded = isinstance(group.rubric, Rubric)  # criteria state themselves what an answer needs
+    references = [] if graded else references_in(group.extra)
+    reasons = [remedy, *["another one that differs from it goes first"] * len(references)]
+    notes = [
+        f"not used: the reference in {one.place}; {why}"
+        for one, why in zip(references, reasons, strict=False)
+        if not (isinstance(group.rubric, str) and as_text(one.value) in group.rubric)
+    ]
+    near = {key: meant for key in group.extra if (meant := misspelt(str(key))) is not None}
+    notes += [f"not used: the unknown key {key!r}; did you mean {meant!r}?" for key, meant in near.items()]
+    known = READ | {"rubric", "constraints", *near}
+    kinds: tuple[Kind, ...] = ("rubric", "rules") if graded or references else get_args(Kind)
+    return notes + unknown_keys(group.extra, read=known, inside=_OBJECTS, kinds=kinds)
+
+
+def _rules_not_run(group: TrajectoryGroup) -> list[str]:
+    rubrics = (group.rubric, *(one.rubric for one in group.trajectories))
+    if any(isinstance(rubric, Rubric) and any(one.rule for one in rubric.criteria) for rubric in rubrics):
+        return ["not run: the rules of the rubric's criteria, which only protocol=checklist runs"]
+    return []
+
+
+@lru_cache(maxsize=1024)
+def misspelt(key: str) -> str | None:
+    """The key that an unknown ``key`` probably means; None if there is none."""
+    if key in CARRIERS or key in _SPELLINGS:
+        return None
+    near = get_close_matches(key.lower(), _SPELLINGS, n=1, cutoff=0.8)
+    return near[0] if near else None
+
+
+def unknown_keys(
+    row: Mapping[str, Any], *, read: Collection[str], inside: Collection[str], kinds: Collection[Kind]
+) -> list[str]:
+    """A sentence for each unread key of ``row``, or of an object in it, whose name suggests one of ``kinds``.
+
+    ``read`` are the keys that are read, both in the row and in the objects called ``inside``.
+    """
+    found = dict.fromkeys(_found(row, read=read, inside=inside))
+    return [f"not used: {place!r}; {_INSTEAD[kind]}" for place, kind in found if kind in kinds]
+
+
+def _found(row: Mapping[str, Any], *, read: Collection[str], inside: Collection[str]) -> Iterator[tuple[str, Kind]]:
+    for key, value in list(row.items())[:_MOST]:
+        if (kind := _kind_held(key, value, read)) is not None:
+            yield str(key), kind
+        elif isinstance(value, Mapping):
+            known = read if key in inside else ()
+            for name, item in list(value.items())[:_MOST]:
+                if (kind := _kind_held(name, item, known)) is not None:
+                    yield f"{key}.{name}", kind
+
+
+def _kind_held(key: object, value: Any, read: Collection[str]) -> Kind | None:
+    """What an unread key holds by its name and value; None for flags, blanks, and numbers that are no answer."""
+    kind = kind_of(str(key)) if key not in read else None
+    if isinstance(value, str):
+        holds = bool(value.strip())
+    elif isinstance(value, int | float):
+        holds = kind == "reference" and not isinstance(value, bool)
+    else:
+        holds = isinstance(value, Sequence | Mapping) and len(value) > 0
+    return kind if holds else None
+
+
+@lru_cache(maxsize=4096)
+def kind_of(key: str) -> Kind | None:
+    """What a key of that name probably holds; None for any other key."""
+    words = [word.lower() for word in _PART.findall(key[:_MOST])]
+    pairs = [f"{first}_{second}" for first, second in pairwise(words)]
+    table = _key_words()
+    describes = not words or words[-1] in table["describing"] or words[0] in ("num", "number", "n")
+    names = pairs if describes else [*words, *pairs]
+    kinds: tuple[Kind, ...] = get_args(Kind)
+    return next((kind for kind in kinds if not table[kind].isdisjoint(names)), None)
+
+
+@lru_cache(maxsize=1)
+def _key_words() -> Mapping[str, frozenset[str]]:
+    import tomllib  # noqa: PLC0415 - few groups have unknown keys
+    from importlib import resources  # noqa: PLC0415 - likewise
+
+    text = resources.files(__package__).joinpath("key_words.toml").read_text("utf-8")
+    return {name: frozenset(words) for name, words in tomllib.loads(text).items()}
