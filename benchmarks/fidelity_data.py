@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from calipers.calibration.levels import Array, Flags
+from calipers.calibration.arrays import Array, Flags
 from calipers.calibration.records import Record, read_judgments
 from calipers.calibration.series import Frame, Series, build
 from calipers.readers import read_groups

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from calipers.aggregators.pair_bias import PairBias, PairVerdict
-from calipers.calibration.levels import Array, Flags
-from calipers.calibration.orders import flip_rate
+from calipers.calibration.arrays import Array, Flags
+from calipers.calibration.order_bias import flip_rate
 from calipers.calibration.series import Frame, Series
 from fidelity_data import Target, correlation, figure, half, load, selected
 from fidelity_panels import is_natural

@@ -13,7 +13,7 @@ import numpy as np
 
 from calipers.aggregators.panel_weights import learn_weights
 from calipers.calibration import measures, panels
-from calipers.calibration.levels import Array, Flags
+from calipers.calibration.arrays import Array, Flags
 from calipers.calibration.panels import Member
 from calipers.calibration.records import Key
 from calipers.calibration.series import Frame, Series

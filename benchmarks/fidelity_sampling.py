@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from calipers.calibration import measures, repeats
+from calipers.calibration.arrays import Array
 from calipers.calibration.curves import TIE_COST, TOLERANCE, Resolved, compare, windows
-from calipers.calibration.levels import Array
 from calipers.calibration.repeats import Learned
 from calipers.calibration.series import Series
 from fidelity_data import Target, figure, half, load

@@ -23,7 +23,7 @@ from benchmarks import fidelity_data as data
 from calipers.aggregators.noise import Noise
 from calipers.aggregators.resolution import usual_spread
 from calipers.calibration import measures
-from calipers.calibration.levels import Array, Flags
+from calipers.calibration.arrays import Array, Flags
 
 TOLERANCES = (0.004, 0.006, 0.008, 0.011, 0.015, 0.02, 0.03, 0.05)
 BELIEF = 0.3

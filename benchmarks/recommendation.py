@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from calipers.calibration import Calibration, calibrate, measures
-from calipers.calibration.levels import Array
+from calipers.calibration.arrays import Array
 from calipers.calibration.records import as_records
 from calipers.calibration.series import Frame, build
 from calipers.readers import as_group

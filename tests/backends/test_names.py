@@ -7,7 +7,7 @@ import pytest
 
 import calipers
 from calipers.backends.names import apart, shown
-from calipers.calibration.live import Asked
+from calipers.calibration.collect import Asked
 from calipers.errors import ConfigError
 from calipers.judging.members import families, require_other_family
 

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from calipers.calibration.arrays import Array
 from calipers.calibration.choice import KEPT, choose
 from calipers.calibration.costs import Cost
-from calipers.calibration.levels import Array
 from calipers.calibration.ways import Way
 
 

@@ -231,11 +231,11 @@ def test_a_bad_line_is_named_and_the_rest_is_done(
 
 @pytest.mark.parametrize(("arguments", "complaint"), [
     ((), "name a model with --model, or a server with --base-url"),
-    (("--model", "embedded"), "judges, and does not write"),
+    (("--model", "embedded"), "is a judge that cannot generate text"),
     (("--model", "no-such/model"), "needs vLLM: pip install vllm"),
-    (("--model", "local:openai/gpt-oss-20b"), "'openai/gpt-oss-20b' is no provider/model"),
+    (("--model", "local:openai/gpt-oss-20b"), "'openai/gpt-oss-20b' is not a provider/model name"),
     (("--model", "openai/gpt-5-mini"), "OPENAI_API_KEY is not set"),
-    (("--base-url", "http://127.0.0.1:9/v1"), "does not tell its models"),
+    (("--base-url", "http://127.0.0.1:9/v1"), "does not list its models"),
     (("--model", "x", "--ckpt-dir", "a", "--merge-target", "b"), "both name the model"),
     (("--ckpt-dir", "a"), "--ckpt-dir and --merge-target belong together"),
     (("--ckpt-dir", ".", "--merge-target", "b"), "holds no FSDP checkpoint"),

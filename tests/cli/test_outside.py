@@ -9,7 +9,7 @@ import pytest
 from calipers.backends.providers.known import PROVIDERS
 from calipers.cli import app
 from calipers.errors import CalipersError, ConfigError
-from calipers.generation.kept import Kept
+from calipers.generation.response_file import ResponseFile
 from groups import FOUR, group_of
 
 VALUES = [
@@ -101,5 +101,5 @@ def test_an_address_in_the_environment_that_cannot_be_read_is_one_sentence(
 def test_a_kept_response_that_cannot_be_read_is_passed_over(tmp_path: Path, line: str) -> None:
     path = tmp_path / "out.samples.jsonl"
     path.write_text(line + "\n")
-    with Kept(str(path)) as kept:
+    with ResponseFile(str(path)) as kept:
         assert kept.reused == 0

@@ -53,7 +53,7 @@ def test_a_draft_is_a_rubric_with_its_figures_and_costs_nothing_twice(run: Run, 
     assert (code, out) == (0, ""), told
     assert "4 proposals, 1 criteria kept, 1 dropped" in told
     written = Path("r.toml").read_text(encoding="utf-8")
-    assert "# it never tells the trajectories of a group apart" in written
+    assert "# it never separates the trajectories of a group" in written
     assert [one.text for one in calipers.read_rubric("r.toml").criteria] == ["States the sum 42."]
     calls = len(faulty.posts)
     assert calls == 2 + 2 * 4 * 2 + 1  # the last to know the server, whose judge needs no schema

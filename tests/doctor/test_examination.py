@@ -110,7 +110,7 @@ async def test_a_judge_that_follows_the_order_is_told_from_one_that_guesses(faul
 
     found = await examine(faulty, judge(first_is_best))
     assert (found.verdict, found["order flips"].standing) == ("unfit", "bad")
-    assert found.reason == "it follows the order in which attempts are shown: 36 of 36 pairs turn with it"
+    assert found.reason == "it follows the order in which attempts are listed: 36 of 36 pairs flip with it"
 
 
 async def test_a_judge_that_obeys_its_candidates_is_unfit(faulty: FaultyServer):
@@ -119,7 +119,7 @@ async def test_a_judge_that_obeys_its_candidates_is_unfit(faulty: FaultyServer):
 
     found = await examine(faulty, judge(obedient))
     assert found.verdict == "unfit"
-    assert found.reason == "it obeys attempts that speak to their judge: 3 of 3 such probes"
+    assert found.reason == "it obeys attempts that address the judge: 3 of 3 such probes"
 
 
 async def test_a_judge_that_writes_no_verdict_and_ignores_the_schema_is_unfit_for_both(faulty: FaultyServer):
@@ -141,7 +141,7 @@ async def test_a_server_that_hangs_is_too_slow_and_holds_nobody_up(faulty: Fault
 
 
 async def test_a_schema_that_is_ignored_by_a_judge_that_keeps_the_form_is_said_and_no_fault(faulty: FaultyServer):
-    found = await examine(faulty, judge(canary=lambda _: said("An apple, of course.")))
+    found = await examine(faulty, judge(check_applied_format=lambda _: said("An apple, of course.")))
     assert found.verdict == "fit"
     assert found["json_schema applied"].standing == "bad"
     assert "ignored" in found["json_schema applied"].says
@@ -169,7 +169,7 @@ async def test_where_only_the_plain_json_form_is_kept_the_settings_ask_for_it(fa
 
     found = await examine(faulty, object_only)
     assert found.verdict == "fit with these settings"
-    assert "the schema is ignored" in found.reason
+    assert "the server ignores the schema" in found.reason
     assert tomllib.loads(found.toml())["param"] == ['response_format={"type": "json_object"}']
 
 
@@ -182,7 +182,7 @@ async def test_a_leaning_to_the_first_place_asks_for_two_orders(faulty: FaultySe
     found = await examine(faulty, judge(leaning))
     assert found.verdict == "fit with these settings"
     assert tomllib.loads(found.toml())["orders"] == 2
-    assert "the order shown matters" in found.reason
+    assert "the order matters" in found.reason
 
 
 async def test_a_refused_temperature_is_left_out_and_said(faulty: FaultyServer):
@@ -318,8 +318,8 @@ def telling(digit: str, *others: str) -> Reply:
 @pytest.mark.parametrize(
     ("reply", "standing", "says", "usable"),
     [
-        (telling("7", "5"), "good", "told, and of use for 3 of 3 scores", 3),
-        (telling("7", "77", "70", "75"), "note", "of use for 0 of 3 scores: too little lay on the digits", 0),
+        (telling("7", "5"), "good", "returned, and usable for 3 of 3 scores", 3),
+        (telling("7", "77", "70", "75"), "note", "usable for 0 of 3 scores: the digits had too little probability", 0),
     ],
 )
 async def test_probabilities_are_told_and_how_far_they_are_of_use(
@@ -339,7 +339,7 @@ async def test_a_judge_that_tells_no_probabilities_is_none_the_worse_for_it(faul
 async def test_anthropics_api_is_not_asked_for_what_it_cannot_tell(faulty: FaultyServer):
     faulty.script(judge())
     found = await diagnose("anthropic/m", base_url=faulty.url, api_key="k", rng=random.Random(1))
-    assert found["probabilities"].says == "its API tells none, so expected=True is not for it"
+    assert found["probabilities"].says == "its API has no logprobs, so expected=True has no effect"
     assert not any("logprobs" in body for body in faulty.posts)
 
 

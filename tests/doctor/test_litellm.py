@@ -32,7 +32,7 @@ async def test_a_model_that_is_not_there_is_found_by_the_first_question(faulty: 
 async def test_two_servers_through_litellm_are_compared(faulty: FaultyServer) -> None:
     with FaultyServer() as other:
         faulty.script(judge())
-        other.script(judge(canary=lambda _: said("An apple.")))
+        other.script(judge(check_applied_format=lambda _: said("An apple.")))
         found = await diagnose_each("litellm/openai/m", [faulty.url, other.url], api_key="k")
     assert any(line.startswith("json_schema applied") for line in found.differences)
     assert found.settings["base-url"] == [faulty.url, other.url]

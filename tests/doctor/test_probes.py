@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from calipers.doctor.opinions import agreement
-from calipers.doctor.patient import Answers, Heard
+from calipers.doctor.examinee import Answer, Answers
+from calipers.doctor.figures import agreement
 from calipers.doctor.probes import INJECTIONS, PROBES
 from calipers.types import Ask, Completion, Reading, TrajectoryGroup
 
@@ -16,8 +16,8 @@ def length(group: TrajectoryGroup) -> dict[str, float]:
 
 @pytest.mark.parametrize("sign", [1, -1])
 def test_a_judge_of_length_alone_is_no_better_than_chance(sign: int):
-    heard = tuple(
-        Heard(
+    received = tuple(
+        Answer(
             group.group_id,
             Ask(0, (), ()),
             Completion(""),
@@ -26,7 +26,7 @@ def test_a_judge_of_length_alone_is_no_better_than_chance(sign: int):
         )
         for group in PROBES
     )
-    assert agreement(PROBES, Answers(12, heard)).chance > 0.05
+    assert agreement(PROBES, Answers(12, received)).chance > 0.05
 
 
 def test_there_are_a_dozen_groups_of_three_best_first_and_three_injections():

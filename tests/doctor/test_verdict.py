@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 
 from calipers.doctor.diagnosis import Check
-from calipers.doctor.opinions import Agreement, Flips, Obedience
-from calipers.doctor.verdict import Findings, another_form_is_worth_a_try, conclude, settings_for, unfit_because
+from calipers.doctor.figures import Agreement, Flips, FormatFigures
+from calipers.doctor.verdict import Findings, conclude, settings_for, should_try_json_object, unfit_because
 
-KEPT = Obedience(asked=24, answered=24, used=24, readable=1.0, strict_json=1.0, ids=1.0, on_scale=1.0, why=None)
+KEPT = FormatFigures(asked=24, answered=24, used=24, readable=1.0, strict_json=1.0, ids=1.0, on_scale=1.0, why=None)
 GOOD = Findings(KEPT, Agreement(36, 36, 12, 1e-9), Flips(0, 36), 0, 3)
 POOR = replace(KEPT, used=16, readable=16 / 24, why="no verdict in the reply")
 
@@ -20,23 +20,23 @@ def test_a_judge_without_a_fault_is_fit():
 
 
 def test_a_judge_with_settings_is_fit_for_their_reasons():
-    verdict, reason = conclude(GOOD, {"orders": (2, "the order shown matters")})
+    verdict, reason = conclude(GOOD, {"orders": (2, "the order matters")})
     assert verdict == "fit with these settings"
-    assert reason.startswith("the order shown matters (")
+    assert reason.startswith("the order matters (")
 
 
 @pytest.mark.parametrize(
     ("changed", "words"),
     [
-        ({"obedience": POOR}, "only 16 of 24 answers could be read (no verdict in the reply)"),
-        ({"obedience": POOR, "form": False}, "the schema asked for is not applied"),
-        ({"obedience": replace(KEPT, readable=None, answered=0, used=0)}, "only 0 of 24"),
+        ({"format_figures": POOR}, "only 16 of 24 answers could be read (no verdict in the reply)"),
+        ({"format_figures": POOR, "form": False}, "the schema asked for is not applied"),
+        ({"format_figures": replace(KEPT, readable=None, answered=0, used=0)}, "only 0 of 24"),
         ({"agreement": Agreement(15, 15, 5, 1e-6)}, "only 24 of 24 answers"),
         ({"agreement": Agreement(15, 15, 5, 1e-6), "too_slow": "too slow: 5"}, "too slow: 5"),
         ({"agreement": Agreement(28, 36, 12, 0.0011)}, "no better than chance"),
         ({"agreement": Agreement(18, 36, 12, 0.5), "flips": Flips(27, 36)}, "follows the order"),
         ({"agreement": Agreement(18, 36, 12, 0.5), "flips": Flips(26, 36)}, "no better than chance"),
-        ({"obeyed": 2}, "obeys attempts that speak to their judge: 2 of 3"),
+        ({"obeyed": 2}, "obeys attempts that address the judge: 2 of 3"),
     ],
 )
 def test_what_makes_a_judge_unfit_is_said(changed: dict[str, object], words: str):
@@ -48,7 +48,7 @@ def test_what_makes_a_judge_unfit_is_said(changed: dict[str, object], words: str
 @pytest.mark.parametrize(
     "changed",
     [
-        {"obedience": replace(KEPT, used=17, readable=17 / 24)},
+        {"format_figures": replace(KEPT, used=17, readable=17 / 24)},
         {"agreement": Agreement(29, 36, 12, 0.0009)},
         {"agreement": Agreement(18, 18, 6, 1e-6), "too_slow": "too slow"},
         {"flips": Flips(30, 36)},
@@ -80,7 +80,7 @@ def test_a_longer_timeout_is_wanted_where_small_groups_take_half_of_it():
     (None, True, POOR, False),
     (False, False, POOR, False),
 ])  # fmt: skip
-def test_another_form_is_tried_where_it_may_help(schema: bool | None, plain: bool, kept: Obedience, worth: bool):  # noqa: FBT001 - a table's columns
+def test_another_form_is_tried_where_it_may_help(schema: bool | None, plain: bool, kept: FormatFigures, worth: bool):  # noqa: FBT001 - a table's columns
     checks = [Check("json_schema applied", "note", "", {"applied": schema})]
     checks += [Check("json_object applied", "note", "", {"applied": plain})]
-    assert another_form_is_worth_a_try(kept, checks) is worth
+    assert should_try_json_object(kept, checks) is worth

@@ -62,8 +62,8 @@ async def test_what_tells_trajectories_apart_twice_is_kept_and_the_rest_is_told(
     found = await draft(GROUPS, judge, ledger=ledger)
     assert [one.criterion.text for one, _ in found.kept] == [PROPOSED[0]["text"], PROPOSED[1]["text"]]
     assert {one.criterion.text: figures.fault() for one, figures in found.dropped} == {
-        "Is written in English.": "it never tells the trajectories of a group apart",
-        "Has a pleasant tone throughout.": "it never tells the trajectories of a group apart",
+        "Is written in English.": "it never separates the trajectories of a group",
+        "Has a pleasant tone throughout.": "it never separates the trajectories of a group",
     }
     assert (found.proposed, len(judge.proposing), len(judge.asked)) == (12, 3, 12)
     rubric = as_rubric(tomllib.loads(found.toml()))
@@ -71,7 +71,7 @@ async def test_what_tells_trajectories_apart_twice_is_kept_and_the_rest_is_told(
         ("Suggests rest to the user.", 5),
         ("Prescribes antibiotics.", -6),
     ]
-    assert "# proposed for 3 groups; met by 50%; tells apart 100% of groups; agrees with itself 100%" in found.toml()
+    assert "# proposed for 3 groups; met by 50%; separates 100% of groups; agrees with itself 100%" in found.toml()
     again = Drafter()
     assert (await draft(GROUPS, again, ledger=ledger)).toml() == found.toml()
     assert again.proposing == again.asked == []
@@ -185,8 +185,8 @@ def test_figures_are_counted_over_groups_trajectories_and_verdicts() -> None:
 @pytest.mark.parametrize(("figures", "fault"), [
     (Measured(0.5, 0.9, 1.0, 0.5), None),
     (Measured(0.5, None, 1.0, 0.5), None),
-    (Measured(0.0, 1.0, 1.0, 1.0), "never tells"),
-    (Measured(None, None, 1.0, 1.0), "never tells"),
+    (Measured(0.0, 1.0, 1.0, 1.0), "never separates"),
+    (Measured(None, None, 1.0, 1.0), "never separates"),
     (Measured(0.5, 0.6, 1.0, 0.5), "agrees with itself on 60%"),
     (Measured(0.5, 0.9, 0.5, 0.5), "only 50% of its verdicts"),
     (Measured(0.5, 0.9, 1.0, 0.5, 0.2, 10), "wrong way in 80% of 10 pairs"),

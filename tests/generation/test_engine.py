@@ -9,8 +9,8 @@ import pytest
 
 from calipers.errors import ConfigError
 from calipers.generation.engine import Engine, load_vllm
-from calipers.generation.kept import Kept
 from calipers.generation.prompts import Prompt
+from calipers.generation.response_file import ResponseFile
 from calipers.generation.sampling import Sampling, generate
 
 
@@ -53,8 +53,10 @@ def prompts(*texts: str) -> list[Prompt]:
 
 
 async def answers(engine: Engine, sampling: Sampling, *texts: str) -> list[Any]:
-    with Kept(None) as kept:
-        return [done async for done in generate(prompts(*texts), engine, sampling=sampling, kept=kept, concurrency=100)]
+    with ResponseFile(None) as stored:
+        return [
+            done async for done in generate(prompts(*texts), engine, sampling=sampling, stored=stored, concurrency=100)
+        ]
 
 
 async def test_what_is_asked_together_is_one_batch_and_the_model_is_loaded_once() -> None:
@@ -86,7 +88,7 @@ async def test_an_engine_that_breaks_fails_its_batch_with_a_reason_and_no_text()
 
 async def test_a_parameter_that_vllm_has_not_is_refused_by_name() -> None:
     done = await answers(Engine("m", load=Loaded()), Sampling(params={"top_q": 1}), "a", "b")
-    assert {one.failed[0].reason for one in done} == {"vLLM does not take top_q here"}
+    assert {one.failed[0].reason for one in done} == {"vLLM in this process does not accept top_q"}
 
 
 async def test_an_asker_that_goes_away_takes_nobody_along() -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from calipers.errors import InputError
-from calipers.generation.evaluated import for_main_eval
+from calipers.generation.main_eval import for_main_eval
 from calipers.rubric.standards import standards_in
 from calipers.trainers.verl import compute_score, rubric_batch, verif
 from calipers.trainers.verl.recipes import Graded

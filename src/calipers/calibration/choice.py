@@ -13,10 +13,10 @@ import numpy as np
 
 from calipers.backends.names import is_stand_in
 from calipers.calibration import measures
-from calipers.calibration.common import common_groups
+from calipers.calibration.arrays import Array, Flags
+from calipers.calibration.comparable import common_groups
 from calipers.calibration.costs import Measure, shared_measure
 from calipers.calibration.curves import Interval
-from calipers.calibration.levels import Array, Flags
 from calipers.calibration.ways import Way
 
 KEPT = 0.985

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from calipers.calibration import measures, repeats
-from calipers.calibration.levels import Array, mean
+from calipers.calibration.arrays import Array, mean
 from calipers.calibration.repeats import Stopped
 from calipers.calibration.series import Series
 

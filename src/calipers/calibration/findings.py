@@ -13,9 +13,9 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from calipers.aggregators.bradley_terry import largest_linked
-from calipers.calibration.common import ENOUGH
+from calipers.calibration.arrays import Array, Flags
+from calipers.calibration.comparable import ENOUGH
 from calipers.calibration.judges import JudgeFigures
-from calipers.calibration.levels import Array, Flags
 from calipers.calibration.series import Frame, Series, Tally
 
 Kind: TypeAlias = Literal[

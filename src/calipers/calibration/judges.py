@@ -16,11 +16,11 @@ import numpy as np
 
 from calipers.aggregators.pair_bias import PairBias
 from calipers.aggregators.panel_weights import repeatability
-from calipers.calibration import measures, orders, repeats
-from calipers.calibration.common import common_groups
+from calipers.calibration import measures, order_bias, repeats
+from calipers.calibration.arrays import Array, Flags
+from calipers.calibration.comparable import common_groups
 from calipers.calibration.costs import Cost
 from calipers.calibration.curves import ByCalls, Curve, Interval, Resolved
-from calipers.calibration.levels import Array, Flags
 from calipers.calibration.records import Key
 from calipers.calibration.series import Frame, Series
 
@@ -210,10 +210,10 @@ def _figures(
         kappa=measures.kappa(scores, gold, ties=pairs),
         dead_groups=int(dead(scores).sum()),
         calls_per_group=series.records / len(series.rows),
-        order_flip_rate=orders.flip_rate(series),
-        first_rate=orders.first_rate(series),
-        agreeing_share=orders.agreeing_share(series),
-        agreeing_accuracy=orders.agreeing_accuracy(series, frame),
+        order_flip_rate=order_bias.flip_rate(series),
+        first_rate=order_bias.first_rate(series),
+        agreeing_share=order_bias.agreeing_share(series),
+        agreeing_accuracy=order_bias.agreeing_accuracy(series, frame),
         repeatability=_repeatability(series),
         noise=None if learned is None else math.sqrt(learned.noise.variance),
         stderr_ratio=None if pairs else repeats.stderr_ratio(series.calls, shared=_shared(series)),

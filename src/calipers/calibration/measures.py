@@ -10,7 +10,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from calipers.calibration.levels import Array, Flags
+from calipers.calibration.arrays import Array, Flags
 
 _EDGE = 1e-9
 _RESAMPLES = 1000

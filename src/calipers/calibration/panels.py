@@ -15,9 +15,9 @@ import numpy as np
 
 from calipers.aggregators.panel_weights import learn_weights
 from calipers.calibration import measures
+from calipers.calibration.arrays import Array, mean
 from calipers.calibration.curves import CURVE, Interval
 from calipers.calibration.judges import rounded
-from calipers.calibration.levels import Array, mean
 from calipers.calibration.records import Key
 from calipers.calibration.series import Frame, Series
 

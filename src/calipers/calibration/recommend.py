@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from calipers.backends.names import is_stand_in
 from calipers.calibration import measures
 from calipers.calibration.choice import KEPT, Choice
-from calipers.calibration.common import ENOUGH
+from calipers.calibration.comparable import ENOUGH
 from calipers.calibration.costs import Cost, Measure
 from calipers.calibration.judges import JudgeFigures
 from calipers.calibration.ways import Way

@@ -12,7 +12,7 @@ import numpy as np
 
 from calipers.aggregators.noise import Noise
 from calipers.aggregators.resolution import StoppingRule, usual_spread
-from calipers.calibration.levels import Array, Flags, mean
+from calipers.calibration.arrays import Array, Flags, mean
 from calipers.calibration.measures import fidelity
 
 _EDGE = 1e-12

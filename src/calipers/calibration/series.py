@@ -17,9 +17,9 @@ import numpy as np
 
 from calipers.aggregators.bradley_terry import BradleyTerry
 from calipers.aggregators.pair_bias import PairVerdict
+from calipers.calibration.arrays import Array, mean, put_on_one_level
 from calipers.calibration.costs import NOTHING, Cost, total
-from calipers.calibration.levels import Array, mean, put_on_one_level
-from calipers.calibration.places import PlaceHabit
+from calipers.calibration.position_bias import PlaceHabit
 from calipers.calibration.records import LARGEST, TIE, Key, Record
 from calipers.errors import InputError
 from calipers.rewards.win_rate import win_rates

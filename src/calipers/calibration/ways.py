@@ -16,9 +16,9 @@ import numpy as np
 
 from calipers.aggregators.panel_weights import learn_weights
 from calipers.calibration import measures, panels
+from calipers.calibration.arrays import Array
 from calipers.calibration.costs import Cost, total
 from calipers.calibration.curves import Curve
-from calipers.calibration.levels import Array
 from calipers.calibration.panels import Member
 from calipers.calibration.records import Key
 from calipers.calibration.series import Frame, Series

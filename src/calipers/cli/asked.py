@@ -13,7 +13,7 @@ from calipers.cli.words import say
 from calipers.errors import ConfigError
 
 if TYPE_CHECKING:
-    from calipers.calibration.live import Spent
+    from calipers.calibration.collect import Spent
     from calipers.types import GroupResult
 
 

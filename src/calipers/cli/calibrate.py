@@ -151,7 +151,7 @@ def _typed(name: str) -> bool:
 
 def _ask(groups: str, options: dict[str, Any]) -> list[dict[str, Any]]:
     """What the judges say now; what each took is told on stderr."""
-    from calipers.calibration.live import ask  # noqa: PLC0415 - likewise
+    from calipers.calibration.collect import ask  # noqa: PLC0415 - likewise
     from calipers.readers import read_groups  # noqa: PLC0415 - likewise
 
     shown = list(read_groups(groups, on_error=lambda _: None))  # measuring names what is wrong with them

@@ -130,8 +130,8 @@ def generate(prompts: str, out: str, form: Form | None, *, strict: bool, **optio
     Exit code: 0 every prompt has all its responses, 1 something failed or could not be read, 2 bad usage or configuration,
     130 interrupted.
     """  # noqa: D301 - click's mark for lines to keep as they are
-    from calipers.generation.evaluated import for_main_eval  # noqa: PLC0415 - --help stays quick
     from calipers.generation.forms import form_for, rows_of, write  # noqa: PLC0415 - --help stays quick
+    from calipers.generation.main_eval import for_main_eval  # noqa: PLC0415 - --help stays quick
     from calipers.generation.prompts import read_prompts  # noqa: PLC0415 - likewise
 
     check_out(prompts, out, force=options.pop("force"))
@@ -212,8 +212,8 @@ def check_out(prompts: str, out: str, *, force: bool) -> None:
 
 async def respond(prompts: Sequence[Prompt], *, out: str, options: dict[str, Any], said: Said) -> list[Answered]:
     """Every prompt with its responses, as the options say. Raises ConfigError before anything is asked."""
-    from calipers.generation.kept import Kept  # noqa: PLC0415 - --help stays quick
     from calipers.generation.models import find_model  # noqa: PLC0415 - likewise
+    from calipers.generation.response_file import ResponseFile  # noqa: PLC0415 - --help stays quick
     from calipers.generation.sampling import generate as answers  # noqa: PLC0415 - likewise
 
     sampling = _sampling(options)
@@ -228,11 +228,11 @@ async def respond(prompts: Sequence[Prompt], *, out: str, options: dict[str, Any
     for warning in warnings:
         said.warn(warning)
     answered: list[Answered] = []
-    with Kept(f"{out}.samples.jsonl") as kept:
-        async for done in answers(prompts, model, sampling=sampling, kept=kept, concurrency=options["concurrency"]):
+    with ResponseFile(f"{out}.samples.jsonl") as stored:
+        async for done in answers(prompts, model, sampling=sampling, stored=stored, concurrency=options["concurrency"]):
             answered.append(done)
             said.progress(done, len(answered), len(prompts))
-        said.reused = kept.reused
+        said.reused = stored.reused
     return answered
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from calipers.doctor.local import LocalServer, Within
+    from calipers.doctor.discovery import JudgesFound, LocalServer
 
 _WIDTH = 120
 
@@ -29,9 +29,9 @@ def judges(*, as_json: bool) -> int:
 
     Exit code: 0, whatever was found.
     """  # noqa: D301 - click's mark for lines to keep as they are
-    from calipers.doctor.local import within_reach  # noqa: PLC0415 - --help stays quick
+    from calipers.doctor.discovery import find_judges  # noqa: PLC0415 - --help stays quick
 
-    found = asyncio.run(within_reach())
+    found = asyncio.run(find_judges())
     if as_json:
         click.echo(json.dumps(found.to_dict(), ensure_ascii=False))
     else:
@@ -39,7 +39,7 @@ def judges(*, as_json: bool) -> int:
     return 0
 
 
-def _print(found: Within) -> None:
+def _print(found: JudgesFound) -> None:
     from rich.table import Table  # noqa: PLC0415 - likewise
     from rich.text import Text  # noqa: PLC0415 - likewise
 

@@ -62,7 +62,7 @@ def meta_evaluation(path: str, verdicts: str | None, options: Mapping[str, Any],
 
 
 def _ask(rows: Any, name: str, options: Mapping[str, Any]) -> list[dict[str, Any]]:
-    from calipers.calibration.criteria.live import ask  # noqa: PLC0415 - --help stays quick
+    from calipers.calibration.criteria.collect import ask  # noqa: PLC0415 - --help stays quick
 
     asked = asyncio.run(
         ask(

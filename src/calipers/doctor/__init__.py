@@ -1,11 +1,11 @@
-"""What a judge can and cannot do, found out before a run: in under a minute, with some forty short questions.
+"""What a judge can and cannot do, tested before a run: in under a minute, with about forty short questions.
 
-Not responsible for agreement with people on real groups (``calibration``): a judge that passes here can tell plainly
-good answers from plainly bad ones, keeps to the form and is not talked round, and no more than that.
+Not responsible for agreement with people on real groups (``calibration``): a judge that passes can distinguish clearly
+good answers from clearly bad ones, keeps to the output format and resists prompt injection; no more is tested.
 """
 
 from calipers.doctor.diagnosis import Check, Diagnosis
 from calipers.doctor.examination import diagnose
-from calipers.doctor.several import Servers, diagnose_each
+from calipers.doctor.servers import Servers, diagnose_each
 
 __all__ = ["Check", "Diagnosis", "Servers", "diagnose", "diagnose_each"]

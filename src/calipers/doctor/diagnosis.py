@@ -1,4 +1,4 @@
-"""The nouns of an examination: a check, and the diagnosis they add up to. No I/O, no judging of figures."""
+"""The types of an examination: checks, and the diagnosis made of them."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Any, Literal
 from calipers.types import Usage
 
 Standing = Literal["good", "note", "bad", "unknown"]
-"""``note`` is worth knowing and no fault; ``unknown`` could not be found out, and ``says`` tells why."""
+"""``note`` is worth knowing, but no fault; ``unknown`` could not be tested, and ``says`` gives the reason."""
 
 Conclusion = Literal["fit", "fit with these settings", "unfit"]
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing looked at: what was found in a sentence, and its figures as plain JSON."""
+    """One check: the finding in a sentence, and its figures as plain JSON."""
 
     name: str
     standing: Standing
@@ -27,8 +27,8 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """What was found out about a judge. ``settings`` are keys of calipers.toml, none for an unfit judge; ``seconds`` is
-    what it took.
+    """The result of an examination. ``settings`` are keys of calipers.toml (none for an unfit judge); ``seconds`` is
+    its duration.
     """
 
     judge: str
@@ -41,7 +41,7 @@ class Diagnosis:
     seconds: float = 0.0
 
     def __getitem__(self, name: str) -> Check:
-        """The check of this name. KeyError where none was made."""
+        """The check of this name. Raises KeyError if it was not made."""
         for check in self.checks:
             if check.name == name:
                 return check
@@ -49,7 +49,7 @@ class Diagnosis:
 
     def toml(self) -> str:
         """``settings`` as lines for calipers.toml."""
-        # A JSON string, number or list of strings is TOML, too.
+        # JSON strings, numbers and lists of strings are valid TOML.
         return "".join(f"{key} = {json.dumps(value)}\n" for key, value in self.settings.items())
 
     def to_dict(self) -> dict[str, Any]:

@@ -1,7 +1,7 @@
-"""The examination: what is asked in which order, and the diagnosis it ends in.
+"""The examination of a judge: which questions are asked in which order, and the resulting diagnosis.
 
-Cheap questions come first, and where they fail nothing more is asked. Not responsible for what figures mean
-(``verdict``) or for showing them (``cli``).
+Cheap questions come first; if they fail, nothing more is asked. Not responsible for what figures mean (``verdict``) or
+for printing them (``cli``).
 """
 
 from __future__ import annotations
@@ -15,25 +15,25 @@ from dataclasses import replace
 from typing import Any
 
 from calipers.backends.limits.prices import find_pricing
-from calipers.doctor import habits, opinions, verdict
-from calipers.doctor.canary import canary, takes_forms
+from calipers.doctor import behaviour, figures, verdict
+from calipers.doctor.applied_format import check_applied_format, takes_forms
+from calipers.doctor.checks import agreement_check, flip_check, format_check, injection_check
 from calipers.doctor.diagnosis import Check, Diagnosis
-from calipers.doctor.entrance import entrance
-from calipers.doctor.patient import Answers, Patient
+from calipers.doctor.examinee import Answers, Examinee
 from calipers.doctor.probes import INJECTIONS, PROBES
-from calipers.doctor.report import form_check, order_check, right_check, talked_check
+from calipers.doctor.reachability import check_reachability
 from calipers.types import Failure
 
 _OBJECT: Mapping[str, Any] = {"response_format": {"type": "json_object"}}
 _NO_FORM = ("json_schema", "json_object")
 _TWICE = 2
-"""Probes that are asked twice at temperature 0."""
+"""Number of probes that are asked twice at temperature 0."""
 _WITHOUT_A_FORM = 4
-"""Probes that are asked without a form: a third of them says enough, and tokens cost."""
+"""Number of probes that are asked without an output format: a third of them is enough, and tokens cost money."""
 
 _MAIN_SHARE = 0.6
 
-_SHOWN_BY_FAILURE = {"unauthorized": "authorised", "not_found": "model"}
+_CHECK_OF_FAILURE = {"unauthorized": "authorised", "not_found": "model"}
 
 
 async def diagnose(  # noqa: PLR0913 - settings of a run, each by its name
@@ -50,14 +50,15 @@ async def diagnose(  # noqa: PLR0913 - settings of a run, each by its name
     rng: random.Random | None = None,
     tell: Callable[[str], None] = lambda _: None,
 ) -> Diagnosis:
-    """Examine the judge of this name within ``within`` seconds, with some forty short questions.
+    """Examine the judge of this name within ``within`` seconds, with about forty short questions.
 
-    ``timeout`` is in seconds a call, ``params`` go with every question as in a run, ``price`` is as in Judge, ``rng`` draws the canaries' constants, and
-    ``tell`` hears what is being done. Never raises for what a judge or server does: what cannot be found out is a check
-    that says so. Raises ConfigError, before anything is contacted, for settings that cannot work.
+    ``timeout`` is in seconds per call; ``params`` are sent with every question, as in a run; ``price`` is as in Judge;
+    ``rng`` draws the constants of the format tests; ``tell`` is called with a line of progress. Never raises for what a
+    judge or server does: what cannot be tested is a check that says so. Raises ConfigError, before anything is
+    contacted, for invalid settings.
     """
     started = time.monotonic()
-    patient = Patient(
+    examinee = Examinee(
         judge,
         until=started + within,
         base_url=base_url,
@@ -68,112 +69,112 @@ async def diagnose(  # noqa: PLR0913 - settings of a run, each by its name
         price=None if price is None else tuple(price),
         concurrency=concurrency,
     )
-    found = patient.backend()
+    found = examinee.backend()
     find_pricing(found.endpoint, found.model, price=price)
-    diagnosis = await _Examination(patient, rng or random.Random(), tell, within).run()  # noqa: S311 - no secret
+    diagnosis = await _Examination(examinee, rng or random.Random(), tell, within).run()  # noqa: S311 - no secret
     seconds = time.monotonic() - started
-    return replace(diagnosis, calls=patient.spent.calls, usage=patient.spent.usage, seconds=seconds)
+    return replace(diagnosis, calls=examinee.spent.calls, usage=examinee.spent.usage, seconds=seconds)
 
 
 class _Examination:
     """One examination of one judge."""
 
-    def __init__(self, patient: Patient, rng: random.Random, tell: Callable[[str], None], within: float) -> None:
-        self.patient = patient
+    def __init__(self, examinee: Examinee, rng: random.Random, tell: Callable[[str], None], within: float) -> None:
+        self.examinee = examinee
         self.rng = rng
         self.tell = tell
         self.within = within
         self.checks: list[Check] = []
 
     async def run(self) -> Diagnosis:
-        self.tell("is anything there?")
-        self.checks += await entrance(self.patient.backend())
+        self.tell("is the server reachable?")
+        self.checks += await check_reachability(self.examinee.backend())
         if bad := next((one for one in self.checks if one.standing == "bad"), None):
             return self._unfit(bad.says)
         self.tell("does it answer?")
-        first = await self.patient.ask(PROBES[:1], orders=2)
-        if not first.heard:
+        first = await self.examinee.ask(PROBES[:1], orders=2)
+        if not first.received:
             return self._unfit(self._no_answer(first.failures))
         self._answered()
-        self.tell("which form is applied? what does it think of the probes?")
+        self.tell("which output format is applied? how does it score the probes?")
         forms, main = await asyncio.gather(self._forms(), self._early().ask(PROBES[1:], orders=2))
         self.checks += forms
         return await self._examined(first + main)
 
     async def _examined(self, main: Answers) -> Diagnosis:
         settings: dict[str, tuple[Any, str]] = {}
-        if verdict.another_form_is_worth_a_try(opinions.obedience(main), self.checks):
-            self.tell("is it better with a plain JSON form?")
-            other = await self.patient.ask(PROBES, orders=2, params=_OBJECT)
-            if opinions.obedience(other).used > opinions.obedience(main).used:
+        if verdict.should_try_json_object(figures.format_figures(main), self.checks):
+            self.tell("is it better with the plain JSON format?")
+            other = await self.examinee.ask(PROBES, orders=2, params=_OBJECT)
+            if figures.format_figures(other).used > figures.format_figures(main).used:
                 main = other
-                why = "the schema is ignored, and the plain JSON form is kept"
+                why = "the server ignores the schema, but applies the plain JSON format"
                 settings["param"] = (['response_format={"type": "json_object"}'], why)
-        self.tell("is it talked round? does it repeat itself? what does a short limit do?")
+        self.tell("does it resist prompt injection? is it repeatable? what does a short limit do?")
         chosen = _OBJECT if settings else {}
-        talked, repeated, cut, plain, odds = await asyncio.gather(
-            self.patient.ask(INJECTIONS, params=chosen),
+        injected, repeated, cut, plain, expected = await asyncio.gather(
+            self.examinee.ask(INJECTIONS, params=chosen),
             self._twice({**chosen, "temperature": 0}),
-            self.patient.ask(PROBES[:1], max_tokens=habits.SHORT, params=chosen),
+            self.examinee.ask(PROBES[:1], max_tokens=behaviour.SHORT, params=chosen),
             self._without_a_form(),
             self._expected(chosen),
         )
         found = verdict.Findings(
-            opinions.obedience(main),
-            opinions.agreement(PROBES, main),
-            opinions.flips(main),
-            *opinions.obeyed(INJECTIONS, talked),
+            figures.format_figures(main),
+            figures.agreement(PROBES, main),
+            figures.flips(main),
+            *figures.obeyed(INJECTIONS, injected),
             form=next(one.figures.get("applied") for one in self.checks if one.name == "json_schema applied"),
             too_slow=self._too_slow(main),
         )
-        self.checks += [form_check("answers", found.obedience)]
-        self.checks += [form_check("answers without a form", opinions.obedience(plain))] if plain else []
+        self.checks += [format_check("answers", found.format_figures)]
+        self.checks += [format_check("answers without a form", figures.format_figures(plain))] if plain else []
         self.checks += [
-            right_check(found.agreement),
-            order_check(found.flips),
-            talked_check(found.obeyed, found.injected),
+            agreement_check(found.agreement),
+            flip_check(found.flips),
+            injection_check(found.obeyed, found.injected),
         ]
         self.checks += [
-            habits.served(main),
-            habits.thinking(main),
-            habits.truncation(cut),
-            habits.repeatability(repeated),
-            habits.probabilities(odds),
+            behaviour.served(main),
+            behaviour.thinking(main),
+            behaviour.truncation(cut),
+            behaviour.repeatability(repeated),
+            behaviour.probabilities(expected),
         ]
-        self.checks += habits.speed(main, in_flight=self.patient.concurrency)
-        settings |= verdict.settings_for(found, self.checks, timeout=self.patient.timeout)
+        self.checks += behaviour.speed(main, in_flight=self.examinee.concurrency)
+        settings |= verdict.settings_for(found, self.checks, timeout=self.examinee.timeout)
         conclusion, reason = verdict.conclude(found, settings)
         if conclusion == "unfit":
             return self._unfit(reason)
-        return Diagnosis(self.patient.judge, tuple(self.checks), conclusion, reason, self._settings(settings))
+        return Diagnosis(self.examinee.judge, tuple(self.checks), conclusion, reason, self._settings(settings))
 
     async def _forms(self) -> list[Check]:
-        # One after the other: they draw from one generator.
-        return [await canary(self.patient, form, self.rng) for form in ("json_schema", "json_object")]
+        # One after the other, as they share a generator.
+        return [await check_applied_format(self.examinee, form, self.rng) for form in ("json_schema", "json_object")]
 
     async def _twice(self, params: Mapping[str, Any]) -> Answers:
-        # Not as two samples of one judge: those are asked by new keys, so that it is another question.
-        first, second = [await self.patient.ask(PROBES[:_TWICE], params=params) for _ in range(2)]
+        # Not as two samples of one judge: those use new keys, which makes them different questions.
+        first, second = [await self.examinee.ask(PROBES[:_TWICE], params=params) for _ in range(2)]
         return first + second
 
     async def _without_a_form(self) -> Answers | None:
-        """Only where a form is asked for in the first place."""
-        if not takes_forms(self.patient.backend()):
+        """None if this judge is never asked for an output format."""
+        if not takes_forms(self.examinee.backend()):
             return None
-        return await self.patient.ask(PROBES[:_WITHOUT_A_FORM], without=_NO_FORM)
+        return await self.examinee.ask(PROBES[:_WITHOUT_A_FORM], without=_NO_FORM)
 
     async def _expected(self, params: Mapping[str, Any]) -> Answers | None:
-        """Only where the API has probabilities at all."""
-        if not self.patient.backend().has_logprobs:
+        """None if the API has no logprobs."""
+        if not self.examinee.backend().has_logprobs:
             return None
-        return await self.patient.ask(PROBES[:1], params=params, expected=True)
+        return await self.examinee.ask(PROBES[:1], params=params, expected=True)
 
-    def _early(self) -> Patient:
-        """With a share of the time left only, so that a slow judge is asked a little of everything."""
-        return replace(self.patient, until=time.monotonic() + _MAIN_SHARE * self.patient.left)
+    def _early(self) -> Examinee:
+        """The examinee with a share of the remaining time, so that a slow judge gets questions of every kind."""
+        return replace(self.examinee, until=time.monotonic() + _MAIN_SHARE * self.examinee.left)
 
     def _answered(self) -> None:
-        """What the list of models left open, an answer settles."""
+        """Decide the checks that the list of models left unknown: a question was answered."""
         settled = {"authorised": "a question was answered", "model": "a question was answered under this name"}
         self.checks = [
             replace(one, standing="note" if one.name == "model" else "good", says=f"{settled[one.name]}; {one.says}")
@@ -183,33 +184,33 @@ class _Examination:
         ]
 
     def _no_answer(self, failures: tuple[Failure, ...]) -> str:
-        """Why nothing came back; a check is made bad where the failure belongs to one."""
+        """Why no answer came; if the failure belongs to a check, that check becomes bad."""
         if not failures:
             return "it gave no answer"
         failure = failures[0]
         if failure.kind == "deadline":
             return f"too slow: it did not answer the first probe within {self.within:g} s"
-        name = _SHOWN_BY_FAILURE.get(failure.kind, "answers")
+        name = _CHECK_OF_FAILURE.get(failure.kind, "answers")
         self.checks = [one for one in self.checks if one.name != name] + [Check(name, "bad", failure.reason)]
         return failure.reason
 
     def _too_slow(self, main: Answers) -> str | None:
         if not any(failure.kind == "deadline" for failure in main.failures):
             return None
-        return f"too slow: {len(main.heard)} of {main.asked} answers came in the time there was ({self.within:g} s for all)"
+        return f"too slow: {len(main.received)} of {main.asked} answers came in time ({self.within:g} s for all)"
 
     def _settings(self, wanted: Mapping[str, tuple[Any, str]]) -> dict[str, Any]:
-        patient = self.patient
-        own: dict[str, Any] = {"judge": patient.judge}
-        if patient.base_url is not None:
-            own["base-url"] = patient.base_url
-        if patient.max_tokens not in {None, 8192}:
-            own["max-tokens"] = patient.max_tokens
-        given = [f"{name}={json.dumps(value)}" for name, value in patient.params.items()]
+        examinee = self.examinee
+        own: dict[str, Any] = {"judge": examinee.judge}
+        if examinee.base_url is not None:
+            own["base-url"] = examinee.base_url
+        if examinee.max_tokens not in {None, 8192}:
+            own["max-tokens"] = examinee.max_tokens
+        given = [f"{name}={json.dumps(value)}" for name, value in examinee.params.items()]
         found = {name: value for name, (value, _) in wanted.items()}
         if given:
             found["param"] = given + found.get("param", [])
         return own | found
 
     def _unfit(self, reason: str) -> Diagnosis:
-        return Diagnosis(self.patient.judge, tuple(self.checks), "unfit", reason)
+        return Diagnosis(self.examinee.judge, tuple(self.checks), "unfit", reason)

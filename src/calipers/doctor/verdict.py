@@ -1,6 +1,6 @@
 """From figures to a verdict: fit, fit with settings, or unfit, each with its reason. Pure.
 
-The thresholds are here, and nowhere else.
+All thresholds are in this file.
 """
 
 from __future__ import annotations
@@ -10,35 +10,36 @@ from dataclasses import dataclass
 from typing import Any
 
 from calipers.doctor.diagnosis import Check, Conclusion
-from calipers.doctor.opinions import Agreement, Flips, Obedience
+from calipers.doctor.figures import Agreement, Flips, FormatFigures
 
-_LUCK = 0.001
-"""A judge whose agreement a random one reaches more often than this has shown nothing: 29 of 36 pairs are needed."""
+_P_VALUE = 0.001
+"""The largest p-value of agreement at which a judge counts as better than chance: 29 of 36 pairs are needed."""
 
 _FEWEST_GROUPS = 6
-"""Below this even perfect agreement is too little to go by."""
+"""With fewer groups, even perfect agreement is not conclusive."""
 
 _READABLE = 0.7
-"""First answers. Re-asks mend some of the rest, at a price; below this a run is mostly re-asks."""
+"""Share of first answers that can be read. Re-asking repairs some of the rest, at a cost; below this, most calls would
+be re-asks."""
 
 _FORMED = 0.95
-"""First answers; below this another form is worth a try."""
+"""Share of first answers that can be read, below which another output format is tried."""
 
 _FLIPS = 0.1
-"""The share of plain pairs that turn with the order; above it one order is not enough."""
+"""The share of clear pairs that flip with the order above which one order is not enough."""
 
-_FLIPS_RULE = 0.75
-"""A judge that only looks at places turns all of them, and one that tosses a coin half."""
+_ONLY_POSITION = 0.75
+"""A judge that only considers positions flips all of them, a random one half."""
 
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """What a verdict rests on. ``obeyed`` and ``injected`` count probes in which a candidate speaks to its judge.
+    """The basis of a verdict. ``obeyed`` and ``injected`` count probes in which a candidate addresses the judge.
 
-    ``form`` tells whether the schema is applied, where that is known; ``too_slow`` is said where time ran out.
+    ``form``: whether the schema is applied, if known. ``too_slow``: the message if time ran out.
     """
 
-    obedience: Obedience
+    format_figures: FormatFigures
     agreement: Agreement
     flips: Flips
     obeyed: int
@@ -49,33 +50,33 @@ class Findings:
 
 def unfit_because(found: Findings) -> str | None:
     """Why this judge should not be used, or None."""
-    kept, right, turned = found.obedience, found.agreement, found.flips
+    kept, right, turned = found.format_figures, found.agreement, found.flips
     if kept.readable is None or kept.readable < _READABLE or right.groups < _FEWEST_GROUPS:
         unread = f"only {kept.used} of {kept.asked} answers could be read ({kept.why or 'the rest did not arrive'})"
         unread += ", and the schema asked for is not applied" if found.form is False else ""
         return found.too_slow if right.groups < _FEWEST_GROUPS and found.too_slow else unread
-    if right.chance >= _LUCK and turned.share is not None and turned.share >= _FLIPS_RULE:
-        return f"it follows the order in which attempts are shown: {_turned(turned)}"
-    if right.chance >= _LUCK:
+    if right.chance >= _P_VALUE and turned.share is not None and turned.share >= _ONLY_POSITION:
+        return f"it follows the order in which attempts are listed: {_turned(turned)}"
+    if right.chance >= _P_VALUE:
         return f"no better than chance on the probes: {counted(right)}, where guessing gets {right.pairs / 2:g}"
     if found.injected and found.obeyed * 2 > found.injected:
-        return f"it obeys attempts that speak to their judge: {found.obeyed} of {found.injected} such probes"
+        return f"it obeys attempts that address the judge: {found.obeyed} of {found.injected} such probes"
     return None
 
 
 def settings_for(found: Findings, checks: Sequence[Check], *, timeout: float) -> Mapping[str, tuple[Any, str]]:
-    """What a run should set beside the judge's name, each with the reason."""
+    """Settings that a run should have in addition to the judge's name, each with the reason."""
     wanted: dict[str, tuple[Any, str]] = {}
     if found.flips.share is not None and found.flips.share > _FLIPS:
-        wanted["orders"] = (2, f"the order shown matters: {_turned(found.flips)}")
+        wanted["orders"] = (2, f"the order matters: {_turned(found.flips)}")
     late = next((one.figures.get("p95_s", 0.0) for one in checks if one.name == "latency"), 0.0)
     if late > timeout / 2:
         wanted["timeout"] = (round(4 * late), f"its slower answers take {late:.0f} s on small groups")
     return wanted
 
 
-def another_form_is_worth_a_try(kept: Obedience, checks: Sequence[Check]) -> bool:
-    """Whether answers are poorly formed, the schema is not applied, and the plain JSON form is."""
+def should_try_json_object(kept: FormatFigures, checks: Sequence[Check]) -> bool:
+    """Whether answers are badly formatted, the schema is not applied, and the plain JSON format is."""
     applied = {one.name: one.figures.get("applied") for one in checks}
     poor = kept.readable is None or kept.readable < _FORMED
     return poor and applied.get("json_schema applied") is False and applied.get("json_object applied") is True
@@ -85,7 +86,7 @@ def conclude(found: Findings, wanted: Mapping[str, tuple[Any, str]]) -> tuple[Co
     """The verdict and its reason in a sentence."""
     if reason := unfit_because(found):
         return "unfit", reason
-    kept = found.obedience
+    kept = found.format_figures
     good = f"{kept.used} of {kept.asked} answers readable, {counted(found.agreement)}"
     if wanted:
         return "fit with these settings", "; ".join(why for _, why in wanted.values()) + f" ({good})"
@@ -93,9 +94,9 @@ def conclude(found: Findings, wanted: Mapping[str, tuple[Any, str]]) -> tuple[Co
 
 
 def counted(right: Agreement) -> str:
-    """Agreement in words."""
+    """Agreement as text."""
     return f"{right.right:g} of {right.pairs} pairs right"
 
 
 def _turned(turned: Flips) -> str:
-    return f"{turned.flipped} of {turned.pairs} pairs turn with it"
+    return f"{turned.flipped} of {turned.pairs} pairs flip with it"

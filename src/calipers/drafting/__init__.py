@@ -1,6 +1,6 @@
-"""A rubric drafted by a judge and tested on groups before anyone trusts it: propose, merge, grade twice, drop, write.
+"""A rubric drafted by a judge, and tested on groups: propose criteria, merge them, grade twice, drop, write.
 
-Not responsible for grading (``judge``), nor for files of groups (``readers``).
+Not responsible for grading (``judging``), or for files of groups (``readers``).
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from calipers.types import GroupResult, Rubric, TrajectoryGroup
 
 __all__ = ["Draft", "draft"]
 
-_NO_PROPOSALS = " brought no proposals: "
+_NO_PROPOSALS = " got no proposals: "
 _GRADINGS = 2
-"""Times every trajectory is graded: the fewest that show whether a judge agrees with itself."""
+"""Times every trajectory is graded: the minimum that shows whether a judge agrees with itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """What was drafted. ``kept`` and ``dropped`` are criteria with their figures, ``problems`` what went wrong."""
+    """A drafted rubric. ``kept`` and ``dropped`` are criteria with their figures; ``problems`` are sentences."""
 
     kept: tuple[tuple[Merged, Measured], ...]
     dropped: tuple[tuple[Merged, Measured], ...]
@@ -50,7 +50,7 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class _Drafter:
-    """Whom to ask, and how."""
+    """The judge, its options, and the problems so far."""
 
     judge: str | Backend
     options: Mapping[str, Any]
@@ -72,9 +72,9 @@ async def draft(
 ) -> Draft:
     """Criteria for tasks like those of ``groups``, proposed by ``judge`` and measured on the same groups.
 
-    Every group is shown once for proposals, and every trajectory is graded twice by what came of them. ``options`` are
-    further arguments of ``Judge`` (``params``, ``max_tokens``, ``seed``, ...). Raises InputError where nothing usable
-    was proposed or there is no group with two trajectories, and ConfigError for a judge that cannot be asked.
+    The judge proposes criteria for every group, and grades every trajectory twice by the merged criteria. ``options``
+    are further options of ``Judge`` (``params``, ``max_tokens``, ``seed``, ...). Raises InputError if nothing usable
+    was proposed or no group has two trajectories, and ConfigError for a judge that cannot be asked.
     """
     usable = [group for group in groups if len(render(group).candidates) > 1]
     if not usable:
@@ -88,7 +88,7 @@ async def draft(
     if not merged:
         reasons = Counter(problem.partition(_NO_PROPOSALS)[2] for problem in by.problems)
         why = "; ".join(f"{reason} ({count} of {len(usable)} groups)" for reason, count in reasons.items())
-        raise InputError(f"the judge proposed no criteria that could be read: {why or 'every reply was without any'}")
+        raise InputError(f"the judge proposed no criteria that could be read: {why or 'no reply contained any'}")
     return await _tested(by, usable, merged, len(proposals))
 
 

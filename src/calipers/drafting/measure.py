@@ -1,4 +1,4 @@
-"""What a criterion is worth, measured on graded groups: whether it tells trajectories apart, and the same way twice.
+"""How useful a criterion is, measured on graded groups: whether it separates trajectories, and repeatably so.
 
 Pure. Not responsible for grading them.
 """
@@ -15,12 +15,14 @@ from calipers.types import Criterion, GroupResult
 LEAST_AGREEMENT = 0.75
 LEAST_DECIDED = 0.7
 LEAST_PAIRS = 6
-"""Pairs with gold from which a criterion that points the wrong way is dropped; fewer are chance."""
+"""The number of pairs with gold from which a criterion that contradicts gold is dropped; with fewer, it may be
+chance.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Figures of one criterion; shares are in [0, 1], None where there was nothing to count.
+    """Figures of one criterion; shares are in [0, 1], None if there was nothing to count.
 
     ``separates``: groups in which it was met by some and not by others. ``agreement``: trajectories on which repeated
     gradings gave one verdict. ``decided``: verdicts that could be read. ``met``: of those, the positive ones.
@@ -35,11 +37,11 @@ class Measured:
     pairs: int = 0
 
     def fault(self) -> str | None:
-        """Why the criterion is of no use, or None."""
+        """Why the criterion is not useful, or None."""
         if self.decided < LEAST_DECIDED:
             return f"only {self.decided:.0%} of its verdicts could be read"
         if not self.separates:
-            return "it never tells the trajectories of a group apart"
+            return "it never separates the trajectories of a group"
         if self.agreement is not None and self.agreement < LEAST_AGREEMENT:
             return f"asked twice, the judge agrees with itself on {self.agreement:.0%} of the trajectories"
         if self.with_gold is not None and self.pairs >= LEAST_PAIRS and self.with_gold < 0.5:
@@ -56,12 +58,12 @@ def measure(criterion: Criterion, results: Sequence[GroupResult], gold: Mapping[
     known = [vote for vote in every if vote is not None]
     repeated = [own for of_group in votes for own in of_group.values() if len(own) > 1 and None not in own]
     sides = [{vote for own in of_group.values() for vote in own[:1] if vote is not None} for of_group in votes]
-    told = [len(side) > 1 for side, of_group in zip(sides, votes, strict=True) if len(of_group) > 1]
+    separated = [len(side) > 1 for side, of_group in zip(sides, votes, strict=True) if len(of_group) > 1]
     right = [
         agrees for result, own in zip(results, votes, strict=True) for agrees in _pairs(criterion, result, own, gold)
     ]
     return Measured(
-        _share(told),
+        _share(separated),
         _share([len(set(own)) == 1 for own in repeated]),
         len(known) / len(every) if every else 0.0,
         _share(known),
@@ -71,7 +73,7 @@ def measure(criterion: Criterion, results: Sequence[GroupResult], gold: Mapping[
 
 
 def _votes(grades: Any, criterion: str) -> list[bool | None]:
-    """The verdicts of one trajectory on one criterion, a grading each."""
+    """The verdicts of all gradings of one trajectory on one criterion."""
     one = grades.get(criterion) if isinstance(grades, Mapping) else None
     if one is None:
         return []

@@ -1,4 +1,4 @@
-"""Proposals that say the same in other words, made one. Pure, and by words alone: no judge decides it."""
+"""Merges proposals that mean the same, by the words they share. Pure: no judge is asked."""
 
 from __future__ import annotations
 
@@ -11,19 +11,61 @@ from calipers.drafting.question import Proposal
 from calipers.types import Criterion
 
 ALIKE = 0.6
-"""Share of words in common (Jaccard) from which two texts are one criterion."""
-_FILLERS = frozenset({
-    "a", "an", "and", "any", "are", "as", "at", "attempt", "but", "by", "does", "each", "every", "for", "from", "has",
-    "have", "in", "into", "is", "it", "its", "of", "on", "or", "that", "the", "their", "them", "then", "this", "to", "was",
-    "were", "when", "where", "which", "while", "with", "agent", "response", "answer", "user",
-})  # fmt: skip
+"""The share of common words (Jaccard index) from which two texts are one criterion."""
+_FILLERS = frozenset(
+    [
+        "a",
+        "an",
+        "and",
+        "any",
+        "are",
+        "as",
+        "at",
+        "attempt",
+        "but",
+        "by",
+        "does",
+        "each",
+        "every",
+        "for",
+        "from",
+        "has",
+        "have",
+        "in",
+        "into",
+        "is",
+        "it",
+        "its",
+        "of",
+        "on",
+        "or",
+        "that",
+        "the",
+        "their",
+        "them",
+        "then",
+        "this",
+        "to",
+        "was",
+        "were",
+        "when",
+        "where",
+        "which",
+        "while",
+        "with",
+        "agent",
+        "response",
+        "answer",
+        "user",
+    ]
+)
 _WORD = re.compile(r"[^\W_]+")
 _NEGATIONS = frozenset({"not", "no", "never", "without", "fails", "avoids", "lacks", "omits"})
 
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """One criterion to be, and how many groups made a judge think of it."""
+    """A merged criterion, and the number of groups for which it was proposed."""
 
     criterion: Criterion
     groups: int
@@ -32,17 +74,17 @@ class Merged:
 def merge(proposals: Sequence[Proposal], most: int) -> tuple[Merged, ...]:
     """At most ``most`` criteria, those proposed for most groups first: the first wording, and the median of points.
 
-    Two are one where they share most of their words, speak of the same side (desired or a fault) and are both, or neither,
-    put negatively.
+    Two proposals are merged if they share most of their words, are both desired or both faults, and are both, or
+    neither, worded negatively.
     """
-    kept: list[list[Proposal]] = []
+    merged: list[list[Proposal]] = []
     for proposal in proposals:
-        home = next((one for one in kept if _alike(one[0], proposal)), None)
-        if home is None:
-            kept.append([proposal])
+        same = next((one for one in merged if _alike(one[0], proposal)), None)
+        if same is None:
+            merged.append([proposal])
         else:
-            home.append(proposal)
-    ranked = sorted(kept, key=lambda one: -len({proposal.group_id for proposal in one}))[:most]
+            same.append(proposal)
+    ranked = sorted(merged, key=lambda one: -len({proposal.group_id for proposal in one}))[:most]
     return tuple(
         Merged(
             Criterion(f"c{place}", one[0].text, round(median(proposal.points for proposal in one), 1)),
@@ -65,6 +107,6 @@ def _alike(one: Proposal, other: Proposal) -> bool:
 
 
 def _words(text: str) -> frozenset[str]:
-    """The words that carry meaning, with the commonest endings taken off."""
+    """The words that carry meaning, without the most common endings."""
     found = (word.casefold() for word in _WORD.findall(text))
     return frozenset(re.sub(r"(?<=\w{3})(?:ing|ed|es|s)$", "", word) for word in found if word not in _FILLERS)

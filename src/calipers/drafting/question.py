@@ -1,6 +1,6 @@
-"""The question that asks a judge for criteria, and what its answer proposes.
+"""The question that asks a judge for criteria, and reading the proposals in its answer.
 
-Not responsible for whether a proposal is any good (``measure``), nor for two that say the same (``merge``).
+Not responsible for how useful a proposal is (``measure``), or for merging similar ones (``merge``).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Answer with one JSON object and nothing else: {{"criteria": [{{"text": "...", "p
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A criterion that a judge thought of, when it saw group ``group_id``."""
+    """A criterion that a judge proposed for group ``group_id``."""
 
     text: str
     points: float
@@ -47,7 +47,7 @@ class Proposal:
 
 
 def frame(view: RenderedGroup, *, most: int, max_tokens: int | None, params: Mapping[str, Any]) -> JudgeRequest:
-    """Ask for criteria, showing all of a group."""
+    """The question for criteria, with all candidates of a group."""
     order = tuple(range(len(view.candidates)))
     keys = draw_keys(view, len(order), "draft")
     system = "\n\n".join((_BEFORE, EVIDENCE, _AFTER.format(most=most)))
@@ -62,9 +62,9 @@ def frame(view: RenderedGroup, *, most: int, max_tokens: int | None, params: Map
 
 
 def read(completion: Completion, group_id: str) -> tuple[Proposal, ...]:
-    """The proposals of a reply. Raises PermanentError of kind "bad_reply" where there are none to be read.
+    """The proposals of a reply. Raises PermanentError of kind "bad_reply" if there are none.
 
-    Entries without text, or with points of 0, off the scale or in words, are passed over: nothing hangs on any one.
+    Entries without text, or with points of 0, outside the scale or in words, are skipped: no single one is needed.
     """
     if completion.finish_reason == "refused":
         raise PermanentError("refused", "the judge refused to propose criteria")
@@ -77,7 +77,7 @@ def read(completion: Completion, group_id: str) -> tuple[Proposal, ...]:
 
 
 def _entries(node: Any, depth: int = 4) -> Iterator[tuple[str, float]]:
-    """Objects with a text and points, wherever they stand."""
+    """Objects with a text and points, at any depth."""
     pairs = dict(node) if isinstance(node, Pairs | dict) else None
     if pairs is None:
         inner = node if isinstance(node, list) else []

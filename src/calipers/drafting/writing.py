@@ -1,4 +1,4 @@
-"""A drafted rubric as TOML to be edited by a person: what was measured stands above each criterion."""
+"""A drafted rubric as TOML for a person to edit, with each criterion's figures in a comment above it."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ Entry = tuple[Merged, Measured]
 
 
 def as_toml(kept: Sequence[Entry], dropped: Sequence[Entry], *, title: str) -> str:
-    """The file: kept criteria, then, commented out, what was dropped and why."""
+    """The file: the criteria that were kept, then, commented out, those that were dropped, and why."""
     parts = [f"# {_one_line(title)}\n# Edit it: weights are a judge's guess, and figures are from few groups.\n"]
     if not any(merged.criterion.points > 0 for merged, _ in kept):
-        parts.append('all_negative = "from_one" # no desired criterion was left: the score begins at 1 and falls\n')
+        parts.append('all_negative = "from_one" # no desired criterion is left: the score starts at 1 and falls\n')
     for merged, measured in kept:
         parts.append(f"# {_figures(merged, measured)}\n{_table(merged)}")
     if dropped:
@@ -35,7 +35,7 @@ def _figures(merged: Merged, measured: Measured) -> str:
     shares = {
         "proposed for": f"{merged.groups} group{'s' * (merged.groups != 1)}",
         "met by": _percent(measured.met),
-        "tells apart": f"{_percent(measured.separates)} of groups",
+        "separates": f"{_percent(measured.separates)} of groups",
         "agrees with itself": _percent(measured.agreement),
         "decided": _percent(measured.decided),
     }
@@ -49,7 +49,7 @@ def _percent(share: float | None) -> str:
 
 
 def _string(text: str) -> str:
-    """A TOML basic string; JSON's escapes are TOML's, DEL apart, which only TOML forbids."""
+    """A TOML basic string: JSON's escapes are valid in TOML, which also requires DEL to be escaped."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 

@@ -1,5 +1,6 @@
-"""Responses to a file of prompts: read, sampled n times, kept as they come, written in the form that is needed next.
+"""Responses to a file of prompts: read, sampled n times, stored as they arrive, written in the form that the next step
+needs.
 
-``prompts`` reads, ``sampling`` asks, ``kept`` remembers, ``forms`` writes; ``models`` finds who is asked, ``engine`` is vLLM in this process,
-``merging`` makes a model of an FSDP checkpoint. Not responsible for judging what comes back.
+``prompts`` reads, ``sampling`` asks, ``response_file`` stores, ``forms`` writes; ``models`` finds the model, ``engine``
+is vLLM in this process, ``merging`` makes a model of an FSDP checkpoint. Not responsible for judging the responses.
 """

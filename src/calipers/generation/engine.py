@@ -1,6 +1,6 @@
-"""vLLM in this process, as a backend: questions that come in together are answered as one batch.
+"""vLLM in this process, as a backend: concurrent questions are answered as one batch.
 
-vLLM is imported when the first question is asked. Not responsible for retries or for keeping answers.
+vLLM is imported when the first question is asked. Not responsible for retries or for storing answers.
 """
 
 from __future__ import annotations
@@ -13,8 +13,23 @@ from typing import Any, Final
 from calipers.errors import ConfigError, PermanentError
 from calipers.types import Completion, FinishReason, JudgeRequest, Usage
 
-_OURS: Final = frozenset({"temperature", "top_p", "top_k", "min_p", "seed", "stop", "presence_penalty", "frequency_penalty",
-                          "repetition_penalty", "stop_token_ids", "min_tokens", "ignore_eos", "logit_bias"})  # fmt: skip
+_PARAMETERS: Final = frozenset(
+    [
+        "temperature",
+        "top_p",
+        "top_k",
+        "min_p",
+        "seed",
+        "stop",
+        "presence_penalty",
+        "frequency_penalty",
+        "repetition_penalty",
+        "stop_token_ids",
+        "min_tokens",
+        "ignore_eos",
+        "logit_bias",
+    ]
+)
 """Body parameters that vLLM's SamplingParams knows by the same name."""
 
 _FINISH: Final[Mapping[str, FinishReason]] = {"stop": "stop", "length": "length"}
@@ -24,7 +39,9 @@ Chat = Callable[[list[list[dict[str, Any]]], list[dict[str, Any]]], Sequence[Any
 
 
 class Engine:
-    """``model`` (a folder or a hub's name) on ``tp_size`` devices. ``load`` makes the chat function; by default, vLLM's."""
+    """``model`` (a folder or a hub's name) on ``tp_size`` devices. ``load`` makes the chat function; by default,
+    vLLM's.
+    """
 
     endpoint = "vllm:in-process"
 
@@ -37,9 +54,13 @@ class Engine:
         self._worker: asyncio.Task[None] | None = None
 
     async def complete(self, request: JudgeRequest) -> Completion:
-        """The model's answer, with those of all who asked in the meantime. Raises PermanentError where vLLM fails."""
-        if unknown := sorted(set(request.params) - _OURS):
-            raise PermanentError("bad_request", f"vLLM does not take {', '.join(unknown)} here", fatal=True)
+        """The model's answer, computed in one batch with other waiting questions. Raises PermanentError if vLLM
+        fails.
+        """
+        if unknown := sorted(set(request.params) - _PARAMETERS):
+            raise PermanentError(
+                "bad_request", f"vLLM in this process does not accept {', '.join(unknown)}", fatal=True
+            )
         answer: asyncio.Future[Completion] = asyncio.get_running_loop().create_future()
         self._waiting.append((request, answer))
         if self._worker is None or self._worker.done():
@@ -47,15 +68,15 @@ class Engine:
         return await answer
 
     async def _work(self) -> None:
-        """Batches until nobody waits any more."""
-        await asyncio.sleep(0)  # those who ask in the same breath come along
+        """Answer batches until no question waits."""
+        await asyncio.sleep(0)  # let concurrent callers join the first batch
         while self._waiting:
             batch, self._waiting = self._waiting, []
             try:
                 done = await asyncio.to_thread(self._answer, [request for request, _ in batch])
             except ConfigError as error:
                 _fail(batch, PermanentError("not_found", str(error), fatal=True))
-            except Exception as error:  # noqa: BLE001 - the engine's own errors are of many kinds; here they become ours
+            except Exception as error:  # noqa: BLE001 - the engine raises many kinds of errors, translated here
                 _fail(batch, PermanentError("internal", f"vLLM raised {type(error).__name__}: {error}"))
             else:
                 for (_, answer), completion in zip(batch, done, strict=True):
@@ -74,7 +95,7 @@ class Engine:
 
 
 def load_vllm(model: str, tp_size: int) -> Chat:
-    """The chat function of vLLM over ``model``. Raises ConfigError where vLLM is not installed."""
+    """VLLM's chat function with ``model``. Raises ConfigError if vLLM is not installed."""
     try:
         from vllm import LLM, SamplingParams  # noqa: PLC0415 - large, and only where a model runs in this process
     except ImportError as error:
@@ -90,10 +111,10 @@ def load_vllm(model: str, tp_size: int) -> Chat:
 
 
 def _completion(output: Any, model: str, seconds: float) -> Completion:
-    said = output.outputs[0]
-    usage = Usage(len(output.prompt_token_ids or ()), len(said.token_ids or ()))
+    first = output.outputs[0]
+    usage = Usage(len(output.prompt_token_ids or ()), len(first.token_ids or ()))
     return Completion(
-        said.text, _FINISH.get(str(said.finish_reason), "unknown"), model=model, usage=usage, latency=seconds
+        first.text, _FINISH.get(str(first.finish_reason), "unknown"), model=model, usage=usage, latency=seconds
     )
 
 

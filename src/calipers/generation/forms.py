@@ -1,6 +1,6 @@
-"""Responses as rows, in the form that what comes next reads: a groups file, verl's, or a line a response.
+"""Responses as rows in the form that the next step reads: a groups file, verl's rows, or one line per response.
 
-Pure, but for ``write``.
+Pure, except for ``write``.
 """
 
 from __future__ import annotations
@@ -11,21 +11,21 @@ from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
 from calipers.errors import ConfigError
-from calipers.generation.evaluated import for_main_eval
+from calipers.generation.main_eval import for_main_eval
 from calipers.generation.sampling import Answered, Sample
 
 Form: TypeAlias = Literal["groups", "rows", "responses"]
 """``groups``: a groups file, for ``calipers score``. ``rows``: the prompt's row with a ``responses`` column, for verl's
-``main_eval``. ``responses``: a line a response beside its prompt's row, for ``calipers ifeval``."""
+``main_eval``. ``responses``: one line per response, with its prompt's row, for ``calipers ifeval``."""
 
 
 def form_for(out: str) -> Form:
-    """What a file of that name usually holds: verl's rows in Parquet, groups in JSON lines."""
+    """The usual form of a file with that name: verl's rows in Parquet, groups in JSON lines."""
     return "rows" if out.endswith(".parquet") else "groups"
 
 
 def rows_of(answered: Answered, form: Form) -> Iterator[dict[str, Any]]:
-    """The rows of one prompt; none where it has no response, for an empty list would be read as a bad one."""
+    """The rows of one prompt; none if it has no response, because readers reject an empty list."""
     if answered.samples:
         yield from _FORMS[form](answered)
 
@@ -40,25 +40,25 @@ def _trajectory(sample: Sample) -> dict[str, Any]:
     message = {"role": "assistant", "content": sample.text}
     if sample.reasoning:
         message["reasoning"] = sample.reasoning
-    metadata: dict[str, Any] = {"finish_reason": sample.finish_reason, **_noted(sample)}
+    metadata: dict[str, Any] = {"finish_reason": sample.finish_reason, **_note_of(sample)}
     return {"id": str(sample.number), "messages": [message], "metadata": metadata}
 
 
 def _row(answered: Answered) -> Iterator[dict[str, Any]]:
-    told: dict[str, Any] = {"responses": [sample.text for sample in answered.samples]}
+    columns: dict[str, Any] = {"responses": [sample.text for sample in answered.samples]}
     if any(sample.note for sample in answered.samples):
-        told["response_notes"] = [sample.note or "" for sample in answered.samples]
-    yield {**for_main_eval(answered.prompt.row, answered.prompt.messages), **told}
+        columns["response_notes"] = [sample.note or "" for sample in answered.samples]
+    yield {**for_main_eval(answered.prompt.row, answered.prompt.messages), **columns}
 
 
 def _responses(answered: Answered) -> Iterator[dict[str, Any]]:
     prompt = answered.prompt
     for sample in answered.samples:
-        told = {"prompt": prompt.text, "response": sample.text, "sample": sample.number}
-        yield {**prompt.row, **told, "finish_reason": sample.finish_reason, **_noted(sample)}
+        columns = {"prompt": prompt.text, "response": sample.text, "sample": sample.number}
+        yield {**prompt.row, **columns, "finish_reason": sample.finish_reason, **_note_of(sample)}
 
 
-def _noted(sample: Sample) -> dict[str, str]:
+def _note_of(sample: Sample) -> dict[str, str]:
     return {} if sample.note is None else {"note": sample.note}
 
 
@@ -70,9 +70,10 @@ _FORMS: Final[Mapping[Form, Callable[[Answered], Iterator[dict[str, Any]]]]] = {
 
 
 def write(rows: Iterable[Mapping[str, Any]], out: str) -> None:
-    """The rows to ``out``, Parquet by its name, else JSON lines; the old file stays until the new one is whole.
+    """Write the rows to ``out``: Parquet if it is named so, else JSON lines. The old file stays until the new one is
+    complete.
 
-    Raises ConfigError where it cannot be written.
+    Raises ConfigError if it cannot be written.
     """
     part = Path(f"{out}.part")
     try:
@@ -86,11 +87,11 @@ def write(rows: Iterable[Mapping[str, Any]], out: str) -> None:
         raise ConfigError(f"--out {out}: cannot be written: {error.strerror or error}") from error
 
 
-def _without_childless(value: Any) -> Any:
-    """Empty objects as nothing: Parquet has no table without columns, and readers take the one for the other."""
+def _without_empty_objects(value: Any) -> Any:
+    """The value with None for empty objects: Parquet has no struct without fields, and readers treat both alike."""
     if isinstance(value, Mapping):
-        return {key: _without_childless(item) for key, item in value.items()} or None
-    return [_without_childless(item) for item in value] if isinstance(value, list) else value
+        return {key: _without_empty_objects(item) for key, item in value.items()} or None
+    return [_without_empty_objects(item) for item in value] if isinstance(value, list) else value
 
 
 def _write_parquet(rows: list[Mapping[str, Any]], part: Path) -> None:
@@ -100,9 +101,9 @@ def _write_parquet(rows: list[Mapping[str, Any]], part: Path) -> None:
     except ImportError:
         raise ConfigError("writing Parquet needs pyarrow: pip install 'calipers[parquet]'") from None
     try:
-        # Arrow by itself takes its columns from the first row: what only later rows have would be gone.
+        # Arrow takes the columns from the first row and would drop columns that only later rows have.
         names = list(dict.fromkeys(name for row in rows for name in row))
-        packed = [{name: _without_childless(row.get(name)) for name in names} for row in rows]
+        packed = [{name: _without_empty_objects(row.get(name)) for name in names} for row in rows]
         pq.write_table(pa.Table.from_pylist(packed), part)
     except pa.ArrowException as error:
         raise ConfigError(f"these rows do not fit in Parquet ({error}); write .jsonl instead") from None

@@ -1,6 +1,6 @@
-"""An FSDP checkpoint to a model folder, by verl's own merger in a process of its own.
+"""Converts an FSDP checkpoint to a model folder, with verl's own merger in a process of its own.
 
-verl unpickles what is in the checkpoint: only merge what you trust. Nothing of it is imported here.
+verl unpickles the checkpoint: only merge checkpoints that you trust. verl is not imported here.
 """
 
 from __future__ import annotations
@@ -17,15 +17,16 @@ _SHARDS = "model_world_size_*_rank_*.pt"
 
 
 def merge_checkpoint(checkpoint: str, target: str) -> str:
-    """Merge the FSDP shards in ``checkpoint`` (or in its folder ``actor``) into the model folder ``target``; returns it.
+    """Merge the FSDP shards in ``checkpoint`` (or in its folder ``actor``) into the model folder ``target``; returns
+    it.
 
-    A ``target`` that already holds a model is taken as it is. Raises ConfigError with the remedy where that is impossible.
+    A ``target`` that already holds a model is not changed. Raises ConfigError with the remedy if merging is impossible.
     """
     if (Path(target) / "config.json").is_file() and any(Path(target).glob("*.safetensors")):
         return target
     folder = _shards(Path(checkpoint))
     if find_spec("verl") is None:
-        raise ConfigError(f"merging {checkpoint} needs verl, whose merger it is: pip install verl")
+        raise ConfigError(f"merging {checkpoint} needs verl's merger: pip install verl")
     command = [sys.executable, "-m", "verl.model_merger", "merge", "--backend", "fsdp"]
     command += ["--local_dir", str(folder), "--target_dir", target]
     with subprocess.Popen(  # noqa: S603 - our own interpreter and verl's module
@@ -34,8 +35,10 @@ def merge_checkpoint(checkpoint: str, target: str) -> str:
         assert run.stdout is not None  # noqa: S101 - it was opened as a pipe
         last = deque((line.strip() for line in run.stdout if line.strip()), maxlen=1)
     if run.returncode != 0 or not (Path(target) / "config.json").is_file():
-        said = last[0] if last else "nothing"
-        raise ConfigError(f"verl's merger could not merge {folder} (exit code {run.returncode}); it said: {said}")
+        output = last[0] if last else "nothing"
+        raise ConfigError(
+            f"verl's merger could not merge {folder} (exit code {run.returncode}); its last output: {output}"
+        )
     return target
 
 
@@ -44,5 +47,6 @@ def _shards(checkpoint: Path) -> Path:
         if any(folder.glob(_SHARDS)):
             return folder
     raise ConfigError(
-        f"--ckpt-dir {checkpoint}: holds no FSDP checkpoint ({_SHARDS}); name the step's folder, as in global_step_100/actor"
+        f"--ckpt-dir {checkpoint}: holds no FSDP checkpoint ({_SHARDS}); name the step's folder, as in "
+        "global_step_100/actor"
     )

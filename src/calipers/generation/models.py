@@ -1,4 +1,4 @@
-"""Who writes the responses: a model behind a server, or one loaded into this process.
+"""Finds the model that generates responses: behind a server, or loaded into this process.
 
 Not responsible for how either works (``backends``, ``engine``).
 """
@@ -16,13 +16,13 @@ from calipers.backends.limits.retry import Retrying
 from calipers.backends.providers.known import provider_of
 from calipers.backends.providers.openai_compatible import OpenAICompatible
 from calipers.errors import BackendError, ConfigError
-from calipers.generation.as_said import AsSaid
 from calipers.generation.engine import Engine
+from calipers.generation.verbatim import Verbatim
 from calipers.interfaces import Backend
 
 NEEDS_VLLM = (
-    "{model!r} is no provider/model, so it would run in this process, which needs vLLM: pip install vllm. For a server, "
-    "name it with --base-url"
+    "{model!r} is not a provider/model name, so it would run in this process, which needs vLLM: pip install vllm. For a "
+    "server, give its --base-url"
 )
 
 
@@ -35,17 +35,18 @@ async def find_model(
     attempts: int = 5,
     tp_size: int = 1,
 ) -> tuple[Backend, list[str]]:
-    """The backend for a model, looked at without spending a token, and what is to be warned of.
+    """The backend for a model, checked without spending a token, and its warnings.
 
-    ``provider/model`` is a provider's. With ``base_url`` any other name is asked for as it is, and no name means the only
-    model there; ``api_key`` None is the provider's own, from the environment. Without, a folder, ``local:NAME`` or any other name is loaded by vLLM on ``tp_size`` devices.
+    ``provider/model`` is a provider's model. With ``base_url`` any other name is sent as it is, and no name means the
+    server's only model; ``api_key`` None is the provider's own, from the environment. Without ``base_url``, a folder,
+    ``local:NAME`` or any other name is loaded by vLLM on ``tp_size`` devices.
 
-    ``seconds`` bound one request. Raises ConfigError with the remedy where there is no such model.
+    ``seconds`` limits one request. Raises ConfigError with the remedy if there is no such model.
     """
     if model is None and not base_url:
         raise ConfigError("name a model with --model, or a server with --base-url")
     if model is not None and (model == "embedded" or model.startswith("replay:")):
-        raise ConfigError(f"{model!r} judges, and does not write: name a model, as in openai/gpt-5-mini")
+        raise ConfigError(f"{model!r} is a judge that cannot generate text: name a model, as in openai/gpt-5-mini")
     if not base_url and model is not None and _is_local(model):
         name = model.removeprefix("local:")
         if find_spec("vllm") is None:
@@ -56,7 +57,7 @@ async def find_model(
         name = f"vllm/{name}"
     found = [find_backend(name, base_url=url, api_key=api_key, timeout=seconds) for url in base_url or (None,)]
     bare = found[0] if len(found) == 1 else Pool(found)
-    return Retrying(AsSaid(bare), attempts=attempts), list(await bare.check())
+    return Retrying(Verbatim(bare), attempts=attempts), list(await bare.check())
 
 
 def _is_local(model: str) -> bool:
@@ -72,14 +73,14 @@ def _is_provided(model: str) -> bool:
 
 
 async def _only_model(base_url: str, seconds: float) -> str:
-    """The one model a server has."""
+    """The only model of a server."""
     server = OpenAICompatible("?", base_url=base_url, timeout=min(seconds, 30.0))
     try:
         reply = await server.models()
         listed = json.loads(reply.body).get("data", []) if reply.status == 200 else []
         names = [row["id"] for row in listed]
     except (BackendError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise ConfigError(f"{base_url} does not tell its models ({error}); name one with --model") from None
+        raise ConfigError(f"{base_url} does not list its models ({error}); name one with --model") from None
     finally:
         await server.aclose()
     if len(names) != 1:

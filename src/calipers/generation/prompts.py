@@ -1,4 +1,4 @@
-"""Files of prompts to message lists: JSONL (also gzip) and Parquet, a row a prompt, foreign columns kept.
+"""Reads files of prompts: JSONL (also gzip) and Parquet, one row per prompt, with all other columns.
 
 Not responsible for what is done with them.
 """
@@ -23,7 +23,9 @@ _ROLES: Final = frozenset({"system", "developer", "user", "assistant", "tool"})
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A row of the file: ``messages`` to be answered, ``row`` as it was, ``line`` counted from 1 (Parquet: the row)."""
+    """A row of the file: the ``messages`` to answer, the ``row`` itself, its ``line``, counted from 1 (Parquet: its
+    row).
+    """
 
     id: str
     line: int
@@ -32,7 +34,7 @@ class Prompt:
 
     @property
     def text(self) -> str:
-        """The last user message's text; "" where it has none."""
+        """The last user message's text; "" if it has none."""
         for message in reversed(self.messages):
             if message["role"] == "user" and isinstance(message.get("content"), str):
                 return str(message["content"])
@@ -48,12 +50,13 @@ def read_prompts(
 ) -> list[Prompt]:
     """The prompts of a ``.jsonl``, ``.jsonl.gz`` or ``.parquet`` file, in order.
 
-    A prompt is text, or a list of chat messages, under ``key``, by default the first there is of ``prompt``, ``messages`` and
-    ``context``. Its id is ``group_id``, ``id`` or ``key``, else its line; repeated ids get a number.
+    A prompt is text, or a list of chat messages, in the field ``key``, by default the first of ``prompt``, ``messages``
+    and ``context`` that is there. Its id is ``group_id``, ``id`` or ``key``, else its line; repeated ids get a number.
 
-    ``check`` raises for a row, with its messages, that whoever reads the responses could not read: it is bad, too, before
-    anything is paid for it. A bad row is handed to ``on_error`` as an InputError naming file, line and field, and left out; without it, raised.
-    Raises InputError for a file that cannot be read or holds no prompt, ConfigError for Parquet without pyarrow.
+    ``check`` gets a row and its messages, and raises if the reader of the responses could not read the row, so that
+    nothing is paid for it. A bad row is passed to ``on_error`` as an InputError with file, line and field, and skipped;
+    without ``on_error``, it is raised. Raises InputError for a file that cannot be read or has no prompt, ConfigError
+    for Parquet without pyarrow.
     """
     found: list[Prompt] = []
     taken: set[str] = set()
@@ -77,7 +80,7 @@ def read_prompts(
 
 
 def _unused(name: str, taken: set[str]) -> str:
-    """``name``, with a number where it is taken; taken from now on."""
+    """``name``, with a number if it is in ``taken``, to which it is added."""
     unused = next(one for one in chain([name], (f"{name}-{again}" for again in count(2))) if one not in taken)
     taken.add(unused)
     return unused
@@ -103,7 +106,7 @@ def _messages(row: Mapping[str, Any] | str, key: str | None) -> tuple[Message, .
             )
         if message.get("content") is None and not message.get("tool_calls"):
             raise InputError(f"{name}[{place}]: has no content")
-    # Parquet gives every struct the fields of all: those without a value were not there.
+    # In Parquet every struct has the fields of all structs; those without a value were absent.
     return tuple({field: item for field, item in message.items() if item is not None} for message in value)
 
 

@@ -1,8 +1,7 @@
-"""Each prompt asked n times, at most so many at once; what was answered is kept, and what failed is told.
+"""Samples n responses to each prompt, with bounded concurrency; responses are stored, and failures returned.
 
-A failed call is a ``Failed`` with its reason, never an empty text; a model that ends without a word has answered, and its
-``Sample`` is empty. Not responsible for who answers (a ``Backend``) or
-for files.
+A failed call is a ``Failed`` with its reason, never an empty text; a model that ends without text has answered, and its
+``Sample`` is empty. Not responsible for the model (a ``Backend``) or for files.
 """
 
 from __future__ import annotations
@@ -13,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias
 
 from calipers.errors import BackendError
-from calipers.generation.kept import Kept
 from calipers.generation.prompts import Prompt
+from calipers.generation.response_file import ResponseFile
 from calipers.interfaces import Backend
 from calipers.judging.streaming import stream
 from calipers.types import Ask, Completion, FailureKind, FinishReason, JudgeRequest, RenderedGroup, Usage
@@ -31,13 +30,13 @@ class Sampling:
 
 
 Note: TypeAlias = Literal["empty", "blank", "cut off before a word", "reasoning only", "tool call", "refusal"]
-"""What is peculiar about a response: nothing in it, for one of four reasons, blanks alone, or words of refusal that the server
-marks as such."""
+"""What is special about a response: it is empty, for one of four reasons, or blank, or a refusal in words that the
+server marks as one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One response; ``length`` as ``finish_reason`` says that it was cut off. ``note`` says why it may hold no text."""
+    """One response; a ``finish_reason`` of ``length``: it was cut off. ``note`` says why it may have no text."""
 
     number: int
     text: str
@@ -66,16 +65,16 @@ class Answered:
 
 
 _STOP: Final = frozenset({"unauthorized", "not_found", "budget"})
-"""What every further question would meet, too."""
+"""Errors that every further question would get, too."""
 
 
 async def generate(
-    prompts: Iterable[Prompt], backend: Backend, *, sampling: Sampling, kept: Kept, concurrency: int = 64
+    prompts: Iterable[Prompt], backend: Backend, *, sampling: Sampling, stored: ResponseFile, concurrency: int = 64
 ) -> AsyncIterator[Answered]:
     """Every prompt with its samples, in input order, as they are done.
 
-    A response that is ``kept`` is not asked for again. Nothing is raised for a call that fails, but
-    after one that no other can survive (the key is refused, say), what was not begun fails with its reason, unasked.
+    A response that is ``stored`` is not sampled again. Failed calls raise nothing, but after a failure that every other
+    call would share, such as a refused key, the remaining samples fail with its reason, without being asked.
     """
     halted: list[BackendError] = []
 
@@ -84,14 +83,14 @@ async def generate(
         if halted:
             return Failed(number, halted[0].kind, str(halted[0]))
         try:
-            done = await kept.answer(_request(prompt, number, sampling), backend)
+            done = await stored.answer(_request(prompt, number, sampling), backend)
         except BackendError as error:
             if error.kind in _STOP:
                 halted.append(error)
             return Failed(number, error.kind, _WITHHELD + str(error) if error.kind == "refused" else str(error))
         if not done.text.strip() and done.finish_reason == "unknown":
             return Failed(
-                number, "bad_reply", "the answer is empty, and the server does not say that it ended by itself"
+                number, "bad_reply", "the answer is empty, and the server does not report that it is complete"
             )
         return Sample(number, done.text, done.finish_reason, done.reasoning, done.usage, _note(done))
 
@@ -133,7 +132,7 @@ def _together(prompt: Prompt, got: list[Sample | Failed]) -> Answered:
 
 
 def _request(prompt: Prompt, number: int, sampling: Sampling) -> JudgeRequest:
-    """The prompt as a backend takes questions: no candidates are shown, and no form is asked for."""
+    """The prompt as a backend's request, without candidates and without an output format."""
     seed = {} if sampling.seed is None else {"seed": sampling.seed + number}
     view = RenderedGroup(prompt.id, (), "", "", (), ())
     ask = Ask(number, (), (), sample=number)

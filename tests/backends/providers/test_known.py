@@ -235,7 +235,7 @@ def test_a_name_belongs_to_a_provider_or_to_none() -> None:
 
 
 def test_judges_shows_where_each_would_be_asked_and_who_says_so() -> None:
-    from calipers.doctor.local import within_reach  # noqa: PLC0415 - what the command asks
+    from calipers.doctor.discovery import find_judges  # noqa: PLC0415 - what the command asks
 
     environment = {
         "OPENAI_API_KEY": "sk-secret",
@@ -246,7 +246,7 @@ def test_judges_shows_where_each_would_be_asked_and_who_says_so() -> None:
         "GROQ_BASE_URL": "nonsense",
     }
     far = {name: PROVIDERS[name] for name in ("openai", "ollama", "anthropic", "groq")}
-    found = asyncio.run(within_reach(far, environment=environment)).to_dict()
+    found = asyncio.run(find_judges(far, environment=environment)).to_dict()
     keys = {one["provider"]: (one["variable"], one["base_url"], one["told_by"]) for one in found["keys"]}
     assert keys["openai"] == ("OPENAI_API_KEY", "https://gw.example/v1", "OPENAI_BASE_URL")
     assert keys["anthropic"] == ("ANTHROPIC_AUTH_TOKEN", "https://api.anthropic.com", None)

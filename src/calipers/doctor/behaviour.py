@@ -1,6 +1,6 @@
-"""How a judge goes about it: where it thinks, what a short limit does to it, whether it repeats itself, how fast it is.
+"""How a judge behaves: its reasoning, replies at a short token limit, repeatability, logprobs, speed and price.
 
-Pure: answers in, checks out. Not responsible for whether its opinions are any good (``opinions``).
+Pure: answers in, checks out. Not responsible for the quality of its scores (``figures``).
 """
 
 from __future__ import annotations
@@ -8,36 +8,36 @@ from __future__ import annotations
 from statistics import fmean, median
 
 from calipers.doctor.diagnosis import Check
-from calipers.doctor.opinions import repeats
-from calipers.doctor.patient import Answers, Heard
+from calipers.doctor.examinee import Answer, Answers
+from calipers.doctor.figures import repeats
 from calipers.types import Completion, Rating
 
 SHORT = 16
-"""Output tokens of the question that is meant to be cut: fewer than any verdict on three attempts needs."""
+"""Output tokens of the question whose reply is to be cut off: fewer than any verdict on three attempts needs."""
 
 
 def thinking(answers: Answers) -> Check:
-    """Where thoughts are, if there are any."""
-    heard = answers.heard
-    if not heard:
+    """Where the judge's reasoning is, if it shows any."""
+    received = answers.received
+    if not received:
         return _unanswered("thinking", answers)
-    apart = sum(bool(one.completion.reasoning) for one in heard)
-    inside = sum(_thinks_aloud(one.completion.text) for one in heard)
-    figures = {"apart": apart, "in_text": inside, "answers": len(heard)}
+    apart = sum(bool(one.completion.reasoning) for one in received)
+    inside = sum(_thinks_aloud(one.completion.text) for one in received)
+    figures = {"apart": apart, "in_text": inside, "answers": len(received)}
     if inside:
-        says = f"inside the text in {inside} of {len(heard)} answers; it is taken out before reading"
+        says = f"inside the text in {inside} of {len(received)} answers; it is removed before reading"
         return Check("thinking", "note", says, figures)
     if apart:
-        return Check("thinking", "good", f"apart from the text in {apart} of {len(heard)} answers", figures)
+        return Check("thinking", "good", f"separate from the text in {apart} of {len(received)} answers", figures)
     return Check("thinking", "good", "none shown", figures)
 
 
 def served(answers: Answers) -> Check:
-    """Who says it answered: model and version. More than one is told, for their scores may not compare."""
+    """The model and version that answers name. Several are reported, as their scores may not be comparable."""
     name = "answers as"
-    if not answers.heard:
+    if not answers.received:
         return _unanswered(name, answers)
-    names = sorted({_served(one.completion) for one in answers.heard})
+    names = sorted({_served(one.completion) for one in answers.received})
     if names == [""]:
         return Check(name, "note", "the server does not say which model answers", {"servers": []})
     says = ", ".join(one or "(no name)" for one in names)
@@ -49,39 +49,39 @@ def _served(completion: Completion) -> str:
 
 
 def truncation(answers: Answers) -> Check:
-    """Whether a reply that was cut off says so."""
+    """Whether a truncated reply is reported as truncated."""
     name = "cut-off replies"
-    if not answers.heard:
+    if not answers.received:
         return _unanswered(name, answers)
-    one = answers.heard[0]
+    one = answers.received[0]
     ended, tokens = one.completion.finish_reason, one.completion.usage.output_tokens
     figures = {"finish_reason": ended, "output_tokens": tokens}
     if ended == "length":
-        return Check(name, "good", f"say so (with {SHORT} tokens allowed)", {"behaviour": "said", **figures})
+        return Check(name, "good", f"are reported (with {SHORT} tokens allowed)", {"behaviour": "said", **figures})
     if one.scores and not one.reading.missing:
-        says = f"do not occur: a limit of {SHORT} tokens was not kept"
+        says = f"do not occur: the server ignored a limit of {SHORT} tokens"
         return Check(name, "note", says, {"behaviour": "limit ignored", **figures})
-    says = f"do not say so: finish reason {ended!r}; a verdict cut short is then known by its form alone"
+    says = f"are not reported: finish reason {ended!r}; only its form then shows that a verdict is incomplete"
     return Check(name, "bad", says, {"behaviour": "silent", **figures})
 
 
 def probabilities(answers: Answers | None) -> Check:
-    """Whether scores can be read as means over digits: None means that the judge's API is known to tell no probabilities."""
+    """Whether scores can be computed from logprobs; ``answers`` None: the judge's API is known to have none."""
     name = "probabilities"
     if answers is None:
         return Check(
-            name, "note", "its API tells none, so expected=True is not for it", {"told": False, "usable": None}
+            name, "note", "its API has no logprobs, so expected=True has no effect", {"told": False, "usable": None}
         )
-    if not answers.heard:
+    if not answers.received:
         return _unanswered(name, answers)
-    ratings = [one for each in answers.heard for one in each.reading.judgments if isinstance(one, Rating)]
+    ratings = [one for each in answers.received for one in each.reading.judgments if isinstance(one, Rating)]
     usable = sum(one.spread is not None for one in ratings)
-    told = usable > 0 or any(one.completion.logprobs is not None for one in answers.heard)
+    told = usable > 0 or any(one.completion.logprobs is not None for one in answers.received)
     figures = {"told": told, "usable": usable, "scores": len(ratings)}
     if not told:
-        return Check(name, "note", "none told, so expected=True would read plain digits", figures)
-    says = f"told, and of use for {usable} of {len(ratings)} scores" + (
-        "" if usable else ": too little lay on the digits"
+        return Check(name, "note", "the server returns no logprobs, so expected=True has no effect", figures)
+    says = f"returned, and usable for {usable} of {len(ratings)} scores" + (
+        "" if usable else ": the digits had too little probability"
     )
     return Check(name, "good" if usable and usable == len(ratings) else "note", says, figures)
 
@@ -98,9 +98,7 @@ def repeatability(answers: Answers) -> Check:
     }
     if not twice:
         return _unanswered(name, answers)
-    how = (
-        "at its own temperature (it refuses to be given one)" if figures["temperature_refused"] else "at temperature 0"
-    )
+    how = "at its own temperature (it refuses the parameter)" if figures["temperature_refused"] else "at temperature 0"
     says = f"{same} of {twice} questions got the same scores twice {how}"
     if same < twice:
         says += f"; the largest difference is {100 * apart:.0f} of 100 points"
@@ -109,44 +107,44 @@ def repeatability(answers: Answers) -> Check:
 
 def speed(answers: Answers, *, in_flight: int) -> list[Check]:
     """Seconds, tokens and price of one call, which is one group in one order."""
-    heard = answers.heard
-    if not heard:
+    received = answers.received
+    if not received:
         return [_unanswered(name, answers) for name in ("latency", "tokens", "price")]
-    seconds = sorted(one.completion.latency for one in heard)
+    seconds = sorted(one.completion.latency for one in received)
     middle, late = median(seconds), seconds[int(0.95 * (len(seconds) - 1))]
     took = {"median_s": round(middle, 3), "p95_s": round(late, 3), "in_flight": in_flight}
     sent, got = (
-        fmean(getattr(one.completion.usage, kind) for one in heard) for kind in ("input_tokens", "output_tokens")
+        fmean(getattr(one.completion.usage, kind) for one in received) for kind in ("input_tokens", "output_tokens")
     )
     counted = f"{sent:,.0f} in, {got:,.0f} out a group" if sent or got else "not counted by the server"
     tokens = Check(
         "tokens", "note" if sent or got else "unknown", counted, {"input": round(sent, 1), "output": round(got, 1)}
     )
-    says = f"{middle:.2f} s in the middle, {late:.2f} s for the slowest twentieth, at most {in_flight} in flight"
-    return [Check("latency", "note", says, took), tokens, _price(heard)]
+    says = f"median {middle:.2f} s, 95th percentile {late:.2f} s, at most {in_flight} at a time"
+    return [Check("latency", "note", says, took), tokens, _price(received)]
 
 
 def _thinks_aloud(text: str) -> bool:
-    """A thought stands before the answer; the words of a JSON object may say what they like."""
-    spoken = text.lstrip()
-    return spoken.startswith("<think>") or ("</think>" in spoken and not spoken.startswith("{"))
+    """Whether reasoning precedes the answer; text inside a JSON object does not count."""
+    answer = text.lstrip()
+    return answer.startswith("<think>") or ("</think>" in answer and not answer.startswith("{"))
 
 
-def _price(heard: tuple[Heard, ...]) -> Check:
-    costs = [one.completion.usage.cost_usd for one in heard]
+def _price(received: tuple[Answer, ...]) -> Check:
+    costs = [one.completion.usage.cost_usd for one in received]
     known = [cost for cost in costs if cost is not None]
     if len(known) < len(costs):
         return Check("price", "unknown", "no price is known for this model there", {"usd_per_1000_groups": None})
     thousand = 1000 * fmean(known)
-    says = f"${thousand:,.2f} for 1,000 groups the size of a probe, one order each"
+    says = f"${thousand:,.2f} for 1,000 groups of a probe's size, in one order each"
     return Check("price", "note", says, {"usd_per_1000_groups": round(thousand, 6)})
 
 
 def _unanswered(name: str, answers: Answers) -> Check:
-    """What could not be found out, and why."""
+    """A check that could not be made, and why."""
     if answers.failures:
-        return Check(name, "unknown", f"could not be found out: {answers.failures[0].reason}")
-    if answers.heard:
-        why = answers.heard[0].reading.reason or "answers could not be read"
-        return Check(name, "unknown", f"could not be found out: {why}")
-    return Check(name, "unknown", "not looked into")
+        return Check(name, "unknown", f"not tested: {answers.failures[0].reason}")
+    if answers.received:
+        why = answers.received[0].reading.reason or "answers could not be read"
+        return Check(name, "unknown", f"not tested: {why}")
+    return Check(name, "unknown", "not tested")

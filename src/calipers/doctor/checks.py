@@ -1,15 +1,15 @@
-"""Opinions' figures as checks: a sentence and the numbers. Pure; not responsible for the figures (``opinions``)."""
+"""Figures as checks: a sentence and the numbers. Pure. Not responsible for the figures (``figures``)."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
 
 from calipers.doctor.diagnosis import Check, Standing
-from calipers.doctor.opinions import Agreement, Flips, Obedience
+from calipers.doctor.figures import Agreement, Flips, FormatFigures
 
 
-def form_check(name: str, kept: Obedience) -> Check:
-    """How far answers kept to the form."""
+def format_check(name: str, kept: FormatFigures) -> Check:
+    """How well answers keep to the format."""
     figures = asdict(kept)
     if kept.readable is None or not kept.answered:
         return Check(name, "unknown", f"none of {kept.asked} arrived" + (f": {kept.why}" if kept.why else ""), figures)
@@ -26,33 +26,33 @@ def form_check(name: str, kept: Obedience) -> Check:
     return Check(name, standing, ", ".join(parts) + why, figures)
 
 
-def right_check(right: Agreement) -> Check:
-    """Agreement with the order that is known."""
+def agreement_check(right: Agreement) -> Check:
+    """Agreement with the known order."""
     figures = {"right": right.right, "pairs": right.pairs, "groups": right.groups, "by_chance": right.chance}
     if right.share is None:
-        return Check("agreement", "unknown", "could not be found out: no group was scored", figures)
-    by_luck = "less than one" if right.chance < 0.001 else f"{1000 * right.chance:.0f}"
-    says = f"{right.right:g} of {right.pairs} pairs right; of 1,000 random judges {by_luck} would do as well"
+        return Check("agreement", "unknown", "not known: no group was scored", figures)
+    by_chance = "less than one" if right.chance < 0.001 else f"{1000 * right.chance:.0f}"
+    says = f"{right.right:g} of {right.pairs} pairs right; of 1,000 random judges {by_chance} would do as well"
     return Check("agreement", "good" if right.chance < 0.001 else "bad", says, figures)
 
 
-def order_check(turned: Flips) -> Check:
-    """What the order shown does to the winner."""
+def flip_check(turned: Flips) -> Check:
+    """Position bias: how often the order of the answers changes the winner."""
     figures = {"flipped": turned.flipped, "pairs": turned.pairs}
     if turned.share is None:
-        return Check("order flips", "unknown", "could not be found out: no group was scored in both orders", figures)
+        return Check("order flips", "unknown", "not known: no group was scored in both orders", figures)
     standing: Standing = "good" if turned.share <= 0.1 else "note" if turned.share < 0.4 else "bad"
     return Check(
-        "order flips", standing, f"{turned.flipped} of {turned.pairs} pairs turn with the order shown", figures
+        "order flips", standing, f"{turned.flipped} of {turned.pairs} pairs change their winner with the order", figures
     )
 
 
-def talked_check(obeyed: int, injected: int) -> Check:
-    """What an attempt that speaks to its judge gets for it."""
+def injection_check(obeyed: int, injected: int) -> Check:
+    """How attempts that address the judge are scored."""
     figures = {"obeyed": obeyed, "probes": injected}
     if not injected:
-        return Check("injections", "unknown", "could not be found out: no such probe was scored", figures)
-    says = f"{obeyed} of {injected} wrong attempts that speak to the judge came out level or on top"
+        return Check("injections", "unknown", "not known: no such probe was scored", figures)
+    says = f"{obeyed} of {injected} wrong attempts that address the judge were tied or best"
     return Check("injections", "good" if not obeyed else "note" if 2 * obeyed <= injected else "bad", says, figures)
 
 

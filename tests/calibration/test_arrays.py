@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from calipers.aggregators.two_way import two_way
-from calipers.calibration.levels import mean, put_on_one_level
+from calipers.calibration.arrays import mean, put_on_one_level
 from calipers.types import Rating
 
 

@@ -1,7 +1,7 @@
-"""Which judges are within reach of this machine: keys in the environment, servers at their usual local addresses.
+"""Judges that can be used from this machine: keys in the environment, and servers at their usual local addresses.
 
-Only loopback is asked, and only for its list of models. Values of keys are looked at for being there, and never shown.
-Not responsible for whether a key works or a judge is any good (``examination``).
+Only loopback addresses are contacted, and only for their list of models. Keys are checked for presence and never
+printed. Not responsible for whether a key works or how good a judge is (``examination``).
 """
 
 from __future__ import annotations
@@ -17,18 +17,20 @@ from urllib.parse import urlsplit
 from calipers import registry
 from calipers.backends.names import shown_url
 from calipers.backends.providers.known import PROVIDERS, Provider
-from calipers.doctor.entrance import listed_models, window_of
+from calipers.doctor.reachability import listed_models, window_of
 from calipers.errors import BackendError, ConfigError
 
-_PATIENCE = 1.5
-"""Seconds; a server on this machine lists its models at once, or is not one."""
+_TIMEOUT = 1.5
+"""Seconds; a server on this machine lists its models at once."""
 
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A provider whose key is in the environment, under ``variable``. ``told_by`` is the variable that names its address, if one does."""
+    """A provider whose key is in the environment variable ``variable``. ``told_by`` is the variable with its address,
+    if set.
+    """
 
     provider: str
     variable: str
@@ -37,8 +39,8 @@ class Key:
 
 
 @dataclass(frozen=True, slots=True)
-class Elsewhere:
-    """A server that the environment names, under ``told_by``, and that is not on this machine: it is not asked."""
+class RemoteServer:
+    """A server whose address is in the variable ``told_by``, and that is not on this machine: it is not contacted."""
 
     provider: str
     base_url: str
@@ -47,7 +49,9 @@ class Elsewhere:
 
 @dataclass(frozen=True, slots=True)
 class LocalServer:
-    """A usual address on this machine: ``models`` it lists, by window in tokens where told, or ``reason`` why none."""
+    """A usual address on this machine: its ``models`` with their window in tokens, if known, or the ``reason`` for
+    none.
+    """
 
     base_url: str
     providers: tuple[str, ...]
@@ -57,18 +61,18 @@ class LocalServer:
 
     @property
     def judges(self) -> tuple[str, ...]:
-        """Names to give to ``--judge``: those of the first provider this address is usual for."""
+        """Names for ``--judge``, with the first provider for which this address is usual."""
         return tuple(f"{self.providers[0]}/{model}" for model in self.models)
 
 
 @dataclass(frozen=True, slots=True)
-class Within:
-    """What is within reach. ``litellm``: that extra is installed. ``always`` are judges that answer in this process."""
+class JudgesFound:
+    """The judges found. ``litellm``: that extra is installed. ``always`` are judges that answer in this process."""
 
     keys: tuple[Key, ...]
     servers: tuple[LocalServer, ...]
     litellm: bool
-    elsewhere: tuple[Elsewhere, ...] = ()
+    elsewhere: tuple[RemoteServer, ...] = ()
     always: tuple[str, ...] = ("embedded",)
 
     def to_dict(self) -> dict[str, Any]:
@@ -82,16 +86,16 @@ class Within:
         }
 
 
-async def within_reach(
+async def find_judges(
     known: Mapping[str, Provider] | None = None, *, environment: Mapping[str, str] | None = None
-) -> Within:
-    """Look around; takes at most some two seconds. Never raises for what a server does."""
+) -> JudgesFound:
+    """Find judges; takes at most about two seconds. Never raises for what a server does."""
     added = registry.BACKENDS.others()
     if known is None:
         known = {**PROVIDERS} | {name: one for name, one in added.items() if isinstance(one, Provider)}
     variables = os.environ if environment is None else environment
     keys: list[Key] = []
-    elsewhere: list[Elsewhere] = []
+    elsewhere: list[RemoteServer] = []
     by_address: dict[str, list[str]] = {}
     for name, one in known.items():
         named = _named(one, variables)
@@ -101,15 +105,17 @@ async def within_reach(
         if urlsplit(url).hostname in _LOOPBACK:
             by_address.setdefault(url, []).append(name)
         elif told_by is not None and not one.needs_key and held is None:
-            elsewhere.append(Elsewhere(name, url, told_by))
-    asked = (_look(url, tuple(names), known, variables) for url, names in by_address.items())
+            elsewhere.append(RemoteServer(name, url, told_by))
+    asked = (_query(url, tuple(names), known, variables) for url, names in by_address.items())
     found = tuple(await asyncio.gather(*asked))
     here = tuple(name for name, one in added.items() if not isinstance(one, Provider))
-    return Within(tuple(keys), found, find_spec("litellm") is not None, tuple(elsewhere), ("embedded", *here))
+    return JudgesFound(tuple(keys), found, find_spec("litellm") is not None, tuple(elsewhere), ("embedded", *here))
 
 
 def _named(one: Provider, variables: Mapping[str, str]) -> tuple[str, str] | None:
-    """The address that the environment names, without a password in it; one that cannot be read is shown as it stands there."""
+    """The address in the environment, without its password, and its variable; the error for an address that is
+    invalid.
+    """
     try:
         named = one.named_address(variables)
     except ConfigError as error:
@@ -117,13 +123,13 @@ def _named(one: Provider, variables: Mapping[str, str]) -> tuple[str, str] | Non
     return None if named is None else (shown_url(named[0]), named[1])
 
 
-async def _look(
+async def _query(
     url: str, names: tuple[str, ...], known: Mapping[str, Provider], variables: Mapping[str, str]
 ) -> LocalServer:
     from calipers.backends.transport.http import HttpClient  # noqa: PLC0415 - aiohttp takes 0.1 s to import
 
     key = next((variables[held] for name in names if (held := known[name].credential(variables))), None)
-    client = HttpClient(url, headers={"authorization": f"Bearer {key}"} if key else {}, timeout=_PATIENCE)
+    client = HttpClient(url, headers={"authorization": f"Bearer {key}"} if key else {}, timeout=_TIMEOUT)
     try:
         reply = await client.request("GET", "/models")
     except BackendError as error:
@@ -132,9 +138,9 @@ async def _look(
         await client.aclose()
     if reply.status in {401, 403}:
         wanted = " or ".join(known[name].key for name in names)
-        return LocalServer(url, names, answers=True, models={}, reason=f"it wants a key: set {wanted}")
+        return LocalServer(url, names, answers=True, models={}, reason=f"it requires a key: set {wanted}")
     rows = listed_models(reply)
     if rows is None:
-        reason = f"it lists no models (HTTP {reply.status}): another program, perhaps"
+        reason = f"it lists no models (HTTP {reply.status}); it may be another program"
         return LocalServer(url, names, answers=True, models={}, reason=reason)
     return LocalServer(url, names, answers=True, models={row["id"]: window_of(rows, row["id"]) for row in rows})

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calipers.calibration.levels import Array, Flags
+from calipers.calibration.arrays import Array, Flags
 
 ENOUGH = 30
 """Groups below which an interval is too wide to choose by."""

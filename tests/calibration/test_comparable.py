@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calipers.calibration import Calibration, calibrate
-from calipers.calibration.common import ENOUGH, common_groups
+from calipers.calibration.comparable import ENOUGH, common_groups
 from calipers.calibration.judges import Missing
 from judged import gold_of, groups, rated, record
 

@@ -1,6 +1,6 @@
-"""What a judge's opinions on the probes are worth: form kept, order known, order shown, talked round. Pure figures.
+"""Figures of a judge's answers to the probes: output format, agreement, order flips, prompt injection. Pure.
 
-Not responsible for asking (``patient``) or for what follows from the figures (``verdict``).
+Not responsible for asking (``examinee``) or for what follows from the figures (``verdict``).
 """
 
 from __future__ import annotations
@@ -11,19 +11,20 @@ from dataclasses import dataclass
 from itertools import combinations
 from math import floor
 
-from calipers.doctor.patient import Answers, Heard
+from calipers.doctor.examinee import Answer, Answers
 from calipers.types import TrajectoryGroup
 
 _TIE = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class Obedience:
-    """How far answers keep to the form; of ``asked``, ``answered`` came, and ``used`` had a readable score for every id.
+class FormatFigures:
+    """How well answers keep to the format. Of ``asked``, ``answered`` came, and ``used`` had a readable score for every
+    id.
 
-    ``readable`` is a share of all asked but those the examination had no time for; ``strict_json`` of those that came;
-    ``ids`` and ``on_scale`` of those that held scores at all. None is a share of nothing. ``why`` is the commonest
-    reason why an answer was of no use.
+    ``readable`` is a share of all asked except those for which no time was left; ``strict_json`` of those that came;
+    ``ids`` and ``on_scale`` of those that contained scores. None: a share of nothing. ``why`` is the most frequent
+    reason why an answer could not be used.
     """
 
     asked: int
@@ -36,18 +37,18 @@ class Obedience:
     why: str | None
 
 
-def obedience(answers: Answers) -> Obedience:
-    """How far answers keep to the form."""
-    heard = answers.heard
+def format_figures(answers: Answers) -> FormatFigures:
+    """How well answers keep to the format."""
+    received = answers.received
     failures = [one.reason for one in answers.failures if one.kind != "deadline"]
-    reasons = Counter([one.reading.reason or "it left ids out" for one in heard if not _complete(one)] + failures)
-    complaints = [one.reading.complaint or "" for one in heard if _speaks(one)]
-    return Obedience(
+    reasons = Counter([one.reading.reason or "it left ids out" for one in received if not _complete(one)] + failures)
+    complaints = [one.reading.complaint or "" for one in received if _has_scores(one)]
+    return FormatFigures(
         asked=answers.asked,
-        answered=len(heard),
-        used=sum(map(_complete, heard)),
-        readable=_share([*map(_complete, heard), *(False for _ in failures)]),
-        strict_json=_share(one.reading.outcome == "strict" for one in heard),
+        answered=len(received),
+        used=sum(map(_complete, received)),
+        readable=_share([*map(_complete, received), *(False for _ in failures)]),
+        strict_json=_share(one.reading.outcome == "strict" for one in received),
         ids=_share(not complaint.startswith(("it named", "it left")) for complaint in complaints),
         on_scale=_share("scale" not in complaint for complaint in complaints),
         why=reasons.most_common(1)[0][0] if reasons else None,
@@ -56,7 +57,9 @@ def obedience(answers: Answers) -> Obedience:
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """``right`` of ``pairs`` pairs as known (a tie is half), over ``groups``; ``chance`` is how likely that many are by luck."""
+    """``right`` of ``pairs`` pairs in the known order (a tie is half), over ``groups``; ``chance`` is the p-value of
+    that.
+    """
 
     right: float
     pairs: int
@@ -73,7 +76,7 @@ def agreement(groups: Iterable[TrajectoryGroup], answers: Answers) -> Agreement:
     """Agreement with the known order, on the mean of each group's readable answers."""
     right, sizes = 0.0, list[int]()
     for group in groups:
-        scored = [one.scores for one in answers.heard if one.group_id == group.group_id and _complete(one)]
+        scored = [one.scores for one in answers.received if one.group_id == group.group_id and _complete(one)]
         if not scored:
             continue
         mean = {name: sum(one[name] for one in scored) / len(scored) for name in scored[0]}
@@ -117,9 +120,9 @@ class Flips:
 
 
 def flips(answers: Answers) -> Flips:
-    """How many pairs change their winner with the order in which they are shown."""
+    """How many pairs change their winner with the order in which the question lists them."""
     flipped = pairs = 0
-    for first, second in _twice(answers.heard):
+    for first, second in _twice(answers.received):
         for one, other in combinations(sorted(first), 2):
             pairs += 1
             flipped += _sign(first[one] - first[other]) * _sign(second[one] - second[other]) < 0
@@ -127,39 +130,39 @@ def flips(answers: Answers) -> Flips:
 
 
 def obeyed(groups: Iterable[TrajectoryGroup], answers: Answers) -> tuple[int, int]:
-    """(groups in which the answer that talks to its judge came out level or on top, groups that were scored)."""
+    """(groups in which the answer that addresses its judge was tied or best, groups that were scored)."""
     known = {group.group_id: tuple(_known_pairs(group)) for group in groups}
-    scored = [(known[one.group_id], one.scores) for one in answers.heard if _complete(one)]
+    scored = [(known[one.group_id], one.scores) for one in answers.received if _complete(one)]
     return sum(scores[worse] >= scores[better] for pairs, scores in scored for better, worse in pairs), len(scored)
 
 
 def repeats(answers: Answers) -> tuple[int, int, float]:
     """(questions that got the same scores twice, questions asked twice, the largest difference of a score in 0-1)."""
-    twice = list(_twice(answers.heard))
+    twice = list(_twice(answers.received))
     apart = [max(abs(first[name] - second[name]) for name in first) for first, second in twice]
     return sum(gap <= _TIE for gap in apart), len(twice), max(apart, default=0.0)
 
 
-def _twice(heard: Iterable[Heard]) -> Iterable[tuple[Mapping[str, float], Mapping[str, float]]]:
+def _twice(received: Iterable[Answer]) -> Iterable[tuple[Mapping[str, float], Mapping[str, float]]]:
     """The scores of both readable answers of each group that has two."""
     by_group: dict[str, list[Mapping[str, float]]] = {}
-    for one in heard:
+    for one in received:
         if _complete(one):
             by_group.setdefault(one.group_id, []).append(one.scores)
     return [(scores[0], scores[1]) for scores in by_group.values() if len(scores) == 2]
 
 
 def _known_pairs(group: TrajectoryGroup) -> Iterable[tuple[str, str]]:
-    """(better, worse) ids; members stand best first."""
+    """(better, worse) ids; members are listed best first."""
     return combinations([one.id for one in group.trajectories], 2)
 
 
-def _complete(one: Heard) -> bool:
+def _complete(one: Answer) -> bool:
     return bool(one.scores) and not one.reading.missing
 
 
-def _speaks(one: Heard) -> bool:
-    """Whether the reply held scores, if only ones that could not be trusted."""
+def _has_scores(one: Answer) -> bool:
+    """Whether the reply contained scores, even if they could not be trusted."""
     complaint = one.reading.complaint
     return bool(one.scores) or (complaint is not None and complaint.startswith(("it named", "its scores")))
 

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from calipers.backends.names import shown
+from calipers.calibration.collect import Asked
 from calipers.calibration.criteria.rows import Labelled
-from calipers.calibration.live import Asked
 from calipers.interfaces import Backend
 from calipers.judging.judge import Judge
 from calipers.types import Criterion, Rubric, Trajectory, TrajectoryGroup, TrajectoryResult

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from calipers.calibration import calibrate
-from calipers.calibration.live import Asked, ask
+from calipers.calibration.collect import Asked, ask
 from calipers.errors import ConfigError, InputError
 from calipers.readers import as_group
 from calipers.types import Ask, Comparison, Completion, JudgeRequest, Rating, Reading, TrajectoryGroup, Usage

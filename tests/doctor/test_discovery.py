@@ -7,7 +7,7 @@ import json
 import pytest
 
 from calipers.backends.providers.known import PROVIDERS, Provider
-from calipers.doctor.local import LocalServer, within_reach
+from calipers.doctor.discovery import LocalServer, find_judges
 from servers.faulty_server import Answer, FaultyServer, error
 
 
@@ -17,20 +17,20 @@ def at(url: str, *names: str) -> dict[str, Provider]:
 
 async def look(faulty: FaultyServer, reply: Answer, environment: dict[str, str] | None = None) -> LocalServer:
     faulty.get["/v1/models"] = reply
-    found = await within_reach(at(faulty.url, "one", "two"), environment=environment or {})
+    found = await find_judges(at(faulty.url, "one", "two"), environment=environment or {})
     return found.servers[0]
 
 
 async def test_keys_are_shown_by_name_and_never_by_value():
     local = {name: one for name, one in PROVIDERS.items() if "localhost" not in one.base_url}
-    found = await within_reach(local, environment={"OPENAI_API_KEY": "sk-very-secret", "GROQ_API_KEY": ""})
+    found = await find_judges(local, environment={"OPENAI_API_KEY": "sk-very-secret", "GROQ_API_KEY": ""})
     assert {one.provider for one in found.keys} == {"openai", "openai_decisions"}
     assert {one.variable for one in found.keys} == {"OPENAI_API_KEY"}
     assert "secret" not in json.dumps(found.to_dict())
 
 
 async def test_an_address_of_the_environment_takes_the_place_of_the_usual_one():
-    found = await within_reach(
+    found = await find_judges(
         {"azure": PROVIDERS["azure"]},
         environment={"AZURE_API_KEY": "k", "AZURE_API_BASE": "https://mine.openai.azure.com"},
     )
@@ -49,7 +49,7 @@ async def test_a_servers_models_become_judges_and_one_address_is_asked_once(faul
 @pytest.mark.parametrize(
     ("reply", "answers", "words"),
     [
-        (error(401), True, "wants a key: set ONE_KEY or TWO_KEY"),
+        (error(401), True, "requires a key: set ONE_KEY or TWO_KEY"),
         (Answer(body=b"<html>Jenkins</html>"), True, "another program"),
         (Answer(body={"data": 5}), True, "another program"),
         (Answer(reset=True), False, "closed the connection"),
@@ -68,13 +68,13 @@ async def test_the_key_of_the_environment_goes_along(faulty: FaultyServer):
 
 
 async def test_where_nothing_listens_nothing_answers():
-    found = await within_reach(at("http://127.0.0.1:9/v1", "one"), environment={})
+    found = await find_judges(at("http://127.0.0.1:9/v1", "one"), environment={})
     assert not found.servers[0].answers
     assert "Nothing answers" in (found.servers[0].reason or "")
 
 
 async def test_only_loopback_is_asked():
-    found = await within_reach({"far": Provider("https://api.example.com/v1", "FAR_KEY")}, environment={"FAR_KEY": "k"})
+    found = await find_judges({"far": Provider("https://api.example.com/v1", "FAR_KEY")}, environment={"FAR_KEY": "k"})
     assert found.servers == ()
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from calipers.aggregators.pair_bias import PairVerdict
-from calipers.calibration.orders import agreeing_accuracy, agreeing_share, agrees, first_rate, flip_rate
+from calipers.calibration.order_bias import agreeing_accuracy, agreeing_share, agrees, first_rate, flip_rate
 from calipers.calibration.records import Key
 from calipers.calibration.series import Frame, Series, Swap
 from calipers.readers import as_group

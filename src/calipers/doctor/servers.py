@@ -1,7 +1,7 @@
-"""One judge behind several base URLs: each server examined by itself, and what tells them apart.
+"""One judge behind several base URLs: each server examined by itself, and the differences between them.
 
-Not responsible for an examination (``examination``). A run shares its questions out over all of them, so a difference
-between servers is noise in its rewards.
+A run distributes its questions over all of them, so a difference between servers is noise in its rewards. Not
+responsible for an examination (``examination``).
 """
 
 from __future__ import annotations
@@ -17,23 +17,22 @@ from calipers.doctor.examination import diagnose
 from calipers.errors import ConfigError
 from calipers.types import Usage
 
-_TELLING: Final[Mapping[str, str]] = {
+_FACTS: Final[Mapping[str, str]] = {
     "context window": "tokens",
     "json_schema applied": "applied",
     "json_object applied": "applied",
     "answers as": "servers",
 }
-"""Checks of which a figure is a fact about the server; of the others only the standing is compared, for figures of a few
-questions differ by chance.
-"""
+"""Checks with a figure that is a fact about the server. Of the others only the standing is compared, because figures of
+a few questions differ by chance."""
 _TIMES_SLOWER, _SECONDS_SLOWER = 2.0, 0.5
-"""What makes a difference in latency worth telling: both."""
+"""A difference in latency is reported if it exceeds both."""
 
 
 @dataclass(frozen=True, slots=True)
 class Servers:
-    """The diagnoses by base URL, in the order given; ``differences`` in a sentence each, the ``settings`` of a run that
-    shares its work over those that are fit.
+    """The diagnoses by base URL, in the order given; ``differences`` are sentences; ``settings`` are those of a run
+    that uses the servers that are fit.
     """
 
     judge: str
@@ -45,7 +44,7 @@ class Servers:
     seconds: float = 0.0
 
     def as_one(self) -> Diagnosis:
-        """The verdict on all of them together, without checks of its own."""
+        """The verdict on all servers together, without checks."""
         calls = sum(one.calls for one in self.found.values())
         usage = Usage.total([one.usage for one in self.found.values()])
         return Diagnosis(self.judge, (), self.verdict, self.reason, self.settings, calls, usage, self.seconds)
@@ -61,19 +60,21 @@ class Servers:
 async def diagnose_each(
     judge: str, base_urls: Sequence[str], *, tell: Callable[[str], None] = lambda _: None, **options: Any
 ) -> Servers:
-    """Examine ``judge`` at each of ``base_urls`` at the same time; ``options`` as for ``diagnose``. ConfigError as there."""
+    """Examine ``judge`` at each of ``base_urls`` at the same time; ``options`` as for ``diagnose``. ConfigError as
+    there.
+    """
     if twice := sorted({url for url in base_urls if base_urls.count(url) > 1}):
         raise ConfigError(f"base_url names {', '.join(twice)} more than once")
     for url in base_urls:  # before any of them is contacted
         find_backend(judge, base_url=url, api_key=options.get("api_key"))
 
-    def told_by(url: str) -> Callable[[str], None]:
+    def progress_of(url: str) -> Callable[[str], None]:
         return lambda text: tell(f"{url}: {text}")
 
     try:
         async with asyncio.TaskGroup() as tasks:
             running = [
-                tasks.create_task(diagnose(judge, base_url=url, tell=told_by(url), **options)) for url in base_urls
+                tasks.create_task(diagnose(judge, base_url=url, tell=progress_of(url), **options)) for url in base_urls
             ]
     except* ConfigError as errors:
         raise errors.exceptions[0] from None
@@ -81,7 +82,7 @@ async def diagnose_each(
 
 
 def compared(judge: str, found: Mapping[str, Diagnosis]) -> Servers:
-    """What the diagnoses come to together. Pure."""
+    """The verdict on all servers together. Pure."""
     fit = {url: one for url, one in found.items() if one.verdict != "unfit"}
     seconds = max(one.seconds for one in found.values())
     if not fit:
@@ -100,22 +101,22 @@ def compared(judge: str, found: Mapping[str, Diagnosis]) -> Servers:
 
 
 def differences(found: Mapping[str, Diagnosis]) -> tuple[str, ...]:
-    """What is not the same at all servers, a sentence each."""
+    """One sentence for each check that differs between servers."""
     by_name: dict[str, dict[str, Any]] = {}
     for url, one in found.items():
         for check in one.checks:
             by_name.setdefault(check.name, {})[url] = check
-    told = []
+    found_different = []
     for name, checks in by_name.items():
         facts = {url: _fact(name, check) for url, check in checks.items()}
         slow = name == "latency" and _apart([check.figures.get("median_s") for check in checks.values()])
         if slow or len(set(facts.values())) > 1:
-            told.append(f"{name}: " + "; ".join(f"{url}: {check.says}" for url, check in checks.items()))
-    return tuple(told)
+            found_different.append(f"{name}: " + "; ".join(f"{url}: {check.says}" for url, check in checks.items()))
+    return tuple(found_different)
 
 
 def _fact(name: str, check: Any) -> tuple[str, str]:
-    return check.standing, repr(check.figures.get(_TELLING[name])) if name in _TELLING else ""
+    return check.standing, repr(check.figures.get(_FACTS[name])) if name in _FACTS else ""
 
 
 def _apart(seconds: Sequence[float | None]) -> bool:
@@ -124,7 +125,7 @@ def _apart(seconds: Sequence[float | None]) -> bool:
 
 
 def _together(fit: Mapping[str, Diagnosis]) -> dict[str, Any]:
-    """One run's settings for all of them: the base URLs that are fit, and of two numbers the more careful one."""
+    """One run's settings for all servers: the base URLs that are fit, and the larger of two numbers."""
     settings: dict[str, Any] = {}
     for one in fit.values():
         for key, value in one.settings.items():

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calipers.calibration.places import PlaceHabit
+from calipers.calibration.position_bias import PlaceHabit
 from calipers.types import Rating
 
 

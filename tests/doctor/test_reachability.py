@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calipers.backends.transport.translate import HttpReply
-from calipers.doctor.entrance import listed_models, window_of
+from calipers.doctor.reachability import listed_models, window_of
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calipers.doctor.opinions import agreement, flips, luck, obedience, obeyed, repeats
-from calipers.doctor.patient import Answers, Heard
+from calipers.doctor.examinee import Answer, Answers
+from calipers.doctor.figures import agreement, flips, format_figures, luck, obeyed, repeats
 from calipers.doctor.probes import INJECTIONS, PROBES
 from calipers.types import Ask, Completion, Failure, Reading
 
@@ -17,12 +17,12 @@ TRUE = {"1": 1.0, "2": 0.5, "3": 0.0}
 FALSE = {"1": 0.0, "2": 0.5, "3": 1.0}
 
 
-def heard(group: int, scores: dict[str, float], **reading: object) -> Heard:
+def received(group: int, scores: dict[str, float], **reading: object) -> Answer:
     read = Reading((), "strict", **reading)  # type: ignore[arg-type]  # a test's own fields
-    return Heard(f"probe-{group}", Ask(0, (0, 1, 2), (0, 1, 2)), Completion(""), read, scores)
+    return Answer(f"probe-{group}", Ask(0, (0, 1, 2), (0, 1, 2)), Completion(""), read, scores)
 
 
-def answers(*every: Heard, failures: tuple[Failure, ...] = ()) -> Answers:
+def answers(*every: Answer, failures: tuple[Failure, ...] = ()) -> Answers:
     return Answers(len(every) + len(failures), every, failures)
 
 
@@ -47,52 +47,56 @@ def test_twenty_nine_of_thirty_six_pairs_are_needed_to_show_anything():
 
 
 def test_agreement_is_that_of_a_groups_mean_and_a_tie_is_half():
-    found = agreement(PROBES, answers(heard(1, TRUE), heard(1, TRUE), heard(2, TRUE), heard(2, FALSE), heard(3, FALSE)))
+    found = agreement(
+        PROBES, answers(received(1, TRUE), received(1, TRUE), received(2, TRUE), received(2, FALSE), received(3, FALSE))
+    )
     assert (found.right, found.pairs, found.groups) == (3 + 1.5 + 0, 9, 3)
     assert agreement(PROBES, answers()).share is None
 
 
 def test_a_reading_that_lacks_an_id_counts_for_nothing():
-    partial = heard(1, {"1": 1.0, "2": 0.0}, missing={2: "left out"})
+    partial = received(1, {"1": 1.0, "2": 0.0}, missing={2: "left out"})
     assert agreement(PROBES, answers(partial)).groups == 0
     assert flips(answers(partial, partial)).pairs == 0
 
 
 def test_flips_are_pairs_with_another_winner_and_ties_are_none():
-    assert flips(answers(heard(1, TRUE), heard(1, FALSE))).flipped == 3
-    assert flips(answers(heard(1, TRUE), heard(1, dict.fromkeys("123", 0.5)))).flipped == 0
-    assert flips(answers(heard(1, TRUE), heard(2, TRUE))).share is None
+    assert flips(answers(received(1, TRUE), received(1, FALSE))).flipped == 3
+    assert flips(answers(received(1, TRUE), received(1, dict.fromkeys("123", 0.5)))).flipped == 0
+    assert flips(answers(received(1, TRUE), received(2, TRUE))).share is None
 
 
 def test_an_injection_is_obeyed_when_it_draws_level():
-    def told(number: int, right: float, wrong: float) -> Heard:
-        one = heard(0, {"1": right, "2": wrong})
-        return Heard(f"injection-{number}", one.ask, one.completion, one.reading, one.scores)
+    def told(number: int, right: float, wrong: float) -> Answer:
+        one = received(0, {"1": right, "2": wrong})
+        return Answer(f"injection-{number}", one.ask, one.completion, one.reading, one.scores)
 
     assert obeyed(INJECTIONS, answers(told(1, 0.9, 0.1), told(2, 0.9, 0.9), told(3, 0.0, 1.0))) == (2, 3)
     assert obeyed(INJECTIONS, answers()) == (0, 0)
 
 
 def test_repeats_count_questions_and_the_largest_difference():
-    same, twice, apart = repeats(answers(heard(1, TRUE), heard(1, TRUE), heard(2, TRUE), heard(2, {**TRUE, "3": 0.2})))
+    same, twice, apart = repeats(
+        answers(received(1, TRUE), received(1, TRUE), received(2, TRUE), received(2, {**TRUE, "3": 0.2}))
+    )
     assert (same, twice) == (1, 2)
     assert apart == pytest.approx(0.2)
 
 
 def test_failures_count_against_a_judge_but_not_what_there_was_no_time_for():
     failed, late = Failure("server", "broke down"), Failure("deadline", "late")
-    kept = obedience(answers(heard(1, TRUE), failures=(failed, late)))
+    kept = format_figures(answers(received(1, TRUE), failures=(failed, late)))
     assert (kept.asked, kept.answered, kept.used, kept.readable, kept.why) == (3, 1, 1, 0.5, "broke down")
-    assert obedience(answers(failures=(late,))).readable is None
+    assert format_figures(answers(failures=(late,))).readable is None
 
 
 def test_ids_and_range_are_shares_of_answers_that_held_scores():
-    kept = obedience(
+    kept = format_figures(
         answers(
-            heard(1, TRUE),
-            heard(2, {}, missing={0: "x"}, reason="r", complaint="its scores were not on the scale"),
-            heard(3, {}, missing={0: "x"}, reason="r", complaint="it named an attempt that does not exist, or"),
-            heard(4, {}, missing={0: "x"}, reason="r", complaint="it held no scores that could be read"),
+            received(1, TRUE),
+            received(2, {}, missing={0: "x"}, reason="r", complaint="its scores were not on the scale"),
+            received(3, {}, missing={0: "x"}, reason="r", complaint="it named an attempt that does not exist, or"),
+            received(4, {}, missing={0: "x"}, reason="r", complaint="it held no scores that could be read"),
         )
     )
     assert (kept.used, kept.readable) == (1, 0.25)

@@ -1,7 +1,7 @@
-"""A backend for who wants whatever a model says, and not an answer of a certain kind: nothing said is said, too.
+"""A backend wrapper that accepts every complete reply, even an empty one.
 
-A judge's empty reply is no judgment and is asked for again; a policy's empty response is its response. It stands inside
-whatever tries again. Not responsible for what a response is counted as (``sampling``).
+A judge's empty reply is no judgment, and the judge is asked again; a policy's empty response is its response. The
+wrapper belongs inside retries. Not responsible for how a response is classified (``sampling``).
 """
 
 from __future__ import annotations
@@ -13,14 +13,15 @@ from calipers.errors import BackendError
 from calipers.types import Completion, JudgeRequest
 
 
-class AsSaid(Wrapper):
-    """``backend``, with the message's own text for every whole reply: empty, blank, a tool's call or a refusal in words.
+class Verbatim(Wrapper):
+    """``backend``, with the message's own text for every complete reply: empty, blank, a tool call or a refusal in
+    words.
 
-    What the provider withheld (its filter), and a reply that may have been broken off, stay errors.
+    Replies that the provider's filter withheld, and replies that may be incomplete, stay errors.
     """
 
     async def complete(self, request: JudgeRequest) -> Completion:
-        """What the model said. Raises what the backend raises."""
+        """The model's reply. Raises what the backend raises."""
         try:
             completion = await self._backend.complete(request)
         except BackendError as error:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from calipers.doctor import Check, Diagnosis, Servers, diagnose_each
-from calipers.doctor.several import compared
+from calipers.doctor.servers import compared
 from calipers.errors import ConfigError
 from doctor.probe_judges import MODELS, judge, truth
 from servers.faulty_server import Answer, FaultyServer, error, said
@@ -45,7 +45,7 @@ async def test_what_tells_them_apart_is_named_and_the_smaller_window_is_set(
 ) -> None:
     faulty.get["/v1/models"], other.get["/v1/models"] = MODELS, _NARROW
     faulty.script(judge())
-    other.script(judge(canary=lambda _: said("An apple.")))
+    other.script(judge(check_applied_format=lambda _: said("An apple.")))
     found = await examine(faulty, other)
     told = {line.partition(":")[0]: line for line in found.differences}
     assert {"context window", "json_schema applied", "json_object applied"} <= told.keys()

@@ -1,7 +1,7 @@
-"""Responses kept as they come, one a line, so that an interrupted run goes on where it stopped.
+"""Responses stored as they arrive, one per line, so that an interrupted run continues where it stopped.
 
-A line is written and flushed before its response is used; ``kill -9`` costs the calls in flight. The file holds no key and
-no header. Not the ledger: there is nothing to read again or to replay in a response.
+A line is written and flushed before its response is used; ``kill -9`` costs the calls in flight. The file contains no
+API key and no header. It is not a ledger: responses are neither read again by a better parser nor replayed.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from calipers.ledger import ledger_key
 from calipers.types import Completion, JudgeRequest, Usage
 
 
-class Kept:
-    """The responses in ``path`` (None: none are kept), by what was asked of whom: another model or setting asks anew.
+class ResponseFile:
+    """The responses in ``path`` (None: nothing is stored), by question and model: another model or setting asks again.
 
-    A line that cannot be read (the last one of a run that was killed) is passed over. Raises ConfigError where the file
-    cannot be opened.
+    A line that cannot be read (the last one of a run that was killed) is skipped. Raises ConfigError if the file cannot
+    be opened.
     """
 
     def __init__(self, path: str | None) -> None:
         self._known: dict[str, Completion] = {}
         self._file: IO[str] | None = None
         self.reused = 0
-        """How many responses were there already."""
+        """How many responses were read from the file."""
         if path is None:
             return
         try:
@@ -36,10 +36,10 @@ class Kept:
                 self._read(Path(path))
             self._file = Path(path).open("a", encoding="utf-8", newline="\n")  # noqa: SIM115 - __exit__ closes it
         except OSError as error:
-            raise ConfigError(f"{path}: responses cannot be kept there: {error.strerror or error}") from error
+            raise ConfigError(f"{path}: responses cannot be stored there: {error.strerror or error}") from error
 
     async def answer(self, request: JudgeRequest, backend: Backend) -> Completion:
-        """The response on file, or a new one. Raises what the backend raises."""
+        """The stored response, or a new one. Raises what the backend raises."""
         key = f"{request.view.group_id}:{ledger_key(request, backend)}"
         if (known := self._known.get(key)) is not None:
             self.reused += 1
@@ -69,7 +69,7 @@ class Kept:
                 continue
         if text and not text.endswith("\n"):
             with path.open("a", encoding="utf-8", newline="\n") as file:
-                file.write("\n")  # what comes next begins a line of its own
+                file.write("\n")  # the next response must start a new line
 
 
 def _row(done: Completion) -> dict[str, Any]:

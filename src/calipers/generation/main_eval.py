@@ -1,8 +1,9 @@
-"""A prompt's row as verl's ``main_eval`` can score it: all that its reward function is handed is ``reward_model.ground_truth``.
+"""A prompt's row in a form that verl's ``main_eval`` can score. Pure.
 
-RuscaRL keeps a row's criteria beside that, HealthBench and IFEval in columns of their own, and the prompt is nowhere in it. So
-they are put into it, as JSON text; a ground truth that is a plain answer stays as it is where the row asks for nothing else,
-for functions of other people read it. Pure.
+``main_eval`` passes a reward function only ``reward_model.ground_truth``. RuscaRL stores a row's criteria beside it,
+HealthBench and IFEval in columns of their own, and none of them stores the prompt in it. So all of this is put into the
+ground truth, as JSON text. A ground truth that is a plain answer is not changed if the row asks for nothing else,
+because other reward functions read it.
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ from calipers.types import Message, Rubric
 
 
 def for_main_eval(row: Mapping[str, Any], prompt: Sequence[Message]) -> dict[str, Any]:
-    """``row`` with ``data_source`` and a ``reward_model`` whose ``ground_truth`` says all that the row asks for.
+    """``row`` with ``data_source`` and a ``reward_model`` whose ``ground_truth`` contains all that the row asks for.
 
-    Raises InputError where that cannot be told (two rubrics that differ, say).
+    Raises InputError if that is ambiguous, as with two different rubrics.
     """
     read = without_empty(plain(row))
     stated = standards_in(read)
@@ -43,13 +44,13 @@ def for_main_eval(row: Mapping[str, Any], prompt: Sequence[Message]) -> dict[str
 
 
 def _criteria(rubric: Rubric) -> list[dict[str, Any]]:
-    """Its criteria as a data set's row has them."""
+    """The criteria in the form of data-set rows."""
     return [
         {
             "criterion": one.text,
             "points": one.points,
             "id": one.id,
-            # A rule stands by itself here: as tags it would be looked for in them once more.
+            # The rule is a field of its own: in the tags it would be read a second time.
             "tags": [tag for tag in one.tags if not (one.rule and tag.startswith("verifier:"))],
             **({"rule": dict(one.rule)} if one.rule else {}),
             **({"veto": True} if one.veto else {}),

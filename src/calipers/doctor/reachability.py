@@ -1,6 +1,6 @@
-"""Before the first question: does anything answer, take the key, have the model, and how long may a question be.
+"""Before the first question: whether the server answers, accepts the key and has the model, and its context window.
 
-Costs no token. Not responsible for servers nobody named (``local``).
+Costs no token. Not responsible for finding servers (``discovery``).
 """
 
 from __future__ import annotations
@@ -17,11 +17,13 @@ from calipers.errors import BackendError, ConfigError
 from calipers.interfaces import FullBackend
 
 _WINDOWS = ("max_model_len", "context_window", "context_length", "max_context_length", "loaded_context_length", "n_ctx")
-"""Where vLLM and SGLang, Groq, OpenRouter and Together, Mistral, LM Studio, llama.cpp tell it in their lists of models."""
+"""Keys of the window in the model lists of vLLM, SGLang, Groq, OpenRouter, Together, Mistral, LM Studio and
+llama.cpp.
+"""
 
 
-async def entrance(backend: FullBackend) -> list[Check]:
-    """Checks named reachable, authorised, model and context window; a bad one means that no question can succeed."""
+async def check_reachability(backend: FullBackend) -> list[Check]:
+    """Checks named reachable, authorised, model and context window; if one is bad, no question can succeed."""
     if not isinstance(backend, Served):
         return await _without_a_list(backend)
     try:
@@ -30,20 +32,20 @@ async def entrance(backend: FullBackend) -> list[Check]:
         return [Check("reachable", "bad", str(error))]
     reachable = Check("reachable", "good", f"{backend.endpoint} answers")
     if reply.status in {401, 403}:
-        # What check() says names the variable the key is read from.
+        # The message of check() names the variable that the key is read from.
         return [reachable, Check("authorised", "bad", await _complaint(backend))]
     rows = list(listed_models(reply) or ())
     if not rows:
         unlisted = f"not known yet: {backend.endpoint} does not list its models (HTTP {reply.status})"
         return [reachable, Check("authorised", "unknown", unlisted), Check("model", "unknown", unlisted), _window(None)]
-    authorised = Check("authorised", "good", "the key is accepted, or none is wanted")
+    authorised = Check("authorised", "good", "the key is accepted, or none is needed")
     warning = await _complaint(backend)
     model = Check("model", "unknown", warning) if warning else Check("model", "good", _there(rows, backend.model))
     return [reachable, authorised, model, _window(window_of(rows, backend.model))]
 
 
 def listed_models(reply: HttpReply) -> list[Mapping[str, Any]] | None:
-    """The rows of a list of models that have an id; None where the answer is no such list."""
+    """The rows of a list of models that have an id; None if the answer is not such a list."""
     try:
         body = json.loads(reply.body) if reply.status == 200 else None
     except (ValueError, RecursionError):
@@ -55,25 +57,27 @@ def listed_models(reply: HttpReply) -> list[Mapping[str, Any]] | None:
 
 
 def window_of(rows: Iterable[Mapping[str, Any]], model: str) -> int | None:
-    """The context window in tokens a server tells for ``model`` (or for its only model), or None."""
+    """The context window in tokens that a server reports for ``model`` (or for its only model), or None."""
     every = list(rows)
     row = next((row for row in every if row["id"] == model), every[0] if len(every) == 1 else None)
     if row is None:
         return None
     meta = row.get("meta")
-    told = [place.get(name) for place in (row, meta if isinstance(meta, dict) else {}) for name in _WINDOWS]
-    return next((size for value in told if (size := tokens(value)) is not None), None)
+    values = [part.get(name) for part in (row, meta if isinstance(meta, dict) else {}) for name in _WINDOWS]
+    return next((size for value in values if (size := tokens(value)) is not None), None)
 
 
 def _there(rows: Iterable[Mapping[str, Any]], model: str) -> str:
     names = [row["id"] for row in rows]
-    return f"{model} is there" if model in names else f"the server takes this name (it lists {', '.join(names[:3])})"
+    return (
+        f"{model} is available" if model in names else f"the server accepts this name (it lists {', '.join(names[:3])})"
+    )
 
 
 def _window(tokens: int | None) -> Check:
     if tokens is None:
-        return Check("context window", "unknown", "the server does not tell", {"tokens": None})
-    return Check("context window", "good", f"{tokens:,} tokens, as the server tells", {"tokens": tokens})
+        return Check("context window", "unknown", "not reported by the server", {"tokens": None})
+    return Check("context window", "good", f"{tokens:,} tokens, as the server reports", {"tokens": tokens})
 
 
 async def _complaint(backend: Served) -> str:
@@ -84,10 +88,10 @@ async def _complaint(backend: Served) -> str:
 
 
 async def _without_a_list(backend: FullBackend) -> list[Check]:
-    """Judges in this process, and those behind a library of their own, that say what is wrong in their check."""
+    """Checks of judges in this process, and of those behind a library, whose own check says what is wrong."""
     try:
         warnings = [*backend.warnings, *await backend.check()]
     except ConfigError as error:
         return [Check("reachable", "bad", str(error))]
-    says = " ".join(warnings) or "there is no list of models to look into"
+    says = " ".join(warnings) or "there is no list of models to check"
     return [Check("model", "note", says), _window(None)]

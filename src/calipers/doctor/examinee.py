@@ -1,6 +1,6 @@
-"""The judge under examination, and asking it as a run would: the same backend, protocol, reading and retries.
+"""The judge under examination, asked as in a run: with the same backend, protocol, reading and retries.
 
-Not responsible for what is asked (``probes``) or what answers amount to (``opinions``, ``habits``).
+Not responsible for the questions (``probes``), or for figures of the answers (``figures``, ``behaviour``).
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from calipers.ledger import Unrecorded
 from calipers.types import Ask, Completion, Failure, JudgeRequest, Rating, Reading, TrajectoryGroup, Usage
 
 _ATTEMPTS = 2
-"""A second try for what may pass; more would spend the minute on a server that is down."""
+"""One retry for temporary errors; more would spend the time on a server that is down."""
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
-    """One answer: the group and order it is about, the reply, its reading, and the scores (0-1) by trajectory id."""
+class Answer:
+    """One answer: its group and question, the reply, its reading, and the scores (0-1) by trajectory id."""
 
     group_id: str
     ask: Ask
@@ -37,17 +37,19 @@ class Heard:
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """What came of asking: ``asked`` questions, the answers that came, why others did not, what the server refused."""
+    """The number of questions ``asked``, the answers ``received``, the other questions' ``failures``, and the
+    parameters that the server ``refused``.
+    """
 
     asked: int
-    heard: tuple[Heard, ...]
+    received: tuple[Answer, ...]
     failures: tuple[Failure, ...] = ()
     refused: frozenset[str] = frozenset()
 
     def __add__(self, other: Answers) -> Answers:
         return Answers(
             self.asked + other.asked,
-            self.heard + other.heard,
+            self.received + other.received,
             self.failures + other.failures,
             self.refused | other.refused,
         )
@@ -55,7 +57,7 @@ class Answers:
 
 @dataclass(slots=True)
 class Spent:
-    """What the examination has used so far: calls answered, and the usage of all that were made."""
+    """What the examination has used so far: the number of answered calls, and the usage of all calls."""
 
     calls: int = 0
     usage: Usage = field(default_factory=lambda: Usage(cost_usd=0.0))
@@ -65,8 +67,10 @@ class Spent:
 
 
 @dataclass(frozen=True, slots=True)
-class Patient:
-    """Whom to ask and with what: the settings a run would have. ``until`` is a ``time.monotonic`` to be done by."""
+class Examinee:
+    """The judge and its settings, as in a run. ``until`` is the ``time.monotonic`` at which the examination must
+    end.
+    """
 
     judge: str
     until: float
@@ -80,14 +84,14 @@ class Patient:
     spent: Spent = field(default_factory=Spent)
 
     def backend(self, *, without: Iterable[str] = ()) -> FullBackend:
-        """A fresh backend that knows nothing of the endpoint but that it is not to be asked for ``without``."""
+        """A new backend that knows nothing of the endpoint, except not to use the parameters ``without``."""
         found = find_backend(self.judge, base_url=self.base_url, api_key=self.api_key, timeout=self.timeout)
         found.learn({"refused": list(without)})
         return found
 
     @property
     def left(self) -> float:
-        """Seconds left of the time given; a little at least, so that what was begun can say that it ended."""
+        """Seconds left; at least a little, so that a call that was started can report its end."""
         return max(0.05, round(self.until - time.monotonic(), 1))
 
     async def ask(
@@ -101,12 +105,14 @@ class Patient:
         without: Iterable[str] = (),
         expected: bool = False,
     ) -> Answers:
-        """Put every group to the judge through the whole pipeline; no re-asks, so that first answers are counted."""
-        every, heard, failures = tuple(groups), list[Heard](), _Failures()
+        """Ask the judge about every group through the whole pipeline; without re-asks, so that first answers are
+        counted.
+        """
+        every, received, failures = tuple(groups), list[Answer](), _Failures()
 
         def observe(request: JudgeRequest, completion: Completion, reading: Reading) -> None:
             self.spent.calls += 1
-            heard.append(Heard(request.view.group_id, request.ask, completion, reading, _scores(request, reading)))
+            received.append(Answer(request.view.group_id, request.ask, completion, reading, _scores(request, reading)))
 
         bare = self.backend(without=without)
         judge = Judge(
@@ -122,18 +128,18 @@ class Patient:
             store=failures,
             observer=observe,
         )
-        # All begin at once, so that one deadline holds for all; calls in flight are bounded by the judge.
+        # All start at once, so that one deadline applies to all; the judge limits concurrent calls.
         async for result in judge.score_groups(every, concurrency=len(every)):
             self.spent.pay(result.usage)
         refused = frozenset(bare.learned().get("refused", ()))
-        return Answers(len(every) * orders * samples, tuple(heard), tuple(failures.noted), refused)
+        return Answers(len(every) * orders * samples, tuple(received), tuple(failures.noted), refused)
 
     def _retrying(self, bare: Backend) -> Retrying:
         pricing = find_pricing(bare.endpoint, bare.model, price=self.price)
         return Retrying(Metered(bare, pricing=pricing), attempts=_ATTEMPTS, deadline=self.left)
 
     async def complete(self, request: JudgeRequest, backend: Backend) -> Completion:
-        """One question outside the pipeline. Raises BackendError, or TimeoutError when the time given is over."""
+        """Ask one question outside the pipeline. Raises BackendError, or TimeoutError when time runs out."""
         meter = Meter()
         try:
             async with asyncio.timeout(self.left):
@@ -146,13 +152,13 @@ class Patient:
 
 
 def _scores(request: JudgeRequest, reading: Reading) -> dict[str, float]:
-    """Scores by trajectory id; no two probes of a group are the same, so each candidate is one trajectory."""
+    """Scores by trajectory id; the answers of a probe all differ, so each candidate is one trajectory."""
     candidates, ids = request.view.candidates, request.view.ids
     return {ids[candidates[one.item].members[0]]: one.value for one in reading.judgments if isinstance(one, Rating)}
 
 
 class _Failures(Unrecorded):
-    """Keeps nothing but why calls brought no answer."""
+    """Stores nothing but the failures of calls."""
 
     def __init__(self) -> None:
         super().__init__()

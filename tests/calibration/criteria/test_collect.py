@@ -1,7 +1,7 @@
 """A judge asked about labelled criteria, in the form of a verdicts file."""
 
 from calipers.calibration.criteria import Labelled, meta_evaluate
-from calipers.calibration.criteria.live import ask
+from calipers.calibration.criteria.collect import ask
 from calipers.errors import PermanentError
 from calipers.types import Completion, JudgeRequest
 from grading import Grader

@@ -1,0 +1,57 @@
+"""Does a server enforce the output format that it accepted? One question with an improbable forced answer tests it.
+
+Not responsible for that question (``backends.negotiation.form_question``), or for what follows from the answer
+(``verdict``).
+"""
+
+from __future__ import annotations
+
+import random
+
+from calipers.backends.negotiation.form_question import LIMIT, Form, form_applied, form_question, improbable
+from calipers.backends.transport.served import Negotiated
+from calipers.doctor.diagnosis import Check
+from calipers.doctor.examinee import Examinee
+from calipers.errors import BackendError
+from calipers.interfaces import FullBackend
+
+_TRIES = 3
+
+
+async def check_applied_format(examinee: Examinee, form: Form, rng: random.Random) -> Check:
+    """Whether the server enforces, ignores or refuses ``form``. Never raises for what a server does.
+
+    A negative result is tested again: a positive one cannot occur by chance, but a negative one can, if a server
+    (llama.cpp) fails to parse what its own grammar allowed and the backend falls back to plain text.
+    """
+    tries = [await _once(examinee, form, rng)]
+    while tries[-1].standing == "bad" and len(tries) < _TRIES:
+        tries.append(await _once(examinee, form, rng))
+    return tries[-1] if tries[-1].standing == "good" else tries[0]
+
+
+async def _once(examinee: Examinee, form: Form, rng: random.Random) -> Check:
+    name = f"{form} applied"
+    backend = examinee.backend(without=() if form == "json_schema" else ("json_schema",))
+    if not takes_forms(backend):
+        return Check(name, "note", "does not apply: this judge is not asked for an output format", {"applied": None})
+    word = improbable(rng)
+    try:
+        completion = await examinee.complete(form_question(form, word, params=examinee.params), backend)
+    except (BackendError, TimeoutError) as error:
+        return Check(name, "unknown", f"not tested: {error or 'no time left'}", {"applied": None})
+    refused = backend.learned().get("refused", ())
+    if form in refused:
+        return Check(name, "note", "refused by the server, so it is not requested", {"applied": False, "refused": True})
+    applied = form_applied(form, word, completion)
+    if applied is None:
+        says = f"not known: the reply was cut off at {LIMIT:,} tokens, before its answer"
+        return Check(name, "unknown", says, {"applied": None})
+    if applied:
+        return Check(name, "good", "applied: it forced a reply that the question does not suggest", {"applied": True})
+    return Check(name, "bad", "accepted and ignored: the reply did not follow it", {"applied": False, "refused": False})
+
+
+def takes_forms(backend: FullBackend) -> bool:
+    """Whether this backend can request structured output at all."""
+    return isinstance(backend, Negotiated) and bool(backend.forms)
