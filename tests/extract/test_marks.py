@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from calipers.extract.marks import Mark, marks, settled, values_at
+from calipers.extract.caveats.disowned import values_under
+from calipers.extract.marks import Mark, agreed, marks
+from calipers.extract.rejected import Rejected
 
 VALUE = r"[\[(*'\"]{0,3}(?P<v>a|b)(?![a-z])[\])*'\"]{0,3}"
 
@@ -52,21 +54,22 @@ def test_templates_conditions_other_peoples_answers_and_torn_ends_hold_none(text
     assert found(text) == []
 
 
-def test_one_value_in_all_marks_is_settled_and_two_are_not() -> None:
+def test_marks_of_one_value_agree_and_others_are_rejected() -> None:
     first, second = marks("[[A]] [[B]]", VALUE, "choice")
-    assert settled([("a", first), ("a", second)]) == ("a", None)
-    assert settled([("a", first), ("b", second)])[0] is None
-    assert settled([]) == (None, None)
+    assert agreed([("a", first), ("a", second)]) == ("a", None)
+    with pytest.raises(Rejected, match="contradict each other"):
+        agreed([("a", first), ("b", second)])
 
 
 def test_the_last_mark_counts_when_it_is_final_or_corrects() -> None:
     match = next(marks("[[A]]", VALUE, "choice")).match
-    assert settled([("a", Mark(match)), ("b", Mark(match, final=True))])[0] == "b"
-    assert settled([("a", Mark(match)), ("b", Mark(match, correcting=True))])[0] == "b"
-    assert settled([("a", Mark(match, final=True)), ("b", Mark(match, final=True))])[0] is None
+    assert agreed([("a", Mark(match)), ("b", Mark(match, final=True))])[0] == "b"
+    assert agreed([("a", Mark(match)), ("b", Mark(match, correcting=True))])[0] == "b"
+    with pytest.raises(Rejected):
+        agreed([("a", Mark(match, final=True)), ("b", Mark(match, final=True))])
 
 
 def test_values_are_found_a_few_levels_deep_and_no_deeper() -> None:
     keys = frozenset({"final_verdict"})
-    assert values_at({"r": [{"Final Verdict": "x"}]}, keys) == ["x"]
-    assert values_at({"a": {"b": {"c": {"d": {"final_verdict": "x"}}}}}, keys) == []
+    assert list(values_under({"r": [{"Final Verdict": "x"}]}, keys)) == ["x"]
+    assert list(values_under({"a": {"b": {"c": {"d": {"final_verdict": "x"}}}}}, keys)) == []

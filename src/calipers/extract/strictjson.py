@@ -6,6 +6,8 @@ Repeated keys are kept, long integers become floats, and depth and size cannot h
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Collection
 from typing import Any
 
 _MAX_BRACKETS = 20_000
@@ -50,6 +52,18 @@ def strict(text: str) -> Any:
         return DECODER.decode(text)
     except (ValueError, RecursionError):  # no JSON, or nested too deep to be a verdict
         return None
+
+
+def pairs_of(node: Any) -> Collection[tuple[Any, Any]]:
+    """The (key, value) pairs of an object, strict or mended; none of anything else."""
+    if isinstance(node, Pairs):
+        return node
+    return node.items() if isinstance(node, dict) else ()
+
+
+def plain_key(key: object) -> str:
+    """A key as keys are compared: in lower case, with ``_`` between its words."""
+    return re.sub(r"[\W_]+", "_", str(key)[:80]).strip("_").lower()
 
 
 def _integer(digits: str) -> int | float:

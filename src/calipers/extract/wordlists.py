@@ -1,4 +1,4 @@
-"""The word lists of the readers: text files beside them, which can be edited without reading code.
+"""The word lists of the readers: the text files in ``words``, which can be edited without reading code.
 
 ``[NAME]`` begins a list. A line of it holds entries divided by semicolons, after a two-letter language code and a colon
 where languages matter; indented lines continue it. Lines that begin with ``#`` are comments. Not responsible for what
@@ -20,10 +20,10 @@ WordList = dict[str, list[str]]
 
 @cache
 def word_lists(file: str) -> dict[str, WordList]:
-    """The lists of ``file``, a path below this package, by their names."""
+    """The lists of ``words/FILE.txt`` by their names."""
     lists: dict[str, WordList] = {}
     entries: list[str] = []
-    for line in (get_data(__package__, file) or b"").decode().splitlines():
+    for line in (get_data(__package__, f"words/{file}.txt") or b"").decode().splitlines():
         if line.startswith("["):
             current = lists.setdefault(line.strip("[] "), {})
             entries = current.setdefault("", [])

@@ -40,7 +40,7 @@ def test_parts_of_words_and_words_far_apart_are_none(text: str, kind: str) -> No
 
 
 def tables() -> dict[str, WordList]:
-    return {name: table for file in FILES for name, table in word_lists(f"caveats/words/{file}.txt").items()}
+    return {name: table for file in FILES for name, table in word_lists(file).items()}
 
 
 @pytest.mark.parametrize("kind", sorted(tables()))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from calipers.extract.compare.claims import EQUAL, NEITHER, TIE, claims
-from calipers.extract.scores.prose import sentences
+from calipers.extract.sentences import sentences
 
 
 def said(text: str) -> list[tuple[int, str]]:

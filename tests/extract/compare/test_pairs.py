@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from calipers.extract.compare.pairs import scored, told
-from calipers.extract.scores.prose import sentences
+from calipers.extract.compare.pairs import scored, stated_in_words
+from calipers.extract.sentences import sentences
 
 AB = ("A", "B")
 
@@ -54,9 +54,9 @@ def test_content_and_contradictions_are_no_pair(text: str) -> None:
     ],
 )
 def test_scores_told_in_sentences(text: str, pair: tuple[float, float] | None) -> None:
-    assert told(sentences(text), AB) == pair
+    assert stated_in_words(sentences(text), AB) == pair
 
 
 def test_only_two_labels_make_a_pair() -> None:
     assert scored("8 7", None, ("A", "B", "C")) is None
-    assert told(sentences("Both get an 8."), ("A", "B", "C")) is None
+    assert stated_in_words(sentences("Both get an 8."), ("A", "B", "C")) is None

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from calipers.extract.rejected import Rejected
 from calipers.extract.scores.found import Value
 from calipers.extract.scores.scales import OutOfRange, on_scale
 
@@ -14,8 +15,11 @@ def settle(
     numbers: list[float], rule: OutOfRange = "reask", scale: tuple[float, float] = (0, 1), *, complete: bool = True
 ) -> tuple[list[float], str | None, OutOfRange | None]:
     values = {str(place): Value(float(number)) for place, number in enumerate(numbers)}
-    scores, problem, adjusted = on_scale(values, scale, rule, complete=complete)
-    return list(scores.values()), problem, adjusted
+    try:
+        scores, adjusted = on_scale(values, scale, rule, complete=complete)
+    except Rejected as reject:
+        return [], reject.reason, None
+    return list(scores.values()), None, adjusted
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=8), st.sampled_from(["reask", "rescale", "rank", "clamp"]))

@@ -1,63 +1,28 @@
-"""Whether a document with a verdict in words is a draft, an example or somebody else's: by its keys, and the words around it.
+"""Whose a document of verdicts is, by its keys and the words around it: the judge's own, a draft, an example, somebody's.
 
-Of scores, ``remarks`` and ``quotations`` tell the same.
+The words are lists in ``words/keys.txt``. Of documents of scores, ``remarks`` and ``quotations`` ask the same.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
-from typing import Any, Final
+from typing import Any
 
 from calipers.extract.caveats.phrases import folded, hits
 from calipers.extract.caveats.quotations import heads_others, is_others
 from calipers.extract.caveats.standing import mentioned
 from calipers.extract.caveats.takebacks import after_document
+from calipers.extract.rejected import Rejected
+from calipers.extract.sentences import Prepared
+from calipers.extract.strictjson import pairs_of, plain_key
+from calipers.extract.wordlists import words
 
-_FOREIGN: Final = frozenset(
-    [
-        "example",
-        "examples",
-        "sample",
-        "draft",
-        "drafts",
-        "template",
-        "placeholder",
-        "dummy",
-        "mock",
-        "schema",
-        "format",
-        "hypothetical",
-        "quoted",
-        "quote",
-        "quotes",
-        "quotation",
-        "claimed",
-        "claims",
-        "claim",
-        "according",
-        "previous",
-        "prior",
-        "initial",
-        "preliminary",
-        "tentative",
-        "injected",
-        "injection",
-        "baseline",
-        "lenient",
-        "transcript",
-        "prompt",
-        "conversation",
-    ]
-)
-DENYING: Final = frozenset(
-    ["valid", "final", "is_final", "is_valid", "reliable", "trustworthy", "genuine", "serious", "own"]
-)
-ASIDE: Final = frozenset(
-    ["status", "state", "type", "kind", "source", "origin", "note", "notes", "remark", "comment", "warning"]
-)
+_FOREIGN, DENYING, REMARKS = (frozenset(words("keys", name)) for name in ("FOREIGN", "DENYING", "REMARKS"))
 _MOST = 64
+_MOST_KEYS = 500
+"""Keys and items looked at on each level of a document."""
 _SHORT = 60
 _WORDS = re.compile(r"[a-z]+|[A-Z][a-z]*")
 
@@ -75,10 +40,10 @@ def holds_foreign(document: object, *, depth: int = 3) -> bool:
 def denies_itself(document: object) -> bool:
     """Whether a document says that it does not hold: ``"valid": false``, ``"status": "placeholder"``."""
     for key, value in _pairs(document, 2):
-        name = re.sub(r"[\W_]+", "_", str(key)[:40]).strip("_").lower()
+        name = plain_key(str(key)[:40])
         if (value is False and name in DENYING) or (value is True and is_foreign(key)):
             return True
-        if name in ASIDE and isinstance(value, str) and is_void(value):
+        if name in REMARKS and isinstance(value, str) and is_void(value):
             return True
     return False
 
@@ -89,7 +54,21 @@ def is_void(value: str) -> bool:
     return len(value) <= _SHORT and not hits(folded(value)).keys().isdisjoint(kinds)
 
 
-def handed_over(text: str, labels: Sequence[str] = ()) -> bool:
+def check_own(reply: Prepared, keys: Collection[str], labels: Sequence[str] = ()) -> None:
+    """Raise Rejected where the document of a reply is not the judge's own verdict: by its keys, or the words around it.
+
+    ``keys`` are those that hold a verdict.
+    """
+    document = reply.document
+    if isinstance(document, dict) and (
+        denies_itself(document)
+        or _is_handed_over(reply.text, labels)
+        or (holds_foreign(document) and not any(True for _ in values_under(document, keys)))
+    ):
+        raise Rejected("the only verdict is a draft, an example or a quotation", doubt=True)
+
+
+def _is_handed_over(text: str, labels: Sequence[str]) -> bool:
     """Whether the words around the document of a reply make it somebody else's."""
     start = next((place for place, char in enumerate(text) if char in "{["), -1)
     if start < 0:
@@ -104,12 +83,27 @@ def handed_over(text: str, labels: Sequence[str] = ()) -> bool:
     )
 
 
-def _pairs(node: object, depth: int) -> Iterator[tuple[Any, Any]]:
-    if isinstance(node, Mapping):
-        for key, value in islice(node.items(), _MOST):
-            yield key, value
-            if depth > 1 and isinstance(value, Mapping | list):
-                yield from _pairs(value, depth - 1)
-    elif isinstance(node, list) and depth > 1:
-        for value in node[:_MOST]:
-            yield from _pairs(value, depth - 1)
+def _pairs(node: Any, depth: int) -> Iterator[tuple[Any, Any]]:
+    """The keys of a document with their values, ``depth`` levels deep."""
+    pairs = pairs_of(node)
+    yield from islice(pairs, _MOST)
+    inner = [value for _, value in islice(pairs, _MOST)] if pairs else node[:_MOST] if isinstance(node, list) else []
+    for value in inner if depth > 1 else ():
+        yield from _pairs(value, depth - 1)
+
+
+def values_under(document: Any, keys: Collection[str], *, depth: int = 4) -> Iterator[Any]:
+    """The scalars under any of ``keys`` (as ``plain_key`` makes them) in a document, ``depth`` levels deep.
+
+    What stands under a key such as *example* is not the judge's.
+    """
+    pairs = pairs_of(document)
+    items = document if isinstance(document, list) and not pairs else []
+    for key, value in islice(pairs, _MOST_KEYS):
+        if not isinstance(value, dict | list):
+            if plain_key(key) in keys:
+                yield value
+        elif depth > 1 and not is_foreign(key):
+            yield from values_under(value, keys, depth=depth - 1)
+    for value in items[:_MOST_KEYS] if depth > 1 else []:
+        yield from values_under(value, keys, depth=depth - 1)

@@ -79,7 +79,7 @@ class _Index:
 def _index() -> _Index:
     index = _Index()
     for file in FILES:
-        for kind, table in word_lists(f"caveats/words/{file}.txt").items():
+        for kind, table in word_lists(file).items():
             for language, phrases in table.items():
                 for written in phrases:
                     index.add(kind, language, written)

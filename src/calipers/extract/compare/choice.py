@@ -1,7 +1,7 @@
 """Which of the labels a reply prefers.
 
 Marks (``[[A]]``, ``Choice: A``) are read before a pair of scores, and these before prose; where they contradict each
-other nothing is read. Scores per candidate on a scale are ``scores``'s business, an order of many ``ranking``'s.
+other nothing is read. Scores by candidate on a scale are read by ``scores``, an order of many by ``ranking``.
 """
 
 from __future__ import annotations
@@ -13,33 +13,33 @@ from functools import lru_cache
 from typing import Generic, Literal, TypeVar
 
 from calipers.extract.caveats.denials import withdrawn
-from calipers.extract.caveats.disowned import denies_itself, handed_over, holds_foreign
-from calipers.extract.compare.claims import EQUAL, NEITHER, TIE, Claim, claims
-from calipers.extract.compare.pairs import scored, told
+from calipers.extract.caveats.disowned import check_own, values_under
+from calipers.extract.compare.claims import EQUAL, NEITHER, TIE, Claim, claims, concluded
+from calipers.extract.compare.pairs import scored, stated_in_words
 from calipers.extract.compare.references import clashing, folded, in_plain_text, names, reference, spelling, which
-from calipers.extract.formats.formatted import Unstated
-from calipers.extract.formats.in_format import Preferred, prefers, shown
 from calipers.extract.formats.known import Format, format_named
-from calipers.extract.marks import Mark, marks, settled, torn, values_at
-from calipers.extract.scores.prose import CONCLUDING, REFUSING, Sentence, before_next_example, prepared, sentences
+from calipers.extract.formats.labels import Preferred, prefers, shown_as
+from calipers.extract.marks import Mark, agreed, is_torn, marks
+from calipers.extract.rejected import Rejected
+from calipers.extract.sentences import CONCLUDING, REFUSING, Sentence, before_next_example, prepared, sentences
+from calipers.extract.wordlists import words
 from calipers.types import Outcome
 
 Label = TypeVar("Label", str, int)
 
-_KINDS = "output|response|answer|option|assistant|model|one|choice|summary|translation|candidate"
+_KINDS = "|".join(words("keys", "CHOSEN_KINDS"))
 _KEYS = (
     rf"choice|winner|preference|preferred(?:[\s_-](?:{_KINDS}))?|selection|selected(?:[\s_-](?:{_KINDS}))?|pick|vote|"
     rf"(?:better|best|winning)(?:[\s_-](?:{_KINDS}))?|chosen|选择|胜者|获胜者|更好的(?:回答|答案|助手|模型|输出)|优胜者|偏好"
 )
-_JSON_NAMES = (
-    "choice winner preference preferred selection selected pick vote better best chosen verdict answer decision judgment "
-    "judgement conclusion result"
-)
-_JSON_KINDS = [f"{one}_{kind}" for one in ("better", "best", "preferred", "winning") for kind in _KINDS.split("|")]
+_OF_KIND = [
+    f"{adjective}_{kind}" for adjective in ("better", "best", "preferred", "winning") for kind in _KINDS.split("|")
+]
 _JSON_KEYS = frozenset(
-    lead + key for lead in ("", "final_", "overall_", "my_", "your_") for key in (*_JSON_NAMES.split(), *_JSON_KINDS)
+    lead + key for lead in ("", "final_", "overall_", "my_", "your_") for key in (*words("keys", "CHOICE"), *_OF_KIND)
 )
 _TIE_WORDS = r"(?:a\s)?(?:tie[ds]?|draw|平局|平手)"
+_BLOCK_QUOTE = re.compile(r"^[ \t]{0,3}>.*$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +57,12 @@ class ChoiceReading(Generic[Label]):
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """``who`` is a label's position or TIE, or None: with a ``reason`` where too much was said."""
+    """``who`` is a label's position, TIE or NEITHER; ``end`` is where the words end that say so (-1: no single place)."""
 
-    who: int | None
-    outcome: Outcome = "rejected"
+    who: int
+    outcome: Outcome
     reason: str | None = None
     end: int = -1
-    """Where in the text the words end that say so; -1 where no single place does."""
 
 
 def extract_choice(
@@ -76,95 +75,94 @@ def extract_choice(
     """The label that ``text`` prefers, ``"tie"``, or None where a careful reader would not be sure.
 
     ``labels`` name two or more candidates: ``A``, ``(a)``, ``Output (a)``, ``**Model A**`` all match label ``A``.
-    ``tie`` is the label that stands for a tie (it may be among ``labels``; one spelled *tie* or *draw* always is). The word *tie* as a verdict is one with or
-    without it, but "both are equally good" only where a tie was on offer; "neither is better" is never read. A pair of
-    scores for two labels ("8 7") prefers the higher.
+    ``tie`` is the label that stands for a tie (it may be among ``labels``; one spelled *tie* or *draw* always is). The word
+    *tie* as a verdict is a tie with or without it, but "both are equally good" only where a tie was on offer; "neither is
+    better" is never read. A pair of scores for two labels ("8 7") prefers the higher.
 
     ``format`` names the format the judge was asked for (docs/reading.md): its marks stand for ``labels`` in the order in
-    which they were shown, unless the labels are those marks. Raises ConfigError for a format that there is not, or that
-    holds no choice, and never for a text.
+    which they were shown, unless the labels are those marks. Raises ConfigError for an unknown format, or one that holds
+    no choice, and never for a text.
     """
-    if format is not None:
-        return _in_format(text, labels, format_named(format, "choice"))
-    if tie is None:
-        tie = next((str(label) for label in labels if folded(str(label)) in ("tie", "draw")), None)
-    given = [label for label in labels if str(label) != tie]
-    found = _read(text, tuple(map(str, given)), tie)
-    if found.who is None or found.who == NEITHER:
-        return ChoiceReading(None, "rejected", found.reason or "no preference stated")
+    form = format_named(format, "choice") if format is not None else None
+    try:
+        if form is not None:
+            return _in_format(text, labels, form)
+        if tie is None:
+            tie = next((str(label) for label in labels if folded(str(label)) in ("tie", "draw")), None)
+        given = [label for label in labels if str(label) != tie]
+        found = _read(text, tuple(map(str, given)), tie)
+    except Rejected as reject:
+        return ChoiceReading(None, "rejected", reject.reason)
     return ChoiceReading("tie" if found.who == TIE else given[found.who], found.outcome, found.reason)
 
 
 def _in_format(text: str, labels: Sequence[Label], form: Format) -> ChoiceReading[Label]:
     given = tuple(map(str, labels))
-    found = prefers(text, given, form)
-    if isinstance(found, Unstated) and found.nowhere and _speaks(form):
-        found = _in_words(text, given, form) or found
-    if isinstance(found, Unstated):
-        return ChoiceReading(None, "rejected", found.reason)
+    try:
+        found = prefers(text, given, form)
+    except Rejected as reject:
+        # Without the mark, words are read where two candidates were compared that go by one name each.
+        in_words = len(form.names) == 2 and not form.keys and all(len(names) != 2 for names in form.names)
+        if not (reject.nowhere and in_words):
+            raise
+        found = _in_words(text, given, form, reject)
     choice: Label | Literal["tie"] = "tie" if found.place == TIE else labels[found.place]
     return ChoiceReading(choice, found.outcome, found.reason, found.margin)
 
 
-def _speaks(form: Format) -> bool:
-    """Whether a reply without the format's mark may be read in words: two candidates, each by one name."""
-    return len(form.names) == 2 and not form.keys and all(len(names) != 2 for names in form.names)
-
-
-def _in_words(text: str, labels: tuple[str, ...], form: Format) -> Preferred | None:
+def _in_words(text: str, labels: tuple[str, ...], form: Format, reject: Rejected) -> Preferred:
     """What a reply without its format's mark says of the format's two candidates in words."""
-    found = _read(text, tuple(names[0] for names in form.names), form.tie[0] if form.tie else None)
-    if found.who == TIE:
-        return Preferred(TIE, found.outcome, found.reason)
-    label = shown(labels, form).get(-1 if found.who is None else found.who)
-    return None if label is None else Preferred(label, found.outcome, found.reason)
+    try:
+        found = _read(text, tuple(names[0] for names in form.names), form.tie[0] if form.tie else None)
+    except Rejected:
+        raise reject from None
+    label = TIE if found.who == TIE else shown_as(labels, form).get(found.who)
+    if label is None:
+        raise reject
+    return Preferred(label, found.outcome, found.reason)
 
 
 def _read(text: str, labels: tuple[str, ...], tie: str | None) -> _Found:
     if len(labels) < 2:
-        return _Found(None, reason="fewer than two labels to choose from")
+        raise Rejected("fewer than two labels to choose from")
     if len(set(labels)) < len(labels):
-        return _Found(None, reason="two labels are the same")
+        raise Rejected("two labels are the same")
     labels, keep = in_plain_text(labels)
     reply = prepared(text, keep=keep)
-    if isinstance(reply, str):
-        return _Found(None, reason=reply)
-    if isinstance(reply.document, dict) and (
-        denies_itself(reply.document)
-        or handed_over(reply.text, labels)
-        or (holds_foreign(reply.document) and not values_at(reply.document, _JSON_KEYS))
-    ):
-        return _Found(None, reason=_NOT_ITS_OWN)
+    check_own(reply, _JSON_KEYS, labels)
     before = before_next_example(reply.text)
-    found = _of_text(before, reply.document, labels, tie)
-    if found.who is None and before != reply.text:  # an echo of the prompt, perhaps with the verdict after it
-        found = _of_text(reply.text, reply.document, labels, tie)
-    return found
-
-
-_NOT_ITS_OWN = "the only verdict is a draft, an example or a quotation"
+    try:
+        return _of_text(before, reply.document, labels, tie)
+    except Rejected:
+        if before == reply.text:
+            raise
+    return _of_text(reply.text, reply.document, labels, tie)  # an echo of the prompt, perhaps with the verdict after it
 
 
 def _of_text(text: str, document: object, labels: tuple[str, ...], tie: str | None) -> _Found:
-    own = re.sub(r"^[ \t]{0,3}>.*$", "", text, flags=re.MULTILINE)
+    own = _BLOCK_QUOTE.sub("", text)
     parts = sentences(own)
     said = claims(parts, labels)
-    marked = _marked(own, labels, tie) if own.strip() else None
-    formal = _of_document(document, labels, tie) or marked or _paired(scored(text, document, labels))
-    if formal is not None:
-        return _standing(_agreeing(formal, said), own, labels)
-    if said:
+    found = _of_document(document, labels, tie)
+    if found is None and own.strip():
+        found = _marked(own, labels, tie)
+    found = found or _paired(scored(text, document, labels))
+    if found is not None:
+        conclusions = concluded(said) if found.outcome != "repaired" else ()
+        if conclusions and found.who not in conclusions:
+            raise Rejected("the verdict and the conclusion in prose name different labels")
+    elif said:
         last = max(claim.at for claim in said)
         end = next((part.start for part in parts if part.start > last), len(own))
-        return _standing(replace(_concluded(said, parts, labels, offered=tie is not None), end=end), own, labels)
-    silent = "the judge declined" if REFUSING.search(text) else "no preference stated"
-    return _paired(told(parts, labels)) or _Found(None, reason=silent)
-
-
-def _standing(found: _Found, text: str, labels: tuple[str, ...]) -> _Found:
-    """What was found, unless words after it take it back."""
-    if found.who is not None and found.end >= 0 and withdrawn(text[found.end :], labels):
-        return _Found(None, reason="words after the verdict take it back")
+        found = replace(_concluded(said, parts, labels, offered=tie is not None), end=end)
+    else:
+        found = _paired(stated_in_words(parts, labels))
+    if found is None:
+        raise Rejected("the judge declined" if REFUSING.search(text) else "no preference stated")
+    if found.who == NEITHER:
+        raise Rejected(found.reason or "no preference stated")
+    if found.end >= 0 and withdrawn(own[found.end :], labels):
+        raise Rejected("words after the verdict take it back", doubt=True)
     return found
 
 
@@ -213,28 +211,28 @@ def _meant(match: re.Match[str], labels: tuple[str, ...]) -> int:
 
 
 def _of_document(document: object, labels: tuple[str, ...], tie: str | None) -> _Found | None:
-    values = values_at(document, _JSON_KEYS) if document is not None else []
-    spelled = [str(value).strip()[:200] for value in values if value is not None and not isinstance(value, bool)]
-    matches = [match for one in spelled if (match := _line(labels, tie).fullmatch(one))]
-    found = {_meant(match, labels) for match in matches}
+    values = (
+        value for value in values_under(document, _JSON_KEYS) if value is not None and not isinstance(value, bool)
+    )
+    matches = (_line(labels, tie).fullmatch(str(value).strip()[:200]) for value in values)
+    found = {_meant(match, labels) for match in matches if match}
     if len(found) > 1:
-        return _Found(None, reason="the reply's keys name different labels")
+        raise Rejected("the reply's keys name different labels")
     return _Found(found.pop(), "strict") if found else None
 
 
 def _marked(text: str, labels: tuple[str, ...], tie: str | None) -> _Found | None:
     found = [(_meant(mark.match, labels), mark) for mark in marks(text, _value(labels, tie), _KEYS)]
+    ends = [mark.match.end() for _, mark in found]
     alone = _alone(text, labels, tie)
     if alone is not None and all(value != alone.who for value, _ in found):
         found.insert(0 if alone.first else len(found), (alone.who, Mark(alone.match)))
     if not found:
         return None
-    value, reason = settled(found)
-    ends = [mark.match.end() for _, mark in found if mark.match.string is text]
+    value, reason = agreed(found)
     if alone is not None and alone.first:
         ends.append(text.index(alone.match.string) + alone.match.end())
-    outcome: Outcome = "rejected" if value is None else "repaired" if reason else "strict"
-    return _Found(value, outcome, reason, max(ends, default=-1))
+    return _Found(value, "repaired" if reason else "strict", reason, max(ends, default=-1))
 
 
 @lru_cache(maxsize=256)
@@ -267,19 +265,9 @@ def _alone(text: str, labels: tuple[str, ...], tie: str | None) -> _Lone | None:
         return None
     for place in {0, len(near) - 1} & found.keys():
         match, last = found[place], place == len(near) - 1
-        if (len(near) == 1 or not match.string.startswith("#")) and not (last and torn(match)):
+        if (len(near) == 1 or not match.string.startswith("#")) and not (last and is_torn(match)):
             return _Lone(_meant(match, labels), match, first=place == 0)
     return None
-
-
-def _agreeing(marked: _Found, said: list[Claim]) -> _Found:
-    """The mark, unless the prose's conclusion says another label."""
-    if marked.who is None or marked.outcome == "repaired":
-        return marked
-    drawn = {claim.who for claim in said if claim.strength == "strong" and claim.concluding and claim.who >= 0}
-    if drawn and marked.who not in drawn:
-        return _Found(None, reason="the verdict and the conclusion in prose name different labels")
-    return marked
 
 
 # --- prose ----------------------------------------------------------------------------------------------------------
@@ -288,46 +276,49 @@ def _agreeing(marked: _Found, said: list[Claim]) -> _Found:
 def _concluded(said: list[Claim], parts: list[Sentence], labels: tuple[str, ...], *, offered: bool) -> _Found:
     found = _weighed(said, parts)
     if found.who == EQUAL:
-        return _Found(TIE, "text") if offered else _Found(None, reason="called equal, and no tie was on offer")
+        if not offered:
+            raise Rejected("called equal, and no tie was on offer")
+        return _Found(TIE, "text")
     elsewhere = all(claim.at < parts[-1].start for claim in said)
-    if found.who is not None and found.who >= 0 and elsewhere and _undone(parts[-1], found.who, labels):
-        return _Found(None, reason="the reply was cut off in a conclusion that names another label")
+    if found.who >= 0 and elsewhere and _is_undone(parts[-1], found.who, labels):
+        raise Rejected("the reply was cut off in a conclusion that names another label")
     return found
 
 
 def _weighed(said: list[Claim], parts: list[Sentence]) -> _Found:
     strong = [claim for claim in said if claim.strength == "strong"]
-    if not any(claim.who >= TIE for claim in strong):
-        return _faint(said, strong, parts)
+    preferring = [claim for claim in strong if claim.who >= TIE]
+    if not preferring:
+        return _implied(said, strong, parts)
     last = strong[-1]
     if last.who < TIE:
-        return _Found(None, reason="the reply ends by calling none better")
-    strong = [claim for claim in strong if claim.who >= TIE]
-    if not parts[-1].closed and not any(_settling(claim, parts) for claim in strong):
-        return _Found(None, reason="the reply was cut off before its conclusion")
-    drawn = {claim.who for claim in strong if claim.concluding}
-    opening = strong[0].at <= parts[0].start
-    if len({claim.who for claim in strong}) == 1 or last.correcting or (drawn == {last.who} and not opening):
+        raise Rejected("the reply ends by calling none better")
+    if not parts[-1].closed and not any(_is_settling(claim, parts) for claim in preferring):
+        raise Rejected("the reply was cut off before its conclusion")
+    conclusions = {claim.who for claim in preferring if claim.concluding}
+    opening = preferring[0].at <= parts[0].start
+    one = len({claim.who for claim in preferring}) == 1
+    if one or last.correcting or (conclusions == {last.who} and not opening):
         return _Found(last.who, "text")
-    return _Found(None, reason="the reply calls more than one label better")
+    raise Rejected("the reply calls more than one label better")
 
 
-def _settling(claim: Claim, parts: list[Sentence]) -> bool:
+def _is_settling(claim: Claim, parts: list[Sentence]) -> bool:
     """Whether a claim of a reply that was cut off is its verdict: stated first, concluding, or its very last words."""
     return claim.concluding or claim.at >= parts[-1].start or claim.at < parts[1].start
 
 
-def _faint(said: list[Claim], strong: list[Claim], parts: list[Sentence]) -> _Found:
+def _implied(said: list[Claim], strong: list[Claim], parts: list[Sentence]) -> _Found:
     """No plain preference: an implied one ("gives a clearer answer") counts where no other is implied."""
     if strong:
         return _Found(strong[-1].who, "text", "the reply calls none better")
     weak = [claim for claim in said if claim.concluding] or said
-    if weak and len({claim.who for claim in weak}) == 1 and parts[-1].closed:
-        return _Found(weak[-1].who, "text")
-    return _Found(None, reason="no preference stated")
+    if len({claim.who for claim in weak}) > 1 or not parts[-1].closed:
+        raise Rejected("no preference stated")
+    return _Found(weak[-1].who, "text")
 
 
-def _undone(last: Sentence, who: int, labels: tuple[str, ...]) -> bool:
+def _is_undone(last: Sentence, who: int, labels: tuple[str, ...]) -> bool:
     """Whether the last sentence, cut off, was about to conclude for another label."""
     if last.closed or not CONCLUDING.search(last.text):
         return False

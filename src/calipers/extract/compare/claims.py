@@ -25,7 +25,7 @@ from calipers.extract.compare.references import (
     is_debate,
     mask,
 )
-from calipers.extract.scores.prose import CONCLUDING, CORRECTING, Sentence, unquoted
+from calipers.extract.sentences import CONCLUDING, CORRECTING, Sentence, unquoted
 
 TIE = -1
 """The claim that none is better because they are equal, called a tie."""
@@ -231,6 +231,11 @@ def claims(parts: Sequence[Sentence], labels: tuple[str, ...]) -> list[Claim]:
         if len(re.findall(CANDIDATE, text)) <= _MOST_MENTIONS:
             found += _of_sentence(text, part, len(labels))
     return found
+
+
+def concluded(found: Sequence[Claim]) -> set[int]:
+    """The labels that conclusions plainly prefer."""
+    return {claim.who for claim in found if claim.strength == "strong" and claim.concluding and claim.who >= 0}
 
 
 def _of_sentence(text: str, part: Sentence, count: int) -> list[Claim]:

@@ -11,7 +11,7 @@ from functools import lru_cache
 from itertools import islice
 
 from calipers.extract.compare.references import ANY, CANDIDATE, FIRST, mask, names, reference, which
-from calipers.extract.scores.prose import Sentence
+from calipers.extract.sentences import Sentence
 
 _NUMBER = r"(\d{1,3}(?:\.\d{1,3})?)(?:\s?/\s?(?:5|10|100))?"
 _LINE = re.compile(
@@ -50,7 +50,7 @@ def scored(text: str, document: object, labels: tuple[str, ...]) -> Pair | None:
     return _one(pairs) if pairs else _named(text, labels)
 
 
-def told(parts: Sequence[Sentence], labels: tuple[str, ...]) -> Pair | None:
+def stated_in_words(parts: Sequence[Sentence], labels: tuple[str, ...]) -> Pair | None:
     """The scores told in sentences: one for each by name, both in the order of the labels, or the same for both."""
     if len(labels) != 2:
         return None

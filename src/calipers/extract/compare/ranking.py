@@ -18,10 +18,10 @@ from calipers.extract.caveats.quotations import is_others, stands_in_quote
 from calipers.extract.caveats.standing import measures, mentioned
 from calipers.extract.caveats.takebacks import after_document, says_best_first, taken_back, turned_round
 from calipers.extract.compare.references import NOUNS, in_plain_text, names
-from calipers.extract.formats.formatted import Unstated
-from calipers.extract.formats.in_format import ranks
 from calipers.extract.formats.known import format_named
-from calipers.extract.scores.prose import CORRECTING, FINAL, prepared
+from calipers.extract.formats.labels import ranks
+from calipers.extract.rejected import Rejected
+from calipers.extract.sentences import CORRECTING, FINAL, prepared
 from calipers.types import Outcome
 
 Id = TypeVar("Id", str, int)
@@ -71,69 +71,74 @@ def extract_ranking(
     """
     spelled = tuple(map(str, ids))
     form = format_named(format, "ranking") if format is not None else None
-    if form is not None and form.names:
-        found = ranks(text, spelled, form)
-        if isinstance(found, Unstated):
-            return RankingReading((), "rejected", tuple(ids), (), found.reason)
-        return RankingReading(tuple(ids[place] for place in found), "strict")
-    order, reason = _read(text, spelled)
-    places, dropped = _placed(order.written, spelled) if order else ([], [])
-    if order is None or len(places) < min(2, len(ids)):
-        return RankingReading((), "rejected", tuple(ids), (), reason or "fewer than two ids are named in the order")
+    try:
+        if form is not None and form.names:
+            return RankingReading(tuple(ids[place] for place in ranks(text, spelled, form)), "strict")
+        order, note = _read(text, spelled)
+    except Rejected as reject:
+        return RankingReading((), "rejected", tuple(ids), (), reject.reason)
+    places, dropped = _placed(order.written, spelled)
     named = set(places)
     missing = tuple(one for place, one in enumerate(ids) if place not in named)
-    told = [f"{len(missing)} of {len(ids)} ids are not named"] if missing else []
-    told += [f"{len(dropped)} repeated or foreign names were dropped"] if dropped else []
-    told += [reason] if reason else []
-    outcome: Outcome = "partial" if missing else "repaired" if told else "strict" if order.whole else "text"
+    notes = [f"{len(missing)} of {len(ids)} ids are not named"] if missing else []
+    notes += [f"{len(dropped)} repeated or foreign names were dropped"] if dropped else []
+    notes += [note] if note else []
+    outcome: Outcome = "partial" if missing else "repaired" if notes else "strict" if order.whole else "text"
     return RankingReading(
-        tuple(ids[place] for place in places), outcome, missing, tuple(dropped), "; ".join(told) or None
+        tuple(ids[place] for place in places), outcome, missing, tuple(dropped), "; ".join(notes) or None
     )
 
 
-def _read(text: str, ids: tuple[str, ...]) -> tuple[_Order | None, str]:
+def _read(text: str, ids: tuple[str, ...]) -> tuple[_Order, str]:
+    """The order that a reply states, and a note on how it was chosen. Raises Rejected."""
+    order, note = _found(text, ids)
+    if len(_placed(order.written, ids)[0]) < min(2, len(ids)):
+        raise Rejected(note or "fewer than two ids are named in the order")
+    return order, note
+
+
+def _found(text: str, ids: tuple[str, ...]) -> tuple[_Order, str]:
     reply = prepared(text, keep=in_plain_text(ids)[1])
-    if isinstance(reply, str):
-        return None, reply
     listed = _listed(reply.document)
     if listed and _placed(listed, ids)[0]:
         turned = _of_keys(reply.document)
-        sure = turned is not None and not denies_itself(reply.document) and not retracted(after_document(text))
-        return (_Order(listed[::-1] if turned else listed, whole=True), "") if sure else (None, _UNSURE)
-    order, reason = _written(reply.text, ids)
-    if order is not None:
-        undone = taken_back(reply.text[order.end :], ids)
-        return (order, reason) if undone is None else (None, undone)
-    return None, reason
+        if turned is None or denies_itself(reply.document) or retracted(after_document(text)):
+            raise Rejected(_UNSURE, doubt=True)
+        return _Order(listed[::-1] if turned else listed, whole=True), ""
+    order, note = _settled(_written(reply.text, ids), ids)
+    undone = taken_back(reply.text[order.end :], ids)
+    if undone is not None:
+        raise Rejected(undone, doubt=True)
+    return order, note
 
 
-def _written(text: str, ids: tuple[str, ...]) -> tuple[_Order | None, str]:
-    """The order that stands in running text."""
+def _written(text: str, ids: tuple[str, ...]) -> list[_Order]:
+    """The orders that stand in running text."""
     every = list(_runs(text, ids))
     runs = [run for run in every[-_MOST_RUNS:] if not _is_quoted(run, ids, text)]
     if any(run.sign == "=" for run in runs):
-        return None, "places are tied"
+        raise Rejected("places are tied")
     chains = [_directed(run) for run in runs if run.sign in (">", "<")]
     lists = [_directed(run) for run in runs if run.sign == "," and (run.order.whole or run.announced)]
-    return _settled(chains or lists or list(_numbered(text, ids)), ids)
+    return chains or lists or list(_numbered(text, ids))
 
 
 _UNSURE = "which end of the order is the best is not certain"
 
 
-def _settled(orders: list[_Order], ids: tuple[str, ...]) -> tuple[_Order | None, str]:
+def _settled(orders: list[_Order], ids: tuple[str, ...]) -> tuple[_Order, str]:
     """The one order, or the last of several when it alone names all ids or is called final."""
     if not orders:
-        return None, "no order is stated"
+        raise Rejected("no order is stated")
     placed = [tuple(_placed(order.written, ids)[0]) for order in orders]
     if not all(placed) and not all(order.written for order in orders):
-        return None, _UNSURE
+        raise Rejected(_UNSURE, doubt=True)
     if len(set(placed)) == 1:
         return orders[-1], ""
     complete = {places for places in placed if len(places) == len(ids)}
     if orders[-1].final or complete == {placed[-1]}:
         return orders[-1], "the last of several orders"
-    return None, "several orders that contradict each other"
+    raise Rejected("several orders that contradict each other", doubt=True)
 
 
 def _placed(written: Sequence[str], ids: tuple[str, ...]) -> tuple[list[int], list[str]]:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from calipers.extract.scores.prose import plain
+from calipers.extract.sentences import plain
 
 THINGS = (
     "output|response|answer|option|candidate|choice|text|summary|translation|completion|reply|trajectory|version|passage|"

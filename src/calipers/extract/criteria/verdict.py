@@ -14,15 +14,16 @@ from typing import Literal
 
 from calipers.extract.caveats.asides import unquoted as without_quotes
 from calipers.extract.caveats.denials import denied, retracted
-from calipers.extract.caveats.disowned import denies_itself, handed_over, holds_foreign
+from calipers.extract.caveats.disowned import check_own, values_under
 from calipers.extract.caveats.phrases import folded
 from calipers.extract.caveats.quotations import stands_in_quotes
 from calipers.extract.caveats.standing import hearsay, led, subject
 from calipers.extract.caveats.takebacks import after_document, lone_clauses
-from calipers.extract.formats.formatted import Unstated, stated
 from calipers.extract.formats.known import Format, format_named
-from calipers.extract.marks import Mark, marks, settled, values_at
-from calipers.extract.scores.prose import CONCLUDING, REFUSING, Prepared, Sentence, plain, prepared, sentences, unquoted
+from calipers.extract.formats.values import stated
+from calipers.extract.marks import Mark, agreed, marks
+from calipers.extract.rejected import Rejected
+from calipers.extract.sentences import CONCLUDING, REFUSING, Sentence, plain, prepared, sentences, unquoted
 from calipers.types import Outcome
 
 _Answer = Literal["yes", "no", "partly"]
@@ -44,25 +45,22 @@ def extract_verdict(text: str, *, format: str | None = None) -> VerdictReading: 
     format that the judge was asked for (docs/reading.md). Raises ConfigError for one that there is not, or that holds
     no verdict, and never for a text.
     """
-    if format is not None:
-        return _in_format(text, format_named(format, "verdict"))
+    form = format_named(format, "verdict") if format is not None else None
+    try:
+        return _read(text) if form is None else _in_format(text, form)
+    except Rejected as reject:
+        return VerdictReading(None, "rejected", reject.reason)
+
+
+def _read(text: str) -> VerdictReading:
     reply = prepared(text)
-    if isinstance(reply, str):
-        return _none(reply)
-    told = _of_reply(reply)
-    if told is not None:
-        return _none(_DOUBTED) if told.met is not None and retracted(after_document(text)) else told
-    return _in_words(reply.text)
-
-
-def _of_reply(reply: Prepared) -> VerdictReading | None:
-    """What the document of a reply says, unless it is somebody else's."""
-    if not isinstance(reply.document, dict):
-        return _of_document(reply.document)
-    if denies_itself(reply.document) or handed_over(reply.text):
-        return _none(_NOT_ITS_OWN)
-    told = _of_document(reply.document)
-    return _none(_NOT_ITS_OWN) if told is None and holds_foreign(reply.document) else told
+    check_own(reply, _JSON_KEYS[0] | _JSON_KEYS[1])
+    reading = _of_document(reply.document)
+    if reading is None:
+        return _in_words(reply.text)
+    if retracted(after_document(text)):
+        raise Rejected(_DOUBTED, doubt=True)
+    return reading
 
 
 def _in_words(text: str) -> VerdictReading:
@@ -78,14 +76,13 @@ def _in_words(text: str) -> VerdictReading:
         mark.match.group().strip() and words[: mark.match.start()].rstrip()[-1:] not in ("?", "？") for _, mark in found
     )
     if asked and any(_ASKED_OTHERWISE.search(piece) for piece in (words[:_NEAR_QUESTION], words[-_NEAR_QUESTION:])):
-        return _none("the answer to a question of which yes may be the bad one")
+        raise Rejected("the answer to a question of which yes may be the bad one", doubt=True)
     reading = _decided(found, lone, list(_stated(parts)))
     if reading is None:
-        return _none("the judge declined" if REFUSING.search(words) else "no verdict stated")
+        raise Rejected("the judge declined" if REFUSING.search(words) else "no verdict stated")
     return _undone(reading, words, parts, found)
 
 
-_NOT_ITS_OWN = "the only verdict is a draft, an example or a quotation"
 _DOUBTED = "words after the verdict take it back"
 _BAD = (
     r"violat\w*|wrong|incorrect|fail\w*|miss(?:es|ing)|error\w*|false|invalid|contradict\w*|hallucinat\w*|unmet|not|lack\w*|"
@@ -108,17 +105,19 @@ def _undone(
     reading: VerdictReading, text: str, parts: list[Sentence], found: list[tuple[_Answer, Mark]]
 ) -> VerdictReading:
     """The reading, unless the reply goes on to say the other word, or to take the first back."""
-    if reading.met is None or reading.outcome == "repaired":
+    if reading.outcome == "repaired":
         return reading
     said: _Answer = "yes" if reading.met else "no"
     if any(word not in (said, "partly") for word in _turns(parts)):
-        return _none("the reply says both yes and no")
+        raise Rejected("the reply says both yes and no", doubt=True)
     end = found[-1][1].match.end() if found else 0
     if not found and _first_word(parts[0]) is not None:
         end = parts[0].start + len(parts[0].text)
     elif not found:
         end = max(parts[-1].start + len(parts[-1].text), 0)
-    return _none(_DOUBTED) if retracted(text[end:]) else reading
+    if retracted(text[end:]):
+        raise Rejected(_DOUBTED, doubt=True)
+    return reading
 
 
 def _turns(parts: list[Sentence]) -> Iterator[_Answer]:
@@ -155,41 +154,27 @@ _NO_WORDS = (
 
 def _in_format(text: str, form: Format) -> VerdictReading:
     found = stated(text, form, "verdict")
-    if isinstance(found, Unstated):
-        return _none(found.reason)
     met = form.verdict[found.value]
-    return (
-        _none(f"neither met nor not met: {found.value}")
-        if met is None
-        else VerdictReading(met, found.outcome, found.reason)
-    )
-
-
-def _none(reason: str) -> VerdictReading:
-    return VerdictReading(None, "rejected", reason)
+    if met is None:
+        raise Rejected(f"neither met nor not met: {found.value}")
+    return VerdictReading(met, found.outcome, found.reason)
 
 
 def _decided(
-    found: list[tuple[_Answer, Mark]], lone: list[_Answer], stated: list[tuple[_Answer, bool]]
+    found: list[tuple[_Answer, Mark]], lone: list[_Answer], prose: list[tuple[_Answer, bool]]
 ) -> VerdictReading | None:
     """Marks and lone words first, and what the prose says must not contradict them."""
-    marked, reason = settled(found)
-    if found and marked is None:
-        return _none(reason or "")
-    if marked is not None and reason:
-        return (
-            _none("partly, or not decided")
-            if marked == "partly"
-            else VerdictReading(marked == "yes", "repaired", reason)
-        )
-    formal = ({marked} if marked else set()) | set(lone)
-    prose = {word for word, concluding in stated if concluding} or {word for word, _ in stated}
-    values = formal | prose if len(prose) == 1 or not formal else formal
+    marked, reason = agreed(found) if found else (None, None)
+    formal = {marked} if marked and reason else {*lone, *([marked] if marked else [])}
+    said = {word for word, concluding in prose if concluding} or {word for word, _ in prose}
+    values = formal | said if (len(said) == 1 and not reason) or not formal else formal
     if "partly" in values:
-        return _none("partly, or not decided")
+        raise Rejected("partly, or not decided")
     if len(values) > 1:
-        return _none("the reply says both yes and no")
-    return VerdictReading("yes" in values, "strict" if formal else "text") if values else None
+        raise Rejected("the reply says both yes and no", doubt=True)
+    if not values:
+        return None
+    return VerdictReading("yes" in values, "repaired" if reason else "strict" if formal else "text", reason)
 
 
 # --- words ----------------------------------------------------------------------------------------------------------
@@ -259,16 +244,18 @@ def _answer(match: re.Match[str]) -> _Answer:
 def _of_document(document: object) -> VerdictReading | None:
     if isinstance(document, bool):
         return VerdictReading(document, "strict")
-    plain_values, vague_values = (values_at(document, keys) for keys in _JSON_KEYS)
+    plain_values, vague_values = (list(values_under(document, keys)) for keys in _JSON_KEYS)
     values = plain_values or vague_values
-    told = {word for value in values if (word := _of_scalar(value))}
-    if not told:
-        return _none("the reply's keys hold no verdict") if values else None
-    if "partly" in told:
-        return _none("partly, or not decided")
-    if len(told) > 1:
-        return _none("the reply's keys contradict each other")
-    return VerdictReading("yes" in told, "strict")
+    if not values:
+        return None
+    said = {word for value in values if (word := _of_scalar(value))}
+    if not said:
+        raise Rejected("the reply's keys hold no verdict")
+    if "partly" in said:
+        raise Rejected("partly, or not decided")
+    if len(said) > 1:
+        raise Rejected("the reply's keys contradict each other", doubt=True)
+    return VerdictReading("yes" in said, "strict")
 
 
 @cache

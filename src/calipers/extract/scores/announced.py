@@ -240,10 +240,7 @@ def settled(found: Sequence[Announced], numbers: Sequence[float], asked: tuple[f
 
 def _may_hold(scale: Scale, numbers: Sequence[float], asked: tuple[float, float]) -> bool:
     """Whether the numbers may be on a scale that is mentioned, and would mean another thing there."""
-    if not isinstance(scale, Stated) or not numbers or fractional(numbers, scale.high):
-        return False
-    changed = any(abs(scale.of(number, asked) - number) > 1e-9 for number in numbers)
-    return changed and all(map(scale.holds, numbers))
+    return isinstance(scale, Stated) and scale.changes(numbers, asked) and not fractional(list(numbers), scale.high)
 
 
 def told(scale: Scale | None, numbers: Sequence[float]) -> Scale | None:

@@ -10,8 +10,9 @@ import re
 
 from calipers.extract.caveats.quotations import fence_lead, is_others, stands_in_quote
 from calipers.extract.caveats.takebacks import interrupted, taken_back, voided
+from calipers.extract.rejected import Rejected
 from calipers.extract.scores.announced import announced, without
-from calipers.extract.scores.found import Claim, Found, Rejected, Value, is_same
+from calipers.extract.scores.found import Claim, Found, Value, is_same
 from calipers.extract.scores.lines import read_lines
 from calipers.extract.scores.verdicts import VerdictReader
 

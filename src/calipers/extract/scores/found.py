@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias
 
+from calipers.extract.rejected import Rejected
 from calipers.types import Outcome
 
 UNCLEAR: Final = "unclear"
@@ -43,9 +44,10 @@ class Stated:
             return number
         return low + (number - self.low) * (high - low) / (self.high - self.low)
 
-    def holds(self, number: float) -> bool:
-        """Whether the number lies on it."""
-        return self.low <= number <= self.high
+    def changes(self, numbers: Sequence[float], asked: tuple[float, float]) -> bool:
+        """Whether the numbers all lie on it, and one means another thing there than on the scale asked for."""
+        changed = any(abs(self.of(number, asked) - number) > 1e-9 for number in numbers)
+        return changed and all(self.low <= number <= self.high for number in numbers)
 
     def agrees(self, other: Stated) -> bool:
         """Whether both say the same, as far as they say it."""
@@ -208,16 +210,6 @@ class Claim:
             raise Rejected(f"one row with a score and one without for {torn[0]!r}", doubt=True, truncated=self.cut)
         if self.garbled:
             raise Rejected("words out of place inside the verdict", doubt=True, truncated=self.cut)
-
-
-class Rejected(Exception):  # noqa: N818  # not an error: how a stage says that the reply as a whole cannot be read
-    """Why no verdict of the reply may be read: caught in ``scores``, never seen by callers."""
-
-    def __init__(self, reason: str, *, doubt: bool = False, truncated: bool = False) -> None:
-        super().__init__(reason)
-        self.reason = reason
-        self.doubt = doubt
-        self.truncated = truncated
 
 
 @dataclass(frozen=True, slots=True)

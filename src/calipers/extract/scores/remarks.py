@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from calipers.extract.caveats.disowned import ASIDE, DENYING, is_void
+from calipers.extract.caveats.disowned import DENYING, REMARKS, is_void
 from calipers.extract.caveats.phrases import folded, hits
 from calipers.extract.caveats.takebacks import TAKEN_BACK, VOID, taken_back, voided
 from calipers.extract.scores.roles import role_of
@@ -51,7 +51,7 @@ def doubtful_remark(
 def _of_pair(key: str, value: Any) -> str | None:
     """What a key says by itself, where its value does not deny it."""
     name = "_".join(folded(key).split())
-    if (value is False and name in DENYING) or (type(value) is str and name in ASIDE and is_void(value)):
+    if (value is False and name in DENYING) or (type(value) is str and name in REMARKS and is_void(value)):
         return VOID
     if value is None or value is False or value in ("", 0, [], {}):
         return None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from calipers.extract.wordlists import whole_words, words
 
-_FILE = "scores/words/scales.txt"
+_FILE = "scales"
 
 NUM = r"(?<!\d)\d{1,7}(?:\.\d{1,4}|,\d{1,2})?(?![.,]?\d)"
 """A number of a scale, in digits of any script; none that may be thousands, a date or a version."""

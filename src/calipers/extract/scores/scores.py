@@ -10,13 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from calipers.extract.scores.found import OFF_SCALE, Claim, Found, Rejected, Unread, Value
-from calipers.extract.scores.scales import OutOfRange, misstated, on_scale, unclear_alone, unclear_unfinished
+from calipers.extract.rejected import Rejected
+from calipers.extract.scores.found import OFF_SCALE, Claim, Found, Unread, Value
+from calipers.extract.scores.scales import OutOfRange, leave_unclear, on_scale
 from calipers.extract.strictjson import strict
 from calipers.extract.text import condensed
 from calipers.types import FinishReason, Outcome
+
+if TYPE_CHECKING:
+    from calipers.extract.formats.known import Format
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,25 +67,20 @@ def extract_scores(
     """
     known = dict.fromkeys(ids)
     ids = tuple(known)
-    if format is not None:
-        return _in_format(text, ids, format, scale, out_of_range, cut=finish_reason == "length")
-    scale = (0, 1) if scale is None else scale
     cut = finish_reason == "length"
-    short = condensed(text)
-    document = strict(short)
+    form = _format_named(format) if format is not None else None
     try:
+        if form is not None:
+            return _in_format(text, ids, form, scale, out_of_range, cut=cut)
+        scale = (0, 1) if scale is None else scale
+        short = condensed(text)
+        document = strict(short)
         found = Found.as_asked(document, known)
         claim = Claim(found) if found and found.values else _searched(short, document, ids, scale, finish_reason)
-        return _settled(claim, ids, text, scale=scale, out_of_range=out_of_range, cut=cut)
+        return _checked(claim, ids, text, scale=scale, out_of_range=out_of_range, cut=cut)
     except Rejected as reject:
-        return ScoreReading(
-            {},
-            dict.fromkeys(ids, reject.reason),
-            "rejected",
-            reason=reject.reason,
-            doubt=reject.doubt,
-            truncated=reject.truncated or cut,
-        )
+        missing, truncated = dict.fromkeys(ids, reject.reason), reject.truncated or cut
+        return ScoreReading({}, missing, "rejected", reason=reject.reason, doubt=reject.doubt, truncated=truncated)
 
 
 def _searched(
@@ -94,37 +93,36 @@ def _searched(
     return find_claim(text, document, VerdictReader(ids, scale), finish_reason)
 
 
+def _format_named(name: str) -> Format:
+    from calipers.extract.formats.known import format_named  # noqa: PLC0415 - most who read scores never need it
+
+    return format_named(name, "scores")
+
+
 def _in_format(
     text: str,
     ids: tuple[str, ...],
-    name: str,
+    form: Format,
     scale: tuple[float, float] | None,
     rule: OutOfRange,
     *,
     cut: bool,
 ) -> ScoreReading:
-    from calipers.extract.formats import in_format  # noqa: PLC0415 - patterns that most who read scores never need
-    from calipers.extract.formats.known import format_named  # noqa: PLC0415 - likewise
+    from calipers.extract.formats.labels import converted, read_scores  # noqa: PLC0415 - likewise
 
-    form = format_named(name, "scores")
     if form.numbers == "named":
         own = form.scale or (0, 1)
         text = text if any("_" in id_ for id_ in ids) else text.replace("_", " ")
         reading = extract_scores(text, ids, scale=own, out_of_range=rule, finish_reason="length" if cut else None)
-        return replace(reading, scores=in_format.converted(reading.scores, own, scale or own))
-    found = in_format.scores(text, ids, form, scale=scale, out_of_range=rule, cut=cut)
-    if isinstance(found, in_format.Scored):
-        return ScoreReading(found.scores, {}, found.outcome, reason=found.reason, adjusted=found.adjusted)
-    missing = dict.fromkeys(ids, found.reason)
-    return ScoreReading({}, missing, "rejected", reason=found.reason, doubt=found.doubt, truncated=found.truncated)
+        return replace(reading, scores=converted(reading.scores, own, scale or own))
+    scores, stated, adjusted = read_scores(text, ids, form, scale=scale, out_of_range=rule, cut=cut)
+    return ScoreReading(scores, {}, stated.outcome, reason=stated.reason, adjusted=adjusted)
 
 
-# --- from the claim to the reading ------------------------------------------------------------------------------------
-
-
-def _settled(
+def _checked(
     claim: Claim, ids: tuple[str, ...], text: str, *, scale: tuple[float, float], out_of_range: OutOfRange, cut: bool
 ) -> ScoreReading:
+    """The reading of the verdict that counts: its scores on the scale asked for, and why others are missing."""
     found = claim.found
     claim.check()
     if not found.readable:
@@ -132,27 +130,17 @@ def _settled(
         raise Rejected(why or "no verdict in the reply", doubt=why is not None, truncated=claim.cut)
     if found.weak and (ids != tuple(map(str, range(1, len(ids) + 1))) or any(id_ not in found.values for id_ in ids)):
         raise Rejected("ids that may be mere positions", doubt=True)
-    unclear_alone(found, scale, text)
-    if claim.cut or claim.breaks_off or cut:
-        unclear_unfinished(found, scale)
+    leave_unclear(found, scale, text, cut=claim.cut or claim.breaks_off or cut)
     values = {id_: value for id_ in ids if type(value := found.values.get(id_)) is Value}
-    scores, problem, adjusted = on_scale(values, scale, out_of_range, complete=len(values) == len(ids))
-    if problem is None and not found.plain:
-        problem = misstated(values)
-    if problem is not None:
-        raise Rejected(problem, doubt=True)
+    scores, adjusted = on_scale(values, scale, out_of_range, complete=len(values) == len(ids))
     missing = {id_: _why(found.values.get(id_), claim) for id_ in ids if id_ not in scores}
-    truncated = claim.cut or (cut and bool(missing))
-    reason = None
-    if missing:
-        reason = "; ".join(dict.fromkeys(missing.values()))
     return ScoreReading(
         scores,
         missing,
         "partial" if missing else claim.outcome,
         {id_: why for id_, why in found.explanations.items() if id_ in ids},
-        reason,
-        truncated=truncated,
+        "; ".join(dict.fromkeys(missing.values())) or None,
+        truncated=claim.cut or (cut and bool(missing)),
         adjusted=adjusted,
     )
 

@@ -11,9 +11,10 @@ from dataclasses import replace
 from typing import Any
 
 from calipers.extract.documents import Document, find_documents, unwrapped
+from calipers.extract.rejected import Rejected
 from calipers.extract.scores.announced import Announced, announced, breaks_off, settled
 from calipers.extract.scores.beside import check_around, check_beside, is_quoted
-from calipers.extract.scores.found import Claim, Found, Rejected, Unread, Value, is_same
+from calipers.extract.scores.found import Claim, Found, Unread, Value, is_same
 from calipers.extract.scores.lines import End, read_lines
 from calipers.extract.scores.verdicts import VerdictReader
 from calipers.extract.strictjson import strict

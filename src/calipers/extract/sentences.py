@@ -1,7 +1,7 @@
-"""What any reader of running text must know: where sentences end, and which words are not the judge's own.
+"""A reply made ready for reading as running text, and cut into sentences.
 
-Quoted, fenced and reported words, conditions and hedges are found here. What a sentence says about a candidate or a
-criterion is for ``claims``, ``choice`` and ``verdict``. Everything runs in time linear in the text.
+Reasoning, code blocks and typographic signs go; quotations can be blanked. What a sentence says about a candidate or a
+criterion is decided in ``compare`` and ``criteria``. Everything runs in time linear in the text.
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from calipers.extract.rejected import Rejected
 from calipers.extract.text import cap, strip_reasoning, unfence
+from calipers.extract.wordlists import whole_words, words
 
 # Full-width forms, non-breaking spaces and typographic quotes stand for their plain twins; the private-use characters
 # that ``claims`` writes for references must not come in from outside. One character each, so positions hold.
@@ -29,6 +31,7 @@ _QUOTED = re.compile(r'"[^"\n]{1,600}"')
 _WORDS = re.compile(r"[\w']+")
 _SPECIAL = re.compile(r"<\|[\w ]{1,30}\|>|</?s>|<(?:start|end)_of_turn>|\[/?INST\]")
 _RUN = re.compile(r"([^\w])\1{6,}|(_)\2{6,}")
+"""Long runs of one space or sign are shortened: they say nothing, and patterns stumble over them."""
 _STRICT_LIMIT = 1 << 20
 _LIMIT = 24_576
 _BESIDE_DOCUMENT = 2_048
@@ -37,27 +40,9 @@ _MAX_SENTENCES = 400
 _LONGEST = 1_000
 _SHORT = 80
 
-CONCLUDING = re.compile(
-    r"\b(?:therefore|thus|hence|so,|in (?:conclusion|summary|short|the end|sum|my (?:opinion|view|judg\w+))|to (?:conclude|sum up|"
-    r"summarize)|overall|ultimately|consequently|accordingly|as a result|for (?:these|this|those|the above) reasons?|"
-    r"all things considered|in light of|taking (?:all|everything|these)|(?:based|depending) on|considering (?:all|the|these|this)|"
-    r"given (?:all|these|this|the)|weighing|final(?:ly)?|verdict|conclu\w+|determined?|decided?|decision|after (?:careful\w*|"
-    r"evaluat\w+|review\w+|compar\w+|consider\w+|analy\w+|weigh\w+|examin\w+)|i (?:would )?(?:choose|select|pick|prefer|believe|"
-    r"find|judge|vote|agree))|综上|因此|所以|总(?:之|的来说|体)|最终|结论|我(?:认为|选择)",
-    re.IGNORECASE,
-)
-CORRECTING = re.compile(
-    r"\b(?:wait|actually|correction|scratch that|on second thoughts?|(?:let me|i (?:need|have|should|must|want) to|i) "
-    r"(?:now )?(?:reconsider|re-?check|re-?evaluate|re-?think|re-?read|correct|revise|change|take (?:that|it) back)\w*|"
-    r"i (?:made a|was) (?:mistake\w*|wrong)|my mistake|changed? my (?:mind|answer|verdict|choice)|upon (?:further |closer )?"
-    r"(?:reflection|reconsideration|re-?\w+)|revised|corrected|updated)\b|等等|更正|重新考虑",
-    re.IGNORECASE,
-)
-FINAL = re.compile(r"\b(?:final(?:ly)?|overall|in conclusion)\b|最终|总体", re.IGNORECASE)
-REFUSING = re.compile(
-    r"\b(?:i(?:'m| am)? (?:sorry|unable|cannot|can't|can not|won't|will not|not able)|as an ai\b|i apologi[sz]e|"
-    r"content (?:filter|policy|management policy)|(?:against|violates?) my (?:\w+ ){0,3}(?:polic|rules|guidelines|programming))",
-    re.IGNORECASE,
+CONCLUDING, CORRECTING, FINAL, REFUSING = (
+    re.compile(whole_words(words("prose", name)), re.IGNORECASE)
+    for name in ("CONCLUDING", "CORRECTING", "FINAL", "REFUSING")
 )
 
 
@@ -78,37 +63,32 @@ class Sentence:
     closed: bool = True
 
 
-def prepared(text: str, *, keep: str = "") -> Prepared | str:
-    """The reply made ready for reading, or the reason why there is nothing to read.
+def prepared(text: str, *, keep: str = "") -> Prepared:
+    """The reply made ready for reading; raises Rejected where there is nothing to read.
 
-    Reasoning is gone, one fence around all is gone, other code blocks too. A reply that is one JSON document is read
-    whole, up to 1 MB; of anything else only the last 24 kB are looked at, where a verdict stands if anywhere.
-    Characters in ``keep`` are not made plain.
+    Reasoning is removed, and so are one fence around everything and other code blocks. A reply that is one JSON document is
+    read whole, up to 1 MB; of anything else only the last 24 kB, where a verdict stands if anywhere. Characters in ``keep``
+    are not made plain.
     """
     body = strip_reasoning(text)
     if body is None:
-        return "the reasoning never ended"
+        raise Rejected("the reasoning never ended", truncated=True)
     if not body.strip():
-        return "empty reply"
+        raise Rejected("empty reply")
     document = json_object(unfence(body)) if len(body) <= _STRICT_LIMIT else None
     nothing_else = document is not None and body.lstrip()[:1] in "{["
     whole = _SPECIAL.sub("\n", cap(body, _BESIDE_DOCUMENT if nothing_else else _LIMIT))
     document = fenced_object(whole) if document is None else document
     inner = unfence(whole)
-    whole = squeezed(plain(inner if inner != whole.strip() else unfenced(whole), keep=keep))
+    whole = _RUN.sub(lambda run: run[0][:6], plain(inner if inner != whole.strip() else unfenced(whole), keep=keep))
     if not whole.strip():
-        return "nothing but code blocks"
+        raise Rejected("nothing but code blocks")
     return Prepared(whole, document)
 
 
 def plain(text: str, *, keep: str = "") -> str:
     """The same text, character for character, in plain punctuation; characters in ``keep`` stay."""
     return text.translate({code: to for code, to in _PLAIN.items() if chr(code) not in keep} if keep else _PLAIN)
-
-
-def squeezed(text: str) -> str:
-    """The text with long runs of one space or sign shortened: they say nothing, and patterns stumble over them."""
-    return _RUN.sub(lambda run: run[0][:6], text)
 
 
 def sentences(text: str) -> list[Sentence]:

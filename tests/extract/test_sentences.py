@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calipers.extract.scores.prose import (
-    Prepared,
+from calipers.extract.rejected import Rejected
+from calipers.extract.sentences import (
     before_next_example,
     fenced_object,
     json_object,
     plain,
     prepared,
     sentences,
-    squeezed,
     unfenced,
     unquoted,
 )
@@ -50,7 +50,7 @@ def test_typographic_signs_and_private_characters_become_plain() -> None:
 
 
 def test_long_runs_shrink_and_words_do_not() -> None:
-    assert squeezed("*" * 50 + "aaaaaaaaaaaa") == "******aaaaaaaaaaaa"
+    assert prepared("*" * 50 + "aaaaaaaaaaaa").text == "******aaaaaaaaaaaa"
 
 
 def test_code_blocks_go_and_a_few_words_in_the_last_one_stay() -> None:
@@ -78,14 +78,19 @@ def test_a_new_example_ends_the_reply_only_when_something_was_said_before_it() -
     assert before_next_example(example) == example
 
 
-def test_nothing_to_read_is_a_reason() -> None:
-    assert prepared(" \n") == "empty reply"
-    assert prepared("<think>so") == "the reasoning never ended"
-    blocks = "```\n" + "x" * 100 + "\n```\n"
-    assert prepared(blocks * 2) == "nothing but code blocks"
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (" \n", "empty reply"),
+        ("<think>so", "the reasoning never ended"),
+        (("```\n" + "x" * 100 + "\n```\n") * 2, "nothing but code blocks"),
+    ],
+)
+def test_nothing_to_read_is_a_reason(text: str, why: str) -> None:
+    with pytest.raises(Rejected, match=why):
+        prepared(text)
 
 
 def test_reasoning_and_special_tokens_are_gone() -> None:
     reply = prepared("<think>A?</think>B<|eot_id|>")
-    assert isinstance(reply, Prepared)
     assert reply.text.strip() == "B"

@@ -1,0 +1,146 @@
+"""Replies in a known format, put to the labels or ids of the caller.
+
+A format's own names (``A``, ``model_1``, ``m``) stand for candidates in the order in which they were shown, unless the
+caller uses those very names. Not responsible for finding values (``values``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from calipers.extract.compare.claims import TIE, claims, concluded
+from calipers.extract.compare.references import clashing, folded
+from calipers.extract.formats.known import Format
+from calipers.extract.formats.values import Stated, ordered, stated
+from calipers.extract.rejected import Rejected
+from calipers.extract.scores.found import Unread
+from calipers.extract.scores.scales import OutOfRange, on_scale
+from calipers.extract.scores.values import read_value
+from calipers.extract.sentences import sentences
+from calipers.types import Outcome
+
+Scale = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Preferred:
+    """``place`` is a label's position or TIE; ``margin`` (0-1) by how much, where the format says."""
+
+    place: int
+    outcome: Outcome
+    reason: str | None = None
+    margin: float | None = None
+
+
+def prefers(text: str, labels: tuple[str, ...], form: Format) -> Preferred:
+    """Which of ``labels`` a reply in ``form`` prefers: by its ranking, its mark, or its scores. Raises Rejected."""
+    if len(labels) < 2 or len(set(labels)) < len(labels):
+        raise Rejected("fewer than two different labels to choose from")
+    first: Rejected | None = None
+    for read in _ways(form):
+        try:
+            return read(text, labels, form)
+        except Rejected as reject:
+            if reject.doubt or reject.truncated:
+                raise
+            first = first or reject
+    raise first or Rejected(f"no choice where the format {form.name} has it", nowhere=True)
+
+
+def _ways(form: Format) -> Iterator[Callable[[str, tuple[str, ...], Format], Preferred]]:
+    if form.order:
+        yield lambda text, labels, form: Preferred(ranks(text, labels, form)[0], "strict")
+    if form.names:
+        yield _by_mark
+    if form.numbers in ("each", "any", "listed"):
+        yield _by_score
+
+
+def _by_mark(text: str, labels: tuple[str, ...], form: Format) -> Preferred:
+    found = stated(text, form, "choice", count=len(labels))
+    place, margin = found.value
+    if place == TIE:
+        return Preferred(TIE, found.outcome, found.reason, margin)
+    label = shown_as(labels, form).get(place)
+    if label is None:
+        reason = f"the reply names a candidate that was not shown: number {place + 1} of {len(labels)}"
+        raise Rejected(reason, doubt=True)
+    if _is_contradicted(found, place, form):
+        raise Rejected("the verdict and the conclusion in prose name different candidates", doubt=True)
+    return Preferred(label, found.outcome, found.reason, margin)
+
+
+def _by_score(text: str, labels: tuple[str, ...], form: Format) -> Preferred:
+    own = form.scale or (0.0, 1.0)
+    scores, found, _ = read_scores(text, labels, form, scale=own, out_of_range="reask", cut=False)
+    best, *rest = sorted((scores[label] for label in labels), reverse=True)
+    winners = [place for place, label in enumerate(labels) if scores[label] == best]
+    if 1 < len(winners) < len(labels):
+        raise Rejected("several of the candidates share the highest score")
+    margin = (best - rest[0]) / (own[1] - own[0])
+    return Preferred(TIE if len(winners) > 1 else winners[0], found.outcome, found.reason, margin)
+
+
+def shown_as(labels: tuple[str, ...], form: Format) -> Mapping[int, int]:
+    """The label of each of the format's candidates: by name where the labels are the format's own names, else by place."""
+    known, fold = _own_names(form)
+    places = [known.get(fold(label), -1) for label in labels]
+    if -1 in places or len(set(places)) < len(places):
+        return {place: place for place in range(len(labels))}
+    return {place: label for label, place in enumerate(places)}
+
+
+def _own_names(form: Format) -> tuple[Mapping[str, int], Callable[[str], str]]:
+    fold = str.strip if clashing([name for names in form.names for name in names]) else folded
+    return {fold(name): place for place, names in enumerate(form.names) for name in names}, fold
+
+
+def _is_contradicted(found: Stated, place: int, form: Format) -> bool:
+    """Whether the judge's words conclude for another of two candidates than its mark names."""
+    if found.reply is None or found.reason is not None or len(form.names) != 2:
+        return False
+    conclusions = concluded(claims(sentences(found.reply.text), tuple(names[0] for names in form.names)))
+    return bool(conclusions) and place not in conclusions
+
+
+def read_scores(
+    text: str, ids: tuple[str, ...], form: Format, *, scale: Scale | None, out_of_range: OutOfRange, cut: bool
+) -> tuple[dict[str, float], Stated, OutOfRange | None]:
+    """The scores of ``ids`` in a reply in ``form``, which is not one by names, in units of the caller's scale.
+
+    Then where they stand, and the out-of-range rule if it was needed. ``cut``: the reply was cut off. Raises Rejected.
+    """
+    if form.numbers == "one" and len(ids) != 1:
+        raise Rejected(f"the format {form.name} holds one score, and {len(ids)} were asked for")
+    found = stated(text, form, "scores", count=len(ids))
+    if cut and found.last:
+        raise Rejected("the score may be cut off", truncated=True)
+    own = form.scale or scale or (0.0, 1.0)
+    values = {}
+    for id_, written in zip(ids, found.value, strict=True):
+        value = read_value(written, own)
+        if isinstance(value, Unread):
+            raise Rejected(value.reason)
+        values[id_] = value
+    numbers, adjusted = on_scale(values, own, out_of_range, complete=True)
+    return converted(numbers, own, scale or own), found, adjusted
+
+
+def converted(numbers: Mapping[str, float], own: Scale, scale: Scale) -> dict[str, float]:
+    """Scores from a format's own scale on the caller's: as they are where both end alike (1-10, 0-10), else linearly."""
+    (low, high), (bottom, top) = own, scale
+    if top == high and bottom <= low:
+        return dict(numbers)
+    return {id_: bottom + (number - low) / (high - low) * (top - bottom) for id_, number in numbers.items()}
+
+
+def ranks(text: str, ids: tuple[str, ...], form: Format) -> tuple[int, ...]:
+    """The places of ``ids``, best first, by rows of models and ranks that name each of them. Raises Rejected."""
+    names = ordered(text)
+    known, fold = _own_names(form)
+    own = shown_as(ids, form)
+    places = [ids.index(name) if name in ids else own.get(known.get(fold(name), -1), -1) for name in names]
+    if sorted(places) != list(range(len(ids))):
+        raise Rejected("the ranking does not name each candidate once", doubt=True)
+    return tuple(places)

@@ -1,0 +1,249 @@
+"""What a reply in a known format states: the value in the format's own place.
+
+Bounded and total like all reading. Not responsible for where values stand (``known``), nor for whose id or label a value
+belongs to (``labels``).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, TypeAlias
+
+from calipers.extract.caveats.denials import withdrawn
+from calipers.extract.caveats.disowned import values_under
+from calipers.extract.caveats.quotations import is_others
+from calipers.extract.compare.claims import TIE
+from calipers.extract.compare.references import HAN_NOUNS, NOUNS, clashing, folded, spelling
+from calipers.extract.documents import find_documents, unwrapped
+from calipers.extract.formats.known import Format, Reads, formats
+from calipers.extract.marks import Mark, agreed, judges_own
+from calipers.extract.rejected import Rejected
+from calipers.extract.sentences import Prepared, plain, prepared
+from calipers.extract.strictjson import pairs_of
+from calipers.extract.text import cap, strip_reasoning
+from calipers.types import Outcome
+
+_MOST_ROWS = 500
+_NUMBER = r"[-+]?\d{1,4}(?:\.\d{1,3})?(?:\s?(?:/|out of|of)\s?\d{1,3})?"
+_BETWEEN = r"[\s*]{0,3}(?:[,;|&]|\s)[\s*]{0,3}"
+
+Meaning: TypeAlias = Hashable
+"""A choice's ``(place, margin)``, numbers as written, or a verdict's word."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """``value`` in its place in ``reply``, or in a document, where that is None; ``last``: nothing follows it."""
+
+    value: Any
+    outcome: Outcome = "strict"
+    reason: str | None = None
+    reply: Prepared | None = None
+    last: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """What a value can look like: a regex, and what a match or a scalar of a document means (None: nothing)."""
+
+    pattern: str
+    of_match: Callable[[re.Match[str]], Meaning | None] = field(compare=False)
+    of_scalar: Callable[[object], Meaning | None] = field(compare=False)
+
+
+def stated(text: str, form: Format, kind: Reads, *, count: int = 1) -> Stated:
+    """The one value of ``kind`` that ``text`` states in the places of ``form``; ``count`` candidates were shown.
+
+    Raises Rejected where there is none, or none to trust.
+    """
+    reply = prepared(text)
+    listed = kind == "scores" and form.numbers == "listed"
+    values = _values(form.name, kind, 1 if listed else count)
+    found = list(_in_documents(text, lambda node: list(values_under(node, form.keys)))) if form.keys else []
+    read = {meaning for scalars in found for one in scalars if (meaning := values.of_scalar(one)) is not None}
+    if len(read) > 1:
+        raise Rejected("several verdicts that contradict each other", doubt=True)
+    if found:
+        return Stated(_known(next(iter(read), None)))
+    for place in form.places:
+        if marks := list(_in_place(reply.text, place, values)):
+            return _listed(marks, count, reply) if listed else _agreed(marks, values, reply)
+    raise Rejected(f"no value where the format {form.name} has it", nowhere=True)
+
+
+def _agreed(marks: list[Mark], values: Values, reply: Prepared) -> Stated:
+    value, reason = agreed([(values.of_match(mark.match), mark) for mark in marks])
+    return Stated(_known(value), "repaired" if reason else "strict", reason, reply, _is_last(marks[-1], reply))
+
+
+def _listed(marks: list[Mark], count: int, reply: Prepared) -> Stated:
+    """One number a place."""
+    if len(marks) != count:
+        raise Rejected(f"{len(marks)} scores where {count} were asked for", doubt=True)
+    return Stated(tuple(mark.match["numbers"] for mark in marks), reply=reply, last=_is_last(marks[-1], reply))
+
+
+def _is_last(mark: Mark, reply: Prepared) -> bool:
+    """Whether nothing follows a mark; raises Rejected where the words after it take it back."""
+    tail = reply.text[mark.match.end() :]
+    if withdrawn(tail):
+        raise Rejected("words after the verdict take it back", doubt=True)
+    return not tail.strip()
+
+
+def _known(meaning: Meaning | None) -> Meaning:
+    if meaning is None:
+        raise Rejected("the value is none that the format knows")
+    return meaning
+
+
+def ordered(text: str) -> tuple[str, ...]:
+    """Names by rank, from rows of ``{"model": ..., "rank": ...}``. Raises Rejected."""
+    orders = {_by_rank(rows) for rows in _in_documents(text, _rows)}
+    if not orders:
+        raise Rejected("no ranking in the reply")
+    order = orders.pop()
+    if orders or order is None:
+        raise Rejected("ranks that contradict each other or are tied", doubt=True)
+    return order
+
+
+@lru_cache(maxsize=256)
+def _pattern(place: str, value: str) -> re.Pattern[str]:
+    return re.compile(place.replace("VALUE", f"(?:{value})"), re.IGNORECASE)
+
+
+def _in_place(text: str, place: str, values: Values) -> Iterator[Mark]:
+    """The values in one place that are the judge's own verdict: no template, example or quotation."""
+    return judges_own(_pattern(place, values.pattern).finditer(text), is_others)
+
+
+def _in_documents(text: str, read: Callable[[Any], list[Any] | None]) -> Iterator[list[Any]]:
+    """What ``read`` finds in the documents of a reply that are the judge's own; raises Rejected for damaged ones."""
+    body = strip_reasoning(text)
+    if body is None:
+        raise Rejected("the reasoning never ended", truncated=True)
+    body = unwrapped(cap(body))
+    end = 0
+    for document in find_documents(body) or ():
+        found = read(document.node)
+        if not found or is_others(body[max(end, document.start - 200) : document.start]):
+            continue
+        if document.cut or document.garbled:
+            reason = "the reply ends inside its verdict" if document.cut else "words out of place inside the verdict"
+            raise Rejected(reason, truncated=document.cut)
+        end = document.end
+        yield found
+    if end and withdrawn(body[end:].lstrip(" \n`~")):
+        raise Rejected("words after the verdict take it back", doubt=True)
+
+
+def _rows(node: Any, depth: int = 3) -> list[dict[str, Any]] | None:
+    """The first list of rows that name a model."""
+    pairs = pairs_of(node)
+    items = node[:_MOST_ROWS] if isinstance(node, list) and not pairs else []
+    rows = [{str(key)[:80].lower(): value for key, value in pairs_of(item)} for item in items]
+    if rows and all("model" in row or "model_identifier" in row for row in rows):
+        return rows
+    inner = [value for _, value in pairs] or items
+    found = (_rows(value, depth - 1) for value in inner[:_MOST_ROWS] if depth and isinstance(value, dict | list))
+    return next((rows for rows in found if rows), None)
+
+
+def _by_rank(rows: list[dict[str, Any]]) -> tuple[str, ...] | None:
+    """The models' names, best first; None where ranks or names are not all different."""
+    names = [str(row.get("model", row.get("model_identifier")))[:200] for row in rows]
+    ranks = [str(row["rank"]) for row in rows if row.get("rank") is not None and not isinstance(row["rank"], bool)]
+    if not ranks and len(set(names)) == len(names):
+        return tuple(names)
+    numbers = [int(rank) for rank in ranks if re.fullmatch(r"[0-9]{1,4}", rank)]
+    if len(set(names)) < len(names) or len(set(numbers)) < len(names):
+        return None
+    return tuple(name for _, name in sorted(zip(numbers, names, strict=True)))
+
+
+# --- values ---------------------------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=256)
+def _values(name: str, kind: Reads, count: int) -> Values:
+    form = formats()[name]
+    if kind == "verdict":
+        return _words(form)
+    return _labels(form) if kind == "choice" and form.names else _numbers(count)
+
+
+def _words(form: Format) -> Values:
+    """A verdict's words; a letter may be followed by its meaning (``A: CORRECT``), and then both count."""
+    spelled = sorted(form.verdict, key=lambda word: -len(spelling(word)))
+    words = "|".join(map(spelling, spelled))
+    long = "|".join(spelling(word) for word in spelled if len(word) > 1) or "(?!)"
+    value = rf"(?P<word>{words})(?![A-Za-z0-9])(?:(?<=\b\w)[\s.:)(–-]{{1,4}}(?P<meaning>{long})(?![A-Za-z0-9])\)?)?"
+
+    def of_match(match: re.Match[str]) -> Meaning | None:
+        met = {form.verdict[folded(word)] for word in (match["word"], match["meaning"]) if word}
+        return folded(match["word"]) if len(met) == 1 else None
+
+    return _scalars_too(value, of_match, 400, r"(?:[\s*_\"'`)\].]{0,6}|[.,;:(–-].{0,400})")
+
+
+def _scalars_too(value: str, of_match: Callable[[re.Match[str]], Meaning | None], longest: int, after: str) -> Values:
+    """Values of which a scalar means what it means in running text."""
+    pattern = re.compile(rf"[\s*_\"'`(\[]{{0,6}}{value}{after}", re.IGNORECASE | re.DOTALL)
+
+    def of_scalar(scalar: object) -> Meaning | None:
+        match = pattern.fullmatch(plain(str(scalar)[:longest]))
+        return of_match(match) if match else None
+
+    return Values(value, of_match, of_scalar)
+
+
+def _labels(form: Format) -> Values:
+    names = [*(name for names in form.names for name in names), *form.tie]
+    exact = clashing(names)
+    noun = rf"(?:(?:the\s)?(?:{NOUNS}|{HAN_NOUNS}|feedback)[\s:#_-]{{0,3}}[*_\"'(\[]{{0,3}})?"
+    groups = {f"p{place}": _any(names, exact=exact) for place, names in enumerate(form.names)}
+    groups["tie"] = rf"(?:a\s)?(?:{_any(form.tie, exact=exact)})"
+    graded = r"(?P<graded>[AB]\s?(?:<{1,2}|>{1,2}|={1,2})\s?[AB]|[AB]\+{1,2})|" if form.graded else ""
+    named = "|".join(f"(?P<{group}>{spelled})" for group, spelled in groups.items())
+
+    def of_match(match: re.Match[str]) -> Meaning | None:
+        found = match.groupdict()
+        if found.get("graded"):
+            return _grade(found["graded"])
+        group = next(group for group in groups if found[group] is not None)
+        return TIE if group == "tie" else int(group[1:]), None
+
+    value = rf"{noun}(?:{graded}{named})(?![A-Za-z0-9+<>=\u0300-\u036f])"
+    return _scalars_too(value, of_match, 100, r"[\s*_\"'`)\].]{0,6}")
+
+
+def _any(names: Sequence[str], *, exact: bool) -> str:
+    """A regex for one of the names, or for a letter followed by its meaning: ``A: CORRECT``."""
+    spelled = [spelling(name, exact=exact) for name in names]
+    if len(names) == 2 and len(names[0]) == 1 < len(names[1]):
+        letter, word = spelled
+        return rf"{letter}(?:[\s.:)(–-]{{1,4}}{word}\)?)?|{word}"
+    return "|".join(sorted(spelled, key=len, reverse=True)) or r"(?!)"
+
+
+def _grade(written: str) -> tuple[int, float] | None:
+    """``A>>B``, ``B+`` as a place and a margin: 1 for the stronger of two grades, 0.5 for the weaker, 0 for a tie."""
+    signs = re.sub(r"[AB\s]", "", written.upper())
+    left, right = written.upper()[0], written.upper()[-1]
+    if left == right:
+        return None
+    return (TIE, 0.0) if "=" in signs else ("AB".index(right if "<" in signs else left), len(signs) / 2)
+
+
+def _numbers(count: int) -> Values:
+    value = rf"(?P<numbers>{_NUMBER}(?:{_BETWEEN}{_NUMBER}){{{count - 1}}})(?![\d%]|[.,]\d|\s?[-–/]\s?\d)"
+
+    def of_scalar(scalar: object) -> Meaning | None:
+        is_number = isinstance(scalar, int | float | str) and not isinstance(scalar, bool)
+        return (str(scalar)[:100],) if is_number and count == 1 else None
+
+    return Values(value, lambda match: tuple(re.findall(_NUMBER, match["numbers"])), of_scalar)
