@@ -106,11 +106,13 @@ async def success(row: Row, pairs: Sequence[Pair], defence: str) -> tuple[float,
         pair.group.group_id: {one.id: 0.8 if place == pair.better else 0.2 for place, one in enumerate(pair.group.trajectories)}
         for pair in pairs
     }  # fmt: skip
-    judge = calipers.Judge(
-        SimulatedJudge(
-            lambda group, one: truths[group.rpartition(":")[0]][one], row.vice(defence == "none"), model=defence
-        ),
-        **DEFENCES[defence],
+    judge = calipers.Judge.of(
+        {
+            "judge": SimulatedJudge(
+                lambda group, one: truths[group.rpartition(":")[0]][one], row.vice(defence == "none"), model=defence
+            ),
+            **DEFENCES[defence],
+        }
     )
     groups = [(pair, pair.attacked(attack, number)) for number, attack in enumerate(row.attacks) for pair in pairs]
     better = {group.group_id: pair.better for pair, group in groups}

@@ -51,7 +51,9 @@ class ThroughCalipers:
     async def __call__(self, url: str, made: Sequence[TrajectoryGroup], in_flight: int) -> int:
         if self._judge is None:
             ledger = Path(self._folder) / "ledger.db"
-            self._judge = calipers.Judge("vllm/judge", base_url=url, concurrency=in_flight, ledger=ledger, probe=False)
+            self._judge = calipers.Judge(
+                "vllm/judge", base_url=url, concurrency=in_flight, ledger=ledger, calls={"probe": False}
+            )
         return sum([result.status == "scored" async for result in self._judge.score_groups(made)])
 
 

@@ -43,7 +43,10 @@ async def judged(
     noise, doubt = judge
     biases = (PositionBias(0.1), Noise(noise))
     backend = HesitantJudge(lambda group, one: truth[group][one], *biases, doubt=doubt, tells=tells, model="simulated")
-    return [result async for result in Judge(backend, expected=True, **options).score_groups(groups_of(truth))]
+    return [
+        result
+        async for result in Judge.of({"judge": backend, "expected": True, **options}).score_groups(groups_of(truth))
+    ]
 
 
 def tied(results: Sequence[GroupResult]) -> float:

@@ -53,8 +53,12 @@ def drawn(count: int, seed: int) -> Truth:
 
 async def judged(truth: Truth, vices: Sequence[Any], ledger: Path, **options: Any) -> list[GroupResult]:
     """The groups' results, by a judge with these vices."""
-    judge = Judge(
-        SimulatedJudge(lambda name, one: truth[name][one], *vices, model="simulated"), ledger=ledger, **options
+    judge = Judge.of(
+        {
+            "judge": SimulatedJudge(lambda name, one: truth[name][one], *vices, model="simulated"),
+            "ledger": ledger,
+            **options,
+        }
     )
     results = [result async for result in judge.score_groups(groups_of(truth))]
     judge.close()

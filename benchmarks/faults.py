@@ -89,7 +89,9 @@ def resident() -> float:
 
 async def run(url: str, groups: int, in_flight: int) -> Run:
     """Judge all groups once."""
-    judge = calipers.Judge("vllm/judge", base_url=url, concurrency=in_flight, timeout=TIMEOUT, deadline=PATIENCE)
+    judge = calipers.Judge(
+        "vllm/judge", base_url=url, concurrency=in_flight, calls={"timeout": TIMEOUT}, deadline=PATIENCE
+    )
     done, started = Run(), time.monotonic()
     async for result in judge.score_groups(make_groups(groups)):
         done.results.append(result)
@@ -157,7 +159,7 @@ def show(rows: dict[str, Row]) -> None:
 
 async def revoke(url: str) -> dict[str, float]:
     """A key revoked in the middle of a run: calls it costs, and whether the run goes on once it is mended."""
-    judge = calipers.Judge("vllm/judge", base_url=url, concurrency=8, timeout=TIMEOUT)
+    judge = calipers.Judge("vllm/judge", base_url=url, concurrency=8, calls={"timeout": TIMEOUT})
     groups = list(make_groups(900))
 
     async def part(low: int, high: int) -> Counter[str]:

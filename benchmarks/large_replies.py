@@ -185,10 +185,8 @@ async def _ask(options: argparse.Namespace) -> None:
             base_url=options.url,
             api_key="k",
             concurrency=options.replies,
-            attempts=1,
+            calls={"attempts": 1, "probe": False, "timeout": options.timeout},
             ledger=Path(folder) / "l.db",
-            probe=False,
-            timeout=options.timeout,
         ) as judge:
             results = [result async for result in judge.score_groups(sample_groups(options.replies))]
         kept = _bytes_in(Path(folder))

@@ -68,7 +68,7 @@ async def judged(
     """Trajectories shown over those there are, and the results."""
     vices = (PositionBias(leaning), Noise(noise))
     backend = Counting(SimulatedJudge(lambda group, one: truth[group][one], *vices, model="simulated"))
-    judge = Judge(backend, **options)
+    judge = Judge.of({"judge": backend, **options})
     results = [result async for result in judge.score_groups(groups_of(truth))]
     return backend.shown / sum(map(len, truth.values())), results
 

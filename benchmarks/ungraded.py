@@ -113,7 +113,7 @@ class KnowingJudge:
 
 def judge_of(world: World, *, silent: frozenset[int]) -> Judge:
     """A judge by criteria in calipers' own way, as for training."""
-    return Judge(KnowingJudge(world, silent=silent), protocol="checklist", grading=_GRADING, reasks=1)
+    return Judge(KnowingJudge(world, silent=silent), protocol="checklist", question={"grading": _GRADING, "reasks": 1})
 
 
 # --- the engines ------------------------------------------------------------------------------------------------------

@@ -35,4 +35,6 @@ def worth(*, never: Collection[int] = (), down: str | None = None) -> Callable[[
 
 def judge_at(server: FaultyServer, **settings: object) -> calipers.Judge:
     """A Judge that asks this server, once, without long waits."""
-    return calipers.Judge("openai/judge", base_url=server.url, api_key="k", attempts=1, **settings)  # type: ignore[arg-type]
+    return calipers.Judge.of(
+        {"judge": "openai/judge", "base_url": server.url, "api_key": "k", "attempts": 1, **settings}
+    )

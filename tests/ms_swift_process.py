@@ -19,7 +19,7 @@ SLICES = {0: ("worth 20", "worth 50", "worth 90"), 1: ("worth 10", "worth 30", "
 
 def main(rank: int, port: str, url: str) -> None:
     torch.distributed.init_process_group("gloo", init_method=f"tcp://127.0.0.1:{port}", rank=rank, world_size=2)
-    reward = JudgeReward(Judge("openai/judge", base_url=url, api_key="k", attempts=1), size=2)
+    reward = JudgeReward(Judge("openai/judge", base_url=url, api_key="k", calls={"attempts": 1}), size=2)
     texts, first = SLICES[rank], 3 * rank
     columns: dict[str, Any] = {
         "messages": [

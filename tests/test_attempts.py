@@ -98,7 +98,7 @@ UNUSABLE: Mapping[str, Answer] = {
 @pytest.mark.parametrize("how", UNUSABLE)
 async def test_a_billed_reply_that_cannot_be_used_is_paid_for_and_counted(faulty: FaultyServer, how: str) -> None:
     faulty.script(UNUSABLE[how])
-    judge = calipers.Judge("openai/judge", base_url=faulty.url, api_key="k", attempts=1, price=PRICE)
+    judge = calipers.Judge("openai/judge", base_url=faulty.url, api_key="k", calls={"attempts": 1, "price": PRICE})
     result = await judge.score_group(GROUP)
     assert result.rewards == [None] * 4
     assert bill(result) == (0, 1, 1, 10, 5)
@@ -123,13 +123,15 @@ async def test_a_billed_reply_that_cannot_be_used_is_paid_for_and_counted(faulty
 )
 async def test_so_it_is_where_anthropic_counts(faulty: FaultyServer, answer: Answer) -> None:
     faulty.script(answer)
-    judge = calipers.Judge("anthropic/judge", base_url=faulty.url, api_key="k", attempts=1)
+    judge = calipers.Judge("anthropic/judge", base_url=faulty.url, api_key="k", calls={"attempts": 1})
     assert bill(await judge.score_group(GROUP)) == (0, 1, 1, 10, 5)
 
 
 async def test_a_try_again_after_an_empty_reply_pays_for_both(faulty: FaultyServer) -> None:
     faulty.script(said(""), scored)
-    result = await calipers.Judge("openai/judge", base_url=faulty.url, api_key="k", price=PRICE).score_group(GROUP)
+    result = await calipers.Judge("openai/judge", base_url=faulty.url, api_key="k", calls={"price": PRICE}).score_group(
+        GROUP
+    )
     assert (result.status, bill(result)) == ("scored", (1, 2, 1, 20, 10))
     assert result.usage.cost_usd == pytest.approx(2 * ONE)
     assert len(faulty.posts) == result.attempts
@@ -143,7 +145,9 @@ async def test_what_nobody_billed_costs_nothing_and_counts(faulty: FaultyServer)
         error(400, "response_format json_schema is not supported", param="response_format"),
         said('{"scores": {}}'),
     )
-    judge = calipers.Judge("openai/judge", base_url=faulty.url, api_key="k", price=PRICE, reasks=0)
+    judge = calipers.Judge(
+        "openai/judge", base_url=faulty.url, api_key="k", calls={"price": PRICE}, question={"reasks": 0}
+    )
     result = await judge.score_group(GROUP)
     assert bill(result) == (1, 4, 0, 10, 5)
     assert result.usage.cost_usd == pytest.approx(ONE)
@@ -157,7 +161,7 @@ async def test_what_nobody_billed_costs_nothing_and_counts(faulty: FaultyServer)
 async def test_what_nobody_counted_is_unknown_and_not_zero(
     kind: FailureKind, price: tuple[float, float], cost: float | None
 ) -> None:
-    result = await calipers.Judge(Retrying(Judging(failure(kind)), base=0), price=price).score_group(GROUP)
+    result = await calipers.Judge(Retrying(Judging(failure(kind)), base=0), calls={"price": price}).score_group(GROUP)
     assert bill(result) == (1, 2, 0, 100, 10)
     assert result.usage.cost_usd == cost
     said = "1 call brought no answer and may be billed: it is not in the usage"
@@ -174,7 +178,7 @@ def test_a_deadline_knows_what_was_paid_before_it_and_what_it_broke_off() -> Non
 
     loop = PassingLoop()
     retried = Retrying(within_bounds(Stalls(failure("bad_reply", Usage(70, 1))), price=PRICE), base=0)
-    judge = calipers.Judge(retried, deadline=500.0, price=PRICE)
+    judge = calipers.Judge(retried, deadline=500.0, calls={"price": PRICE})
     with asyncio.Runner(loop_factory=lambda: loop) as runner:
         result = runner.run(judge.score_group(GROUP))
     assert (result.status, bill(result), result.usage.cost_usd) == ("failed", (0, 2, 1, 70, 1), None)
@@ -192,7 +196,7 @@ async def test_a_second_call_for_a_straggler_is_a_call_nobody_counted() -> None:
             self.calls -= 1
             return await super().complete(request)
 
-    judge = calipers.Judge(Once(), hedge=0.5, concurrency=1)
+    judge = calipers.Judge(Once(), calls={"hedge": 0.5}, concurrency=1)
     groups = [group_of(FOUR, group_id=str(n), question=f"{n}?") for n in range(41)]
     results = [result async for result in judge.score_groups(groups, ordered=True, concurrency=1)]
     assert {bill(result) for result in results[:20]} == {(1, 1, 0, 100, 10)}
@@ -204,7 +208,7 @@ async def test_another_server_that_is_asked_at_once_is_another_call(faulty: Faul
     with FaultyServer() as other:
         faulty.script(error(503))
         other.script(scored)
-        judge = calipers.Judge("openai/judge", base_url=[faulty.url, other.url], api_key="k", price=PRICE)
+        judge = calipers.Judge("openai/judge", base_url=[faulty.url, other.url], api_key="k", calls={"price": PRICE})
         result = await judge.score_group(GROUP)
         assert bill(result) == (1, len(faulty.posts) + len(other.posts), 0, 10, 5) == (1, 2, 0, 10, 5)
 
@@ -221,7 +225,7 @@ async def test_a_panel_tells_what_each_judge_took_and_a_fallback_pays_for_the_fi
 
 async def test_budgets_are_charged_what_a_refusal_took_and_no_more() -> None:
     judging = Judging(*[failure("refused", Usage(1000, 1), again=False)] * 3)
-    judge = calipers.Judge(judging, budget={"tokens": 60_000}, price=PRICE)
+    judge = calipers.Judge(judging, budget={"tokens": 60_000}, calls={"price": PRICE})
     groups = [group_of(FOUR, group_id=str(n), question=f"{n}?") for n in range(60)]
     results = [result async for result in judge.score_groups(groups, ordered=True)]
     spent = sum(one.usage.input_tokens + one.usage.output_tokens for one in results)
@@ -393,7 +397,7 @@ async def test_two_equal_canary_questions_of_a_group_are_one_call_and_one_bill(t
     """A canary that stands alone is the same question for two candidates, now and then, by the names drawn for it."""
     quality = {f"t{number}": number / 10 for number in range(8)}
     judging = SimulatedJudge(quality)
-    judge = calipers.Judge(judging, protocol="pointwise", canaries="always", ledger=tmp_path / "l.db")
+    judge = calipers.Judge(judging, protocol="pointwise", defence={"canaries": "always"}, ledger=tmp_path / "l.db")
     shared = 0
     for number in range(250):
         before = judging.calls

@@ -11,6 +11,7 @@ import io
 import json
 import os
 import re
+import runpy
 import shlex
 import shutil
 import subprocess
@@ -285,12 +286,18 @@ def test_every_command_and_flag_is_documented_with_its_variable_and_default(comm
     """A command has a section of its own in docs/cli.md; each of its flags a row there that tells the truth."""
     section = re.search(rf"^## `calipers {command}`.*?(?=^## |\Z)", text_of("cli.md"), flags=re.MULTILINE | re.DOTALL)
     assert section, f"docs/cli.md has no section '## `calipers {command}`'"
+    rows = section[0] + (text_of("options.md") if command == "score" else "")
     for option in parameters(app.commands[command]):
         if not isinstance(option, click.Option):
             assert f"{option.name}".upper() in section[0], f"the argument {option.name} is not mentioned"
             continue
         row = next(
-            (line for line in section[0].splitlines() if line.startswith("|") and f"`{option.opts[-1]}" in line), ""
+            (
+                line
+                for line in rows.splitlines()
+                if line.startswith("|") and re.search(rf"`{option.opts[-1]}[` ]", line)
+            ),
+            "",
         )
         assert row, f"calipers {command} {option.opts[-1]} is not documented in docs/cli.md"
         for name in (*option.opts, *option.secondary_opts):
@@ -300,7 +307,9 @@ def test_every_command_and_flag_is_documented_with_its_variable_and_default(comm
         default = option.default
         if isinstance(default, str | int | float) and not option.is_flag and not option.count:
             shown = f"{default:g}" if isinstance(default, float) else str(default)
-            assert f"| {shown} |" in row, f"the default {shown} is missing in the row of {option.opts[-1]}"
+            assert re.search(rf'\| `?"?{re.escape(shown)}(\.0)?"?`? \|', row), (
+                f"the default {shown} is missing in the row of {option.opts[-1]}"
+            )
 
 
 def test_the_flags_of_the_command_itself_are_documented() -> None:
@@ -319,11 +328,10 @@ def test_every_public_name_of_the_testing_kit_is_in_its_page(name: str) -> None:
     assert f"`{name}" in text_of("testing.md")
 
 
-def test_every_argument_of_a_judge_is_documented_with_its_default() -> None:
-    for name, argument in inspect.signature(calipers.Judge).parameters.items():
-        if argument.default is not inspect.Parameter.empty:
-            default = json.dumps(argument.default) if isinstance(argument.default, str) else repr(argument.default)
-            assert f"`{default}`" in row_of("judges.md", name), f"docs/judges.md: {name} defaults to {default}"
+def test_the_page_of_options_is_what_their_fields_say() -> None:
+    """Every option with its default, flag, variable and range."""
+    script = runpy.run_path(str(ROOT / "scripts" / "options_page.py"))
+    assert text_of("options.md") == script["page"](), "docs/options.md is stale: run python scripts/options_page.py"
 
 
 @pytest.mark.parametrize("page", sorted((ROOT / "docs" / "trainers").glob("[a-z]*.md")), ids=lambda page: page.stem)

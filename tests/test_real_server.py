@@ -12,7 +12,7 @@ GROUPS = [group_of(FOUR, group_id=f"g{n}", question=f"What is {n} + {n}?") for n
 
 
 async def test_with_the_keyed_schema_every_group_is_scored(llama: str):
-    judge = Judge("llamacpp/tiny", base_url=llama, concurrency=4, reasks=0)
+    judge = Judge("llamacpp/tiny", base_url=llama, concurrency=4, question={"reasks": 0})
     results = [result async for result in judge.score_groups(GROUPS)]
     assert [result.status for result in results] == ["scored"] * len(GROUPS)
     assert all(0 <= one.reward <= 1 for result in results for one in result.trajectories if one.reward is not None)
@@ -21,14 +21,16 @@ async def test_with_the_keyed_schema_every_group_is_scored(llama: str):
 
 
 async def test_without_a_constraint_every_group_abstains_and_none_becomes_a_number(llama: str):
-    judge = Judge("llamacpp/tiny", base_url=llama, concurrency=4, max_tokens=150, params={"response_format": None})
+    judge = Judge(
+        "llamacpp/tiny", base_url=llama, concurrency=4, calls={"max_tokens": 150, "params": {"response_format": None}}
+    )
     results = [result async for result in judge.score_groups(GROUPS[:8])]
     assert {result.status for result in results} == {"abstained"}
     assert {one.reward for result in results for one in result.trajectories} == {None}
 
 
 async def test_a_reply_cut_off_by_its_limit_is_asked_again_with_more_room(llama: str):
-    judge = Judge("llamacpp/tiny", base_url=llama, max_tokens=60, reasks=3)
+    judge = Judge("llamacpp/tiny", base_url=llama, calls={"max_tokens": 60}, question={"reasks": 3})
     result = await judge.score_group(GROUPS[0])
     assert result.status == "scored"
     assert result.judge_calls > 1
@@ -47,7 +49,9 @@ async def test_a_thinking_template_leaves_the_verdict_readable(tiny_model: objec
         "{%- if add_generation_prompt %}<|im_start|>assistant\n<think>\n{% endif -%}"
     )
     with llama_server(tiny_model, slots=1, chat_template=template) as url:  # type: ignore[arg-type]  # a Path
-        judge = Judge("llamacpp/tiny", base_url=url, max_tokens=2500, params={"seed": 3}, reasks=2)
+        judge = Judge(
+            "llamacpp/tiny", base_url=url, calls={"max_tokens": 2500, "params": {"seed": 3}}, question={"reasks": 2}
+        )
         results = [await judge.score_group(group) for group in GROUPS[:4]]
     assert {result.status for result in results} <= {"scored", "abstained"}
     assert any(result.status == "scored" for result in results)
@@ -56,7 +60,7 @@ async def test_a_thinking_template_leaves_the_verdict_readable(tiny_model: objec
 async def test_two_runs_with_one_seed_agree(llama: str):
     # A slot that has seen a prompt's beginning goes on from there, and rounds differently.
     fixed = {"seed": 5, "cache_prompt": False}
-    judges = [Judge("llamacpp/tiny", base_url=llama, concurrency=1, params=fixed) for _ in range(2)]
+    judges = [Judge("llamacpp/tiny", base_url=llama, concurrency=1, calls={"params": fixed}) for _ in range(2)]
     first, second = [[await judge.score_group(group) for group in GROUPS[:3]] for judge in judges]
     assert [one.rewards for one in first] == [one.rewards for one in second]
 
@@ -74,10 +78,9 @@ async def test_with_the_checklists_schema_random_weights_still_give_verdicts(lla
         "llamacpp/tiny",
         base_url=llama,
         concurrency=4,
-        reasks=0,
+        question={"reasks": 0, "grading": {"mode": mode}},
         protocol="checklist",
         rubric=criteria,
-        grading={"mode": mode},
     )
     results = [result async for result in judge.score_groups(GROUPS[:6])]
     assert [result.status for result in results] == ["scored"] * 6
@@ -88,7 +91,13 @@ async def test_expected_scores_come_from_the_servers_own_probabilities(llama: st
     # After sampling, and with nothing cut away, the odds are those the grammar leaves.
     whole = {"post_sampling_probs": True, "temperature": 1, "top_k": 0, "top_p": 1, "min_p": 0}
     for protocol in ("listwise", "pointwise"):
-        judge = Judge("llamacpp/tiny", base_url=llama, protocol=protocol, expected=True, reasks=0, params=whole)
+        judge = Judge(
+            "llamacpp/tiny",
+            base_url=llama,
+            protocol=protocol,
+            question={"expected": True, "reasks": 0},
+            calls={"params": whole},
+        )
         results = [await judge.score_group(group) for group in GROUPS[:4]]
         members = [one for result in results for one in result.trajectories]
         assert {result.status for result in results} == {"scored"}
@@ -100,7 +109,7 @@ async def test_expected_scores_come_from_the_servers_own_probabilities(llama: st
 
 
 async def test_odds_from_before_the_grammar_say_little_of_random_weights_and_are_not_used(llama: str):
-    result = await Judge("llamacpp/tiny", base_url=llama, expected=True).score_group(GROUPS[0])
+    result = await Judge("llamacpp/tiny", base_url=llama, question={"expected": True}).score_group(GROUPS[0])
     assert result.status == "scored"
     assert {one.stderr for one in result.trajectories} == {None}
     assert any("less than 50% of them lay on the scale" in warning for warning in result.warnings)

@@ -72,7 +72,7 @@ def test_another_packages_things_are_found_by_name() -> None:
     assert READERS.names() == ["json", "jsonl", "parquet", "talk"]
     assert find_backend("wordy:5").model == "wordy-5"
     assert verifier_from({"ends_with": {"text": "."}}) == VERIFIERS.find("ends_with")(".")
-    judge = calipers.Judge("wordy", protocol="terse", reward="cubed")  # type: ignore[arg-type]  # not one of ours
+    judge = calipers.Judge("wordy", protocol="terse", reward="cubed")
     assert judge.settings.protocol == "terse"
 
 
@@ -104,7 +104,7 @@ def test_a_broken_package_is_named_when_it_is_asked_for_and_not_before(caplog: p
         "in calipers.rewards fails with ModuleNotFoundError"
     )
     with pytest.raises(ConfigError, match=complaint):
-        calipers.Judge("embedded", reward="broken")  # type: ignore[arg-type]  # not one of ours
+        calipers.Judge("embedded", reward="broken")
     caplog.clear()
     assert list(REWARDS.others()) == ["cubed"]
     assert complaint in caplog.text

@@ -48,7 +48,7 @@ def calipers_command(*arguments: str, cwd: Path, **environment: str) -> subproce
 @pytest.mark.parametrize("name", ["openai/m", "anthropic/m", "azure/m", "openai_decisions/m", "vllm/m"])
 async def test_no_result_names_the_key_even_where_the_server_does(faulty: FaultyServer, name: str, key: str):
     faulty.script(echoing)
-    judge = Judge(name, base_url=faulty.url, api_key=key, attempts=1)
+    judge = Judge(name, base_url=faulty.url, api_key=key, calls={"attempts": 1})
     result = await judge.score_group(GROUP)
     assert key in str(faulty.asked[-1].headers)  # it did go where it belongs
     assert result.status == "failed"
@@ -106,7 +106,7 @@ async def test_a_redirect_does_not_carry_the_key_away(faulty: FaultyServer):
     with FaultyServer() as elsewhere:
         faulty.script(Answer(307, b"", headers={"Location": f"{elsewhere.url}/chat/completions"}))
         result = await calipers.score_group(
-            GROUP, judge=Judge("openai/m", base_url=faulty.url, api_key=KEY, attempts=1)
+            GROUP, judge=Judge("openai/m", base_url=faulty.url, api_key=KEY, calls={"attempts": 1})
         )
         assert result.status == "failed"
         assert elsewhere.asked == []

@@ -148,7 +148,7 @@ def main(folder: Path, url: str) -> None:
         found[name] = asdict(train(rewards, folder / "run", **settings))
 
     def judged_by(model: str, *, only_reward: bool = False, blocking: bool = False, **options: Any) -> Any:
-        judge = Judge(f"vllm/{model}", base_url=url, attempts=1)
+        judge = Judge(f"vllm/{model}", base_url=url, calls={"attempts": 1})
         possible = {
             "only_reward": only_reward and version >= EXCLUDES_MISSING,
             "blocking": blocking or version < AWAITS,

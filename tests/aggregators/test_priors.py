@@ -30,7 +30,7 @@ def truths(count: int, seed: int) -> dict[tuple[str, str], float]:
 
 
 async def judged(truth: dict[tuple[str, str], float], *vices: Any, **options: Any) -> list[GroupResult]:
-    judge = Judge(SimulatedJudge(lambda group, name: truth[group, name], *vices, model="sim"), **options)
+    judge = Judge.of({"judge": SimulatedJudge(lambda group, name: truth[group, name], *vices, model="sim"), **options})
     names = list(dict.fromkeys(group for group, _ in truth))
     groups = [group_of({one: f"{one} of {name}" for one in IDS}, group_id=name) for name in names]
     results = [result async for result in judge.score_groups(groups, ordered=True)]

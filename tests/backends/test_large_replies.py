@@ -34,7 +34,9 @@ async def test_large_verdicts_that_come_at_once_are_all_read_in_the_room_of_a_fe
     faulty: FaultyServer, concurrency: int
 ) -> None:
     faulty.script(lambda asked: said(verdict(asked, 6 * MB)))
-    judge = calipers.Judge("openai/judge", base_url=faulty.url, api_key="k", attempts=1, concurrency=concurrency)
+    judge = calipers.Judge(
+        "openai/judge", base_url=faulty.url, api_key="k", calls={"attempts": 1}, concurrency=concurrency
+    )
     groups = [group_of(FOUR, group_id=str(n), question=f"{n}?") for n in range(16)]
     results = [result async for result in judge.score_groups(groups, ordered=True)]
     assert {result.status for result in results} == {"scored"}

@@ -59,7 +59,7 @@ def test_a_judge_whose_api_tells_no_probabilities_cannot_be_asked_for_means(
     shown = Path(__file__).resolve().parents[2] / "examples" / "groups.jsonl"
     done = calipers(str(shown), "--judge", "anthropic/claude-x", "--expected", cwd=folder)
     assert done.returncode == 2
-    assert "has an API that tells none" in done.stderr
+    assert "the API of anthropic/claude-x has none" in done.stderr
 
 
 def test_a_place_that_cannot_be_written_is_told_of_before_a_judge_is_paid(folder: Path, faulty: FaultyServer):

@@ -12,7 +12,7 @@ import pytest
 import calipers
 from calipers.config.settings import Settings
 from calipers.errors import ConfigError
-from calipers.guard.canary import MARGIN, TEXTS, Canaried, share_of_canaries
+from calipers.guard.canary import MARGIN, TEXTS, Canaried
 from calipers.guard.injection import find_attacks
 from calipers.interfaces import Backend
 from calipers.judging.judge import Judge
@@ -118,7 +118,9 @@ def test_an_explanation_that_names_the_canary_does_not_name_its_key():
 
 async def test_an_honest_judges_rewards_are_what_they_were_without_canaries():
     heard = Heard()
-    with_canaries = await results(Judge(SimulatedJudge(QUALITY), canaries="always", observer=heard), 20)
+    with_canaries = await results(
+        Judge(SimulatedJudge(QUALITY), defence={"canaries": "always"}, records={"observer": heard}), 20
+    )
     without = await results(Judge(SimulatedJudge(QUALITY)), 20)
     assert [one.rewards for one in with_canaries] == [one.rewards for one in without]
     assert len(heard.canaries) == 20
@@ -130,7 +132,9 @@ async def test_an_honest_judges_rewards_are_what_they_were_without_canaries():
 @pytest.mark.parametrize("vice", [HollowAnswers(1.0), Injectable(1.0)])
 async def test_a_judge_that_falls_for_canaries_gives_no_reward_where_one_was_shown(vice: HollowAnswers | Injectable):
     heard = Heard()
-    judged = await results(Judge(SimulatedJudge(QUALITY, vice), canaries="always", observer=heard), 40)
+    judged = await results(
+        Judge(SimulatedJudge(QUALITY, vice), defence={"canaries": "always"}, records={"observer": heard}), 40
+    )
     won = [request.view.group_id for request, reading in heard.events if reading.canary and reading.canary.won]
     for result in judged:
         times = won.count(result.group_id)
@@ -146,7 +150,7 @@ async def test_a_judge_that_falls_for_canaries_gives_no_reward_where_one_was_sho
 
 async def test_in_a_cycle_another_judge_is_asked_what_a_canary_made_worthless():
     fooled, sound = SimulatedJudge(QUALITY, HollowAnswers()), SimulatedJudge(QUALITY)
-    judged = await results(Judge([fooled, sound], panel="cycle", canaries="always"), 30)
+    judged = await results(Judge([fooled, sound], panel="cycle", defence={"canaries": "always"}), 30)
     assert {result.status for result in judged} == {"scored"}
     assert all(result.rewards == list(QUALITY.values()) for result in judged)
     assert any(result.judge_calls == 2 for result in judged)
@@ -154,7 +158,10 @@ async def test_in_a_cycle_another_judge_is_asked_what_a_canary_made_worthless():
 
 async def test_sampled_canaries_find_a_fooled_judge_out_within_a_run():
     heard = Heard()
-    await results(Judge(SimulatedJudge(QUALITY, HollowAnswers()), canaries="sampled", observer=heard), 200)
+    await results(
+        Judge(SimulatedJudge(QUALITY, HollowAnswers()), defence={"canaries": "sampled"}, records={"observer": heard}),
+        200,
+    )
     assert any(canary.won for canary in heard.canaries)
     assert len(heard.canaries) < 40
 
@@ -163,8 +170,7 @@ async def test_a_run_with_canaries_replays_byte_for_byte(tmp_path: Path):
     ledger = tmp_path / "l.db"
     judge = Judge(
         SimulatedJudge(QUALITY, Noise(0.05), HollowAnswers()),
-        canaries="sampled",
-        canary_rate=0.5,
+        defence={"canaries": "sampled", "canary_rate": 0.5},
         orders=2,
         ledger=ledger,
     )
@@ -183,7 +189,7 @@ async def test_a_run_with_canaries_replays_byte_for_byte(tmp_path: Path):
 
 async def test_the_embedded_judge_is_asked_with_canaries_as_without():
     heard = Heard()
-    judged = await results(Judge("embedded", canaries="always", observer=heard), 5)
+    judged = await results(Judge("embedded", defence={"canaries": "always"}, records={"observer": heard}), 5)
     assert {result.status for result in judged} <= {"scored", "abstained"}
     assert len(heard.canaries) >= 5
 
@@ -198,7 +204,12 @@ async def test_a_group_shortened_to_fit_holds_its_canary_too():
         )) for name, text in FOUR.items()
     )  # fmt: skip
     heard = Heard()
-    judge = Judge(SimulatedJudge(QUALITY), canaries="always", context_window=12_000, observer=heard)
+    judge = Judge(
+        SimulatedJudge(QUALITY),
+        defence={"canaries": "always"},
+        calls={"context_window": 12_000},
+        records={"observer": heard},
+    )
     result = await judge.score_group(TrajectoryGroup("g", members, context=({"role": "user", "content": "Search."},)))
     assert any("left out" in warning for warning in result.warnings)
     assert result.rewards == list(QUALITY.values())
@@ -212,10 +223,11 @@ def test_canary_texts_are_attacks_that_the_detector_knows_but_for_silence():
 
 def test_settings_that_cannot_work_are_refused():
     backend: Backend = SimulatedJudge(QUALITY)
-    with pytest.raises(ConfigError, match="gives none a win"):
-        Judge(backend, protocol="checklist", rubric=["It answers."], canaries="always")
+    with pytest.raises(ConfigError, match="none wins"):
+        Judge(backend, protocol="checklist", rubric=["It answers."], defence={"canaries": "always"})
     with pytest.raises(ConfigError, match="canary_rate"):
-        Judge(backend, canaries="sampled", canary_rate=0.0)
+        Judge(backend, defence={"canaries": "sampled", "canary_rate": 0.0})
     with pytest.raises(ConfigError, match="canaries='on'"):
-        Judge(backend, canaries="on")  # type: ignore[arg-type]
-    assert share_of_canaries("off", 2.0, protocol="checklist") == 0.0
+        Judge(backend, defence={"canaries": "on"})
+    off = Judge(backend, protocol="checklist", rubric=["It answers."], defence={"canaries": "off", "canary_rate": 1.0})
+    assert off.settings.defence.share == 0.0

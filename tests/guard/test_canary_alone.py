@@ -88,8 +88,10 @@ WAYS: list[dict[str, Any]] = [
 @pytest.mark.parametrize("how", WAYS, ids=str)
 async def test_an_honest_judges_rewards_are_what_they_were_and_each_question_costs_a_test(how: dict[str, Any]) -> None:
     heard = Heard()
-    tested = await results(Judge(SimulatedJudge(QUALITY), canaries="always", observer=heard, **how), 4)
-    plain = await results(Judge(SimulatedJudge(QUALITY), **how), 4)
+    tested = await results(
+        Judge.of({"judge": SimulatedJudge(QUALITY), "canaries": "always", "observer": heard, **how}), 4
+    )
+    plain = await results(Judge.of({"judge": SimulatedJudge(QUALITY), **how}), 4)
     assert [one.rewards for one in tested] == [one.rewards for one in plain]
     assert [one.judge_calls for one in tested] == [2 * one.judge_calls for one in plain]
     assert len(heard.canaries) == sum(one.judge_calls for one in plain)
@@ -102,7 +104,14 @@ async def test_a_judge_that_falls_for_all_of_them_decides_nothing(
     protocol: str, vice: HollowAnswers | Injectable
 ) -> None:
     heard = Heard()
-    judged = await results(Judge(SimulatedJudge(QUALITY, vice), protocol=protocol, canaries="always", observer=heard))
+    judged = await results(
+        Judge(
+            SimulatedJudge(QUALITY, vice),
+            protocol=protocol,
+            defence={"canaries": "always"},
+            records={"observer": heard},
+        )
+    )
     assert any(canary.won for canary in heard.canaries)
     for request, reading in heard.events:
         if reading.judgments:  # it passed the test before
@@ -122,7 +131,7 @@ async def test_a_judge_that_is_fooled_each_time_gives_no_reward() -> None:
             return reply(request, 100)
 
     for protocol in ("pairwise", "pointwise"):
-        judged = await results(Judge(Fool(QUALITY), protocol=protocol, canaries="always"), 3)
+        judged = await results(Judge(Fool(QUALITY), protocol=protocol, defence={"canaries": "always"}), 3)
         assert {one.status for one in judged} == {"abstained"}
         assert all("put there to test it" in (one.trajectories[0].reason or "") for one in judged)
 
@@ -131,7 +140,9 @@ async def test_a_judge_that_is_fooled_each_time_gives_no_reward() -> None:
 async def test_in_a_cycle_another_judge_is_tested_and_then_asked(protocol: str) -> None:
     heard = Heard()
     fooled, sound = SimulatedJudge(QUALITY, HollowAnswers()), SimulatedJudge(QUALITY, model="b")
-    judge = Judge([fooled, sound], panel="cycle", protocol=protocol, canaries="always", observer=heard)
+    judge = Judge(
+        [fooled, sound], panel="cycle", protocol=protocol, defence={"canaries": "always"}, records={"observer": heard}
+    )
     judged = await results(judge, 6)
     used = {
         request.ask.slot for request, reading in heard.events if reading.judgments and request.ask.parent is not None
@@ -149,8 +160,7 @@ async def test_a_run_with_tests_replays_byte_for_byte(tmp_path: Path, protocol: 
     judge = Judge(
         SimulatedJudge(QUALITY, Noise(0.05), HollowAnswers()),
         protocol=protocol,
-        canaries="sampled",
-        canary_rate=0.4,
+        defence={"canaries": "sampled", "canary_rate": 0.4},
         ledger=ledger,
     )
     first = [result.to_dict() for result in await results(judge, 8)]
@@ -165,4 +175,4 @@ async def test_a_run_with_tests_replays_byte_for_byte(tmp_path: Path, protocol: 
 
 def test_criteria_have_no_winner_and_so_no_canary() -> None:
     with pytest.raises(ConfigError, match="may well meet a criterion"):
-        Judge(SimulatedJudge(QUALITY), protocol="checklist", rubric=["It answers."], canaries="always")
+        Judge(SimulatedJudge(QUALITY), protocol="checklist", rubric=["It answers."], defence={"canaries": "always"})

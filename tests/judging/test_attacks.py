@@ -22,7 +22,9 @@ JUDGE = SimulatedJudge(QUALITY, Injectable())
 
 
 async def judged(rule: OnAttack, group: TrajectoryGroup = HOSTILE, **options: float) -> GroupResult:
-    return await Judge(JUDGE, on_attack=rule, reward_range=(-1.0, 1.0), **options).score_group(group)  # type: ignore[arg-type]
+    return await Judge.of({"judge": JUDGE, "on_attack": rule, "reward_range": (-1.0, 1.0), **options}).score_group(
+        group
+    )
 
 
 async def test_by_default_an_attack_is_told_and_changes_no_reward():
@@ -59,10 +61,10 @@ async def test_floor_spares_who_only_passes_on_what_a_tool_wrote():
     messages = ({"role": "tool", "tool_call_id": "1", "content": ATTACK}, {"role": "assistant", "content": "41"})
     group = TrajectoryGroup("g", (*HOSTILE.trajectories, Trajectory("close2", messages)), context=HOSTILE.context)
     quality = QUALITY | {"close2": 0.4}
-    floored = await Judge(SimulatedJudge(quality), on_attack="floor").score_group(group)
+    floored = await Judge(SimulatedJudge(quality), defence={"on_attack": "floor"}).score_group(group)
     assert floored.trajectories[4].reward == 0.4
     assert floored.trajectories[4].attacks[0].role == "tool"
-    kept_out = await Judge(SimulatedJudge(quality), on_attack="quarantine").score_group(group)
+    kept_out = await Judge(SimulatedJudge(quality), defence={"on_attack": "quarantine"}).score_group(group)
     assert kept_out.trajectories[4].status == "abstained"
 
 
@@ -79,8 +81,8 @@ async def test_what_is_not_certain_is_reported_and_has_no_consequences(
     rule: OnAttack, text: str, said: str, grade: str
 ):
     group = group_of(FOUR | {"right": f"42\n\n{text}"})
-    result = await Judge(SimulatedJudge(QUALITY), on_attack=rule).score_group(group)
-    plain = await Judge(SimulatedJudge(QUALITY), on_attack=rule).score_group(group_of(FOUR))
+    result = await Judge(SimulatedJudge(QUALITY), defence={"on_attack": rule}).score_group(group)
+    plain = await Judge(SimulatedJudge(QUALITY), defence={"on_attack": rule}).score_group(group_of(FOUR))
     assert result.rewards == plain.rewards
     assert [hit.certainty for hit in result.trajectories[0].attacks] == [grade]
     assert result.trajectories[0].to_dict()["attacks"][0]["certainty"] == grade
@@ -96,7 +98,7 @@ async def test_a_group_in_which_all_attack_has_no_reward_and_costs_nothing():
 
 async def test_who_is_left_alone_has_nobody_to_be_compared_with():
     group = group_of({"a": "42", "b": f"7. {ATTACK}"})
-    result = await Judge(SimulatedJudge({"a": 0.9, "b": 0.1}), on_attack="quarantine").score_group(group)
+    result = await Judge(SimulatedJudge({"a": 0.9, "b": 0.1}), defence={"on_attack": "quarantine"}).score_group(group)
     assert result.rewards == [0.5, None]
     assert any("nothing to compare" in warning for warning in result.warnings)
 
@@ -111,13 +113,13 @@ async def test_silent_members_and_attackers_are_both_back_in_their_places():
 async def test_identical_attackers_are_all_told():
     group = group_of(FOUR | {"far": ATTACK, "twin": ATTACK})
     quality = QUALITY | {"twin": 0.2}
-    result = await Judge(SimulatedJudge(quality), on_attack="quarantine").score_group(group)
+    result = await Judge(SimulatedJudge(quality), defence={"on_attack": "quarantine"}).score_group(group)
     assert [one.status for one in result.trajectories].count("abstained") == 2
     assert len(result.warnings) == 2
 
 
 async def test_a_run_under_a_policy_replays_byte_for_byte(tmp_path: Path):
-    judge = Judge(JUDGE, on_attack="floor", ledger=tmp_path / "l.db")
+    judge = Judge(JUDGE, defence={"on_attack": "floor"}, ledger=tmp_path / "l.db")
     first = (await judge.score_group(HOSTILE)).to_dict()
     judge.close()
     store = Replayer(Ledger(tmp_path / "l.db", create=False))
@@ -128,4 +130,4 @@ async def test_a_run_under_a_policy_replays_byte_for_byte(tmp_path: Path):
 
 def test_an_unknown_policy_is_refused():
     with pytest.raises(ConfigError, match="on_attack"):
-        Judge(JUDGE, on_attack="punish")  # type: ignore[arg-type]
+        Judge(JUDGE, defence={"on_attack": "punish"})

@@ -23,7 +23,7 @@ TLS = Answer(
 
 
 def judge_at(url: str, **settings: Any) -> calipers.Judge:
-    return calipers.Judge("vllm/m", base_url=url, attempts=1, **settings)
+    return calipers.Judge.of({"judge": "vllm/m", "base_url": url, "attempts": 1, **settings})
 
 
 @pytest.mark.parametrize(
@@ -123,18 +123,18 @@ async def test_a_model_that_takes_no_images_says_so_in_one_call_and_judges_on(
     [
         ({"budget": {"tokens": 100}}, "does not cover one call"),
         ({"budget": {"usd": 1.0}}, "needs the price"),
-        ({"params": {"max_tokens": 5}}, "say max_tokens= (--max-tokens) instead"),
-        ({"params": {"max_completion_tokens": 5}}, "say max_tokens= (--max-tokens) instead"),
+        ({"params": {"max_tokens": 5}}, "use max_tokens (--max-tokens) instead"),
+        ({"params": {"max_completion_tokens": 5}}, "use max_tokens (--max-tokens) instead"),
         ({"params": {"model": "x"}}, "calipers sets it itself"),
         ({"params": {"stream": True}}, "calipers sets it itself"),
         ({"api_key": "a\nb"}, "characters that HTTP does not take"),
         ({"concurrency": 0}, "concurrency"),
         ({"timeout": 0}, "timeout"),
-        ({"ledger": "x.db", "store": object()}, "not both"),
+        ({"ledger": object()}, "a Ledger or a Store"),
     ],
 )
 def test_settings_that_cannot_work_are_said_when_the_judge_is_made(settings: dict[str, Any], words: str) -> None:
     with pytest.raises(ConfigError) as caught:
-        calipers.Judge("vllm/m", base_url="http://127.0.0.1:9/v1", **settings)
+        calipers.Judge.of({"judge": "vllm/m", "base_url": "http://127.0.0.1:9/v1", **settings})
     assert words in str(caught.value)
     assert "\n" not in str(caught.value)

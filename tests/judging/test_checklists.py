@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import calipers
+from calipers.config.options import PanelMode
 from calipers.config.settings import Settings
 from calipers.errors import ConfigError, InputError, PermanentError, UngradedError
 from calipers.ledger import Ledger, Replayer
@@ -29,7 +30,9 @@ MODES = ("all", "per_criterion", "chunks", "relative")
 
 def judge(grader: Grader, *, rubric: Any = RUBRIC, **settings: Any) -> calipers.Judge:
     grading = {key: settings.pop(key) for key in list(settings) if key in calipers.Grading.__dataclass_fields__}
-    return calipers.Judge(grader, protocol="checklist", rubric=rubric, grading=grading, **settings)
+    return calipers.Judge.of(
+        {"judge": grader, "protocol": "checklist", "rubric": rubric, "grading": grading, **settings}
+    )
 
 
 async def result_of(
@@ -185,11 +188,13 @@ class Named(Grader):
 
 
 @pytest.mark.parametrize("panel", ["all", "cycle", "fallback"])
-async def test_a_panel_grades_when_one_of_its_judges_is_dead(panel: str) -> None:
+async def test_a_panel_grades_when_one_of_its_judges_is_dead(panel: PanelMode) -> None:
     dead = Named("dead", TRUTH, lambda *_: PermanentError("server", "gone"))
     both = [dead, Named("alive", TRUTH)]
     for mode in ("all", "per_criterion"):
-        one = calipers.Judge(both, protocol="checklist", rubric=RUBRIC, panel=panel, grading={"mode": mode})  # type: ignore[arg-type]
+        one = calipers.Judge(
+            both, protocol="checklist", rubric=RUBRIC, panel=panel, question={"grading": {"mode": mode}}
+        )
         result = await one.score_group(GROUP)
         assert scores(result) == pytest.approx(SCORES)
 
@@ -256,7 +261,7 @@ async def test_what_has_no_criteria_fails_and_says_why() -> None:
 
 async def test_criteria_are_standards_for_a_judge_that_compares_freely() -> None:
     seen: list[JudgeRequest] = []
-    free = calipers.Judge("embedded", rubric=RUBRIC, observer=lambda request, *_: seen.append(request))
+    free = calipers.Judge("embedded", rubric=RUBRIC, records={"observer": lambda request, *_: seen.append(request)})
     await free.score_group(GROUP)
     assert "- Suggests rest.\n- Suggests fluids.\n- Avoid: Prescribes antibiotics." in seen[0].messages[0]["content"]
 
@@ -284,7 +289,7 @@ async def test_policy_reasoning_is_not_judged_and_an_unclosed_thought_is_no_answ
 ])  # fmt: skip
 def test_settings_that_cannot_work_are_refused_before_any_call(settings: dict[str, Any], complaint: str) -> None:
     with pytest.raises(ConfigError, match=complaint):
-        calipers.Judge(Grader(TRUTH), **{"protocol": "checklist", "rubric": RUBRIC, **settings})
+        calipers.Judge.of({"judge": Grader(TRUTH), "protocol": "checklist", "rubric": RUBRIC, **settings})
 
 
 async def test_a_rubric_may_be_the_path_of_its_file(tmp_path: Path) -> None:

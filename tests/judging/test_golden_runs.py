@@ -65,7 +65,7 @@ async def run(judges: int, candidates: int, options: dict[str, Any], *, flaky: b
         Recorded(SimulatedJudge(quality, Noise(0.05), PositionBias(0.1), *faults, seed=seed, model=f"m{seed}"), asks)
         for seed in range(judges)
     ]
-    judge = Judge(panel if judges > 1 else panel[0], attempts=1, **options)
+    judge = Judge.of({"judge": panel if judges > 1 else panel[0], "attempts": 1, **options})
     results = []
     for number in range(2):
         answers = {name: f"answer {place}" for place, name in enumerate(quality)}

@@ -242,7 +242,7 @@ async def test_many_groups_stream_in_order() -> None:
 @pytest.mark.parametrize(("settings", "complaint"), [
     ({"combine": "sum"}, "combine='sum'"), ({"code": "some"}, "code='some'"), ({"threshold": 2}, "threshold=2"), ({"floor": -1}, "floor=-1"),
     ({"cap": "a"}, "cap='a'"), ({"combine": "verif_code", "code": "all"}, "leave code= out"), ({"checks": ["regex"]}, "'regex' is no verifier"),
-    ({"gates": [7]}, "7 is no verifier"), ({"checks": 7}, "7 is no verifier"), ({"judge": Judge("embedded", reward_range=(-1, 1))}, "reward_range"),
+    ({"gates": [7]}, "7 is no verifier"), ({"checks": 7}, "7 is no verifier"), ({"judge": Judge("embedded", reward={"range": (-1, 1)})}, "reward_range"),
 ])  # fmt: skip
 def test_settings_that_cannot_work_are_refused(settings: Any, complaint: str) -> None:
     with pytest.raises(ConfigError, match=complaint):
@@ -295,7 +295,7 @@ async def test_rows_of_verinstruct_are_scored_end_to_end() -> None:
 async def test_a_judge_of_criteria_checks_the_soft_constraints_one_by_one() -> None:
     truth = {"ab": ["c1", "c2"], "a": ["c1"], "b": [], "none": ["c1", "c2"]}
     grader = Grader(truth)
-    judge = Judge(grader, protocol="checklist", grading={"normaliser": "all_or_nothing"})
+    judge = Judge(grader, protocol="checklist", question={"grading": {"normaliser": "all_or_nothing"}})
     hybrid = Hybrid(judge, checks=lambda _: Constraints(tuple(RULES), ("Is kind.", "Is short.")), combine="verif_code")
     result = await hybrid.score_group(group_of(ANSWERS))
     assert result.rewards == [1.0, 0.0, 0.0, 0.0]

@@ -185,7 +185,7 @@ async def test_a_lone_trajectory_costs_nothing_and_gives_no_gradient():
 
 
 async def test_absolute_asks_about_a_lone_trajectory():
-    judge = calipers.Judge(Replies(scores(a=10)), absolute=True)
+    judge = calipers.Judge(Replies(scores(a=10)), question={"absolute": True})
     assert rewards(await judge.score_group(group_of({"a": "42"}))) == {"a": 0.1}
 
 
@@ -277,7 +277,7 @@ async def test_unknown_keys_of_the_input_are_carried_through():
 
 
 async def test_reward_range_stretches_rewards_and_leaves_scores():
-    judge = calipers.Judge(SimulatedJudge(QUALITY), reward_range=(-1.0, 1.0))
+    judge = calipers.Judge(SimulatedJudge(QUALITY), reward={"range": (-1.0, 1.0)})
     result = await judge.score_group(GROUP)
     assert result.trajectories[0].score == 0.9
     assert result.trajectories[0].reward == pytest.approx(0.8)
@@ -309,8 +309,8 @@ def test_one_judge_serves_several_event_loops():
         ({"concurrency": 0}, "concurrency=0"),
         ({"deadline": 0}, "deadline=0"),
         ({"reasks": -1}, "reasks=-1"),
-        ({"reward_range": (1, 0)}, "reward_range"),
-        ({"reward_range": 5}, "reward_range"),
+        ({"reward_range": (1, 0)}, "reward: range="),
+        ({"reward_range": 5}, "reward: range=5"),
         ({"orders": "2"}, "orders='2'"),
         ({"timeout": "5"}, "timeout='5'"),
         ({"timeout": float("inf")}, "timeout=inf"),
@@ -326,24 +326,24 @@ def test_one_judge_serves_several_event_loops():
         ({"panel": "vote"}, "all, cycle, fallback"),
         ({"quorum": 2}, "it counts judges, and there is only one"),
         ({"weights": [1.0]}, "weights= are for panels"),
-        ({"at_once": 8, "protocol": "pairwise"}, "at_once=8 is about lists"),
-        ({"at_once": 3}, "takes 4"),
-        ({"pairing": "swiss"}, "asks about none"),
+        ({"at_once": 8, "protocol": "pairwise"}, "at_once=8 shortens lists"),
+        ({"at_once": 3}, "a whole number from 4"),
+        ({"pairing": "swiss"}, "compares none"),
         ({"pairing": "knockout", "protocol": "pairwise"}, "all, pivot, swiss"),
         ({"resolve": 2.0}, "tolerance=2.0"),
         ({"resolve": {"most": 0}}, "most=0"),
         ({"resolve": {"unresolved": "drop"}}, "keep, tie, abstain"),
-        ({"resolve": "yes"}, "resolve='yes'"),
+        ({"resolve": "yes"}, "resolve: tolerance='yes'"),
         ({"reward": "best"}, "kind='best'"),
-        ({"reward": {"kinds": "rank"}}, "some of kind, ties"),
+        ({"reward": {"kinds": "rank"}}, "'kinds' is unknown. Did you mean kind?"),
         ({"reward": {"blend": "product"}}, "sum, weighted, lexicographic"),
-        ({"reward": {"length": 2}}, "length=2 is a number from 0 to 1"),
-        ({"reward": {"ties": -1}}, "ties=-1 is a number from 0"),
+        ({"reward": {"length": 2}}, "length=2: it must be a number from 0 to 1"),
+        ({"reward": {"ties": -1}}, "ties=-1: it must be a number from 0"),
         ({"reward": "win_rate"}, "does not go with"),
         ({"reward": "score", "protocol": "pairwise"}, "does not go with"),
         ({"base_url": "http://localhost:1/v1"}, "judge given by name"),
-        ({"orders": 10**9}, "10,000 times at most"),
-        ({"orders": 101, "samples": 100}, "10,000 times at most"),
+        ({"orders": 10**9}, "at most 10,000 times"),
+        ({"orders": 101, "samples": 100}, "at most 10,000 times"),
         ({"timeout": 10**400}, "a number above 0"),
         ({"deadline": float("nan")}, "a number above 0"),
         ({"reward_range": (0, 10**400)}, "two numbers"),
@@ -351,7 +351,7 @@ def test_one_judge_serves_several_event_loops():
 )
 def test_settings_that_cannot_work_are_refused_at_once(options: dict[str, Any], words: str):
     with pytest.raises(ConfigError, match=words):
-        calipers.Judge(SimulatedJudge(QUALITY), **options)
+        calipers.Judge.of({"judge": SimulatedJudge(QUALITY), **options})
 
 
 @pytest.mark.parametrize(
@@ -382,7 +382,7 @@ async def test_a_ledger_that_cannot_be_written_is_an_error_and_not_a_judgment(tm
 
 async def test_debug_prints_the_judges_words_readably(capsys: pytest.CaptureFixture[str]):
     reply = Completion(scores(right=90, close=50, far=20, silent=5), reasoning="Addition first.\nThen honesty.")
-    await calipers.Judge(Replies(reply), debug=True).score_group(GROUP)
+    await calipers.Judge(Replies(reply), records={"debug": True}).score_group(GROUP)
     printed = capsys.readouterr().err
     assert "    Addition first.\n    Then honesty." in printed
     assert "read as: strict" in printed
@@ -486,7 +486,7 @@ async def test_concurrency_bounds_the_calls_and_not_only_the_groups():
 
 def panel(**options: Any) -> calipers.Judge:
     generous = SimulatedJudge({key: 0.5 + value / 2 for key, value in QUALITY.items()}, model="generous")
-    return calipers.Judge([SimulatedJudge(QUALITY, model="plain"), generous], **options)
+    return calipers.Judge.of({"judge": [SimulatedJudge(QUALITY, model="plain"), generous], **options})
 
 
 async def test_a_panel_asks_every_judge_and_says_what_each_did():
@@ -576,7 +576,7 @@ def test_one_judge_cannot_sit_twice():
 
 
 async def test_rewards_may_be_ranks_and_scores_stay_what_the_judge_said():
-    result = await calipers.Judge(SimulatedJudge(QUALITY), reward="rank", reward_range=(-1, 1)).score_group(GROUP)
+    result = await calipers.Judge(SimulatedJudge(QUALITY), reward={"kind": "rank", "range": (-1, 1)}).score_group(GROUP)
     assert sorted(one.reward or 0.0 for one in result.trajectories) == pytest.approx([-1, -1 / 3, 1 / 3, 1])
     assert {one.id: one.score for one in result.trajectories} == QUALITY
 
@@ -608,7 +608,7 @@ async def test_a_blend_needs_both_rewards():
 async def test_large_groups_are_ranked_by_fewer_questions(options: dict[str, Any], calls: int):
     quality = {f"t{number}": number / 20 for number in range(18)}
     group = group_of({name: f"answer {name}" for name in quality})
-    result = await calipers.Judge(SimulatedJudge(quality), **options).score_group(group)
+    result = await calipers.Judge.of({"judge": SimulatedJudge(quality), **options}).score_group(group)
     assert result.judge_calls <= calls
     scores = {one.id: one.score or 0.0 for one in result.trajectories}
     ranked = sorted(scores, key=scores.__getitem__)

@@ -74,7 +74,7 @@ def gaps(result: calipers.GroupResult) -> list[str]:
 
 async def test_a_group_over_the_window_is_shortened_scored_and_says_so() -> None:
     judge = Narrow()
-    result = await Judge(judge, context_window=4096).score_group(long_group())
+    result = await Judge(judge, calls={"context_window": 4096}).score_group(long_group())
     assert result.status == "scored"
     assert result.rewards == list(TRUTH.values())
     assert len(judge.asked) == 1
@@ -91,7 +91,7 @@ async def test_a_group_over_the_window_is_shortened_scored_and_says_so() -> None
 
 async def test_all_candidates_are_shown_at_the_same_length() -> None:
     judge = Narrow()
-    await Judge(judge, context_window=4096).score_group(long_group())
+    await Judge(judge, calls={"context_window": 4096}).score_group(long_group())
     lengths = [sum(map(len, one.body)) for one in judge.asked[0].view.candidates]  # type: ignore[arg-type]  # texts only
     assert max(lengths) - min(lengths) < 40
     assert text_and_images(judge.asked[0])[0] / 4 > 0.5 * 4096
@@ -100,14 +100,14 @@ async def test_all_candidates_are_shown_at_the_same_length() -> None:
 async def test_what_fits_is_asked_as_without_a_window() -> None:
     plain, bounded = Narrow(), Narrow()
     await Judge(plain).score_group(group_of(FOUR | {"a": "x", "b": "y", "c": "z"}))
-    await Judge(bounded, context_window=100_000).score_group(group_of(FOUR | {"a": "x", "b": "y", "c": "z"}))
+    await Judge(bounded, calls={"context_window": 100_000}).score_group(group_of(FOUR | {"a": "x", "b": "y", "c": "z"}))
     assert plain.asked[0].messages == bounded.asked[0].messages
 
 
 async def test_in_every_order_and_every_pair_a_candidate_is_shown_alike() -> None:
     for settings in ({"orders": 2}, {"protocol": "pairwise"}):
         judge = Narrow()
-        result = await Judge(judge, context_window=4096, **settings).score_group(long_group())
+        result = await Judge.of({"judge": judge, "context_window": 4096, **settings}).score_group(long_group())
         assert result.status == "scored"
         assert len({tuple(one.body for one in request.view.candidates) for request in judge.asked}) == 1
         assert len(gaps(result)) == 3
@@ -116,7 +116,7 @@ async def test_in_every_order_and_every_pair_a_candidate_is_shown_alike() -> Non
 async def test_a_group_that_cannot_fit_abstains_with_the_sizes_and_without_a_call() -> None:
     judge = Narrow()
     group = group_of({"a": "one two three " * 2000, "b": "four five six " * 2000})
-    result = await Judge(judge, context_window=4096).score_group(group)
+    result = await Judge(judge, calls={"context_window": 4096}).score_group(group)
     assert result.status == "abstained"
     assert judge.asked == []
     assert "4096" in str(result.trajectories[0].reason)
@@ -124,7 +124,7 @@ async def test_a_group_that_cannot_fit_abstains_with_the_sizes_and_without_a_cal
 
 def test_a_window_that_is_none_is_refused() -> None:
     with pytest.raises(ConfigError, match="context_window"):
-        Judge(Narrow(), context_window=0)
+        Judge(Narrow(), calls={"context_window": 0})
 
 
 # --- a window that the server tells ---
@@ -227,7 +227,7 @@ async def test_the_window_in_a_list_of_models_is_known_before_the_first_question
 ) -> None:
     faulty.get["/v1/models"] = Answer(body={"object": "list", "data": [row]})
     faulty.script(lambda asked: said(asked.body["messages"][1]["content"].rpartition("JSON: ")[2].replace("...", "50")))
-    async with Judge("vllm/m", base_url=faulty.url, ledger=tmp_path / "l.db", probe=False) as judge:
+    async with Judge("vllm/m", base_url=faulty.url, ledger=tmp_path / "l.db", calls={"probe": False}) as judge:
         await judge.check()
         result = await judge.score_group(long_group())
     assert result.status == "scored"
@@ -266,7 +266,7 @@ async def test_servers_that_name_the_window_in_their_refusal_get_a_question_that
 
 @pytest.mark.heavy
 async def test_a_real_server_scores_a_group_over_its_window_after_shortening(llama: str) -> None:
-    judge = Judge("llamacpp/tiny", base_url=llama, params={"seed": 3})
+    judge = Judge("llamacpp/tiny", base_url=llama, calls={"params": {"seed": 3}})
     result = await judge.score_group(long_group(300))
     assert result.status == "scored"
     assert len(gaps(result)) == 3
@@ -281,7 +281,7 @@ async def test_a_real_server_tells_its_window_before_the_first_question(llama: s
 
 
 async def test_short_groups_of_the_same_judge_are_not_touched() -> None:
-    result = await Judge(SimulatedJudge(QUALITY), context_window=8192).score_group(group_of(FOUR))
+    result = await Judge(SimulatedJudge(QUALITY), calls={"context_window": 8192}).score_group(group_of(FOUR))
     assert result.warnings == ()
 
 

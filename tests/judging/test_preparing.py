@@ -90,7 +90,7 @@ async def test_a_judge_is_asked_and_answers_the_same(on_attack: Any):
     asked, results = [], []
     for early in (False, True):
         backend = ContentJudge()
-        judge = Judge(backend, orders=2, on_attack=on_attack)
+        judge = Judge(backend, orders=2, defence={"on_attack": on_attack})
         prepare = judge.preparing(replace(given, trajectories=()))
         members = tuple(map(prepare, given.trajectories)) if early else given.trajectories
         results.append(await judge.score_group(replace(given, trajectories=members)))

@@ -46,9 +46,9 @@ async def test_a_server_killed_at_work_and_begun_again_costs_no_group_and_change
             "reasks": 0,
             "attempts": 8,
         }
-        want = await judged(Judge("llamacpp/tiny", **options))
+        want = await judged(Judge.of({"judge": "llamacpp/tiny", **options}))
         assert {result.status for result in want} == {"scored"}
-        judge = Judge("llamacpp/tiny", ledger=tmp_path / "l.db", **options)
+        judge = Judge.of({"judge": "llamacpp/tiny", "ledger": tmp_path / "l.db", **options})
         results: list[GroupResult] = []
         async for result in judge.score_groups(GROUPS, ordered=True):
             results.append(result)
@@ -69,7 +69,7 @@ async def test_a_server_killed_in_the_middle_of_an_answer_and_gone_for_good_fail
     with LlamaProcess(tiny_model) as server:
         backend = find_backend("llamacpp/tiny", base_url=server.url)
         backend.learn({"refused": ["unstreamed"] if stream else []})
-        judge = Judge(backend, concurrency=2, params=FIXED, reasks=0)
+        judge = Judge(backend, concurrency=2, calls={"params": FIXED}, question={"reasks": 0})
         first = await judge.score_group(GROUPS[0])
         at_work = [asyncio.create_task(judge.score_group(group)) for group in GROUPS[1:]]
         await asyncio.wait(at_work[:1], timeout=0.01)
@@ -84,12 +84,16 @@ async def test_a_server_killed_in_the_middle_of_an_answer_and_gone_for_good_fail
 
 async def test_an_empty_answer_is_no_verdict(llama: str):
     # Stopped before the brace that its grammar begins with: an empty text, and a whole one by its finish reason.
-    results = await judged(Judge("llamacpp/tiny", base_url=llama, params={"stop": ["{"]}, reasks=0), GROUPS[:3])
+    results = await judged(
+        Judge("llamacpp/tiny", base_url=llama, calls={"params": {"stop": ["{"]}}, question={"reasks": 0}), GROUPS[:3]
+    )
     unscored(results)
 
 
 async def test_an_answer_stopped_by_its_length_is_no_verdict(llama: str):
-    results = await judged(Judge("llamacpp/tiny", base_url=llama, max_tokens=20, reasks=0), GROUPS[:3])
+    results = await judged(
+        Judge("llamacpp/tiny", base_url=llama, calls={"max_tokens": 20}, question={"reasks": 0}), GROUPS[:3]
+    )
     unscored(results)
     assert "cut off" in reasons(results)
 
@@ -97,7 +101,8 @@ async def test_an_answer_stopped_by_its_length_is_no_verdict(llama: str):
 async def test_a_schema_the_server_refuses_is_said_and_not_retried_for_ever(llama: str):
     broken = {"type": "json_schema", "json_schema": {"name": "x", "schema": {"type": "nonsense"}}}
     results = await judged(
-        Judge("llamacpp/tiny", base_url=llama, params={"response_format": broken}, reasks=0), GROUPS[:3]
+        Judge("llamacpp/tiny", base_url=llama, calls={"params": {"response_format": broken}}, question={"reasks": 0}),
+        GROUPS[:3],
     )
     unscored(results)
     assert "schema" in reasons(results).lower() or "grammar" in reasons(results).lower()
@@ -114,14 +119,16 @@ async def test_a_wrong_key_is_named_and_ends_every_group_at_once(tiny_model: Pat
 
 
 async def test_a_path_that_is_not_there_and_a_port_that_is_closed(llama: str):
-    elsewhere = await judged(Judge("llamacpp/tiny", base_url=llama.replace("/v1", "/v7"), attempts=1), GROUPS[:2])
-    closed = await judged(Judge("llamacpp/tiny", base_url="http://127.0.0.1:9/v1", attempts=1), GROUPS[:2])
+    elsewhere = await judged(
+        Judge("llamacpp/tiny", base_url=llama.replace("/v1", "/v7"), calls={"attempts": 1}), GROUPS[:2]
+    )
+    closed = await judged(Judge("llamacpp/tiny", base_url="http://127.0.0.1:9/v1", calls={"attempts": 1}), GROUPS[:2])
     unscored([*elsewhere, *closed])
     assert "404" in reasons(elsewhere)
 
 
 async def test_a_server_that_is_slower_than_the_timeout_and_a_deadline(llama: str):
-    hurried = await judged(Judge("llamacpp/tiny", base_url=llama, timeout=0.005, attempts=2), GROUPS[:2])
+    hurried = await judged(Judge("llamacpp/tiny", base_url=llama, calls={"timeout": 0.005, "attempts": 2}), GROUPS[:2])
     bounded = await judged(Judge("llamacpp/tiny", base_url=llama, deadline=0.005), GROUPS[:2])
     unscored([*hurried, *bounded])
     assert "deadline" in reasons(bounded)

@@ -48,7 +48,9 @@ def small(server: FaultyServer) -> int:
 
 
 def judge_at(server: FaultyServer, **settings: Any) -> calipers.Judge:
-    return calipers.Judge("openai/judge", base_url=server.url, api_key="k", attempts=1, reasks=0, **settings)
+    return calipers.Judge.of(
+        {"judge": "openai/judge", "base_url": server.url, "api_key": "k", "attempts": 1, "reasks": 0, **settings}
+    )
 
 
 async def batch(judge: calipers.Judge, groups: Sequence[Any] = GROUPS) -> list[calipers.GroupResult]:
@@ -127,7 +129,7 @@ async def test_a_confirmation_that_does_not_come_through_leaves_the_question_ope
 @pytest.mark.parametrize("judge", ["anthropic/judge", "openai_decisions/judge", "systemone/judge", "vllm/judge"])
 async def test_every_kind_of_server_is_confirmed(faulty: FaultyServer, judge: str) -> None:
     faulty.script(error(404, "no such model"))
-    asked = calipers.Judge(judge, base_url=faulty.url, api_key="k", attempts=1)
+    asked = calipers.Judge(judge, base_url=faulty.url, api_key="k", calls={"attempts": 1})
     await batch(asked, GROUPS[:1])
     with pytest.raises(ConfigError):
         await asked.require_answering()
@@ -273,7 +275,7 @@ async def test_an_address_that_ends_in_v1_is_not_told_to_end_in_v1(
     faulty: FaultyServer, path: str, *, asked: bool
 ) -> None:
     faulty.script(error(404, "no such model"))
-    async with calipers.Judge(f"vllm/m@{faulty.url}{path}", probe=False) as judge:
+    async with calipers.Judge(f"vllm/m@{faulty.url}{path}", calls={"probe": False}) as judge:
         await judge.score_group(group_of(FOUR))
         with pytest.raises(calipers.ConfigError) as caught:
             await judge.require_answering()

@@ -61,7 +61,7 @@ def lost(result: calipers.GroupResult, *names: str) -> None:
 async def test_the_others_are_scored_as_without_it_in_one_question(long: tuple[str, ...]) -> None:
     judge = Narrow(WINDOW)
     judge._honest = SimulatedJudge(QUALITY)
-    result = await Judge(judge, context_window=WINDOW).score_group(group(*long))
+    result = await Judge(judge, calls={"context_window": WINDOW}).score_group(group(*long))
     assert judged(result) == {name: None if name in long else value for name, value in QUALITY.items()}
     lost(result, *long)
     assert (result.status, result.judge_calls) == ("partial", 1)
@@ -71,7 +71,7 @@ async def test_the_others_are_scored_as_without_it_in_one_question(long: tuple[s
 
 async def test_those_that_can_be_shortened_are_and_the_one_that_cannot_is_left_out() -> None:
     judge = SimulatedJudge(QUALITY)
-    result = await Judge(judge, context_window=WINDOW).score_group(group("c", rows=300))
+    result = await Judge(judge, calls={"context_window": WINDOW}).score_group(group("c", rows=300))
     lost(result, "c")
     shortened = [line for line in result.warnings if line.endswith(" left out")]
     assert len(shortened) == 7
@@ -79,7 +79,7 @@ async def test_those_that_can_be_shortened_are_and_the_one_that_cannot_is_left_o
 
 
 async def test_a_huge_tool_result_costs_nobody_a_score() -> None:
-    result = await Judge(SimulatedJudge(QUALITY), context_window=WINDOW).score_group(group(rows=5000))
+    result = await Judge(SimulatedJudge(QUALITY), calls={"context_window": WINDOW}).score_group(group(rows=5000))
     lost(result)
     assert judged(result) == QUALITY
 
@@ -90,7 +90,7 @@ async def test_one_huge_message_that_is_no_answer_and_cannot_be_left_out_is_no_o
     book = ({"role": "user", "content": LONG}, *told.trajectories[3].messages)
     members = tuple(Trajectory(one.id, book if one.id == "d" else one.messages) for one in told.trajectories)
     asked = TrajectoryGroup("g", members, context=told.context)
-    result = await Judge(SimulatedJudge(QUALITY), context_window=WINDOW).score_group(asked)
+    result = await Judge(SimulatedJudge(QUALITY), calls={"context_window": WINDOW}).score_group(asked)
     lost(result, "d")
 
 
@@ -103,7 +103,7 @@ async def test_a_text_that_only_the_left_out_share_goes_with_them() -> None:
     )
     asked = TrajectoryGroup("g", members, context=told.context)
     judge = SimulatedJudge(QUALITY)
-    result = await Judge(judge, context_window=WINDOW).score_group(asked)
+    result = await Judge(judge, calls={"context_window": WINDOW}).score_group(asked)
     lost(result, "c", "f")
     assert judged(result) == {name: None if name in "cf" else value for name, value in QUALITY.items()}
 
@@ -111,7 +111,7 @@ async def test_a_text_that_only_the_left_out_share_goes_with_them() -> None:
 @pytest.mark.parametrize("protocol", ["pairwise", "pointwise"])
 async def test_in_pairs_and_alone_only_what_is_asked_about_it_is_lost(protocol: str) -> None:
     judge = SimulatedJudge(QUALITY)
-    result = await Judge(judge, protocol=protocol, context_window=WINDOW).score_group(group("c"))
+    result = await Judge(judge, protocol=protocol, calls={"context_window": WINDOW}).score_group(group("c"))
     lost(result, "c")
     assert result.judge_calls == (21 if protocol == "pairwise" else 7)
     shown = {name: score for name, score in judged(result).items() if score is not None}
@@ -120,11 +120,15 @@ async def test_in_pairs_and_alone_only_what_is_asked_about_it_is_lost(protocol: 
 
 async def test_a_long_answer_that_fits_alone_is_scored_alone_and_compared_with_short_ones() -> None:
     long = group("c", "f", answer="word " * 1000)  # 5 kB: two do not fit, one and a short one do
-    alone = await Judge(SimulatedJudge(QUALITY), protocol="pointwise", context_window=WINDOW // 2).score_group(long)
+    alone = await Judge(
+        SimulatedJudge(QUALITY), protocol="pointwise", calls={"context_window": WINDOW // 2}
+    ).score_group(long)
     assert judged(alone) == QUALITY
-    paired = await Judge(SimulatedJudge(QUALITY), protocol="pairwise", context_window=WINDOW // 2).score_group(long)
+    paired = await Judge(
+        SimulatedJudge(QUALITY), protocol="pairwise", calls={"context_window": WINDOW // 2}
+    ).score_group(long)
     assert (paired.status, paired.judge_calls) == ("scored", 27)
-    together = await Judge(SimulatedJudge(QUALITY), context_window=WINDOW // 2).score_group(long)
+    together = await Judge(SimulatedJudge(QUALITY), calls={"context_window": WINDOW // 2}).score_group(long)
     # One of them fits beside the short ones; which of the two depends on nothing but content.
     assert sum(score is None for score in judged(together).values()) == 1
     assert any("protocol='pointwise'" in line for line in together.warnings)
@@ -137,8 +141,8 @@ async def test_criteria_are_graded_for_the_others(mode: str) -> None:
         grader,
         protocol="checklist",
         rubric=[{"id": "kind", "text": "Is kind."}],
-        grading={"mode": mode},
-        context_window=WINDOW,
+        question={"grading": {"mode": mode}},
+        calls={"context_window": WINDOW},
     )
     result = await judge.score_group(group("c"))
     lost(result, "c")
@@ -160,7 +164,7 @@ async def test_where_the_context_is_too_long_all_abstain_and_it_is_said_to_be_th
     short = group()
     asked = TrajectoryGroup("g", short.trajectories, context=({"role": "user", "content": LONG},))
     judge = SimulatedJudge(QUALITY)
-    result = await Judge(judge, context_window=WINDOW, **settings).score_group(asked)
+    result = await Judge.of({"judge": judge, "context_window": WINDOW, **settings}).score_group(asked)
     assert (result.status, judge.calls) == ("abstained", 0)
     assert all("what all candidates share" in str(one.reason) for one in result.trajectories)
     assert all("task and tools, is too long. Shorten it" in str(one.reason) for one in result.trajectories)
@@ -169,7 +173,7 @@ async def test_where_the_context_is_too_long_all_abstain_and_it_is_said_to_be_th
 @pytest.mark.parametrize("settings", [{}, {"protocol": "pairwise"}, {"protocol": "pointwise"}], ids=str)
 async def test_where_the_rubric_is_too_long_it_is_said_to_be_the_reason(settings: Mapping[str, Any]) -> None:
     judge = SimulatedJudge(QUALITY)
-    result = await Judge(judge, context_window=WINDOW, rubric=LONG, **settings).score_group(group())
+    result = await Judge.of({"judge": judge, "context_window": WINDOW, "rubric": LONG, **settings}).score_group(group())
     assert (result.status, judge.calls) == ("abstained", 0)
     assert all("are too long. Shorten the rubric" in str(one.reason) for one in result.trajectories)
     assert all("the instructions and the rubric around" in str(one.reason) for one in result.trajectories)
@@ -177,7 +181,7 @@ async def test_where_the_rubric_is_too_long_it_is_said_to_be_the_reason(settings
 
 async def test_of_two_where_one_is_too_long_both_abstain_and_the_long_one_is_named() -> None:
     judge = SimulatedJudge({"a": 0.5, "b": 0.7})
-    result = await Judge(judge, context_window=WINDOW).score_group(group_of({"a": LONG, "b": "yes"}))
+    result = await Judge(judge, calls={"context_window": WINDOW}).score_group(group_of({"a": LONG, "b": "yes"}))
     assert (result.status, judge.calls) == ("abstained", 0)
     assert "too long" in str(result.trajectories[0].reason)
     assert "without 'a', which is too long, too little is left to compare" in str(result.trajectories[1].reason)
@@ -185,7 +189,7 @@ async def test_of_two_where_one_is_too_long_both_abstain_and_the_long_one_is_nam
 
 async def test_where_nobody_fits_all_abstain_each_with_its_own_size() -> None:
     names = tuple(QUALITY)
-    result = await Judge(SimulatedJudge(QUALITY), context_window=WINDOW, protocol="pointwise").score_group(
+    result = await Judge(SimulatedJudge(QUALITY), calls={"context_window": WINDOW}, protocol="pointwise").score_group(
         group(*names)
     )
     lost(result, *names)
@@ -203,7 +207,7 @@ async def test_a_question_asked_again_leaves_the_same_one_out() -> None:
             return Completion(json.dumps(told), usage=Usage(10, 10))
 
     judge = Forgets(QUALITY)
-    result = await Judge(judge, context_window=WINDOW).score_group(group("c"))
+    result = await Judge(judge, calls={"context_window": WINDOW}).score_group(group("c"))
     lost(result, "c")
     assert judge.calls == 2
 
@@ -211,10 +215,10 @@ async def test_a_question_asked_again_leaves_the_same_one_out() -> None:
 @pytest.mark.parametrize("settings", [{}, {"canaries": "always"}, {"orders": 2}, {"protocol": "pairwise"}], ids=str)
 async def test_a_run_replays_byte_for_byte(tmp_path: Path, settings: Mapping[str, Any]) -> None:
     judge = SimulatedJudge(QUALITY)
-    async with Judge(judge, context_window=WINDOW, ledger=tmp_path / "l.db", **settings) as asking:
+    async with Judge.of({"judge": judge, "context_window": WINDOW, "ledger": tmp_path / "l.db", **settings}) as asking:
         first = await asking.score_group(group("c"))
     lost(first, "c")
-    async with Judge(judge, context_window=WINDOW, ledger=tmp_path / "l.db", **settings) as asking:
+    async with Judge.of({"judge": judge, "context_window": WINDOW, "ledger": tmp_path / "l.db", **settings}) as asking:
         calls = judge.calls
         assert (await asking.score_group(group("c"))).to_dict() == first.to_dict()
         assert judge.calls == calls

@@ -23,7 +23,7 @@ GROUPS = [group_of(FOUR, group_id=f"g{n}", question=f"{n} + {n}?") for n in rang
 
 
 async def run(judge: SimulatedJudge, path: Path, **options: object) -> list[str]:
-    with_ledger = Judge(judge, ledger=path, **options)  # type: ignore[arg-type]  # options vary by test
+    with_ledger = Judge.of({"judge": judge, "ledger": path, **options})
     lines = [json.dumps(result.to_dict()) async for result in with_ledger.score_groups(GROUPS, ordered=True)]
     with_ledger.close()
     return lines

@@ -31,7 +31,7 @@ async def results(judge: Judge, count: int, start: int = 0) -> list[GroupResult]
 
 async def test_a_batch_is_what_finished_since_the_last_one_and_the_window_goes_on():
     monitor = Monitor(window=6, alarms=())
-    judge = Judge(SimulatedJudge(QUALITY, Noise(0.1)), orders=2, watchers=[monitor])
+    judge = Judge(SimulatedJudge(QUALITY, Noise(0.1)), orders=2, records={"watchers": [monitor]})
     await results(judge, 4)
     first = monitor.batch()
     assert (first["judge/groups"], first["judge/answers"], first["judge/calls_per_group"]) == (4, 8, 2)
@@ -46,7 +46,7 @@ async def test_a_prompt_that_comes_back_is_another_group():
     monitor = Monitor(alarms=())
     turned = {name: 1 - value for name, value in QUALITY.items()}
     for truth in (QUALITY, turned):  # other rollouts under the same ids
-        await Judge(SimulatedJudge(truth), watchers=[monitor]).score_group(group_of(FOUR, group_id="g"))
+        await Judge(SimulatedJudge(truth), records={"watchers": [monitor]}).score_group(group_of(FOUR, group_id="g"))
     found = monitor.batch()
     assert found["judge/groups"] == 2
     assert "judge/order_flip_rate" not in found
@@ -55,7 +55,7 @@ async def test_a_prompt_that_comes_back_is_another_group():
 async def test_what_a_ledger_gave_counts_as_a_cache_hit(tmp_path: Path):
     for expected in (0.0, 1.0):
         monitor = Monitor()
-        judge = Judge(SimulatedJudge(QUALITY), ledger=tmp_path / "l.db", watchers=[monitor])
+        judge = Judge(SimulatedJudge(QUALITY), ledger=tmp_path / "l.db", records={"watchers": [monitor]})
         await results(judge, 3)
         judge.close()
         assert monitor.batch()["judge/cache_hit_rate"] == expected
@@ -70,7 +70,7 @@ async def test_an_alarm_is_printed_once_on_results_while_it_lasts_and_called_eac
     broken, sound = SimulatedJudge(QUALITY, Flaky(empty=1.0)), SimulatedJudge(QUALITY)
     told = []
     for judge, start in ((broken, 0), (sound, 10), (broken, 20)):
-        judged = await results(Judge(judge, reasks=0, watchers=[monitor]), 8, start)
+        judged = await results(Judge(judge, question={"reasks": 0}, records={"watchers": [monitor]}), 8, start)
         told.append(
             [any(note.startswith("alarm: judge/parse_failure_rate") for note in one.warnings) for one in judged]
         )
@@ -83,7 +83,7 @@ async def test_an_alarm_is_printed_once_on_results_while_it_lasts_and_called_eac
 
 async def test_alarms_are_not_in_the_record(tmp_path: Path):
     monitor = Monitor(every=1, alarms=[ALWAYS], quiet=True)
-    judge = Judge(SimulatedJudge(QUALITY), ledger=tmp_path / "l.db", watchers=[monitor])
+    judge = Judge(SimulatedJudge(QUALITY), ledger=tmp_path / "l.db", records={"watchers": [monitor]})
     judged = await results(judge, 6)
     judge.close()
     assert judged[-1].warnings == ("alarm: judge/groups is 6, above 3: look",)
@@ -97,13 +97,15 @@ async def test_alarms_are_not_in_the_record(tmp_path: Path):
 
 
 async def test_quiet_prints_nothing(capsys: pytest.CaptureFixture[str]):
-    await results(Judge(SimulatedJudge(QUALITY), watchers=[Monitor(every=1, alarms=[ALWAYS], quiet=True)]), 6)
+    await results(
+        Judge(SimulatedJudge(QUALITY), records={"watchers": [Monitor(every=1, alarms=[ALWAYS], quiet=True)]}), 6
+    )
     assert capsys.readouterr().err == ""
 
 
 async def test_groups_that_never_finish_are_forgotten():
     monitor = Monitor()
-    judge = Judge(SimulatedJudge(QUALITY), observer=monitor.observe)  # answers, but no results
+    judge = Judge(SimulatedJudge(QUALITY), records={"observer": monitor.observe})  # answers, but no results
     await results(judge, 5000)
     assert len(monitor._pending) <= 4096
 

@@ -96,7 +96,9 @@ class Judging:
 
 async def test_what_was_left_out_is_asked_again_and_completes_the_first_answer():
     backend = Judging()
-    result = await calipers.Judge(backend, aspects={"correctness": 3, "safety": 1}).score_group(group_of(FOUR))
+    result = await calipers.Judge(backend, question={"aspects": {"correctness": 3, "safety": 1}}).score_group(
+        group_of(FOUR)
+    )
     assert (result.status, backend.calls) == ("scored", 2)
     assert [one.score for one in result.trajectories] == pytest.approx([0.85, 0.3, 0.0, 1.0])
 
@@ -106,12 +108,12 @@ async def test_what_was_left_out_is_asked_again_and_completes_the_first_answer()
     [
         ({"aspects": []}, "at least one"),
         ({"aspects": ["safety", "safety"]}, "each once"),
-        ({"aspects": ["1: {"]}, "no name"),
+        ({"aspects": ["1: {"]}, "letters, spaces and hyphens"),
         ({"aspects": {"safety": 0}}, "above 0"),
-        ({"aspects": ["safety"], "protocol": "pairwise"}, "scores of a list"),
+        ({"aspects": ["safety"], "protocol": "pairwise"}, "belong to protocol='listwise'"),
         ({"aspects": ["safety"], "canaries": "always"}, "leave one of them out"),
     ],
 )
 def test_aspects_that_cannot_work_are_refused(options: dict[str, Any], words: str):
     with pytest.raises(ConfigError, match=words):
-        calipers.Judge(Judging(), **options)
+        calipers.Judge.of({"judge": Judging(), **options})

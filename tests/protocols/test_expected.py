@@ -159,7 +159,7 @@ def test_a_refusal_is_no_score() -> None:
 
 
 async def test_a_listwise_answer_gives_every_candidate_its_own_mean() -> None:
-    judge = calipers.Judge(HesitantJudge(QUALITY, doubt=0.05), expected=True)
+    judge = calipers.Judge(HesitantJudge(QUALITY, doubt=0.05), question={"expected": True})
     result = await judge.score_group(group_of(FOUR))
     assert result.judge_calls == 1
     for one in result.trajectories:
@@ -179,9 +179,9 @@ async def test_a_pairs_margin_is_the_difference_of_means() -> None:
 
 async def test_repeats_tell_the_error_where_there_are_any() -> None:
     one, several = [
-        await calipers.Judge(HesitantJudge(QUALITY, Noise(0.02), doubt=0.1), expected=True, orders=orders).score_group(
-            group_of(FOUR)
-        )
+        await calipers.Judge(
+            HesitantJudge(QUALITY, Noise(0.02), doubt=0.1), question={"expected": True}, orders=orders
+        ).score_group(group_of(FOUR))
         for orders in (1, 4)
     ]
     assert all((member.stderr or 0) > 0.05 for member in one.trajectories)
@@ -190,7 +190,9 @@ async def test_repeats_tell_the_error_where_there_are_any() -> None:
 
 @pytest.mark.parametrize("protocol", ["listwise", "pointwise", "pairwise"])
 async def test_judges_that_tell_nothing_are_read_as_ever_with_a_warning(protocol: str) -> None:
-    result = await calipers.Judge(SimulatedJudge(QUALITY), protocol=protocol, expected=True).score_group(group_of(FOUR))
+    result = await calipers.Judge(SimulatedJudge(QUALITY), protocol=protocol, question={"expected": True}).score_group(
+        group_of(FOUR)
+    )
     assert result.status == "scored"
     assert sum("told no probabilities" in warning for warning in result.warnings) == 1
     ranked = sorted(result.trajectories, key=lambda one: one.reward or 0)
@@ -199,7 +201,8 @@ async def test_judges_that_tell_nothing_are_read_as_ever_with_a_warning(protocol
 
 async def test_the_embedded_judge_keeps_to_the_digits_scale() -> None:
     plain, expected = [
-        await calipers.Judge("embedded", expected=flag).score_group(group_of(FOUR)) for flag in (False, True)
+        await calipers.Judge("embedded", question={"expected": flag}).score_group(group_of(FOUR))
+        for flag in (False, True)
     ]
     assert plain.rewards == pytest.approx(expected.rewards)
 
@@ -209,7 +212,7 @@ async def test_a_run_replays_from_its_ledger_byte_for_byte_and_pays_once(tmp_pat
     lines = []
     for calls in (4, 0):
         backend = HesitantJudge(QUALITY, doubt=0.1)
-        async with Judge(backend, ledger=path, expected=True, protocol="pointwise") as judge:
+        async with Judge(backend, ledger=path, question={"expected": True}, protocol="pointwise") as judge:
             lines.append(json.dumps((await judge.score_group(group_of(FOUR))).to_dict()))
         assert backend.calls == calls
     store = Replayer(Ledger(path, create=False))
@@ -225,7 +228,7 @@ async def test_means_and_plain_numbers_of_one_ledger_do_not_teach_each_other(tmp
 
     async def learned(*, expected: bool) -> bool:
         backend = HesitantJudge(QUALITY, Noise(0.05), doubt=0.1, model="m")
-        async with Judge(backend, ledger=tmp_path / "l.db", expected=expected, orders=2) as judge:
+        async with Judge(backend, ledger=tmp_path / "l.db", question={"expected": expected}, orders=2) as judge:
             async for _ in judge.score_groups(groups):
                 pass
             return judge.settings.experience is not None
@@ -240,18 +243,18 @@ async def test_means_and_plain_numbers_of_one_ledger_do_not_teach_each_other(tmp
         ({"protocol": "checklist", "rubric": ["Is right."]}, "protocol='checklist' asks for none"),
         ({"aspects": ["safety"]}, "leave aspects= and parse= out"),
         ({"parse": lambda text, keys: {}}, "leave aspects= and parse= out"),  # noqa: ARG005 - never called
-        ({"expected": "yes"}, "it is True or False"),
+        ({"expected": "yes"}, "it must be True or False"),
     ],
 )
 def test_what_has_no_digits_to_read_is_refused_before_anything_is_asked(options: dict[str, Any], said_so: str) -> None:
     with pytest.raises(calipers.ConfigError, match=said_so):
-        Judge(SimulatedJudge(QUALITY), **{"expected": True, **options})
+        Judge.of({"judge": SimulatedJudge(QUALITY), "expected": True, **options})
 
 
 def test_anthropics_api_tells_none_which_is_said_at_once() -> None:
-    with pytest.raises(calipers.ConfigError, match=r"anthropic/claude-x has an API that tells none"):
-        Judge("anthropic/claude-x", api_key="k", expected=True)
-    assert Judge("anthropic/claude-x", api_key="k").settings.expected is False
+    with pytest.raises(calipers.ConfigError, match="the API of anthropic/claude-x has none"):
+        Judge("anthropic/claude-x", api_key="k", question={"expected": True})
+    assert Judge("anthropic/claude-x", api_key="k").settings.question.expected is False
 
 
 async def test_a_server_that_refuses_to_tell_them_is_still_a_judge(faulty: FaultyServer) -> None:
@@ -262,7 +265,7 @@ async def test_a_server_that_refuses_to_tell_them_is_still_a_judge(faulty: Fault
         return said(json.dumps({"scores": dict(zip(keys, (9, 5, 2, 0), strict=True))}))
 
     faulty.script(reply)
-    judge = Judge("openai/m", base_url=faulty.url, api_key="k", expected=True)
+    judge = Judge("openai/m", base_url=faulty.url, api_key="k", question={"expected": True})
     result = await judge.score_group(group_of(FOUR))
     assert result.status == "scored"
     assert len(faulty.posts) == 2

@@ -109,7 +109,7 @@ def test_win_rates_are_the_models_expectation_and_none_stays_none():
 
 def test_absolute_needs_no_second():
     with pytest.raises(ConfigError, match="needs two"):
-        calipers.Judge(SimulatedJudge(QUALITY), protocol="pairwise", absolute=True)
+        calipers.Judge(SimulatedJudge(QUALITY), protocol="pairwise", question={"absolute": True})
 
 
 class OnlyWithin:

@@ -51,5 +51,5 @@ async def test_a_failed_call_leaves_only_its_candidate_without_a_score():
 
 
 async def test_an_absolute_score_for_a_lone_trajectory():
-    judge = calipers.Judge(SimulatedJudge({"a": 0.3}), protocol="pointwise", absolute=True)
+    judge = calipers.Judge(SimulatedJudge({"a": 0.3}), protocol="pointwise", question={"absolute": True})
     assert (await judge.score_group(group_of({"a": "42"}))).rewards == [0.3]

@@ -157,7 +157,7 @@ async def test_a_prompt_that_stands_in_a_batch_twice_is_two_groups(way: Way) -> 
 
 @ways
 async def test_a_judge_that_is_not_there_is_no_signal_and_said_so(way: Way, request: pytest.FixtureRequest) -> None:
-    dead = Judge("vllm/judge", base_url="http://127.0.0.1:9/v1", attempts=1)
+    dead = Judge("vllm/judge", base_url="http://127.0.0.1:9/v1", calls={"attempts": 1})
     found = await way(dead, [SCORED, ("Sing.", ["worth 30", "worth 60"])])
     nothing = None if request.node.callspec.id in {"trl", "ms-swift"} else 0.5
     assert found == [[nothing, nothing]] * 2
@@ -171,7 +171,7 @@ async def test_a_judge_that_is_not_there_is_no_signal_and_said_so(way: Way, requ
 async def test_where_a_constant_stands_for_no_signal_the_log_has_the_reason(
     name: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    dead = Judge("vllm/judge", base_url="http://127.0.0.1:9/v1", attempts=1)
+    dead = Judge("vllm/judge", base_url="http://127.0.0.1:9/v1", calls={"attempts": 1})
     await WAYS[name](dead, [SCORED])
     assert "2 of 2 rollouts could not be scored, so all get the same reward: 1, 2 failed:" in caplog.text
     assert "127.0.0.1:9" in caplog.text

@@ -31,7 +31,9 @@ BROKEN = {"rule": {"source": "def check_following(response): return 1 / 0"}}
 
 def judge(grader: Grader, *, rubric: Any = RUBRIC, **settings: Any) -> calipers.Judge:
     grading = {key: settings.pop(key) for key in list(settings) if key in calipers.Grading.__dataclass_fields__}
-    return calipers.Judge(grader, protocol="checklist", rubric=rubric, grading=grading, **settings)
+    return calipers.Judge.of(
+        {"judge": grader, "protocol": "checklist", "rubric": rubric, "grading": grading, **settings}
+    )
 
 
 def scores(result: calipers.GroupResult) -> list[float | None]:

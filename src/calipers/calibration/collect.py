@@ -110,7 +110,7 @@ async def ask(
     prompt_variant: str | None = None,
     **options: Any,
 ) -> Asked:
-    """Ask the judge ``name`` about ``groups``; ``options`` are those of ``Judge``. A ``rubric`` goes before the groups' own.
+    """Ask the judge ``name`` about ``groups``; ``options`` are those of ``Judge.of``. A ``rubric`` goes before the groups' own.
 
     Raises ConfigError for settings that cannot work and for a judge that cannot be reached, before anything is asked, or
     that refuses every question, and InputError where no group has anything to show.
@@ -120,10 +120,10 @@ async def ask(
         raise InputError("no group has two trajectories with messages: there is nothing to show a judge")
     if rubric is not None:
         telling = [without_rubrics(group) for group in telling]
-    temperature = (options.get("params") or {}).get("temperature")
-    heat = temperature if isinstance(temperature, int | float) else None
-    asked = Asked(shown(name), protocol, prompt_variant, heat)
-    judge = Judge(name, protocol=protocol, rubric=rubric, observer=asked.hear, **options)
+    asked = Asked(shown(name), protocol, prompt_variant)
+    judge = Judge.of({"judge": name, "protocol": protocol, "rubric": rubric, "observer": asked.hear, **options})
+    temperature = (judge.settings.calls.params or {}).get("temperature")
+    asked.temperature = temperature if isinstance(temperature, int | float) else None
     try:
         await judge.check()
         async for result in judge.score_groups(telling):

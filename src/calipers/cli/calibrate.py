@@ -14,11 +14,12 @@ from click.core import ParameterSource
 
 from calipers.cli.asked import check_saving, save_judgments, tell_spent, tell_unused
 from calipers.cli.calibration_report import print_report
+from calipers.cli.judge_options import given, judge_option
 from calipers.cli.overwriting import JUDGMENTS, forcing
 from calipers.cli.setting import setting
-from calipers.cli.values import read_param, rubric_of
 from calipers.cli.withheld import key_for
 from calipers.cli.words import BadLines, say
+from calipers.config.texts import rubric_of
 from calipers.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -55,36 +56,26 @@ _ORDERS = {"pairwise": 2, "pointwise": 2}
     help="How --judge is asked; given several times, protocols are held against each other at their price. "
     "[default: listwise]",
 )
-@setting(
-    "--expected",
-    is_flag=True,
-    help="Read --judge's scores as means over digits, by the probabilities its server tells.",
-)
-@setting(
-    "--orders",
-    type=click.IntRange(1),
+@judge_option("expected")
+@judge_option(
+    "orders",
+    default=None,
+    show_default=False,
     help="Presentations of each group that --judge is asked about. [default: 4; pairwise 2, pointwise 2]",
 )
-@setting("--samples", default=1, show_default=True, type=click.IntRange(1), help="Times each presentation is asked.")
+@judge_option("samples")
 @setting(
     "--rubric",
     multiple=True,
     type=click.Path(dir_okay=False),
     help="Text file with the standards; given twice, how stable judgments are under another wording is measured, too.",
 )
-@setting(
-    "--grading",
-    multiple=True,
-    metavar="KEY=VALUE",
+@judge_option(
+    "grading",
     help="Labelled criteria: how --judge is asked, e.g. mode=all; may be repeated. [default: mode=per_criterion]",
 )
-@setting("--param", multiple=True, metavar="KEY=VALUE", help="A further request parameter, e.g. temperature=0.7.")
-@setting(
-    "--ledger",
-    named=True,
-    metavar="URL",
-    help="Where --judge's answers are kept: nothing is paid twice, and runs learn from it.",
-)
+@judge_option("params")
+@judge_option("ledger", help="Where --judge's answers are recorded: nothing is paid twice, and runs learn from it.")
 @setting(
     "--per-group",
     multiple=True,
@@ -155,14 +146,11 @@ def _ask(groups: str, options: dict[str, Any]) -> list[dict[str, Any]]:
     from calipers.readers import read_groups  # noqa: PLC0415 - likewise
 
     shown = list(read_groups(groups, on_error=lambda _: None))  # measuring names what is wrong with them
-    settings = {
-        "samples": options["samples"],
-        "params": dict(map(read_param, options["param"])),
-        "expected": options["expected"],
-        "ledger": options["ledger"],
-        # What is measured is the judge, not what an earlier run knew of it.
-        "experience": False,
+    chosen = given(options)
+    settings: dict[str, Any] = {
+        name: chosen[name] for name in ("samples", "params", "expected", "ledger") if name in chosen
     }
+    settings["experience"] = False  # the judge is measured, not what an earlier run learned about it
     if options["rubric"] and (own := sum(group.rubric is not None for group in shown)):
         say(f"Warning: {own:,} of {len(shown):,} groups bring a rubric of their own; --rubric is measured in its place")
     variants: list[tuple[str | None, str | Rubric | None]] = [

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from calipers.cli.judge_options import given, judge_option
 from calipers.cli.setting import setting
-from calipers.cli.values import read_param, read_price
 from calipers.cli.withheld import key_for
 from calipers.cli.words import fitted, say
 from calipers.errors import ConfigError
@@ -24,13 +24,11 @@ _STYLES = {"good": "green", "note": "", "bad": "red", "unknown": "dim"}
 
 
 @click.command(short_help="Examine a judge before a run.")
-@setting("--judge", multiple=True, required=True, metavar="MODEL", help="provider/model, as for score.")
-@setting(
-    "--base-url",
-    multiple=True,
-    metavar="URL",
-    help="The judge's OpenAI-compatible endpoint, when it is not the provider's own; of several each is examined, and "
-    "differences are told.",
+@judge_option("judge", required=True, help="provider/model, as for score.")
+@judge_option(
+    "base_url",
+    help="The judge's OpenAI-compatible endpoint, if it is not the provider's own; each of several is examined, and "
+    "differences are reported.",
 )
 @setting(
     "--within",
@@ -39,31 +37,10 @@ _STYLES = {"good": "green", "note": "", "bad": "red", "unknown": "dim"}
     type=click.FloatRange(0, min_open=True),
     help="Seconds the whole examination may take.",
 )
-@setting(
-    "--timeout",
-    default=60.0,
-    show_default=True,
-    type=click.FloatRange(0, min_open=True),
-    help="Seconds a call may take.",
-)
-@setting(
-    "--max-tokens",
-    default=8192,
-    show_default=True,
-    type=click.IntRange(1),
-    help="Token limit of a reply, reasoning included.",
-)
-@setting(
-    "--param",
-    multiple=True,
-    metavar="KEY=VALUE",
-    help="A further request parameter, e.g. temperature=0 (VALUE is JSON or text); may be repeated.",
-)
-@setting(
-    "--price",
-    metavar="IN,OUT[,CACHED]",
-    help="US dollars per million tokens of input, output and cached input, for a judge whose price is not known.",
-)
+@judge_option("timeout", default=60.0)
+@judge_option("max_tokens")
+@judge_option("params")
+@judge_option("price")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table.")
 def doctor(judge: tuple[str, ...], *, as_json: bool, **options: Any) -> int:
     """Find out what a judge can and cannot do, with some forty short questions, and whether to use it.
@@ -85,13 +62,14 @@ def doctor(judge: tuple[str, ...], *, as_json: bool, **options: Any) -> int:
 
     if len(judge) > 1:
         raise ConfigError("--judge was given more than once: examine one judge at a time")
+    chosen = given(options)
     asked: dict[str, Any] = {
-        "params": dict(map(read_param, options["param"])),
+        "params": chosen.get("params"),
         "max_tokens": options["max_tokens"],
         "timeout": options["timeout"],
         "api_key": key_for(judge[0], options["base_url"]),
         "within": options["within"],
-        "price": None if options["price"] is None else read_price(options["price"]),
+        "price": chosen.get("price"),
         "tell": say,
     }
     urls = options["base_url"]

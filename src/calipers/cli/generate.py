@@ -18,9 +18,9 @@ import click
 
 from calipers.cli.overwriting import NOT_KEPT, RESPONSES, SAMPLES, forcing, protect
 from calipers.cli.setting import setting
-from calipers.cli.values import read_param
 from calipers.cli.withheld import key_for
 from calipers.cli.words import BadLines, say
+from calipers.config.texts import read_params
 from calipers.errors import ConfigError, InputError
 
 if TYPE_CHECKING:
@@ -239,7 +239,7 @@ async def respond(prompts: Sequence[Prompt], *, out: str, options: dict[str, Any
 def _sampling(options: dict[str, Any]) -> Sampling:
     from calipers.generation.sampling import Sampling  # noqa: PLC0415 - --help stays quick
 
-    params = dict(map(read_param, options["param"]))
+    params = read_params(options["param"])
     for name in ("temperature", "top_p"):
         if options[name] is not None:
             params[name] = options[name]

@@ -12,9 +12,9 @@ import click
 from click.core import ParameterSource
 
 from calipers.cli.asked import check_saving, save_judgments, tell_spent
+from calipers.cli.judge_options import given
 from calipers.cli.overwriting import VERDICTS
 from calipers.cli.tables import print_figures
-from calipers.cli.values import read_param
 from calipers.cli.withheld import key_for
 from calipers.cli.words import BadLines, fitted
 from calipers.errors import ConfigError, InputError
@@ -64,13 +64,14 @@ def meta_evaluation(path: str, verdicts: str | None, options: Mapping[str, Any],
 def _ask(rows: Any, name: str, options: Mapping[str, Any]) -> list[dict[str, Any]]:
     from calipers.calibration.criteria.collect import ask  # noqa: PLC0415 - --help stays quick
 
+    chosen = given(options)
     asked = asyncio.run(
         ask(
             rows,
             name,
-            grading=dict(read_param(one, flag="--grading", example="mode=all") for one in options["grading"]),
+            grading=chosen.get("grading"),
             samples=options["samples"],
-            params=dict(map(read_param, options["param"])),
+            params=chosen.get("params"),
             api_key=key_for(name),
             ledger=options["ledger"],
             experience=False,

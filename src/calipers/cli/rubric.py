@@ -10,9 +10,9 @@ from typing import Any
 
 import click
 
+from calipers.cli.judge_options import given, judge_option
 from calipers.cli.overwriting import RUBRIC, forcing, protect
 from calipers.cli.setting import setting
-from calipers.cli.values import read_param
 from calipers.cli.withheld import key_for
 from calipers.cli.words import say
 from calipers.errors import ConfigError, InputError
@@ -60,8 +60,12 @@ def check(file: str) -> int:
 @rubric.command(short_help="Draft a rubric from groups.")
 @click.argument("groups", type=click.Path())
 @setting("-o", "--out", required=True, named=True, metavar="OUT", help="Where the rubric goes (TOML); - for stdout.")
-@setting("--judge", required=True, metavar="MODEL", help="provider/model, as for score: it proposes, and it grades.")
-@setting("--base-url", metavar="URL", help="The judge's OpenAI-compatible endpoint, when it is not the provider's own.")
+@judge_option(
+    "judge", required=True, multiple=False, help="provider/model, as for score: it proposes criteria, and it grades."
+)
+@judge_option(
+    "base_url", multiple=False, help="The judge's OpenAI-compatible endpoint, if it is not the provider's own."
+)
 @setting(
     "--first",
     default=6,
@@ -70,26 +74,10 @@ def check(file: str) -> int:
     help="How many groups to draft from, the first ones.",
 )
 @setting("--criteria", default=12, show_default=True, type=click.IntRange(1), help="Criteria at most.")
-@setting(
-    "--ledger",
-    named=True,
-    metavar="URL",
-    help="Where answers are kept: a path or sqlite:///PATH. [default: OUT.ledger.db]",
-)
-@setting(
-    "--max-tokens",
-    default=8192,
-    show_default=True,
-    type=click.IntRange(1),
-    help="Token limit of a reply, reasoning included.",
-)
-@setting("--concurrency", default=64, show_default=True, type=click.IntRange(1), help="Judge calls in flight.")
-@setting(
-    "--param",
-    multiple=True,
-    metavar="KEY=VALUE",
-    help="A further request parameter, e.g. temperature=0.7 (VALUE is JSON or text); may be repeated.",
-)
+@judge_option("ledger", help="Where answers are recorded: a path or sqlite:///PATH. [default: OUT.ledger.db]")
+@judge_option("max_tokens")
+@judge_option("concurrency")
+@judge_option("params")
 @forcing
 def draft(groups: str, out: str, **options: Any) -> int:
     """Let a judge propose criteria from GROUPS, grade the groups by them twice, and write what proved useful to OUT.
@@ -118,6 +106,7 @@ async def _draft(groups: str, out: str, options: dict[str, Any]) -> int:
     from calipers.ledger import Ledger  # noqa: PLC0415 - likewise
     from calipers.readers import read_groups  # noqa: PLC0415 - likewise
 
+    chosen = given(options)
     problems: list[str] = []
     few = list(islice(read_groups(groups, on_error=lambda error: problems.append(str(error))), options["first"]))
     if not few:
@@ -136,11 +125,7 @@ async def _draft(groups: str, out: str, options: dict[str, Any]) -> int:
             ledger=ledger,
             base_url=options["base_url"],
             api_key=key_for(options["judge"], [options["base_url"]] if options["base_url"] else ()),
-            options={
-                "max_tokens": options["max_tokens"],
-                "concurrency": options["concurrency"],
-                "params": dict(map(read_param, options["param"])),
-            },
+            options={name: chosen[name] for name in ("max_tokens", "concurrency", "params") if name in chosen},
         )
     for problem in (*problems, *found.problems):
         say(f"Warning: {problem}")

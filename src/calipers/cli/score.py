@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from calipers.cli.judge_settings import judge_of, judge_settings
+from calipers.cli.judge_options import judge_of, judge_options
 from calipers.cli.notices import warnings_to
 from calipers.cli.output import Output
 from calipers.cli.overwriting import RESULTS, forcing, protect
@@ -37,7 +37,7 @@ from calipers.registry import READERS
     type=Registered(READERS),
     help="What reads GROUPS. [default: told by the file's suffix]",
 )
-@judge_settings
+@judge_options
 @setting(
     "--rules",
     section="Rules that code checks",

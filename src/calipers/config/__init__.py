@@ -1,1 +1,5 @@
-"""Every option of a judge: its checks, and what a run keeps of it."""
+"""Every option of a judge: its default, its check, the names it goes by, and what a run keeps of it."""
+
+from calipers.config.options import Calls, Defence, JudgeOptions, Panel, Question, Records, Resolution, Reward
+
+__all__ = ["Calls", "Defence", "JudgeOptions", "Panel", "Question", "Records", "Resolution", "Reward"]

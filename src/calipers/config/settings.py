@@ -6,19 +6,27 @@ Not responsible for how a judge is reached, at what pace, or at what price: none
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
-from typing import Any, Final, Literal, Self, TypeAlias
+from dataclasses import asdict, dataclass, fields, is_dataclass, replace
+from typing import Any, Final, Self
 
 from calipers.aggregators.priors import Priors
+from calipers.config.flat import nested, recorded_options
+from calipers.config.option import groups_of
+from calipers.config.options import (
+    Calls,
+    Defence,
+    Everyday,
+    JudgeOptions,
+    Panel,
+    Question,
+    Records,
+    Resolution,
+    Reward,
+)
 from calipers.errors import LedgerError
-from calipers.protocols.question import OutOfRange
 from calipers.render import BYTES_PER_TOKEN
-from calipers.rewards.blend import Blend
 from calipers.rubric import DEFAULT_RUBRIC, Grading, as_rubric, as_standards
-from calipers.types import OnAttack, Rubric, Window
-
-PanelMode: TypeAlias = Literal["all", "cycle", "fallback"]
-"""Every judge answers every question; each question goes to another judge; the next judge speaks when one cannot."""
+from calipers.types import Rubric, Window
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,82 +45,48 @@ class Named:
         return None if self.context_window is None else Window(self.context_window, self.bytes_per_token)
 
 
-@dataclass(frozen=True, slots=True)
-class Resolution:
-    """When to stop asking about a group: once one more presentation adds less than ``tolerance`` to its reliability.
-
-    ``most`` presentations are asked at most. ``unresolved`` is what becomes of a group whose scores differ no more than
-    their standard errors: they are kept, tied, or nobody is scored.
-    """
-
-    tolerance: float = 0.015
-    most: int = 8
-    unresolved: Literal["keep", "tie", "abstain"] = "keep"
-
-
-Pairing: TypeAlias = Literal["all", "pivot", "swiss"]
-"""Which pairs are compared: every one, each with one candidate, or round by round those that stand near one another."""
-
-RewardKind: TypeAlias = Literal["score", "win_rate", "rank", "min_max"]
-
-
-@dataclass(frozen=True, slots=True)
-class RewardPlan:
-    """How scores become rewards. ``kind`` None is the protocol's own.
-
-    ``ties`` and ``length`` are off at None: how many standard errors apart scores may lie to be tied, and what share of
-    the range of scores within one standard error of one another length decides. ``blend`` puts the judge's reward
-    together with the trajectory's own, at ``weight``.
-    """
-
-    kind: RewardKind | None = None
-    ties: float | None = None
-    length: float | None = None
-    blend: Blend | None = None
-    weight: float = 0.5
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """What decides a judge's results, as plain data: kept with each run in the ledger, and enough to replay it.
+@dataclass(frozen=True, slots=True, repr=False)
+class Settings(Everyday):
+    """What decides a judge's results, as plain data: recorded with each run in the ledger, and enough to replay it.
 
     ``judges`` are in the order of their slots; one alone is no panel. ``experience`` is what was known of them when the
     run began, and ``begins_with`` the digest of its first group: the same input is judged with the same knowledge.
     ``windows`` is what refusals taught since: (number of the first group it holds for, slot, tokens, bytes in a token).
+    Of the groups of options, those fields count that are marked ``recorded``.
     """
 
     judges: tuple[Named, ...]
-    protocol: str = "listwise"
-    orders: int = 1
-    samples: int = 1
     rubric: str | Rubric = DEFAULT_RUBRIC
-    reasks: int = 2
-    out_of_range: OutOfRange = "reask"
-    custom_parse: bool = False
-    seed: int = 0
-    max_tokens: int | None = 8192
-    params: Mapping[str, Any] = field(default_factory=dict)
-    reasoning: Literal["hidden", "shown"] = "hidden"
-    reward_range: tuple[float, float] = (0.0, 1.0)
-    absolute: bool = False
-    deadline: float | None = None
-    warnings: tuple[str, ...] = ()
-    panel: PanelMode = "all"
-    quorum: int = 1
-    weights: tuple[float, ...] | None = None
+    panel: Panel = Panel()
     resolve: Resolution | None = None
-    reward: RewardPlan = RewardPlan()
-    at_once: int | None = None
-    pairing: Pairing = "all"
-    aspects: tuple[tuple[str, float], ...] | None = None
+    reward: Reward = Reward()
+    question: Question = Question()
+    calls: Calls = Calls()
+    defence: Defence = Defence()
+    records: Records = Records()
+    custom_parse: bool = False
+    warnings: tuple[str, ...] = ()
     begins_with: str | None = None
     windows: tuple[tuple[int, int, int, float], ...] = ()
-    learns: bool = True
     experience: Priors | None = None
-    grading: Grading | None = None
-    on_attack: OnAttack = "report"
-    canary_rate: float = 0.0
-    expected: bool = False
+
+    @classmethod
+    def chosen(cls, options: JudgeOptions, **more: Any) -> Self:
+        """The settings that ``options`` are, without judges and with ``more`` fields."""
+        flat = {one.name: getattr(options, one.name) for one in fields(Everyday)}
+        groups = {name: getattr(options, name) for name in groups_of(JudgeOptions)}
+        return cls((), **flat, **groups, **more)
+
+    @property
+    def grading(self) -> Grading | None:
+        """How criteria are asked and scored; None for a protocol without criteria."""
+        return self.question.grading if isinstance(self.question.grading, Grading) else None
+
+    @property
+    def aspects(self) -> tuple[tuple[str, float], ...] | None:
+        """The aspects that are scored separately, with their weights."""
+        given = self.question.aspects
+        return None if given is None else tuple((name, weight) for name, weight in given)  # type: ignore[str-unpack, misc]
 
     @property
     def standards(self) -> str:
@@ -150,40 +124,72 @@ class Settings:
         return replace(self, judges=then.judges, windows=then.windows)
 
     @classmethod
-    def of(cls, recorded: Mapping[str, Any]) -> Self:
-        """The settings that a run recorded: what ``to_dict`` gave, after JSON; ``as_recorded_now`` mends older ones.
+    def of(cls, record: Mapping[str, Any]) -> Self:
+        """The settings of a run's record: what ``to_dict`` gave, after JSON; ``as_recorded_now`` mends older ones.
 
         Raises LedgerError for settings that this version does not know.
         """
-        if unknown := recorded.keys() - {one.name for one in fields(cls)}:
+        if unknown := record.keys() - cls(()).to_dict().keys():
             raise LedgerError(
                 f"the run was recorded with {', '.join(sorted(unknown))}, which this version of calipers does not know; "
                 "replay it with the version that recorded it, or a newer one"
             )
         try:
-            return cls._read(recorded)
+            return cls._read(record)
         except (KeyError, TypeError, ValueError, AttributeError):
             raise _unreadable() from None
 
     @classmethod
-    def _read(cls, recorded: Mapping[str, Any]) -> Self:
-        made: Mapping[str, Any] = {
-            "judges": tuple(Named(**one) for one in recorded["judges"]),
-            **{key: tuple(recorded[key]) for key in ("reward_range", "warnings")},
-            "windows": tuple((first, slot, tokens, density) for first, slot, tokens, density in recorded["windows"]),
-            "weights": None if recorded["weights"] is None else tuple(recorded["weights"]),
-            "resolve": None if recorded["resolve"] is None else Resolution(**recorded["resolve"]),
-            "reward": RewardPlan(**recorded["reward"]),
-            "aspects": None if recorded["aspects"] is None else tuple((name, one) for name, one in recorded["aspects"]),
-            "experience": None if recorded["experience"] is None else Priors.of(recorded["experience"]),
-            "rubric": rubric if isinstance(rubric := recorded["rubric"], str) else as_rubric(rubric),
-            "grading": None if recorded.get("grading") is None else Grading(**recorded["grading"]),
+    def _read(cls, record: Mapping[str, Any]) -> Self:
+        values: dict[str, Any] = {option.key: _found(record, option.record) for option in recorded_options()}
+        rate = values.pop("canary_rate")
+        if rate:
+            values |= {"canaries": "sampled", "canary_rate": rate}
+        values |= {
+            "grading": None if values["grading"] is None else Grading(**values["grading"]),
+            "aspects": None if values["aspects"] is None else tuple((name, one) for name, one in values["aspects"]),
+            "weights": None if values["weights"] is None else tuple(values["weights"]),
+            "reward_range": tuple(values["reward_range"]),
+            "params": values["params"] or None,
         }
-        return cls(**{**recorded, **made})
+        return cls(
+            **nested(values),
+            judges=tuple(Named(**one) for one in record["judges"]),
+            rubric=rubric if isinstance(rubric := record["rubric"], str) else as_rubric(rubric),
+            custom_parse=record["custom_parse"],
+            warnings=tuple(record["warnings"]),
+            begins_with=record["begins_with"],
+            windows=tuple((first, slot, tokens, density) for first, slot, tokens, density in record["windows"]),
+            experience=None if record["experience"] is None else Priors.of(record["experience"]),
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""
-        return asdict(self)
+        record: dict[str, Any] = {name: getattr(self, name) for name in _OF_THE_RUN}
+        record |= {"judges": [asdict(one) for one in self.judges], "experience": _plain(self.experience)}
+        record["rubric"] = _plain(self.rubric)
+        for option in recorded_options():
+            group = getattr(self, option.group) if option.group else self
+            top, _, name = option.record.partition(".")
+            if group is None:
+                record[top] = None
+            elif name:
+                record.setdefault(top, {})[name] = getattr(group, option.name)
+            else:
+                record[top] = _plain(getattr(group, option.name))
+        return record | {"canary_rate": self.defence.share, "params": dict(self.calls.params or {})}
+
+
+_OF_THE_RUN: Final = ("custom_parse", "warnings", "begins_with", "windows")
+
+
+def _plain(value: Any) -> Any:
+    return asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
+
+
+def _found(record: Mapping[str, Any], key: str) -> Any:
+    top, _, name = key.partition(".")
+    return record[top][name] if name and record[top] is not None else record[top]
 
 
 def as_recorded_now(recorded: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -119,14 +119,12 @@ class Examinee:
             self._retrying(bare),
             orders=orders,
             samples=samples,
-            reasks=0,
-            expected=expected,
-            params={**self.params, **(params or {})},
-            max_tokens=max_tokens or self.max_tokens,
+            question={"reasks": 0, "expected": expected},
+            calls={"params": {**self.params, **(params or {})}, "max_tokens": max_tokens or self.max_tokens},
             concurrency=self.concurrency,
             deadline=self.left,
-            store=failures,
-            observer=observe,
+            ledger=failures,
+            records={"observer": observe},
         )
         # All start at once, so that one deadline applies to all; the judge limits concurrent calls.
         async for result in judge.score_groups(every, concurrency=len(every)):

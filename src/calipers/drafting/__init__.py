@@ -13,6 +13,8 @@ from typing import Any
 
 from calipers.backends.connect import connect
 from calipers.backends.limits.bounds import reached
+from calipers.config.flat import nested
+from calipers.config.options import Calls
 from calipers.drafting.measure import Measured, measure
 from calipers.drafting.merge import Merged, merge
 from calipers.drafting.question import Proposal, frame, read
@@ -22,7 +24,6 @@ from calipers.interfaces import Backend, FullBackend
 from calipers.judging.judge import Judge
 from calipers.ledger import Ledger
 from calipers.render import render
-from calipers.rubric import Grading
 from calipers.rubric.standards import without_rubrics
 from calipers.types import GroupResult, Rubric, TrajectoryGroup
 
@@ -52,10 +53,9 @@ class Draft:
 class _Drafter:
     """The judge, its options, and the problems so far."""
 
-    judge: str | Backend
     options: Mapping[str, Any]
+    calls: Calls
     backend: FullBackend
-    ledger: Ledger | None
     most: int
     problems: list[str] = field(default_factory=list)
 
@@ -73,16 +73,17 @@ async def draft(
     """Criteria for tasks like those of ``groups``, proposed by ``judge`` and measured on the same groups.
 
     The judge proposes criteria for every group, and grades every trajectory twice by the merged criteria. ``options``
-    are further options of ``Judge`` (``params``, ``max_tokens``, ``seed``, ...). Raises InputError if nothing usable
+    are further options of ``Judge.of`` (``params``, ``max_tokens``, ``seed``, ...). Raises InputError if nothing usable
     was proposed or no group has two trajectories, and ConfigError for a judge that cannot be asked.
     """
     usable = [group for group in groups if len(render(group).candidates) > 1]
     if not usable:
         raise InputError("no group has two different trajectories, so no criterion could be tested on them")
-    options = dict(options or {})
-    bare = connect(judge, base_url=base_url, api_key=api_key, timeout=options.get("timeout", 120.0))
-    asked = reached(bare, attempts=5 if isinstance(judge, str) else None)
-    by = _Drafter(judge, {**options, "base_url": base_url, "api_key": api_key}, asked, ledger, criteria)
+    chosen = {"judge": judge, "base_url": base_url, "api_key": api_key, "ledger": ledger, **(options or {})}
+    calls = Calls.of(nested(chosen).get("calls"), "calls")
+    bare = connect(judge, base_url=base_url, api_key=api_key, timeout=calls.timeout)
+    asked = reached(bare, attempts=calls.attempts if isinstance(judge, str) else None)
+    by = _Drafter(chosen, calls, asked, criteria)
     proposals = await _proposals(by, usable)
     merged = merge(proposals, criteria)
     if not merged:
@@ -93,12 +94,11 @@ async def draft(
 
 
 async def _proposals(by: _Drafter, groups: Sequence[TrajectoryGroup]) -> list[Proposal]:
-    store = Judge(by.judge, ledger=by.ledger, **by.options).store
+    store = Judge.of(by.options).store
 
     async def propose(group: TrajectoryGroup) -> tuple[Proposal, ...]:
         view = render(group)
-        limit, params = by.options.get("max_tokens", 8192), by.options.get("params") or {}
-        request = frame(view, most=by.most, max_tokens=limit, params=params)
+        request = frame(view, most=by.most, max_tokens=by.calls.max_tokens, params=by.calls.params or {})
         try:
             return read(await store.answer(await store.begin(), request, by.backend), group.group_id)
         except BackendError as error:
@@ -114,15 +114,7 @@ async def _tested(by: _Drafter, groups: Sequence[TrajectoryGroup], merged: Seque
     every = tuple(one.criterion for one in merged)
     positive = any(criterion.points > 0 for criterion in every)
     rubric = Rubric(every, all_negative="refuse" if positive else "from_one")
-    judge = Judge(
-        by.judge,
-        protocol="checklist",
-        rubric=rubric,
-        grading=Grading(),
-        samples=_GRADINGS,
-        ledger=by.ledger,
-        **by.options,
-    )
+    judge = Judge.of({**by.options, "protocol": "checklist", "rubric": rubric, "samples": _GRADINGS})
     bare = [without_rubrics(group) for group in groups]
     results = tuple([result async for result in judge.score_groups(bare, ordered=True)])
     gold = {

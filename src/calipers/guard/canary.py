@@ -10,9 +10,8 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Final, Literal, TypeAlias, get_args
+from typing import Final, Literal, TypeAlias
 
-from calipers.errors import ConfigError
 from calipers.guard.injection import attacks_in
 from calipers.interfaces import JudgingProtocol
 from calipers.render.transcript import MARK, write
@@ -44,22 +43,6 @@ Canaries: TypeAlias = Literal["off", "sampled", "always"]
 
 CANARY_RATE: Final = 0.05
 """Of the questions, where nothing else is said: a fooled judge shows within some hundred groups, at 1 % more tokens."""
-
-
-def share_of_canaries(canaries: Canaries, rate: float, *, protocol: str) -> float:
-    """The share (0-1) of questions that hold one. Raises ConfigError for what cannot work."""
-    if canaries not in get_args(Canaries):
-        raise ConfigError(f"canaries={canaries!r}: it is one of {', '.join(map(repr, get_args(Canaries)))}")
-    if canaries == "off":
-        return 0.0
-    if protocol not in ("listwise", "pairwise", "pointwise"):
-        raise ConfigError(
-            f"canaries are answers that must not win, and protocol={protocol!r} gives none a win: an empty answer may well "
-            "meet a criterion"
-        )
-    if not 0 < rate <= 1:
-        raise ConfigError(f"canary_rate={rate}: it is a share of the questions, above 0 and at most 1")
-    return 1.0 if canaries == "always" else rate
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,7 +50,7 @@ class AuditSummary:
 class Auditor:
     """Shows a ``share`` (0-1) of finished groups to ``second``: a Judge of another family, or a Verifier.
 
-    Give one to ``Judge(watchers=[...])``, or ``offer`` groups to it. At most ``room`` groups wait; further ones are dropped and
+    Give one to ``Judge(records={"watchers": [...])}``, or ``offer`` groups to it. At most ``room`` groups wait; further ones are dropped and
     counted. ``on_disagreement`` is called, on the audit's thread, with each group's disagreement (0-1); ``on_change`` with
     the summary when ``change`` finds that it rose. ``review`` collects disputed groups. Which groups are sampled is drawn
     from their content and ``seed``. ``close`` it, or use it with ``with``, to hear the last ones out.

@@ -114,7 +114,7 @@ class Hybrid:
         _require_shares(threshold=threshold, floor=floor, cap=cap)
         _require_verifiers(*gates, *(checks if isinstance(checks, Sequence) else (checks,)))
         self.judge = judge if isinstance(judge, Judge) else Judge(judge)
-        if tuple(self.judge.settings.reward_range) != (0.0, 1.0):
+        if tuple(self.judge.settings.reward.range) != (0.0, 1.0):
             raise ConfigError("Hybrid combines parts from 0 to 1: leave the judge's reward_range at (0, 1)")
         if combine in _READINGS:
             of_rules, how = _READINGS[combine]

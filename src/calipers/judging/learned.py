@@ -34,7 +34,7 @@ def remembered(ledger: Ledger, settings: Settings, seats: Sequence[Seat]) -> Set
 
 def _experienced(ledger: Ledger, settings: Settings, before: Mapping[str, Any] | None) -> Priors | None:
     """What earlier answers teach about the judges."""
-    if not settings.learns:
+    if not settings.records.learn:
         return None
     if before is not None:
         return None if before["experience"] is None else Priors.of(before["experience"])

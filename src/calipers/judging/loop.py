@@ -7,10 +7,11 @@ Not responsible for how questions look (``protocols``), which are asked (``plann
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from calipers.backends.limits.metered import Meter
+from calipers.config.options import Observer
 from calipers.config.settings import Settings
 from calipers.errors import BackendError, CalipersError, PermanentError
 from calipers.interfaces import Aggregator, GroupAggregator, JudgingProtocol, Planner, Store
@@ -30,9 +31,6 @@ from calipers.types import (
     Window,
     unscored,
 )
-
-Observer = Callable[[JudgeRequest, Completion, Reading], None]
-"""Sees every answer and what was read from it, as ``debug=True`` does."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,21 +10,22 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Final, TypeAlias
+from pathlib import Path
+from typing import Any, Final
 
+from calipers.backends.connect import connect
 from calipers.backends.limits.bounds import Shared, reached
+from calipers.backends.limits.budget import Budget, Purse
 from calipers.backends.limits.gauge import Gauge
 from calipers.backends.names import apart, shown
 from calipers.backends.negotiation.confirming import Confirming
 from calipers.backends.negotiation.probing import Probing
-from calipers.config.settings import Named
+from calipers.config.options import Calls, JudgeOptions, Judges
+from calipers.config.settings import Named, Settings
 from calipers.errors import ConfigError
 from calipers.interfaces import Backend, FullBackend
+from calipers.ledger import Ledger, Nobody
 from calipers.types import Usage
-
-Judges: TypeAlias = "str | Backend | Sequence[str | Backend]"
-"""One judge, or the members of a panel."""
-
 
 _OF_A_WAY: Final = ("budget", "price", "requests_per_minute", "tokens_per_minute", "hedge")
 """Bounds that are a Shared backend's own."""
@@ -97,6 +98,43 @@ def seated(
         max_tokens=bounds.get("max_tokens"),
     )
     return Seat(shown(judge), bare, reached(bare, attempts=attempts, **bounds), confirming, probing)
+
+
+def connected(judges: Sequence[str | Backend], options: JudgeOptions, calls: Calls) -> tuple[Seat, ...]:
+    """The ``judges`` with the way to each. Nothing is contacted. Raises ConfigError for one there is not, or twice."""
+    budget = None if options.budget is None else Purse(Budget.of(options.budget))
+    probe = isinstance(options.ledger, str | Path | Ledger) if calls.probe is None else calls.probe
+    seats = tuple(
+        seated(
+            judge,
+            connect(judge, base_url=url, api_key=key, timeout=calls.timeout),
+            attempts=calls.attempts,
+            probe=probe,
+            params=calls.params or {},
+            concurrency=options.concurrency,
+            budget=budget,
+            price=price,
+            requests_per_minute=calls.requests_per_minute,
+            tokens_per_minute=calls.tokens_per_minute,
+            hedge=calls.hedge,
+            max_tokens=calls.max_tokens,
+        )
+        for judge, url, key, price in zip(
+            judges,
+            each("base_url", options.base_url, judges),
+            each("api_key", options.api_key, judges),
+            each("price", calls.price, judges),
+            strict=True,
+        )
+    )
+    require_different(seats)
+    return seats
+
+
+def absent(settings: Settings) -> tuple[Seat, ...]:
+    """The judges of a recorded run, for its replay: they are never asked."""
+    found = [Nobody(judge.endpoint, judge.model, settings.warnings) for judge in settings.judges]
+    return tuple(seated(one, one, attempts=1, probe=False, params={}) for one in found)
 
 
 def _as_it_is(backend: Backend) -> Backend:
@@ -203,7 +241,7 @@ _SAME: Final[Mapping[str, str]] = {
     "gemma": "gemini",
 }
 _WORDS = re.compile(r"[a-z]+[0-9]*")
-_INSTEAD = "choose another judge, or allow it with own_family=True"
+_INSTEAD = "choose another judge, or allow it with panel={'own_family': True} (--own-family)"
 
 
 def families(model: str) -> frozenset[str]:

@@ -26,7 +26,7 @@ def heard(ledger: Ledger, settings: Settings) -> Iterator[Mapping[int, Sequence[
     seen: set[frozenset[str]] = set()
     for run, recorded in _runs(ledger):
         own = [slots.get((one["endpoint"], one["model"])) for one in recorded["judges"]]
-        asked_alike = (recorded["protocol"], recorded["expected"]) == (settings.protocol, settings.expected)
+        asked_alike = (recorded["protocol"], recorded["expected"]) == (settings.protocol, settings.question.expected)
         if not asked_alike or all(one is None for one in own):
             continue
         for keys, judgments in _groups(ledger, run):

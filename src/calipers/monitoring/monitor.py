@@ -1,6 +1,6 @@
 """Watches a judge while it works: its health over the last groups, and alarms as they go off.
 
-Give one to ``Judge(watchers=[...])``. It sees finished results and changes none of what is recorded: warnings of alarms are
+Give one to ``Judge(records={"watchers": [...])}``. It sees finished results and changes none of what is recorded: warnings of alarms are
 on what the caller gets, never in the ledger, for they depend on what else was judged before. Not responsible for what
 the numbers mean (``diagnostics``).
 """
@@ -70,7 +70,7 @@ class Monitor:
         self._printed: set[Alarm] = set()
 
     def observe(self, request: JudgeRequest, completion: Completion, reading: Reading) -> None:
-        """See an answer; has the shape of ``Judge(observer=...)``."""
+        """See an answer; has the shape of ``Judge(records={"observer": ...})``."""
         answer = answer_of(request, completion, reading)
         with self._lock:
             self._pending[answer.group_id].append(answer)

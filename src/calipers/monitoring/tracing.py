@@ -17,7 +17,7 @@ INSTALL = "pip install 'calipers[otel]'"
 
 
 class Spans:
-    """An observer (``Judge(observer=Spans())``) that writes a span for each answer, as long as the answer took.
+    """An observer (``Judge(records={"observer": Spans()})``) that writes a span for each answer, as long as the answer took.
 
     ``tracer`` is an OpenTelemetry tracer; by default the global provider's. Raises ConfigError where OpenTelemetry is
     needed and not installed. ``clock`` gives nanoseconds since 1970, as spans want them.

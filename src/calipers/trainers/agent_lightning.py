@@ -97,7 +97,7 @@ def rewarded(
     run = shared_run(judge, patience, stop, min_scored=_MIN_SCORED, consequence="so none of it is trained on")
     groups = positions_by_key([rollout.data_id for rollout in completed])
     alone = {positions[0] for positions in groups.values() if len(positions) == 1}
-    absolute = judge.settings.absolute
+    absolute = judge.settings.question.absolute
     if is_train and not absolute and len(alone) == len(groups) > 0:
         raise ConfigError(
             "each task was rolled out once, so there is nothing to compare: set actor_rollout_ref.rollout.n to 2 or "

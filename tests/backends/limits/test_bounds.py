@@ -68,13 +68,13 @@ async def test_recorded_answers_cost_nothing_and_a_run_goes_on_where_the_money_e
 
 
 async def test_what_was_spent_is_in_the_results() -> None:
-    results = await _results(calipers.Judge(_Server(), price=(1.0, 10.0)))
+    results = await _results(calipers.Judge(_Server(), calls={"price": (1.0, 10.0)}))
     assert [result.usage.cost_usd for result in results] == [pytest.approx(0.002)] * 6
     assert (await calipers.score_group(GROUPS[0], judge=_Server())).usage.cost_usd is None
 
 
 async def test_a_dollar_budget_ends_a_run_before_it_is_exceeded() -> None:
-    judge = calipers.Judge(_Server(), price=(1.0, 10.0), budget={"usd": 0.01}, max_tokens=100)
+    judge = calipers.Judge(_Server(), calls={"price": (1.0, 10.0), "max_tokens": 100}, budget={"usd": 0.01})
     results = await _results(judge)
     spent = [result.usage.cost_usd for result in results if result.status == "scored"]
     assert 3 <= len(spent) <= 5
@@ -93,7 +93,7 @@ def test_the_bound_on_what_is_in_flight_is_found_or_fixed() -> None:
 
 def test_several_urls_are_one_judge_and_the_first_names_it() -> None:
     urls = ["http://127.0.0.1:9/v1", "http://127.0.0.1:10/v1"]
-    judge = calipers.Judge("vllm/m", base_url=urls, requests_per_minute=60)
+    judge = calipers.Judge("vllm/m", base_url=urls, calls={"requests_per_minute": 60})
     assert isinstance(judge._seats[0].bare, Pool)
     assert judge.settings.judges[0].endpoint == urls[0]
     assert calipers.Judge("vllm/m", base_url=urls[:1]).settings.judges[0].endpoint == urls[0]
@@ -111,7 +111,7 @@ def test_several_urls_are_one_judge_and_the_first_names_it() -> None:
 ])  # fmt: skip
 def test_bounds_that_cannot_work_are_refused_before_anything_is_asked(options: dict[str, Any], complaint: str) -> None:
     with pytest.raises(ConfigError, match=complaint):
-        calipers.Judge(_Server(), **options)
+        calipers.Judge.of({"judge": _Server(), **options})
 
 
 @pytest.mark.parametrize("urls", [[], ["http://a/v1", "http://a/v1"], ["ftp://a"]])
@@ -146,11 +146,11 @@ def _chat(url: str) -> OpenAICompatible:
 
 
 _WAYS: dict[str, Callable[[str], calipers.Judge]] = {
-    "a judge by its name": lambda url: calipers.Judge("vllm/m", base_url=url, concurrency=2, attempts=200),
-    "hedged": lambda url: calipers.Judge("vllm/m", base_url=url, concurrency=2, attempts=200, hedge=0.5),
+    "a judge by its name": lambda url: calipers.Judge("vllm/m", base_url=url, concurrency=2, calls={"attempts": 200}),
+    "hedged": lambda url: calipers.Judge("vllm/m", base_url=url, concurrency=2, calls={"attempts": 200, "hedge": 0.5}),
     "a backend with tries of its own": lambda url: calipers.Judge(Retrying(_chat(url), attempts=200), concurrency=2),
     "several base URLs": lambda url: calipers.Judge(
-        "vllm/m", base_url=[url, url.replace("127.0.0.1", "localhost")], concurrency=2, attempts=200
+        "vllm/m", base_url=[url, url.replace("127.0.0.1", "localhost")], concurrency=2, calls={"attempts": 200}
     ),
     "shared": lambda url: calipers.Judge(Shared(_chat(url), attempts=200, concurrency=2)),
     "ART's adapter": lambda url: judge_for("vllm/m", {"api_base": url, "num_retries": 200, "max_parallel_requests": 2}),

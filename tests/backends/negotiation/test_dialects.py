@@ -28,7 +28,7 @@ async def test_every_dialect_ends_in_a_verdict_or_a_finding(faulty: FaultyServer
     faulty.script(dialect.server())
     url = f"http://127.0.0.1:{faulty.port}{dialect.query}" if dialect.query else faulty.url
     backend = find_backend(dialect.judge, base_url=url, api_key="k", timeout=5)
-    judge = calipers.Judge(Retrying(backend, sleep=_at_once), params=dialect.params, reasks=0)
+    judge = calipers.Judge(Retrying(backend, sleep=_at_once), calls={"params": dialect.params}, question={"reasks": 0})
 
     first = await judge.score_group(group_of(FOUR, group_id="first"))
     assert len(faulty.posts) <= 1 + _MORE_CALLS_THAN_A_PERFECT_SERVER_NEEDS
@@ -71,7 +71,7 @@ async def test_what_each_dialect_applies_is_found_out_by_one_question_and_change
     url = f"http://127.0.0.1:{faulty.port}{dialect.query}" if dialect.query else faulty.url
     backend = find_backend(dialect.judge, base_url=url, api_key="k", timeout=5)
     assert isinstance(backend, Negotiated)
-    judge = calipers.Judge(Retrying(backend, sleep=_at_once), params=dialect.params, reasks=0)
+    judge = calipers.Judge(Retrying(backend, sleep=_at_once), calls={"params": dialect.params}, question={"reasks": 0})
     await judge.score_group(group_of(FOUR, group_id="first"))
 
     told: list[str] = []

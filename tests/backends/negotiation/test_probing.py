@@ -63,7 +63,9 @@ def asked_for(judge: FaultyServer) -> list[str | None]:
 
 
 async def run(judge: FaultyServer, ledger: Path | None, **settings: Any) -> tuple[list[str], calipers.Judge]:
-    scored = calipers.Judge("openai/judge", base_url=judge.url, api_key="k", attempts=1, ledger=ledger, **settings)
+    scored = calipers.Judge.of(
+        {"judge": "openai/judge", "base_url": judge.url, "api_key": "k", "attempts": 1, "ledger": ledger, **settings}
+    )
     lines = [json.dumps(one.to_dict()) async for one in scored.score_groups(GROUPS, ordered=True)]
     scored.close()
     return lines, scored
@@ -369,7 +371,7 @@ async def test_what_llama_cpp_garbles_proves_nothing(faulty: FaultyServer, tmp_p
 
 async def test_llama_cpp_applies_the_schema_and_says_its_version(llama: str, tmp_path: Path) -> None:
     judge = calipers.Judge(
-        "llamacpp/model", base_url=llama, ledger=tmp_path / "l.db", params={"seed": 1}, max_tokens=300
+        "llamacpp/model", base_url=llama, ledger=tmp_path / "l.db", calls={"params": {"seed": 1}, "max_tokens": 300}
     )
     _ = [one async for one in judge.score_groups(GROUPS)]
     judge.close()

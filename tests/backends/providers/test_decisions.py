@@ -262,7 +262,7 @@ async def test_a_refused_choice_is_a_missing_comparison(faulty: FaultyServer, ro
         await _judge(faulty, route).complete(_pair())
     assert caught.value.kind == "refused"
     name = "systemone/m" if route == "systemone" else "openai_decisions/m"
-    judge = calipers.Judge(name, base_url=faulty.url, api_key="k", protocol="pairwise", attempts=1)
+    judge = calipers.Judge(name, base_url=faulty.url, api_key="k", protocol="pairwise", calls={"attempts": 1})
     result = await judge.score_group(group_of({"a": "answer of a", "b": "answer of b"}))
     assert result.rewards == [None, None]
     assert "declined" in (result.trajectories[0].reason or "")
@@ -274,7 +274,7 @@ async def test_choices_are_graded_evidence_however_pairs_are_put_together(
 ) -> None:
     quality = {"a": 0.1, "b": 0.4, "c": 0.7, "d": 0.9}
     faulty.script(_chooses(quality))
-    judge = calipers.Judge("systemone/m", base_url=faulty.url, protocol="pairwise", **options)
+    judge = calipers.Judge.of({"judge": "systemone/m", "base_url": faulty.url, "protocol": "pairwise", **options})
     result = await judge.score_group(group_of({name: f"answer of {name}" for name in quality}))
     assert {body["questions"]["better"]["type"] for body in faulty.posts} == {"choice"}
     rewards = [one.reward or 0 for one in result.trajectories]
@@ -295,7 +295,7 @@ async def test_expected_true_changes_nothing_but_the_words_for_a_judge_that_answ
     faulty: FaultyServer,
 ) -> None:
     faulty.script(lambda asked: _answers("systemone", dict.fromkeys(asked.body["questions"], _spread(l0=0.5, l9=0.5))))
-    judge = calipers.Judge("systemone/m", base_url=faulty.url, expected=True)
+    judge = calipers.Judge("systemone/m", base_url=faulty.url, question={"expected": True})
     result = await judge.score_group(group_of(FOUR))
     assert "logprobs" not in faulty.posts[0]
     assert (result.rewards, result.warnings) == ([0.5] * 4, ())
@@ -336,12 +336,14 @@ async def test_a_real_decision_model_repeats_itself(deciding: str) -> None:
 @pytest.mark.parametrize("options", [{"orders": 2}, {"pairing": "swiss", "orders": 2}])
 async def test_a_real_decision_model_compares_pairs(deciding: str, options: dict[str, Any]) -> None:
     shown: list[str] = []
-    judge = calipers.Judge(
-        "systemone/m",
-        base_url=deciding,
-        protocol="pairwise",
-        observer=lambda _, said, __: shown.append(said.reasoning),
-        **options,
+    judge = calipers.Judge.of(
+        {
+            "judge": "systemone/m",
+            "base_url": deciding,
+            "protocol": "pairwise",
+            "observer": lambda _, said, __: shown.append(said.reasoning),
+            **options,
+        }
     )
     results = [await judge.score_group(group_of(FOUR, group_id=f"g{n}", question=f"{n} + {n}?")) for n in range(3)]
     assert {result.status for result in results} == {"scored"}

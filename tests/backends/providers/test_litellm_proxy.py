@@ -49,7 +49,7 @@ def _judge(url: str, **options: Any) -> OpenAICompatible:
 
 
 async def test_the_schema_reaches_the_server_behind_it_and_every_group_is_scored(proxy: str) -> None:
-    judge = calipers.Judge("openai/tiny", base_url=proxy, api_key=KEY, concurrency=4, reasks=0)
+    judge = calipers.Judge("openai/tiny", base_url=proxy, api_key=KEY, concurrency=4, question={"reasks": 0})
     results = [result async for result in judge.score_groups(GROUPS)]
     assert [result.status for result in results] == ["scored"] * len(GROUPS)
     assert all(result.usage.input_tokens > 100 for result in results)

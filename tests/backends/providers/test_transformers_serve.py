@@ -71,7 +71,9 @@ async def test_a_stream_is_read_as_a_whole(served: tuple[str, str]) -> None:
 
 
 async def test_a_form_that_is_ignored_makes_no_number(served: tuple[str, str]) -> None:
-    judge = calipers.Judge(f"vllm/{served[1]}", base_url=served[0], max_tokens=40, concurrency=1, reasks=1)
+    judge = calipers.Judge(
+        f"vllm/{served[1]}", base_url=served[0], calls={"max_tokens": 40}, concurrency=1, question={"reasks": 1}
+    )
     results = [await judge.score_group(group) for group in GROUPS]
     assert {result.status for result in results} == {"abstained"}
     assert {reward for result in results for reward in result.rewards} == {None}

@@ -369,7 +369,7 @@ async def test_12_reasoning_is_shown_where_asked_for() -> None:
     group = art.TrajectoryGroup([rollout(choice(content="a", reasoning_content="I guess.")), rollout(says("b"))])
     for reasoning, seen in (("shown", True), ("hidden", False)):
         backend = ContentJudge()
-        await ruler_score_group(group, calipers.Judge(backend, reasoning=reasoning))  # type: ignore[arg-type]  # both values
+        await ruler_score_group(group, calipers.Judge(backend, question={"reasoning": reasoning}))
         assert ("I guess." in backend.questions[0]) is seen
 
 

@@ -195,7 +195,7 @@ def only_last(text: str, keys: Sequence[str]) -> dict[str, float]:
 
 async def test_one_scored_trajectory_among_unscored_ones_is_no_group_to_learn_from() -> None:
     """ART would train on nothing, and its PipelineTrainer would count it as a sign of a collapsed policy."""
-    judge = Judge(ContentJudge(), parse=only_last, reasks=0)
+    judge = Judge(ContentJudge(), parse=only_last, question={"reasks": 0})
     three = await ready("worth 20", "worth 90", "worth 50")
     with pytest.raises(CalipersError, match="only one of the group's 3 trajectories could be scored: "):
         await ruler_score_group(three, judge)
@@ -304,7 +304,7 @@ async def test_the_pipeline_counts_no_group_with_one_score_left_as_one_without_v
         return honest({key: value for key, value in opinions.items() if value == 90}, request)
 
     scenarios = [{"id": f"{BAD} {number}"} for number in range(6)] + [{"id": "worth 20"}]
-    judge = Judge(ContentJudge(write=write), reasks=0)
+    judge = Judge(ContentJudge(write=write), question={"reasks": 0})
     rollouts = judged_rollouts(judge, lambda one: [one["id"], "worth 90"])
     (group,) = await trained_on(rollouts, scenarios, tmp_path, discarded=2)
     assert rewards(group) == [0.2, 0.9]

@@ -80,7 +80,7 @@ async def test_no_message_lists_give_no_scores_without_a_judge() -> None:
 
 
 async def test_ruler_raises_one_sentence_with_ids_and_reasons_when_any_is_unscored() -> None:
-    judge = calipers.Judge(ContentJudge(), parse=lambda *_: {}, reasks=0)
+    judge = calipers.Judge(ContentJudge(), parse=lambda *_: {}, question={"reasks": 0})
     with pytest.raises(CalipersError, match="left 2 of 2 trajectories unscored: 1, 2 abstained: parse= gave no score"):
         await ruler(lists("worth 20", "worth 90"), judge)
 
@@ -111,7 +111,7 @@ async def test_the_group_given_is_left_as_it_was_and_shares_no_list_or_dict_with
 
 
 async def test_members_without_a_score_are_dropped_counted_and_named_in_the_log() -> None:
-    judge = calipers.Judge(ContentJudge(), parse=partly, reasks=0)
+    judge = calipers.Judge(ContentJudge(), parse=partly, question={"reasks": 0})
     after = await ruler_score_group(group_of("worth 20", "worth 90", "worth 50"), judge)
     assert after is not None
     assert rewards(after) == [0.7, 0.7]
@@ -181,7 +181,7 @@ async def test_debug_prints_the_judges_answer_to_stderr(capsys: pytest.CaptureFi
 
 
 async def test_a_judges_own_reward_range_reaches_reward_and_leaves_the_score_in_0_to_1() -> None:
-    judge = calipers.Judge(ContentJudge(), reward_range=(-1.0, 1.0))
+    judge = calipers.Judge(ContentJudge(), reward={"range": (-1.0, 1.0)})
     after = await ruler_score_group(group_of("worth 20", "worth 90"), judge)
     assert after is not None
     assert rewards(after) == pytest.approx([-0.6, 0.8])

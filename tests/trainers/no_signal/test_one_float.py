@@ -79,7 +79,7 @@ class Prepared:
 
 async def test_rollouts_are_prepared_as_they_come() -> None:
     watcher = Prepared()
-    judge = Judge(Scripted([{"scores": {"a": 20, "b": 90}}]), watchers=[watcher])
+    judge = Judge(Scripted([{"scores": {"a": 20, "b": 90}}]), records={"watchers": [watcher]})
     async with complete_cohorts(run_for_floats(judge), size=2, deadline=30) as cohorts:
         shares = await asyncio.gather(*(cohorts.join("a", {"id": name, **said(20)}) for name in ("a", "b")))
     assert [as_float(share) for share in shares] == [0.5, 0.5]  # they are the same, and no judge is asked

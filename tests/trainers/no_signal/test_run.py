@@ -61,7 +61,7 @@ class Scripted:
 
 
 def judge() -> calipers.Judge:
-    return calipers.Judge(Scripted(), reasks=0)
+    return calipers.Judge(Scripted(), question={"reasks": 0})
 
 
 def group(kind: str, number: int = 0) -> Any:

@@ -42,7 +42,7 @@ def server() -> Iterator[FaultyServer]:
 @pytest.fixture
 def reward(server: FaultyServer) -> Any:
     server.script(Opinions())
-    return reward_func(Judge("vllm/tiny", base_url=server.url, attempts=1), num_generations=4, blocking=True)
+    return reward_func(Judge("vllm/tiny", base_url=server.url, calls={"attempts": 1}), num_generations=4, blocking=True)
 
 
 def lengths(completions: Sequence[str], **_: Any) -> list[float]:
@@ -120,7 +120,7 @@ def test_conversations_columns_and_equal_prompts_reach_the_judge(
 def test_another_group_size_than_the_trainers_ends_the_run_at_its_first_step(
     server: FaultyServer, tmp_path: Path
 ) -> None:
-    judge = Judge("vllm/tiny", base_url=server.url, attempts=1)
+    judge = Judge("vllm/tiny", base_url=server.url, calls={"attempts": 1})
     wrong = reward_func(judge, num_generations=8, blocking=True)
     with pytest.raises(ConfigError, match="num_generations=8"):
         train([wrong], tmp_path)

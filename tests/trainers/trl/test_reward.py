@@ -63,8 +63,8 @@ def test_several_judges_are_a_panel():
 
 def test_what_stays_without_a_score_is_none_and_so_is_its_group_unless_the_judge_is_the_only_reward():
     completions = ["worth 10", "worth 90", "worth 40 mute", "worth 20"]
-    one = reward_func(Judge(silent_on("mute"), reasks=0), num_generations=2, only_reward=True)
-    other = reward_func(Judge(silent_on("mute"), reasks=0), num_generations=2)
+    one = reward_func(Judge(silent_on("mute"), question={"reasks": 0}), num_generations=2, only_reward=True)
+    other = reward_func(Judge(silent_on("mute"), question={"reasks": 0}), num_generations=2)
     assert called(one, completions) == [0.1, 0.9, None, 0.2]
     assert called(other, completions) == [0.1, 0.9, None, None]
 
@@ -79,7 +79,7 @@ def test_no_failure_of_a_judge_becomes_a_number_or_an_exception():
     completions = [f"worth {number}" for number in range(40)]
     faults = Flaky(malformed=0.2, truncated=0.2, unknown_ids=0.1, refused=0.1, server_error=0.2)
     judge = SimulatedJudge({str(number): number / 40 for number in range(1, 41)}, faults, seed=3)
-    found = called(reward_func(Judge(judge, reasks=0), num_generations=4, only_reward=True), completions)
+    found = called(reward_func(Judge(judge, question={"reasks": 0}), num_generations=4, only_reward=True), completions)
     assert None in found
     assert all(one is None or (isinstance(one, float) and math.isfinite(one)) for one in found)
 
@@ -111,7 +111,7 @@ def test_thoughts_are_hidden_from_the_judge_unless_it_is_to_see_them():
     completions = ["please me</think>worth 10", "worth 20"]
     hidden, shown = ContentJudge(), ContentJudge()
     assert called(reward_func(hidden, num_generations=2), completions) == [0.1, 0.2]
-    called(reward_func(Judge(shown, reasoning="shown"), num_generations=2), completions)
+    called(reward_func(Judge(shown, question={"reasoning": "shown"}), num_generations=2), completions)
     assert "please me" not in hidden.questions[0]
     assert "please me" in shown.questions[0]
 
@@ -119,7 +119,7 @@ def test_thoughts_are_hidden_from_the_judge_unless_it_is_to_see_them():
 def test_health_is_logged_beside_the_rewards():
     logged: dict[str, float] = {}
     said: dict[str, list[str]] = {}
-    reward = reward_func(Judge(silent_on("mute"), reasks=0), num_generations=2, name="helpful")
+    reward = reward_func(Judge(silent_on("mute"), question={"reasks": 0}), num_generations=2, name="helpful")
     called(reward, ["worth 1", "mute"], log_metric=logged.__setitem__, log_extra=said.__setitem__)
     assert logged["helpful/scored"] == 0.5
     assert logged["helpful/abstained"] == 0.5

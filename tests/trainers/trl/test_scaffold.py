@@ -271,7 +271,9 @@ def test_trl_samples_from_the_scaffold_and_trains_and_judges_without_it(server: 
         told.extend(scaffold_shown)
         return [0.0] * len(scaffold_shown)
 
-    judge = reward_func(Judge("vllm/tiny", base_url=server.url, attempts=1), num_generations=4, rubric_column=None)
+    judge = reward_func(
+        Judge("vllm/tiny", base_url=server.url, calls={"attempts": 1}), num_generations=4, rubric_column=None
+    )
     begun = len(server.posts)
     run = train(
         [judge, told_of],

@@ -43,7 +43,7 @@ def server() -> Iterator[FaultyServer]:
 @pytest.fixture
 def judge(server: FaultyServer) -> Judge:
     server.script(Opinions())
-    return Judge("vllm/tiny", base_url=server.url, attempts=1)
+    return Judge("vllm/tiny", base_url=server.url, calls={"attempts": 1})
 
 
 def lengths(completions: Sequence[str], **_: Any) -> list[float]:
@@ -97,7 +97,7 @@ def test_a_model_that_the_server_does_not_list_and_refuses_ends_the_script_befor
 ):
     server.script(error(404, "The model `tinny` does not exist"))
     with pytest.raises(ConfigError, match=r"does not list 'tinny' among its models \(tiny\)"):
-        reward_func(Judge("vllm/tinny", base_url=server.url, attempts=1), num_generations=4)
+        reward_func(Judge("vllm/tinny", base_url=server.url, calls={"attempts": 1}), num_generations=4)
 
 
 def test_patience_ends_a_run_whose_judge_went_away(judge: Judge, server: FaultyServer, tmp_path: Path):
@@ -242,7 +242,7 @@ def test_why_a_row_alone_is_not_left_out_beside_another_reward_function(
     """What TRL makes of it: the row counts as the other function's reward plus 0, and drags its group's baseline."""
     server.script(Opinions(silent_on_one=True))
     inner: AsyncReward = reward_func(
-        Judge("vllm/tiny", base_url=server.url, attempts=1), num_generations=4, only_reward=True
+        Judge("vllm/tiny", base_url=server.url, calls={"attempts": 1}), num_generations=4, only_reward=True
     )
 
     async def careless(**given: Any) -> list[float | None]:
@@ -357,7 +357,7 @@ def test_in_evaluation_groups_may_have_another_size_and_alone_there_is_nothing_t
     alone = train([reward], tmp_path, evaluate=True, num_generations_eval=1, per_device_eval_batch_size=4)
     assert alone.rewards["judge"] == [0.5] * 4
     assert len(server.posts) == asked
-    absolute = Judge("vllm/tiny", base_url=server.url, absolute=True)
+    absolute = Judge("vllm/tiny", base_url=server.url, question={"absolute": True})
     each = train(
         [reward_func(absolute, num_generations=4)],
         tmp_path,

@@ -332,7 +332,7 @@ def _overflow(limit: int | None, prompt: int | None, model: str, said: str) -> s
     if limit is None:
         return (
             f"The question does not fit the context window of {model}, and how large that is was not told ({said}). Say it "
-            "(context_window=, --context-window): then long texts are shortened, and only what is too long is left out"
+            "(calls={'context_window': ...}, --context-window): then long texts are shortened, and only what is too long is left out"
         )
     if prompt is not None:
         return f"The question has {prompt} tokens, but {model} has a context window of {limit}."

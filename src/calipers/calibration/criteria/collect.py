@@ -20,7 +20,7 @@ from calipers.types import Criterion, Rubric, Trajectory, TrajectoryGroup, Traje
 async def ask(
     rows: Iterable[Labelled], judge: str | Backend, *, grading: Mapping[str, Any] | None = None, **options: Any
 ) -> Asked:
-    """Ask ``judge`` (a name, or a Backend) about each row's criterion; ``options`` are those of ``Judge``.
+    """Ask ``judge`` (a name, or a Backend) about each row's criterion; ``options`` are those of ``Judge.of``.
 
     Rows about one completion are one group, so that ``grading={"mode": "all"}`` puts them in one question; by default
     each is a question of its own, as in HealthBench. ``judgments`` of what comes back are the verdicts: one with ``met``
@@ -32,7 +32,7 @@ async def ask(
         shared.setdefault(row.unit, []).append(row)
     asked = Asked(shown(judge) if isinstance(judge, str) else type(judge).__name__, "checklist")
     how = {"mode": "per_criterion", **(grading or {})}
-    asking = Judge(judge, protocol="checklist", grading=how, **options)
+    asking = Judge.of({"judge": judge, "protocol": "checklist", "grading": how, **options})
     try:
         await asking.check()
         async for result in asking.score_groups(_group(unit, found) for unit, found in shared.items()):

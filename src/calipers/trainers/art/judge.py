@@ -160,9 +160,8 @@ def _judge(shared: Shared, concurrency: int, max_tokens: int, body: str, *, debu
     return Judge(
         shared,
         concurrency=concurrency,
-        max_tokens=max_tokens,
-        params=json.loads(body),
-        debug=debug,
+        calls={"max_tokens": max_tokens, "params": json.loads(body)},
+        records={"debug": debug},
         parse=parse.wrapped,
     )
 

@@ -123,8 +123,13 @@ def main(  # noqa: PLR0913, PLR0917 - the flags are the arguments
 ) -> None:
     """Judge OpenRLHF's rollouts, group by group: give it http://HOST:PORT/ as --reward.remote_url."""
     try:
-        watchers = [Monitor()]  # writes alarms to stderr
-        judge = Judge(model, base_url=base_url or None, ledger=ledger, deadline=judge_deadline, watchers=watchers)
+        judge = Judge(
+            model,
+            base_url=base_url or None,
+            ledger=ledger,
+            deadline=judge_deadline,
+            records={"watchers": [Monitor()]},  # writes alarms to stderr
+        )
         for warning in asyncio.run(judge.check()):
             click.echo(f"warning: {warning}", err=True)
         app = reward_app(

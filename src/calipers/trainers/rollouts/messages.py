@@ -40,7 +40,7 @@ def assistant_message(text: str) -> Message:
 
 def split_reasoning(message: Message) -> Message:
     """Move ``<think>`` text to the ``reasoning`` field, which a judge sees or not, as it was set up
-    (``Judge(reasoning=)``).
+    (``Judge(question={"reasoning": ...})``).
 
     Chat templates that open ``<think>`` in the prompt leave only its end in the completion, and a completion that was
     cut off while reasoning has no end tag.

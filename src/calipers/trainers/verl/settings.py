@@ -5,13 +5,13 @@ Pure but for making the Judge. Not responsible for where verl stores the table (
 
 from __future__ import annotations
 
-import difflib
-import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Final, Literal, TypeAlias, get_args
 
 from calipers.config.arguments import require_above_zero, require_one_of, require_whole
+from calipers.config.flat import flat_options
+from calipers.config.option import did_you_mean
 from calipers.errors import ConfigError
 from calipers.judging.judge import Judge
 from calipers.monitoring.monitor import Monitor
@@ -21,8 +21,7 @@ from calipers.verifiers.constraints import RulesAs
 CONCURRENCY: Final = 128
 """Judge calls at a time in the whole run, unless ``concurrency`` is given."""
 
-_PYTHON_ONLY: Final = frozenset({"parse", "store", "observer", "watchers"})
-_JUDGE_OPTIONS: Final = frozenset(inspect.signature(Judge).parameters) - _PYTHON_ONLY
+_PYTHON_ONLY: Final = frozenset({"parse", "observer", "watchers"})
 _DIVIDED: Final = ("concurrency", "requests_per_minute", "tokens_per_minute")
 
 Recipe: TypeAlias = Literal["rubric_batch", "verif"]
@@ -69,7 +68,7 @@ def read_settings(table: object) -> VerlSettings:
     if not isinstance(table, Mapping):
         raise ConfigError(
             "verl's configuration names no judge: add +calipers.judge=openai/gpt-5-mini (and, as further "
-            "+calipers.KEY=, any other argument of calipers.Judge)"
+            "+calipers.KEY=, any other option in docs/options.md)"
         )
     if "api_key" in table:
         raise ConfigError(
@@ -147,14 +146,11 @@ def read_scaffold(table: object, *, total_steps: int | None) -> Scaffold:
 
 
 def _require_known(key: str) -> None:
-    known = sorted(_JUDGE_OPTIONS | _OWN_KEYS)
+    known = (flat_options().keys() | _OWN_KEYS) - _PYTHON_ONLY
     if key in _PYTHON_ONLY:
         raise ConfigError(f"+calipers.{key}: this option is a Python object, which verl's configuration cannot hold")
     if key not in known:
-        near = difflib.get_close_matches(key, known, n=1)
-        raise ConfigError(
-            f"+calipers.{key}: unknown. " + (f"Did you mean {near[0]}?" if near else f"Known: {', '.join(known)}.")
-        )
+        raise ConfigError(f"+calipers.{key}: unknown.{did_you_mean(key, known)}")
 
 
 def make_judge(settings: VerlSettings, *, workers: int = 1) -> Judge:
@@ -168,7 +164,7 @@ def make_judge(settings: VerlSettings, *, workers: int = 1) -> Judge:
     budget = arguments.get("budget")
     if isinstance(budget, Mapping):
         arguments["budget"] = {key: _share(value, workers) for key, value in budget.items()}
-    return Judge(**arguments, watchers=[Monitor()] if settings.monitor else ())
+    return Judge.of({**arguments, "watchers": [Monitor()] if settings.monitor else ()})
 
 
 def _share(amount: Any, workers: int) -> Any:

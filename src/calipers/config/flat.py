@@ -1,0 +1,89 @@
+"""From a flat mapping of options to the arguments of ``Judge``: the one way for flags, calipers.toml, verl, wrappers.
+
+Flat names are those of the command line, with underscores. Not responsible for reading text (``texts``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import lru_cache, wraps
+from inspect import signature
+from typing import Any, Concatenate, Final, ParamSpec, TypeVar
+
+from calipers.config.option import Option, did_you_mean, groups_of, options_of
+from calipers.config.options import JudgeOptions, resolution
+from calipers.errors import ConfigError
+
+_GROUPS: Final = groups_of(JudgeOptions)
+P = ParamSpec("P")
+S = TypeVar("S")
+Made = TypeVar("Made")
+
+
+@lru_cache(maxsize=1)
+def flat_options() -> Mapping[str, Option]:
+    """Every option by its flat name."""
+    found = list(options_of(JudgeOptions))
+    for group, of in _GROUPS.items():
+        found += [replace(option, group=group) for option in options_of(of)]  # type: ignore[arg-type]  # mypy #11469
+    return {option.key: option for option in found}
+
+
+@lru_cache(maxsize=1)
+def recorded_options() -> tuple[Option, ...]:
+    """The options that decide a judge's results, which the ledger keeps."""
+    return tuple(option for option in flat_options().values() if option.recorded)
+
+
+def nested(flat: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments of ``Judge`` from options by their flat names. A group may be given too; a flat name goes before it.
+
+    Raises ConfigError for a name there is not.
+    """
+    known = flat_options()
+    arguments: dict[str, Any] = {}
+    within: dict[str, dict[str, Any]] = {}
+    for name, value in flat.items():
+        if name in _GROUPS or (name in known and not known[name].group):
+            arguments[name] = value
+        elif name in known:
+            within.setdefault(known[name].group, {})[known[name].name] = value
+        else:
+            raise ConfigError(f"unknown option {name!r}.{did_you_mean(name, known.keys() | _GROUPS.keys())}")
+    for name, values in within.items():
+        given = arguments.get(name)
+        whole = resolution(given) if name == "resolve" else _GROUPS[name].of(given, name)
+        arguments[name] = whole and replace(whole, **values)  # type: ignore[type-var]  # all groups are dataclasses
+    return arguments
+
+
+def takes(options: Callable[P, Made]) -> Callable[[Callable[[S, Made], None]], Callable[Concatenate[S, P], None]]:
+    """A method of the arguments that ``options`` has, which is called with the options made of them.
+
+    An argument that moved into a group, or is unknown, is a ConfigError that names the place or the nearest name.
+    """
+    expected = signature(options)
+
+    def decorate(method: Callable[[S, Made], None]) -> Callable[Concatenate[S, P], None]:
+        @wraps(method)
+        def with_arguments(self: S, /, *args: P.args, **arguments: P.kwargs) -> None:
+            for name in arguments:
+                if name not in expected.parameters:
+                    raise ConfigError(_moved(name, expected.parameters))
+            method(self, options(*args, **arguments))
+
+        own = next(iter(signature(method).parameters.values()))
+        with_arguments.__signature__ = expected.replace(parameters=[own, *expected.parameters.values()])  # type: ignore[attr-defined]
+        return with_arguments
+
+    return decorate
+
+
+def _moved(name: str, known: Mapping[str, Any]) -> str:
+    """What to write in place of an argument that is no longer, or never was."""
+    options = flat_options()
+    moved = options.get(name) or next((one for one in options.values() if one.formerly == name), None)
+    if moved is None:
+        return f"Judge has no argument {name!r}.{did_you_mean(name, known.keys() | options.keys())}"
+    return f"{name}= has moved: write {moved.argument}"

@@ -1,0 +1,99 @@
+"""Options as text (in a flag, an environment variable or calipers.toml), read. A mistake is a ConfigError with the flag."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from calipers.errors import ConfigError
+from calipers.readers.rubrics import SUFFIXES, read_rubric
+from calipers.types import Rubric
+
+
+def rubric_of(path: str) -> str | Rubric:
+    """The rubric in a file: criteria if its name ends like one, else the text. Raises ConfigError."""
+    if path.endswith(SUFFIXES):
+        return read_rubric(path)
+    try:
+        text = Path(path).read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise ConfigError(f"--rubric {path}: cannot be read ({why}); name a text file with the standards") from error
+    if not text:
+        raise ConfigError(f"--rubric {path}: the file is empty; leave --rubric out for the default rubric")
+    return text
+
+
+def read_pairs(texts: Sequence[str], *, flag: str, example: str) -> dict[str, Any]:
+    """``KEY=VALUE`` texts, each value read as JSON if it is JSON."""
+    pairs: dict[str, Any] = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        if not equals or not key:
+            raise ConfigError(f"{flag} {text}: write KEY=VALUE, as in {example}")
+        try:
+            pairs[key] = json.loads(value)
+        except (ValueError, RecursionError):  # not JSON; or an integer of thousands of digits, or nested too deeply
+            pairs[key] = value
+    return pairs
+
+
+def read_params(texts: Sequence[str]) -> dict[str, Any]:
+    """Request parameters."""
+    return read_pairs(texts, flag="--param", example="temperature=0")
+
+
+def read_gradings(texts: Sequence[str]) -> dict[str, Any]:
+    """Fields of a Grading."""
+    return read_pairs(texts, flag="--grading", example="mode=relative")
+
+
+def read_concurrency(text: str) -> int | Literal["auto"]:
+    """A number of calls, or "auto"."""
+    if text == "auto":
+        return "auto"
+    if not text.isdecimal() or len(text) > 9 or int(text) < 1:
+        raise ConfigError(f"--concurrency {text}: write a whole number above 0, or auto")
+    return int(text)
+
+
+def read_amounts(texts: Sequence[str]) -> dict[str, float]:
+    """``KIND=AMOUNT`` of a budget."""
+    try:
+        return {kind: float(amount) for kind, _, amount in (text.partition("=") for text in texts)}
+    except ValueError:
+        raise ConfigError(f"--budget {' '.join(texts)}: write usd=5, tokens=2e6 or calls=1000") from None
+
+
+def read_price(text: str) -> tuple[float, ...]:
+    """``INPUT,OUTPUT[,CACHED]`` in US dollars per million tokens."""
+    return _numbers(
+        text,
+        f"--price {text}: write INPUT,OUTPUT or INPUT,OUTPUT,CACHED in US dollars per million tokens, as in 0.25,2",
+    )
+
+
+def read_weights(text: str) -> tuple[float, ...]:
+    """One number for each judge."""
+    return _numbers(text, f"--weights {text}: write one number for each judge, as in 2,1,1")
+
+
+def _numbers(text: str, problem: str) -> tuple[float, ...]:
+    try:
+        return tuple(float(part) for part in text.split(","))
+    except ValueError:
+        raise ConfigError(problem) from None
+
+
+def read_aspects(texts: Sequence[str]) -> dict[str, float]:
+    """``NAME`` or ``NAME=WEIGHT``; an aspect without a weight has weight 1."""
+    aspects = {}
+    for text in texts:
+        name, equals, weight = text.partition("=")
+        try:
+            aspects[name] = float(weight) if equals else 1.0
+        except ValueError:
+            raise ConfigError(f"--aspect {text}: write NAME or NAME=WEIGHT, as in correctness=2") from None
+    return aspects

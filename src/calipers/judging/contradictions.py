@@ -1,0 +1,152 @@
+"""Options that cannot go together, refused before anything is asked.
+
+A value that cannot work by itself is refused by ``config``. Not responsible for what options do (``assembly``).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from math import isfinite
+from pathlib import Path
+from typing import Final
+
+from calipers import registry
+from calipers.config.options import Defence, JudgeOptions, Panel, Question, Reward
+from calipers.config.settings import Settings
+from calipers.errors import ConfigError
+from calipers.interfaces import Backend
+from calipers.judging.members import Seat, require_other_family
+from calipers.judging.standards import standards
+from calipers.ledger import Ledger
+
+_MOST_PRESENTATIONS: Final = 10_000
+"""A group's first questions are planned all at once, and must fit in memory."""
+
+
+def settings_of(options: JudgeOptions, judges: Sequence[str | Backend]) -> Settings:
+    """The settings that ``options`` are, without their judges. Raises ConfigError where they contradict one another."""
+    chosen = Settings.chosen(options, custom_parse=options.parse is not None)
+    protocol, question, panel = chosen.protocol, chosen.question, chosen.panel
+    _require_ledger(options.ledger)
+    if chosen.orders * chosen.samples > _MOST_PRESENTATIONS:
+        raise ConfigError(
+            f"orders={chosen.orders}, samples={chosen.samples}: together they ask about a group at most "
+            f"{_MOST_PRESENTATIONS:,} times; two or four are usual"
+        )
+    _require_panel(panel, len(judges), chosen.quorum, presentations=chosen.orders * chosen.samples)
+    require_other_family(panel.policy, judges, allowed=panel.own_family)
+    _require_question(question, protocol, reads_itself=chosen.custom_parse)
+    _require_canaries(chosen.defence, protocol, aspects=question.aspects)
+    _require_reward(chosen.reward, protocol)
+    checked = standards(
+        options.rubric,
+        question.grading,
+        protocol=protocol,
+        parse=options.parse,
+        out_of_range=chosen.out_of_range,
+        resolve=chosen.resolve,
+    )
+    return replace(
+        chosen,
+        rubric=checked.rubric,
+        panel=replace(panel, weights=None if panel.weights is None else tuple(panel.weights)),
+        question=replace(question, grading=checked.grading, aspects=_aspects(question.aspects)),
+    )
+
+
+def _require_ledger(ledger: object) -> None:
+    if not isinstance(ledger, str | Path | Ledger | None) and not callable(getattr(ledger, "answer", None)):
+        raise ConfigError(f"ledger={ledger!r}: it must be a path, a sqlite:/// URL, a Ledger or a Store")
+
+
+def require_logprobs(settings: Settings, seats: Sequence[Seat]) -> None:
+    """Raise ConfigError where ``expected`` needs log-probabilities and a judge's API has none."""
+    for seat in seats:
+        if settings.question.expected and not seat.bare.has_logprobs:
+            raise ConfigError(
+                f"expected=True needs log-probabilities, and the API of {seat.name} has none: leave it out, or use "
+                "another judge"
+            )
+
+
+def _require_panel(panel: Panel, judges: int, quorum: int, *, presentations: int) -> None:
+    mode, weights = panel.mode, panel.weights
+    if mode != "all" and judges == 1:
+        raise ConfigError(
+            f'panel={mode!r} needs several judges, as in judge=["openai/gpt-5-mini", "vllm/qwen3"], or --judge for each'
+        )
+    most = 1 if mode == "fallback" else judges
+    if quorum > most:
+        alone = ", because with a fallback one judge scores a group" if mode == "fallback" else ""
+        may_be = "and there is only one" if judges == 1 else f"from 1 to {most}{alone}"
+        raise ConfigError(f"quorum={quorum!r}: it counts judges, {may_be}")
+    if mode == "cycle" and quorum > presentations:
+        raise ConfigError(
+            f"quorum={quorum}: in a cycle each presentation goes to one judge, and there are {presentations}; "
+            "raise orders="
+        )
+    if weights is None:
+        return
+    if judges == 1 or mode == "fallback":
+        raise ConfigError("panel: weights= are for panels in which several judges score a group")
+    if len(weights) != judges or not all(weight >= 0 for weight in weights) or not 0 < sum(weights) < float("inf"):
+        raise ConfigError(
+            f"panel: weights={list(weights)}: give one for each of the {judges} judges, 0 or more, not all 0"
+        )
+
+
+def _require_question(question: Question, protocol: str, *, reads_itself: bool) -> None:
+    if question.pairing != "all" and protocol != "pairwise":
+        raise ConfigError(f"pairing={question.pairing!r} chooses pairs, and protocol={protocol!r} compares none")
+    if question.at_once is not None and protocol != "listwise":
+        raise ConfigError(f"at_once={question.at_once} shortens lists, and protocol={protocol!r} shows none")
+    if question.absolute and protocol == "pairwise":
+        raise ConfigError("absolute=True asks about a group of one trajectory, and protocol='pairwise' needs two")
+    if question.aspects is not None and protocol != "listwise":
+        raise ConfigError(f"aspects= belong to protocol='listwise', not to {protocol!r}")
+    if question.expected:
+        if registry.find_method(protocol).expected is None:
+            raise ConfigError(f"expected=True reads scores, and protocol={protocol!r} asks for none")
+        if question.aspects is not None or reads_itself:
+            raise ConfigError("expected=True reads one digit a candidate: leave aspects= and parse= out")
+
+
+def _require_canaries(defence: Defence, protocol: str, *, aspects: object) -> None:
+    if defence.canaries == "off":
+        return
+    if protocol not in ("listwise", "pairwise", "pointwise"):
+        raise ConfigError(
+            f"canaries are decoy answers that must not win, and with protocol={protocol!r} none wins: an empty answer may "
+            "well meet a criterion"
+        )
+    if aspects is not None:
+        raise ConfigError("canaries are scored as a whole, and aspects= ask for parts: leave one of them out")
+
+
+def _require_reward(reward: Reward, protocol: str) -> None:
+    kind = reward.kind
+    usual = registry.load(registry.find_method(protocol).reward)
+    if kind in {"score", "win_rate"} and registry.REWARDS.find(kind) is not usual:
+        raise ConfigError(f"reward: kind={kind!r} does not go with protocol={protocol!r}; rank goes with any")
+
+
+_ASPECT: Final = re.compile(r"[A-Za-z][A-Za-z _-]{0,39}")
+
+
+def _aspects(aspects: Mapping[str, float] | Sequence[object] | None) -> tuple[tuple[str, float], ...] | None:
+    """Aspects with their weights, 1 each where only names are given. Raises ConfigError."""
+    if aspects is None:
+        return None
+    weighted = dict(aspects) if isinstance(aspects, Mapping) else dict.fromkeys(aspects, 1.0)
+    if not weighted or len(weighted) < len(aspects):
+        raise ConfigError(f"question: aspects={aspects!r}: name each once, and at least one")
+    named: list[tuple[str, float]] = []
+    for name, weight in weighted.items():
+        if not isinstance(name, str) or not _ASPECT.fullmatch(name):
+            raise ConfigError(f"question: aspects: {name!r} must be letters, spaces and hyphens, 40 at most")
+        if isinstance(weight, bool) or not isinstance(weight, int | float) or not (weight > 0 and isfinite(weight)):
+            raise ConfigError(f"question: aspects: the weight of {name!r} is {weight!r}, and must be a number above 0")
+        named.append((name, float(weight)))
+    return tuple(named)

@@ -1,0 +1,176 @@
+"""Every option is written once, and all that names it follows: signature, flat names, flags, page, records, checks."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+import calipers
+from calipers.cli import app
+from calipers.config import Calls, JudgeOptions, Panel, Question, Resolution
+from calipers.config.flat import flat_options, nested, recorded_options
+from calipers.config.option import Option, groups_of, options_of
+from calipers.config.settings import Named, Settings, as_recorded_now
+from calipers.errors import ConfigError
+from calipers.ledger import Unrecorded
+from calipers.testing import SimulatedJudge
+
+OPTIONS = list(flat_options().values())
+JUDGE = SimulatedJudge({"a": 0.5})
+PAGE = (Path(__file__).parents[2] / "docs" / "options.md").read_text(encoding="utf-8")
+WRONG: dict[str, Any] = {"whole": 1.5, "number": "fast", "choice": "nothing of the kind", "flag": "yes", "function": 3}
+
+
+def as_given(option: Option) -> dict[str, Any]:
+    """Arguments of Judge that set the option to its default."""
+    return {option.group: {option.name: option.default}} if option.group else {option.name: option.default}
+
+
+def test_a_judge_takes_22_arguments_at_most_and_its_signature_says_all_of_them() -> None:
+    parameters = inspect.signature(calipers.Judge).parameters
+    assert len(parameters) <= 22
+    assert list(parameters) == [field.name for field in fields(JudgeOptions) if field.name == "judge"] + [
+        field.name for field in fields(JudgeOptions) if field.name != "judge"
+    ]
+
+
+def test_every_field_is_an_option_or_a_group_of_them() -> None:
+    every: list[Any] = [JudgeOptions, *groups_of(JudgeOptions).values()]
+    for of in every:
+        named = {option.name for option in options_of(of)} | groups_of(of).keys()
+        assert named == {field.name for field in fields(of)}, of
+
+
+@pytest.mark.parametrize("option", OPTIONS, ids=lambda option: option.key)
+def test_every_option_has_a_sentence_a_flat_name_a_row_in_the_docs_and_a_flag_where_it_has_a_section(
+    option: Option,
+) -> None:
+    assert option.help.endswith(".")
+    assert option.help[0].isupper()
+    place = f"`{option.group}` `{option.name}`" if option.group else f"`{option.name}`"
+    assert any(line.startswith(f"| {place}") for line in PAGE.splitlines())
+    flags = {flag: one for one in app.commands["score"].params if isinstance(one, click.Option) for flag in one.opts}
+    assert (f"--{option.flag}" in flags) is bool(option.section)
+    if option.section:
+        assert flags[f"--{option.flag}"].envvar == option.variable
+
+
+@pytest.mark.parametrize("option", [one for one in OPTIONS if one.key != "judge"], ids=lambda option: option.key)
+def test_a_flat_name_sets_the_option_that_an_argument_sets(option: Option) -> None:
+    by_argument = JudgeOptions(JUDGE, **as_given(option))
+    resolving = {"resolve": True} if option.group == "resolve" else {}
+    assert JudgeOptions(**nested({"judge": JUDGE, **resolving, option.key: option.default})) == by_argument
+
+
+@pytest.mark.parametrize("option", [one for one in OPTIONS if one.kind in WRONG and not one.registered],
+                         ids=lambda option: option.key)  # fmt: skip
+def test_a_value_of_another_type_is_refused_by_the_name_of_its_option(option: Option) -> None:
+    wrong = WRONG[option.kind]
+    with pytest.raises(ConfigError, match=f"{option.name}={wrong!r}: it must be {option.range}"):
+        JudgeOptions(**nested({"judge": JUDGE, "resolve": True, option.key: wrong}))
+
+
+@pytest.mark.parametrize("option", [one for one in OPTIONS if one.low is not None], ids=lambda option: option.key)
+def test_a_value_below_its_range_is_refused_and_the_lowest_within_is_not(option: Option) -> None:
+    assert option.low is not None
+    below = option.low if option.above else option.low - 1
+    with pytest.raises(ConfigError, match=f"{option.name}={below!r}: it must be"):
+        JudgeOptions(**nested({"judge": JUDGE, "resolve": True, option.key: below}))
+    lowest = int(option.low) if option.kind == "whole" else option.low + 1e-9
+    JudgeOptions(**nested({"judge": JUDGE, "resolve": True, option.key: lowest}))
+
+
+@pytest.mark.parametrize("option", [one for one in OPTIONS if one.high is not None], ids=lambda option: option.key)
+def test_a_value_above_its_range_is_refused_and_the_highest_within_is_not(option: Option) -> None:
+    assert option.high is not None
+    above = option.high if option.below else option.high + 1e-9
+    with pytest.raises(ConfigError, match=f"{option.name}={above!r}: it must be"):
+        JudgeOptions(**nested({"judge": JUDGE, "resolve": True, option.key: above}))
+    JudgeOptions(**nested({"judge": JUDGE, "resolve": True, option.key: option.high - 1e-9}))
+
+
+@pytest.mark.parametrize("option", [one for one in OPTIONS if one.group], ids=lambda option: option.key)
+def test_an_old_keyword_is_refused_with_its_new_place(option: Option) -> None:
+    if option.key in groups_of(JudgeOptions):
+        return  # panel=, reward= and resolve= are arguments as they were
+    with pytest.raises(ConfigError) as told:
+        calipers.Judge(JUDGE, **{option.key: option.default})
+    assert f'{option.group}={{"{option.name}": ...}}' in str(told.value)
+
+
+@pytest.mark.parametrize(("arguments", "words"), [
+    ({"store": Unrecorded()}, "store= has moved: write ledger="),
+    ({"ordres": 2}, "no argument 'ordres'. Did you mean orders?"),
+    ({"calls": {"tiemout": 2}}, "calls: 'tiemout' is unknown. Did you mean timeout?"),
+    ({"calls": 3}, "calls=3: it must be a Calls"),
+])  # fmt: skip
+def test_a_name_there_is_not_is_told_the_nearest(arguments: dict[str, Any], words: str) -> None:
+    with pytest.raises(ConfigError) as told:
+        calipers.Judge(JUDGE, **arguments)
+    assert words in str(told.value)
+
+
+def test_an_unknown_flat_name_is_told_the_nearest() -> None:
+    with pytest.raises(ConfigError, match=r"unknown option 'ordres'\. Did you mean orders?"):
+        calipers.Judge.of({"judge": JUDGE, "ordres": 2})
+
+
+def test_a_flat_name_goes_before_its_group_and_leaves_the_rest_of_it() -> None:
+    made = nested(
+        {"judge": JUDGE, "calls": {"timeout": 5, "attempts": 2}, "timeout": 9, "panel": "cycle", "weights": [1]}
+    )
+    assert made["calls"] == Calls(timeout=9, attempts=2)
+    assert made["panel"] == Panel("cycle", [1])
+
+
+@pytest.mark.parametrize(("resolve", "found"), [
+    (None, None), (False, None), (True, Resolution()), (0.1, Resolution(0.1)), ({"most": 3}, Resolution(most=3)),
+    (Resolution(0.2), Resolution(0.2)),
+])  # fmt: skip
+def test_resolve_is_off_on_a_tolerance_or_a_mapping(resolve: Any, found: Resolution | None) -> None:
+    assert JudgeOptions(JUDGE, resolve=resolve).resolve == found
+
+
+def test_the_most_presentations_alone_do_not_turn_resolving_on() -> None:
+    assert nested({"judge": JUDGE, "most": 4})["resolve"] is None
+    assert nested({"judge": JUDGE, "most": 4, "resolve": 0.1})["resolve"] == Resolution(0.1, 4)
+
+
+def test_groups_show_what_differs_from_their_defaults() -> None:
+    assert repr(Question(at_once=8)) == "Question(at_once=8)"
+    assert repr(Calls()) == "Calls()"
+
+
+def test_what_decides_results_is_recorded_and_read_again() -> None:
+    judge = calipers.Judge.of({
+        "judge": [SimulatedJudge({"a": 1}, model=name) for name in ("m", "n")], "panel": "all", "weights": [2, 1], "quorum": 2, "orders": 3,
+        "samples": 2, "seed": 7, "reasks": 0, "out_of_range": "rank", "max_tokens": 99, "params": {"temperature": 0},
+        "reasoning": "shown", "reward_range": (-1.0, 1.0), "absolute": True, "deadline": 5.0, "resolve": 0.1, "most": 4,
+        "unresolved": "tie", "ties": 1.0, "length_control": 0.2, "blend": "sum", "blend_weight": 0.25, "reward": "rank",
+        "at_once": 6, "on_attack": "floor", "canaries": "sampled", "canary_rate": 0.5, "experience": False,
+    })  # fmt: skip
+    settings = judge.settings
+    record = json.loads(json.dumps(settings.to_dict()))
+    assert Settings.of(record).to_dict() == settings.to_dict()
+    assert (record["resolve"], record["learns"], record["canary_rate"]) == (
+        {"tolerance": 0.1, "most": 4, "unresolved": "tie"}, False, 0.5,
+    )  # fmt: skip
+    assert record["reward"] == {"kind": "rank", "ties": 1.0, "length": 0.2, "blend": "sum", "weight": 0.25}
+
+
+def test_every_recorded_option_has_its_default_in_a_record_that_lacks_it() -> None:
+    whole = Settings((Named("a", "here", "m"),)).to_dict()
+    assert {option.record.partition(".")[0] for option in recorded_options()} <= whole.keys()
+    assert as_recorded_now({"judges": json.loads(json.dumps(whole["judges"]))}).keys() == whole.keys()
+
+
+def test_calls_and_records_that_decide_nothing_are_not_recorded() -> None:
+    plain = Settings((Named("a", "here", "m"),))
+    changed = Settings((Named("a", "here", "m"),), calls=Calls(timeout=1, attempts=9, hedge=0.1, price=(1, 2)))
+    assert changed.to_dict() == plain.to_dict()
