@@ -175,7 +175,7 @@ def test_what_could_not_be_scored_is_null_and_the_exit_code_is_1(folder: Path):
         (["score", "groups.jsonl", "-o", "out.jsonl", "--judge", "vllm/qwen3", "--policy", "Qwen/Qwen2.5-7B"], "own_family"),
         (["score", "groups.jsonl", "-o", "out.jsonl", "--judge", "vllm/m", "--base-url", "localhost:8000"], "http://"),
         (["score", "groups.jsonl", "-o", "out.jsonl", "--judge", "vllm/m", "--base-url", "http://127.0.0.1:9/v1"], "127.0.0.1:9"),
-        (["score", "groups.jsonl", "-o", "out.jsonl", "--protocol", "pairwize"], "not one of 'listwise'"),
+        (["score", "groups.jsonl", "-o", "out.jsonl", "--protocol", "pairwize"], "is not one of checklist, listwise"),
         (["score", "groups.jsonl", "-o", "out.jsonl", "--orders", "0"], "--orders"),
         (["score", "groups.jsonl", "-o", "out.jsonl", "--order", "2"], "--orders"),
         (["score", "groups.jsonl", "-o", "out.jsonl", "--rubric", "none.txt"], "none.txt"),

@@ -334,7 +334,7 @@ def test_one_judge_serves_several_event_loops():
         ({"resolve": {"most": 0}}, "most=0"),
         ({"resolve": {"unresolved": "drop"}}, "keep, tie, abstain"),
         ({"resolve": "yes"}, "resolve: tolerance='yes'"),
-        ({"reward": "best"}, "kind='best'"),
+        ({"reward": "best"}, "unknown reward 'best'"),
         ({"reward": {"kinds": "rank"}}, "'kinds' is unknown. Did you mean kind?"),
         ({"reward": {"blend": "product"}}, "sum, weighted, lexicographic"),
         ({"reward": {"length": 2}}, "length=2: it must be a number from 0 to 1"),
