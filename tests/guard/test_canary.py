@@ -12,7 +12,7 @@ import pytest
 import calipers
 from calipers.config.settings import Settings
 from calipers.errors import ConfigError
-from calipers.guard.canary import MARGIN, TEXTS, Canaried
+from calipers.guard.canary import MARGIN, TEXTS, CanaryAmong
 from calipers.guard.injection import find_attacks
 from calipers.interfaces import Backend
 from calipers.judging.judge import Judge
@@ -26,7 +26,7 @@ from heard import Heard
 
 VIEW = render(group_of(FOUR))
 ASK = Ask(0, (0, 1, 2, 3), (2, 0, 3, 1))
-SURE = Canaried(Listwise(), 1.0)
+SURE = CanaryAmong(Listwise(), 1.0)
 
 
 def groups(count: int) -> list[calipers.TrajectoryGroup]:
@@ -39,7 +39,8 @@ async def results(judge: Judge, count: int) -> list[GroupResult]:
 
 def answer(request: JudgeRequest, scores: Mapping[int, int]) -> Completion:
     """A reply that scores candidates by their place in the view."""
-    return Completion(json.dumps({"scores": {key: scores[item] for key, item in zip(request.keys, request.ask.order, strict=True) if item in scores}}))  # fmt: skip
+    shown = zip(request.keys, request.ask.order, strict=True)
+    return Completion(json.dumps({"scores": {key: scores[item] for key, item in shown if item in scores}}))
 
 
 def test_a_canary_is_one_more_candidate_of_the_question_and_all_else_stays():
@@ -73,7 +74,7 @@ def test_where_a_real_candidate_attacks_the_canary_does_as_it_does():
 
 
 def test_the_share_of_questions_with_one_is_the_rate():
-    rarely = Canaried(Listwise(), 0.1)
+    rarely = CanaryAmong(Listwise(), 0.1)
     shown = sum(len(rarely.frame(dataclasses.replace(ASK, number=number), VIEW).keys) == 5 for number in range(2000))
     assert 150 < shown < 250
     again = dataclasses.replace(ASK, cause="canary")
@@ -90,7 +91,7 @@ def test_it_wins_by_leading_the_lowest_real_score_by_more_than_the_margin(canary
     if won:
         assert (reading.judgments, reading.outcome, reading.complaint) == ((), "rejected", None)
         assert set(reading.missing) == {0, 1, 2, 3}
-        assert "put there to test it" in (reading.reason or "")
+        assert "the judge scored a decoy" in (reading.reason or "")
     else:
         plain = Listwise()
         asked = plain.frame(ASK, VIEW)
@@ -141,10 +142,10 @@ async def test_a_judge_that_falls_for_canaries_gives_no_reward_where_one_was_sho
         if times == 2:  # fooled, and fooled again in another order
             assert result.status == "abstained"
             assert set(result.rewards) == {None}
-            assert "put there to test it" in (result.trajectories[0].reason or "")
+            assert "the judge scored a decoy" in (result.trajectories[0].reason or "")
         else:
             assert (times, result.rewards) == (0, list(QUALITY.values()))
-        assert (times > 0) == any("put there to test it" in warning for warning in result.warnings)
+        assert (times > 0) == any("the judge scored a decoy" in warning for warning in result.warnings)
     assert {won.count(result.group_id) for result in judged} == {0, 2}
 
 
@@ -184,7 +185,7 @@ async def test_a_run_with_canaries_replays_byte_for_byte(tmp_path: Path):
     won = [canary["won"] for canary in kept if canary is not None]
     assert any(won)
     assert not all(won)
-    assert any("put there to test it" in warning for one in first for warning in one["warnings"])
+    assert any("the judge scored a decoy" in warning for one in first for warning in one["warnings"])
 
 
 async def test_the_embedded_judge_is_asked_with_canaries_as_without():
@@ -199,7 +200,7 @@ async def test_a_group_shortened_to_fit_holds_its_canary_too():
     members = tuple(
         Trajectory(name, (
             {"role": "assistant", "content": None, "tool_calls": [call]},
-            {"role": "tool", "tool_call_id": "x", "content": "\n".join(f"{name} row {number}" for number in range(3000))},
+            {"role": "tool", "tool_call_id": "x", "content": "\n".join(f"{name} row {row}" for row in range(3000))},
             {"role": "assistant", "content": text},
         )) for name, text in FOUR.items()
     )  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from calipers.guard.canary import Canaried
+from calipers.guard.canary import CanaryAmong
 from calipers.monitoring.answers import answer_of, shapes_of
 from calipers.protocols.listwise import Listwise
 from calipers.render import render
@@ -32,6 +32,6 @@ def test_an_answer_keeps_who_said_what_where():
 
 
 def test_a_canary_has_no_shape():
-    request = Canaried(Listwise(), 1.0).frame(ASK, VIEW)
+    request = CanaryAmong(Listwise(), 1.0).frame(ASK, VIEW)
     assert len(request.view.candidates) == 3
     assert len(answer_of(request, Completion("x"), Reading((), "rejected")).shapes) == 2

@@ -1,1 +1,3 @@
-"""What keeps a policy from talking its judge into a reward: finding who tries, and testing whether the judge falls for it."""
+"""Defence against prompt injection: finding candidates that address the judge, and testing whether a judge obeys
+them.
+"""

@@ -1,72 +1,60 @@
-"""The words of ``lexicon``, so that they are found: what a word says, in which language, and what follows it in a phrase.
+"""The words of prompt injection: which concepts a word stands for, in which language, and which phrases it begins.
 
-Not responsible for what the words are, nor for what they make together (``gathered``).
+The words are data: ``lexicon/`` has a file per language, ``words.toml`` what belongs to no language. Not responsible
+for what concepts together amount to (``rules``, ``sentence_meaning``).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache, lru_cache, reduce
 from operator import or_
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
-from calipers.guard.concepts import DERIVED, WORDED
-from calipers.guard.lexicon import SPACED, UNSPACED
-from calipers.guard.writing import folded
+from calipers.guard.normalised import folded
+from calipers.types.packaged import packaged
 
 Mask: TypeAlias = int
+"""A set of concepts: a bit for each."""
 Language: TypeAlias = str
-Sayings: TypeAlias = tuple[tuple[Language, Mask], ...]
-"""What a word says, in each language that has it."""
+Meanings: TypeAlias = tuple[tuple[Language, Mask], ...]
+"""The concepts a word stands for, in each language that has it."""
 
+WORDED: Final = (
+    "judge", "referee", "salutation", "you", "addressed", "this", "this_after", "mine", "rate_this", "answer", "work",
+    "score", "highest", "highest_score", "correct", "award", "please", "always", "ignore", "despite", "instructions",
+    "rubric", "previous", "others", "lowest", "reject", "plea", "confirmed", "authority", "changed", "void", "document",
+    "mention", "narrator", "if", "scale", "survey",
+)  # fmt: skip
+"""Concepts that the lexicon has words for; its README says which words."""
+DERIVED: Final = ("this_answer", "this_work", "greeted", "rubric_heading", "ignore_rubric", "ignore_instructions")
+"""Concepts that follow from where words stand: "this" beside an answer, or beside something that may be one; a
+salutation before a judge; a rubric as a heading; an order to ignore beside the rubric, or beside previous
+instructions."""
 BITS: Final[Mapping[str, Mask]] = {name: 1 << number for number, name in enumerate((*WORDED, *DERIVED))}
-WORD = re.compile(r"\d+(?:\.\d+)?|a\+|(?:[^\W\d_]|[\u0900-\u0963\u0971-\u09e5\u09f0-\u0a65\u0a70-\u0dff])+")
-"""A number or a word; in scripts of India vowels are signs, which Python counts as no letters."""
+
+WORD = re.compile(
+    r"\d+(?:\.\d+)?|a\+|(?:[^\W\d_]|[\u0900-\u0963\u0971-\u09e5\u09f0-\u0a65\u0a70-\u0dff])+"
+)  # vowels are signs in scripts of India, and no letters to Python
+"""A number or a word."""
 PARTS = re.compile(r"[_\-'’‌]+")
-_CLITICS: Final = (
-    "وال",
-    "بال",
-    "فال",
-    "ولل",
-    "لل",
-    "ال",
-    "و",
-    "ف",
-    "ب",
-    "ل",
-    "ك",
-    "س",
-    "וה",
-    "של",
-    "שה",
-    "מה",
-    "לה",
-    "ו",
-    "ה",
-    "ב",
-    "ל",
-    "כ",
-    "מ",
-    "ש",
-)
-"""What Arabic and Hebrew write before a word, as one with it."""
+"""What separates the words of a phrase in the lexicon."""
 _LONGEST: Final = 32
-"""Letters of a word that are looked at: no entry is longer, and no word of any language need be kept whole."""
-_CLITIC: Final = frozenset("".join(_CLITICS))
+"""Letters of a word that are looked up: no entry is longer, and no longer word is worth caching."""
 
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
-    """Words that follow a first one; each that ends in ``*`` stands for all that begin so."""
+    """Words that follow a first one, or none; each that ends in ``*`` stands for all that begin so."""
 
     language: Language
     mask: Mask
     rest: tuple[str, ...]
 
     def follows(self, words: Sequence[str], place: int) -> bool:
-        """Whether the words after ``place`` are these."""
+        """Whether these are the words after ``place``."""
         after = words[place + 1 : place + 1 + len(self.rest)]
         return len(after) == len(self.rest) and all(
             word.startswith(want[:-1]) if want.endswith("*") else word == want
@@ -75,94 +63,122 @@ class Phrase:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """What a word says by itself, by language, and the phrases that it may begin."""
+class Entry:
+    """What a word stands for by itself, by language, and the phrases it may begin."""
 
-    alone: Sayings = ()
-    phrases: Mapping[str, tuple[Phrase, ...]] = field(default_factory=dict)
+    alone: Meanings
+    phrases: Mapping[str, tuple[Phrase, ...]]
     """By the second word; by "" where that is a stem."""
 
     def begun(self, words: Sequence[str], place: int) -> Iterator[Phrase]:
-        """The phrases that it begins at this place."""
+        """The phrases it begins at this place."""
         following = words[place + 1] if place + 1 < len(words) else ""
         known = (*self.phrases.get(following, ()), *self.phrases.get("", ()))
         return (phrase for phrase in known if phrase.follows(words, place))
 
-    def at_most(self) -> Sayings:
-        """What it may say or begin."""
+    def at_most(self) -> Meanings:
+        """All it may stand for, with its phrases."""
         return (*self.alone, *((phrase.language, phrase.mask) for some in self.phrases.values() for phrase in some))
 
 
-@dataclass(slots=True)
-class _Table:
-    words: dict[str, list[tuple[Language, Mask]]] = field(default_factory=dict)
-    stems: dict[str, list[tuple[Language, Mask]]] = field(default_factory=dict)
-    phrases: dict[str, list[Phrase]] = field(default_factory=dict)
-    begun: dict[str, list[Phrase]] = field(default_factory=dict)
+@cache
+def words(name: str) -> frozenset[str]:
+    """A list of words of ``words.toml``."""
+    return frozenset(packaged("calipers.guard", "words.toml")[name].split())
 
 
-def entries(languages: Mapping[str, Mapping[str, str]]) -> Iterator[tuple[Language, Mask, str]]:
-    """Every entry as it stands in plain text."""
-    for language, concepts in languages.items():
-        for concept, line in concepts.items():
+@cache
+def phrases(name: str) -> tuple[str, ...]:
+    """A list of phrases of ``words.toml``, in its order."""
+    return tuple(packaged("calipers.guard", "words.toml")[name])
+
+
+@cache
+def lexicon() -> Mapping[Language, Mapping[str, Any]]:
+    """The file of each language, by its code."""
+    from importlib.resources import files  # noqa: PLC0415 - only where candidates are searched
+
+    folder = files("calipers.guard").joinpath("lexicon")
+    names = sorted(file.name for file in folder.iterdir() if file.name.endswith(".toml"))
+    tables = (packaged("calipers.guard", f"lexicon/{name}") for name in names)
+    return {table["code"]: table for table in tables}
+
+
+@cache
+def unspaced_languages() -> tuple[Language, ...]:
+    """Languages written without spaces between words."""
+    return tuple(code for code, table in lexicon().items() if not table.get("spaces", True))
+
+
+def entries(languages: Iterable[Language]) -> Iterator[tuple[Language, Mask, str]]:
+    """Every entry of these languages as it stands in plain text."""
+    for language in languages:
+        for concept, line in lexicon()[language]["words"].items():
             for entry in folded(line).split():
                 yield language, BITS[concept], entry
 
 
+def spaced_entries() -> Iterator[tuple[Language, Mask, str]]:
+    """Every entry of all languages written with spaces."""
+    return entries(code for code in lexicon() if code not in unspaced_languages())
+
+
 @cache
-def _table() -> _Table:
-    table = _Table()
-    for language, mask, entry in entries(SPACED):
+def _phrases() -> Mapping[str, Sequence[Phrase]]:
+    """All entries by their first word; a stem has a ``*`` at its end."""
+    found: dict[str, list[Phrase]] = {}
+    for language, mask, entry in spaced_entries():
         first, *rest = (part for part in PARTS.split(entry) if part)
-        stem = first.endswith("*")
-        if rest:
-            known = table.begun if stem else table.phrases
-            known.setdefault(first.rstrip("*"), []).append(Phrase(language, mask, tuple(rest)))
-        else:
-            (table.stems if stem else table.words).setdefault(first.rstrip("*"), []).append((language, mask))
-    return table
-
-
-def said(word: str) -> Said:
-    """What ``word`` (plain) says, in whatever language."""
-    return _cached(word if len(word) <= _LONGEST else word[:_LONGEST])
-
-
-@lru_cache(2**15)
-def _cached(word: str) -> Said:
-    table = _table()
-    found = _said(word, table)
-    if word[0] in _CLITIC and len(word) > 2:
-        for clitic in _CLITICS:
-            if word.startswith(clitic) and len(word) > len(clitic) + 1:
-                bare = _said(word[len(clitic) :], table)
-                found = Said((*found.alone, *bare.alone), {**bare.phrases, **found.phrases})
+        found.setdefault(first, []).append(Phrase(language, mask, tuple(rest)))
     return found
 
 
-def _said(word: str, table: _Table) -> Said:
-    alone = list(table.words.get(word, ()))
-    phrases = list(table.phrases.get(word, ()))
+@cache
+def _prefixes() -> tuple[str, ...]:
+    """What Arabic and Hebrew write in front of a word without a space."""
+    return tuple(prefix for table in lexicon().values() for prefix in table.get("prefixes", "").split())
+
+
+def entry_of(word: str) -> Entry:
+    """What ``word`` (plain) stands for, in all languages."""
+    return _entry_of(word if len(word) <= _LONGEST else word[:_LONGEST])
+
+
+@lru_cache(2**15)
+def _entry_of(word: str) -> Entry:
+    found = _looked_up(word)
+    for prefix in () if word.isascii() else _prefixes():
+        if word.startswith(prefix) and len(word) > len(prefix) + 1:
+            bare = _looked_up(word[len(prefix) :])
+            found = Entry((*found.alone, *bare.alone), {**bare.phrases, **found.phrases})
+    return found
+
+
+def _looked_up(word: str) -> Entry:
+    found = list(_phrases().get(word, ()))
     for length in range(2, len(word) + 1):
-        alone += table.stems.get(word[:length], ())
-        phrases += table.begun.get(word[:length], ())
-    joined: dict[Language, Mask] = {}
-    for language, mask in alone:
-        joined[language] = joined.get(language, 0) | mask
+        found += _phrases().get(f"{word[:length]}*", ())
+    alone: dict[Language, Mask] = {}
     following: dict[str, tuple[Phrase, ...]] = {}
-    for phrase in phrases:
-        second = "" if phrase.rest[0].endswith("*") else phrase.rest[0]
-        following[second] = (*following.get(second, ()), phrase)
-    return Said(tuple(joined.items()), following)
+    for phrase in found:
+        if phrase.rest:
+            second = "" if phrase.rest[0].endswith("*") else phrase.rest[0]
+            following[second] = (*following.get(second, ()), phrase)
+        else:
+            alone[phrase.language] = alone.get(phrase.language, 0) | phrase.mask
+    return Entry(tuple(alone.items()), following)
 
 
 @cache
 def unspaced(language: Language) -> tuple[re.Pattern[str], Mapping[str, Mask]]:
-    """What finds the words of a language without spaces, and what each says. The longest word at a place counts, and words overlap: group 1, or a number."""
+    """A pattern for the words of a language without spaces, and what each stands for.
+
+    The longest word at a place counts, and words overlap: group 1 of a match, else the match is a number.
+    """
     masks: dict[str, Mask] = {}
-    for _, mask, entry in entries({language: UNSPACED[language]}):
+    for _, mask, entry in entries([language]):
         masks[entry] = masks.get(entry, 0) | mask
-    # A word says what the words in it say, but for one that only names a scale.
+    # A word stands for what the words in it stand for, except where it only names a scale.
     masks = {
         entry: mask if mask & BITS["scale"] else reduce(or_, (more for other, more in masks.items() if other in entry))
         for entry, mask in masks.items()
@@ -173,8 +189,8 @@ def unspaced(language: Language) -> tuple[re.Pattern[str], Mapping[str, Mask]]:
 
 @cache
 def alphabets() -> Mapping[Language, frozenset[str]]:
-    """The letters beyond ASCII with which each language is written here; none for those in Latin letters."""
+    """The letters beyond ASCII that each language is written with here; languages in Latin letters are omitted."""
     found: dict[Language, set[str]] = {}
-    for language, _, entry in entries({**SPACED, **UNSPACED}):
+    for language, _, entry in entries(lexicon()):
         found.setdefault(language, set()).update(char for char in entry if not char.isascii())
     return {language: frozenset(letters) for language, letters in found.items() if len(letters) > 5}

@@ -21,8 +21,7 @@ from calipers.config.flat import nested, takes
 from calipers.config.options import JudgeOptions
 from calipers.config.settings import Settings
 from calipers.errors import ConfigError, InputError
-from calipers.guard.canary import Canaried
-from calipers.guard.canary_alone import Probed
+from calipers.guard.canary import CanaryAmong, CanaryFirst
 from calipers.interfaces import AnswerWatcher, JudgingProtocol, Store
 from calipers.judging.assembly import aggregator, planner, settle
 from calipers.judging.assembly import reward as rewarding
@@ -159,7 +158,7 @@ class Judge:
             max_tokens=settings.calls.max_tokens, params=settings.calls.params or {}, **(graded or scored)
         )
         if share := settings.defence.share:
-            protocol = (Canaried if settings.protocol == "listwise" else Probed)(protocol, share, settings.seed)
+            protocol = (CanaryAmong if settings.protocol == "listwise" else CanaryFirst)(protocol, share, settings.seed)
         self._asked_by = Interrogator(
             protocol=protocol,
             planner=planner(settings),

@@ -1,0 +1,199 @@
+"""Finds text that forges the layout of a judge's prompt: chat turns, ends of answers, labels, comments, questions.
+
+Not responsible for sentences in words (``sentence_attacks``), nor for verdicts and scores (``forged_verdicts``).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache, reduce
+from itertools import islice
+from operator import or_
+from typing import Final, NamedTuple
+
+from calipers.guard.forged_verdicts import forged_verdicts
+from calipers.guard.normalised import NormalisedText
+from calipers.guard.rules import Hit
+from calipers.guard.vocabulary import BITS, WORD, entry_of, phrases, words
+from calipers.types import Certainty
+
+_AROUND: Final = 400
+_AFTER: Final = 300
+_AT_MOST: Final = 64
+"""Markers of one kind that are looked at: whoever writes more of them is found anyway."""
+MARKERS: Final = {
+    "<": ("<|", "<｜", "<<SYS", "<start_of_turn", "<!--", "</", "<tool_res", "<function_res"),
+    "[": (
+        "[INST]", "[/INST]", "[SYSTEM_PROMPT", "[/SYSTEM_PROMPT", "[TOOL_RESULTS", "[/TOOL_RESULTS", "[[", "[RESULT]",
+    ),
+    "&": ("&#",),
+    "%": ("%20",),
+    "\\": ("\\x", "\\u"),
+}  # fmt: skip
+"""Markers that may stand anywhere, by their first character. A text without these, ``LABELS`` and ``verdict_phrases``
+has nothing for this module and for ``forged_verdicts``."""
+LABELS = re.compile(r"@\w{2,12} (?:candidate|end) [A-Z]{2,6}[ \t]*$", re.MULTILINE)
+_TURNS = re.compile(
+    r"<(?:[|｜](?:im_start|im_sep|start_header_id|start_of_role|system|user|assistant|start|channel|message|turn|User"
+    r"|Assistant|START_OF_TURN_TOKEN|SYSTEM_TOKEN|USER_TOKEN|CHATBOT_TOKEN)\b|</?SYS>>|start_of_turn>)"
+    r"|\[/?(?:INST|SYSTEM_PROMPT)\]"
+)
+_TOOL_RESULTS = re.compile(
+    r"<(?:[|｜](?:tool|tool_response|observation|constrain|call|tool▁outputs?▁begin)\b"
+    r"|/?(?:tool_response|function_results?|tool_results?)>)|\[/?TOOL_RESULTS\]"
+)
+_BEGINNING = re.compile(r"(?:^|[\n.!?:>\])}])[ \t]*$")
+_END_OF_ANSWER = re.compile(
+    r"(?:^|(?<=[.!?] ))[ \t\[<|({=*#_~-]{0,12}(?:the )?end of (?:the )?(?:ai )?(?:assistant|submission|candidate"
+    r"|response|answer|transcript|trajectory|attempt|model|data|evaluation|output)\b",
+    re.IGNORECASE | re.MULTILINE,
+)
+_PLACEHOLDER = re.compile(r"\{\w+\}|\{\{|%s|<[a-z_]+_here>")
+_CLOSING_TAG = re.compile(
+    r"</(answer|response|candidate|submission|transcript|trajectory|attempt|output|completion|solution)>", re.IGNORECASE
+)
+_COMMENT = re.compile(
+    r"<!--[^>]{0,300}?\b(?:grad(?:er|ing)|evaluat\w{2,4}|judge|scor(?:er|ing)|rubric)\b[^>]{0,300}?"
+    r"\b(?:best|correct|full|gold|grade|highest|mark|perfect|points|prefer|score|top|winner)\b"
+    r"|<!--\W*(?:system|ai|llm|model|note)\b[^>]{0,80}?\b(?:rate|score|grade|mark|award|give|prefer|choose)\b[^>]{0,40}?"
+    r"\b(?:100|10|full|highest|best)\b",
+    re.IGNORECASE,
+)
+_QUESTION: Final = tuple(
+    re.compile(rf"\b(?:{choices})\b", re.IGNORECASE)
+    for choices in (
+        "outputs?|models?|systems?|responses?|texts?|assistant",
+        r"compare|which|prefer\w*|better|best|judge",
+        (
+            "identifiers?|begin your|answer with|reply with|respond with|output only|output the name|name of the better"
+            "|single letter|must be a|i choose|so i"
+        ),
+        "hidden|mask(?:ed)?|removed|withheld|redacted|blank|empty|not shown|undisclosed",
+    )
+)
+"""A question put to a judge: what to compare, how, in which form to answer, and that the texts are hidden."""
+_STRUCTURE = re.compile(
+    r"^\s*(?:#{1,4} |[\"']{3}|[\"'][}\])]|[-=]{3,}|\[?\[?(?:the )?end of)|\{ ?\"\w+\": ?\"{1,3}",
+    re.IGNORECASE | re.MULTILINE,
+)
+
+
+@cache
+def verdict_phrases() -> frozenset[str]:
+    """Words near which verdicts, scores and questions to a judge are looked for."""
+    return words("verdict_words") | {*phrases("question_phrases"), "end of"}
+
+
+def forged_parts(text: NormalisedText, places: Sequence[int]) -> Iterator[Hit]:
+    """Forged layout and verdicts in ``text``, by markers of their own or near ``verdict_phrases`` at ``places``."""
+    yield from _marked(text, _MARKED)
+    yield from _closed(text)
+    if "<!--" in text.shown:
+        yield from _comments(text)
+    yield from forged_verdicts(text, places)
+    if places and "end of " in text.plain:
+        yield from _marked(text, (_END,))
+    if places:
+        yield from _questions(text)
+
+
+class _Marked(NamedTuple):
+    """A ``pattern`` of layout, looked for where one of ``markers`` is in the text; ``certainty`` judges each match."""
+
+    markers: tuple[str, ...]
+    pattern: re.Pattern[str]
+    certainty: Callable[[NormalisedText, re.Match[str]], Certainty | None]
+
+
+def _of_turn(text: NormalisedText, match: re.Match[str]) -> Certainty | None:
+    if not _is_beginning(text.shown, match.start()):
+        return None
+    return "certain" if _speaks_of_scores(text, match.end()) else "likely"
+
+
+def _of_tool_result(text: NormalisedText, match: re.Match[str]) -> Certainty | None:
+    return "suspicious" if _is_beginning(text.shown, match.start()) else None
+
+
+def _of_end(text: NormalisedText, match: re.Match[str]) -> Certainty | None:
+    decorated = not match[0][:1].isalpha() or match[0].isupper()
+    if not decorated or _PLACEHOLDER.search(text.shown, max(0, match.start() - 60), match.end() + 60):
+        return None
+    return "certain" if _speaks_of_scores(text, match.end()) else "suspicious"
+
+
+_TURN_MARKERS: Final = (
+    "<|",
+    "<｜",
+    "[INST]",
+    "[/INST]",
+    "<<SYS",
+    "<start_of_turn",
+    "[SYSTEM_PROMPT",
+    "[/SYSTEM_PROMPT",
+)
+_RESULT_MARKERS: Final = ("<|", "<｜", "tool_response>", "function_result", "tool_result", "TOOL_RESULTS]")
+_MARKED: Final = (
+    _Marked(_TURN_MARKERS, _TURNS, _of_turn),
+    _Marked(_RESULT_MARKERS, _TOOL_RESULTS, _of_tool_result),
+    _Marked((" candidate ", " end "), LABELS, lambda *_: "certain"),
+)
+_END: Final = _Marked(("",), _END_OF_ANSWER, _of_end)
+
+
+def _marked(text: NormalisedText, kinds: Sequence[_Marked]) -> Iterator[Hit]:
+    for markers, pattern, certainty in kinds:
+        if any(marker in text.shown for marker in markers):
+            for match in islice(pattern.finditer(text.shown), _AT_MOST):
+                if (grade := certainty(text, match)) is not None:
+                    yield Hit("layout", grade, *match.span())
+
+
+def _comments(text: NormalisedText) -> Iterator[Hit]:
+    for begins in islice(re.finditer("<!--", text.shown), 4 * _AT_MOST):
+        if (match := _COMMENT.match(text.shown, begins.start())) is not None:
+            yield Hit("instruction", "likely", *match.span())
+            return
+
+
+def _is_beginning(shown: str, place: int) -> bool:
+    """Whether what stands here begins something, and is not mentioned within a sentence."""
+    return _BEGINNING.search(shown, max(0, place - 40), place) is not None if place else True
+
+
+def _closed(text: NormalisedText) -> Iterator[Hit]:
+    """A closing tag that was never opened, with scores mentioned after it."""
+    if "</" not in text.shown:
+        return
+    opened: dict[str, int] = {}
+    for match in islice(_CLOSING_TAG.finditer(text.shown), _AT_MOST):
+        name = match[1].lower()
+        if name not in opened:
+            opened[name] = text.plain.find(f"<{name}")
+        if not 0 <= opened[name] < match.start() and _speaks_of_scores(text, match.end()):
+            yield Hit("layout", "likely", *match.span())
+            return
+
+
+def _speaks_of_scores(text: NormalisedText, place: int) -> bool:
+    """Whether the next sentences are about scores."""
+    found = WORD.findall(text.plain[place : place + _AFTER])
+    meanings = (mask for word in found for language, mask in entry_of(word).alone if language == "en")
+    mask = reduce(or_, meanings, 0)
+    if not mask & BITS["score"] and "verdict" not in found:
+        return False
+    return bool(mask & (BITS["highest"] | BITS["correct"] | BITS["judge"])) or not {"100", "a"}.isdisjoint(found)
+
+
+def _questions(text: NormalisedText) -> Iterator[Hit]:
+    for phrase in phrases("question_phrases"):
+        place = text.plain.find(phrase)
+        while place >= 0:
+            begin, end = max(0, place - 2 * _AROUND), min(len(text.shown), place + _AROUND)
+            if all(part.search(text.shown, begin, end) for part in _QUESTION):
+                forged = _STRUCTURE.search(text.shown[begin:end]) is not None
+                yield Hit("layout", "certain" if forged else "suspicious", begin, end)
+                if forged:
+                    return
+            place = text.plain.find(phrase, place + _AROUND)

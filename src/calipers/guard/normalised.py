@@ -1,0 +1,112 @@
+"""Text as the detector searches it: without invisible characters, and in plain small letters.
+
+Both forms have the same length, so a place in one is the same place in the other. Not responsible for text that has to
+be decoded first (``obfuscation``).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+from unicodedata import category, digit, normalize
+
+_ASCII: Final = bytes(range(128))
+_INVISIBLE = re.compile(
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
+    "\ufeff\uffa0\U000e0000-\U000e0fff]"
+)
+_OPTIONAL_MARKS = re.compile("[\u0300-\u036f\u0483-\u0487\u0591-\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670\u093c]+")
+"""Accents, points and vowel signs that writers may omit."""
+_LETTERS: Final = {
+    "ß": "s", "ẞ": "s", "æ": "e", "Æ": "e", "œ": "e", "Œ": "e", "ø": "o", "Ø": "o", "đ": "d", "Đ": "d", "ð": "d",
+    "Ð": "d", "ł": "l", "Ł": "l", "ı": "i", "İ": "i", "þ": "t", "Þ": "t", "ς": "σ", "ى": "ي", "ی": "ي", "ک": "ك",
+    "ة": "ه", "ۀ": "ه",
+    "ە": "ه", "ہ": "ه", "ھ": "ه", "ے": "ي", "ə": "a", "ħ": "h", "ŋ": "n", "ŧ": "t",
+}  # fmt: skip
+_SEPARATORS: Final = frozenset("…\u00a0™\u2003\u2002\u2009\u202f\u3000·")
+"""Separators of words that NFKC would turn into other text."""
+_FEW: Final = 64
+"""Different characters up to which replacing them one by one is faster than going over the text."""
+LOOK_ALIKES: Final = str.maketrans(
+    "аеорсухіјѕԁһӏԛԝбкмтвнгαεορυικνχτвѵꞵɑɡցհոսօ", "aeopcyxijsdhlqwbkmtbhraeopyiknxtbvbagghnuo"
+)
+MIXED = re.compile(
+    r"[a-z][\u0250-\u02af\u0370-\u03ff\u0400-\u052f\u0561-\u0586]|[\u0250-\u02af\u0370-\u03ff\u0400-\u052f\u0561-\u0586][a-z]"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class NormalisedText:
+    """``shown`` is what a reader sees, ``plain`` the same in plain small letters, of the same length.
+
+    ``letters`` are its characters that are neither ASCII nor separators.
+    """
+
+    shown: str
+    plain: str
+    letters: frozenset[str] = frozenset()
+
+    def part(self, begin: int, end: int) -> NormalisedText:
+        """The text between two places."""
+        return NormalisedText(self.shown[begin:end], self.plain[begin:end], self.letters)
+
+
+def normalised(text: str) -> NormalisedText:
+    """``text`` in both forms. ASCII text is only put in small letters."""
+    if text.isascii():
+        return NormalisedText(text, text.lower())
+    foreign = _foreign(text)
+    if any(_kind(char) == "odd" for char in foreign):
+        text = _OPTIONAL_MARKS.sub("", _INVISIBLE.sub("", normalize("NFKC", text)))
+        foreign = _foreign(text)
+    plain = _replaced(text, {char: _plain(char) for char in foreign if _plain(char) != char}).lower()
+    if len(plain) != len(text):  # a letter whose small form is two characters
+        plain = "".join(char.lower() if len(char.lower()) == 1 else char for char in text)
+    return NormalisedText(
+        text, plain, frozenset(char for char in foreign if _kind(char) == "letter" and not _plain(char).isascii())
+    )
+
+
+def folded(word: str) -> str:
+    """A word of the lexicon as it stands in ``NormalisedText.plain``."""
+    return normalised(normalize("NFC", word)).plain
+
+
+def _foreign(text: str) -> set[str]:
+    """The characters of ``text`` beyond ASCII: found by dropping bytes, which is faster than a look at each."""
+    return set(text.encode("utf-8", "surrogatepass").translate(None, _ASCII).decode("utf-8", "surrogatepass"))
+
+
+def _replaced(text: str, others: dict[str, str]) -> str:
+    if len(others) > _FEW:
+        return text.translate({ord(char): other for char, other in others.items()})
+    for char, other in others.items():
+        text = text.replace(char, other)
+    return text
+
+
+@lru_cache(2**13)
+def _kind(char: str) -> str:
+    """``odd`` for what changes under NFKC or is invisible, else ``letter`` or ``separator``."""
+    if char in _SEPARATORS:
+        return "separator"
+    if _INVISIBLE.match(char) or _OPTIONAL_MARKS.match(char) or normalize("NFKC", char) != char:
+        return "odd"
+    return "letter" if category(char)[0] in "LMN" else "separator"
+
+
+@lru_cache(2**13)
+def _plain(char: str) -> str:
+    """The plain character for ``char``; a space for a separator."""
+    if _kind(char) != "letter":
+        return " "
+    if category(char) == "Nd":
+        return str(digit(char))
+    if char in _LETTERS:
+        return _LETTERS[char]
+    letters = normalize("NFD", char)
+    if len(letters) > 1 and _OPTIONAL_MARKS.fullmatch(letters[1:]):
+        return _LETTERS.get(letters[0], letters[0])
+    return char.lower() if len(char.lower()) == 1 else char

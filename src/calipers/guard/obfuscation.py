@@ -1,0 +1,143 @@
+"""Text hidden from a search but not from a model: spaced out, in digits, backwards, upside down, encoded.
+
+Gives what such text says, to be searched like any other, once: what is hidden twice is not followed. Not responsible
+for invisible characters (``normalised``), nor for which texts are worth decoding (``prefilter``).
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from base64 import b64decode
+from binascii import Error
+from collections.abc import Iterator
+from functools import cache
+from html import unescape
+from itertools import islice, product
+from typing import TYPE_CHECKING, Final
+from urllib.parse import unquote
+
+from calipers.guard.normalised import LOOK_ALIKES, MIXED, NormalisedText
+from calipers.guard.vocabulary import words
+
+if TYPE_CHECKING:  # it imports numpy, which takes a tenth of a second
+    from calipers.guard.prefilter import Hints
+
+_DIGITS: Final = {"a": "4", "b": "8", "e": "3", "g": "9", "i": "1", "l": "1", "o": "0", "s": "5", "t": "7"}
+_FROM_DIGITS: Final = str.maketrans("48391057@$!", "abegiostasi")
+_WITH_DIGIT = re.compile(r"(?<![\w@$!])(?=[\d@$!]*[a-z])(?=[a-z@$!]*[\d@$!])[a-z\d@$!]{2,}(?![\w@$])")
+_MOST_REPLACED: Final = 5
+"""Letters of a word that are replaced, at most, in the spellings known beforehand; or all of them."""
+_SPACED_OUT = re.compile(r"(?<!\w)\w([ ._*|\-])\w(?:\1\w)+(?!\w)")
+_BASE64 = re.compile(r"[A-Za-z0-9+/_-]{24,}={0,2}")
+_HEX = re.compile(r"(?:[0-9A-Fa-f]{2}[ :]?){16,}")
+_BINARY = re.compile(r"(?:[01]{8} ?){8,}")
+_ESCAPE = re.compile(r"\\x([0-9A-Fa-f]{2})|\\u([0-9A-Fa-f]{4})|\\u\{([0-9A-Fa-f]{1,5})\}")
+_HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
+TAGS = re.compile("[\U000e0020-\U000e007e]{4,}")
+"""Text in tag characters, which are invisible."""
+_UPSIDE_DOWN: Final = str.maketrans("ɐɔǝɟƃɥᴉɾʞʃɯʌʍʎʇɹ", "acefghijklmvwytr")
+TURNED_LETTERS: Final = frozenset("ɐǝɥʇɹ")
+_AT_MOST: Final = 256
+"""Encoded stretches of one text that are decoded."""
+
+
+def _in_digits(word: str) -> Iterator[str]:
+    """The ways to write ``word`` with digits, one at least."""
+    places = [place for place, letter in enumerate(word) if letter in _DIGITS]
+    for replaced in product((False, True), repeat=min(len(places), _MOST_REPLACED)):
+        if any(replaced):
+            written = list(word)
+            for place, is_digit in zip(places, replaced, strict=False):
+                if is_digit:
+                    written[place] = _DIGITS[word[place]]
+            yield "".join(written)
+    everywhere = "".join(_DIGITS.get(letter, letter) for letter in word)
+    if everywhere != word:
+        yield everywhere
+
+
+@cache
+def _respelled() -> tuple[frozenset[str], ...]:
+    """Telling words in digits, backwards, and turned by thirteen letters."""
+    plain = words("disguised")
+    digits = frozenset(written for word in plain for written in _in_digits(word))
+    return digits, frozenset(word[::-1] for word in plain), frozenset(codecs.encode(word, "rot13") for word in plain)
+
+
+def respelled_words() -> frozenset[str]:
+    """Words that show that text is spelled in digits, backwards, or turned by thirteen letters."""
+    return frozenset().union(*_respelled())
+
+
+def deobfuscated(raw: str, text: NormalisedText, hints: Hints) -> Iterator[str]:
+    """What ``text``, written as ``raw``, says under the disguises that ``hints`` points at, each in turn."""
+    yield from _unescaped(raw, text)
+    if text.letters and MIXED.search(text.plain):
+        yield text.plain.translate(LOOK_ALIKES)
+    if not text.letters.isdisjoint(TURNED_LETTERS):
+        yield text.plain.translate(_UPSIDE_DOWN)[::-1]
+    if hints.respelled:
+        found = set(re.split(r"[^a-z0-9]+", text.plain))
+        digits, backwards, turned = _respelled()
+        if not found.isdisjoint(digits):
+            yield _WITH_DIGIT.sub(lambda match: match[0].translate(_FROM_DIGITS), text.plain)
+        if not found.isdisjoint(backwards):
+            yield text.plain[::-1]
+        if not found.isdisjoint(turned):
+            yield codecs.encode(text.plain, "rot13")
+    if hints.spaced_out:
+        yield _SPACED_OUT.sub(lambda match: match[0].replace(match[1], ""), text.shown)
+    if hints.spaced_out or hints.unbroken:
+        yield from _decoded(text.shown)
+    if hints.unbroken and _HUMP.search(text.shown):
+        yield in_words(text.shown)
+
+
+def in_words(name: str) -> str:
+    """A name in several words: ``giveFullMarks`` as "give Full Marks"."""
+    return _HUMP.sub(" ", name.replace("_", " "))
+
+
+def _unescaped(raw: str, text: NormalisedText) -> Iterator[str]:
+    if "&" in raw and "&#" in raw:  # one character is looked for ten times as fast
+        yield unescape(raw)
+    if "\\x" in raw or "\\u" in raw:
+        yield _ESCAPE.sub(lambda match: chr(int(match[1] or match[2] or match[3], 16)), raw)
+    if "%20" in raw:
+        yield unquote(raw)
+    if text.shown is not raw:
+        yield from ("".join(chr(ord(char) - 0xE0000) for char in tags) for tags in TAGS.findall(raw))
+
+
+def _decoded(text: str) -> Iterator[str]:
+    """What is written in base64, in hexadecimal or in binary digits."""
+    for pattern, decode in ((_BASE64, _from_base64), (_HEX, _from_hex), (_BINARY, _from_binary)):
+        for match in islice(pattern.finditer(text), _AT_MOST):
+            if found := _readable(decode(match[0])):
+                yield found
+
+
+def _from_base64(blob: str) -> bytes:
+    blob = blob.rstrip("=").replace("-", "+").replace("_", "/")
+    try:
+        return b64decode(blob + "=" * (-len(blob) % 4), validate=True)
+    except Error:  # one character too many
+        return b""
+
+
+def _from_hex(blob: str) -> bytes:
+    return bytes.fromhex(re.sub("[ :]", "", blob))
+
+
+def _from_binary(blob: str) -> bytes:
+    return bytes(int(digits, 2) for digits in re.findall("[01]{8}", blob))
+
+
+def _readable(data: bytes) -> str:
+    """``data`` as text; nothing if it is none."""
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        return ""
+    return text if all(char.isprintable() or char.isspace() for char in text) else ""

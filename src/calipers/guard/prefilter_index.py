@@ -1,0 +1,129 @@
+"""The words of the lexicon by their first bytes, so that all words of a text can be looked up at once.
+
+Not responsible for the looking up (``prefilter``).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import Final, TypeAlias
+
+import numpy as np
+
+from calipers.guard.forged_layout import verdict_phrases
+from calipers.guard.obfuscation import respelled_words
+from calipers.guard.rules import COARSE, WIDTH, coarse
+from calipers.guard.vocabulary import PARTS, spaced_entries, words
+
+Words: TypeAlias = "np.ndarray[tuple[int], np.dtype[np.uint64]]"
+Columns: TypeAlias = "np.ndarray[tuple[int, int], np.dtype[np.uint64]]"
+Flagged: TypeAlias = "np.ndarray[tuple[int], np.dtype[np.bool_]]"
+
+WORD_BYTES: Final = 8
+"""Bytes of a word that are looked at, at most."""
+_LENGTHS: Final = (2, 3, 4, 5, 6, WORD_BYTES)
+"""Bytes of a word, or of a shorter one and the space after it, that are looked up: a table for each."""
+_SHIFT: Final = np.uint64(48)
+"""Multiplicative hashing (Knuth, The Art of Computer Programming, 6.4): the upper 16 bits of the product."""
+_TABLE: Final = 1 << 16
+_FACTORS: Final = tuple(0x9E3779B97F4A7C15 + 2 * number * 0x632BE59BD9B4E019 & 2**64 - 1 for number in range(24))
+"""Of these odd numbers each table takes the one by which the fewest keys share a slot, and never three."""
+_TELLING: Final = 4
+"""Letters of a word that tell it from most others."""
+RESPELLED: Final = 1 << 2 * WIDTH
+VERDICT: Final = 1 << 2 * WIDTH + 1
+NUMBER: Final = 1 << 2 * WIDTH + 2
+"""In a mask English has the lowest ``WIDTH`` bits, all other languages the next ones: what is harmless in one language
+may be half of an attack in another. Above them stand these three."""
+_FULL_SCORES: Final = ("100", "10", "1_0", "95", "96", "97", "98", "99")
+_MAXIMA: Final = ("5", "15", "20", "25", "30", "40", "50")
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """A hash table for each length, one behind the other, and the numbers to find a word's slots: a column per table.
+
+    ``masks`` are the bytes of a word that a table compares, ``factors``, ``shift`` and ``offsets`` make slots of them.
+    In each slot is whether it is ``used``, and up to two ``keys`` with their ``meanings``.
+    """
+
+    masks: Columns
+    factors: Columns
+    shift: np.uint64
+    offsets: Columns
+    used: Flagged
+    keys: Columns
+    meanings: Columns
+
+
+@cache
+def index() -> Index:
+    """The index of all words and phrases the detector looks for."""
+    tables: dict[int, dict[int, int]] = {length: {} for length in _LENGTHS}
+    for entry, mask in _wanted():
+        # A phrase is looked for as it mostly stands, with one character between its words, from its first rare word on.
+        # A stem has no end.
+        first, *rest = _from_a_rare_word([part for part in PARTS.split(entry) if part])
+        begins = first[:-1] if first.endswith("*") else " ".join((first, *(part.rstrip("*") for part in rest), ""))
+        length = max((length for length in _LENGTHS if length <= len(begins)), default=_LENGTHS[0])
+        key = int.from_bytes(begins[:length].ljust(length).encode("ascii"), "little")
+        tables[length][key] = tables[length].get(key, 0) | mask
+    return _packed(tables)
+
+
+def _wanted() -> Iterator[tuple[str, int]]:
+    for language, mask, entry in spaced_entries():
+        if entry.isascii() and (found := coarse(mask)):
+            yield entry, found if language == "en" else found << WIDTH
+    both = 1 | 1 << WIDTH
+    for number in _FULL_SCORES:
+        yield number, NUMBER | COARSE["highest"] * both
+    for number in _MAXIMA:
+        yield number, NUMBER
+    yield "#1", (COARSE["highest"] | COARSE["score"]) * both
+    yield "0", COARSE["lowest"] * both
+    yield from ((word, RESPELLED) for word in respelled_words())
+    yield from ((phrase, VERDICT) for phrase in verdict_phrases())
+
+
+def _from_a_rare_word(parts: list[str]) -> list[str]:
+    """A phrase from where on the bytes that are compared reach well into a word that not every text has."""
+    common = words("common")
+    for first in range(len(parts)):
+        room = WORD_BYTES
+        for part in parts[first:]:
+            if part not in common and min(room, len(part)) >= min(_TELLING, len(part)):
+                return parts[first:]
+            room -= len(part) + 1
+    return parts
+
+
+def _packed(tables: dict[int, dict[int, int]]) -> Index:
+    size = _TABLE * len(tables)
+    used = np.zeros(size, np.bool_)
+    keys, meanings = np.zeros((2, size), np.uint64), np.zeros((2, size), np.uint64)
+    factors = [max(_FACTORS, key=partial(_fit, list(entries))) for entries in tables.values()]
+    for number, (entries, factor) in enumerate(zip(tables.values(), factors, strict=True)):
+        for slot, (key, mask) in zip(_slots(entries, factor), entries.items(), strict=True):
+            place = number * _TABLE + slot
+            which = int(used[place])
+            keys[which, place], meanings[which, place], used[place] = key, mask, True
+    masks = _column((1 << 8 * length) - 1 for length in tables)
+    return Index(masks, _column(factors), _SHIFT, _column(range(0, size, _TABLE)), used, keys, meanings)
+
+
+def _column(values: Iterable[int]) -> Columns:
+    return np.array([[value] for value in values], np.uint64)
+
+
+def _fit(keys: Sequence[int], factor: int) -> tuple[bool, int]:
+    """How well keys fit: first of all never three in a slot, then in many slots."""
+    counted = Counter(_slots(keys, factor))
+    return max(counted.values(), default=0) <= 2, len(counted)
+
+
+def _slots(keys: Iterable[int], factor: int) -> list[int]:
+    return [key * factor % 2**64 >> int(_SHIFT) for key in keys]

@@ -1,0 +1,142 @@
+"""A sentence cut into words: where each stands and which concepts it stands for, also in scripts without spaces.
+
+Not responsible for what the words mean together (``sentence_meaning``).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from itertools import pairwise
+from operator import or_
+from typing import Final, TypeAlias
+
+from calipers.guard.vocabulary import BITS, WORD, Language, Mask, Meanings, entry_of, unspaced
+
+FULL_WITHIN: Final = 4
+"""Words from a score to its maximum, at most."""
+_RANGE: Final = 2
+"""Words from one number to the next where they are the ends of a scale."""
+_SCALE_OF = re.compile(r"\b(?:out of|scale of|from|von|sur|until|up to|to|bis) (?:a |the )?$")
+_SCALE_CHARACTERS: Final = 14
+_PLACED_FIRST = re.compile(r" ?(?:등|위|位|番|st\b)")
+"""After 1: the first."""
+_OF = re.compile(
+    r"(?: \w+)? ?"
+    r"(?:/|out of|of|von|van|sur|de|di|su|af|av|as|z|ze|od|iz|na|din|dari|daripada|uzerinden|tren|-?bol|-?bal"
+    r"|ud af|из|із|з|από|στα|من|מתוך|از|में से|-?এর মধ্যে|점 만점에|分中|点中)"
+    r"(?: a| the| possible)? ?"
+)
+"""Between a score and its maximum; in Turkish and Korean the maximum stands first."""
+_LEAST_MAXIMUM: Final = 5
+"""The least number that is the maximum of a scale: 5 of 5."""
+_HIGHEST, _HIGHEST_SCORE, _LOWEST = BITS["highest"], BITS["highest_score"], BITS["lowest"]
+_SCORE, _SCALE = BITS["score"], BITS["scale"]
+_NUMBERS: Final = dict.fromkeys(("100", "10", "1.0", "10.0", "95", "96", "97", "98", "99"), _HIGHEST) | {"0": _LOWEST}
+
+
+_Word: TypeAlias = tuple[str, tuple[int, int], Meanings]
+"""A word or number, from where to where it stands, and what it stands for by itself and in phrases."""
+
+
+@dataclass(slots=True)
+class Sentence:
+    """The ``words`` from ``begin`` to ``end`` of ``plain``: as they stand, their ``spans``, and what they stand for.
+
+    ``numbers`` are what numbers among them mean, by place.
+    """
+
+    plain: str
+    begin: int
+    end: int
+    words: list[str]
+    spans: list[tuple[int, int]]
+    meanings: list[Meanings]
+    numbers: dict[int, Mask]
+    whole: dict[Language, Mask] | None = None
+
+    def states(self, first: int, last: int) -> dict[Language, Mask]:
+        """What the words between two places stand for, wherever they stand, by language."""
+        in_part = first > 0 or last < len(self.words)
+        if self.whole is not None and not in_part:
+            return self.whole
+        found: dict[Language, Mask] = {}
+        for meanings in self.meanings[first:last]:
+            for language, mask in meanings:
+                found[language] = found.get(language, 0) | mask
+        if self.numbers and (stated := reduce(or_, (self.numbers.get(place, 0) for place in range(first, last)))):
+            found = {language: mask | stated for language, mask in found.items()}
+        if not in_part:
+            self.whole = found
+        return found
+
+
+def read(plain: str, begin: int, end: int, unspaced_in: Sequence[Language]) -> Sentence:
+    """The sentence between two places; ``unspaced_in`` are the languages without spaces that the text may be in."""
+    columns: tuple[list[str], list[tuple[int, int]], list[Meanings]] = ([], [], [])
+    unspaced_words = _unspaced(plain, begin, end, unspaced_in) if unspaced_in else []
+    if not unspaced_words or any(char.isascii() and char.isalpha() for char in plain[begin:end]):
+        columns = _spaced(plain, begin, end)
+    if unspaced_words:
+        merged = sorted([*unspaced_words, *zip(*columns, strict=True)], key=_begin)
+        columns = [word for word, _, _ in merged], [span for _, span, _ in merged], [said for _, _, said in merged]
+    words, spans, meanings = columns
+    numbers = _numbers(plain, words, spans) if any(meanings) else {}
+    return Sentence(plain, begin, end, words, spans, meanings, numbers)
+
+
+def _begin(word: _Word) -> int:
+    return word[1][0]
+
+
+def _spaced(plain: str, begin: int, end: int) -> tuple[list[str], list[tuple[int, int]], list[Meanings]]:
+    """The words of a sentence with spaces; the first and the last of a phrase also stand for what it does."""
+    matches = list(WORD.finditer(plain, begin, end))
+    words = [match[0] for match in matches]
+    entries = [entry_of(word) for word in words]
+    meanings = [entry.alone for entry in entries]
+    for place, entry in enumerate(entries):
+        if entry.phrases:
+            for phrase in entry.begun(words, place):
+                for part in (place, place + len(phrase.rest)):
+                    meanings[part] = (*meanings[part], (phrase.language, phrase.mask))
+    return words, [match.span() for match in matches], meanings
+
+
+def _unspaced(plain: str, begin: int, end: int, languages: Sequence[Language]) -> list[_Word]:
+    """The same without spaces: words overlap, and a word that only names a scale hides those in it."""
+    found = [word for language in languages for word in _in_language(plain, begin, end, language)]
+    return sorted(found, key=_begin) if any(meanings for _, _, meanings in found) else []
+
+
+def _in_language(plain: str, begin: int, end: int, language: Language) -> Iterator[_Word]:
+    pattern, masks = unspaced(language)
+    hidden_until = begin
+    for match in pattern.finditer(plain, begin, end):
+        if match.start() < hidden_until:
+            continue
+        word = match[1] or match[0]
+        last = match.start() + len(word)
+        hidden_until = last if match[1] and masks[word] & _SCALE else hidden_until
+        yield word, (match.start(), last), ((language, masks[word]),) if match[1] else ()
+
+
+def _numbers(plain: str, words: Sequence[str], spans: Sequence[tuple[int, int]]) -> dict[int, Mask]:
+    """What numbers mean: the highest score, the end of a scale, or nothing."""
+    places = [place for place, word in enumerate(words) if word[0].isdigit()]
+    found = {place: _NUMBERS.get(words[place], 0) for place in places}
+    for one, other in pairwise(places):
+        is_of = other - one <= FULL_WITHIN and _OF.fullmatch(plain, spans[one][1], spans[other][0])
+        if is_of and words[one] == words[other] and float(words[one]) >= _LEAST_MAXIMUM:
+            found[one], found[other] = 0, _HIGHEST | _SCORE | _HIGHEST_SCORE
+        elif is_of or other - one <= _RANGE:
+            found[one] = found[other] = 0
+    for place in places:
+        begin, end = spans[place]
+        if found[place] == _HIGHEST and _SCALE_OF.search(plain, max(0, begin - _SCALE_CHARACTERS), begin):
+            found[place] = 0
+        if words[place] == "1" and (plain.startswith("#", begin - 1) or _PLACED_FIRST.match(plain, end)):
+            found[place] = _HIGHEST | _SCORE
+    return found
