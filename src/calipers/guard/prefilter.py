@@ -23,7 +23,7 @@ from calipers.guard.forged_layout import LABELS, MARKERS, verdict_phrases
 from calipers.guard.normalised import MIXED, NormalisedText
 from calipers.guard.obfuscation import TAGS, TURNED_LETTERS, respelled_words
 from calipers.guard.prefilter_index import NUMBER, RESPELLED, VERDICT, WORD_BYTES, Flagged, Words, index
-from calipers.guard.rules import COARSE, WIDTH, coarse_at_most, may_be_attack, needs, with_this
+from calipers.guard.rules import COARSE, STATED_BY_TWO, WIDTH, coarse_at_most, may_be_attack, needs
 from calipers.guard.sentence_meaning import BESIDE, BESIDE_BEFORE, NEAR
 from calipers.guard.sentence_words import FULL_WITHIN
 from calipers.guard.vocabulary import BITS, WORD, Language, Mask, alphabets, entry_of, unspaced, unspaced_languages
@@ -53,12 +53,8 @@ _FOREIGN = re.compile(
     r"(?:\w{0,5}[ ,:]{0,2})?[^\x00-\x7f]+(?:[^\n\x80-\U0010ffff]{0,8}[^\x00-\x7f]+)*[^\n\x80-\U0010ffff]{0,8}"
 )
 """Text in other letters, with numbers and the like beside it."""
-_PAIRS: Final = (
-    (COARSE["this"], BESIDE, BESIDE_BEFORE, COARSE["answer"], COARSE["this_answer"]),
-    (COARSE["this"], BESIDE, BESIDE_BEFORE, COARSE["work"], COARSE["this_work"]),
-    (COARSE["highest"], NEAR, NEAR, COARSE["score"], COARSE["highest_score"]),
-)
-"""Concepts that state a third where a word for the second is so close behind, or before, a word for the first."""
+_CLOSE: Final = ((BESIDE, BESIDE_BEFORE), (BESIDE, BESIDE_BEFORE), (NEAR, NEAR))
+"""How far behind the one word, or before it, the other may be, for each of ``STATED_BY_TWO``."""
 _NUMBER_BYTES: Final = (2, 3, 4)
 """Bytes of a number and the space after it."""
 
@@ -168,9 +164,11 @@ def _looked_up(words: Words) -> Words:
 
 def _at_most(whole: int, shift: int) -> int:
     """What a text can state, in one half of the masks, if words stand where they have to."""
-    found = with_this(whole >> shift & _HALF)
-    if whole & NUMBER or (found & COARSE["highest"] and found & COARSE["score"]):
+    found = whole >> shift & _HALF
+    if whole & NUMBER:
         found |= COARSE["highest"] | COARSE["highest_score"] | COARSE["score"]
+    for one, other, both in STATED_BY_TWO:
+        found |= both if found & one and found & other else 0
     return found
 
 
@@ -180,7 +178,7 @@ def _placed(masks: Words, words: Words, whole: int) -> Words:
     if whole & NUMBER:
         _add_full_scores(found, words, np.flatnonzero(masks & np.uint64(NUMBER)))
     for shift in (0, WIDTH):
-        for one, after, before, other, both in _PAIRS:
+        for (one, other, both), (after, before) in zip(STATED_BY_TWO, _CLOSE, strict=True):
             if whole >> shift & one and whole >> shift & other:
                 near = _within((masks & np.uint64(one << shift)) != 0, after, before)
                 found[near & ((masks & np.uint64(other << shift)) != 0)] |= np.uint64(both << shift)

@@ -95,20 +95,20 @@ def coarse(mask: Mask) -> int:
     return reduce(or_, (bits for concept, bits in _counted() if mask & concept), 0)
 
 
-def with_this(found: int) -> int:
-    """``found`` with "this answer" and "this work" where "this" and what it may point at are in it."""
-    if found & COARSE["this"]:
-        found |= COARSE["this_answer"] if found & COARSE["answer"] else 0
-        found |= COARSE["this_work"] if found & COARSE["work"] else 0
-    return found
+STATED_BY_TWO: Final = (
+    (COARSE["this"], COARSE["answer"], COARSE["this_answer"]),
+    (COARSE["this"], COARSE["work"], COARSE["this_work"]),
+    (COARSE["highest"], COARSE["score"], COARSE["highest_score"]),
+)
+"""Coarse concepts that state a third where a word for one is close to a word for the other."""
 
 
 @lru_cache(2**12)
 def coarse_at_most(mask: Mask) -> int:
     """The coarse concepts that words which stand for ``mask`` together can state, wherever they stand."""
-    found = with_this(coarse(mask))
-    if found & COARSE["highest"] and found & COARSE["score"]:
-        found |= COARSE["highest_score"]
+    found = coarse(mask)
+    for one, other, both in STATED_BY_TWO:
+        found |= both if found & one and found & other else 0
     return found
 
 
