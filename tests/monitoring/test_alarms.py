@@ -5,24 +5,24 @@ from __future__ import annotations
 import pytest
 
 from calipers.errors import ConfigError
-from calipers.monitoring.alarms import DEFAULT_ALARMS, Alarm, sounding
+from calipers.monitoring.alarms import DEFAULT_ALARMS, Alarm, raised_alarms
 
 
 def test_it_goes_off_beyond_its_threshold_and_not_at_it():
     high, low = Alarm("judge/x", above=0.5, groups=1), Alarm("judge/x", below=-0.5, groups=1)
     for value, expected in ((0.5, []), (0.51, [high]), (-0.5, []), (-0.6, [low])):
-        assert sounding({"judge/x": value, "judge/groups": 1}, (high, low)) == expected
+        assert raised_alarms({"judge/x": value, "judge/groups": 1}, (high, low)) == expected
 
 
 def test_few_groups_and_unknown_numbers_alarm_nobody():
     alarm = Alarm("judge/x", above=0.5, groups=10)
-    assert not alarm.sounds({"judge/x": 1.0, "judge/groups": 9})
-    assert not alarm.sounds({"judge/groups": 100})
+    assert not alarm.is_raised({"judge/x": 1.0, "judge/groups": 9})
+    assert not alarm.is_raised({"judge/groups": 100})
 
 
 def test_what_it_says_names_number_threshold_and_advice():
     alarm = Alarm("judge/x", above=0.25, advice="look there")
-    assert alarm.told({"judge/x": 0.5}) == "judge/x is 0.5, above 0.25: look there"
+    assert alarm.message({"judge/x": 0.5}) == "judge/x is 0.5, above 0.25: look there"
 
 
 def test_a_healthy_judge_sets_off_none_of_the_default_alarms():
@@ -32,7 +32,7 @@ def test_a_healthy_judge_sets_off_none_of_the_default_alarms():
         "judge/parse_failure_rate": 0.01,
         "judge/attack_rate": 0.0,
     }
-    assert sounding(healthy) == []
+    assert raised_alarms(healthy) == []
     assert {alarm.metric.startswith("judge/") for alarm in DEFAULT_ALARMS} == {True}
 
 

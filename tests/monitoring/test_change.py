@@ -15,7 +15,7 @@ from calipers.monitoring.change import Rise
 def first_alarm(values: list[float]) -> int | None:
     test = Rise()
     for number, value in enumerate(values):
-        test = test.seen(value)
+        test = test.updated(value)
         if test.found:
             return number
     return None
@@ -47,13 +47,13 @@ def test_a_fall_and_a_constant_are_no_rise():
 def test_the_first_values_only_teach_the_mean(values: list[float]):
     test = Rise(settling=60)
     for value in values:
-        test = test.seen(value)
+        test = test.updated(value)
     assert not test.found
-    assert test.started_over() == Rise(settling=60)
+    assert test.reset() == Rise(settling=60)
 
 
 def test_what_cannot_work_is_refused():
     with pytest.raises(ConfigError, match="limit"):
         Rise(limit=0)
     with pytest.raises(ConfigError, match="finite"):
-        Rise().seen(float("nan"))
+        Rise().updated(float("nan"))

@@ -173,10 +173,10 @@ class Auditor:
         if by is None:
             self._note(audited=1)
             return
-        self._change = self._change.seen(by)
+        self._change = self._change.updated(by)
         risen = self._change.found
         if risen:
-            self._change = self._change.started_over()
+            self._change = self._change.reset()
         self._note(audited=1, by=by, risen=risen)
         if self._review is not None:
             self._review.disputed(group, result, opinion, by=by)

@@ -46,7 +46,7 @@ from calipers.judging.show import print_answer
 from calipers.judging.standards import require_graded, with_criteria
 from calipers.judging.streaming import stream
 from calipers.ledger import Ledger, Recorder, Run, Unrecorded, group_digest, has_answers
-from calipers.monitoring.monitor import together
+from calipers.monitoring.monitor import combined
 from calipers.protocols.question import Parse
 from calipers.readers import as_group
 from calipers.render import render
@@ -111,7 +111,7 @@ class Judge:
         records = settings.records
         self._watchers = tuple(records.watchers)
         seen_by = [watcher.observe for watcher in self._watchers if isinstance(watcher, AnswerWatcher)]
-        self._observer = together(records.observer or (print_answer if records.debug else None), *seen_by)
+        self._observer = combined(records.observer or (print_answer if records.debug else None), *seen_by)
         self._setup()
         self._memory = Memory(seats)
         self._turn = threading.RLock()

@@ -1,1 +1,1 @@
-"""Findings about judges and policies from what they did: pure, one kind of finding a file."""
+"""Watching judges and policies during a run: health metrics, alarms, review queue, exporter, tracing."""

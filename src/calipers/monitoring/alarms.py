@@ -1,4 +1,4 @@
-"""Which numbers of a judge's health are alarming. Pure; not responsible for telling anybody (``calipers.monitoring.monitor``)."""
+"""Thresholds on health metrics. Not responsible for reporting alarms (``monitor``)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from calipers.errors import ConfigError
 class Alarm:
     """``metric`` above (or below) a threshold, over at least ``groups`` groups. ``advice`` is a sentence for people.
 
-    Raises ConfigError without exactly one finite threshold.
+    Raises ConfigError unless there is exactly one finite threshold.
     """
 
     metric: str
@@ -28,15 +28,15 @@ class Alarm:
         if len(given) != 1 or not math.isfinite(given[0]):
             raise ConfigError(f"the alarm on {self.metric} needs one threshold: above= or below=")
 
-    def sounds(self, metrics: Mapping[str, float]) -> bool:
-        """Whether it goes off; what is not known alarms nobody."""
+    def is_raised(self, metrics: Mapping[str, float]) -> bool:
+        """Whether ``metrics`` cross the threshold; a missing metric raises no alarm."""
         value = metrics.get(self.metric)
         if value is None or metrics.get("judge/groups", 0) < self.groups:
             return False
         return value > self.above if self.above is not None else self.below is not None and value < self.below
 
-    def told(self, metrics: Mapping[str, float]) -> str:
-        """What it says when it does."""
+    def message(self, metrics: Mapping[str, float]) -> str:
+        """The alarm as text: metric, value, threshold, advice."""
         side = f"above {self.above:g}" if self.above is not None else f"below {self.below:g}"
         advice = f": {self.advice}" if self.advice else ""
         return f"{self.metric} is {metrics[self.metric]:.3g}, {side}{advice}"
@@ -44,23 +44,23 @@ class Alarm:
 
 DEFAULT_ALARMS: Final[tuple[Alarm, ...]] = (
     Alarm("judge/parse_failure_rate", above=0.05, advice="the judge's replies cannot be read; see calipers doctor"),
-    Alarm("judge/failure_rate", above=0.05, advice="calls bring no answer; results name the reason"),
+    Alarm("judge/failure_rate", above=0.05, advice="calls fail; results name the reason"),
     Alarm("judge/abstention_rate", above=0.1, advice="many trajectories get no reward; results name the reason"),
     Alarm("judge/abstention_length_correlation", above=0.3, advice="long trajectories lose their rewards"),
     Alarm("judge/abstention_length_correlation", below=-0.3, advice="short trajectories lose their rewards"),
-    Alarm("judge/order_flip_rate", above=0.35, advice="the order shown decides as much as the content; ask more orders"),
-    Alarm("judge/position_correlation", above=0.3, advice="what is shown last wins; ask an even number of orders"),
-    Alarm("judge/position_correlation", below=-0.3, advice="what is shown first wins; ask an even number of orders"),
+    Alarm("judge/order_flip_rate", above=0.35, advice="order decides as much as content; ask more orders"),
+    Alarm("judge/position_correlation", above=0.3, advice="the last shown wins; ask an even number of orders"),
+    Alarm("judge/position_correlation", below=-0.3, advice="the first shown wins; ask an even number of orders"),
     Alarm("judge/flat_group_rate", above=0.5, advice="most groups have no gradient"),
-    Alarm("judge/length_correlation", above=0.6, advice="longer is better to this judge, or the policy pads"),
-    Alarm("judge/markdown_correlation", above=0.6, advice="formatting is better to this judge"),
-    Alarm("judge/canary_win_rate", above=0.1, advice="the judge rewards what must not win"),
-    Alarm("judge/attack_rate", above=0.02, advice="the policy talks to its judge; see attacks in the results"),
-    Alarm("judge/audit_disagreement", above=0.35, groups=8, advice="a second judge sees it differently; look at the review queue"),
+    Alarm("judge/length_correlation", above=0.6, advice="the judge prefers long answers, or the policy pads"),
+    Alarm("judge/markdown_correlation", above=0.6, advice="the judge prefers formatted answers"),
+    Alarm("judge/canary_win_rate", above=0.1, advice="the judge rewards decoy answers"),
+    Alarm("judge/attack_rate", above=0.02, advice="the policy addresses its judge; see attacks in the results"),
+    Alarm("judge/audit_disagreement", above=0.35, groups=8, advice="a second judge disagrees; see the review queue"),
 )  # fmt: skip
-"""Reasonable places to look up from other work; docs/health.md gives each one's reason."""
+"""Thresholds at which a look is worthwhile; docs/health.md gives the reason for each."""
 
 
-def sounding(metrics: Mapping[str, float], alarms: Sequence[Alarm] = DEFAULT_ALARMS) -> list[Alarm]:
-    """Those that go off."""
-    return [alarm for alarm in alarms if alarm.sounds(metrics)]
+def raised_alarms(metrics: Mapping[str, float], alarms: Sequence[Alarm] = DEFAULT_ALARMS) -> list[Alarm]:
+    """The alarms that ``metrics`` raise."""
+    return [alarm for alarm in alarms if alarm.is_raised(metrics)]

@@ -1,6 +1,6 @@
-"""What one answer of a judge tells about its health, kept small enough to remember thousands.
+"""The parts of one answer that health metrics need, small enough to keep thousands in memory.
 
-Pure. Not responsible for what many answers come to (``health``).
+Not responsible for the metrics (``health``).
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from calipers.types import (
     Comparison,
     Completion,
     JudgeRequest,
+    Message,
     Outcome,
     Rating,
     Reading,
@@ -31,7 +32,7 @@ _FOLLOW_UPS: Final[frozenset[Cause]] = frozenset({"missing", "doubt", "truncated
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What a candidate looks like from afar: characters of its own texts, and marks of markdown among them."""
+    """The form of a candidate: the characters of its own texts, and how many pieces of markdown are in them."""
 
     ids: tuple[str, ...]
     characters: int
@@ -40,11 +41,11 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One answer: which question it belongs to, how it could be read, what it said, what it took.
+    """One answer: its question, how it was read, its judgments, its cost.
 
-    ``ratings`` are (candidate, relative place from 0 to 1, value from 0 to 1); ``margins`` are (first, second, margin).
-    ``shapes`` are those of all candidates, with the first question about a group only. ``asked`` counts the question's
-    characters; ``latency`` is in seconds; ``recorded`` says that a ledger gave the answer.
+    ``ratings`` are (candidate, relative position from 0 to 1, value from 0 to 1); ``margins`` are (first, second,
+    margin). ``shapes`` are those of all candidates, for the first question about a group only. ``asked`` counts the
+    question's characters; ``latency`` is in seconds; ``recorded`` means that the answer came out of a ledger.
     """
 
     group_id: str
@@ -65,17 +66,17 @@ class Answer:
 
     @property
     def is_follow_up(self) -> bool:
-        """Whether it was only asked because of what came before it."""
+        """Whether its question was caused by an earlier answer."""
         return self.cause in _FOLLOW_UPS
 
     @property
     def is_unreadable(self) -> bool:
-        """Whether nothing in it could be used, for its own sake: a verdict lost to a canary was read well."""
+        """Whether nothing in it could be read. A verdict rejected because a canary won was readable."""
         return self.outcome == "rejected" and not (self.canary is not None and self.canary.won)
 
 
 def answer_of(request: JudgeRequest, completion: Completion, reading: Reading) -> Answer:
-    """What an observer sees, cut down to what health is made of."""
+    """What an observer sees, reduced to what health metrics need."""
     ask = request.ask
     last = max(1, len(ask.order) - 1)
     ratings = [one for one in reading.judgments if isinstance(one, Rating)]
@@ -87,7 +88,7 @@ def answer_of(request: JudgeRequest, completion: Completion, reading: Reading) -
         ask.cause,
         reading.outcome,
         reading.truncated,
-        sum(_length(message.get("content")) for message in request.messages),
+        sum(len(text_of(message)) for message in request.messages),
         tuple((one.item, one.place / last, one.value) for one in ratings),
         tuple((one.first, one.second, one.margin) for one in margins),
         shapes_of(request.view) if ask.cause == "first" else (),
@@ -100,21 +101,19 @@ def answer_of(request: JudgeRequest, completion: Completion, reading: Reading) -
 
 
 def shapes_of(view: RenderedGroup) -> tuple[Shape, ...]:
-    """The shapes of a group's candidates, canaries left out."""
+    """The shapes of a group's candidates, without canaries."""
     return tuple(_shape(one, view) for one in view.candidates if one.members)
 
 
 def _shape(candidate: Candidate, view: RenderedGroup) -> Shape:
-    texts = [_text(message.get("content")) for message in candidate.messages[view.prefix_length :]]
+    texts = [text_of(message) for message in candidate.messages[view.prefix_length :]]
     marks = sum(sum(1 for _ in _MARKDOWN.finditer(text)) for text in texts)
     return Shape(tuple(view.ids[member] for member in candidate.members), sum(map(len, texts)), marks)
 
 
-def _text(content: Any) -> str:
+def text_of(message: Message) -> str:
+    """The text of a message's content."""
+    content: Any = message.get("content")
     if isinstance(content, str):
         return content
     return "\n".join(part.get("text") or "" for part in content or () if isinstance(part, dict))
-
-
-def _length(content: Any) -> int:
-    return len(content) if isinstance(content, str) else len(_text(content))

@@ -1,6 +1,6 @@
-"""What the policy does, counted: the first place where hacking a judge shows is often not the judge.
+"""Counts of what the policy does, where reward hacking often shows first.
 
-Pure. Not responsible for judging any of it: longer, more repetitive or more evasive is only a number here.
+Not responsible for judging any of it: longer, more repetitive or more evasive is only a number here.
 """
 
 from __future__ import annotations
@@ -9,14 +9,16 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
-from calipers.types import Message, Trajectory
+from calipers.monitoring.answers import text_of
+from calipers.types import Trajectory
 
 _GRAM: Final = 4
 _REFUSALS: Final = re.compile(
-    r"\b(?:i(?:'m| am) (?:sorry|unable|not able)|i (?:can(?:no|')t|cannot|won't|will not|must decline) (?:help|assist|do|comply"
-    r"|provide|answer|fulfil)|as an ai(?: language)? model|i(?:'m| am) afraid i can(?:no|')t)",
+    r"\b(?:i(?:'m| am) (?:sorry|unable|not able)"
+    r"|i (?:can(?:no|')t|cannot|won't|will not|must decline) (?:help|assist|do|comply|provide|answer|fulfil)"
+    r"|as an ai(?: language)? model|i(?:'m| am) afraid i can(?:no|')t)",
     re.IGNORECASE,
 )
 
@@ -25,7 +27,7 @@ _REFUSALS: Final = re.compile(
 class Behaviour:
     """Counts of one trajectory: its assistant's messages, tool calls, characters, repeated text and refusals.
 
-    ``repetition`` is the share (0-1) of four-word sequences that were written before in the same trajectory.
+    ``repetition`` is the share (0-1) of four-word sequences that occurred before in the same trajectory.
     """
 
     messages: int
@@ -38,7 +40,7 @@ class Behaviour:
 def behaviour_of(trajectory: Trajectory) -> Behaviour:
     """What the policy did in one rollout."""
     own = [message for message in trajectory.messages if message.get("role") == "assistant"]
-    texts = [text for text in map(_text, own) if text]
+    texts = [text for text in map(text_of, own) if text]
     calls = sum(len(message.get("tool_calls") or ()) for message in own)
     last = texts[-1] if texts else ""
     refuses = _REFUSALS.search(last) is not None
@@ -66,13 +68,6 @@ def _repetition(texts: Sequence[str]) -> float:
         grams.update(tuple(words[place : place + _GRAM]) for place in range(len(words) - _GRAM + 1))
     total = grams.total()
     return 1 - len(grams) / total if total else 0.0
-
-
-def _text(message: Message) -> str:
-    content: Any = message.get("content")
-    if isinstance(content, str):
-        return content
-    return "\n".join(part.get("text") or "" for part in content or () if isinstance(part, dict))
 
 
 def _mean(values: Sequence[float]) -> float:

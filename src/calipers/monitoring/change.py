@@ -1,7 +1,7 @@
-"""Has a number changed its level? Page's cumulative sum test, as Hinkley put it for an unknown level before.
+"""Detects a change of a metric's mean: Page's cumulative sum test, in Hinkley's form for an unknown mean.
 
 E. S. Page, Continuous inspection schemes, Biometrika 41 (1954); D. V. Hinkley, Inference about the change-point from
-cumulative sum tests, Biometrika 58 (1971). Pure; not responsible for what is measured or who is told.
+cumulative sum tests, Biometrika 58 (1971). Not responsible for what is measured, or for reporting it.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from calipers.errors import ConfigError
 
 @dataclass(frozen=True, slots=True)
 class Rise:
-    """A running test for a rise of the mean of values in [0, 1]; immutable, each ``seen`` gives the next state.
+    """A running test for a rise of the mean of values in [0, 1]; immutable, ``updated`` returns the next state.
 
-    Deviations from the running mean, less the ``slack`` that is taken for noise, add up; when their sum has climbed by
-    more than ``limit`` from its lowest point, the mean has risen. With deviations of about 0.25, as disagreements have,
-    limit 4 and slack 0.05 raise a false alarm about once in some thousand values and notice a rise of 0.2 after about
-    thirty. The first ``settling`` values only teach the mean.
+    Deviations from the running mean, minus ``slack`` for noise, add up; when their sum has risen by more than ``limit``
+    above its minimum, the mean has risen. With deviations of about 0.25, as audit disagreements have, limit 4 and slack
+    0.05 give a false alarm about once in some thousand values, and detect a rise of 0.2 after about thirty. The first
+    ``settling`` values are only used to estimate the mean.
     """
 
     slack: float = 0.05
@@ -40,7 +40,7 @@ class Rise:
         """Whether the mean has risen."""
         return self.sum - self.lowest > self.limit
 
-    def seen(self, value: float) -> Self:
+    def updated(self, value: float) -> Self:
         """The state after one more value. Raises ConfigError for one that is not finite."""
         if not math.isfinite(value):
             raise ConfigError(f"a change test takes finite values, not {value}")
@@ -51,6 +51,6 @@ class Rise:
         total = self.sum + value - mean - self.slack
         return replace(self, count=count, mean=mean, sum=total, lowest=min(self.lowest, total))
 
-    def started_over(self) -> Self:
-        """The same test, knowing nothing."""
+    def reset(self) -> Self:
+        """The same test in its initial state."""
         return replace(self, count=0, mean=0.0, sum=0.0, lowest=0.0)

@@ -1,6 +1,6 @@
-"""Serves a monitor's numbers to Prometheus over HTTP, from a thread of its own.
+"""Serves a monitor's metrics to Prometheus over HTTP, from its own thread.
 
-For a process that has no exporter yet; one that has adds ``diagnostics.prometheus.exposition`` to its own page.
+For a process without an exporter; a process that has one adds ``monitoring.prometheus.exposition`` to its page.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from calipers.monitoring.prometheus import CONTENT_TYPE, exposition
 
 
 class Exporter:
-    """``GET /metrics`` gives ``metrics()`` at ``host:port``; port 0 takes a free one. Use with ``with``, or close it.
+    """``GET /metrics`` at ``host:port`` returns ``metrics()``; port 0 takes a free port. A context manager.
 
-    Raises ConfigError when the address cannot be had. Listens on loopback unless told otherwise.
+    Listens on loopback by default. Raises ConfigError if the address is not available.
     """
 
     def __init__(
@@ -31,7 +31,7 @@ class Exporter:
         class Page(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
                 found = self.path.partition("?")[0] == "/metrics"
-                body = exposition(metrics(), labels).encode() if found else b"only /metrics is here\n"
+                body = exposition(metrics(), labels).encode() if found else b"not found; the metrics are at /metrics\n"
                 self.send_response(200 if found else 404)
                 self.send_header("Content-Type", CONTENT_TYPE)
                 self.send_header("Content-Length", str(len(body)))
@@ -39,7 +39,7 @@ class Exporter:
                 self.wfile.write(body)
 
             def log_message(self, *_: object) -> None:
-                """Say nothing: a line for every scrape would fill a month's log."""
+                """Log nothing: there is a request every few seconds."""
 
         try:
             self._server = ThreadingHTTPServer((host, port), Page)

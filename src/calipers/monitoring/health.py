@@ -1,7 +1,7 @@
-"""A batch of results and answers as one flat dict of numbers that any trainer can log.
+"""Health metrics of a batch of results and answers, as one flat dict of numbers that any trainer can log.
 
-What is not known has no key: no rate of nothing, no correlation without spread, never NaN. Pure. Not responsible for
-collecting (``calipers.monitoring.monitor``) nor for what numbers are alarming (``alarms``).
+Unknown values have no key: no rate without a denominator, no correlation without spread, never NaN. Not responsible for
+collecting results (``monitor``) or for thresholds (``alarms``).
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import Final
 from calipers.monitoring.answers import Answer, Shape
 from calipers.types import GroupResult, TrajectoryResult, Usage
 
-FEWEST: Final = 8
-"""Pairs of values from which on a correlation is stated: one of fewer is mostly chance."""
+MIN_PAIRS: Final = 8
+"""A correlation of fewer pairs of values is mostly chance, and is not reported."""
 
 
 def health(
@@ -29,17 +29,10 @@ def health(
 
     ``answers`` are what an observer saw of the same groups; ``disagreements`` are the audit's, each from 0 to 1.
     """
-    found: dict[str, float | None] = {}
-    found |= _outcomes(results)
-    found |= _spread(results)
-    found |= _costs(results)
+    found = _outcomes(results) | _spread(results) | _costs(results)
     if answers:
-        found |= _replies(answers)
-        found |= _waits(answers)
-        found |= _shares(answers)
-        found |= _steadiness(answers)
-        found |= _biases(results, answers)
-        found |= _silences(results, answers)
+        found |= _replies(answers) | _latencies(answers) | _panel_members(answers) | _repeatability(answers)
+        found |= _biases(results, answers) | _missingness(results, answers)
     found["audit_disagreement"] = _mean(disagreements)
     return {
         f"judge/{name}": float(value) for name, value in found.items() if value is not None and math.isfinite(value)
@@ -47,7 +40,7 @@ def health(
 
 
 def _outcomes(results: Sequence[GroupResult]) -> dict[str, float | None]:
-    """How trajectories and groups ended, and how many of them address their judge."""
+    """Statuses of trajectories and groups, and how many trajectories address their judge."""
     trajectories = [one for result in results for one in result.trajectories]
     statuses = [one.status for one in trajectories]
     kinds = [{attack.kind for attack in one.attacks} for one in trajectories]
@@ -69,7 +62,7 @@ def _outcomes(results: Sequence[GroupResult]) -> dict[str, float | None]:
 
 
 def _spread(results: Sequence[GroupResult]) -> dict[str, float | None]:
-    """What the trainer gets: level, spread within groups, and how much of it is ties."""
+    """The rewards: their mean, their spread within groups, and how many are tied."""
     groups = [[one.reward for one in result.trajectories if one.reward is not None] for result in results]
     compared = [rewards for rewards in groups if len(rewards) > 1]
     stderrs = [one.stderr for result in results for one in result.trajectories if one.stderr is not None]
@@ -96,21 +89,21 @@ def _costs(results: Sequence[GroupResult]) -> dict[str, float | None]:
     }
 
 
-def _shares(answers: Sequence[Answer]) -> dict[str, float | None]:
-    """What each judge of a panel answered and cost, by its place in the panel; nothing for one judge."""
+def _panel_members(answers: Sequence[Answer]) -> dict[str, float | None]:
+    """Answers and usage of each panel member; empty for a single judge."""
     slots = sorted({one.slot for one in answers})
     found: dict[str, float | None] = {}
     for slot in slots if len(slots) > 1 else ():
         usage = Usage.total([one.usage for one in answers if one.slot == slot])
         found[f"panel_{slot}/answers"] = sum(one.slot == slot for one in answers)
-        found[f"panel_{slot}/input_tokens"] = usage.input_tokens
-        found[f"panel_{slot}/output_tokens"] = usage.output_tokens
-        found[f"panel_{slot}/cost_usd"] = usage.cost_usd
+        found |= {
+            f"panel_{slot}/{name}": getattr(usage, name) for name in ("input_tokens", "output_tokens", "cost_usd")
+        }
     return found
 
 
 def _replies(answers: Sequence[Answer]) -> dict[str, float | None]:
-    """How well replies could be read, and how often the judge fell for a canary."""
+    """How well replies could be read, and how often a canary won."""
     shown = [answer.canary.won for answer in answers if answer.canary is not None]
     first = sum(not answer.is_follow_up for answer in answers)
     return {
@@ -126,14 +119,14 @@ def _replies(answers: Sequence[Answer]) -> dict[str, float | None]:
     }
 
 
-def _waits(answers: Sequence[Answer]) -> dict[str, float | None]:
-    """Seconds an answer took; those out of a ledger took none worth telling."""
+def _latencies(answers: Sequence[Answer]) -> dict[str, float | None]:
+    """Seconds per answer, without answers out of a ledger."""
     waited = sorted(answer.latency for answer in answers if answer.latency > 0 and not answer.recorded)
     return {f"latency_p{percent}": _quantile(waited, percent / 100) for percent in (50, 90, 99)}
 
 
-def _steadiness(answers: Sequence[Answer]) -> dict[str, float | None]:
-    """How far answers about the same candidates disagree: flips between presentations, and noise of a single score."""
+def _repeatability(answers: Sequence[Answer]) -> dict[str, float | None]:
+    """How far answers about the same candidates disagree: flipped pairs, and the noise of a single score."""
     flips: list[bool] = []
     squares, freedom = 0.0, 0
     for presentations in _by_group(answers).values():
@@ -155,14 +148,14 @@ def _by_group(answers: Sequence[Answer]) -> Mapping[tuple[str, int], list[dict[i
 
 
 def _flips(a: Mapping[int, float], b: Mapping[int, float]) -> Iterator[bool]:
-    """For each pair that both tell apart, whether they tell it apart differently."""
+    """For each pair that is tied in neither, whether the two order it differently."""
     for one, other in combinations(sorted(a.keys() & b.keys()), 2):
         if a[one] != a[other] and b[one] != b[other]:
             yield (a[one] > a[other]) != (b[one] > b[other])
 
 
 def _residual(presentations: Sequence[Mapping[int, float]]) -> tuple[float, int]:
-    """Sum of squares and degrees of freedom after candidate and presentation effects, of the candidates in all."""
+    """Residual sum of squares and degrees of freedom of a two-way layout, for the candidates in all presentations."""
     items = sorted(set.intersection(*(set(one) for one in presentations))) if presentations else []
     rows, columns = len(items), len(presentations)
     if rows < 2 or columns < 2:
@@ -180,7 +173,7 @@ def _residual(presentations: Sequence[Mapping[int, float]]) -> tuple[float, int]
 
 
 def _biases(results: Sequence[GroupResult], answers: Sequence[Answer]) -> dict[str, float | None]:
-    """Correlations, within groups, of rewards with length and markdown, and of scores with the place shown at."""
+    """Correlations, within groups, of rewards with length and markdown, and of scores with the position shown."""
     lengths: list[tuple[float, float]] = []
     marks: list[tuple[float, float]] = []
     for trajectories, shapes in _shaped(results, answers):
@@ -195,8 +188,8 @@ def _biases(results: Sequence[GroupResult], answers: Sequence[Answer]) -> dict[s
     }
 
 
-def _silences(results: Sequence[GroupResult], answers: Sequence[Answer]) -> dict[str, float | None]:
-    """Whether what is lost is lost at random: unreadable answers and abstentions against length and reward."""
+def _missingness(results: Sequence[GroupResult], answers: Sequence[Answer]) -> dict[str, float | None]:
+    """Correlations of unreadable answers and abstentions with length and reward."""
     levels = {
         result.group_id: sum(rewards) / len(rewards)
         for result in results
@@ -207,7 +200,8 @@ def _silences(results: Sequence[GroupResult], answers: Sequence[Answer]) -> dict
     lost: list[tuple[float, float]] = []
     lost_level: list[tuple[float, float]] = []
     for trajectories, shapes in _shaped(results, answers):
-        lost += [(float(one.status == "abstained"), math.log1p(shapes[one.id].characters)) for one in trajectories if one.id in shapes]  # fmt: skip
+        known = ((one, shapes[one.id]) for one in trajectories if one.id in shapes)
+        lost += [(float(one.status == "abstained"), math.log1p(shape.characters)) for one, shape in known]
     for result in results:
         if result.group_id in levels:
             abstained = sum(one.status == "abstained" for one in result.trajectories)
@@ -230,7 +224,7 @@ def _shaped(
 
 
 def _centred(pairs: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Both values less their means: what is left is within the group."""
+    """Both values minus their group's means."""
     if len(pairs) < 2:
         return []
     first, second = (sum(values) / len(pairs) for values in zip(*pairs, strict=True))
@@ -238,8 +232,8 @@ def _centred(pairs: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
 
 
 def _correlation(pairs: Sequence[tuple[float, float]]) -> float | None:
-    """Pearson's; None for fewer than ``FEWEST`` pairs, or where one side is constant."""
-    if len(pairs) < FEWEST:
+    """Pearson's correlation; None for fewer than ``MIN_PAIRS`` pairs, or if one side is constant."""
+    if len(pairs) < MIN_PAIRS:
         return None
     centred = _centred(pairs)
     across = math.fsum(a * b for a, b in centred)

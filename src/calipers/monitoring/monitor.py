@@ -1,8 +1,8 @@
-"""Watches a judge while it works: its health over the last groups, and alarms as they go off.
+"""Watches a judge during a run: health over the last groups, and alarms.
 
-Give one to ``Judge(records={"watchers": [...])}``. It sees finished results and changes none of what is recorded: warnings of alarms are
-on what the caller gets, never in the ledger, for they depend on what else was judged before. Not responsible for what
-the numbers mean (``diagnostics``).
+Pass it to ``Judge(records={"watchers": [...]})``. It changes nothing that is recorded: warnings of alarms are on the
+results that the caller gets, never in the ledger, because they depend on earlier groups. Not responsible for the
+metrics (``health``) or the thresholds (``alarms``).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from calipers.config.arguments import require_above_zero, require_callable, require_whole
-from calipers.monitoring.alarms import DEFAULT_ALARMS, Alarm, sounding
+from calipers.monitoring.alarms import DEFAULT_ALARMS, Alarm, raised_alarms
 from calipers.monitoring.answers import Answer, answer_of
 from calipers.monitoring.health import health
 from calipers.types import Completion, GroupResult, JudgeRequest, Reading, TrajectoryGroup
@@ -24,7 +24,7 @@ Observer: TypeAlias = Callable[[JudgeRequest, Completion, Reading], None]
 OnAlarm: TypeAlias = Callable[[Alarm, Mapping[str, float]], None]
 
 _UNFINISHED = 4096
-"""Groups of which answers are kept for a result that may never come (its iterator was closed, say)."""
+"""Unfinished groups whose answers are kept; a result may never come, for example if its iterator was closed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +36,11 @@ class _Seen:
 
 
 class Monitor:
-    """Health over the last ``window`` groups, looked at again after every ``every`` finished ones.
+    """Health over the last ``window`` groups, computed after every ``every`` finished groups.
 
-    An alarm is printed to stderr when it first goes off (``quiet`` leaves that out), and handed with the numbers to
-    ``on_alarm`` each time it begins to; while it lasts, its text is on every result's ``warnings``. Safe to use from
-    several threads and event loops; one monitor may watch several judges.
+    An alarm is printed to stderr when it is first raised (not with ``quiet``), and ``on_alarm`` is called with it and
+    the metrics each time it is raised anew; while it lasts, its text is in every result's ``warnings``. Safe to use
+    from several threads and event loops; one monitor may watch several judges.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class Monitor:
         self._printed: set[Alarm] = set()
 
     def observe(self, request: JudgeRequest, completion: Completion, reading: Reading) -> None:
-        """See an answer; has the shape of ``Judge(records={"observer": ...})``."""
+        """Take an answer; usable as ``Judge(records={"observer": ...})``."""
         answer = answer_of(request, completion, reading)
         with self._lock:
             self._pending[answer.group_id].append(answer)
@@ -78,68 +78,68 @@ class Monitor:
                 del self._pending[next(iter(self._pending))]
 
     def seen(self, group: TrajectoryGroup, result: GroupResult) -> GroupResult:  # noqa: ARG002 - the seam
-        """See a result; gives it back, with what alarms there are among its warnings."""
+        """Take a result, and return it with the current alarms among its warnings."""
         with self._lock:
             finished = _Seen(result, tuple(self._pending.pop(result.group_id, ())))
             self._window.append(finished)
             self._batch.append(finished)
-            del self._batch[:-_UNFINISHED]  # for those who never take a batch
+            del self._batch[:-_UNFINISHED]  # in case nobody calls batch()
             self._since += 1
             due = self._since >= self._every
             self._since = 0 if due else self._since
         if due:
-            self._look()
+            self._check_alarms()
         return replace(result, warnings=(*result.warnings, *self._warnings)) if self._warnings else result
 
     def disagreed(self, by: float) -> None:
-        """See how far an audit disagrees about one group (0-1); has the shape of ``Auditor(on_disagreement=...)``."""
+        """Take an audit's disagreement about one group (0-1); usable as ``Auditor(on_disagreement=...)``."""
         with self._lock:
             self._disagreements.append(by)
 
     def metrics(self) -> dict[str, float]:
-        """Health over the window; what is not known has no key."""
+        """Health over the window; unknown values have no key."""
         with self._lock:
             seen, disagreements = list(self._window), list(self._disagreements)
         return _health(seen, disagreements)
 
     def batch(self) -> dict[str, float]:
-        """Health of the groups finished since the last call: what a trainer logs at each step."""
+        """Health of the groups finished since the last call, for a trainer to log at each step."""
         with self._lock:
             seen, self._batch = self._batch, []
             disagreements = list(self._disagreements)
         return _health(seen, disagreements)
 
-    def _look(self) -> None:
+    def _check_alarms(self) -> None:
         metrics = self.metrics()
-        lasting = tuple(sounding(metrics, self._alarms))
+        lasting = tuple(raised_alarms(metrics, self._alarms))
         with self._lock:
             begun = [alarm for alarm in lasting if alarm not in self._lasting]
             fresh = [alarm for alarm in begun if alarm not in self._printed]
             self._printed.update(fresh)
             self._lasting = lasting
-            self._warnings = tuple(f"alarm: {alarm.told(metrics)}" for alarm in lasting)
+            self._warnings = tuple(f"alarm: {alarm.message(metrics)}" for alarm in lasting)
         for alarm in [] if self._quiet else fresh:
-            sys.stderr.write(f"[calipers] alarm: {alarm.told(metrics)}\n")
+            sys.stderr.write(f"[calipers] alarm: {alarm.message(metrics)}\n")
         if self._on_alarm is not None:
             for alarm in begun:
                 self._on_alarm(alarm, metrics)
 
 
 def _health(seen: Sequence[_Seen], disagreements: Sequence[float]) -> dict[str, float]:
-    # A prompt comes back in another epoch under the same id, with other rollouts: they are not one group.
+    # The same prompt in another epoch has the same id and other rollouts: it is another group.
     results = [replace(one.result, group_id=str(number)) for number, one in enumerate(seen)]
     answers = [replace(answer, group_id=str(number)) for number, one in enumerate(seen) for answer in one.answers]
     return health(results, answers, disagreements=disagreements)
 
 
-def together(*observers: Observer | None) -> Observer | None:
-    """One observer that tells all of them, in turn; None where there is none."""
+def combined(*observers: Observer | None) -> Observer | None:
+    """One observer that calls all of them in turn; None if there are none."""
     present = [observer for observer in observers if observer is not None]
     if len(present) <= 1:
         return present[0] if present else None
 
-    def tell(request: JudgeRequest, completion: Completion, reading: Reading) -> None:
+    def call_all(request: JudgeRequest, completion: Completion, reading: Reading) -> None:
         for observer in present:
             observer(request, completion, reading)
 
-    return tell
+    return call_all

@@ -1,4 +1,4 @@
-"""Numbers in Prometheus' text format, version 0.0.4. Pure; ``calipers.monitoring.exporter`` serves them."""
+"""Metrics in Prometheus' text format, version 0.0.4. Not responsible for serving them (``exporter``)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Groups that people should look at, gathered while training: the most disputed, the newly won, the injected.
+"""Groups that people should look at, collected during training: the most disputed, the newly won, the injected.
 
-Not responsible for disputes themselves (``audit``), nor for what people make of them (``calibrate`` reads their ``gold``).
+Not responsible for finding disputes (``judging.audit``), nor for people's labels (``calibrate`` reads ``gold``).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from calipers.types import GroupResult, TrajectoryGroup
 Reason: TypeAlias = Literal["disputed", "newly_won", "injected"]
 
 RISE: Final = 0.25
-"""By how much a prompt's mean score must have risen since it was judged before, to count as newly won."""
+"""How much a prompt's mean score must have risen since it was last judged, to count as newly won."""
 _REMEMBERED: Final = 20_000
 
 
@@ -35,10 +35,10 @@ class _Kept:
 
 
 class ReviewQueue:
-    """Keeps the ``each`` weightiest groups of every reason, in memory; ``write`` makes a groups file of them.
+    """Keeps the ``each`` groups of greatest weight for every reason, in memory; ``write`` writes them to a groups file.
 
-    Disputed groups weigh how far the audit disagrees, newly won ones how far the prompt's mean score rose, injected ones
-    how many attacks they hold. Safe to use from several threads.
+    The weight is the audit's disagreement (disputed), the rise of the prompt's mean score (newly won), or the number of
+    attacks (injected). Safe to use from several threads.
     """
 
     def __init__(self, *, each: int = 20) -> None:
@@ -51,7 +51,7 @@ class ReviewQueue:
         self._levels: OrderedDict[bytes, float] = OrderedDict()
 
     def seen(self, group: TrajectoryGroup, result: GroupResult) -> GroupResult:
-        """Consider a finished group for what it shows by itself; its result as it is."""
+        """Consider a finished group for the queue; returns its result unchanged."""
         attacks = sum(len(one.attacks) for one in result.trajectories)
         if attacks:
             self._keep("injected", _Kept(float(attacks), group, result, {}))
@@ -63,14 +63,14 @@ class ReviewQueue:
     def disputed(
         self, group: TrajectoryGroup, result: GroupResult, audit: Mapping[str, float | None], *, by: float
     ) -> None:
-        """Consider an audited group. ``by`` is the disagreement (0-1), ``audit`` what the audit gave each trajectory."""
+        """Consider an audited group. ``by`` is the disagreement (0-1), ``audit`` its scores."""
         self._keep("disputed", _Kept(by, group, result, audit))
 
     def write(self, path: str | Path) -> int:
-        """Write what is kept to a groups file (JSONL), weightiest first within each reason; how many groups that is.
+        """Write the groups to a groups file (JSONL), greatest weight first within each reason, and return their number.
 
-        Each line is the group with a key ``review``: the reasons with their weights, the rewards, attacks, and the audit's
-        scores where it has some. Nothing is forgotten by it.
+        Each line is the group with a key ``review``: the reasons with their weights, the rewards, attacks, and the
+        audit's scores, if any. The queue stays as it is.
         """
         with self._lock:
             ordered = [
@@ -83,14 +83,14 @@ class ReviewQueue:
         lines = []
         for kept in together.values():
             name = kept[0][1].group.group_id
-            seen[name] += 1  # one prompt, judged in several epochs; ids of a groups file are unique
+            seen[name] += 1  # a prompt of several epochs; ids of a groups file are unique
             lines.append(_line(name if seen[name] == 1 else f"{name}~{seen[name]}", kept))
         Path(path).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
         return len(lines)
 
     def _keep(self, reason: Reason, kept: _Kept) -> None:
         with self._lock:
-            # Of two that weigh the same, the newer stays: it shows what the policy does now.
+            # Of two with equal weight the newer stays: it shows what the policy does now.
             entry = (kept.weight, next(self._numbers), kept)
             heap = self._heaps[reason]
             if len(heap) < self._each:
@@ -99,7 +99,7 @@ class ReviewQueue:
                 heapq.heappushpop(heap, entry)
 
     def _rise(self, group: TrajectoryGroup, result: GroupResult) -> float | None:
-        """How far the prompt's mean score rose since it was judged last; None where it was not, or has no score now."""
+        """How far the prompt's mean score rose since it was last judged; None if either score is missing."""
         scores = [one.score for one in result.trajectories if one.score is not None]
         prompt = _prompt_of(group)
         if not scores or not prompt:
@@ -114,7 +114,7 @@ class ReviewQueue:
 
 
 def _prompt_of(group: TrajectoryGroup) -> bytes:
-    """What all trajectories begin with, as a digest; empty where they share nothing."""
+    """A digest of what all trajectories begin with; empty if they share nothing."""
     shared: Sequence[Any] = group.context
     if not shared and group.trajectories:
         shared = [one for one in group.trajectories[0].messages[:2] if one.get("role") in {"system", "user"}]

@@ -1,7 +1,7 @@
 """OpenTelemetry spans of a judge's answers, named by the conventions for generative models. An extra.
 
-Not responsible for exporting: whoever sets up OpenTelemetry decides where spans go. No text of a question or a reply is
-in them.
+Spans hold no text of questions or replies. Not responsible for exporting: the OpenTelemetry set-up decides where spans
+go.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ INSTALL = "pip install 'calipers[otel]'"
 
 
 class Spans:
-    """An observer (``Judge(records={"observer": Spans()})``) that writes a span for each answer, as long as the answer took.
+    """An observer (``Judge(records={"observer": Spans()})``) that writes a span for each answer.
 
-    ``tracer`` is an OpenTelemetry tracer; by default the global provider's. Raises ConfigError where OpenTelemetry is
-    needed and not installed. ``clock`` gives nanoseconds since 1970, as spans want them.
+    ``tracer`` is an OpenTelemetry tracer; by default the global provider's. Raises ConfigError if OpenTelemetry is not
+    installed. ``clock`` returns nanoseconds since 1970.
     """
 
     def __init__(self, tracer: Any = None, *, clock: Callable[[], int] = time.time_ns) -> None:
@@ -29,9 +29,9 @@ class Spans:
 
     def __call__(self, request: JudgeRequest, completion: Completion, reading: Reading) -> None:
         ended = self._clock()
-        span = self._tracer.start_span(
-            "calipers.judge", start_time=ended - round(completion.latency * 1e9), attributes=_attributes(request, completion, reading)
-        )  # fmt: skip
+        began = ended - round(completion.latency * 1e9)
+        attributes = _attributes(request, completion, reading)
+        span = self._tracer.start_span("calipers.judge", start_time=began, attributes=attributes)
         span.end(end_time=ended)
 
 
