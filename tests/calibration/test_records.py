@@ -101,7 +101,7 @@ def test_files_are_read_packed_or_not_and_bad_lines_named(tmp_path: Path):
 
 
 def test_a_missing_or_empty_file_is_said_to_be_so(tmp_path: Path):
-    with pytest.raises(InputError, match="cannot be read"):
+    with pytest.raises(InputError, match="no such file"):
         list(read_judgments(tmp_path / "none.jsonl"))
     (tmp_path / "empty.jsonl").touch()
     with pytest.raises(InputError, match="holds no judgments"):

@@ -71,7 +71,7 @@ def test_a_bad_row_is_named_and_the_exit_code_is_1(folder: Path) -> None:
 @pytest.mark.parametrize(("arguments", "words"), [
     (("meta.jsonl", "--judgments", "said.jsonl", "--orders", "2"), "--orders is about groups"),
     (("meta.jsonl", "--judgments", "said.jsonl", "--expected"), "--expected is about groups"),
-    (("meta.jsonl", "--judgments", "none.jsonl"), "the verdicts cannot be read"),
+    (("meta.jsonl", "--judgments", "none.jsonl"), "none.jsonl: there is no such file"),
     (("meta.jsonl",), "name what to measure"),
     (("meta.jsonl", "--judge", "embedded", "--grading", "mode=odd"), "mode='odd'"),
 ])  # fmt: skip

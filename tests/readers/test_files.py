@@ -121,7 +121,7 @@ def test_a_file_without_groups_is_refused(tmp_path: Path, name: str, content: by
 def test_paths_that_are_no_files_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="there is no such file"):
         list(read_groups(tmp_path / "none.jsonl"))
-    with pytest.raises(InputError, match="is a directory; name the groups file in it"):
+    with pytest.raises(InputError, match="is a directory; name a file in it"):
         list(read_groups(tmp_path))
     wrong = tmp_path / "g.jsonl.gz"
     wrong.write_bytes(line())

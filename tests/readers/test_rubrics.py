@@ -73,7 +73,7 @@ def test_a_file_that_is_not_there_or_of_another_kind(tmp_path: Path):
     with pytest.raises(InputError, match="no such file"):
         calipers.read_rubric(tmp_path / "r.toml")
     (tmp_path / "d.toml").mkdir()
-    with pytest.raises(InputError, match="cannot be read"):
+    with pytest.raises(InputError, match="is a directory"):
         calipers.read_rubric(tmp_path / "d.toml")
     with pytest.raises(ConfigError, match=r"\.toml, \.json"):
         calipers.read_rubric(tmp_path / "r.txt")

@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
 from calipers import registry
@@ -43,18 +44,16 @@ def read_groups(
     """
     source = "<stdin>" if os.fspath(path) == "-" else os.fspath(path)
     seen: dict[int, int] = {}
-    found = False
-    for line, value in _rows(source, reader):
-        found = True
-        try:
-            yield _group(value, line, seen)
-        except InputError as error:
-            placed = InputError(str(error), source=source, line=line)
-            if strict or on_error is None:
-                raise placed from None
-            on_error(placed)
-    if not found:
+    found = iter(_rows(source, reader))
+    first = next(found, None)
+    if first is None:
         raise InputError(f"holds no groups; expected {_SHAPE}", source=source)
+    yield from jsonl.read_each(
+        chain([first], found),
+        lambda value, line: _group(value, line, seen),
+        source=source,
+        on_error=None if strict else on_error,
+    )
 
 
 def _group(value: object, line: int, seen: dict[int, int]) -> TrajectoryGroup:

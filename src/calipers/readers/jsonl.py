@@ -12,17 +12,18 @@ import json
 import os
 import re
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any, TypeAlias, TypeVar, cast
 
-from calipers.errors import InputError
+from calipers.errors import ConfigError, InputError
 from calipers.readers.plain import kind_of, without_surrogates
 
 MAX_LINE = 64 * 1024 * 1024
 """Bytes. A longer line is refused, for parsing needs a multiple of its size in memory."""
 
 T = TypeVar("T")
+V = TypeVar("V")
 Row: TypeAlias = tuple[int, dict[str, Any] | str]
 """A 1-based line number with its object, or with the problem as text."""
 
@@ -34,9 +35,9 @@ _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 _GZIP = b"\x1f\x8b"
 
 
-def read_lines(path: Path) -> Iterator[Row]:
-    """The rows of a file of JSON lines, compressed or not."""
-    with opened(path) as stream:
+def read_lines(path: str | os.PathLike[str]) -> Iterator[Row]:
+    """The rows of a file of JSON lines, compressed or not. Raises InputError if it cannot be read."""
+    with opened(Path(path)) as stream:
         yield from rows(uncompressed(stream))
 
 
@@ -62,13 +63,13 @@ def read_whole(path: Path) -> Iterator[Row]:
 
 
 def opened(path: Path) -> IO[bytes]:
-    """The file, opened. Raises InputError where that is not possible."""
+    """The file, opened. Raises InputError if it cannot be."""
     try:
         return path.open("rb")
     except FileNotFoundError:
         raise InputError("there is no such file", source=str(path)) from None
     except IsADirectoryError:
-        raise InputError("is a directory; name the groups file in it", source=str(path)) from None
+        raise InputError("is a directory; name a file in it", source=str(path)) from None
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror or error}", source=str(path)) from error
 
@@ -82,31 +83,25 @@ def uncompressed(stream: IO[bytes]) -> IO[bytes]:
 
 
 def read_each(
-    path: str | os.PathLike[str],
-    as_one: Callable[[dict[str, Any] | str, int], T],
+    lines: Iterable[tuple[int, V]],
+    as_one: Callable[[V, int], T],
     *,
-    what: str,
+    source: str,
     on_error: Callable[[InputError], None] | None = None,
 ) -> Iterator[T]:
-    """``as_one(row, line number)`` for each row of a ``.jsonl`` or ``.jsonl.gz`` file, in order.
+    """``as_one(row, line number)`` for each of ``lines`` of the file ``source``, in order.
 
-    An InputError from ``as_one`` goes to ``on_error`` with file and line added, and the row is skipped; without
-    ``on_error`` it is raised. Raises InputError if the file, which is described as ``what``, cannot be read.
+    An error of ``as_one`` goes to ``on_error`` as an InputError with file and line, and the row is skipped; without
+    ``on_error`` it is raised.
     """
-    source = os.fspath(path)
-    try:
-        stream = Path(path).open("rb")  # noqa: SIM115 - closed below; opened here so that only opening is translated
-    except OSError as error:
-        raise InputError(f"the {what} cannot be read: {error.strerror}", source=source) from error
-    with stream:
-        for line, value in rows(uncompressed(stream)):
-            try:
-                yield as_one(value, line)
-            except InputError as error:
-                placed = InputError(str(error), source=source, line=line)
-                if on_error is None:
-                    raise placed from None
-                on_error(placed)
+    for line, value in lines:
+        try:
+            yield as_one(value, line)
+        except (InputError, ConfigError) as error:
+            placed = InputError(str(error), source=source, line=line)
+            if on_error is None:
+                raise placed from None
+            on_error(placed)
 
 
 def rows(stream: IO[bytes], *, max_line: int = MAX_LINE) -> Iterator[Row]:

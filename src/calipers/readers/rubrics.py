@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from calipers.errors import ConfigError, InputError
+from calipers.readers.jsonl import opened
 from calipers.rubric import as_rubric
 from calipers.types import Rubric
 
@@ -38,19 +39,15 @@ def read_rubric(path: str | os.PathLike[str]) -> Rubric:
 
 def _parsed(file: Path) -> Any:
     try:
-        text = file.read_text(encoding="utf-8-sig")
-    except FileNotFoundError:
-        raise InputError("there is no such file", source=str(file)) from None
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror or error}", source=str(file)) from None
-    except UnicodeDecodeError:
-        raise InputError("is not UTF-8 text; save the file as UTF-8", source=str(file)) from None
-    try:
+        with opened(file) as stream:
+            text = stream.read().decode("utf-8-sig")
         if file.suffix == ".toml":
             return tomllib.loads(text)
         if file.suffix == ".json":
             return json.loads(text)
-    except (tomllib.TOMLDecodeError, ValueError) as error:
+    except UnicodeDecodeError:
+        raise InputError("is not UTF-8 text; save the file as UTF-8", source=str(file)) from None
+    except ValueError as error:
         raise InputError(f"is not {file.suffix[1:].upper()}: {error}", source=str(file)) from None
     except RecursionError:
         raise InputError("is nested too deeply to be a rubric", source=str(file)) from None

@@ -37,7 +37,7 @@ def as_rubric(value: object) -> Rubric:
     if isinstance(value, list | tuple):
         value = {"criteria": value}
     if not isinstance(value, Mapping):
-        raise ConfigError(f"a {type(value).__name__} is no rubric; {_SHAPE}")
+        raise ConfigError(f"a rubric cannot be of type {type(value).__name__}; {_SHAPE}")
     _refuse_unknown(value, _RUBRIC_KEYS, "the rubric")
     listed = value.get("criteria")
     if not isinstance(listed, list | tuple):

@@ -62,7 +62,7 @@ def test_a_bad_line_names_file_and_line_and_the_rest_is_read(tmp_path: Path) -> 
     assert [str(one)[: len(str(file)) + 2] for one in bad] == [f"{file}:2", f"{file}:3"]
     with pytest.raises(InputError, match="2: not"):
         list(read_labelled(file))
-    with pytest.raises(InputError, match="cannot be read"):
+    with pytest.raises(InputError, match="no such file"):
         list(read_labelled(tmp_path / "none.jsonl"))
 
 

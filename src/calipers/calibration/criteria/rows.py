@@ -70,7 +70,7 @@ def read_labelled(
 
     A bad row is handed to ``on_error`` as an InputError naming file, line and field, and left out; without it, raised.
     """
-    yield from jsonl.read_each(path, as_labelled, what="labelled criteria", on_error=on_error)
+    yield from jsonl.read_each(jsonl.read_lines(path), as_labelled, source=os.fspath(path), on_error=on_error)
 
 
 def as_labelled(value: Mapping[str, Any] | str, line: int = 1) -> Labelled:

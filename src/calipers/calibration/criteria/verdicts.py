@@ -42,7 +42,10 @@ def read_verdicts(
     ``format`` is that of a ``raw_text`` which names none.
     """
     yield from jsonl.read_each(
-        path, lambda value, _: as_recorded(value, format=format), what="verdicts", on_error=on_error
+        jsonl.read_lines(path),
+        lambda value, _: as_recorded(value, format=format),
+        source=os.fspath(path),
+        on_error=on_error,
     )
 
 
