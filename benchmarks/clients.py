@@ -16,7 +16,8 @@ import aiohttp
 import calipers
 from benchmarks.measure import drain, main
 from benchmarks.sample_groups import sample_groups
-from calipers.backends.negotiation.negotiate import Capabilities, chat_body
+from calipers.backends.negotiation.negotiated import Capabilities, Terms
+from calipers.backends.providers.openai_compatible import chat_body
 from calipers.protocols.listwise import Listwise
 from calipers.readers import as_group
 from calipers.render import render
@@ -34,11 +35,8 @@ def bodies(count: int, *, seed: int, tools: bool = False) -> list[bytes]:
     requests = (
         Listwise().frame(Ask(0, order, order), render(group)) for group in groups(count, seed=seed, tools=tools)
     )
-    known = Capabilities()
-    return [
-        json.dumps(chat_body(request, model="judge", known=known, newer_names=False), ensure_ascii=False).encode()
-        for request in requests
-    ]
+    terms = Terms(Capabilities())
+    return [json.dumps(chat_body(request, terms, model="judge"), ensure_ascii=False).encode() for request in requests]
 
 
 class ThroughCalipers:

@@ -13,7 +13,7 @@ from backends.asking import question
 from calipers.backends.embedded import Embedded
 from calipers.backends.limits.limit import Limited
 from calipers.backends.limits.retry import Retrying
-from calipers.backends.negotiation.negotiate import Capabilities
+from calipers.backends.negotiation.negotiated import Capabilities
 from calipers.backends.providers.anthropic import Anthropic
 from calipers.backends.providers.azure import azure_openai
 from calipers.backends.providers.decisions import Decisions

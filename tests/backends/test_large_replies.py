@@ -12,10 +12,11 @@ import pytest
 
 import calipers
 from backends.virtual import PassingLoop
-from calipers.backends.room import FREE, Room
-from calipers.backends.transport.chat_reply import read_chat_reply
+from calipers.backends.providers.openai_compatible import read_chat_reply
 from calipers.backends.transport.http import HttpClient
-from calipers.backends.transport.translate import HttpReply, Peer, read_refusal
+from calipers.backends.transport.memory import FREE, Room
+from calipers.backends.transport.refusals import read_refusal
+from calipers.backends.transport.reply import HttpReply, Peer
 from calipers.errors import TransientError
 from groups import FOUR, group_of
 from servers.faulty_server import Answer, Asked, FaultyServer, said, streamed

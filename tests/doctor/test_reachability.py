@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calipers.backends.transport.translate import HttpReply
+from calipers.backends.transport.reply import HttpReply
 from calipers.doctor.reachability import listed_models, window_of
 
 JSON = st.recursive(

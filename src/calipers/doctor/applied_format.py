@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import random
 
-from calipers.backends.negotiation.form_question import LIMIT, Form, form_applied, form_question, improbable
-from calipers.backends.transport.served import Negotiated
+from calipers.backends.negotiation.form_question import LIMIT, form_applied, form_question, improbable
+from calipers.backends.negotiation.negotiated import Negotiated
+from calipers.backends.negotiation.step_down import Form
 from calipers.doctor.diagnosis import Check
 from calipers.doctor.examinee import Examinee
 from calipers.errors import BackendError

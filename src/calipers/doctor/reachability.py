@@ -9,8 +9,8 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from calipers.backends.transport.served import Served
-from calipers.backends.transport.translate import HttpReply
+from calipers.backends.server import HttpBackend
+from calipers.backends.transport.reply import HttpReply
 from calipers.backends.transport.usage import tokens
 from calipers.doctor.diagnosis import Check
 from calipers.errors import BackendError, ConfigError
@@ -24,7 +24,7 @@ llama.cpp.
 
 async def check_reachability(backend: FullBackend) -> list[Check]:
     """Checks named reachable, authorised, model and context window; if one is bad, no question can succeed."""
-    if not isinstance(backend, Served):
+    if not isinstance(backend, HttpBackend):
         return await _without_a_list(backend)
     try:
         reply = await backend.models()
@@ -80,7 +80,7 @@ def _window(tokens: int | None) -> Check:
     return Check("context window", "good", f"{tokens:,} tokens, as the server reports", {"tokens": tokens})
 
 
-async def _complaint(backend: Served) -> str:
+async def _complaint(backend: HttpBackend) -> str:
     try:
         return " ".join(await backend.check())
     except ConfigError as error:

@@ -1,7 +1,7 @@
 """JSON schemas that a reply is held to, and the scale of the scores in it.
 
 Put together of ready pieces, for encoding a schema takes as long as hashing the whole question. Not responsible for whether
-a server applies them (``backends.negotiate``).
+a server applies them (``backends.negotiation``).
 """
 
 from __future__ import annotations

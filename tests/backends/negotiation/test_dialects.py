@@ -9,8 +9,8 @@ import pytest
 import calipers
 from calipers.backends.connect import find_backend
 from calipers.backends.limits.retry import Retrying
+from calipers.backends.negotiation.negotiated import Negotiated
 from calipers.backends.negotiation.probing import Probing
-from calipers.backends.transport.served import Negotiated
 from groups import FOUR, group_of
 from servers.dialects import DIALECTS
 from servers.faulty_server import FaultyServer
@@ -79,7 +79,7 @@ async def test_what_each_dialect_applies_is_found_out_by_one_question_and_change
     probing = Probing(name, backend, asks=True, bounded=lambda one: one, params=dialect.params, tell=told.append)
     await probing.look()
     extra = len(faulty.posts) - asked
-    (found,) = backend.standing.learned()["servers"].values()
+    (found,) = backend.versions.learned()["servers"].values()
     if not backend.forms:
         assert (extra, found) == (0, {})
     elif (applied := APPLIES.get(name, {"json_schema": True})) is None:

@@ -7,7 +7,8 @@ import random
 
 import pytest
 
-from calipers.backends.negotiation.form_question import Form, form_applied, form_question, improbable
+from calipers.backends.negotiation.form_question import form_applied, form_question, improbable
+from calipers.backends.negotiation.step_down import Form
 from calipers.types import Completion
 
 WORD = "zqbcdfghjk"

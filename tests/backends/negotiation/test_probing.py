@@ -16,8 +16,8 @@ import calipers
 from backends.virtual import PassingLoop, virtually
 from calipers.backends.limits.bounds import within_bounds
 from calipers.backends.limits.pool import Pool
+from calipers.backends.negotiation.negotiated import Negotiated
 from calipers.backends.negotiation.probing import Probing
-from calipers.backends.transport.served import Negotiated
 from calipers.config.settings import Settings
 from calipers.ledger import Ledger, Replayer, find_learned
 from calipers.types import Completion, JudgeRequest
@@ -301,7 +301,7 @@ class Silent(Negotiated):
     def __init__(self, number: int) -> None:
         super().__init__("m")
         self.endpoint = f"http://{number}"
-        self.standing.saw(Completion("", model="m"))
+        self.versions.saw(Completion("", model="m"))
 
     async def complete(self, request: JudgeRequest) -> Completion:
         raise await asyncio.get_running_loop().create_future()

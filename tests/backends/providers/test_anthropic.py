@@ -10,7 +10,7 @@ import pytest
 
 from backends.asking import KEYS, SCHEMA, keyed, question
 from calipers.backends.providers.anthropic import Anthropic, read_message
-from calipers.backends.transport.translate import HttpReply, Peer
+from calipers.backends.transport.reply import HttpReply, Peer
 from calipers.errors import BackendError, PermanentError, TransientError
 from calipers.types import Completion, JudgeRequest
 from servers.faulty_server import Answer, FaultyServer, error

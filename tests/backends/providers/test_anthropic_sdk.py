@@ -12,8 +12,11 @@ pydantic = pytest.importorskip("pydantic", reason="comes with Anthropic's SDK")
 
 from backends.asking import question  # noqa: E402 - once the SDK was looked for
 from calipers.backends.providers.anthropic import Anthropic, read_message  # noqa: E402 - once the SDK was looked for
-from calipers.backends.transport.chat_reply import FINISH  # noqa: E402 - once the SDK was looked for
-from calipers.backends.transport.translate import HttpReply, Peer  # noqa: E402 - once the SDK was looked for
+from calipers.backends.transport.reply import (  # noqa: E402 - once the SDK was looked for
+    FINISH,
+    HttpReply,
+    Peer,
+)
 from servers.faulty_server import Answer, FaultyServer  # noqa: E402 - once the SDK was looked for
 from servers.tongues import message  # noqa: E402 - once the SDK was looked for
 

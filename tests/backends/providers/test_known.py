@@ -208,7 +208,7 @@ def test_what_the_environment_says_reaches_every_kind_of_backend(
     for name, said_there in variables.items():
         monkeypatch.setenv(name, said_there)
     backend = find_backend(judge)
-    assert backend._at._headers[header] == value  # type: ignore[attr-defined]  # what every request carries
+    assert backend._http()._headers[header] == value  # type: ignore[attr-defined]  # what every request carries
 
 
 def test_where_questions_go_is_in_the_log_once_and_loud_where_the_environment_decides(

@@ -17,7 +17,7 @@ import pytest
 
 import calipers
 from backends.asking import KEYS, question
-from calipers.backends.negotiation.negotiate import Capabilities
+from calipers.backends.negotiation.negotiated import Capabilities
 from calipers.backends.providers.openai_compatible import OpenAICompatible
 from calipers.errors import PermanentError
 from groups import FOUR, group_of

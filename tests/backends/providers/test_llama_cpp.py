@@ -13,7 +13,7 @@ import pytest
 from backends.asking import KEYS, SCHEMA, keyed, question
 from calipers.backends.limits.limit import Limited
 from calipers.backends.limits.retry import Retrying
-from calipers.backends.negotiation.negotiate import Capabilities
+from calipers.backends.negotiation.negotiated import Capabilities
 from calipers.backends.providers.openai_compatible import OpenAICompatible
 from calipers.errors import PermanentError
 from calipers.types import Completion

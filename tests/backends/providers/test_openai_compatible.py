@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from backends.asking import SCHEMA, question
-from calipers.backends.negotiation.negotiate import Capabilities
+from calipers.backends.negotiation.negotiated import Capabilities
 from calipers.backends.providers.openai_compatible import OpenAICompatible
 from calipers.errors import BackendError, ConfigError, PermanentError, TransientError
 from calipers.types.encoding import EncodedDict

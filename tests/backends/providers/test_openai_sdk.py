@@ -12,12 +12,18 @@ sdk = pytest.importorskip("openai", reason="OpenAI's SDK is not installed: pip i
 pydantic = pytest.importorskip("pydantic", reason="comes with OpenAI's SDK")
 
 from backends.asking import KEYS, question  # noqa: E402 - once the SDK was looked for
-from calipers.backends.negotiation.negotiate import Capabilities  # noqa: E402 - likewise
+from calipers.backends.negotiation.negotiated import Capabilities  # noqa: E402 - likewise
 from calipers.backends.providers.decisions import LEVELS, Decisions  # noqa: E402 - likewise
-from calipers.backends.providers.openai_compatible import OpenAICompatible  # noqa: E402 - likewise
-from calipers.backends.transport.chat_reply import FINISH, read_chat_reply  # noqa: E402 - likewise
+from calipers.backends.providers.openai_compatible import (  # noqa: E402 - likewise
+    OpenAICompatible,
+    read_chat_reply,
+)
 from calipers.backends.transport.event_stream import whole_completion  # noqa: E402 - likewise
-from calipers.backends.transport.translate import HttpReply, Peer  # noqa: E402 - likewise
+from calipers.backends.transport.reply import (  # noqa: E402 - likewise
+    FINISH,
+    HttpReply,
+    Peer,
+)
 from servers.faulty_server import Answer, FaultyServer, said  # noqa: E402 - likewise
 
 PEER = Peer("m", "K")

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calipers.backends.transport.chat_reply import read_chat_reply
+from calipers.backends.providers.openai_compatible import read_chat_reply
 from calipers.backends.transport.event_stream import BrokenStreamError, compacted, events, whole_completion
-from calipers.backends.transport.translate import HttpReply, Peer
+from calipers.backends.transport.reply import HttpReply, Peer
 from calipers.errors import BackendError, PermanentError, TransientError
 from calipers.types import Completion
 from servers.faulty_server import chunks, streamed

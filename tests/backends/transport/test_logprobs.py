@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backends.asking import question
-from calipers.backends.negotiation.negotiate import Capabilities
+from calipers.backends.negotiation.negotiated import Capabilities
 from calipers.backends.providers.openai_compatible import OpenAICompatible
 from calipers.backends.transport.event_stream import whole_completion
-from calipers.backends.transport.logprobs import odds_in
+from calipers.backends.transport.logprobs import logprobs_in
 from servers.faulty_server import Answer, FaultyServer, error, said, streamed
 
 TEXT = '{"scores": {"BC": 8}}'
@@ -33,7 +33,7 @@ def told(*rows: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_only_tokens_with_a_digit_are_kept_each_at_its_place_in_the_text() -> None:
-    ((place, alternatives),) = odds_in(told(*PIECES), TEXT) or ()
+    ((place, alternatives),) = logprobs_in(told(*PIECES), TEXT) or ()
     assert TEXT[place] == "8"
     assert dict(alternatives) == {"8": round(math.log(0.5), 4), "7": round(math.log(0.25), 4)}
     assert alternatives[0][0] == "8"
@@ -42,19 +42,19 @@ def test_only_tokens_with_a_digit_are_kept_each_at_its_place_in_the_text() -> No
 def test_thoughts_fences_and_special_tokens_around_the_text_do_not_move_it() -> None:
     end = {"token": "<|im_end|>", "bytes": [], "logprob": 0.0, "top_logprobs": []}
     fenced = told(row(f"think 8 {TEXT} ```json\n"), *PIECES, row("\n```"), end)
-    assert odds_in(fenced, TEXT) == odds_in(told(*PIECES), TEXT)
+    assert logprobs_in(fenced, TEXT) == logprobs_in(told(*PIECES), TEXT)
 
 
 def test_half_characters_are_put_together_by_their_bytes() -> None:
     arrow = "→".encode()
     halves = [{"token": "\ufffd", "bytes": list(part), "logprob": 0.0} for part in (arrow[:1], arrow[1:])]
-    ((place, _),) = odds_in(told(*halves, row("5", 0.9)), "→5") or ()
+    ((place, _),) = logprobs_in(told(*halves, row("5", 0.9)), "→5") or ()
     assert place == 1
 
 
 def test_probabilities_after_sampling_are_read_as_llama_cpp_writes_them() -> None:
     content = [{"token": "6", "prob": 0.25, "top_probs": [{"token": "6", "prob": 0.25}, {"token": "2", "prob": 0.0}]}]
-    assert odds_in({"content": content}, "6") == ((0, (("6", round(math.log(0.25), 4)),)),)
+    assert logprobs_in({"content": content}, "6") == ((0, (("6", round(math.log(0.25), 4)),)),)
 
 
 @pytest.mark.parametrize(
@@ -62,12 +62,12 @@ def test_probabilities_after_sampling_are_read_as_llama_cpp_writes_them() -> Non
     [None, {}, {"content": None}, {"content": []}, {"content": [1]}, told(row("other")), {"tokens": ["8"]}, "8"],
 )  # fmt: skip
 def test_what_tells_nothing_of_this_text_is_none(logprobs: object) -> None:
-    assert odds_in(logprobs, TEXT) is None
+    assert logprobs_in(logprobs, TEXT) is None
 
 
 def test_a_number_beyond_all_floats_is_none() -> None:
     beyond = {"token": "8", "logprob": -(10**400), "prob": 10**400}
-    assert odds_in({"content": [beyond]}, "8") == ()
+    assert logprobs_in({"content": [beyond]}, "8") == ()
 
 
 @given(
@@ -86,7 +86,7 @@ def test_a_number_beyond_all_floats_is_none() -> None:
     st.text(max_size=4),
 )
 def test_odd_rows_never_raise_and_never_give_an_impossible_chance(rows: list[dict[str, Any]], text: str) -> None:
-    for place, alternatives in odds_in({"content": rows}, text) or ():
+    for place, alternatives in logprobs_in({"content": rows}, text) or ():
         assert 0 <= place <= len(text)
         assert all(math.isfinite(chance) and chance <= 0 for _, chance in alternatives)
 
@@ -98,7 +98,7 @@ def test_a_stream_tells_them_piece_by_piece() -> None:
         for token in "12"
     )
     (choice,) = whole_completion(f"{events}data: [DONE]\n\n".encode())["choices"]
-    assert odds_in(choice["logprobs"], choice["message"]["content"]) == ((0, (("1", -0.5),)), (1, (("2", -0.5),)))
+    assert logprobs_in(choice["logprobs"], choice["message"]["content"]) == ((0, (("1", -0.5),)), (1, (("2", -0.5),)))
 
 
 def asked_for(alternatives: int = 20) -> dict[str, Any]:
@@ -110,7 +110,7 @@ async def test_a_reply_brings_its_odds_along(faulty: FaultyServer) -> None:
     body["choices"][0]["logprobs"] = told(*PIECES)
     faulty.script(Answer(body=body))
     completion = await OpenAICompatible("m", base_url=faulty.url).complete(question(params=asked_for()))
-    assert completion.logprobs == odds_in(told(*PIECES), TEXT)
+    assert completion.logprobs == logprobs_in(told(*PIECES), TEXT)
     assert (await OpenAICompatible("m", base_url=faulty.url).complete(question())).logprobs == completion.logprobs
     faulty.script(said(TEXT))
     assert (await OpenAICompatible("m", base_url=faulty.url).complete(question())).logprobs is None

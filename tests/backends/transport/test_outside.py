@@ -9,11 +9,12 @@ import pytest
 
 from backends.asking import question
 from calipers.backends.limits.retry import Retrying
-from calipers.backends.negotiation.standing import Standing
+from calipers.backends.negotiation.negotiated import Versions
 from calipers.backends.providers.anthropic import read_message
-from calipers.backends.transport.chat_reply import read_chat_reply
-from calipers.backends.transport.endpoint import _context_window, _offered
-from calipers.backends.transport.translate import HttpReply, Peer, read_refusal, to_error
+from calipers.backends.providers.openai_compatible import read_chat_reply
+from calipers.backends.transport.model_list import context_window, offered
+from calipers.backends.transport.refusals import read_refusal, to_error
+from calipers.backends.transport.reply import HttpReply, Peer
 from calipers.errors import BackendError, PermanentError, TransientError
 from calipers.types import Completion
 from outside import EXTREMES, as_json, mutants
@@ -58,7 +59,7 @@ def in_order(completion: Completion) -> None:
     assert used.cost_usd is None or (math.isfinite(used.cost_usd) and used.cost_usd >= 0)
     for _, told in completion.logprobs or ():
         assert all(math.isfinite(chance) and chance <= 0 for _, chance in told)
-    Standing().saw(completion)
+    Versions().saw(completion)
     json.dumps([completion.text, completion.reasoning, completion.model]).encode()
 
 
@@ -149,9 +150,9 @@ async def test_a_wait_is_one_that_can_be_slept_or_none(wait: str, name: str) -> 
 def test_a_list_of_models_of_anything_tells_a_window_to_reckon_with_or_none() -> None:
     for body in mutants(LIST):
         reply = HttpReply(200, {}, as_json(body))
-        window = _context_window(reply, "m")
+        window = context_window(reply, "m")
         assert window is None or 0 < window < 10**12
-        assert isinstance(_offered(reply), list | None)
+        assert isinstance(offered(reply), list | None)
 
 
 def test_there_is_no_extreme_that_json_cannot_carry() -> None:

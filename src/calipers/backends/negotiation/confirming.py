@@ -11,8 +11,8 @@ import asyncio
 from collections.abc import Callable
 from typing import Final
 
+from calipers.backends.negotiation.negotiated import Negotiated
 from calipers.backends.negotiation.probing import members
-from calipers.backends.transport.served import Negotiated
 from calipers.errors import BackendError, CalipersError
 from calipers.interfaces import Backend
 from calipers.types import Ask, FailureKind, JudgeRequest, RenderedGroup, Usage

@@ -10,11 +10,10 @@ import json
 import random
 import re
 from collections.abc import Mapping
-from typing import Any, Final, Literal
+from typing import Any, Final
 
+from calipers.backends.negotiation.step_down import Form
 from calipers.types import Ask, Completion, JudgeRequest, RenderedGroup
-
-Form = Literal["json_schema", "json_object"]
 
 LIMIT: Final = 2048
 """Tokens of a reply: room for a thought before the answer, and an end to an answer that finds none."""

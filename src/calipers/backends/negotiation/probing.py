@@ -18,9 +18,9 @@ from typing import Any
 
 from calipers.backends.limits.metered import Meter
 from calipers.backends.limits.pool import Pool
-from calipers.backends.negotiation.form_question import LIMIT, Form, form_applied, form_question, improbable
-from calipers.backends.negotiation.negotiate import Capabilities
-from calipers.backends.transport.served import Negotiated
+from calipers.backends.negotiation.form_question import LIMIT, form_applied, form_question, improbable
+from calipers.backends.negotiation.negotiated import Capabilities, Negotiated
+from calipers.backends.negotiation.step_down import Form
 from calipers.errors import CalipersError, TransientError
 from calipers.interfaces import Backend
 from calipers.types import Usage
@@ -81,7 +81,7 @@ class Probing:
             if names := self._left_out(server):
                 self._told.update((server.endpoint, name) for name in names)
                 self._tell(f"{self._name}: {server.endpoint} refuses {', '.join(names)}: questions go out without")
-            for before, after in server.standing.changes():
+            for before, after in server.versions.changes():
                 self._tell(
                     f"{self._name}: {server.endpoint} answers as {after or 'nobody'} now, and answered as "
                     f"{before or 'nobody'} before: scores of the two may not compare"
@@ -95,7 +95,7 @@ class Probing:
                 except (CalipersError, TimeoutError) as error:
                     _log.info("%s: which form %s applies is not known yet: %s", self._name, server.endpoint, error)
                 else:
-                    server.standing.keep(version, found)
+                    server.versions.keep(version, found)
                 finally:
                     self._looking.discard(server.endpoint)
             if form := self._ignores(server):
@@ -112,7 +112,7 @@ class Probing:
     def _ignores(self, server: Negotiated) -> Form | None:
         """The form that is asked for and known to be ignored, by this run or an earlier one, where that was not told yet."""
         form = _in_use(server)
-        ignored = form is not None and server.standing.found.get(form) is False
+        ignored = form is not None and server.versions.found.get(form) is False
         return form if ignored and (server.endpoint, form) not in self._told else None
 
     def _wanted(self, server: Negotiated) -> str | None:
@@ -121,9 +121,9 @@ class Probing:
             return None
         if self._looked.get(server.endpoint, 0) == _MOST:
             return None
-        standing, form = server.standing, _in_use(server)
-        ignored = form is not None and standing.found.get(form) is False
-        return standing.unknown or (standing.answering if ignored and _plainer(server, form) else None)
+        versions, form = server.versions, _in_use(server)
+        ignored = form is not None and versions.found.get(form) is False
+        return versions.unknown or (versions.answering if ignored and _plainer(server, form) else None)
 
     async def _found(self, server: Negotiated) -> Mapping[str, Any]:
         """Whether the form in use is applied, by name; None where the answer was cut before it told, as it would be again.
@@ -134,7 +134,7 @@ class Probing:
         form = _in_use(server)
         if form is None:
             return dict.fromkeys(server.forms, False)
-        found = dict(server.standing.found)
+        found = dict(server.versions.found)
         if form not in found:
             found[form] = await self._applied(server, form)
         for other in _plainer(server, form) if found[form] is False else ():
@@ -170,7 +170,7 @@ class Probing:
 
 def _turn(server: Negotiated) -> tuple[int, Capabilities]:
     """What is another as soon as there is something new to be known about a server."""
-    return server.standing.turns, server.capabilities
+    return server.versions.revision, server.capabilities
 
 
 def _in_use(server: Negotiated) -> Form | None:
@@ -180,11 +180,11 @@ def _in_use(server: Negotiated) -> Form | None:
 
 def _plainer(server: Negotiated, form: Form | None) -> tuple[Form, ...]:
     """The forms that may do where ``form`` is ignored: none where answers kept to it all the same."""
-    standing = server.standing
-    if form is None or not standing.strayed:
+    versions = server.versions
+    if form is None or not versions.strayed:
         return ()
     later = server.forms[server.forms.index(form) + 1 :]
-    return tuple(one for one in later if one not in standing.found and one not in server.capabilities.refused)
+    return tuple(one for one in later if one not in versions.found and one not in server.capabilities.refused)
 
 
 def members(bare: Backend) -> Iterable[Backend]:

@@ -8,20 +8,19 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from time import perf_counter
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
-from calipers.backends.negotiation.negotiate import Capabilities, Step, Terms, form_is_meant, named, plainer, step_down
-from calipers.backends.transport.chat_reply import FINISH, declined, error_in_200, json_of, shown, wordless
-from calipers.backends.transport.endpoint import Endpoint
-from calipers.backends.transport.served import Served
-from calipers.backends.transport.translate import HttpReply, Peer, Refusal
-from calipers.backends.transport.usage import billed, usage_of
+from calipers.backends.negotiation.negotiated import Capabilities, Terms
+from calipers.backends.negotiation.step_down import BodyNames, plainer
+from calipers.backends.server import HttpBackend
+from calipers.backends.transport.refusals import error_in_200
+from calipers.backends.transport.reply import HttpReply, Peer, completion, declined, json_of, shown, wordless
+from calipers.backends.transport.usage import billed
 from calipers.errors import TransientError
-from calipers.extract.text import condensed
 from calipers.types import Completion, JudgeRequest, Message
-from calipers.types.encoding import encodable
 
 _VERSION = "2023-06-01"
 _DEFAULT_LIMIT = 8192
@@ -34,7 +33,7 @@ _UNKNOWN_TO_SCHEMAS = frozenset(
 """Keywords its structured output does not take; the question states the scale in words, and the reader holds to it."""
 
 
-class Anthropic(Served):
+class Anthropic(HttpBackend):
     """Asks ``model`` at ``base_url`` (with or without ``/v1``), over one session per event loop.
 
     The schema goes out as ``output_config.format``, without the keywords that are not taken there; a model without
@@ -44,6 +43,11 @@ class Anthropic(Served):
     """
 
     forms = ("json_schema",)
+    names = BodyNames(
+        required=frozenset({"model", "messages", "system", "max_tokens"}),
+        max_tokens=("max_tokens",),
+        forms={"json_schema": "output_config.format"},
+    )
     has_logprobs = False
     """The API has no log-probabilities."""
 
@@ -60,7 +64,7 @@ class Anthropic(Served):
     ) -> None:
         key = (api_key or "").strip()
         root = base_url.strip().rstrip("/")
-        at = Endpoint(
+        super().__init__(
             model,
             base_url=root if root.endswith(("/v1", "/messages")) else f"{root}/v1",
             path="/messages",
@@ -68,8 +72,8 @@ class Anthropic(Served):
             carried=headers,
             timeout=timeout,
             key_hint=api_key_env or "ANTHROPIC_API_KEY",
+            capabilities=capabilities,
         )
-        super().__init__(model, at, capabilities=capabilities)
 
     async def complete(self, request: JudgeRequest) -> Completion:
         """The model's answer; ``latency`` is this call's in seconds, stepping down included. Raises BackendError."""
@@ -80,8 +84,8 @@ class Anthropic(Served):
         def frame(terms: Terms) -> dict[str, Any]:
             return {"model": self.model, "messages": messages, **system, **_asked(request, terms)}
 
-        reply = await self._accepted(request, frame, _step_down)
-        return self._heard(read_message(reply, self._at.peer, latency=perf_counter() - started))
+        reply = await self._accepted(request, frame)
+        return self._answered(read_message(reply, self.peer, latency=perf_counter() - started))
 
 
 def _asked(request: JudgeRequest, terms: Terms) -> dict[str, Any]:
@@ -94,19 +98,6 @@ def _asked(request: JudgeRequest, terms: Terms) -> dict[str, Any]:
         form = {"type": "json_schema", "schema": plainer(request.schema, _UNKNOWN_TO_SCHEMAS)}
         body["output_config"] = {**body.get("output_config", {}), "format": form}
     return body
-
-
-def _step_down(refusal: Refusal, body: Mapping[str, Any]) -> Step | None:
-    """As for chat, but the limit cannot be left out, and the form is elsewhere and the only one there is."""
-    step = step_down(refusal, {name: value for name, value in body.items() if name not in {"system", "output_config"}})
-    if step is not None and step.refused != {"max_tokens"}:
-        return step
-    config = body.get("output_config")
-    if config is None or refusal.status not in {400, 422}:
-        return None
-    if not (form_is_meant(refusal) or named(refusal, ["output_config"])):
-        return None
-    return Step(refused=frozenset({"json_schema" if "format" in config else "output_config"}))
 
 
 def _system(messages: Iterable[Message]) -> dict[str, Any]:
@@ -165,24 +156,16 @@ def _completion(body: Mapping[str, Any], reply: HttpReply, peer: Peer, *, latenc
         raise TransientError("bad_reply", f"The answer has no content: {shown(reply, peer)}")
     blocks = [block for block in content if isinstance(block, dict)]
     text, thinking = _joined(blocks, "text"), _joined(blocks, "thinking")
-    finish = FINISH.get(str(body.get("stop_reason")), "unknown")
-    if finish == "refused":
+    answer = completion(reply, body, text, reasoning=thinking, finish=body.get("stop_reason"), latency=latency)
+    if answer.finish_reason == "refused":
         details = body.get("stop_details")
         why = details.get("explanation") or details.get("category") if isinstance(details, dict) else None
         raise declined(peer, str(why or text))
-    completion = Completion(
-        text=encodable(condensed(text)),
-        finish_reason=finish,
-        reasoning=encodable(condensed(thinking)),
-        model=encodable(body["model"]) if isinstance(body.get("model"), str) else None,
-        usage=usage_of(body.get("usage")),
-        latency=latency,
-        sent=reply.sent,
-        text_source="tool_call" if any(block.get("type") == "tool_use" for block in blocks) and not text else "content",
-    )
-    if not text.strip() and finish != "length":
-        raise wordless(completion)
-    return completion
+    if any(block.get("type") == "tool_use" for block in blocks) and not text:
+        answer = replace(answer, text_source="tool_call")
+    if not text.strip() and answer.finish_reason != "length":
+        raise wordless(answer)
+    return answer
 
 
 def _joined(blocks: Iterable[Mapping[str, Any]], kind: str) -> str:

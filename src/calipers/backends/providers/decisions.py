@@ -15,11 +15,11 @@ from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any, Literal, TypeVar
 
-from calipers.backends.negotiation.negotiate import Capabilities, Terms
-from calipers.backends.transport.chat_reply import declined, error_in_200, json_of, shown
-from calipers.backends.transport.endpoint import Endpoint
-from calipers.backends.transport.served import Served
-from calipers.backends.transport.translate import HttpReply
+from calipers.backends.negotiation.negotiated import Capabilities, Terms
+from calipers.backends.negotiation.step_down import BodyNames
+from calipers.backends.server import HttpBackend
+from calipers.backends.transport.refusals import error_in_200
+from calipers.backends.transport.reply import HttpReply, declined, json_of, shown
 from calipers.backends.transport.usage import billed, usage_of
 from calipers.errors import BackendError, PermanentError, TransientError
 from calipers.types import Completion, JudgeRequest
@@ -68,12 +68,14 @@ class Opinion:
         return math.sqrt(max(0.0, math.fsum(chance * (level - mean) ** 2 for level, chance in chances)))
 
 
-class Decisions(Served):
+class Decisions(HttpBackend):
     """Asks ``model`` at ``base_url`` + ``/systemone`` (llama.cpp, vLLM, Ollama, TypeSafe) or ``/decisions`` (OpenAI).
 
     The state is the question as a chat judge would read it, text only. ``timeout`` is in seconds for one request;
     ``api_key_env`` is the variable that errors name. ConfigError for an address or a header that cannot work.
     """
+
+    names = BodyNames(required=frozenset({"model", "state", "input", "questions"}))
 
     def __init__(
         self,
@@ -88,7 +90,7 @@ class Decisions(Served):
         api_key_env: str | None = None,
     ) -> None:
         key = (api_key or "").strip()
-        at = Endpoint(
+        super().__init__(
             model,
             base_url=base_url,
             path=f"/{route}",
@@ -96,9 +98,9 @@ class Decisions(Served):
             carried=headers,
             timeout=timeout,
             key_hint=api_key_env or "the API key",
+            capabilities=capabilities,
         )
-        super().__init__(model, at, capabilities=capabilities)
-        self.endpoint = f"{at.url}/{route}"  # a model that also chats must not be taken for this one in a ledger
+        self.endpoint = f"{self.url}/{route}"  # a model that also chats must not be taken for this one in a ledger
         self._tongue = _TONGUES[route]
 
     async def complete(self, request: JudgeRequest) -> Completion:
@@ -117,13 +119,13 @@ class Decisions(Served):
         except BackendError as error:
             raise _not_deciding(error, self.model) from error
         read = self._chosen if chooses else self._scored
-        body = json_of(reply, self._at.peer)
+        body = json_of(reply, self.peer)
         with billed(body.get("usage")):
             answer = read(self._answers(body, reply), request.keys, request.max_score)
-        return self._heard(replace(answer, latency=perf_counter() - started, sent=reply.sent))
+        return self._answered(replace(answer, latency=perf_counter() - started, sent=reply.sent))
 
     def _answers(self, body: Mapping[str, Any], reply: HttpReply) -> _Told:
-        peer = self._at.peer
+        peer = self.peer
         if body.get("error"):
             raise error_in_200(body, body["error"], reply, peer)
         return _Told(body, shown(reply, peer))
@@ -131,14 +133,14 @@ class Decisions(Served):
     def _scored(self, told: _Told, keys: Sequence[str], top: int) -> Completion:
         opinions = told.read(self._tongue.read, keys)
         if all(opinion.probabilities is None for opinion in opinions.values()):
-            raise declined(self._at.peer, "it refused every question")
+            raise declined(self.peer, "it refused every question")
         chances = {key: opinion.probabilities for key, opinion in opinions.items()}
         return told.completion(_reply(opinions, top), chances)
 
     def _chosen(self, told: _Told, keys: Sequence[str], top: int) -> Completion:
         chances = told.read(self._tongue.chosen, keys)
         if chances is None:
-            raise declined(self._at.peer, "it refused to choose")
+            raise declined(self.peer, "it refused to choose")
         why = {key: f"better with a probability of {chance:.2f}" for key, chance in chances.items()}
         scores = {key: _written(top * chance, top) for key, chance in chances.items()}
         return told.completion(json.dumps({"explanations": why, "scores": scores}), {_CHOICE: chances})

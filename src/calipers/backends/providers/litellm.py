@@ -15,11 +15,11 @@ from importlib import import_module
 from time import perf_counter
 from typing import Any
 
-from calipers.backends.negotiation.negotiate import Capabilities, Terms, chat_body
-from calipers.backends.transport.chat_reply import read_chat_reply
+from calipers.backends.negotiation.negotiated import Capabilities, Negotiated, Terms
+from calipers.backends.providers.openai_compatible import CHAT_NAMES, chat_body, read_chat_reply
+from calipers.backends.transport.refusals import Refusal, to_error
+from calipers.backends.transport.reply import HttpReply, Peer
 from calipers.backends.transport.secrets import scrubbed, spelled
-from calipers.backends.transport.served import Negotiated
-from calipers.backends.transport.translate import HttpReply, Peer, Refusal, to_error
 from calipers.errors import ConfigError, TransientError
 from calipers.types import Completion, JudgeRequest
 
@@ -37,6 +37,7 @@ class LiteLLM(Negotiated):
     """
 
     forms = ("json_schema", "json_object")
+    names = CHAT_NAMES
 
     def __init__(
         self,
@@ -68,16 +69,12 @@ class LiteLLM(Negotiated):
         started = perf_counter()
 
         def frame(terms: Terms) -> dict[str, Any]:
-            return chat_body(
-                request, model=self.model, known=terms.known, newer_names=False, limit=terms.limit, plain=terms.plain
-            )
+            return chat_body(request, terms, model=self.model)
 
-        settled = await self._negotiator.settle(
-            frame, self._send, secrets=self._peer.secrets, on_failed_call=request.on_failed_call
-        )
+        settled = await self._settle(request, frame, self._send, secrets=self._peer.secrets)
         if isinstance(settled, Refusal):
             raise to_error(settled, self._peer)
-        return self._heard(read_chat_reply(settled, self._peer, latency=perf_counter() - started))
+        return self._answered(read_chat_reply(settled, self._peer, latency=perf_counter() - started))
 
     async def _send(self, body: Mapping[str, Any]) -> HttpReply:
         """One call, as an HTTP reply. The one place where LiteLLM's exceptions become ours."""

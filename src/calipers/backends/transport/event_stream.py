@@ -1,7 +1,7 @@
 """A streamed chat completion to the whole one it spells.
 
 Nobody waits for half a verdict, so a stream is read once it is over: for models that answer in no other way, and for
-servers that stream unasked. Pure. Not responsible for what the whole says (``chat_reply``).
+servers that stream unasked. Pure. Not responsible for what the whole says (``reply``).
 """
 
 from __future__ import annotations

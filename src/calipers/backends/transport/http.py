@@ -2,7 +2,7 @@
 
 Trainers bring their own loops, sometimes several, and close them in their own ways; a session belongs to exactly one
 loop, so there is one per loop, made when first needed. Not responsible for what a status or a body means
-(``translate``, ``chat_reply``), for retries (``retry``) or for bounds on what is in flight (``limit``).
+(``refusals``, ``reply``), for retries (``retry``) or for bounds on what is in flight (``limit``).
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ import aiohttp
 import yarl
 
 from calipers.backends.limits.patience import Patience
-from calipers.backends.room import FREE, Room
 from calipers.backends.transport.event_stream import compacted
+from calipers.backends.transport.memory import FREE, Room
+from calipers.backends.transport.reply import HttpReply
 from calipers.backends.transport.secrets import scrubbed, secrets_in
-from calipers.backends.transport.translate import HttpReply
 from calipers.backends.transport.usage import usage_in
 from calipers.errors import BackendError, TransientError
 from calipers.types import FailureKind, Usage

@@ -20,7 +20,7 @@ _DIGITS = 4
 _HUGE = 1e9
 
 
-def odds_in(logprobs: object, text: str) -> Logprobs | None:
+def logprobs_in(logprobs: object, text: str) -> Logprobs | None:
     """The alternatives wherever ``text`` has a digit, the one that was written first; None where nothing was told.
 
     Total: tokens that do not spell ``text`` (a server that changed it, say) are told nothing of, too.

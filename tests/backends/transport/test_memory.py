@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from calipers.backends.room import FREE, Room
+from calipers.backends.transport.memory import FREE, Room
 
 STEP = 262_144
 

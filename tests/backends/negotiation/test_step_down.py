@@ -10,8 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backends.asking import SCHEMA, keyed, question
-from calipers.backends.negotiation.negotiate import Capabilities, Step, chat_body, step_down
-from calipers.backends.transport.translate import HttpReply, read_refusal
+from calipers.backends.negotiation.negotiated import Capabilities, Terms
+from calipers.backends.negotiation.step_down import BodyNames, Step, step_down
+from calipers.backends.providers.openai_compatible import CHAT_NAMES, chat_body
+from calipers.backends.transport.refusals import read_refusal
+from calipers.backends.transport.reply import HttpReply
 from calipers.types.encoding import EncodedDict
 
 PARAMS = {"temperature": 0.0, "seed": 1, "n": 1, "top_p": 0.9}
@@ -19,12 +22,12 @@ PARAMS = {"temperature": 0.0, "seed": 1, "n": 1, "top_p": 0.9}
 
 def _body(*refused: str, newer: bool = False, limit: int | None = None, schema: Any = SCHEMA) -> dict[str, Any]:
     known = Capabilities(frozenset(refused))
-    return chat_body(question(schema=schema, params=PARAMS), model="m", known=known, newer_names=newer, limit=limit)
+    return chat_body(question(schema=schema, params=PARAMS), Terms(known, limit), model="m", newer_names=newer)
 
 
 def _step(status: int, said: Any, body: dict[str, Any] | None = None) -> Step | None:
     answer = {"error": {"message": said}} if isinstance(said, str) else said
-    return step_down(read_refusal(HttpReply(status, {}, json.dumps(answer).encode()), ()), body or _body())
+    return step_down(read_refusal(HttpReply(status, {}, json.dumps(answer).encode()), ()), body or _body(), CHAT_NAMES)
 
 
 def test_everything_is_asked_for_at_first() -> None:
@@ -124,6 +127,7 @@ def test_the_second_refusal_of_a_form_steps_further_down() -> None:
     [
         ("max_tokens is too large: 2000. This model supports at most 1024 completion tokens", 1024),
         ("Invalid max_tokens value, the valid range of max_tokens is [1, 512]", 512),
+        ("It has a maxOutputTokens value of 2000 but the supported range is from 1 (inclusive) to 513 (exclusive)", 512),
         ("'max_tokens' is too large: 2000. This model's maximum context length is 2048 tokens and it has 100 input tokens", 1948),
     ],
 )  # fmt: skip
@@ -149,3 +153,41 @@ def test_every_step_leaves_out_something_that_was_sent(said: str, status: int) -
             after = _body(*step.refused)
             assert after != body
             assert len(json.dumps(after)) <= len(json.dumps(body)) + len("completion_")
+
+
+NESTED = BodyNames(
+    required=frozenset({"contents"}),
+    max_tokens=("config.maxOutputTokens",),
+    forms={"json_schema": "config.responseJsonSchema", "json_object": "config.responseMimeType"},
+    schema="config.responseJsonSchema",
+    top_logprobs="config.logprobs",
+    parameters="config",
+)
+"""An API that has its parameters in an object of their own, under its own names."""
+
+
+def _nested(**more: Any) -> dict[str, Any]:
+    return {"contents": [], "config": {"maxOutputTokens": 2000, "topK": 5, "logprobs": 20, **more}}
+
+
+@pytest.mark.parametrize(
+    ("said", "body", "step"),
+    [
+        ("it has a maxOutputTokens value of 2000 but the supported range is from 1 (inclusive) to 1025 (exclusive)",
+         _nested(), Step(limit=1024)),
+        ("logprobs must be at most 5", _nested(), Step(frozenset({"top_logprobs>5"}))),
+        ("topK: not supported by this model", _nested(), Step(frozenset({"topK"}))),
+        ("Unknown name 'responseJsonSchema' at 'config'", _nested(responseJsonSchema=SCHEMA, responseMimeType="json"),
+         Step(frozenset({"json_schema"}))),
+        ("responseJsonSchema: keyword 'minimum' is not supported", _nested(responseJsonSchema=SCHEMA),
+         Step(frozenset({"schema.minimum"}))),
+        ("JSON mode is not supported", _nested(responseMimeType="json"), Step(frozenset({"json_object"}))),
+        ("contents is required", _nested(), None),
+        ("config is malformed", _nested(), None),
+    ],
+)  # fmt: skip
+def test_a_body_is_stepped_down_under_the_names_that_its_provider_gives(
+    said: str, body: dict[str, Any], step: Step | None
+) -> None:
+    refusal = read_refusal(HttpReply(400, {}, json.dumps({"error": {"message": said}}).encode()), ())
+    assert step_down(refusal, body, NESTED) == step

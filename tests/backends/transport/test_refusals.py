@@ -10,15 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calipers.backends.transport.translate import (
-    HttpReply,
-    Peer,
-    excerpt,
-    read_refusal,
-    redacted,
-    retry_after,
-    to_error,
-)
+from calipers.backends.transport.refusals import read_refusal, retry_after, to_error
+from calipers.backends.transport.reply import HttpReply, Peer, excerpt, redacted
 from calipers.errors import BackendError, PermanentError, TransientError
 
 PEER = Peer("judge-1", "JUDGE_API_KEY", ("hunter2-hunter2",))

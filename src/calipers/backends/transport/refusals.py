@@ -2,7 +2,7 @@
 
 Pure: bytes and headers in, a ``Refusal`` or a BackendError out. Servers agree on little, so the same fact is looked for
 in their codes, in the fields they name and, last, in their prose. Not responsible for stepping a parameter down
-(``negotiate``), nor for answers that brought text (``chat_reply``).
+(``negotiation``), nor for answers that brought text (``reply``).
 """
 
 from __future__ import annotations
@@ -15,17 +15,14 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-from calipers.backends.transport.secrets import INSTEAD
+from calipers.backends.transport.reply import HttpReply, Peer, excerpt, is_page
 from calipers.backends.transport.usage import reported, tokens
 from calipers.errors import BackendError, PermanentError, TransientError
 from calipers.types import Usage
-from calipers.types.encoding import printable
 
-_EXCERPT = 300
 _YEAR = 366 * 86_400
 _MOST_OF_AN_ERROR = 2**16
 _AGES_AGO = -(10**12)
-_SECRET = re.compile(r"\b(?:sk|pk|gsk|xai|hf|AIza)[-_][\w*.-]{6,}|\bbearer\s+[\w.~+/=*-]{6,}", re.IGNORECASE)
 
 _OVERFLOW = re.compile(
     r"exceed_context_size|context_length_exceeded|context ?window ?exceeded|available context size"
@@ -74,28 +71,6 @@ _ECHO = re.compile(r"""['"]input['"]\s*:.*""", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
-class HttpReply:
-    """A whole answer: ``headers`` match names in any case, ``body`` is decompressed and at most 16 MiB.
-
-    ``sent`` is the body it answers.
-    """
-
-    status: int
-    headers: Mapping[str, str]
-    body: bytes
-    sent: bytes | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Peer:
-    """Whom we speak with, for the sake of error texts: the model, where its key comes from, what must not be shown."""
-
-    model: str
-    key_hint: str
-    secrets: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class Refusal:
     """An error answer. ``message`` is for people: short and without secrets.
 
@@ -115,36 +90,9 @@ class Refusal:
     usage: Usage | None = None
 
 
-def is_page(reply: HttpReply) -> bool:
-    """Whether an answer is a web page: of a proxy, a firewall, or another program at that address.
-
-    JSON and events are none, whatever they are called: some frameworks give that type to all they are handed as text.
-    """
-    kind, begins = reply.headers.get("Content-Type", ""), reply.body[:64].lstrip().lower()
-    if begins.startswith((b"<!doctype html", b"<html")):
-        return True
-    return kind.startswith("text/html") and not begins.startswith((b"{", b"[", b"data:"))
-
-
 def no_images(refusal: Refusal) -> bool:
     """Whether the model was shown an image and takes none."""
     return _NO_IMAGES.search(refusal.prose) is not None
-
-
-def redacted(text: str, secrets: Iterable[str]) -> str:
-    """``text`` without any of the secrets, nor anything else that looks like a key."""
-    for secret in secrets:
-        text = text.replace(secret, INSTEAD)
-    return _SECRET.sub(INSTEAD, text)
-
-
-def excerpt(text: str, secrets: Iterable[str]) -> str:
-    """A line of at most 300 characters for an error message: no markup, no line breaks or escapes, no secrets."""
-    plain = re.sub(
-        r"<(?:script|style)\b.*?</(?:script|style)>|<[^>]{0,500}>", " ", text[:20_000], flags=re.DOTALL | re.IGNORECASE
-    )
-    line = printable(" ".join(redacted(plain, secrets).split()))
-    return line if len(line) <= _EXCERPT else line[: _EXCERPT - 1] + "…"
 
 
 def read_refusal(reply: HttpReply, secrets: Iterable[str]) -> Refusal:
@@ -337,3 +285,15 @@ def _overflow(limit: int | None, prompt: int | None, model: str, said: str) -> s
     if prompt is not None:
         return f"The question has {prompt} tokens, but {model} has a context window of {limit}."
     return f"The question does not fit the context window of {model} ({said})"
+
+
+def error_in_200(holder: Mapping[str, Any], error: object, reply: HttpReply, peer: Peer) -> BackendError:
+    """Routers pass an upstream's status as the error's code; without one it is a bad reply."""
+    code = error.get("code") if isinstance(error, dict) else None
+    status = code if isinstance(code, int) and 400 <= code < 600 else 200
+    refusal = refusal_of(
+        {"error": error} if isinstance(error, (dict, str)) else holder, reply, peer.secrets, status=status
+    )
+    if status == 200:
+        return TransientError("bad_reply", f"The server reported an error in place of an answer: {refusal.message}")
+    return to_error(refusal, peer)

@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 
 from backends.asking import question
-from calipers.backends.negotiation.negotiate import Capabilities, Terms, chat_body
-from calipers.backends.negotiation.negotiator import Negotiator
-from calipers.backends.transport.translate import HttpReply, Refusal
+from calipers.backends.negotiation.negotiated import Capabilities, Negotiated, Terms
+from calipers.backends.providers.openai_compatible import CHAT_NAMES, chat_body
+from calipers.backends.transport.refusals import Refusal
+from calipers.backends.transport.reply import HttpReply
+from calipers.types import Completion, JudgeRequest
 
 GARBLED = "The model produced output that does not match the expected peg-native format"
 
@@ -32,27 +34,40 @@ class _Server:
         return self._rule(body)
 
 
-async def _settle(negotiator: Negotiator, server: _Server, **params: Any) -> HttpReply | Refusal:
+class _Judge(Negotiated):
+    """One that is asked with ``_settle`` only."""
+
+    endpoint = "here"
+    names = CHAT_NAMES
+
+    def __init__(self) -> None:
+        super().__init__("m")
+
+    async def complete(self, request: JudgeRequest) -> Completion:
+        raise NotImplementedError
+
+
+async def _settle(judge: _Judge, server: _Server, **params: Any) -> HttpReply | Refusal:
     request = question(params=params)
 
     def frame(terms: Terms) -> dict[str, Any]:
-        return chat_body(request, model="m", known=terms.known, newer_names=False, limit=terms.limit, plain=terms.plain)
+        return chat_body(request, terms, model="m")
 
-    return await negotiator.settle(frame, server, secrets=())
+    return await judge._settle(request, frame, server, secrets=())
 
 
 async def test_what_an_earlier_run_learned_is_left_out_from_the_start() -> None:
-    negotiator, server = Negotiator(), _Server(lambda _: _reply(200))
-    negotiator.take_up({"refused": ["seed"]})
-    await _settle(negotiator, server, seed=1)
+    judge, server = _Judge(), _Server(lambda _: _reply(200))
+    judge.learn({"refused": ["seed"]})
+    await _settle(judge, server, seed=1)
     assert "seed" not in server.bodies[0]
 
 
 async def test_a_refusal_nothing_can_be_done_about_comes_back_and_teaches_nothing() -> None:
-    negotiator = Negotiator()
-    settled = await _settle(negotiator, _Server(lambda _: _reply(400, "no")))
+    judge = _Judge()
+    settled = await _settle(judge, _Server(lambda _: _reply(400, "no")))
     assert isinstance(settled, Refusal)
-    assert negotiator.known == Capabilities()
+    assert judge.capabilities == Capabilities()
 
 
 @pytest.mark.parametrize(
@@ -63,16 +78,16 @@ async def test_a_refusal_nothing_can_be_done_about_comes_back_and_teaches_nothin
 async def test_a_garbled_answer_is_asked_for_again_only_where_it_may_come_out_otherwise(
     params: Mapping[str, Any], forms: list[bool]
 ) -> None:
-    negotiator = Negotiator()
+    judge = _Judge()
     server = _Server(lambda body: _reply(500, GARBLED) if "response_format" in body else _reply(200))
-    assert isinstance(await _settle(negotiator, server, **params), HttpReply)
+    assert isinstance(await _settle(judge, server, **params), HttpReply)
     assert ["response_format" in body for body in server.bodies] == forms
-    assert negotiator.known == Capabilities(), "the next question is worth asking in the form again"
+    assert judge.capabilities == Capabilities(), "the next question is worth asking in the form again"
 
 
 async def test_an_answer_garbled_in_plain_text_too_is_a_refusal() -> None:
     server = _Server(lambda _: _reply(500, GARBLED))
-    assert isinstance(await _settle(Negotiator(), server), Refusal)
+    assert isinstance(await _settle(_Judge(), server), Refusal)
     assert len(server.bodies) == 3
 
 
@@ -87,13 +102,13 @@ async def test_an_answer_garbled_in_plain_text_too_is_a_refusal() -> None:
     ],
 )
 async def test_a_model_that_only_streams_is_streamed_from_then_on(said: str) -> None:
-    negotiator = Negotiator()
+    judge = _Judge()
     server = _Server(lambda body: _reply(200) if body.get("stream") else _reply(400, said))
-    await _settle(negotiator, server)
-    await _settle(negotiator, server)
+    await _settle(judge, server)
+    await _settle(judge, server)
     assert [body.get("stream") for body in server.bodies] == [None, True, True]
     assert server.bodies[-1]["stream_options"] == {"include_usage": True}
-    assert negotiator.known.to_dict() == {"refused": ["unstreamed"]}
+    assert judge.capabilities.to_dict() == {"refused": ["unstreamed"]}
 
 
 @pytest.mark.parametrize(
@@ -101,7 +116,7 @@ async def test_a_model_that_only_streams_is_streamed_from_then_on(said: str) -> 
 )
 async def test_a_word_about_streams_is_not_a_wish_for_one(said: str) -> None:
     server = _Server(lambda _: _reply(400, said))
-    await _settle(Negotiator(), server)
+    await _settle(_Judge(), server)
     assert not any(body.get("stream") for body in server.bodies)
 
 
@@ -113,9 +128,9 @@ async def test_usage_is_not_asked_for_where_streams_know_no_options() -> None:
             _reply(422, "stream_options: Extra inputs are not permitted") if "stream_options" in body else _reply(200)
         )
 
-    negotiator = Negotiator()
-    await _settle(negotiator, _Server(rule))
-    assert negotiator.known.refused == {"unstreamed", "stream_options"}
+    judge = _Judge()
+    await _settle(judge, _Server(rule))
+    assert judge.capabilities.refused == {"unstreamed", "stream_options"}
 
 
 async def test_a_server_that_wants_streams_and_refuses_them_is_left_in_peace() -> None:
@@ -123,5 +138,5 @@ async def test_a_server_that_wants_streams_and_refuses_them_is_left_in_peace() -
         return _reply(400, "'stream' is not allowed" if body.get("stream") else "only support stream mode")
 
     server = _Server(rule)
-    assert isinstance(await _settle(Negotiator(), server), Refusal)
+    assert isinstance(await _settle(_Judge(), server), Refusal)
     assert len(server.bodies) <= 8

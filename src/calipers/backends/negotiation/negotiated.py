@@ -1,0 +1,239 @@
+"""A judge that refuses some of what it is asked for: what that is, and who answers there.
+
+What a server refuses by name is left out at once, which is not a retry, and from then on. Not responsible for what a
+refusal means (``step_down``), for finding out what is ignored without a word (``probing``), nor for how a body travels.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from copy import copy
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+from calipers.backends.negotiation.step_down import BodyNames, Form, step_down
+from calipers.backends.transport.refusals import Refusal, read_refusal
+from calipers.backends.transport.reply import HttpReply
+from calipers.interfaces import FullBackend
+from calipers.types import Completion, FailedCall, JudgeRequest, Usage
+
+_MOST_STEPS = 8
+"""Every step leaves something out, so this only bounds servers that refuse one thing at a time, forever."""
+_MOST_VERSIONS = 8
+"""Versions remembered: a provider may answer from several at a time, and old ones do not come back."""
+_GARBLED = re.compile(r"does not match the expected [\w-]+ format")
+"""llama.cpp could not parse what its own grammar let the model write."""
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What an endpoint refused for a model; empty means that everything is still worth asking for.
+
+    ``refused`` holds parameter names, ``json_schema``, ``json_object``, ``strict``, ``schema.KEYWORD``, ``unstreamed``
+    (whole answers: this model only streams) and ``top_logprobs>N`` (more than N alternatives). The set only grows, so many
+    calls in flight may learn at once and in any order.
+    """
+
+    refused: frozenset[str] = frozenset()
+
+    def without(self, more: frozenset[str]) -> Capabilities:
+        """These and ``more``; the same object when that adds nothing."""
+        return self if more <= self.refused else Capabilities(self.refused | more)
+
+    def to_dict(self) -> dict[str, Any]:
+        """A plain JSON value, equal for equal capabilities."""
+        return {"refused": sorted(self.refused)}
+
+    @staticmethod
+    def from_dict(value: Mapping[str, Any]) -> Capabilities:
+        """The inverse of ``to_dict``."""
+        return Capabilities(frozenset(str(name) for name in value.get("refused", ())))
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What one body asks for: nothing that is ``known`` (or supposed) to be refused, at most ``limit`` output tokens,
+    and no form where ``plain``.
+    """
+
+    known: Capabilities
+    limit: int | None = None
+    plain: bool = False
+
+
+Frame = Callable[[Terms], dict[str, Any]]
+"""Writes a body that asks for no more than the terms allow."""
+Send = Callable[[Mapping[str, Any]], Awaitable[HttpReply]]
+
+
+class Negotiated(FullBackend):
+    """``model`` somewhere that refuses some of what it is asked for. A new server in its place is asked for everything again.
+
+    ``forms`` are the structured outputs that may be asked for there, the best first; ``names`` says how bodies name things.
+    """
+
+    forms: ClassVar[tuple[Form, ...]] = ()
+    names: ClassVar[BodyNames]
+    unlisted: str | None = None
+    """What the server's list of models says against this one, once ``check`` has looked."""
+
+    def __init__(self, model: str, *, capabilities: Capabilities | None = None) -> None:
+        self.model = model
+        self.capabilities = capabilities or Capabilities()
+        """What this endpoint is known to refuse; grows while questions are asked."""
+        self.versions = Versions()
+
+    def learned(self) -> Mapping[str, Any]:
+        """What is refused, and who answered, as plain JSON for the ledger."""
+        return {**self.capabilities.to_dict(), **self.versions.learned()}
+
+    def learn(self, known: Mapping[str, Any]) -> None:
+        """Begin with what an earlier run learned."""
+        self.capabilities = self.capabilities.without(Capabilities.from_dict(known).refused)
+        self.versions.learn(known)
+
+    def refusing(self, names: Iterable[str]) -> Self:
+        """The same, but taken to refuse ``names``, too; what either learns from now on is its own."""
+        twin = copy(self)
+        twin.capabilities = self.capabilities.without(frozenset(names))
+        return twin
+
+    def aside(self) -> Self:
+        """The same, for a question that teaches nothing: neither what is refused nor who answers."""
+        twin = copy(self)
+        twin.versions = Versions()
+        return twin
+
+    async def _settle(
+        self, request: JudgeRequest, frame: Frame, send: Send, *, secrets: tuple[str, ...]
+    ) -> HttpReply | Refusal:
+        """The first 200 to a body from ``frame``, stepping down on the way, or the refusal that nothing was left to do about.
+
+        What had to be left out is remembered only now that it helped: one odd 400 must not cost a run its form. An
+        answer that llama.cpp garbled is asked for once more, and then in plain text, for this question only. Every
+        refusal but the last is reported to the request's ``on_failed_call``. Raises what ``send`` raises.
+        """
+        terms, garbled, refusal = Terms(self.capabilities), 0, None
+        found: frozenset[str] = frozenset()
+        for _ in range(_MOST_STEPS):
+            body = frame(terms)
+            reply = await send(body)
+            if refusal is not None and request.on_failed_call is not None:
+                request.on_failed_call(_stepped(refusal))
+            if reply.status == 200:
+                if found:
+                    self.capabilities = self.capabilities.without(found)
+                return reply
+            refusal = read_refusal(reply, secrets)
+            if _GARBLED.search(refusal.prose) and not terms.plain:
+                garbled += 1
+                terms = Terms(terms.known, terms.limit, plain=garbled > 1 or _repeats(body))
+                continue
+            less = step_down(refusal, body, self.names)
+            if less is None:
+                return refusal
+            found |= less.refused
+            left_out = terms.known.without(less.refused | self.capabilities.refused)
+            terms = Terms(left_out, less.limit or terms.limit, plain=terms.plain)
+        assert refusal is not None  # noqa: S101 - the loop ran, and every turn of it that ends here sets it
+        return refusal
+
+    def _answered(self, completion: Completion) -> Completion:
+        """``completion``, once it is known who gave it."""
+        if self.versions.saw(completion):
+            self.capabilities = Capabilities()
+        return completion
+
+
+def _stepped(refusal: Refusal) -> FailedCall:
+    """The call of a refusal that is not the last one. It is not billed, unless the server says so."""
+    return FailedCall("bad_request", refusal.usage or Usage(cost_usd=0.0))
+
+
+def _repeats(body: Mapping[str, Any]) -> bool:
+    """Whether the same body would bring the same answer again."""
+    return body.get("seed") is not None or body.get("temperature") == 0
+
+
+class Versions:
+    """The models and versions that a server says it ran, and what was found out about each of them.
+
+    Safe to use from several threads and event loops.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._found: dict[str, Mapping[str, Any]] = {}
+        self._current: str | None = None
+        self._heard = False
+        self._changes: list[tuple[str, str]] = []
+        self.strayed = False
+        """Whether any answer was no JSON object: then there is something that another form might mend."""
+        self.revision = 0
+        """Grows with everything that is taken in and was not known before."""
+
+    def saw(self, completion: Completion) -> bool:
+        """Take in who answered. True where it is another than before, of which nothing is known yet."""
+        version = completion.model or ""
+        if not self.strayed and not completion.text.lstrip().startswith("{"):
+            self.strayed = True
+            self.revision += 1
+        if completion.fingerprint:
+            version = f"{version} ({completion.fingerprint})"
+        if self._heard and version == self._current:
+            return False
+        with self._lock:
+            before, self._current, self._heard = self._current, version, True
+            self.revision += 1
+            if version in self._found:
+                return False
+            self._found[version] = {}
+            while len(self._found) > _MOST_VERSIONS:
+                del self._found[next(iter(self._found))]
+            if before is None:
+                return False
+            self._changes.append((before, version))
+            return True
+
+    @property
+    def answering(self) -> str | None:
+        """Who answered last in this run."""
+        return self._current if self._heard else None
+
+    @property
+    def unknown(self) -> str | None:
+        """Who answers now, where nothing was found out about it yet."""
+        version = self.answering
+        return version if version is not None and not self._found.get(version) else None
+
+    @property
+    def found(self) -> Mapping[str, Any]:
+        """What was found out about who answered last in this run; empty where nothing was, or nobody answered."""
+        return self._found.get(self._current, {}) if self._heard and self._current is not None else {}
+
+    def changes(self) -> list[tuple[str, str]]:
+        """Who answered in whose place (before, now), each returned once."""
+        with self._lock:
+            changes, self._changes = self._changes, []
+        return changes
+
+    def keep(self, version: str, found: Mapping[str, Any]) -> None:
+        """Remember what was found out about ``version``: plain JSON, not empty."""
+        with self._lock:
+            self._found[version] = found
+            self.revision += 1
+
+    def learned(self) -> Mapping[str, Any]:
+        """For the ledger: ``{}``, or ``{"servers": {version: found}}``, the latest last."""
+        with self._lock:
+            return {"servers": dict(self._found)} if self._found else {}
+
+    def learn(self, known: Mapping[str, Any]) -> None:
+        """Begin with what an earlier run learned. The latest is taken to answer still, until an answer says otherwise."""
+        servers = known.get("servers")
+        if isinstance(servers, Mapping):
+            with self._lock:
+                self._found = {str(version): found for version, found in servers.items() if isinstance(found, Mapping)}
+                self._current = next(reversed(self._found), None)

@@ -1,0 +1,210 @@
+"""What to leave out of a request that a server refused, or which number to lower.
+
+Servers differ in which parameters they know, and say so only in prose. How a body names things is the provider's to say
+(``BodyNames``). Pure; not responsible for asking again (``negotiated``).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+from calipers.backends.transport.refusals import Refusal, no_images
+
+Form = Literal["json_schema", "json_object"]
+
+_STRUCTURED = re.compile(
+    r"response[_ ]format|json[_ ]schema|json[_ ]object|json mode|\bschema\b|grammar|structured[_ ]outputs?|\bguided_"
+    r"|initialize samplers|no endpoints found|input should be 'text'|output[_ ]format"
+)
+_NO_FORM_WHILE_THINKING = re.compile(r"json mode.{0,60}thinking")
+_ONLY_STREAMS = re.compile(
+    r"only supports? stream|stream mode|non-streaming|(?:must|needs? to|has to) (?:be streamed|stream)\b"
+    r"|streaming is required|requires streaming|\bstream\b.{0,12} (?:must|should) be (?:set to )?true"
+)
+_LOOKS_LIKE_REFUSAL = re.compile(
+    r"support|unknown|unrecogni[sz]ed|invalid|not (?:permitted|allowed|implemented)|unavailable|unexpected|should be"
+    r"|must be|extra|forbidden|deprecated"
+)
+_LIMIT = re.compile(
+    r"(?:at most|less than or equal to|<=|\[\d+, ?|maximum (?:value|of)(?: is)?|tokens: \d+ >)\s*(\d+)"
+    r"|range is from \d+ \(inclusive\) to (\d+) \(exclusive\)"
+)
+_MOST_ALTERNATIVES = re.compile(
+    r"(?:at most|less than or equal to|<=|between 0 and|\[0, ?|max(?:imum)?(?: allowed)?(?: value)?(?: is| of|:)?) *(\d+)"
+)
+_ROOM = re.compile(r"maximum context length is (?P<window>\d+) tokens.{0,60}?(?P<input>\d+) input tokens")
+_SUM = re.compile(r"exceed context limit: (?P<input>\d+) \+ \d+ > (?P<window>\d+)")
+_NEGOTIABLE_STATUSES = frozenset({400, 404, 422, 500, 501})
+ALTERNATIVES: Final = "top_logprobs>"
+"""Begins what is remembered of a server that returns fewer alternatives to a token than were asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class BodyNames:
+    """How one API's request bodies name what can be left out or lowered. Dots lead into objects: ``config.maxTokens``.
+
+    ``required`` is never left out. Parameters are at the top of the body, and in ``parameters`` where that is named.
+    ``max_tokens`` are the fields that may hold the limit of the reply; ``max_tokens_words`` is what errors also call it.
+    ``forms`` are the fields by the structured output that they ask for, the strictest first; ``schema`` is the schema of
+    which keywords can be left out, and ``strict`` the flag that can be. ``top_logprobs`` is the number of alternatives, and
+    ``stream`` the flag for streaming; None where the API has no such field.
+    """
+
+    required: frozenset[str]
+    max_tokens: tuple[str, ...] = ()
+    max_tokens_words: tuple[str, ...] = ()
+    forms: Mapping[Form, str] = field(default_factory=dict)
+    schema: str | None = None
+    strict: str | None = None
+    top_logprobs: str | None = None
+    stream: str | None = None
+    parameters: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """How to ask again: with ``refused`` left out, and with at most ``limit`` output tokens (this question only)."""
+
+    refused: frozenset[str] = frozenset()
+    limit: int | None = None
+
+
+def step_down(refusal: Refusal, body: Mapping[str, Any], names: BodyNames) -> Step | None:
+    """What to leave out of ``body`` after this refusal, or None when the refusal names nothing that was sent.
+
+    Only names and prose of the server count, never what it echoes, for that may hold what candidates wrote.
+    """
+    if refusal.status not in _NEGOTIABLE_STATUSES or no_images(refusal):
+        return None
+    if refusal.status >= 500 and not _LOOKS_LIKE_REFUSAL.search(refusal.prose):
+        return None  # a plain failure, which may well mention what it failed at
+    if (smaller := _smaller_number(refusal, body, names)) is not None:
+        return smaller
+    if refusal.status == 404 and "endpoints found" not in refusal.prose:
+        return None
+    if names.stream and not at(body, names.stream) and _ONLY_STREAMS.search(refusal.prose):
+        return Step(frozenset({"unstreamed"}))
+    left_out = _named(refusal, _optional(body, names)) | _form_refused(refusal, body, names)
+    return Step(frozenset(left_out)) if left_out else None
+
+
+def at(body: Mapping[str, Any], path: str) -> Any:
+    """What ``body`` has at a dotted path, or None."""
+    value: Any = body
+    for part in path.split("."):
+        value = value.get(part) if isinstance(value, Mapping) else None
+    return value
+
+
+def _optional(body: Mapping[str, Any], names: BodyNames) -> set[str]:
+    """The names in ``body`` that can be left out by themselves."""
+    inner = at(body, names.parameters) if names.parameters else None
+    sent = {*body, *(inner if isinstance(inner, Mapping) else ())} - names.required - {names.parameters}
+    return sent if _form_sent(body, names) is None else sent - _form_fields(names)
+
+
+def _form_sent(body: Mapping[str, Any], names: BodyNames) -> Form | None:
+    return next((form for form, path in names.forms.items() if at(body, path) is not None), None)
+
+
+def _form_fields(names: BodyNames) -> set[str]:
+    """Every field on the way to a form."""
+    return {part for path in names.forms.values() for part in path.split(".")} - {names.parameters}
+
+
+def _form_refused(refusal: Refusal, body: Mapping[str, Any], names: BodyNames) -> set[str]:
+    """Of the form asked for: a keyword of the schema, strictness, or the form itself."""
+    form = _form_sent(body, names)
+    if form is None:
+        return set()
+    if names.schema and (schema := at(body, names.schema)) is not None:
+        if keywords := _named(refusal, set(_keywords(schema)) - _ESSENTIAL):
+            return {f"schema.{word}" for word in keywords}
+        if names.strict and at(body, names.strict) is not None and _is_named("strict", refusal):
+            return {"strict"}
+    if _NO_FORM_WHILE_THINKING.search(refusal.prose):
+        return set(names.forms)
+    meant = _named(refusal, _form_fields(names)) or _STRUCTURED.search(refusal.prose)
+    return {form} if meant else set()
+
+
+def _named(refusal: Refusal, names: Iterable[str]) -> set[str]:
+    """Those of ``names`` that the refusal points at."""
+    return {name for name in names if _is_named(name, refusal)}
+
+
+def _is_named(name: str, refusal: Refusal) -> bool:
+    """Named by field or, in prose, as a word of its own; words that are also English only in quotes or up front."""
+    if name in refusal.names:
+        return True
+    word = re.escape(name.lower())
+    if re.match(rf"{word}(?:\.[\w.]+)?: ", refusal.prose):
+        return True
+    unmistakable = "_" in name or name != name.lower() or name in {"temperature", "logprobs"}
+    pattern = rf"(?<![\w-]){word}(?![\w-])" if unmistakable else rf"['\"`]{word}['\"`]"
+    return re.search(pattern, refusal.prose) is not None
+
+
+def _smaller_number(refusal: Refusal, body: Mapping[str, Any], names: BodyNames) -> Step | None:
+    """The step to a number that a server would grant, where it minds only the number."""
+    if (limit := _smaller_limit(refusal, body, names)) is not None:
+        return Step(limit=limit)
+    fewer = _fewer_alternatives(refusal, body, names)
+    return None if fewer is None else Step(frozenset({f"{ALTERNATIVES}{fewer}"}))
+
+
+def _smaller_limit(refusal: Refusal, body: Mapping[str, Any], names: BodyNames) -> int | None:
+    """The output tokens a server would grant, when it minds their number and not the parameter."""
+    sent = next((number for path in names.max_tokens if (number := at(body, path)) is not None), None)
+    if sent is None:
+        return None
+    words = [path.rpartition(".")[2] for path in names.max_tokens] + list(names.max_tokens_words)
+    if room := _ROOM.search(refusal.prose) or _SUM.search(refusal.prose):
+        granted = int(room["window"]) - int(room["input"])
+    elif any(word.lower() in refusal.prose for word in words) and (told := _LIMIT.search(refusal.prose)):
+        granted = int(told[1]) if told[1] else int(told[2]) - 1
+    else:
+        return None
+    return granted if 0 < granted < sent else None
+
+
+def _fewer_alternatives(refusal: Refusal, body: Mapping[str, Any], names: BodyNames) -> int | None:
+    """The alternatives to each token that a server would return, when it minds their number and not the parameter."""
+    sent = at(body, names.top_logprobs) if names.top_logprobs else None
+    if not isinstance(sent, int) or "logprobs" not in refusal.prose + " ".join(refusal.names):
+        return None
+    told = _MOST_ALTERNATIVES.search(refusal.prose)
+    return int(told[1]) if told and 0 < int(told[1]) < sent else None
+
+
+# --- schemas --------------------------------------------------------------------------------------------------------
+
+_ESSENTIAL = frozenset({"type", "required", "additionalProperties", "enum", "const", "items"})
+"""A schema without these would promise less than its reader thinks; then it is better not sent at all."""
+_NAMED_SCHEMAS = frozenset({"properties", "$defs", "definitions", "patternProperties"})
+
+
+def plainer(schema: Mapping[str, Any], dropped: AbstractSet[str]) -> Mapping[str, Any]:
+    """The schema without the keywords ``dropped``; a property may bear a keyword's name, and stays."""
+    plain: dict[str, Any] = {}
+    for key, value in schema.items():
+        if key in _NAMED_SCHEMAS and isinstance(value, Mapping):
+            plain[key] = {name: plainer(inner, dropped) for name, inner in value.items()}
+        elif key not in dropped:
+            plain[key] = plainer(value, dropped) if isinstance(value, Mapping) else value
+    return plain
+
+
+def _keywords(schema: Mapping[str, Any]) -> Iterator[str]:
+    for key, value in schema.items():
+        if key in _NAMED_SCHEMAS and isinstance(value, Mapping):
+            for inner in value.values():
+                yield from _keywords(inner)
+        else:
+            yield key
+            if isinstance(value, Mapping):
+                yield from _keywords(value)
