@@ -14,7 +14,7 @@ import calipers
 from backends.virtual import PassingLoop
 from calipers.backends.providers.openai_compatible import read_chat_reply
 from calipers.backends.transport.http import HttpClient
-from calipers.backends.transport.memory import FREE, Room
+from calipers.backends.transport.memory import FREE, ReplyMemory, Reservation
 from calipers.backends.transport.refusals import read_refusal
 from calipers.backends.transport.reply import HttpReply, Peer
 from calipers.errors import TransientError
@@ -49,20 +49,20 @@ async def test_large_verdicts_that_come_at_once_are_all_read_in_the_room_of_a_fe
 def test_waiting_for_room_is_no_timeout(faulty: FaultyServer) -> None:
     """Two replies: one gets the room, the other waits for longer than any call may take, and then goes on."""
 
-    loop, room = PassingLoop(), Room(0)
+    loop, memory = PassingLoop(), ReplyMemory(0)
 
     async def run() -> HttpReply:
-        holder = room.claim()
-        await room.grow(holder, FREE + 1)
+        holder = Reservation(memory)
+        await holder.grow(FREE + 1)
         faulty.script(said("x" * MB))
-        client = HttpClient(faulty.url, headers={}, timeout=300, room=room)
+        client = HttpClient(faulty.url, headers={}, timeout=300, memory=memory)
         asking = asyncio.create_task(client.request("POST", "/chat/completions", body=b"{}"))
-        await waits_for(room)
+        await waits_for(memory)
         loop.let_pass(1000.0)
         for _ in range(20):
             await asyncio.sleep(0.001)
         assert not asking.done()
-        holder.leave()
+        holder.release()
         return await asking
 
     with asyncio.Runner(loop_factory=lambda: loop) as runner:
@@ -71,26 +71,26 @@ def test_waiting_for_room_is_no_timeout(faulty: FaultyServer) -> None:
 
 
 async def test_a_reply_that_breaks_off_gives_its_room_back(faulty: FaultyServer) -> None:
-    room = Room(0)
-    holder = room.claim()
-    await room.grow(holder, FREE + 1)
+    memory = ReplyMemory(0)
+    holder = Reservation(memory)
+    await holder.grow(FREE + 1)
     faulty.script(Answer(body=b"x" * 2 * MB, cut=MB))
-    client = HttpClient(faulty.url, headers={}, timeout=300, room=room)
+    client = HttpClient(faulty.url, headers={}, timeout=300, memory=memory)
     asking = asyncio.create_task(client.request("POST", "/chat/completions", body=b"{}"))
-    await waits_for(room)
-    holder.leave()
+    await waits_for(memory)
+    holder.release()
     with pytest.raises(TransientError, match="broke off"):
         await asking
-    other = room.claim()
-    await asyncio.wait_for(room.grow(other, 10 * MB), 60)
-    assert room.taken == 0
+    other = Reservation(memory)
+    await asyncio.wait_for(other.grow(10 * MB), 60)
+    assert memory.taken == 0
     await client.aclose()
 
 
-async def waits_for(room: Room) -> None:
+async def waits_for(memory: ReplyMemory) -> None:
     """Until somebody waits for it."""
     for _ in range(60_000):
-        if room._gate.crowded:
+        if memory.admission.crowded:
             return
         await asyncio.sleep(0.001)
     raise AssertionError("nobody waits for room")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from calipers.backends.limits.adaptive import Adaptive
+from calipers.backends.limits.concurrency import Adaptive
 from calipers.errors import LedgerError, TransientError
 from calipers.interfaces import FullBackend
 from calipers.judging.judge import Judge

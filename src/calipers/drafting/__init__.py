@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from calipers.backends.connect import connect
-from calipers.backends.limits.bounds import reached
+from calipers.backends.limits.bounds import wrapped
 from calipers.config.flat import nested
 from calipers.config.options import Calls
 from calipers.drafting.measure import Measured, measure
@@ -82,7 +82,7 @@ async def draft(
     chosen = {"judge": judge, "base_url": base_url, "api_key": api_key, "ledger": ledger, **(options or {})}
     calls = Calls.of(nested(chosen).get("calls"), "calls")
     bare = connect(judge, base_url=base_url, api_key=api_key, timeout=calls.timeout)
-    asked = reached(bare, attempts=calls.attempts if isinstance(judge, str) else None)
+    asked = wrapped(bare, attempts=calls.attempts if isinstance(judge, str) else None)
     by = _Drafter(chosen, calls, asked, criteria)
     proposals = await _proposals(by, usable)
     merged = merge(proposals, criteria)

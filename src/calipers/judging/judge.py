@@ -16,7 +16,7 @@ from typing import Any, Self, TypeAlias
 
 from calipers import registry
 from calipers._version import __version__
-from calipers.backends.limits.adaptive import MOST
+from calipers.backends.limits.concurrency import MOST
 from calipers.config.flat import nested, takes
 from calipers.config.options import JudgeOptions
 from calipers.config.settings import Settings

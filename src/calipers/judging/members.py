@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from calipers.backends.connect import connect
-from calipers.backends.limits.bounds import Shared, reached
-from calipers.backends.limits.budget import Budget, Purse
-from calipers.backends.limits.gauge import Gauge
+from calipers.backends.context_window import WindowEstimate
+from calipers.backends.limits.bounds import Shared, wrapped
+from calipers.backends.limits.budget import Budget, SharedBudget
 from calipers.backends.names import apart, shown
 from calipers.backends.negotiation.confirming import Confirming
 from calipers.backends.negotiation.probing import Probing
@@ -45,7 +45,7 @@ class Seat:
     backend: FullBackend
     confirming: Confirming
     probing: Probing | None = None
-    gauge: Gauge = field(default_factory=Gauge)
+    gauge: WindowEstimate = field(default_factory=WindowEstimate)
 
     def named(self, context_window: int | None = None) -> Named:
         """Which judge sits here, with its window as far as it is known now."""
@@ -85,10 +85,10 @@ def seated(
             raise ConfigError(f"{', '.join(given)}: give it to Shared(), whose bounds hold for all Judges that use it")
         return Seat(bare.name, bare.bare, bare, Confirming(bare.bare, bounded=_as_it_is))
     own = {name: bounds[name] for name in ("budget", "price", "max_tokens") if name in bounds}
-    beside = partial(reached, attempts=None, concurrency=1, **own)
+    beside = partial(wrapped, attempts=None, concurrency=1, **own)
     confirming = Confirming(bare, bounded=beside)
     if not isinstance(judge, str):
-        return Seat(type(judge).__name__, bare, reached(bare, attempts=None, **bounds), confirming)
+        return Seat(type(judge).__name__, bare, wrapped(bare, attempts=None, **bounds), confirming)
     probing = Probing(
         shown(judge),
         bare,
@@ -97,12 +97,12 @@ def seated(
         params=params,
         max_tokens=bounds.get("max_tokens"),
     )
-    return Seat(shown(judge), bare, reached(bare, attempts=attempts, **bounds), confirming, probing)
+    return Seat(shown(judge), bare, wrapped(bare, attempts=attempts, **bounds), confirming, probing)
 
 
 def connected(judges: Sequence[str | Backend], options: JudgeOptions, calls: Calls) -> tuple[Seat, ...]:
     """The ``judges`` with the way to each. Nothing is contacted. Raises ConfigError for one there is not, or twice."""
-    budget = None if options.budget is None else Purse(Budget.of(options.budget))
+    budget = None if options.budget is None else SharedBudget(Budget.of(options.budget))
     probe = isinstance(options.ledger, str | Path | Ledger) if calls.probe is None else calls.probe
     seats = tuple(
         seated(

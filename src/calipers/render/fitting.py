@@ -192,7 +192,7 @@ def text_and_images(request: JudgeRequest) -> tuple[int, int]:
     """The UTF-8 bytes of a question's text, and the number of its images."""
     total = images = 0
     for message in request.messages:
-        content = message["content"]
+        content = message.get("content") or ()
         for part in [{"text": content}] if isinstance(content, str) else content:
             if "text" in part:
                 total += _size(part["text"])

@@ -10,8 +10,7 @@ import pytest
 
 from backends.asking import question
 from backends.virtual import now, run_virtually
-from calipers.backends.limits.adaptive import Adaptive
-from calipers.backends.limits.limit import Limited
+from calipers.backends.limits.concurrency import Adaptive, Limited
 from calipers.backends.limits.retry import Retrying
 from calipers.errors import ConfigError, PermanentError, TransientError
 from calipers.interfaces import Backend

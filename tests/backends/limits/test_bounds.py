@@ -13,9 +13,8 @@ from typing import Any
 import pytest
 
 import calipers
-from calipers.backends.limits.adaptive import Adaptive
-from calipers.backends.limits.bounds import Shared, reached, within_bounds
-from calipers.backends.limits.limit import Limited
+from calipers.backends.limits.bounds import Shared, within_bounds, wrapped
+from calipers.backends.limits.concurrency import Adaptive, Limited
 from calipers.backends.limits.pool import Pool
 from calipers.backends.limits.retry import Retrying
 from calipers.backends.providers.openai_compatible import OpenAICompatible
@@ -181,14 +180,14 @@ async def test_a_call_that_waits_for_its_next_try_holds_no_place(faulty: FaultyS
 
 
 def test_tries_are_put_outside_of_everything_else() -> None:
-    by_name = reached(_Server(), attempts=3, concurrency=2)
+    by_name = wrapped(_Server(), attempts=3, concurrency=2)
     assert isinstance(by_name, Retrying)
     assert isinstance(by_name._backend, Limited)
-    own = reached(Retrying(_Server(), attempts=7), attempts=None, concurrency=2)
+    own = wrapped(Retrying(_Server(), attempts=7), attempts=None, concurrency=2)
     assert isinstance(own, Retrying)
     assert own._attempts == 7
     assert isinstance(own._backend, Limited)
-    assert isinstance(reached(_Server(), attempts=None), Limited)
+    assert isinstance(wrapped(_Server(), attempts=None), Limited)
 
 
 async def test_the_bound_of_what_is_shared_holds_for_all_its_judges_together() -> None:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backends.asking import question
-from calipers.backends.limits.budget import Budget, Budgeted, Purse
+from calipers.backends.limits.budget import Budget, Budgeted, SharedBudget
 from calipers.backends.limits.metered import Metered
 from calipers.backends.limits.prices import Price
 from calipers.errors import BackendError, ConfigError, PermanentError, TransientError
@@ -73,7 +73,7 @@ def test_tokens_are_never_exceeded_and_what_was_set_aside_too_much_comes_back(
     assert server.answered + len(failed) == 100
     if failed:
         assert spent + 200 + 101 > tokens  # not one more could have been afforded for certain
-    assert judge._purse._held.calls == judge._purse._held.tokens == 0
+    assert judge._shared._held.calls == judge._shared._held.tokens == 0
 
 
 async def test_dollars_are_counted_as_the_server_or_the_price_says() -> None:
@@ -140,7 +140,7 @@ def test_a_mapping_is_a_budget() -> None:
 
 
 async def test_backends_that_draw_on_one_purse_never_exceed_it_together() -> None:
-    purse = Purse(Budget(calls=5))
+    purse = SharedBudget(Budget(calls=5))
     first, second = _Server(), _Server()
     judges = [Budgeted(server, budget=purse) for server in (first, second)]
     ended = await asyncio.gather(*(judge.complete(question()) for judge in judges * 4), return_exceptions=True)

@@ -11,7 +11,7 @@ import pytest
 from backends.asking import question
 from backends.virtual import now, run_virtually
 from calipers.backends.limits.pool import Pool
-from calipers.backends.limits.rate import Paced
+from calipers.backends.limits.rate import RateLimited
 from calipers.errors import BackendError, ConfigError, PermanentError, TransientError
 from calipers.interfaces import FullBackend
 from calipers.types import Completion, JudgeRequest
@@ -181,7 +181,7 @@ def test_every_member_can_have_a_pace_of_its_own() -> None:
     members = [_Server(name, seconds=0.0) for name in "ab"]
 
     async def run() -> float:
-        pool = Pool(members, each=lambda one: Paced(one, requests_per_minute=60, clock=now), clock=now)
+        pool = Pool(members, each=lambda one: RateLimited(one, requests_per_minute=60, clock=now), clock=now)
         await asyncio.gather(*(pool.complete(question()) for _ in range(20)))
         return now()
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from backends.asking import question
 from backends.virtual import now, run_virtually
-from calipers.backends.limits.rate import Pace, Paced
+from calipers.backends.limits.rate import EvenSpacing, RateLimited
 from calipers.errors import ConfigError, TransientError
 from calipers.types import Completion, JudgeRequest, Usage
 from effort import reference
@@ -40,7 +40,7 @@ class _Server:
 def _asked(count: int, *, usage: Usage = UNCOUNTED, text: str = "x" * 400, **limits: Any) -> list[float]:
     async def run() -> list[float]:
         server = _Server(usage)
-        judge = Paced(server, clock=now, **limits)
+        judge = RateLimited(server, clock=now, **limits)
         await asyncio.gather(*(judge.complete(question(text)) for _ in range(count)))
         return server.asked
 
@@ -58,7 +58,7 @@ def test_tokens_a_minute_are_kept_as_the_server_counts_them_whatever_the_estimat
 
     async def run(usage: Usage) -> list[float]:
         server = _Server(usage)
-        judge = Paced(server, tokens_per_minute=60_000, clock=now)
+        judge = RateLimited(server, tokens_per_minute=60_000, clock=now)
         for _ in range(60):
             await judge.complete(question("x" * 400))
         return server.asked
@@ -72,7 +72,7 @@ def test_tokens_a_minute_are_kept_as_the_server_counts_them_whatever_the_estimat
 def test_many_at_once_are_paced_by_what_was_learned_of_earlier_ones() -> None:
     async def run() -> float:
         server = _Server(Usage(2000, 1000))
-        judge = Paced(server, tokens_per_minute=60_000, clock=now)
+        judge = RateLimited(server, tokens_per_minute=60_000, clock=now)
         for _ in range(40):
             await judge.complete(question("x" * 400))
         started = now()
@@ -94,7 +94,7 @@ def test_the_stricter_limit_holds() -> None:
 def test_a_turn_that_is_given_up_goes_to_others() -> None:
     async def run() -> list[float]:
         server = _Server()
-        judge = Paced(server, requests_per_minute=60, tokens_per_minute=36_000, clock=now)
+        judge = RateLimited(server, requests_per_minute=60, tokens_per_minute=36_000, clock=now)
         calls = [asyncio.create_task(judge.complete(question("x" * 400))) for _ in range(10)]
         await asyncio.sleep(0)
         for call in calls[1:]:
@@ -114,7 +114,7 @@ def test_a_failed_call_took_its_turn() -> None:
 
     async def run() -> list[float]:
         server = Failing()
-        judge = Paced(server, requests_per_minute=60, clock=now)
+        judge = RateLimited(server, requests_per_minute=60, clock=now)
         for _ in range(3):
             with pytest.raises(TransientError):
                 await judge.complete(question())
@@ -125,14 +125,14 @@ def test_a_failed_call_took_its_turn() -> None:
 
 def test_time_that_goes_by_unused_is_not_saved_up() -> None:
     moment = 0.0
-    pace = Pace(60, clock=lambda: moment)
+    pace = EvenSpacing(60, clock=lambda: moment)
     assert pace.reserve() == 0.0
     moment = 100.0
     assert [pace.reserve(), pace.reserve()] == [0.0, 1.0]
 
 
 def test_threads_never_get_the_same_turn() -> None:
-    pace = Pace(60, clock=lambda: 0.0)
+    pace = EvenSpacing(60, clock=lambda: 0.0)
     waits: list[float] = []
     threads = [threading.Thread(target=lambda: waits.extend(pace.reserve() for _ in range(500))) for _ in range(4)]
     for thread in threads:
@@ -167,4 +167,4 @@ async def _cpu(call: Callable[[], Any]) -> float:
 @pytest.mark.parametrize("limit", ["requests_per_minute", "tokens_per_minute"])
 def test_a_limit_is_above_zero(limit: str) -> None:
     with pytest.raises(ConfigError, match=limit):
-        Paced(_Server(), **{limit: 0.0})  # type: ignore[arg-type]  # one of the two
+        RateLimited(_Server(), **{limit: 0.0})  # type: ignore[arg-type]  # one of the two

@@ -1,4 +1,4 @@
-"""The wrappers of a judge's backend in the one order in which they belong together: ``reached`` says which.
+"""The wrappers of a judge's backend in the one order in which they belong together: ``wrapped`` says which.
 
 Not responsible for what any of them does.
 """
@@ -8,15 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
-from calipers.backends.limits.adaptive import Adaptive
-from calipers.backends.limits.budget import Budget, Budgeted, Purse
-from calipers.backends.limits.circuit import Circuit
+from calipers.backends.limits.budget import Budget, Budgeted, SharedBudget
+from calipers.backends.limits.circuit_breaker import CircuitBreaker
+from calipers.backends.limits.concurrency import Adaptive, Limited
 from calipers.backends.limits.hedge import Hedged
-from calipers.backends.limits.limit import Limited
 from calipers.backends.limits.metered import Metered
 from calipers.backends.limits.pool import Pool
 from calipers.backends.limits.prices import find_pricing
-from calipers.backends.limits.rate import Paced
+from calipers.backends.limits.rate import RateLimited
 from calipers.backends.limits.retry import Retrying
 from calipers.backends.limits.wrapper import HoldingWrapper
 from calipers.interfaces import Backend, FullBackend, Record, full
@@ -33,11 +32,11 @@ def within_bounds(  # noqa: PLR0913 - each argument is a bound
     tokens_per_minute: float | None = None,
     hedge: float | None = None,
     max_tokens: int | None = None,
-    circuit: Callable[[Backend], Backend] = Circuit,
+    circuit: Callable[[Backend], Backend] = CircuitBreaker,
 ) -> FullBackend:
     """``backend`` with a price to its answers, its failed calls counted, at its pace, within its budget, and with bounds on what is in flight.
 
-    A Purse is a budget that others draw on, too. ``circuit`` pauses it while it fails persistently. Each member of a pool keeps a pace of its own. Retries belong
+    A SharedBudget is a budget that others draw on, too. ``circuit`` pauses it while it fails persistently. Each member of a pool keeps a pace of its own. Retries belong
     outside. Raises ConfigError for what cannot work.
     """
     rates: dict[str, Any] = {"requests_per_minute": requests_per_minute, "tokens_per_minute": tokens_per_minute}
@@ -47,12 +46,12 @@ def within_bounds(  # noqa: PLR0913 - each argument is a bound
     def each(one: Backend) -> Backend:
         """What stands around every single call to a server; waiting for its pace is no call yet."""
         metered = Metered(one, pricing=pricing)
-        return Paced(metered, **rates) if is_paced else metered
+        return RateLimited(metered, **rates) if is_paced else metered
 
     inner: Backend = Pool(backend.members, each=each) if isinstance(backend, Pool) else each(backend)
     if budget is not None:
         # Inside the bound on what is in flight: a call that waits for its place sets nothing aside.
-        drawn_on = budget if isinstance(budget, Purse) else Budget.of(budget)
+        drawn_on = budget if isinstance(budget, SharedBudget) else Budget.of(budget)
         inner = Budgeted(inner, budget=drawn_on, pricing=pricing, max_tokens=max_tokens)
     inner = circuit(inner)
     if hedge is not None:
@@ -60,7 +59,7 @@ def within_bounds(  # noqa: PLR0913 - each argument is a bound
     return Adaptive(inner) if concurrency == "auto" else Limited(inner, concurrency=concurrency)
 
 
-def reached(backend: Backend, *, attempts: int | None = 5, **bounds: Any) -> FullBackend:
+def wrapped(backend: Backend, *, attempts: int | None = 5, **bounds: Any) -> FullBackend:
     """``backend`` by the whole way to it: tries outside, then what may be in flight, who is paused, budget, price, pace.
 
     Tries are outside because a call that waits for its next one must hold no place: others would wait with it. ``attempts``
@@ -74,13 +73,13 @@ def reached(backend: Backend, *, attempts: int | None = 5, **bounds: Any) -> Ful
 
 
 class Shared(HoldingWrapper):
-    """``bare`` with the whole way to it (``reached``), for several Judges: its bounds hold for all of them together.
+    """``bare`` with the whole way to it (``wrapped``), for several Judges: its bounds hold for all of them together.
 
     ``name`` is what people know it by. A Judge uses it as it is.
     """
 
     def __init__(self, bare: Backend, *, name: str | None = None, attempts: int | None = 5, **bounds: Any) -> None:
-        super().__init__(reached(bare, attempts=attempts, **bounds))
+        super().__init__(wrapped(bare, attempts=attempts, **bounds))
         self.bare = full(bare)
         self.name = name or type(bare).__name__
         self.warnings = self.bare.warnings

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 
-from calipers.backends.limits.gate import Gate
-from calipers.backends.limits.length import count_bytes
+from calipers.backends.context_window import question_bytes
+from calipers.backends.limits.admission import Admission
 from calipers.backends.limits.metered import COSTS_NOTHING
 from calipers.backends.limits.prices import Pricing, or_install
 from calipers.backends.limits.wrapper import Wrapper
@@ -64,14 +64,14 @@ class _Amount:
         self.usd += sign * other.usd
 
 
-class Purse:
+class SharedBudget:
     """One budget, and what is spent and set aside of it by however many backends draw on it."""
 
     def __init__(self, budget: Budget) -> None:
         self.budget = budget
         self._spent = _Amount()
         self._held = _Amount()
-        self._gate: Gate[_Amount] = Gate()
+        self._admission: Admission[_Amount] = Admission()
 
     @property
     def spent(self) -> Mapping[str, float]:
@@ -80,11 +80,11 @@ class Purse:
 
     async def draw(self, claim: _Amount) -> bool:
         """Set ``claim`` aside, waiting while calls in flight may give back enough; False when there never will be."""
-        return await self._gate.enter(lambda: self._take(claim), undo=self._give_back) is claim
+        return await self._admission.enter(lambda: self._take(claim), undo=self._give_back) is claim
 
     def settle(self, claim: _Amount, spent: _Amount) -> None:
         """Put back what was set aside, less what was spent."""
-        self._gate.change(lambda: self._settle(claim, spent))
+        self._admission.change(lambda: self._settle(claim, spent))
 
     def short_of(self, claim: _Amount, *, held: _Amount | None = None) -> str:
         """What there is too little of for this claim; empty when there is enough."""
@@ -111,7 +111,7 @@ class Purse:
 
 
 class Budgeted(Wrapper):
-    """``backend`` until ``budget`` is spent; then every question fails with kind "budget". Several may share a Purse.
+    """``backend`` until ``budget`` is spent; then every question fails with kind "budget". Several may share a SharedBudget.
 
     A question for which too little is left waits while calls in flight may give back some of what they set aside.
     Put it outside what fills in the cost (``prices``), and inside retries, so that every try is counted. Raises
@@ -122,12 +122,12 @@ class Budgeted(Wrapper):
         self,
         backend: Backend,
         *,
-        budget: Budget | Purse,
+        budget: Budget | SharedBudget,
         pricing: Pricing | None = None,
         max_tokens: int | None = None,
     ) -> None:
-        self._purse = budget if isinstance(budget, Purse) else Purse(budget)
-        if self._purse.budget.usd is not None and (pricing is None or pricing(Usage(1, 1)) is None):
+        self._shared = budget if isinstance(budget, SharedBudget) else SharedBudget(budget)
+        if self._shared.budget.usd is not None and (pricing is None or pricing(Usage(1, 1)) is None):
             raise ConfigError(
                 f"a budget in dollars needs the price of {backend.model!r}, which is not known: give price=(input, "
                 f"output) in dollars per million tokens{or_install()}"
@@ -135,14 +135,14 @@ class Budgeted(Wrapper):
         super().__init__(backend)
         self._pricing = pricing
         least = self._amount(Usage(0, _REPLY_TOKENS if max_tokens is None else max_tokens))
-        if short := self._purse.short_of(least):
+        if short := self._shared.short_of(least):
             raise ConfigError(f"the budget does not cover one call: {short}; lower max_tokens or give more")
 
     async def complete(self, request: JudgeRequest) -> Completion:
         """The backend's answer, while there is budget for it. Raises PermanentError ("budget") when there is none."""
         claim = self._claim(request)
-        if not await self._purse.draw(claim):
-            raise PermanentError("budget", f"the budget is spent: {self._purse.short_of(claim)}", fatal=True)
+        if not await self._shared.draw(claim):
+            raise PermanentError("budget", f"the budget is spent: {self._shared.short_of(claim)}", fatal=True)
         spent = claim
         try:
             completion = await self._backend.complete(request)
@@ -151,17 +151,17 @@ class Budgeted(Wrapper):
             spent = self._after(error, claim)
             raise
         finally:
-            self._purse.settle(claim, spent)
+            self._shared.settle(claim, spent)
         return completion
 
     @property
     def spent(self) -> Mapping[str, float]:
         """Calls, tokens and dollars so far; what is in flight is not in it."""
-        return self._purse.spent
+        return self._shared.spent
 
     def _claim(self, request: JudgeRequest) -> _Amount:
         reply = _REPLY_TOKENS if request.max_tokens is None else request.max_tokens
-        return self._amount(Usage(round(count_bytes(request) / _BYTES_A_TOKEN), reply))
+        return self._amount(Usage(round(question_bytes(request) / _BYTES_A_TOKEN), reply))
 
     def _amount(self, usage: Usage) -> _Amount:
         dollars = self._pricing(usage) if self._pricing is not None else None

@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Awaitable, Callable
 
-from calipers.backends.limits.length import count_bytes
+from calipers.backends.context_window import question_bytes
 from calipers.backends.limits.wrapper import Wrapper
 from calipers.errors import ConfigError
 from calipers.interfaces import Backend
@@ -20,7 +20,7 @@ _LEARNING = 0.1
 """How much of the newest answer goes into what is learned of tokens."""
 
 
-class Pace:
+class EvenSpacing:
     """Spaces things evenly: between two of them passes the time that the first one's ``amount`` takes at ``per_minute``.
 
     So no minute holds more than that, begun ones included, and providers that enforce a minute's limit by the second
@@ -47,7 +47,7 @@ class Pace:
             self._free_at += by * self._seconds_each
 
 
-class Paced(Wrapper):
+class RateLimited(Wrapper):
     """``backend``, asked at most ``requests_per_minute`` and for ``tokens_per_minute``, over all event loops.
 
     Tokens are those of question and answer; they are estimated from the question's length and earlier answers, and
@@ -67,15 +67,15 @@ class Paced(Wrapper):
             if limit is not None and not limit > 0:
                 raise ConfigError(f"{name}={limit!r}: it must be a number above 0")
         super().__init__(backend)
-        self._requests = None if requests_per_minute is None else Pace(requests_per_minute, clock=clock)
-        self._tokens = None if tokens_per_minute is None else Pace(tokens_per_minute, clock=clock)
+        self._requests = None if requests_per_minute is None else EvenSpacing(requests_per_minute, clock=clock)
+        self._tokens = None if tokens_per_minute is None else EvenSpacing(tokens_per_minute, clock=clock)
         self._sleep = sleep
         self._tokens_a_byte = 0.25
         self._reply_tokens = 500.0
 
     async def complete(self, request: JudgeRequest) -> Completion:
         """The backend's answer, asked when it is this question's turn."""
-        size = count_bytes(request) if self._tokens is not None else 0
+        size = question_bytes(request) if self._tokens is not None else 0
         reserved = size * self._tokens_a_byte + self._reply_tokens
         wait = 0.0 if self._requests is None else self._requests.reserve()
         if self._tokens is not None:
@@ -97,7 +97,7 @@ class Paced(Wrapper):
                 self._tokens.correct(-reserved)
             raise
 
-    def _learn(self, completion: Completion, size: int, reserved: float, tokens: Pace) -> None:
+    def _learn(self, completion: Completion, size: int, reserved: float, tokens: EvenSpacing) -> None:
         usage = completion.usage
         if usage.input_tokens + usage.output_tokens == 0:  # the server does not count: the estimate stands
             return

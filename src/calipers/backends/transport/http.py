@@ -1,30 +1,27 @@
 """One request over aiohttp, on whichever event loop is running.
 
-Trainers bring their own loops, sometimes several, and close them in their own ways; a session belongs to exactly one
-loop, so there is one per loop, made when first needed. Not responsible for what a status or a body means
-(``refusals``, ``reply``), for retries (``retry``) or for bounds on what is in flight (``limit``).
+A session belongs to exactly one loop, so there is one per loop, made when first needed (``sessions``). Not responsible for
+what a status or a body means (``refusals``, ``reply``), for retries or for bounds on what is in flight (``limits``).
 """
 
 from __future__ import annotations
 
 import asyncio
-import atexit
 import io
+import math
 import threading
-import urllib.request
 import weakref
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from typing import Literal, NamedTuple
-from urllib.parse import urlsplit
+from collections.abc import AsyncIterator, Mapping
+from typing import Any, Literal
 
 import aiohttp
 import yarl
 
-from calipers.backends.limits.patience import Patience
 from calipers.backends.transport.event_stream import compacted
-from calipers.backends.transport.memory import FREE, Room
+from calipers.backends.transport.memory import FREE, ReplyMemory, Reservation
 from calipers.backends.transport.reply import HttpReply
 from calipers.backends.transport.secrets import scrubbed, secrets_in
+from calipers.backends.transport.sessions import Owned, Sessions, forget_closed_loops, let_go, owned_session
 from calipers.backends.transport.usage import usage_in
 from calipers.errors import BackendError, TransientError
 from calipers.types import FailureKind, Usage
@@ -35,78 +32,71 @@ MAX_REPLY_BYTES = 16 * 2**20
 _MOST_STREAMED = 8 * MAX_REPLY_BYTES
 """Of a stream, which takes many bytes to say one, before its events are put together."""
 
-_ALL_AT_ONCE = Room(8 * 2**20)
-"""For the replies of all judges of a process together: its memory is one."""
-
-_CONNECT_SECONDS = 15.0
-"""A host that drops packets should be noticed long before a judge's thinking time is over."""
-
-_EXIT_SECONDS = 2.0
-"""How long the interpreter's end waits for a loop that another thread still runs."""
+_OF_THE_PROCESS = ReplyMemory(8 * 2**20)
+"""For the large replies of all judges of a process together: its memory is one."""
 
 _BIG_BODY = 2**20
 """Above this aiohttp wants a file object, which it sends in pieces instead of holding the loop."""
-
-
-class _Owned(NamedTuple):
-    """One loop's session, the generator that closes it with its loop, and how long its requests may take."""
-
-    owner: AsyncGenerator[aiohttp.ClientSession]
-    session: aiohttp.ClientSession
-    patience: Patience
-
-
-_Sessions = dict[asyncio.AbstractEventLoop, _Owned]
 
 
 class HttpClient:
     """Sends requests below ``url`` (a query in it is kept), each bounded by ``timeout`` seconds in all.
 
     Proxies come from the environment, except for loopback addresses. Redirects are not followed: they would carry
-    the key to another host and turn a POST into a GET. A body that shows what ``headers`` hold is handed on without it.
-    Large replies wait for ``room``, which is no part of ``timeout``.
+    the key to another host and turn a POST into a GET. A body that shows what ``headers`` hold is returned without it.
+    Large replies wait for ``memory``, which is no part of ``timeout``.
     """
 
-    def __init__(self, url: str, *, headers: Mapping[str, str], timeout: float, room: Room = _ALL_AT_ONCE) -> None:
-        self._room = room
+    def __init__(
+        self, url: str, *, headers: Mapping[str, str], timeout: float, memory: ReplyMemory = _OF_THE_PROCESS
+    ) -> None:
+        self._memory = memory
         self._base = yarl.URL(url)
         self._headers = dict(headers)
         self._secrets = [secret.encode() for secret in secrets_in(headers)]
         self._timeout = timeout
         self._targets: dict[str, yarl.URL] = {}
-        self._sessions: _Sessions = {}
+        self._sessions: Sessions = {}
         self._lock = threading.Lock()
-        weakref.finalize(self, _let_go, self._sessions, self._lock, weakref.ref(self))
+        weakref.finalize(self, let_go, self._sessions, self._lock, weakref.ref(self))
 
     async def request(self, method: Literal["GET", "POST"], path: str, *, body: bytes | None = None) -> HttpReply:
         """The server's answer, whatever its status. Raises BackendError when none, or only part of one, came."""
-        _, session, patience = await self._owned()
+        _, session, timeouts = await self._owned()
         data = io.BytesIO(body) if body is not None and len(body) > _BIG_BODY else body
-        task = patience.begin()
-        received, claim = bytearray(), self._room.claim()
+        task = timeouts.begin()
+        received, reserved = bytearray(), None
         try:
             async with session.request(method, self._target(path), data=data, allow_redirects=False) as response:
                 async for size in _receive(response, received):
-                    if not claim.covers(size):
-                        left = patience.pause(task)
-                        try:
-                            await self._room.grow(claim, size)
-                        finally:
-                            patience.resume(task, left)
-                return HttpReply(response.status, response.headers, scrubbed(bytes(received), self._secrets), body)
+                    if size > FREE:
+                        reserved = reserved or Reservation(self._memory)
+                        await self._reserve(reserved, size, timeouts, task)
+                whole = scrubbed(bytes(received), self._secrets) if self._secrets else bytes(received)
+                return HttpReply(response.status, response.headers, whole, body)
         except asyncio.CancelledError as error:
-            if patience.ran_out(task):
+            if timeouts.ran_out(task):
                 raise self._translated(TimeoutError()) from error
             raise
         except (aiohttp.ClientError, OSError, ValueError) as error:
             # ValueError is aiohttp's for headers and URLs it cannot send; a TimeoutError is an OSError.
             raise self._translated(error, usage_in(received)) from error
         finally:
-            patience.end(task)
+            timeouts.end(task)
             # What the reply is made of is read before anything else runs on this loop, and not kept; an error's traceback
             # would keep it.
-            claim.leave()
+            if reserved is not None:
+                reserved.release()
             received.clear()
+
+    async def _reserve(self, reserved: Reservation, size: int, timeouts: Timeouts, task: asyncio.Task[Any]) -> None:
+        """Wait for memory for ``size`` bytes; its server does nothing to end that wait, so it is not timed."""
+        if not reserved.covers(size):
+            left = timeouts.pause(task)
+            try:
+                await reserved.grow(size)
+            finally:
+                timeouts.resume(task, left)
 
     async def aclose(self) -> None:
         """Close the running loop's session; other loops' close with them. The next request makes a new one."""
@@ -122,14 +112,14 @@ class HttpClient:
             target = self._targets[path] = self._base.with_path(whole, keep_query=True)
         return target
 
-    async def _owned(self) -> _Owned:
+    async def _owned(self) -> Owned:
         loop = asyncio.get_running_loop()
         owned = self._sessions.get(loop)
         if owned is None:
-            _forget_closed_loops(self._sessions, self._lock)
-            owner = _owned_session(self._headers, seconds=self._timeout, proxy=_proxy_for(self._base))
+            forget_closed_loops(self._sessions, self._lock)
+            owner = owned_session(self._headers, seconds=self._timeout, url=self._base)
             # No other task of this loop runs between here and the entry: nothing awaited below truly waits.
-            owned = _Owned(owner, await anext(owner), Patience(self._timeout))
+            owned = Owned(owner, await anext(owner), Timeouts(self._timeout))
             with self._lock:
                 self._sessions[loop] = owned
         elif owned.session.closed:
@@ -175,75 +165,6 @@ class HttpClient:
         return translated
 
 
-async def _owned_session(
-    headers: Mapping[str, str], *, seconds: float, proxy: str | None
-) -> AsyncGenerator[aiohttp.ClientSession]:
-    """A session that its loop closes.
-
-    A generator and not a plain object, because ``asyncio.run`` and its kin finalise a loop's async generators before
-    they close it: whoever owns the loop, the session is closed on it, in time, without being told.
-    """
-    session = aiohttp.ClientSession(
-        headers=headers,
-        # A request as a whole is bounded by ``Patience``.
-        timeout=aiohttp.ClientTimeout(total=None, sock_connect=min(seconds, _CONNECT_SECONDS)),
-        connector=aiohttp.TCPConnector(limit=0),  # bounds on what is in flight are ours
-        cookie_jar=aiohttp.DummyCookieJar(),
-        proxy=proxy,
-    )
-    try:
-        yield session
-    finally:
-        await session.close()
-
-
-def _forget_closed_loops(sessions: _Sessions, lock: threading.Lock) -> None:
-    """Let go of sessions whose loop was closed without finalising its generators (``loop.close()`` alone)."""
-    with lock:
-        for loop in [loop for loop in sessions if loop.is_closed()]:
-            session = sessions.pop(loop).session
-            if session.connector is not None:
-                # On a closed loop this only marks it as closed; the step through the awaitable says it was awaited.
-                next(iter(session.connector.close().__await__()), None)
-
-
-def _let_go(sessions: _Sessions, lock: threading.Lock, client: weakref.ref[HttpClient]) -> None:
-    """Run when a client is collected, and for those still alive when the interpreter ends.
-
-    Collected on a running loop, the generator is finalised there by asyncio. Loops at rest that nobody closes would
-    leave their sessions to the interpreter's end, and a complaint of aiohttp's.
-    """
-    _forget_closed_loops(sessions, lock)
-    at_exit = client() is not None
-    for loop, owned in list(sessions.items()):
-        if at_exit:
-            _finish(loop, owned.owner)
-        elif not loop.is_running():
-            atexit.register(_finish, loop, owned.owner)
-
-
-def _finish(loop: asyncio.AbstractEventLoop, owner: AsyncGenerator[aiohttp.ClientSession]) -> None:
-    """Close a session at the interpreter's end, wherever its loop is by then."""
-    if loop.is_running():  # in a daemon thread
-        asyncio.run_coroutine_threadsafe(_close(owner), loop).result(_EXIT_SECONDS)
-    elif not loop.is_closed():
-        loop.run_until_complete(_close(owner))
-
-
-async def _close(owner: AsyncGenerator[aiohttp.ClientSession]) -> None:
-    await owner.aclose()
-
-
-def _proxy_for(url: yarl.URL) -> str | None:
-    """The environment's proxy for this host; loopback never goes through one."""
-    host = url.host or ""
-    if host == "localhost" or host.startswith("127.") or host == "::1" or urllib.request.proxy_bypass(host):
-        return None
-    proxies = urllib.request.getproxies()
-    proxy = proxies.get(url.scheme) or proxies.get("all")
-    return proxy if proxy and urlsplit(proxy).scheme in {"http", "https"} else None
-
-
 async def _receive(response: aiohttp.ClientResponse, received: bytearray) -> AsyncIterator[int]:
     """The body into ``received``, one growing array, for a server may send a byte at a time: its size, time and again.
 
@@ -260,3 +181,72 @@ async def _receive(response: aiohttp.ClientResponse, received: bytearray) -> Asy
             response.close()
             raise TransientError("bad_reply", f"The answer is longer than {MAX_REPLY_BYTES // 2**20} MiB.")
         yield len(received)
+
+
+class Timeouts:
+    """Many waits of equal length with one timer: gives each task of the running loop at most ``seconds`` between ``begin`` and ``end``; then it is cancelled.
+
+    Waits that are given the same time run out in the order in which they began: only the oldest needs a timer, and nearly
+    none ever fires. A timer for each, and its cancellation, would cost as much as reading the answer.
+
+    ``ran_out`` tells that cancellation from others, as ``asyncio.timeout`` does.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._loop = asyncio.get_running_loop()
+        self._waiting: dict[asyncio.Task[Any], tuple[float, int]] = {}
+        """When each task's time is over, the oldest first, and how often it had been cancelled before."""
+        self._over: dict[asyncio.Task[Any], int] = {}
+        self._timer: asyncio.TimerHandle | None = None
+
+    def begin(self) -> asyncio.Task[Any]:
+        """The running task, whose time begins; it waits once at a time, and must come to its ``end``."""
+        task = asyncio.current_task(self._loop)
+        assert task is not None  # noqa: S101 - what awaits on an event loop runs in a task
+        ends = self._loop.time() + self._seconds
+        self._waiting[task] = ends, task.cancelling()
+        if self._timer is None:
+            self._timer = self._loop.call_at(ends, self._look)
+        return task
+
+    def end(self, task: asyncio.Task[Any]) -> None:
+        """Let it go."""
+        if self._waiting.pop(task, None) is None and self._over.pop(task, None) is not None:
+            task.uncancel()  # it ended otherwise, just then
+
+    def pause(self, task: asyncio.Task[Any]) -> float:
+        """Stop its time, and give what was left of it in seconds; for waiting that is not its server's doing."""
+        ends, _ = self._waiting.pop(task, (self._loop.time(), 0))
+        return max(0.0, ends - self._loop.time())
+
+    def resume(self, task: asyncio.Task[Any], seconds: float) -> None:
+        """Let ``seconds`` of its time go on, with a timer of its own: it is no longer the turn of who began before it."""
+        self._waiting[task] = self._loop.time() + seconds, task.cancelling()
+        self._loop.call_later(seconds, self._look_at, task)
+
+    def ran_out(self, task: asyncio.Task[Any]) -> bool:
+        """Whether it was cancelled for its time alone. To be asked once, between its cancellation and its end."""
+        before = self._over.pop(task, None)
+        return before is not None and task.uncancel() <= before
+
+    def _look(self) -> None:
+        """Cancel who has waited too long; look again when the next one's time is over."""
+        self._timer = None
+        now = self._loop.time()
+        while self._waiting:
+            task, (ends, before) = next(iter(self._waiting.items()))
+            if ends > now:
+                self._timer = self._loop.call_at(ends, self._look)
+                return
+            self._end(task, before)
+
+    def _look_at(self, task: asyncio.Task[Any]) -> None:
+        ends, before = self._waiting.get(task, (math.inf, 0))
+        if ends <= self._loop.time():
+            self._end(task, before)
+
+    def _end(self, task: asyncio.Task[Any], before: int) -> None:
+        del self._waiting[task]
+        self._over[task] = before
+        task.cancel()

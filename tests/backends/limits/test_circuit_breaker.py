@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from backends.asking import question
-from calipers.backends.limits.circuit import Circuit
+from calipers.backends.limits.circuit_breaker import CircuitBreaker
 from calipers.errors import BackendError, ConfigError, PermanentError, TransientError
 from calipers.types import Completion, JudgeRequest
 
@@ -53,11 +53,11 @@ def clock() -> _Clock:
     return _Clock()
 
 
-def _is_open(circuit: Circuit) -> bool:
+def _is_open(circuit: CircuitBreaker) -> bool:
     return circuit._why is not None
 
 
-async def _fail(circuit: Circuit, times: int = 1) -> BackendError:
+async def _fail(circuit: CircuitBreaker, times: int = 1) -> BackendError:
     for _ in range(times):
         with pytest.raises(BackendError) as caught:
             await circuit.complete(question())
@@ -65,7 +65,7 @@ async def _fail(circuit: Circuit, times: int = 1) -> BackendError:
 
 
 async def test_a_dead_judge_is_asked_no_more_after_ten_failures_over_ten_seconds(judge: _Judge, clock: _Clock) -> None:
-    circuit = Circuit(judge, clock=clock)
+    circuit = CircuitBreaker(judge, clock=clock)
     judge.fails = DOWN
     await _fail(circuit, 30)
     assert not _is_open(circuit)  # half a second of restart is the retries' business
@@ -83,7 +83,7 @@ async def test_a_dead_judge_is_asked_no_more_after_ten_failures_over_ten_seconds
 
 
 async def test_seconds_alone_open_nothing(judge: _Judge, clock: _Clock) -> None:
-    circuit = Circuit(judge, clock=clock)
+    circuit = CircuitBreaker(judge, clock=clock)
     judge.fails = DOWN
     for _ in range(9):
         await _fail(circuit)
@@ -92,7 +92,7 @@ async def test_seconds_alone_open_nothing(judge: _Judge, clock: _Clock) -> None:
 
 
 async def test_one_answer_in_between_starts_the_count_over(judge: _Judge, clock: _Clock) -> None:
-    circuit = Circuit(judge, failures=3, seconds=0, clock=clock)
+    circuit = CircuitBreaker(judge, failures=3, seconds=0, clock=clock)
     for _ in range(5):
         judge.fails = DOWN
         await _fail(circuit, 2)
@@ -102,7 +102,7 @@ async def test_one_answer_in_between_starts_the_count_over(judge: _Judge, clock:
 
 
 async def test_a_revoked_key_opens_at_the_third_refusal_and_mending_it_closes(judge: _Judge, clock: _Clock) -> None:
-    circuit = Circuit(judge, clock=clock)
+    circuit = CircuitBreaker(judge, clock=clock)
     judge.fails = REVOKED
     await _fail(circuit, 2)
     assert not _is_open(circuit)
@@ -117,7 +117,7 @@ async def test_a_revoked_key_opens_at_the_third_refusal_and_mending_it_closes(ju
 
 
 async def test_one_call_is_let_through_at_a_time_and_pauses_grow_to_a_minute(judge: _Judge, clock: _Clock) -> None:
-    circuit = Circuit(judge, refusals=1, clock=clock)
+    circuit = CircuitBreaker(judge, refusals=1, clock=clock)
     judge.fails = REVOKED
     await _fail(circuit)
     tried_at = []
@@ -133,7 +133,7 @@ async def test_one_call_is_let_through_at_a_time_and_pauses_grow_to_a_minute(jud
 
 
 async def test_a_trial_that_hangs_does_not_keep_the_next_from_being_made(judge: _Judge, clock: _Clock) -> None:
-    circuit = Circuit(judge, refusals=1, clock=clock)
+    circuit = CircuitBreaker(judge, refusals=1, clock=clock)
     judge.fails = REVOKED
     await _fail(circuit)
     judge.wait = asyncio.Event()
@@ -148,7 +148,7 @@ async def test_a_trial_that_hangs_does_not_keep_the_next_from_being_made(judge: 
 
 
 async def test_late_failures_of_calls_begun_before_do_not_lengthen_the_pause(judge: _Judge, clock: _Clock) -> None:
-    circuit = Circuit(judge, refusals=1, clock=clock)
+    circuit = CircuitBreaker(judge, refusals=1, clock=clock)
     judge.fails, gate = REVOKED, asyncio.Event()
     judge.wait = gate
     late = [asyncio.create_task(circuit.complete(question())) for _ in range(20)]
@@ -174,7 +174,7 @@ async def test_late_failures_of_calls_begun_before_do_not_lengthen_the_pause(jud
     ids=lambda error: error.kind,
 )
 async def test_what_a_living_judge_says_opens_nothing(judge: _Judge, clock: _Clock, error: BackendError) -> None:
-    circuit = Circuit(judge, clock=clock)
+    circuit = CircuitBreaker(judge, clock=clock)
     judge.fails = error
     for _ in range(100):
         await _fail(circuit)
@@ -186,4 +186,4 @@ async def test_what_a_living_judge_says_opens_nothing(judge: _Judge, clock: _Clo
 def test_numbers_that_cannot_be_meant_are_refused(judge: _Judge) -> None:
     for wrong in ({"failures": 0}, {"refusals": 0}, {"seconds": -1.0}, {"pause": 0.0}, {"pause": 9.0, "longest": 1.0}):
         with pytest.raises(ConfigError, match="circuit"):
-            Circuit(judge, **wrong)
+            CircuitBreaker(judge, **wrong)

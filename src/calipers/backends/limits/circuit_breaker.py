@@ -22,7 +22,7 @@ _ALIVE: Final[frozenset[FailureKind]] = frozenset({"context_window", "refused", 
 """Failures of one question, by a judge that works."""
 
 
-class Circuit(Wrapper):
+class CircuitBreaker(Wrapper):
     """``backend``, paused (open) while it fails persistently, with one call in a while let through to try it.
 
     It opens after ``failures`` calls in a row without an answer that reach over ``seconds`` at least (so that a restart

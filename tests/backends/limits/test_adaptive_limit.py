@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calipers.backends.limits.climb import Climb, Ticket
+from calipers.backends.limits.adaptive_limit import AdaptiveLimit, Ticket
 
 
-def _feed(climb: Climb, calls: int, latency: Callable[[int], float]) -> None:
+def _feed(climb: AdaptiveLimit, calls: int, latency: Callable[[int], float]) -> None:
     for _ in range(calls):
         climb.ended(climb.began(crowded=True), latency(climb.limit))
 
@@ -23,27 +23,27 @@ def _queue(slots: int) -> Callable[[int], float]:
 
 @pytest.mark.parametrize("slots", [4, 6, 8, 23, 32, 50, 100, 256])
 def test_the_limit_comes_to_rest_above_what_a_queueing_server_works_at_and_not_far_above(slots: int) -> None:
-    climb = Climb(start=8, most=512)
+    climb = AdaptiveLimit(start=8, most=512)
     _feed(climb, 1500, _queue(slots))
     assert slots <= climb.limit <= max(3 * slots, 12)
 
 
 def test_slower_answers_are_worth_it_where_more_of_them_come() -> None:
     """A server that batches: latency doubles from 1 to 64 in flight, and answers a second grow 32-fold."""
-    climb = Climb(start=8, most=128)
+    climb = AdaptiveLimit(start=8, most=128)
     _feed(climb, 500, lambda limit: 1 + limit / 64)
     assert climb.limit >= 96
 
 
 def test_calls_that_found_room_to_spare_change_nothing() -> None:
-    climb = Climb(start=8, most=512)
+    climb = AdaptiveLimit(start=8, most=512)
     for _ in range(1000):
         climb.ended(climb.began(crowded=False), 1.0)
     assert climb.limit == 8
 
 
 def test_latency_that_rises_at_the_limit_brings_it_down() -> None:
-    climb = Climb(start=8, most=512)
+    climb = AdaptiveLimit(start=8, most=512)
     _feed(climb, 1500, _queue(64))
     before = climb.limit
     _feed(climb, 1500, _queue(8))
@@ -51,7 +51,7 @@ def test_latency_that_rises_at_the_limit_brings_it_down() -> None:
 
 
 def test_capacity_that_comes_later_is_found_in_time() -> None:
-    climb = Climb(start=8, most=512)
+    climb = AdaptiveLimit(start=8, most=512)
     _feed(climb, 500, _queue(8))
     assert climb.limit <= 24
     _feed(climb, 5000, _queue(128))
@@ -59,7 +59,7 @@ def test_capacity_that_comes_later_is_found_in_time() -> None:
 
 
 def test_refusals_step_down_once_for_all_calls_that_were_under_way() -> None:
-    climb = Climb(start=100, most=512)
+    climb = AdaptiveLimit(start=100, most=512)
     under_way = [climb.began(crowded=True) for _ in range(20)]
     climb.refused(under_way[0])
     assert climb.limit == 70
@@ -71,7 +71,7 @@ def test_refusals_step_down_once_for_all_calls_that_were_under_way() -> None:
 
 
 def test_after_refusals_the_capacity_is_felt_for_from_below() -> None:
-    climb = Climb(start=8, most=512)
+    climb = AdaptiveLimit(start=8, most=512)
     refused = 0
     for _ in range(3000):
         ticket = climb.began(crowded=True)
@@ -85,7 +85,7 @@ def test_after_refusals_the_capacity_is_felt_for_from_below() -> None:
 
 
 def test_calls_that_were_lost_do_not_hold_up_the_judgment() -> None:
-    climb = Climb(start=8, most=512)
+    climb = AdaptiveLimit(start=8, most=512)
     for _ in range(10):
         climb.lost(climb.began(crowded=True))
     _feed(climb, 16, lambda _: 1.0)
@@ -93,7 +93,7 @@ def test_calls_that_were_lost_do_not_hold_up_the_judgment() -> None:
 
 
 def test_the_longest_calls_are_not_waited_for_and_do_not_count_for_more_than_others() -> None:
-    climb = Climb(start=8, most=512)
+    climb = AdaptiveLimit(start=8, most=512)
     tickets = [climb.began(crowded=True) for _ in range(16)]
     for ticket in tickets[:12]:
         climb.ended(ticket, 1.0)
@@ -102,7 +102,7 @@ def test_the_longest_calls_are_not_waited_for_and_do_not_count_for_more_than_oth
 
 @given(st.integers(1, 600), st.lists(st.tuples(st.sampled_from(["ended", "lost", "refused"]), st.floats(0, 1e6))))
 def test_whatever_happens_the_limit_stays_within_its_bounds(start: int, events: list[tuple[str, float]]) -> None:
-    climb = Climb(start=start, most=600)
+    climb = AdaptiveLimit(start=start, most=600)
     tickets: list[Ticket] = []
     for name, seconds in events:
         tickets.append(climb.began(crowded=True))

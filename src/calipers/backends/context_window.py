@@ -1,8 +1,7 @@
-"""What a judge's answers and refusals teach about its context window.
+"""How long questions are, and what a judge's answers and refusals teach about its context window.
 
-This only collects: which groups of a run make use of it is kept with the run (``Settings.windows``), so that it can be
-replayed. Not responsible for fitting
-questions into a window (``render``), nor for where knowledge is kept (``ledger``).
+This only collects: which groups of a run make use of it is recorded with the run (``Settings.windows``), so that it can be
+replayed. Not responsible for fitting questions into a window (``render``), nor for recording (``ledger``).
 """
 
 from __future__ import annotations
@@ -20,7 +19,17 @@ _WORTH_A_CHANGE = 0.15
 """Another density shortens long groups differently, and their recorded answers are then of no use."""
 
 
-class Gauge:
+_IMAGE_BYTES = 4000
+"""What an image counts for: providers charge some hundred to some thousand tokens, whatever its file's size."""
+
+
+def question_bytes(request: JudgeRequest) -> int:
+    """The UTF-8 bytes of a question: unlike characters, about as many to a token in every script."""
+    text, images = text_and_images(request)
+    return text + _IMAGE_BYTES * images
+
+
+class WindowEstimate:
     """Starts from what the ledger knows (``learned`` as an earlier run wrote it); grows while questions are asked."""
 
     def __init__(self, known: Mapping[str, Any] | None = None) -> None:

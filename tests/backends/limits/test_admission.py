@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from calipers.backends.limits.gate import Gate
+from calipers.backends.limits.admission import Admission
 
 
 class _Room:
@@ -17,7 +17,7 @@ class _Room:
         self.places = places
         self.inside = 0
         self.most = 0
-        self.gate: Gate[int] = Gate()
+        self.gate: Admission[int] = Admission()
 
     def take(self) -> int | None:
         if self.inside == self.places:

@@ -49,7 +49,7 @@ class _Cohort:
         return sorted(self.ended)[self.began // 2]
 
 
-class Climb:
+class AdaptiveLimit:
     """Finds the ``limit`` between 1 and ``most`` from ``start``: doubles it while that pays, then keeps it under watch."""
 
     def __init__(self, *, start: int, most: int) -> None:

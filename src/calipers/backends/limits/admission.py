@@ -15,7 +15,7 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 
-class Gate(Generic[T]):
+class Admission(Generic[T]):
     """Callers pass in the order they came, each once its own ``take`` gives something else than None.
 
     ``take`` and every change that may let others pass run under one lock, so the owner's counts need none of their own.
