@@ -266,7 +266,7 @@ async def test_a_small_question_teaches_nothing_about_the_server(faulty: FaultyS
     await judge.check()
     assert judge._seats[0].learned() == before
     bare: Any = judge._seats[0].bare
-    assert not bare.standing.strayed
+    assert not bare.versions.strayed
     assert bare.standing.answering is None
 
 

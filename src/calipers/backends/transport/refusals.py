@@ -279,8 +279,9 @@ def _sizes(refusal: Refusal) -> tuple[int | None, int | None]:
 def _overflow(limit: int | None, prompt: int | None, model: str, said: str) -> str:
     if limit is None:
         return (
-            f"The question does not fit the context window of {model}, and how large that is was not told ({said}). Say it "
-            "(calls={'context_window': ...}, --context-window): then long texts are shortened, and only what is too long is left out"
+            f"The question does not fit the context window of {model}, and the server does not report its size ({said}). "
+            "Set it with calls={'context_window': ...} or --context-window: then long texts are shortened, and only what is "
+            "still too long is omitted"
         )
     if prompt is not None:
         return f"The question has {prompt} tokens, but {model} has a context window of {limit}."
