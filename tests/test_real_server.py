@@ -104,7 +104,7 @@ async def test_expected_scores_come_from_the_servers_own_probabilities(llama: st
         sure = [one for one in members if one.stderr is not None]
         assert len(sure) > len(members) / 2
         assert all(0 < (one.stderr or 0) <= 0.5 for one in sure)
-        assert all("of the odds on the scale" in (one.explanation or "") for one in sure)
+        assert all("of the probability on digits" in (one.explanation or "") for one in sure)
         assert len({one.score for one in sure}) == len(sure), "means are finer than ten digits"
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from calipers.backends import Provider
 from calipers.protocols.listwise import Listwise
 from calipers.registry import Method
-from calipers.types import Ask, Completion, JudgeRequest, RenderedGroup, Scores, Trajectory, Verdict
+from calipers.types import Completion, JudgeRequest, RenderedGroup, Scores, Trajectory, Verdict
 from calipers.verifiers import final_answer
 
 
@@ -56,9 +56,8 @@ class Terse(Listwise):
 
     __slots__ = ()
 
-    def frame(self, ask: Ask, view: RenderedGroup) -> JudgeRequest:
-        """Put the question."""
-        return self.put(ask, view, before="Acme asks: which is best?", after="From 0 to 100.")
+    before = "Acme asks: which is best?"
+    after = "From 0 to 100."
 
 
 TERSE = Method(Terse)

@@ -17,12 +17,12 @@ from calipers.judging.judge import Judge
 from calipers.ledger import Ledger, Replayer
 from calipers.protocols.expected import (
     LEAST,
+    TOP,
     ExpectedListwise,
     ExpectedPairwise,
     ExpectedPointwise,
-    believed,
+    expectations,
 )
-from calipers.protocols.schemas import TOP
 from calipers.render import render
 from calipers.testing import HesitantJudge, Noise, SimulatedJudge
 from calipers.types import Ask, Comparison, Completion, Logprobs, Rating
@@ -79,20 +79,20 @@ def test_the_score_is_the_mean_and_its_spread_goes_along() -> None:
 def test_what_lies_off_the_scale_is_left_out_of_the_mean_and_told() -> None:
     reading = read(t7=0.4, t5=0.4, t75=0.1, they=0.1)
     assert reading.judgments[0].value == pytest.approx(6 / TOP)
-    assert reading.explanations[1] == "level 6.00 of 9, give or take 1.00; 80% of the odds on the scale"
+    assert reading.explanations[1] == "level 6.00 of 9, standard deviation 1.00; 80% of the probability on digits"
     assert reading.warnings == ()
 
 
 def test_with_too_little_on_the_scale_the_number_is_read_as_it_was_written() -> None:
     reading = read(t7=LEAST / 3, t1=LEAST / 3)
     assert (reading.judgments[0].value, reading.judgments[0].spread) == (pytest.approx(7 / TOP), None)
-    assert "less than 50% of them lay on the scale" in reading.warnings[0]
+    assert "less than 50% of the probability was on digits" in reading.warnings[0]
 
 
 def test_without_probabilities_the_number_is_read_and_that_is_said() -> None:
     reading = read()
     assert (reading.judgments[0].value, reading.judgments[0].spread) == (pytest.approx(7 / TOP), None)
-    assert "told no probabilities" in reading.warnings[0]
+    assert "returned no log-probabilities" in reading.warnings[0]
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_without_probabilities_the_number_is_read_and_that_is_said() -> None:
 def test_a_token_may_span_the_marks_around_its_digit(pieces: tuple[str, str, str]) -> None:
     before, token, after = pieces
     told = ((len(before), ((token, math.log(0.75)), (token.replace("7", "3"), math.log(0.25)))),)
-    assert believed(before + token + after, told, {"BC": 7})["BC"].mean == pytest.approx(6)
+    assert expectations(before + token + after, told, {"BC": 7})["BC"].mean == pytest.approx(6)
 
 
 @pytest.mark.parametrize(
@@ -118,21 +118,21 @@ def test_a_token_may_span_the_marks_around_its_digit(pieces: tuple[str, str, str
 )
 def test_a_digit_that_cannot_be_told_for_sure_has_no_belief(text: str, level: float) -> None:
     place = text.rindex("7")
-    assert believed(text, ((place, (("7", 0.0),)),), {"BC": level}) == {}
+    assert expectations(text, ((place, (("7", 0.0),)),), {"BC": level}) == {}
 
 
 def test_a_draft_in_the_judges_thoughts_is_none_of_the_answer() -> None:
     text = '<think>BC: 3, or BC: 7?</think>{"scores": {"BC": 7}}'
     told = tuple((text.index(mark) + len(mark) - 1, ((mark[-1], 0.0),)) for mark in ("BC: 3", "BC: 7", '"BC": 7'))
-    assert believed(text, told, {"BC": 7})["BC"].mean == 7
-    assert believed(text, told[:2], {"BC": 7}) == {}
+    assert expectations(text, told, {"BC": 7})["BC"].mean == 7
+    assert expectations(text, told[:2], {"BC": 7}) == {}
 
 
 @given(st.dictionaries(st.sampled_from([str(n) for n in range(10)]), st.floats(1e-6, 1), min_size=1), st.integers(0, 9))
 def test_a_mean_lies_between_the_digits_it_is_of(chances: dict[str, float], digit: int) -> None:
     total = sum(chances.values())
     told = tuple((one, math.log(chance / total)) for one, chance in {str(digit): 1e-9, **chances}.items())
-    belief = believed(f"BC: {digit}", ((4, told),), {"BC": digit})["BC"]
+    belief = expectations(f"BC: {digit}", ((4, told),), {"BC": digit})["BC"]
     levels = [int(one) for one, _ in told]
     assert min(levels) - 1e-9 <= belief.mean <= max(levels) + 1e-9
     assert 0 <= belief.spread <= 4.5 + 1e-9
@@ -165,7 +165,7 @@ async def test_a_listwise_answer_gives_every_candidate_its_own_mean() -> None:
     for one in result.trajectories:
         assert one.score == pytest.approx(QUALITY[one.id], abs=0.03)
         assert one.stderr == pytest.approx(0.05, abs=0.025)
-        assert "give or take" in (one.explanation or "")
+        assert "standard deviation" in (one.explanation or "")
 
 
 async def test_a_pairs_margin_is_the_difference_of_means() -> None:
@@ -194,7 +194,7 @@ async def test_judges_that_tell_nothing_are_read_as_ever_with_a_warning(protocol
         group_of(FOUR)
     )
     assert result.status == "scored"
-    assert sum("told no probabilities" in warning for warning in result.warnings) == 1
+    assert sum("returned no log-probabilities" in warning for warning in result.warnings) == 1
     ranked = sorted(result.trajectories, key=lambda one: one.reward or 0)
     assert [one.id for one in ranked][1:] == ["far", "close", "right"]
 
@@ -220,7 +220,7 @@ async def test_a_run_replays_from_its_ledger_byte_for_byte_and_pays_once(tmp_pat
     again = Judge.replaying(Settings.of(store.recorded.settings), store)
     lines += [json.dumps(result.to_dict()) async for result in again.score_groups(store.groups())]
     assert len(set(lines)) == 1
-    assert "give or take" in lines[0]
+    assert "standard deviation" in lines[0]
 
 
 async def test_means_and_plain_numbers_of_one_ledger_do_not_teach_each_other(tmp_path: Path) -> None:
@@ -269,7 +269,7 @@ async def test_a_server_that_refuses_to_tell_them_is_still_a_judge(faulty: Fault
     result = await judge.score_group(group_of(FOUR))
     assert result.status == "scored"
     assert len(faulty.posts) == 2
-    assert "told no probabilities" in result.warnings[0]
+    assert "returned no log-probabilities" in result.warnings[0]
     assert {one.stderr for one in result.trajectories} == {None}
 
 

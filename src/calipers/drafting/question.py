@@ -13,8 +13,7 @@ from calipers.errors import PermanentError
 from calipers.extract.documents import find_documents
 from calipers.extract.strictjson import Pairs, strict
 from calipers.extract.text import cap, strip_reasoning, unfence
-from calipers.protocols.question import EVIDENCE, draw_keys, joined
-from calipers.protocols.schemas import keyed
+from calipers.protocols.question import EVIDENCE, draw_keys, joined, keyed
 from calipers.render import compose
 from calipers.types import Ask, Completion, JudgeRequest, RenderedGroup
 

@@ -1,6 +1,6 @@
 """Checklist: criteria decided one by one, met or not met; or, holistic, one rating for all of them.
 
-Met says that what a criterion's text describes is the case, good or bad, so the judge needs to know neither sign nor
+A criterion is met when what its text describes is the case, good or bad, so the judge needs to know neither sign nor
 weight. Not responsible for which criteria are asked about together (``planners.criteria``), for reading text
 (``extract``), or for what verdicts are worth (``rubric``).
 """
@@ -12,10 +12,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from calipers.extract import ChecklistReading, extract_checklist
-from calipers.extract.criteria.met import Said
-from calipers.protocols.question import EVIDENCE, REFUSED, draw_keys, joined
-from calipers.protocols.rating import RATING_SCHEMA, read_rating
-from calipers.protocols.schemas import keyed, plain_text
+from calipers.protocols.holistic import RATING_SCHEMA, read_rating
+from calipers.protocols.question import EVIDENCE, draw_keys, joined, keyed, plain_text
+from calipers.protocols.reading import REFUSED
 from calipers.render import compose
 from calipers.rubric import Grading
 from calipers.types import (
@@ -47,7 +46,7 @@ _QUOTE = 'a "quote" that shows it, copied from the record word for word and with
 
 @dataclass(frozen=True, slots=True)
 class Checklist:
-    """Frame and read questions about criteria; each answer is a Verdict for each criterion and candidate asked about.
+    """Questions about criteria; each answer is a Verdict for each criterion and candidate that was asked about.
 
     ``max_tokens`` bounds the reply, reasoning included, and grows with ``Ask.max_tokens_factor``.
     """
@@ -57,9 +56,9 @@ class Checklist:
     params: Mapping[str, Any] = field(default_factory=dict)
 
     def frame(self, ask: Ask, view: RenderedGroup) -> JudgeRequest:
-        """Put the question. What repeats comes first: the criteria where all are asked about at once, else the record.
+        """The question. What repeats comes first: the criteria where all are asked about at once, else the record.
 
-        Names are drawn from the content alone, so that the question stays the same when other criteria are edited.
+        Keys are drawn from the content alone, so that the question stays the same when other criteria are edited.
         """
         keys = draw_keys(view, len(ask.order), f"grade {_presentation(ask)}")
         criteria = _criteria(ask, view)
@@ -78,7 +77,7 @@ class Checklist:
         return JudgeRequest(messages, keys, ask, view, self._schema(criteria, names), limit, self.params)
 
     def read(self, request: JudgeRequest, completion: Completion) -> Reading:
-        """Read the verdicts; what is missing has a Verdict of None, with the reason."""
+        """The verdicts; a missing one is a Verdict of None, with the reason."""
         ask = request.ask
         if self.grading.mode == "holistic":
             return read_rating(request, completion, self.grading.rating_map)
@@ -161,21 +160,18 @@ class Checklist:
     def _reading(self, request: JudgeRequest, names: Sequence[str], reading: ChecklistReading) -> Reading:
         ask = request.ask
         asked = _asked(self.grading, ask, names)
-        verdicts = [self._verdict(request, asked[name], name, reading) for name in names]
-        open_ = [verdict for verdict in verdicts if verdict.met is None]
+        verdicts = {name: self._verdict(request, asked[name], name, reading) for name in names}
+        unknown = [name for name in names if verdicts[name].met is None]
         missing: dict[int, str] = {}
-        for verdict in open_:
-            missing.setdefault(asked_item(verdict), f"criterion {verdict.criterion!r}: {verdict.reason}")
-        again = tuple(
-            asked[name]
-            for name, verdict in zip(names, verdicts, strict=True)
-            if verdict.met is None and name not in reading.undecided
-        )
-        known = len(open_) < len(verdicts)
+        for name in unknown:
+            item, criterion = asked[name]
+            missing.setdefault(item, f"criterion {criterion!r}: {verdicts[name].reason}")
+        again = tuple(asked[name] for name in unknown if name not in reading.undecided)
+        outcome = "rejected" if len(unknown) == len(names) else "partial" if unknown else reading.outcome
         return Reading(
-            tuple(verdicts),
-            (reading.outcome if not open_ else "partial") if known else "rejected",
-            reading.reason or next((verdict.reason for verdict in open_), None),
+            tuple(verdicts.values()),
+            outcome,
+            reading.reason or next((verdicts[name].reason for name in unknown), None),
             missing=missing,
             truncated=reading.truncated,
             complaint=_complaint(reading, refused=reading.reason == REFUSED) if again else None,
@@ -184,21 +180,15 @@ class Checklist:
 
     def _verdict(self, request: JudgeRequest, asked: tuple[int, str], name: str, reading: ChecklistReading) -> Verdict:
         item, criterion = asked
-        said: Said | None = reading.verdicts.get(name)
-        reason = reading.reasons.get(name, "") if said is not None else reading.missing[name]
-        quote = reading.quotes.get(name, "").strip() if self.grading.evidence and said is not None else ""
+        value = reading.verdicts.get(name)
+        reason = reading.reasons.get(name, "") if value is not None else reading.missing[name]
+        quote = reading.quotes.get(name, "").strip() if self.grading.evidence and value is not None else ""
         if quote and not _is_quoted(quote, request.view, item):
-            said, reason, quote = None, "its quote is not in the record word for word", ""
-        share = None if said is None or isinstance(said, bool) else float(said)
-        met = said if isinstance(said, bool) or said is None else said == 1
+            value, reason, quote = None, "its quote is not in the record word for word", ""
+        share = None if value is None or isinstance(value, bool) else float(value)
+        met = value if isinstance(value, bool) or value is None else value == 1
         ask = request.ask
         return Verdict(met, reason, item, criterion, _presentation(ask), ask.slot, share, quote or None)
-
-
-def asked_item(verdict: Verdict) -> int:
-    """The candidate of a verdict of this protocol, which always has one."""
-    assert verdict.item is not None  # noqa: S101 - narrows for the type checker
-    return verdict.item
 
 
 def _presentation(ask: Ask) -> int:
@@ -230,14 +220,14 @@ def _asked(grading: Grading, ask: Ask, names: Sequence[str]) -> dict[str, tuple[
 
 
 def _is_quoted(quote: str, view: RenderedGroup, item: int) -> bool:
-    """Whether the record, as it was shown, has these words in this order; line breaks and runs of spaces aside."""
+    """Whether the record, as it was shown, contains these words in this order, whatever the whitespace between them."""
     parts: tuple[Part, ...] = (*view.head, *view.candidates[item].body)
     record = " ".join("".join(part for part in parts if isinstance(part, str)).split())
     return " ".join(quote.split()) in record
 
 
 def _complaint(reading: ChecklistReading, *, refused: bool) -> str | None:
-    """What was wrong, for the judge's ears: one of a few sentences of ours, whatever the reply contained."""
+    """What was wrong, to tell the judge: one of a few fixed sentences, whatever the reply contained."""
     if refused:
         return None
     if reading.truncated:

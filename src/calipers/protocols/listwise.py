@@ -2,35 +2,23 @@
 
 The schema is an object keyed by candidate, with explanations apart and first: the only form that random weights on a
 real grammar engine cannot get wrong, and one that lets a judge compare before it commits to numbers.
-Not responsible for what to ask (``planners``), for reading text (``extract``) or for sending it (``backends``).
 """
 
 from __future__ import annotations
 
-from calipers.protocols.question import ScoreQuestion
-from calipers.types import Ask, Completion, JudgeRequest, Reading, RenderedGroup
-
-BEFORE = """\
-You compare several attempts at one task and score each of them. The attempts were made independently of one another; \
-what matters is how good they are relative to each other."""
-
-_AFTER = """\
-How to score: whole numbers from 0 (worthless) to 100 (could not be better). A better attempt gets a higher score even \
-if the difference is small; equal scores are for attempts of equal worth. The order and the names of the attempts are \
-random and mean nothing."""
+from calipers.protocols.question import ScoreProtocol
 
 
-class Listwise(ScoreQuestion):
-    """Frame and read listwise questions; each answer rates every candidate it was shown."""
+class Listwise(ScoreProtocol):
+    """Questions about a list of candidates; each answer rates every candidate it was shown."""
 
     __slots__ = ()
 
-    def frame(self, ask: Ask, view: RenderedGroup) -> JudgeRequest:
-        """Put the question about all of ``ask.order``."""
-        return self.put(ask, view, before=BEFORE, after=_AFTER)
+    before = """\
+You compare several attempts at one task and score each of them. The attempts were made independently of one another; \
+what matters is how good they are relative to each other."""
 
-    def read(self, request: JudgeRequest, completion: Completion) -> Reading:
-        """Read the scores of the candidates asked about."""
-        heard = self.heard(request, completion)
-        ratings = heard.ratings()
-        return heard.reading(ratings, {rating.item for rating in ratings})
+    after = """\
+How to score: whole numbers from 0 (worthless) to 100 (could not be better). A better attempt gets a higher score even \
+if the difference is small; equal scores are for attempts of equal worth. The order and the names of the attempts are \
+random and mean nothing."""

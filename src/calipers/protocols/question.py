@@ -1,48 +1,32 @@
-"""What the three protocols share: how scores are asked for by opaque keys, and how they come back.
+"""What the protocols that ask for scores share: the question about candidates under opaque keys, and its schema.
 
-Not a protocol: which instructions go with a question and what its scores mean is each protocol's own business.
+Not a protocol: instructions, and what scores mean, are those of each protocol. Not responsible for reading a reply
+(``reading``), for what to ask (``planners``), for sending it, or for whether a server applies the schema (``backends``).
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import blake2b
 from itertools import count
-from types import MappingProxyType
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Final, Literal
 
 from calipers.extract import ScoreReading, extract_scores
-from calipers.protocols.chances import spreads_told
-from calipers.protocols.schemas import SCALE, of_scores
+from calipers.protocols.decisions import spreads_in
+from calipers.protocols.reading import CONSONANTS, REFUSED, SCALE, ScoredReply, rejected, validated
 from calipers.render import compose
 from calipers.rubric import DEFAULT_RUBRIC
-from calipers.types import (
-    Ask,
-    Completion,
-    Image,
-    JudgeRequest,
-    Judgment,
-    Message,
-    Part,
-    Rating,
-    Reading,
-    RenderedGroup,
-)
+from calipers.types import Ask, Completion, Image, JudgeRequest, Message, Part, Reading, RenderedGroup
 from calipers.types.encoding import EncodedDict
 
 OutOfRange = Literal["reask", "rescale", "rank", "clamp"]
 Parse = Callable[[str, Sequence[str]], Mapping[str, float] | ScoreReading]
-"""A user's reader: (reply text, candidate keys) to a score from 0 to 100 by key; what it leaves out is missing."""
+"""A user's reader: (reply text, candidate keys) to a score from 0 to 100 by key; omitted keys are missing."""
 
-REFUSED = "the judge refused to answer"
-
-_CONSONANTS = "BCDFGHJKLMNPQRSTVWXZ"
-_KEY = re.compile(rf"\b[{_CONSONANTS}]{{2,}}\b")
-_LETTER_OF_BYTE = (_CONSONANTS * 13)[:256].encode()
-_OTHER_BYTES = bytes(set(range(256)) - set(_CONSONANTS.encode()))
+_LETTER_OF_BYTE = (CONSONANTS * 13)[:256].encode()
+_OTHER_BYTES = bytes(set(range(256)) - set(CONSONANTS.encode()))
 
 EVIDENCE = """\
 What you will read: the user message begins by naming a marker. A line that begins with the marker is layout, written \
@@ -56,11 +40,12 @@ then, under "scores", its score. Both are objects keyed by the names of the atte
 
 
 @dataclass(frozen=True, slots=True)
-class ScoreQuestion:
-    """Settings of a protocol that asks for scores, and the question and reading that go with them.
+class ScoreProtocol:
+    """A protocol that asks for scores of the candidates of ``ask.order``: its settings, its question, and how to read it.
 
-    ``rubric`` applies to groups without one of their own. ``max_tokens`` bounds the reply, reasoning included, and
-    grows with ``Ask.max_tokens_factor``. ``parse`` replaces ``extract_scores``.
+    ``rubric`` applies to groups without one. ``max_tokens`` bounds the reply, reasoning included, and grows with
+    ``Ask.max_tokens_factor``. ``parse`` replaces ``extract_scores``. A protocol is a subclass with its instructions:
+    ``before`` stands before the rubric, ``after`` says how to score, ``answer`` in which form; ``top`` is the highest score.
     """
 
     rubric: str = DEFAULT_RUBRIC
@@ -68,24 +53,43 @@ class ScoreQuestion:
     max_tokens: int | None = 8192
     params: Mapping[str, Any] = field(default_factory=dict)
     parse: Parse | None = None
-    compares: ClassVar[bool] = False
+    before: ClassVar[str] = ""
+    after: ClassVar[str] = ""
+    answer: ClassVar[str] = ANSWER
+    top: ClassVar[int] = SCALE[1]
+    is_comparison: ClassVar[bool] = False
 
-    def put(self, ask: Ask, view: RenderedGroup, *, before: str, after: str) -> JudgeRequest:
-        """The question, with instructions ``before`` and ``after`` the rubric.
-
-        What repeats comes first, so that a provider's prefix cache serves every order.
-        """
-        keys, user = compose_user(ask, view, lambda keys: _closing(ask, keys))
+    def frame(self, ask: Ask, view: RenderedGroup) -> JudgeRequest:
+        """The question. What repeats comes first, so that a provider's prefix cache serves every order."""
+        keys = draw_keys(view, len(ask.order), str(ask.number))
+        explained, scored = self.fields(keys)
         messages: tuple[Message, ...] = (
-            _instructions(before, view.rubric or self.rubric, after),
-            {"role": "user", "content": user},
+            self.instructions(view.rubric or self.rubric),
+            {"role": "user", "content": joined(compose(view, ask.order, keys), self._closing(ask, keys))},
         )
         limit = None if self.max_tokens is None else self.max_tokens * ask.max_tokens_factor
-        return JudgeRequest(messages, keys, ask, view, of_scores(keys), limit, self.params, is_comparison=self.compares)
+        schema = score_schema(explained, scored, self.top)
+        return JudgeRequest(messages, keys, ask, view, schema, limit, self.params, self.top, self.is_comparison)
 
-    def heard(self, request: JudgeRequest, completion: Completion) -> Heard:
-        """What the reply says of each candidate shown."""
-        return Heard(request, self.extract(request, completion), spreads_told(completion, request.keys))
+    def read(self, request: JudgeRequest, completion: Completion) -> Reading:
+        """A rating of each candidate that was asked about and has a score."""
+        reply = self.scores(request, completion)
+        ratings = reply.ratings()
+        return reply.reading(ratings, {rating.item for rating in ratings})
+
+    def instructions(self, rubric: str) -> Message:
+        """The system message, which is the same for all questions by one rubric."""
+        return system_message(self.before, rubric, self.after, self.answer)
+
+    def fields(self, keys: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
+        """The names under which the reply explains, and those under which it scores."""
+        return keys, keys
+
+    def scores(self, request: JudgeRequest, completion: Completion) -> ScoredReply:
+        """The reply's scores of the candidates shown."""
+        probable = completion.reasoning.startswith("{")  # reasoning in words is searched for nothing
+        spreads = spreads_in(completion, request.keys) if probable else None
+        return ScoredReply(request, self.extract(request, completion), spreads)
 
     def extract(self, request: JudgeRequest, completion: Completion) -> ScoreReading:
         """The scores in a reply, by key."""
@@ -93,143 +97,52 @@ class ScoreQuestion:
         if completion.finish_reason == "refused":
             return rejected(keys, REFUSED)
         if self.parse is None:
-            return extract_scores(
-                completion.text,
-                keys,
-                scale=SCALE,
-                out_of_range=self.out_of_range,
-                finish_reason=completion.finish_reason,
-            )
+            return self.scores_of(keys, completion)
         try:
             parsed = self.parse(completion.text, keys)
         except Exception as error:  # noqa: BLE001 - a user's reader may fail in any way; a failure is data here
             return rejected(keys, f"parse= raised {type(error).__name__}: {error}")
-        return parsed if isinstance(parsed, ScoreReading) else _validated(parsed, keys)
+        return parsed if isinstance(parsed, ScoreReading) else validated(parsed, keys)
 
-
-class Heard:
-    """A reply's scores by candidate (0-1), and the Reading made of them once a protocol says what they mean."""
-
-    def __init__(
-        self, request: JudgeRequest, reading: ScoreReading, spreads: Mapping[str, float] = MappingProxyType({})
-    ) -> None:
-        self.ask = request.ask
-        self._reading = reading
-        self._named = _Names(request)
-        self._place = {key: index for index, key in enumerate(request.keys)}
-        # What was cut inside the answer is asked again with more room, and never read in parts.
-        scores = {} if reading.truncated and reading.missing else reading.scores
-        self.values = {self._item(key): value / SCALE[1] for key, value in scores.items()}
-        self._spreads = {self._item(key): spread for key, spread in spreads.items()}
-        self._notes: tuple[str, ...] = ()
-
-    def noting(self, *notes: str) -> Self:
-        """The same, with more to be said about the answer as a whole."""
-        self._notes += notes
-        return self
-
-    def _item(self, key: str) -> int:
-        return self.ask.order[self._place[key]]
-
-    def ratings(self) -> tuple[Rating, ...]:
-        """The scores of the candidates asked about, on the scale that stated scores (anchors) set."""
-        ask = self.ask
-        shift = _generosity(self.values, ask.anchors)
-        presentation = ask.number if ask.presentation is None else ask.presentation
-        return tuple(
-            Rating(
-                item,
-                min(max(value - shift, 0.0), 1.0),
-                presentation,
-                ask.order.index(item),
-                ask.slot,
-                self._spreads.get(item),
-            )
-            for item, value in self.values.items()
-            if item in ask.members
+    def scores_of(self, names: Sequence[str], completion: Completion) -> ScoreReading:
+        """What the reply says under ``names``, from 0 to ``top``."""
+        return extract_scores(
+            completion.text,
+            names,
+            scale=(0, self.top),
+            out_of_range=self.out_of_range,
+            finish_reason=completion.finish_reason,
         )
 
-    def reading(self, judgments: Sequence[Judgment], covered: Collection[int]) -> Reading:
-        """``judgments`` as a Reading, in which all members but the ``covered`` ones are missing, each with a reason."""
-        reading, named = self._reading, self._named
-        reason = None if reading.reason is None else named(reading.reason)
-        cut = reading.truncated and bool(reading.missing)
-        why = {self._item(key): named(text) for key, text in reading.missing.items() if key in self._place and not cut}
-        fallback = "the reply was cut off" if cut else reason or "the reply has no score for it"
-        return Reading(
-            tuple(judgments),
-            reading.outcome if judgments else "rejected",
-            reason,
-            missing={item: why.get(item) or fallback for item in self.ask.members if item not in covered},
-            explanations={
-                self._item(key): named(text) for key, text in reading.explanations.items() if key in self._place
-            },
-            truncated=cut,
-            warnings=(f"scores off the scale were read by {reading.adjusted!r}",) * bool(reading.adjusted)
-            + self._notes,
-            complaint=_complaint(reading),
-        )
-
-
-def _generosity(values: Mapping[int, float], anchors: Sequence[tuple[int, float]]) -> float:
-    """How much higher this answer scores its anchors than was stated; 0 where it scores none of them.
-
-    An anchor's second score sets the scale and is no evidence of its own: the judge was told the first.
-    """
-    excess = [values[item] - stated for item, stated in anchors if item in values]
-    return sum(excess) / len(excess) if excess else 0.0
-
-
-def _validated(parsed: Mapping[str, float], keys: Sequence[str]) -> ScoreReading:
-    """A user's mapping is held to the same contract: known keys, finite, on the scale."""
-    low, high = SCALE
-    if unknown := [key for key in parsed if key not in keys]:
-        return rejected(keys, f"parse= gave unknown keys {unknown}")
-    if bad := [key for key, value in parsed.items() if not low <= value <= high]:
-        return rejected(keys, f"parse= gave values off the 0-100 scale for {', '.join(bad)}")
-    missing = {key: "parse= gave no score for it" for key in keys if key not in parsed}
-    return ScoreReading(dict(parsed), missing, "partial" if missing else "strict")
-
-
-def rejected(keys: Sequence[str], reason: str) -> ScoreReading:
-    """Nothing read, for one reason."""
-    return ScoreReading({}, dict.fromkeys(keys, reason), "rejected", reason=reason)
-
-
-def _complaint(reading: ScoreReading) -> str | None:
-    """What was wrong, for the judge's ears: one of a few sentences of ours, whatever the reply contained."""
-    if reading.reason == REFUSED:
-        return None
-    if reading.truncated and reading.missing:
-        return "it was cut off before its end"
-    if reading.scores:
-        return "it left attempts out" if reading.missing else None
-    if not reading.doubt:
-        return "it held no scores that could be read"
-    if "scale" in (reading.reason or ""):
-        return "its scores were not on the scale"
-    return "it named an attempt that does not exist, or gave one attempt two different scores"
+    def _closing(self, ask: Ask, keys: Sequence[str]) -> str:
+        explained, scored = (", ".join(f'"{name}": ...' for name in names) for names in self.fields(keys))
+        explanations = f'"explanations": {{{explained}}}, ' if explained else ""
+        lines = [
+            f"Score these attempts: {', '.join(keys)}.",
+            *_stated(ask, keys, self.top),
+            f'Answer in JSON: {{{explanations}"scores": {{{scored}}}}}',
+        ]
+        return "\n" + "\n".join(lines)
 
 
 @lru_cache(maxsize=64)
-def _instructions(before: str, rubric: str, after: str) -> Message:
-    """What all questions by one rubric begin with, quoted once for all of them."""
-    text = "\n\n".join((before, f"Standards:\n{rubric}", EVIDENCE, after, ANSWER))
+def system_message(before: str, rubric: str, after: str, answer: str) -> Message:
+    """Instructions, rubric and form of the answer as one message."""
+    text = "\n\n".join((before, f"Standards:\n{rubric}", EVIDENCE, after, answer))
     message = {"role": "system", "content": text}
-    return (
-        EncodedDict(message) if text.isascii() else message
-    )  # elsewhere, how it is quoted depends on the other messages
+    # Encoded once for all questions; how other text is escaped depends on the other messages.
+    return EncodedDict(message) if text.isascii() else message
 
 
 def draw_keys(view: RenderedGroup, number: int, salt: str) -> tuple[str, ...]:
-    """``number`` opaque names without order or meaning, new for every ``salt``, and nowhere in the content."""
+    """``number`` opaque keys without order or meaning, new for every ``salt``, none of which is in the content."""
     parts = (*view.head, *(part for candidate in view.candidates for part in candidate.body))
     content = "".join(part for part in parts if isinstance(part, str))
-    # What is not in the content's letters of this alphabet, set close together, is nowhere in the content.
+    # A key that is not in the content's letters of this alphabet, joined together, is not in the content either.
     taken = content.encode("ascii", "ignore").translate(None, _OTHER_BYTES).decode()
     keys: dict[str, None] = {}
     for draw in count():
-        # Two letters as a rule; more where the content, or the number of candidates, uses those up.
+        # Usually two letters; more where the content, or the number of candidates, uses those up.
         length = 2 + draw // 20
         # A hash is a seeded draw; a random generator would take longer to seed than all of this.
         drawn = blake2b(f"{view.digest}:{salt}:{draw}".encode()).digest().translate(_LETTER_OF_BYTE).decode()
@@ -242,31 +155,13 @@ def draw_keys(view: RenderedGroup, number: int, salt: str) -> tuple[str, ...]:
     raise AssertionError("count() does not end")
 
 
-def compose_user(
-    ask: Ask, view: RenderedGroup, closing: Callable[[Sequence[str]], str]
-) -> tuple[tuple[str, ...], str | list[dict[str, Any]]]:
-    """The keys drawn for a question, and its user message: the transcripts under them, and what ``closing`` says."""
-    keys = draw_keys(view, len(ask.order), str(ask.number))
-    return keys, joined(compose(view, ask.order, keys), closing(keys))
-
-
-def _closing(ask: Ask, keys: Sequence[str]) -> str:
-    form = ", ".join(f'"{key}": ...' for key in keys)
-    lines = [
-        f"Score these attempts: {', '.join(keys)}.",
-        *stated(ask, keys),
-        f'Answer in JSON: {{"explanations": {{{form}}}, "scores": {{{form}}}}}',
-    ]
-    return "\n" + "\n".join(lines)
-
-
-def stated(ask: Ask, keys: Sequence[str], top: int = SCALE[1]) -> list[str]:
-    """What a follow-up tells the judge: scores that stand already (from 0 to ``top``), and what was wrong before."""
+def _stated(ask: Ask, keys: Sequence[str], top: int) -> list[str]:
+    """What a follow-up question adds: known scores (from 0 to ``top``), and what was wrong with the reply before."""
     lines = []
     if ask.anchors:
         shown = dict(zip(ask.order, keys, strict=True))
-        settled = ", ".join(f"{shown[item]} has {round(value * top)}" for item, value in ask.anchors)
-        lines.append(f"On the same scale, {settled} already; keep to that scale, and name all of them in the answer.")
+        known = ", ".join(f"{shown[item]} has {round(value * top)}" for item, value in ask.anchors)
+        lines.append(f"On the same scale, {known} already; keep to that scale, and name all of them in the answer.")
     if ask.note:
         lines.append(
             f"An earlier reply could not be used: {ask.note}. Give every score as a whole number from 0 to {top}."
@@ -290,22 +185,49 @@ def _part(part: Part) -> dict[str, Any]:
     return {"type": "text", "text": part}
 
 
-class _Names:
-    """Replaces opaque keys in a judge's text by the trajectory ids people know, in one pass."""
+# --- schemas ----------------------------------------------------------------------------------------------------------
 
-    def __init__(self, request: JudgeRequest) -> None:
-        self._request = request
+_PLAIN: Final = r"^[ !#-\[\]-~\u00a0-\uffff]"
 
-    def __call__(self, text: str) -> str:
-        for key in self._request.keys:
-            if key in text:
-                return _KEY.sub(self._id, text)
-        return text  # as nearly always, and found out faster than by looking for words
 
-    def _id(self, match: re.Match[str]) -> str:
-        asked, word = self._request, match[0]
-        if word not in asked.keys:
-            return word
-        item = asked.ask.order[asked.keys.index(word)]
-        members = asked.view.candidates[item].members
-        return asked.view.ids[members[0]] if members else "a test answer"
+def plain_text(length: int) -> dict[str, Any]:
+    """The schema of one line of plain characters, at most ``length``.
+
+    Under llama.cpp's grammar this is what random weights cannot break (100 of 100 replies valid; 12 of 100 with a free
+    string, 20 with maxLength 400); a server that refuses patterns is asked without it.
+    """
+    return {"type": "string", "pattern": f"{_PLAIN}{{0,{length}}}$"}
+
+
+_EXPLANATION: Final = EncodedDict(plain_text(400))
+
+
+def score_schema(explained: Sequence[str], scored: Sequence[str], top: int) -> EncodedDict:
+    """The schema of a reply with an explanation for each of ``explained`` (first, if any) and a score for each of ``scored``."""
+    parts = {"explanations": _encoded(dict.fromkeys(explained, _EXPLANATION))} if explained else {}
+    return _encoded(parts | {"scores": _encoded(dict.fromkeys(scored, _whole_number(top)))})
+
+
+@lru_cache(maxsize=8)
+def _whole_number(top: int) -> EncodedDict:
+    return EncodedDict({"type": "integer", "minimum": 0, "maximum": top})
+
+
+def keyed(properties: Mapping[str, Any]) -> dict[str, Any]:
+    """The schema of an object with exactly these properties."""
+    return {
+        "type": "object",
+        "properties": dict(properties),
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def _encoded(properties: Mapping[str, EncodedDict]) -> EncodedDict:
+    """The same, put together of encoded pieces: encoding a schema takes as long as hashing the whole question."""
+    inside = ",".join([f'"{name}":{value.text}' for name, value in properties.items()])  # no name needs an escape
+    required = '","'.join(properties)
+    return EncodedDict(
+        keyed(properties),
+        f'{{"type":"object","properties":{{{inside}}},"required":["{required}"],"additionalProperties":false}}',
+    )

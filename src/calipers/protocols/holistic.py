@@ -1,6 +1,6 @@
-"""One rating from 1 to 10 for a whole rubric: its schema, and how a reply is read.
+"""Holistic grading, one rating from 1 to 10 for a whole rubric: its schema, and how a reply is read.
 
-The holistic half of ``checklist``; not a protocol of its own.
+A mode of ``checklist``; not a protocol of its own.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from typing import Any, Final, Literal
 from calipers.extract import extract_scores
 from calipers.extract.strictjson import strict
 from calipers.extract.text import strip_reasoning, unfence
-from calipers.protocols.question import REFUSED
-from calipers.protocols.schemas import keyed, plain_text
+from calipers.protocols.question import keyed, plain_text
+from calipers.protocols.reading import REFUSED
 from calipers.rubric.formulas import rar_implicit
 from calipers.types import Completion, JudgeRequest, Rating, Reading
 
@@ -40,7 +40,7 @@ def read_rating(request: JudgeRequest, completion: Completion, scale: Literal["f
 
 
 def _explanation(text: str) -> str | None:
-    """The judge's words, where the reply is as it was asked for; they decide nothing."""
+    """The judge's explanation, where the reply has the form asked for; it has no effect on the rating."""
     document = strict(unfence(strip_reasoning(text) or ""))
     found = document.get("explanation") if isinstance(document, dict) else None
     return found if isinstance(found, str) and found.strip() else None

@@ -1,0 +1,149 @@
+"""What a reply with scores says of the candidates: ratings, what is missing and why, and what to tell the judge about it.
+
+Not responsible for finding scores in text (``extract``).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+
+from calipers.extract import ScoreReading
+from calipers.types import JudgeRequest, Judgment, Rating, Reading
+
+SCALE = (0, 100)
+"""The scale on which scores are compared, whatever the scale of the question."""
+
+REFUSED = "the judge refused to answer"
+
+CONSONANTS = "BCDFGHJKLMNPQRSTVWXZ"
+"""The letters of candidates' keys."""
+
+_KEY = re.compile(rf"\b[{CONSONANTS}]{{2,}}\b")
+
+
+class ScoredReply:
+    """A reply's scores by candidate (0-1), from which a protocol makes a Reading.
+
+    ``spreads`` are standard deviations by key, where the reply came with probabilities; ``notes`` are warnings about it.
+    """
+
+    def __init__(
+        self,
+        request: JudgeRequest,
+        reading: ScoreReading,
+        spreads: Mapping[str, float] | None = None,
+        notes: tuple[str, ...] = (),
+    ) -> None:
+        self.ask = request.ask
+        self._reading = reading
+        self._named = _Names(request)
+        self._place = {key: index for index, key in enumerate(request.keys)}
+        # A reply that was cut off inside its answer is asked again with a higher limit, and never read in parts.
+        scores = {} if reading.truncated and reading.missing else reading.scores
+        self.values = {self._item(key): value / SCALE[1] for key, value in scores.items()}
+        self._spreads = {self._item(key): spread for key, spread in (spreads or {}).items()}
+        self._notes = notes
+
+    def _item(self, key: str) -> int:
+        return self.ask.order[self._place[key]]
+
+    def ratings(self) -> tuple[Rating, ...]:
+        """The scores of the candidates that were asked about, on the scale that anchors set."""
+        ask = self.ask
+        shift = _excess(self.values, ask.anchors)
+        presentation = ask.number if ask.presentation is None else ask.presentation
+        return tuple(
+            Rating(
+                item,
+                min(max(value - shift, 0.0), 1.0),
+                presentation,
+                ask.order.index(item),
+                ask.slot,
+                self._spreads.get(item),
+            )
+            for item, value in self.values.items()
+            if item in ask.members
+        )
+
+    def reading(self, judgments: Sequence[Judgment], covered: Collection[int]) -> Reading:
+        """``judgments`` as a Reading, in which all members but the ``covered`` are missing, each with a reason."""
+        reading, named = self._reading, self._named
+        reason = None if reading.reason is None else named(reading.reason)
+        cut = reading.truncated and bool(reading.missing)
+        why = {self._item(key): named(text) for key, text in reading.missing.items() if key in self._place and not cut}
+        fallback = "the reply was cut off" if cut else reason or "the reply has no score for it"
+        return Reading(
+            tuple(judgments),
+            reading.outcome if judgments else "rejected",
+            reason,
+            missing={item: why.get(item) or fallback for item in self.ask.members if item not in covered},
+            explanations={
+                self._item(key): named(text) for key, text in reading.explanations.items() if key in self._place
+            },
+            truncated=cut,
+            warnings=(f"scores off the scale were read by {reading.adjusted!r}",) * bool(reading.adjusted)
+            + self._notes,
+            complaint=_complaint(reading),
+        )
+
+
+def _excess(values: Mapping[int, float], anchors: Sequence[tuple[int, float]]) -> float:
+    """How much higher this answer scores its anchors than the question stated; 0 where it scores none of them.
+
+    An anchor's second score sets the scale and is no evidence of its own: the judge knew the first.
+    """
+    excess = [values[item] - stated for item, stated in anchors if item in values]
+    return sum(excess) / len(excess) if excess else 0.0
+
+
+def validated(parsed: Mapping[str, float], keys: Sequence[str]) -> ScoreReading:
+    """What a user's reader returned, under the same contract: known keys, on the scale."""
+    low, high = SCALE
+    if unknown := [key for key in parsed if key not in keys]:
+        return rejected(keys, f"parse= gave unknown keys {unknown}")
+    if bad := [key for key, value in parsed.items() if not low <= value <= high]:
+        return rejected(keys, f"parse= gave values off the 0-100 scale for {', '.join(bad)}")
+    missing = {key: "parse= gave no score for it" for key in keys if key not in parsed}
+    return ScoreReading(dict(parsed), missing, "partial" if missing else "strict")
+
+
+def rejected(keys: Sequence[str], reason: str) -> ScoreReading:
+    """Nothing read, for one reason."""
+    return ScoreReading({}, dict.fromkeys(keys, reason), "rejected", reason=reason)
+
+
+def _complaint(reading: ScoreReading) -> str | None:
+    """What was wrong, to tell the judge: one of a few fixed sentences, whatever the reply contained."""
+    if reading.reason == REFUSED:
+        return None
+    if reading.truncated and reading.missing:
+        return "it was cut off before its end"
+    if reading.scores:
+        return "it left attempts out" if reading.missing else None
+    if not reading.doubt:
+        return "it held no scores that could be read"
+    if "scale" in (reading.reason or ""):
+        return "its scores were not on the scale"
+    return "it named an attempt that does not exist, or gave one attempt two different scores"
+
+
+class _Names:
+    """Replaces opaque keys in a judge's text by the trajectories' ids, in one pass."""
+
+    def __init__(self, request: JudgeRequest) -> None:
+        self._request = request
+
+    def __call__(self, text: str) -> str:
+        for key in self._request.keys:
+            if key in text:
+                return _KEY.sub(self._id, text)
+        return text  # as nearly always, and this check is faster than a search for words
+
+    def _id(self, match: re.Match[str]) -> str:
+        asked, word = self._request, match[0]
+        if word not in asked.keys:
+            return word
+        item = asked.ask.order[asked.keys.index(word)]
+        members = asked.view.candidates[item].members
+        return asked.view.ids[members[0]] if members else "a test answer"

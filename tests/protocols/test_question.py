@@ -1,0 +1,43 @@
+"""Schemas put together of encoded pieces are what an encoder would have made of them."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from calipers.protocols.expected import ExpectedListwise
+from calipers.protocols.listwise import Listwise
+from calipers.protocols.question import ScoreProtocol, keyed, plain_text, score_schema
+
+KEYS = st.lists(st.text("BCDFGHJKLMNPQRSTVWXZ", min_size=2, max_size=4), min_size=1, max_size=9, unique=True)
+
+
+@given(KEYS, KEYS, st.integers(1, 100))
+def test_the_text_is_the_schema(explained: list[str], keys: list[str], top: int) -> None:
+    schema = score_schema(explained, keys, top)
+    assert schema.text == json.dumps(schema, separators=(",", ":"))
+    assert schema["properties"]["scores"]["required"] == keys
+    assert list(schema["properties"]) == ["explanations", "scores"]
+    assert list(score_schema((), keys, top)["properties"]) == ["scores"]
+
+
+@pytest.mark.parametrize(("protocol", "top"), [(Listwise, 100), (ExpectedListwise, 9)])
+def test_digits_go_from_0_to_9_and_scores_to_100(protocol: type[ScoreProtocol], top: int) -> None:
+    schema = score_schema((), ["BC"], protocol.top)
+    assert schema["properties"]["scores"]["properties"]["BC"]["maximum"] == top
+
+
+def test_exactly_the_properties_named_are_allowed() -> None:
+    schema = keyed({"a": plain_text(3)})
+    assert (schema["required"], schema["additionalProperties"]) == (["a"], False)
+
+
+@pytest.mark.parametrize(
+    ("text", "plain"), [("abc", True), ("abcd", False), ("é", True), ("a\nb", False), ('"', False)]
+)
+def test_plain_text_is_one_short_line_without_quotes(text: str, *, plain: bool) -> None:
+    assert (re.fullmatch(plain_text(3)["pattern"], text) is not None) is plain
