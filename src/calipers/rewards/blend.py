@@ -1,7 +1,7 @@
-"""The judge's reward put together with one the trajectory already had (a verifier's, say), without either being invented.
+"""The judge's reward combined with a reward that the trajectory already had, a verifier's for example.
 
-Where one of the two is missing, so is the blend: half a reward is another reward. Not responsible for checks that rule a
-trajectory out (``calipers.Hybrid``).
+Where one of the two is missing, so is the blend: one alone is another quantity. Not responsible for checks that decide before
+a judge is asked (``calipers.Hybrid``).
 """
 
 from __future__ import annotations
@@ -19,25 +19,21 @@ def blended(
     """One reward per trajectory from the judge's and its own; None where either is None.
 
     "sum" adds them; "weighted" is ``(1 - weight) * own + weight * judged``; in "lexicographic" the own reward decides, and
-    the judge only among equals: judged rewards are squeezed into what lies below the smallest gap between own ones (half
-    of it); where all own ones are equal, it is added to them.
+    the judge only among equals: judged rewards are scaled to half the smallest gap between different own rewards. Where all
+    own rewards are equal, "lexicographic" is "sum".
     """
-    pairs = list(zip(judged, own, strict=True))
-    if how == "sum":
-        return tuple(None if a is None or b is None else a + b for a, b in pairs)
-    if how == "weighted":
-        return tuple(None if a is None or b is None else weight * a + (1 - weight) * b for a, b in pairs)
-    known = [(a, b) for a, b in pairs if a is not None and b is not None]
-    room = _room([b for _, b in known])
-    if room is None or not known:
-        return tuple(None if a is None or b is None else a + b for a, b in pairs)
-    low, high = min(a for a, _ in known), max(a for a, _ in known)
-    spread = high - low or 1.0  # divided by first: scores may lie as close together as floats can
-    return tuple(None if a is None or b is None else b + room * ((a - low) / spread) for a, b in pairs)
-
-
-def _room(own: Sequence[float]) -> float | None:
-    """Half the smallest gap between different rewards; None where all are equal."""
-    levels = sorted(set(own))
+    pairs = enumerate(zip(judged, own, strict=True))
+    known = [(place, a, b) for place, (a, b) in pairs if a is not None and b is not None]
+    levels = sorted({b for _, _, b in known})
     gaps = [upper - lower for lower, upper in pairwise(levels)]
-    return min(gaps) / 2 if gaps else None
+    found: list[float | None] = [None] * len(own)
+    for place, a, b in known:
+        if how == "weighted":
+            found[place] = weight * a + (1 - weight) * b
+        elif how == "sum" or not gaps:
+            found[place] = a + b
+        else:
+            low, high = min(one for _, one, _ in known), max(one for _, one, _ in known)
+            # Divided first: scores may be as close together as floats can be.
+            found[place] = b + min(gaps) / 2 * ((a - low) / (high - low or 1.0))
+    return tuple(found)

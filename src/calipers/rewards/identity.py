@@ -1,10 +1,11 @@
-"""The reward is the score, stretched to the range the trainer wants.
+"""The reward is the score, mapped to the range that the trainer wants.
 
 Not responsible for ties, ranks, gates or blends.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from calipers.types import RenderedGroup, Scores
@@ -12,7 +13,7 @@ from calipers.types import RenderedGroup, Scores
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Map a score in [0, 1] linearly to ``reward_range``; scores a hair outside (least squares) are the bound.
+    """Map a score in [0, 1] linearly to ``reward_range``; scores outside by rounding (least squares) get the bound.
 
     Equal scores give bit-equal rewards, and None stays None.
     """
@@ -21,7 +22,10 @@ class Identity:
 
     def __call__(self, scores: Scores, view: RenderedGroup) -> tuple[float | None, ...]:  # noqa: ARG002 - the seam
         """One reward per candidate."""
-        low, high = self.reward_range
-        return tuple(
-            None if value is None else low + (high - low) * min(max(value, 0.0), 1.0) for value in scores.values
-        )
+        return mapped((None if one is None else min(max(one, 0.0), 1.0) for one in scores.values), self.reward_range)
+
+
+def mapped(shares: Iterable[float | None], reward_range: tuple[float, float]) -> tuple[float | None, ...]:
+    """Numbers in [0, 1] mapped linearly to ``reward_range``; None stays None."""
+    low, high = reward_range
+    return tuple(None if share is None else low + (high - low) * share for share in shares)

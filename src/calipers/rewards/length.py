@@ -1,8 +1,8 @@
-"""Length control: among candidates the judge cannot tell apart, the shorter one gets a little more.
+"""Length control: among candidates that the judge cannot tell apart, shorter ones get a higher reward.
 
-Judges like length, and a policy under training finds out. A penalty on every token would fight the judge where it has
-something to say; here length decides only where the judge does not, and relative to the group. Not responsible for how
-many tokens a policy may use.
+Judges prefer long answers, and a policy under training learns it. A penalty on every token would also act where the judge's
+preference is clear; here length decides only where it is not, and relative to the group. Not responsible for how many tokens
+a policy may use.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from calipers.interfaces import RewardTransform
 from calipers.rewards.near import near_tied
+from calipers.rewards.rank import share_beaten
 from calipers.types import Candidate, RenderedGroup, Scores
 
 _DIGITS = 9
@@ -21,8 +22,8 @@ _DIGITS = 9
 class LengthControl:
     """Re-order rewards by length among scores that all lie ``within`` so many standard errors of one another.
 
-    ``strength`` in [0, 1] is how much of their range length decides: 0 nothing, 1 all of it. No reward leaves that
-    range, so nobody passes a candidate that the judge surely prefers. Equal lengths are moved alike.
+    ``strength`` in [0, 1] is the share of their range that length decides. No reward leaves that range, so no candidate
+    passes one that the judge clearly prefers. Equal lengths are moved alike.
     """
 
     inner: RewardTransform
@@ -39,7 +40,7 @@ class LengthControl:
                 continue
             low, high = min(known), max(known)
             for item, reward in zip(cluster, known, strict=True):
-                shorter = _share_beaten(lengths[item], [lengths[other] for other in cluster])
+                shorter = share_beaten(-lengths[item], [-lengths[other] for other in cluster])
                 moved = (1 - self.strength) * reward + self.strength * (low + shorter * (high - low))
                 rewards[item] = min(max(round(moved, _DIGITS), low), high)  # rounding must not pass a neighbour
         return tuple(rewards)
@@ -61,9 +62,3 @@ def _texts(content: object) -> Sequence[str]:
     if not isinstance(content, list | tuple):
         return ()
     return [part["text"] for part in content if isinstance(part, dict) and isinstance(part.get("text"), str)]
-
-
-def _share_beaten(length: int, lengths: Sequence[int]) -> float:
-    """The share of the others that are longer, an equal one counting half: 1 for the shortest, 0 for the longest."""
-    longer = sum(one > length for one in lengths) + (sum(one == length for one in lengths) - 1) / 2
-    return longer / (len(lengths) - 1)

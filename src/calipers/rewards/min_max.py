@@ -1,7 +1,7 @@
-"""The reward is the score stretched so that every group fills the range. Unsafe, and on offer for comparison only.
+"""The reward is the score scaled so that every group fills the range. Unsafe, and here for comparison only.
 
-A group of four near-equal answers comes out with the same spread as one in which one succeeds and three fail: noise is
-blown up to full size before GRPO divides by anything. ``rank`` does less harm, ``score`` none.
+Four near-equal answers get the same spread of rewards as a group in which one succeeds and three fail: noise becomes as large
+as signal before GRPO divides by anything. ``rank`` does less harm, ``score`` none.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from calipers.types import RenderedGroup, Scores
 
 @dataclass(frozen=True, slots=True)
 class MinMax:
-    """Stretch each group's scores to ``reward_range``; equal scores get its middle."""
+    """Scale each group's scores to ``reward_range``; equal scores get its middle."""
 
     reward_range: tuple[float, float] = (0.0, 1.0)
 

@@ -1,4 +1,4 @@
-"""Which scores are so near one another that their order says nothing.
+"""Clusters of scores whose differences are within their standard errors.
 
 Not responsible for what is done with them (``ties``, ``length``).
 """
@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from calipers.types import Scores
 
 _DIGITS = 9
-"""Distances closer than this are the same, so that the last bits of a float do not choose whom to join."""
+"""Distances are compared with this many decimals, so that the last bits of a float do not decide which clusters to join."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Level:
-    """All ``items`` with one score; ``error`` is the smallest of theirs, 0 where one is not known."""
+    """All ``items`` with one score; ``error`` is their smallest standard error, 0 where one is unknown."""
 
     value: float
     error: float
@@ -26,23 +26,23 @@ class _Level:
 
 
 def near_tied(scores: Scores, *, within: float) -> list[list[int]]:
-    """Clusters of candidates, best first: *every* two of one lie within ``within`` standard errors of their difference.
+    """Clusters of candidates, best first: any two of a cluster are within ``within`` standard errors of their difference.
 
     Complete linkage (Sørensen 1948) over neighbours by score, the nearest joined first and of equally near ones the
-    better: it depends on the scores alone, not on their order. Nobody whose score lies between two of a cluster is
-    outside it, equal scores are always together, and a candidate without a score is in none. One whose error is not
-    known is near only to its equals.
+    better: it depends on the scores alone, not on their order. A score between two of a cluster is in it, equal scores are
+    always together, and a candidate without a score is in none. A candidate whose error is unknown is clustered with its
+    equals only.
     """
     clusters = [[level] for level in _levels(scores)]
-    while (place := _nearest(clusters, within)) is not None:
-        clusters[place : place + 2] = [clusters[place] + clusters[place + 1]]
+    while (at := _nearest(clusters, within)) is not None:
+        clusters[at : at + 2] = [clusters[at] + clusters[at + 1]]
     return [[item for level in cluster for item in level.items] for cluster in clusters]
 
 
 def _nearest(clusters: Sequence[Sequence[_Level]], within: float) -> int | None:
-    """The first of the two neighbours that are nearest to each other; None where none are near enough."""
+    """The index of the first of the two nearest neighbours; None where none are near enough."""
     distances = [_distance(upper, lower) for upper, lower in itertools.pairwise(clusters)]
-    near = [(round(one, _DIGITS), place) for place, one in enumerate(distances) if one <= within and one < math.inf]
+    near = [(round(one, _DIGITS), index) for index, one in enumerate(distances) if one <= within and one < math.inf]
     return min(near)[1] if near else None
 
 
@@ -56,7 +56,7 @@ def _levels(scores: Scores) -> list[_Level]:
 
 
 def _distance(upper: Sequence[_Level], lower: Sequence[_Level]) -> float:
-    """The largest difference between two of either, in standard errors of the difference; inf where one is not known."""
+    """The largest difference between two of either, in standard errors of the difference; inf where one is unknown."""
     return max(_apart(one, other) for one in upper for other in lower)
 
 

@@ -1,9 +1,11 @@
-"""The reward is the rank within the group: what a judge says about distances does not count, only its order."""
+"""The reward is the rank within the group: only the order of the scores has an effect, not their distances."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from calipers.rewards.identity import mapped
 from calipers.types import RenderedGroup, Scores
 
 
@@ -11,22 +13,20 @@ from calipers.types import RenderedGroup, Scores
 class Rank:
     """Spread ranks evenly over ``reward_range``: the best gets its upper end, the worst its lower, equals the middle.
 
-    Of a single candidate with a score, or of equal ones only, nothing can be said: the middle of the range.
+    A single candidate with a score, or equal scores only, have no rank: they get the middle of the range.
     """
 
     reward_range: tuple[float, float] = (0.0, 1.0)
 
     def __call__(self, scores: Scores, view: RenderedGroup) -> tuple[float | None, ...]:  # noqa: ARG002 - the seam
         """One reward per candidate; None stays None."""
-        low, high = self.reward_range
         known = [value for value in scores.values if value is not None]
-        return tuple(
-            None if value is None else low + (high - low) * _share_beaten(value, known) for value in scores.values
-        )
+        return mapped((None if one is None else share_beaten(one, known) for one in scores.values), self.reward_range)
 
 
-def _share_beaten(value: float, known: list[float]) -> float:
-    others = len(known) - 1
+def share_beaten(value: float, values: Sequence[float]) -> float:
+    """The share of the others in ``values`` that are less than ``value``, an equal one counting half; 0.5 without others."""
+    others = len(values) - 1
     if not others:
         return 0.5
-    return (sum(one < value for one in known) + (sum(one == value for one in known) - 1) / 2) / others
+    return (sum(one < value for one in values) + (sum(one == value for one in values) - 1) / 2) / others

@@ -1,12 +1,13 @@
-"""Rubric scores to rewards without clipping: a response worse than bad stays worse.
+"""Rubric scores to rewards without clipping: of two negative scores, the lower one gets the lower reward.
 
-HealthBench's quotient has no lower bound of its own, but each rubric has one: all penalties and nothing else.
+HealthBench's quotient has no fixed lower bound, but each rubric has one: all penalties and nothing else.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from calipers.rewards.identity import mapped
 from calipers.rubric import Grading
 from calipers.rubric.formulas import lowest
 from calipers.types import RenderedGroup, Scores
@@ -14,10 +15,10 @@ from calipers.types import RenderedGroup, Scores
 
 @dataclass(frozen=True, slots=True)
 class RubricRange:
-    """Stretch what the group's rubrics can give, from their least score to 1, linearly to ``reward_range``.
+    """Map the scores that the group's rubrics can give, from their least to 1, linearly to ``reward_range``.
 
-    Advantages that are normalised by the group are the same as those of the scores. A rubric without penalties has
-    the reward equal its score in [0, 1]. With ``Grading.reward`` "score" the reward is the score as it is.
+    Advantages that are normalised by the group are the same as those of the scores. With a rubric without penalties the
+    reward is the score in [0, 1]. With ``Grading.reward`` "score" the reward is the score as it is.
     """
 
     reward_range: tuple[float, float] = (0.0, 1.0)
@@ -33,8 +34,5 @@ class RubricRange:
         )
         floor = [self.grading.floor] if self.grading.on_missing == "floor" else []
         worst, best = min([*least, *floor, 0.0]), max([*floor, 1.0])
-        low, high = self.reward_range
-        return tuple(
-            None if value is None else low + (high - low) * min(max((value - worst) / (best - worst), 0.0), 1.0)
-            for value in scores.values
-        )
+        shares = (None if one is None else min(max((one - worst) / (best - worst), 0.0), 1.0) for one in scores.values)
+        return mapped(shares, self.reward_range)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from calipers.rewards.identity import mapped
 from calipers.types import RenderedGroup, Scores
 
 _DIGITS = 9
@@ -29,14 +30,13 @@ def win_rates(scores: Scores) -> tuple[float | None, ...]:
 
 @dataclass(frozen=True, slots=True)
 class WinRate:
-    """Stretch win rates linearly to ``reward_range``; in the middle of it on average, whatever the group."""
+    """Map win rates linearly to ``reward_range``; their mean is its middle in every group."""
 
     reward_range: tuple[float, float] = (0.0, 1.0)
 
     def __call__(self, scores: Scores, view: RenderedGroup) -> tuple[float | None, ...]:  # noqa: ARG002 - the seam
         """One reward per candidate."""
-        low, high = self.reward_range
-        return tuple(None if rate is None else low + (high - low) * rate for rate in win_rates(scores))
+        return mapped(win_rates(scores), self.reward_range)
 
 
 def _logistic(x: float) -> float:
