@@ -1,4 +1,5 @@
-"""Names are resolved in one place, and other packages add theirs: reached by name, from Python and from the command line."""
+"""Names are resolved in one place, and other packages add theirs: reached by name, from Python and from the command
+line."""
 
 from __future__ import annotations
 

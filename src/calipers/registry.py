@@ -1,13 +1,13 @@
 """Names to things: judges, protocols, rewards, verifiers and readers, those of calipers and those of other packages.
 
-Ours stand here, a line each, as ``module:attribute``, and are imported when first asked for. Another package adds its own
-by an entry point in the group of the same kind::
+Ours stand here, a line each, as ``module:attribute``, and are imported when first asked for. Another package adds its
+own by an entry point in the group of the same kind::
 
     [project.entry-points."calipers.rewards"]
     cubed = "their_package.rewards:Cubed"
 
-The environment is searched for entry points only when a name is none of ours, or when all names are asked for. A name of
-ours cannot be taken. Not responsible for what a thing does once it is found.
+The environment is searched for entry points only when a name is none of ours, or when all names are asked for. A name
+of ours cannot be taken. Not responsible for what a thing does once it is found.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ def load(thing: Any) -> Any:
 class Registry:
     """The things of one kind by name.
 
-    ``what`` is the kind in words, and ``group`` the group of entry points by which other packages add theirs. ``own`` is
-    the table of ours, or the ``module:attribute`` where it stands.
+    ``what`` is the kind in words, and ``group`` the group of entry points by which other packages add theirs. ``own``
+    is the table of ours, or the ``module:attribute`` where it stands.
     """
 
     what: str
@@ -132,10 +132,10 @@ def _package(entry: EntryPoint) -> str:
 class Method:
     """What goes together under the name of a judging protocol, each part as ``module:attribute`` or the thing itself.
 
-    ``protocol`` is called with the judge's settings, ``planner`` with ``orders`` and ``samples``, ``reward`` with the range
-    of rewards; ``aggregator`` is a function, or a class that is called without arguments. ``expected`` and ``aspects``
-    take the protocol's place where scores are read as expectations, or aspects are scored apart; None where that is not on
-    offer. ``graded``: it checks criteria, and every part of it takes ``grading=``.
+    ``protocol`` is called with the judge's settings, ``planner`` with ``orders`` and ``samples``, ``reward`` with the
+    range of rewards; ``aggregator`` is a function, or a class that is called without arguments. ``expected`` and
+    ``aspects`` take the protocol's place where scores are read as expectations, or aspects are scored apart; None where
+    that is not on offer. ``graded``: it checks criteria, and every part of it takes ``grading=``.
     """
 
     protocol: Any

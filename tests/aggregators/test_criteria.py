@@ -80,7 +80,8 @@ def test_a_panels_judges_are_averaged_by_weight_with_an_error() -> None:
 
 
 def test_nobody_gains_by_having_met_the_lenient_judge_alone() -> None:
-    """The second judge gives everyone 0.4 more and did not grade the first candidate, which is as good as the others."""
+    """The second judge gives everyone 0.4 more and did not grade the first candidate, which is as good as the
+    others."""
     found = panel_scores({0: {0: 0.3, 1: 0.3, 2: 0.3}, 1: {1: 0.7, 2: 0.7}}, 3)
     assert found.values == (0.3, 0.3, 0.3)
 

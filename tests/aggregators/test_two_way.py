@@ -101,7 +101,8 @@ def test_of_two_unconnected_sets_the_larger_has_scores_even_if_rated_last():
     assert scores.values == (None, None, 0.9, 0.1, 0.5)
 
 
-# --- errors from a judge's probabilities, where there are no others -----------------------------------------------------
+# --- errors from a judge's probabilities, where there are no others
+# -----------------------------------------------------
 
 
 def test_one_answer_has_the_errors_of_its_probabilities() -> None:
@@ -130,7 +131,8 @@ def test_what_is_no_rating_gives_no_score() -> None:
     assert two_way([Comparison(0, 1, 0.5, 0)], 2).values == (None, None)
 
 
-# --- errors from what is known of the judge -----------------------------------------------------------------------------
+# --- errors from what is known of the judge
+# -----------------------------------------------------------------------------
 
 NOISE = Noise(0.01, 6.0)
 ONE = [Rating(item, value, 0) for item, value in enumerate((0.2, 0.5, 0.9))]

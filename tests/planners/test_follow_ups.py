@@ -91,7 +91,8 @@ def test_anchors_come_from_the_answer_that_left_the_gap_and_from_what_completed_
     assert last.anchors == ((2, 0.9), (0, 0.4))
 
 
-# --- verdicts that a canary won, and tests that were passed ------------------------------------------------------------
+# --- verdicts that a canary won, and tests that were passed
+# ------------------------------------------------------------
 
 TWO = FollowUps(Orders(2))
 WON = Reading((), "rejected", "fooled", missing={0: "fooled"}, canary=Canary("empty", won=True))
@@ -163,7 +164,8 @@ def test_a_test_takes_nothing_from_how_often_an_answer_may_be_asked_again():
     assert again.cause == "doubt"
 
 
-# --- questions that were too long --------------------------------------------------------------------------------------
+# --- questions that were too long
+# --------------------------------------------------------------------------------------
 
 WINDOW = Window(4096, 2.5)
 Ended = tuple[Ask, dict[int, float] | Failure]

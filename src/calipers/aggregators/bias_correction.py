@@ -1,7 +1,7 @@
 """Judgments corrected for their judge's position bias before they are aggregated.
 
-A rating loses the bias of its position; a verdict on a pair that was asked in one order counts for what both orders would
-say on average. Not responsible for learning either (``position_bias``, ``pair_bias``).
+A rating loses the bias of its position; a verdict on a pair that was asked in one order counts for what both orders
+would say on average. Not responsible for learning either (``position_bias``, ``pair_bias``).
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from calipers.types import Comparison, Judgment, Rating, Scores
 class BiasCorrected:
     """Corrects ratings by their slot's ``positions`` and comparisons by its ``pairs``, then aggregates them ``within``.
 
-    Judgments of other slots stay as they are. Scores that a correction moves off ``bounds`` are shrunk towards their mean,
-    all by the same factor.
+    Judgments of other slots stay as they are. Scores that a correction moves off ``bounds`` are shrunk towards their
+    mean, all by the same factor.
     """
 
     within: Aggregator
@@ -59,7 +59,9 @@ def verdict_of(comparison: Comparison) -> PairVerdict:
 
 
 def shrunk_into(scores: Scores, low: float, high: float) -> Scores:
-    """Scores within the bounds: where one lies outside, all are shrunk towards their mean alike, so that none are tied."""
+    """Scores within the bounds: where one lies outside, all are shrunk towards their mean alike, so that none are
+    tied.
+    """
     known = [one for one in scores.values if one is not None]
     if not known or (min(known) >= low and max(known) <= high):
         return scores

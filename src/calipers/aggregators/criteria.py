@@ -1,7 +1,7 @@
-"""Verdicts on criteria to a score for each candidate, by the formula and the policy that the grading names.
+"""Verdicts on criteria to a score for each candidate, by the formula and the rule for missing verdicts of the grading.
 
-Each grading (one sample or order of one judge) makes a score of its own; they are averaged, and those of a panel's
-judges again. Not responsible for the formulas (``rubric.formulas``).
+Each grading (one sample or order of one judge) has a score of its own; they are averaged, and those of a panel's judges
+again. Not responsible for the formulas (``rubric.formulas``).
 """
 
 from __future__ import annotations
@@ -25,14 +25,16 @@ Rows: TypeAlias = list[list[float]]
 
 @dataclass(frozen=True, slots=True)
 class CriteriaScores:
-    """Scores of a group whose candidates are graded by ``rubrics``; ``of`` takes them from the group.
+    """Scores of a group whose candidates are graded by ``rubrics``, which ``of`` takes from the group.
 
-    A grading in which a criterion stayed open has a score only by the policy. A verdict of None never displaces another,
-    so a second question fills gaps. What rules said (``checked``) is part of every grading, and a score that follows from
-    rules alone is exact and no judge's. With several ``judges``: in a ``panel`` "all" their scores are averaged by
-    ``weights``; where some judges graded only some candidates, the judges' levels are told apart first (``two_way``), so
-    that nobody gains by having met the lenient one. In "cycle" they share a grading; in "fallback" the one that graded
-    most speaks. A candidate that fewer than ``quorum`` judges graded has no score.
+    A grading in which a verdict is unknown has a score only as ``grading.on_missing`` allows. A verdict of None never
+    replaces another, so a follow-up question fills gaps. Verdicts of rules (``checked``) are part of every grading, and
+    a score that follows from rules alone is exact.
+
+    Of several ``judges``, a ``panel`` "all" averages scores by ``weights``; where some judges graded only some
+    candidates, ``two_way`` removes the judges' levels first, so that no candidate gains from a lenient judge. In
+    "cycle" the judges share a grading; in "fallback" the judge that graded most candidates counts. A candidate that
+    fewer than ``quorum`` judges graded has no score.
     """
 
     grading: Grading = field(default_factory=Grading)
@@ -54,15 +56,15 @@ class CriteriaScores:
         """
         exact = [self._settled(item) for item in range(n)]
         scores = self._judged(judgments, n)
-        values = tuple(said if sure is None else sure for sure, said in zip(exact, scores.values, strict=True))
-        stderrs = tuple(said if sure is None else 0.0 for sure, said in zip(exact, scores.stderrs, strict=True))
+        values = tuple(judged if known is None else known for known, judged in zip(exact, scores.values, strict=True))
+        stderrs = tuple(judged if known is None else 0.0 for known, judged in zip(exact, scores.stderrs, strict=True))
         return Scores(values, stderrs)
 
     def _judged(self, judgments: Sequence[Judgment], n: int) -> Scores:
-        said: dict[int, list[Judgment]] = {}
+        by_slot: dict[int, list[Judgment]] = {}
         for judgment in judgments:
-            said.setdefault(0 if self.panel == "cycle" else judgment.slot, []).append(judgment)
-        rows = {slot: self._rows(found, n) for slot, found in sorted(said.items())} or {0: self._rows((), n)}
+            by_slot.setdefault(0 if self.panel == "cycle" else judgment.slot, []).append(judgment)
+        rows = {slot: self._rows(found, n) for slot, found in sorted(by_slot.items())} or {0: self._rows((), n)}
         if self.panel == "fallback":
             slot = max(rows, key=lambda one: sum(map(bool, rows[one])))
             rows = {slot: rows[slot]}
@@ -72,7 +74,7 @@ class CriteriaScores:
         return self._across({slot: tuple(map(_mean, row)) for slot, row in rows.items()}, n)
 
     def _rows(self, judgments: Sequence[Judgment], n: int) -> Rows:
-        """The scores that one judge's gradings come to."""
+        """The scores of one judge's gradings."""
         found: dict[int, dict[int, dict[str, Met]]] = {}
         rated: Rows = [[] for _ in range(n)]
         for judgment in judgments:
@@ -80,7 +82,7 @@ class CriteriaScores:
                 case Rating():
                     rated[judgment.item].append(judgment.value)
                 case Verdict(item=int() as item, criterion=str() as criterion):
-                    # Whoever of a cycle answered, it is part of the same round.
+                    # In a cycle, the answers of all judges are part of the same grading.
                     grading = judgment.presentation // (self.judges if self.panel == "cycle" else 1)
                     of_item = found.setdefault(grading, {}).setdefault(item, {})
                     if of_item.get(criterion) is None:
@@ -101,7 +103,7 @@ class CriteriaScores:
         return self.checked[item] if item < len(self.checked) else {}
 
     def _settled(self, item: int) -> float | None:
-        """The score of a candidate about which rules leave nothing open."""
+        """The score of a candidate whose criteria are all decided by rules; None for others."""
         rubric = self.rubrics[item] if item < len(self.rubrics) else None
         value = None if rubric is None else settled(rubric, self._ruled(item), self.grading)
         return None if value is None else round(value, _DIGITS)
@@ -120,19 +122,18 @@ class CriteriaScores:
     def _across(self, rows: Mapping[int, Sequence[float | None]], n: int) -> Scores:
         """Several judges' scores to one each, for candidates that at least ``quorum`` of them graded."""
         weight = dict(enumerate(self.weights or (1.0,) * self.judges))
-        heard = {slot: row for slot, row in rows.items() if weight.get(slot, 0.0) > 0}
-        graded_by = [[slot for slot, row in heard.items() if row[item] is not None] for item in range(n)]
+        rows = {slot: row for slot, row in rows.items() if weight.get(slot, 0.0) > 0}
+        graded_by = [[slot for slot, row in rows.items() if row[item] is not None] for item in range(n)]
         counted = [slots if len(slots) >= self.quorum else [] for slots in graded_by]
-        speaking = {tuple(slots) for slots in counted if slots}
-        if len(speaking) > 1:
+        if len({tuple(slots) for slots in counted if slots}) > 1:
             ratings = [
                 Rating(item, value, slot)
-                for slot, row in heard.items()
+                for slot, row in rows.items()
                 for item, value in enumerate(row)
                 if value is not None and counted[item]
             ]
             return two_way(ratings, n)
-        values = [[(weight[slot], value) for slot in counted[item] if (value := heard[slot][item]) is not None]
+        values = [[(weight[slot], value) for slot in counted[item] if (value := rows[slot][item]) is not None]
                   for item in range(n)]  # fmt: skip
         return Scores(tuple(map(_weighted, values)), tuple(_stderr([value for _, value in pairs]) for pairs in values))
 

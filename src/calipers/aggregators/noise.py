@@ -1,8 +1,8 @@
 """How noisy a judge is: a variance learned over many groups, and what one group's few repeats add to it.
 
-Two or three repeats say little about one group's noise (often they are equal, which would be an error of zero), so a group's
-variance is shrunk towards the judge's: linear credibility (Bühlmann, "Experience rating and credibility", *ASTIN Bulletin* 4,
-1967). Learned from unlabelled repeats. Not responsible for where repeats come from.
+Two or three repeats say little about one group's noise (often they are equal, which would be an error of zero), so a
+group's variance is shrunk towards the judge's: linear credibility (Bühlmann, "Experience rating and credibility",
+*ASTIN Bulletin* 4, 1967). Learned from unlabelled repeats. Not responsible for where repeats come from.
 """
 
 from __future__ import annotations

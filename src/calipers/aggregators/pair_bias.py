@@ -1,9 +1,10 @@
 """Position bias in pairs, learned from pairs that a judge compared in both orders; it weighs verdicts of one order.
 
-No label is used. A judge that says "first" in both orders followed the position; so the share of "first" that the swapped
-question contradicts measures how weak the evidence of a "first" is, and likewise for "second". A verdict in one order counts
-for what both orders would say on average. (Wang et al., arXiv 2305.17926, use the contingency of swapped verdicts to average
-orders; here it weighs one.) Not responsible for asking, and no correction for errors that both orders share.
+No label is used. A judge that says "first" in both orders followed the position; so the share of "first" that the
+swapped question contradicts measures how weak the evidence of a "first" is, and likewise for "second". A verdict in one
+order counts for what both orders would say on average. (Wang et al., arXiv 2305.17926, use the contingency of swapped
+verdicts to average orders; here it weighs one.) Not responsible for asking, and no correction for errors that both
+orders share.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ _FEWEST = 10
 """Swapped pairs below which nothing is corrected."""
 
 _CAUTION = 0.5
-"""A bias counts only beyond this many times its sampling variance. Chosen, like ``doubt``, by how well one order predicts
-both: without labels, and on other pairs than those that docs/calibration.md reports."""
+"""A bias counts only beyond this many times its sampling variance. Chosen, like ``doubt``, by how well one order
+predicts both: without labels, and on other pairs than those that docs/calibration.md reports."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +64,8 @@ class PairBias:
     def swap_share(self, verdict: PairVerdict, *, doubt: float = 0.15, calls: float = 1.75) -> float:
         """Of pairs with this verdict, the share (0-1) to ask about in the other order, too.
 
-        Verdicts that are contradicted more often than ``doubt`` are asked, the more doubtful kind first, until ``calls``
-        calls a pair are spent on average. A tie is always asked again.
+        Verdicts that are contradicted more often than ``doubt`` are asked, the more doubtful kind first, until
+        ``calls`` calls a pair are spent on average. A tie is always asked again.
         """
         if verdict == "tie":
             return 1.0

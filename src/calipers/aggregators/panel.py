@@ -1,7 +1,7 @@
 """Several judges to one score: each on its own scale within the group, weighted; or those of one judge alone.
 
-Not responsible for what a single judge's scores are (the aggregator within), for weights (``panel_weights``), or for asking
-(``planners.panel``).
+Not responsible for what a single judge's scores are (the aggregator within), for weights (``panel_weights``), or for
+asking (``planners.panel``).
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ _EDGE = 1e-9
 class Panel:
     """Aggregates judgments of several slots; ``weights`` belong to slots 0, 1, ... and need not sum to 1.
 
-    Each slot's scores come from ``within`` and are standardised within the group. A slot that failed, or did not score a
-    candidate, is omitted from that candidate's mean, never averaged as a number; a candidate that fewer than ``quorum`` slots
-    scored has no score. The result is on the judges' average mean and standard deviation.
+    Each slot's scores come from ``within`` and are standardised within the group. A slot that failed, or did not score
+    a candidate, is omitted from that candidate's mean, never averaged as a number; a candidate that fewer than
+    ``quorum`` slots scored has no score. The result is on the judges' average mean and standard deviation.
     """
 
     weights: tuple[float, ...]
@@ -33,8 +33,8 @@ class Panel:
     def __call__(self, judgments: Sequence[Judgment], n: int) -> Scores:
         """Weighted means of scores, with standard errors.
 
-        Errors come from how far the judges differ; None where fewer than two judges scored the group. One judge alone keeps
-        its own scores and errors.
+        Errors come from how far the judges differ; None where fewer than two judges scored the group. One judge alone
+        keeps its own scores and errors.
         """
         own = {
             slot: self.within(found, n)

@@ -1,9 +1,9 @@
 """What each judge of a panel counts, learned without labels.
 
-From how well a judge repeats itself (over samples, or better over swapped orders), and where it never repeated, from how well
-it agrees with the others (one common factor: Spearman, *American Journal of Psychology* 15, 1904). Agreement alone is not
-enough to be trusted with more: judges that share a weakness agree best. Not responsible for what weights are used for
-(``panel``).
+From how well a judge repeats itself (over samples, or better over swapped orders), and where it never repeated, from
+how well it agrees with the others (one common factor: Spearman, *American Journal of Psychology* 15, 1904). Agreement
+alone is not enough to be trusted with more: judges that share a weakness agree best. Not responsible for what weights
+are used for (``panel``).
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ Array: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 Flags: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
 
 _UNSEEN = 0.05
-"""Noise that a judge may have beyond what its repeats show: without it, a judge that always repeats itself had all the weight.
-Set with the panels of docs/calibration.md in view; most of them do not change from 0.02 to 0.1."""
+"""Noise that a judge may have beyond what its repeats show: without it, a judge that always repeats itself had all the
+weight. Set with the panels of docs/calibration.md in view; most of them do not change from 0.02 to 0.1."""
 
 _BELIEF = 10.0
 """The weight, in groups, of the assumption that all judges agree equally well."""

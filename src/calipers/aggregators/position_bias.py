@@ -1,8 +1,8 @@
 """Position bias in lists, learned from groups that a judge rated in several orders, and taken out of its ratings.
 
-No label is used: a candidate's rating that changes with its position between two presentations of a group shows the bias. It
-is a slope from first to last and an extra for the first position, shrunk to zero as far as chance may explain it
-(positive-part shrinkage: James & Stein 1961). Not responsible for pairs (``pair_bias``).
+No label is used: a candidate's rating that changes with its position between two presentations of a group shows the
+bias. It is a slope from first to last and an extra for the first position, shrunk to zero as far as chance may explain
+it (positive-part shrinkage: James & Stein 1961). Not responsible for pairs (``pair_bias``).
 """
 
 from __future__ import annotations

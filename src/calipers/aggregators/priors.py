@@ -1,7 +1,7 @@
 """What earlier answers teach about judges: their noise, their position bias, their weights in a panel.
 
-Learned without labels. A run takes one snapshot when it begins and records it, so that it can be replayed. Not responsible
-for where answers are recorded (``ledger``), nor for how priors are used (``judging.assembly``).
+Learned without labels. A run takes one snapshot when it begins and records it, so that it can be replayed. Not
+responsible for where answers are recorded (``ledger``), nor for how priors are used (``judging.assembly``).
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ _FEWEST_SHARED = 20
 class JudgePriors:
     """What is known of one judge; None where there were too few answers. Field names are those of recorded settings.
 
-    ``spread`` is its usual variance of true scores within a group, in squared units of the scores; ``places`` its position
-    bias in lists, ``swaps`` in pairs.
+    ``spread`` is its usual variance of true scores within a group, in squared units of the scores; ``places`` its
+    position bias in lists, ``swaps`` in pairs.
     """
 
     noise: Noise | None = None

@@ -1,9 +1,9 @@
 """When to stop asking about a group, given scores and standard errors so far, and what to do where they are all noise.
 
 The mean of k calls orders a group as the judge would in the long run up to a correlation of sqrt(V / (V + v/k)), for a
-variance V between candidates and a noise variance v of one call (reliability of a mean: Spearman 1910, Brown 1910). One more
-call is worth what it adds to that: little where the ranking would not change, and little where noise hides any. Not
-responsible for asking, or for learning noise (``noise``).
+variance V between candidates and a noise variance v of one call (reliability of a mean: Spearman 1910, Brown 1910). One
+more call is worth what it adds to that: little where the ranking would not change, and little where noise hides any.
+Not responsible for asking, or for learning noise (``noise``).
 """
 
 from __future__ import annotations
@@ -16,16 +16,17 @@ from calipers.aggregators.two_way import DIGITS
 from calipers.types import Scores
 
 _BELIEF = 0.3
-"""The weight of the judge's usual spread, in degrees of freedom. Of 0.05 to 1, the value whose least gain over a fixed number
-of calls was largest on the development half of recorded judges (benchmarks/fidelity.py); the gain depends on it little."""
+"""The weight of the judge's usual spread, in degrees of freedom. Of 0.05 to 1, the value whose least gain over a fixed
+number of calls was largest on the development half of recorded judges (benchmarks/fidelity.py); the gain depends on it
+little."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoppingRule:
     """Go on while one more call is expected to add ``tolerance`` to the group's reliability.
 
-    ``spread`` is the judge's usual variance of true scores within a group, in squared units of the scores. ``budget`` is the
-    most calls that a group may take.
+    ``spread`` is the judge's usual variance of true scores within a group, in squared units of the scores. ``budget``
+    is the most calls that a group may take.
     """
 
     spread: float
@@ -35,8 +36,8 @@ class StoppingRule:
     def is_settled(self, scores: Scores, *, calls: int) -> bool:
         """Whether to stop after ``calls`` calls that led to ``scores``.
 
-        True as well where what another call would add cannot be estimated: fewer than two candidates have a score, or no
-        standard error is known.
+        True as well where what another call would add cannot be estimated: fewer than two candidates have a score, or
+        no standard error is known.
         """
         known = _known(scores)
         if calls >= self.budget or len(known) < 2:

@@ -1,9 +1,9 @@
 """Scores from ratings by additive two-way least squares: rating = candidate + presentation + noise.
 
-The two-way layout without interaction (Scheffé, *The Analysis of Variance*, 1959, ch. 4). A presentation is one
-answer; its effect is how generous that answer was as a whole, which says nothing about the candidates. Where every
-answer rates every candidate, the estimate is the plain mean. Not responsible for panels or comparisons, nor for learning
-a judge's noise (``noise``).
+The two-way layout without interaction (Scheffé, *The Analysis of Variance*, 1959, ch. 4). A presentation is one answer;
+its effect is how generous that answer was as a whole, which says nothing about the candidates. Where every answer rates
+every candidate, the estimate is the plain mean. Not responsible for panels or comparisons, nor for learning a judge's
+noise (``noise``).
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ class Fit:
 class TwoWay:
     """Least-squares candidate effects and their standard errors. ``noise`` is what is known of each slot's noise.
 
-    Values stay in the units of the ratings, on the mean level of the answers that rated most candidates. Candidates that
-    nothing connects to the largest rated set stay None: their offset is unknown.
+    Values stay in the units of the ratings, on the mean level of the answers that rated most candidates. Candidates
+    that nothing connects to the largest rated set stay None: their offset is unknown.
 
-    Standard errors follow from the judge's noise and what this group's repeats add to it; ratings of several slots are taken
-    as one judge's, with the mean of their variances. Where a slot's noise is unknown, they follow from this group's residuals
-    alone; where those leave no degree of freedom (a single answer, say), from the ``Rating.spread`` of log-probabilities, as
-    the error of a mean of independent ratings. Else they are None.
+    Standard errors follow from the judge's noise and what this group's repeats add to it; ratings of several slots are
+    taken as one judge's, with the mean of their variances. Where a slot's noise is unknown, they follow from this
+    group's residuals alone; where those leave no degree of freedom (a single answer, say), from the ``Rating.spread``
+    of log-probabilities, as the error of a mean of independent ratings. Else they are None.
     """
 
     noise: Mapping[int, Noise] = field(default_factory=dict)

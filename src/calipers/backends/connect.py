@@ -45,8 +45,9 @@ def find_backend(
 ) -> FullBackend:
     """The bare backend that a judge name stands for. ``timeout`` is in seconds a call.
 
-    ``name`` may end in ``@`` and a base URL, as in ``vllm/qwen3@http://gpu1:8000/v1``. Without ``base_url`` a provider's
-    judges are asked where the environment says (OPENAI_BASE_URL, OLLAMA_HOST ...), else at the provider's usual address.
+    ``name`` may end in ``@`` and a base URL, as in ``vllm/qwen3@http://gpu1:8000/v1``. Without ``base_url`` a
+    provider's judges are asked where the environment says (OPENAI_BASE_URL, OLLAMA_HOST ...), else at the provider's
+    usual address.
 
     Raises ConfigError for an unknown name, a key that is not set, and an option that does not apply.
     """
@@ -116,8 +117,8 @@ def _through_litellm(name: str, *, base_url: str | None, api_key: str | None, ti
     if find_spec("litellm") is None:
         hint = "" if base_url is None else f" For an OpenAI-compatible server write vllm/{model} with its base URL."
         raise ConfigError(
-            f"unknown provider {provider!r} in judge {name!r}; known: {', '.join(registry.BACKENDS.names())}.{hint} If LiteLLM "
-            f"knows it: {INSTALL}"
+            f"unknown provider {provider!r} in judge {name!r}; known: {', '.join(registry.BACKENDS.names())}.{hint} "
+            f"If LiteLLM knows it: {INSTALL}"
         )
     return LiteLLM(name, base_url=base_url, api_key=api_key, timeout=timeout)
 

@@ -1,7 +1,7 @@
 """First asks for groups too large for one question: overlapping chunks, linked by shared candidates.
 
-Every chunk rates two candidates that the other chunks of its presentation rate as well; their ratings put the chunks on one
-scale (``aggregators.two_way``). Not responsible for whether a chunk fits the context window.
+Every chunk rates two candidates that the other chunks of its presentation rate as well; their ratings put the chunks on
+one scale (``aggregators.two_way``). Not responsible for whether a chunk fits the context window.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""First asks about criteria: all of a trajectory's at once, one by one, some at a time, or one of them for all.
+"""First asks about criteria: all of a trajectory's at once, one by one, some at a time, or one for all trajectories.
 
 Not responsible for how a question looks (``protocols.checklist``), nor for what to do with poor answers
 (``follow_ups``).
@@ -30,7 +30,7 @@ class Criteria(Presentations):
     def __post_init__(self) -> None:
         if self.orders > 1 and self.grading.mode != "relative":
             raise ConfigError(
-                f"orders={self.orders}: only relative grading shows candidates in an order; ask more often with samples="
+                f"orders={self.orders}: only relative grading shows candidates in an order; use samples= instead"
             )
 
     def presentation(self, state: PlanState, index: int) -> Sequence[Ask]:
@@ -54,12 +54,12 @@ class Criteria(Presentations):
                 yield replace(base, members=(item,), order=(item,), criteria=tuple(names[start : start + size]))
 
     def _open(self, state: PlanState, item: int) -> Sequence[Criterion]:
-        """The criteria of a candidate that are a judge's to decide."""
+        """The criteria of a candidate that are left to the judge."""
         rubric, checked = state.view.rubrics[item], state.view.rule_verdicts
         return () if rubric is None else left_to_judge(rubric, checked[item] if checked else {}, self.grading)
 
     def _relative(self, state: PlanState, base: Ask, order: int) -> Iterator[Ask]:
-        """All candidates that have a criterion in one question about it."""
+        """One question about each criterion, with all candidates that have it."""
         asked: dict[str, tuple[Criterion, list[int]]] = {}
         for item in rotated(shuffled(state), order):
             for criterion in self._open(state, item):

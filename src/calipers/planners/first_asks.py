@@ -1,7 +1,8 @@
-"""First asks, planned before anything was answered, in presentations; and the two ways of a whole group or one at a time.
+"""First asks, planned before anything was answered, in presentations; and the two ways of a whole group or one at a
+time.
 
-A presentation puts the whole group to a judge once: in one order, one sample or one round. Not responsible for what to do
-with the answers (``follow_ups``).
+A presentation puts the whole group to a judge once: in one order, one sample or one round. Not responsible for what to
+do with the answers (``follow_ups``).
 """
 
 from __future__ import annotations
@@ -52,9 +53,9 @@ class Orders(Presentations):
     """One ask about all candidates in each presentation.
 
     Orders come from a permutation seeded by the group's content, so that neither arrival order nor a fixed position has
-    an effect. They come in pairs, an order and its reverse: position bias that is linear in the position cancels within a
-    pair. Pair ``j`` is the permutation rotated by ``j``, so over all pairs each candidate has each position equally often.
-    When every order was used, they come again as further samples.
+    an effect. They come in pairs, an order and its reverse: position bias that is linear in the position cancels within
+    a pair. Pair ``j`` is the permutation rotated by ``j``, so over all pairs each candidate has each position equally
+    often. When every order was used, they come again as further samples.
     """
 
     __slots__ = ()

@@ -30,9 +30,10 @@ _REFITS = 3
 class FollowUps:
     """Follow each answer that is not usable as it is with a better question.
 
-    - Missing candidates are asked about next to two that this answer scored (its highest and its lowest), whose scores are
-      stated, so that the new scores complete the old answer on its own scale. A reply in doubt is asked again whole, and
-      one that was cut off with a higher token limit. The question says what was wrong. ``reasks`` times in a row at most.
+    - Missing candidates are asked about next to two that this answer scored (its highest and its lowest), whose scores
+      are stated, so that the new scores complete the old answer on its own scale. A reply in doubt is asked again
+      whole, and one that was cut off with a higher token limit. The question says what was wrong. ``reasks`` times in a
+      row at most.
     - A verdict that a decoy won is asked again in a new order, of the next of ``sharing`` judges that share the work; a
       gap in one judge's answer goes to the same judge. A judge that passed a test is asked what it was tested for.
     - A question that was refused as too long is asked again within the window that the refusal named.

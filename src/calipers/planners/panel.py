@@ -1,7 +1,9 @@
-"""Which judge of a panel is asked what: all of them everything, each presentation another one, or the next where one fails.
+"""Which judge of a panel is asked what: all of them everything, each presentation another one, or the next where one
+fails.
 
-Wrappers around the planner of the first asks. A failed call of a judge that shares the work goes to the next judge; where
-all are asked, the others' answers stand. Not responsible for what several judges' answers come to (``aggregators``).
+Wrappers around the planner of the first asks. A failed call of a judge that shares the work goes to the next judge;
+where all are asked, the others' answers stand. Not responsible for what several judges' answers come to
+(``aggregators``).
 """
 
 from __future__ import annotations
@@ -42,7 +44,8 @@ class Everyone(_Panel):
 
 
 class Cycle(_Panel):
-    """Put each presentation to another judge, at the price of one; which judge begins is drawn from the group's content.
+    """Put each presentation to another judge, at the price of one; which judge begins is drawn from the group's
+    content.
 
     What one judge cannot answer goes to the next that was not asked it yet.
     """
@@ -51,8 +54,8 @@ class Cycle(_Panel):
 
     def presentation(self, state: PlanState, index: int) -> Sequence[Ask]:
         """The presentation, to the judge whose turn it is."""
-        begins = random.Random(f"{state.view.digest}:{state.seed}:turn").randrange(self.judges)  # noqa: S311 - no secret
-        slot = (begins + index) % self.judges
+        generator = random.Random(f"{state.view.digest}:{state.seed}:turn")  # noqa: S311 - reproducible, not secret
+        slot = (generator.randrange(self.judges) + index) % self.judges
         return [_of(ask, slot, self.judges) for ask in self.inner.presentation(state, index)]
 
     def next_asks(self, state: PlanState) -> Sequence[Ask]:

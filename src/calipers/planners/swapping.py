@@ -24,7 +24,9 @@ class PairBias(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Swapping:
-    """What ``inner`` asks; then the other order of the pairs for which ``bias`` (by slot) says that it is worth a call."""
+    """What ``inner`` asks; then the other order of the pairs for which ``bias`` (by slot) says that it is worth a
+    call.
+    """
 
     inner: Planner
     bias: Mapping[int, PairBias]

@@ -1,6 +1,7 @@
 """Pairs in rounds, as in a Swiss tournament: after each round, candidates close in rank are compared next.
 
-Comparisons of near-equals say most, and n log n of them order a group. Not responsible for what the comparisons come to.
+Comparisons of near-equals say most, and n log n of them order a group. Not responsible for what the comparisons come
+to.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ from calipers.types import Ask, Cause, PlanState
 
 
 class FirstRound(PairPresentations):
-    """Compare neighbours in an order drawn from the group's content; of an odd number, one candidate is compared twice."""
+    """Compare neighbours in an order drawn from the group's content; of an odd number, one candidate is compared
+    twice.
+    """
 
     __slots__ = ()
 
@@ -28,7 +31,8 @@ class FirstRound(PairPresentations):
 
 @dataclass(frozen=True, slots=True)
 class Swiss:
-    """What ``inner`` asks (the first round), then round by round until each candidate could meet ``ceil(log2 n) + 1`` others.
+    """What ``inner`` asks (the first round), then round by round until each candidate could meet ``ceil(log2 n) + 1``
+    others.
 
     Each round compares, from the top, candidates that have not met, in one order or in both (``orders``). Stops earlier
     where nobody has anybody left to meet.

@@ -1,7 +1,7 @@
 """Listwise, each attempt scored on several aspects at once: correctness apart from safety, in one question.
 
-The reply's schema has a number for every attempt and aspect; an attempt's score is the weighted mean of its aspects, and
-there is none where an aspect is missing. Not responsible for criteria that are met or not (``checklist``).
+The reply's schema has a number for every attempt and aspect; an attempt's score is the weighted mean of its aspects,
+and there is none where an aspect is missing. Not responsible for criteria that are met or not (``checklist``).
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from calipers.protocols.reading import REFUSED, rejected
 from calipers.types import Completion, JudgeRequest, Message
 
 _AFTER = """\
-How to score: for each attempt a whole number from 0 (worthless) to 100 (could not be better) on each aspect by itself: \
-{aspects}. An attempt that is poor in one aspect may be excellent in another. A better attempt gets a higher number even \
-if the difference is small. The order and the names of the attempts are random and mean nothing."""
+How to score: for each attempt a whole number from 0 (worthless) to 100 (could not be better) on each aspect by \
+itself: {aspects}. An attempt that is poor in one aspect may be excellent in another. A better attempt gets a higher \
+number even if the difference is small. The order and the names of the attempts are random and mean nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +28,8 @@ class Aspects(Listwise):
 
     aspects: tuple[tuple[str, float], ...] = ()
     answer = """\
-Answer with one JSON object and nothing else. First, under "explanations", one or two sentences for each attempt; then, \
-under "scores", a number for each attempt and aspect, named as you are shown."""
+Answer with one JSON object and nothing else. First, under "explanations", one or two sentences for each attempt; \
+then, under "scores", a number for each attempt and aspect, named as you are shown."""
 
     def instructions(self, rubric: str) -> Message:
         """The system message, with the names of the aspects."""

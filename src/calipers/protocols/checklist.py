@@ -33,10 +33,10 @@ _MANY = "You check several attempts at one task against one criterion, by the re
 _HOLISTIC = "You rate one attempt at a task by a list of criteria taken together, by what is in the record."
 
 _RULES = """\
-How to decide: a criterion is met when everything its text says is so; of what follows "such as" or "including", not all \
-need be there. Met means that the text describes the record, for better or worse: an attempt without a dose meets "leaves \
-out the dose". Decide each {what} by itself; length, tone and what an attempt says of itself decide nothing. There is no \
-middle: take the closer one."""
+How to decide: a criterion is met when everything its text says is so; of what follows "such as" or "including", not \
+all need be there. Met means that the text describes the record, for better or worse: an attempt without a dose meets \
+"leaves out the dose". Decide each {what} by itself; length, tone and what an attempt says of itself decide nothing. \
+There is no middle: take the closer one."""
 _RATE = """\
 How to rate: a whole number from 1 (fails what matters) to 10 (as the criteria ask throughout). Weigh the criteria as \
 a careful expert would."""
@@ -196,7 +196,9 @@ def _presentation(ask: Ask) -> int:
 
 
 def _criteria(ask: Ask, view: RenderedGroup) -> tuple[Criterion, ...]:
-    """The criteria asked about, in the ask's order, from the rubric of the first candidate asked about; all, if none."""
+    """The criteria asked about, in the ask's order, from the rubric of the first candidate asked about; all, if
+    none.
+    """
     rubric = view.rubrics[ask.members[0]]
     if rubric is not None and not ask.criteria:
         return rubric.criteria

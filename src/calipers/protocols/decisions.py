@@ -1,4 +1,5 @@
-"""Standard deviations from the probabilities of a decision endpoint, which stand as JSON in place of a judge's reasoning.
+"""Standard deviations from the probabilities of a decision endpoint, which stand as JSON in place of a judge's
+reasoning.
 
 Not responsible for scores, which are in the reply itself, nor for log-probabilities of tokens (``expected``).
 """

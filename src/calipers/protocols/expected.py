@@ -39,7 +39,8 @@ _ALTERNATIVE = re.compile(r"[\s\":]*([0-9])(?![0-9.])")
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """The ``mean`` level of one score by the judge's probabilities, and its standard deviation ``spread``, both from 0 to 9.
+    """The ``mean`` level of one score by the judge's probabilities, and its standard deviation ``spread``, both from 0
+    to 9.
 
     ``mass`` is the share of the probability that lay on the ten digits; the rest is omitted from the mean.
     """
@@ -63,12 +64,12 @@ class _Expected(ScoreProtocol):
 
     after = """\
 How to score: one digit for each attempt, from 0 (worthless) to 9 (could not be better); 5 does half of what the task \
-asks. A better attempt gets a higher digit; equal digits are for attempts of equal worth. The order and the names of the \
-attempts are random and mean nothing."""
+asks. A better attempt gets a higher digit; equal digits are for attempts of equal worth. The order and the names of \
+the attempts are random and mean nothing."""
 
     answer = """\
-Answer with one JSON object and nothing else, and do not explain: under "scores", the digit of each attempt, keyed by its \
-name."""
+Answer with one JSON object and nothing else, and do not explain: under "scores", the digit of each attempt, keyed by \
+its name."""
 
     def frame(self, ask: Ask, view: RenderedGroup) -> JudgeRequest:
         """The question, with the parameters that request log-probabilities."""
@@ -103,10 +104,11 @@ def _on_scale(reading: ScoreReading, levels: Mapping[str, float]) -> ScoreReadin
 
 
 def expectations(text: str, logprobs: Logprobs, levels: Mapping[str, float]) -> dict[str, Expectation]:
-    """The expectation of the digit that ``text`` gives each key of ``levels``; keys whose digit cannot be found are omitted.
+    """The expectation of the digit that ``text`` gives each key of ``levels``; keys whose digit cannot be found are
+    omitted.
 
-    A digit belongs to the key right before it, which occurs once after the judge's reasoning, and must be the level that was
-    read.
+    A digit belongs to the key right before it, which occurs once after the judge's reasoning, and must be the level
+    that was read.
     """
     found = {}
     answer = strip_reasoning(text) or text  # some servers leave reasoning in the text, and drafts in the reasoning

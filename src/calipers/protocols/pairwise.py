@@ -22,8 +22,9 @@ better, and by how much."""
 
     after = """\
 How to score: a whole number from 0 (worthless) to 100 (could not be better) for each. The distance between the two \
-numbers says how much better one is: a few points for a hair's breadth, fifty or more where one succeeds and the other \
-fails; equal scores are for attempts of equal worth. The order and the names of the attempts are random and mean nothing."""
+numbers says how much better one is: a few points for a hair's breadth, fifty or more where one succeeds and the \
+other fails; equal scores are for attempts of equal worth. The order and the names of the attempts are random and \
+mean nothing."""
 
     def read(self, request: JudgeRequest, completion: Completion) -> Reading:
         """The margin between the two; one score of two is no comparison."""

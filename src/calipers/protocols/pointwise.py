@@ -1,7 +1,8 @@
 """Pointwise: one candidate in each question, scored from 0 to 100 on an absolute scale.
 
-Not for candidates of nearly equal quality: a judge that sees one attempt at a time gives most of them the same few scores. It
-is the protocol for an absolute floor, for groups too large to show at once, and for comparing judges on recorded ratings.
+Not for candidates of nearly equal quality: a judge that sees one attempt at a time gives most of them the same few
+scores. It is the protocol for an absolute floor, for groups too large to show at once, and for comparing judges on
+recorded ratings.
 """
 
 from __future__ import annotations

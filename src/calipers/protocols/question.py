@@ -1,7 +1,8 @@
 """What the protocols that ask for scores share: the question about candidates under opaque keys, and its schema.
 
 Not a protocol: instructions, and what scores mean, are those of each protocol. Not responsible for reading a reply
-(``reading``), for what to ask (``planners``), for sending it, or for whether a server applies the schema (``backends``).
+(``reading``), for what to ask (``planners``), for sending it, or for whether a server applies the schema
+(``backends``).
 """
 
 from __future__ import annotations
@@ -41,11 +42,13 @@ then, under "scores", its score. Both are objects keyed by the names of the atte
 
 @dataclass(frozen=True, slots=True)
 class ScoreProtocol:
-    """A protocol that asks for scores of the candidates of ``ask.order``: its settings, its question, and how to read it.
+    """A protocol that asks for scores of the candidates of ``ask.order``: its settings, its question, and how to read
+    it.
 
     ``rubric`` applies to groups without one. ``max_tokens`` bounds the reply, reasoning included, and grows with
     ``Ask.max_tokens_factor``. ``parse`` replaces ``extract_scores``. A protocol is a subclass with its instructions:
-    ``before`` stands before the rubric, ``after`` says how to score, ``answer`` in which form; ``top`` is the highest score.
+    ``before`` stands before the rubric, ``after`` says how to score, ``answer`` in which form; ``top`` is the highest
+    score.
     """
 
     rubric: str = DEFAULT_RUBRIC
@@ -203,7 +206,9 @@ _EXPLANATION: Final = EncodedDict(plain_text(400))
 
 
 def score_schema(explained: Sequence[str], scored: Sequence[str], top: int) -> EncodedDict:
-    """The schema of a reply with an explanation for each of ``explained`` (first, if any) and a score for each of ``scored``."""
+    """The schema of a reply with an explanation for each of ``explained`` (first, if any) and a score for each of
+    ``scored``.
+    """
     parts = {"explanations": _encoded(dict.fromkeys(explained, _EXPLANATION))} if explained else {}
     return _encoded(parts | {"scores": _encoded(dict.fromkeys(scored, _whole_number(top)))})
 

@@ -1,4 +1,5 @@
-"""What a reply with scores says of the candidates: ratings, what is missing and why, and what to tell the judge about it.
+"""What a reply with scores says of the candidates: ratings, what is missing and why, and what to tell the judge about
+it.
 
 Not responsible for finding scores in text (``extract``).
 """
@@ -25,7 +26,8 @@ _KEY = re.compile(rf"\b[{CONSONANTS}]{{2,}}\b")
 class ScoredReply:
     """A reply's scores by candidate (0-1), from which a protocol makes a Reading.
 
-    ``spreads`` are standard deviations by key, where the reply came with probabilities; ``notes`` are warnings about it.
+    ``spreads`` are standard deviations by key, where the reply came with probabilities; ``notes`` are warnings about
+    it.
     """
 
     def __init__(

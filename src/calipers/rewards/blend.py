@@ -1,7 +1,7 @@
 """The judge's reward combined with a reward that the trajectory already had, a verifier's for example.
 
-Where one of the two is missing, so is the blend: one alone is another quantity. Not responsible for checks that decide before
-a judge is asked (``calipers.Hybrid``).
+Where one of the two is missing, so is the blend: one alone is another quantity. Not responsible for checks that decide
+before a judge is asked (``calipers.Hybrid``).
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ def blended(
 ) -> tuple[float | None, ...]:
     """One reward per trajectory from the judge's and its own; None where either is None.
 
-    "sum" adds them; "weighted" is ``(1 - weight) * own + weight * judged``; in "lexicographic" the own reward decides, and
-    the judge only among equals: judged rewards are scaled to half the smallest gap between different own rewards. Where all
-    own rewards are equal, "lexicographic" is "sum".
+    "sum" adds them; "weighted" is ``(1 - weight) * own + weight * judged``; in "lexicographic" the own reward decides,
+    and the judge only among equals: judged rewards are scaled to half the smallest gap between different own rewards.
+    Where all own rewards are equal, "lexicographic" is "sum".
     """
     pairs = enumerate(zip(judged, own, strict=True))
     known = [(place, a, b) for place, (a, b) in pairs if a is not None and b is not None]

@@ -1,8 +1,8 @@
 """Length control: among candidates that the judge cannot tell apart, shorter ones get a higher reward.
 
-Judges prefer long answers, and a policy under training learns it. A penalty on every token would also act where the judge's
-preference is clear; here length decides only where it is not, and relative to the group. Not responsible for how many tokens
-a policy may use.
+Judges prefer long answers, and a policy under training learns it. A penalty on every token would also act where the
+judge's preference is clear; here length decides only where it is not, and relative to the group. Not responsible for
+how many tokens a policy may use.
 """
 
 from __future__ import annotations

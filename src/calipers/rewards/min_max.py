@@ -1,7 +1,7 @@
 """The reward is the score scaled so that every group fills the range. Unsafe, and here for comparison only.
 
-Four near-equal answers get the same spread of rewards as a group in which one succeeds and three fail: noise becomes as large
-as signal before GRPO divides by anything. ``rank`` does less harm, ``score`` none.
+Four near-equal answers get the same spread of rewards as a group in which one succeeds and three fail: noise becomes as
+large as signal before GRPO divides by anything. ``rank`` does less harm, ``score`` none.
 """
 
 from __future__ import annotations

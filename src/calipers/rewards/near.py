@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from calipers.types import Scores
 
 _DIGITS = 9
-"""Distances are compared with this many decimals, so that the last bits of a float do not decide which clusters to join."""
+"""Distances are compared with this many decimals, so that the last bits of a float do not decide which clusters to
+join."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,12 +27,13 @@ class _Level:
 
 
 def near_tied(scores: Scores, *, within: float) -> list[list[int]]:
-    """Clusters of candidates, best first: any two of a cluster are within ``within`` standard errors of their difference.
+    """Clusters of candidates, best first: any two of a cluster are within ``within`` standard errors of their
+    difference.
 
     Complete linkage (Sørensen 1948) over neighbours by score, the nearest joined first and of equally near ones the
-    better: it depends on the scores alone, not on their order. A score between two of a cluster is in it, equal scores are
-    always together, and a candidate without a score is in none. A candidate whose error is unknown is clustered with its
-    equals only.
+    better: it depends on the scores alone, not on their order. A score between two of a cluster is in it, equal scores
+    are always together, and a candidate without a score is in none. A candidate whose error is unknown is clustered
+    with its equals only.
     """
     clusters = [[level] for level in _levels(scores)]
     while (at := _nearest(clusters, within)) is not None:

@@ -25,7 +25,9 @@ class Rank:
 
 
 def share_beaten(value: float, values: Sequence[float]) -> float:
-    """The share of the others in ``values`` that are less than ``value``, an equal one counting half; 0.5 without others."""
+    """The share of the others in ``values`` that are less than ``value``, an equal one counting half; 0.5 without
+    others.
+    """
     others = len(values) - 1
     if not others:
         return 0.5

@@ -1,7 +1,7 @@
 """Near ties made exact: candidates whose scores differ no more than noise get one bit-equal reward.
 
-GRPO divides by the group's standard deviation, so that a tiny difference may become a large advantage; but a tie removes
-signal, too. Off by default. Not responsible for groups that are all noise (``resolve``).
+GRPO divides by the group's standard deviation, so that a tiny difference may become a large advantage; but a tie
+removes signal, too. Off by default. Not responsible for groups that are all noise (``resolve``).
 """
 
 from __future__ import annotations
