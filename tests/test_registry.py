@@ -101,8 +101,8 @@ def test_a_broken_package_is_named_when_it_is_asked_for_and_not_before(caplog: p
     assert "broken" in REWARDS.names()
     assert REWARDS.find("cubed")
     complaint = (
-        "the reward 'broken' of the package acme-judging 1.2 cannot be loaded: its entry point acme_judging.missing:Nothing "
-        "in calipers.rewards fails with ModuleNotFoundError"
+        "the reward 'broken' of the package acme-judging 1.2 cannot be loaded: its entry point "
+        "acme_judging.missing:Nothing in calipers.rewards fails with ModuleNotFoundError"
     )
     with pytest.raises(ConfigError, match=complaint):
         calipers.Judge("embedded", reward="broken")

@@ -64,7 +64,10 @@ def test_a_whole_answer_keeps_its_level():
 
 
 def test_a_run_that_has_nothing_to_learn_from_begins_without_numpy():
-    code = "import sys; from calipers.aggregators.position_bias import PositionBias; PositionBias.learn([[]]); sys.exit('numpy' in sys.modules)"
+    code = (
+        "import sys; from calipers.aggregators.position_bias import PositionBias; PositionBias.learn([[]]); "
+        "sys.exit('numpy' in sys.modules)"
+    )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 

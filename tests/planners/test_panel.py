@@ -51,7 +51,8 @@ def test_what_one_judge_cannot_answer_goes_to_the_next_until_all_were_asked():
 def test_nobody_stands_in_where_nobody_could(kind: str):
     plan = Cycle(Orders(), 2)
     (first,) = plan.next_asks(state_of(3))
-    assert not plan.next_asks(state_of(3, answered=[(first, Failure(kind, "over"))]))  # type: ignore[arg-type]  # literal
+    failure = Failure(kind, "over")  # type: ignore[arg-type]  # literal
+    assert not plan.next_asks(state_of(3, answered=[(first, failure)]))
     (alone,) = Fallback(Orders(), 2).next_asks(state_of(3))
     ended = state_of(3, answered=[(alone, Failure(kind, "over"))])  # type: ignore[arg-type]  # literal
     assert not Fallback(Orders(), 2).next_asks(ended)

@@ -10,7 +10,7 @@ from calipers.planners.follow_ups import FollowUps
 from calipers.protocols.checklist import Checklist
 from calipers.render import render
 from calipers.rubric import Grading, as_rubric
-from calipers.types import Ask, Completion, PlanState, Reading, RenderedGroup, Scores
+from calipers.types import Ask, Completion, PlanState, Reading, RenderedGroup, Scores, Verdict
 from grading import answers
 
 RUBRIC = as_rubric([
@@ -117,7 +117,8 @@ def test_the_schema_is_an_object_keyed_by_number_with_a_reason_before_the_verdic
 def test_verdicts_belong_to_their_criterion_and_candidate() -> None:
     ask = planned(Grading(), samples=2)[-1]
     reading = read(Grading(), ask, {"1": {"reason": "it does", "met": True}, "2": {"met": False}, "3": {"met": False}})
-    assert [(one.item, one.criterion, one.met, one.presentation) for one in reading.judgments] == [  # type: ignore[union-attr]
+    verdicts = [one for one in reading.judgments if isinstance(one, Verdict)]
+    assert [(one.item, one.criterion, one.met, one.presentation) for one in verdicts] == [
         (2, "rest", True, 1), (2, "fluids", False, 1), (2, "drugs", False, 1),
     ]  # fmt: skip
     assert reading.judgments[0].reason == "it does"  # type: ignore[union-attr]
@@ -142,7 +143,8 @@ def test_levels_are_asked_for_by_name() -> None:
     assert request.schema is not None
     assert request.schema["properties"]["1"]["properties"]["level"]["enum"] == ["cold", "mild", "warm"]
     reading = read(Grading(), request.ask, {"1": {"level": "mild"}, "2": {"met": True}}, view)
-    assert [(one.met, one.share) for one in reading.judgments] == [(False, 0.5), (True, None)]  # type: ignore[union-attr]
+    verdicts = [one for one in reading.judgments if isinstance(one, Verdict)]
+    assert [(one.met, one.share) for one in verdicts] == [(False, 0.5), (True, None)]
 
 
 EVIDENCE = Grading(evidence=True)
@@ -151,7 +153,7 @@ EVIDENCE = Grading(evidence=True)
 @pytest.mark.parametrize(
     ("quote", "met"), [("Rest,  and\ndrink", True), ("", True), ("Rest well", None), ("rest", None)]
 )
-def test_a_quote_counts_only_where_the_record_has_it_word_for_word(quote: str, met: bool | None) -> None:  # noqa: FBT001
+def test_a_quote_counts_only_where_the_record_has_it_word_for_word(quote: str, *, met: bool | None) -> None:
     item = next(place for place, one in enumerate(VIEW.candidates) if "drink" in str(one.body))
     ask = next(ask for ask in planned(EVIDENCE) if ask.members == (item,))
     entry = {"quote": quote, "reason": "r", "met": True}

@@ -28,7 +28,8 @@ def test_a_refused_key_has_none() -> None:
 @pytest.mark.parametrize(
     "reasoning",
     ["", "Let me think.", '{"BC": ', {"DF": [1.0, 0.0], "BC": [1.0, 0.0]}, {"BC": [1.0, 0.0]}, {"BC": 0.7, "DF": 0.3},
-     {"BC": [1.0, True], "DF": None}, {"BC": [2.0, -1.0], "DF": None}, {"BC": [1.0], "DF": None}, {"BC": [0.2, 0.2], "DF": None}],
+     {"BC": [1.0, True], "DF": None}, {"BC": [2.0, -1.0], "DF": None}, {"BC": [1.0], "DF": None},
+     {"BC": [0.2, 0.2], "DF": None}],
 )  # fmt: skip
 def test_a_judges_thoughts_are_none(reasoning: object) -> None:
     assert told(reasoning) == {}
