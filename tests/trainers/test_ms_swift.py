@@ -213,7 +213,7 @@ def test_a_plugin_file_of_two_lines_registers_it_and_may_be_read_again(tmp_path:
         (tmp_path / name).write_text(line, encoding="utf-8")
         import_external_file(str(tmp_path / name))
     assert type(orms["helpfulness"](args=None)).__name__ == "helpfulness"
-    with pytest.raises(ConfigError, match="ms-swift has a reward function 'accuracy' of its own"):
+    with pytest.raises(ConfigError, match="ms-swift has its own reward function 'accuracy'"):
         register("accuracy", "embedded")
 
 

@@ -182,7 +182,7 @@ async def test_03_scores_on_another_scale_are_asked_again_with_the_scale_restate
 
 @pytest.mark.parametrize("extra", [{"response_format": {"type": "json_object"}}, {"stream": True}])
 async def test_04_what_cannot_be_overridden_is_said_clearly(extra: dict[str, Any]) -> None:
-    with pytest.raises(ConfigError, match="is calipers' own to decide, so leave it out"):
+    with pytest.raises(ConfigError, match=r"calipers sets '.*' itself, so leave it out"):
         await ruler_score_group(group_of("a", "b"), ContentJudge(), extra)
 
 

@@ -72,7 +72,7 @@ def groups(*marks: str) -> list[Any]:
 async def test_settings_that_cannot_work_are_found_before_the_first_rollout() -> None:
     with pytest.raises(ConfigError, match="write provider/model"):
         judged_by("gpt-5-mini")
-    with pytest.raises(ConfigError, match="is calipers' own to decide"):
+    with pytest.raises(ConfigError, match=r"calipers sets '.*' itself"):
         judged_by(ContentJudge(), {"stream": True})
     with pytest.raises(ConfigError, match="patience"):
         judged_by(ContentJudge(), patience=0, stop=print)
@@ -129,7 +129,7 @@ async def test_outside_of_a_gather_a_lost_group_is_none() -> None:
 async def test_a_group_that_is_none_of_arts_costs_itself_only(capsys: pytest.CaptureFixture[str]) -> None:
     strange: Any = ["no group"]
     assert await judged_by(ContentJudge())(strange) is None
-    assert "is no ART trajectory group" in capsys.readouterr().err
+    assert "is not an ART trajectory group" in capsys.readouterr().err
 
 
 async def test_a_judge_that_is_not_there_is_found_before_the_first_rollout() -> None:

@@ -137,7 +137,7 @@ async def test_settings_that_cannot_work_raise_even_when_exceptions_are_swallowe
 
 
 async def test_what_is_no_group_is_said_so() -> None:
-    with pytest.raises(InputError, match="for message lists there is ruler"):
+    with pytest.raises(InputError, match="for message lists use ruler"):
         await ruler_score_group(lists("worth 1"), ContentJudge())
 
 
