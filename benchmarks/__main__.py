@@ -4,39 +4,42 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from pathlib import Path
+
+from benchmarks.environment import ROOT
 
 BENCHMARKS = {
-    "spine": "groups/s and CPU a group beside openpipe-art's RULER and a bare aiohttp loop",
-    "imports": "seconds and MB of an import beside openpipe-art's",
-    "memory": "resident size while 100,000 groups stream through",
-    "large_replies": "peak memory while 64 replies of 15 MB come at once, and how many are read",
-    "warm": "groups/s when the ledger already holds every answer",
-    "tokens": "judge input tokens beside RULER's prompt (recorded data)",
-    "extraction": "scores read from good, damaged and hostile replies: right, missed, wrong, and time",
-    "takebacks": "verdicts taken back, void or quoted, in many languages: noticed, and what looks like it: left alone",
-    "reading": "choices, rankings and verdicts read from recorded replies: right, missed, wrong (recorded data)",
-    "reply_shapes": "scores read from generated replies of many shapes, languages and scales: exact, missed, wrong",
-    "streams": "CPU an event of a streamed answer",
-    "limits": 'concurrency="auto" beside fixed bounds on servers with 4, 32 and 256 slots; CPU a call of all bounds',
-    "experience": "asking on while unsettled, and what a ledger teaches: fidelity and honest errors, simulated judges",
-    "sandbox": "rule functions given as source text: checks a second, CPU a check",
-    "trl_overlap": "what a TRL step of 64 groups waits for a judge of 2 s, and the adapter's CPU a group",
-    "adapters": "CPU a group of trainers' adapters, and what is left to do when a group's last rollout comes",
-    "ungraded": "5 % of answers ungraded: signs of their siblings' advantages that stay, in TRL's and verl's own code",
-    "protocols": "listwise, pairwise and pointwise at equal judge tokens, simulated judges",
-    "expected": "means over digits beside the likeliest digit, at equal calls, simulated judges",
-    "recommendation": "whether calibrate recommends the best way to ask, over a grid of simulated judges",
-    "ties": "what near ties and length control cost a judge's signal, beside chains of near scores, simulated groups",
-    "members": "asking on about single members instead of whole groups (recorded data, simulated judges)",
-    "embedded": "time the embedded judge takes",
-    "ifeval": "agreement with IFEval's recorded verdicts, the four accuracies, checks a second (recorded data)",
-    "maths": "mathematical answers: right ones refused, wrong ones accepted among near misses, by kind",
-    "rubrics": "the study's scores from raw text, replies that broke its parser, tokens of grading (recorded data)",
-    "faults": "every fault of wire and reply at 30 % of calls: wrong, lost, leaked",
-    "crashes": "calipers score killed at random moments: reruns equal, calls paid twice",
-    "attacks": "attacks on judges that obey them, with and without each defence (recorded data)",
-    "elision": "long groups shortened: what is left out, and whether that ranks (recorded data)",
+    "reading.extraction": "scores read from good, damaged and hostile replies: right, missed, wrong, and time",
+    "reading.takebacks": "verdicts taken back, void or quoted, in many languages: noticed, and what looks like it: left alone",
+    "reading.recorded_replies": "choices, rankings and verdicts read from recorded replies: right, missed, wrong (recorded data)",
+    "reading.reply_shapes": "scores read from generated replies of many shapes, languages and scales: exact, missed, wrong",
+    "reading.ifeval": "agreement with IFEval's recorded verdicts, the four accuracies, checks a second (recorded data)",
+    "reading.maths": "mathematical answers: right ones refused, wrong ones accepted among near misses, by kind",
+    "reading.rubrics": "the study's scores from raw text, replies that broke its parser, tokens of grading (recorded data)",
+    "fidelity.learning": "asking on while unsettled, and what a ledger teaches: fidelity and honest errors, simulated judges",
+    "fidelity.protocols": "listwise, pairwise and pointwise at equal judge tokens, simulated judges",
+    "fidelity.expected": "means over digits beside the likeliest digit, at equal calls, simulated judges",
+    "fidelity.recommendation": "whether calibrate recommends the best way to ask, over a grid of simulated judges",
+    "fidelity.ties": "what near ties and length control cost a judge's signal, beside chains of near scores, simulated groups",
+    "fidelity.members": "asking on about single members instead of whole groups (recorded data, simulated judges)",
+    "fidelity.recorded_judges": "how close rewards come to gold on recorded judges (recorded data)",
+    "fidelity.elision": "long groups shortened: what is left out, and whether that ranks (recorded data)",
+    "speed.spine": "groups/s and CPU a group beside openpipe-art's RULER and a bare aiohttp loop",
+    "speed.imports": "seconds and MB of an import beside openpipe-art's",
+    "speed.memory": "resident size while 100,000 groups stream through",
+    "speed.warm": "groups/s when the ledger already holds every answer",
+    "speed.tokens": "judge input tokens beside RULER's prompt (recorded data)",
+    "speed.streams": "CPU an event of a streamed answer",
+    "speed.limits": 'concurrency="auto" beside fixed bounds on servers with 4, 32 and 256 slots; CPU a call of all bounds',
+    "speed.sandbox": "rule functions given as source text: checks a second, CPU a check",
+    "speed.embedded": "time the embedded judge takes",
+    "faults.large_replies": "peak memory while 64 replies of 15 MB come at once, and how many are read",
+    "faults.detector": "attacks found, and harmless texts accused, by language and kind",
+    "faults.faults": "every fault of wire and reply at 30 % of calls: wrong, lost, leaked",
+    "faults.crashes": "calipers score killed at random moments: reruns equal, calls paid twice",
+    "faults.attacks": "attacks on judges that obey them, with and without each defence (recorded data)",
+    "trainers.trl_overlap": "what a TRL step of 64 groups waits for a judge of 2 s, and the adapter's CPU a group",
+    "trainers.adapters": "CPU a group of trainers' adapters, and what is left to do when a group's last rollout comes",
+    "trainers.ungraded": "5 % of answers ungraded: signs of their siblings' advantages that stay, in TRL's and verl's own code",
 }
 
 
@@ -44,12 +47,12 @@ def main(names: list[str]) -> int:
     """Run each in a process of its own; the exit code is 1 when one of them failed to run."""
     unknown = [name for name in names if name not in {*BENCHMARKS, "--list"}]
     if unknown or "--list" in names:
-        print("\n".join(f"{name:<16}{what}" for name, what in BENCHMARKS.items()))
+        print("\n".join(f"{name:<28}{what}" for name, what in BENCHMARKS.items()))
         return 2 if unknown else 0
     failed = []
     for name in names or BENCHMARKS:
         print(f"\n=== {name}: {BENCHMARKS[name]}", flush=True)
-        run = subprocess.run([sys.executable, "-m", f"benchmarks.{name}"], cwd=Path(__file__).parents[1], check=False)  # noqa: S603 - ours
+        run = subprocess.run([sys.executable, "-m", f"benchmarks.{name}"], cwd=ROOT, check=False)  # noqa: S603 - ours
         failed += [name] if run.returncode else []
     if failed:
         print(f"\ncould not be run: {', '.join(failed)}")

@@ -14,14 +14,14 @@ import asyncio
 import gc
 import json
 import re
-import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import Any
+
+from benchmarks.environment import serving
 
 _LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 _KEYED = re.compile(rb'"required": ?\[([^]]+)\]')
@@ -127,19 +127,9 @@ async def serve(delay: float) -> None:
     server.close()
 
 
-@contextmanager
-def running_judge(*, delay: float = 0.05) -> Iterator[str]:
+def running_judge(*, delay: float = 0.05) -> AbstractContextManager[str]:
     """The base URL of a judge in a process of its own."""
-    command = [sys.executable, "-m", "benchmarks.judge_server", "--delay", str(delay)]
-    root = Path(__file__).resolve().parents[1]
-    with subprocess.Popen(command, cwd=root, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603 - ours
-        assert process.stdout is not None  # noqa: S101 - a pipe was asked for
-        assert process.stdin is not None  # noqa: S101 - likewise
-        try:
-            yield process.stdout.readline().strip()
-        finally:
-            process.stdin.close()
-            process.wait(10)
+    return serving("judge_server", "--delay", str(delay))
 
 
 def stats(base_url: str) -> dict[str, float]:

@@ -1,6 +1,7 @@
 """What benchmarks, scripts and examples import from calipers is there: none of them runs in CI."""
 
 import ast
+import re
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,3 +19,20 @@ def test_what_is_imported_is_there(file: Path) -> None:
             module = import_module(str(node.module))
             for name in (alias.name for alias in node.names):
                 assert hasattr(module, name) or find_spec(f"{node.module}.{name}"), f"{file}:{node.lineno}: {name}"
+
+
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), ROOT / "benchmarks" / "README.md"]
+
+
+@pytest.mark.skipif(not (ROOT / "benchmarks").is_dir(), reason="benchmarks/ is not part of this checkout")
+def test_every_benchmark_that_a_page_names_is_there() -> None:
+    for page in PAGES:
+        for name in re.findall(r"(?:-m\s+|`)(benchmarks(?:\.\w+)+)", page.read_text(encoding="utf-8")):
+            path = ROOT.joinpath(*name.split("."))
+            assert path.with_suffix(".py").is_file(), f"{page}: {name}"
+
+
+@pytest.mark.skipif(not (ROOT / "benchmarks").is_dir(), reason="benchmarks/ is not part of this checkout")
+def test_python_m_benchmarks_lists_only_what_there_is() -> None:
+    for name in import_module("benchmarks.__main__").BENCHMARKS:
+        assert (ROOT / "benchmarks" / f"{name.replace('.', '/')}.py").is_file(), name

@@ -32,13 +32,13 @@ def benchmark(name: str, *options: str) -> None:
 @needs_benchmarks
 @pytest.mark.timeout(520)
 def test_no_fault_of_wire_or_reply_makes_a_wrong_reward_loses_a_group_or_leaks():
-    benchmark("faults", "--groups", "200", "--skip-revoked")
+    benchmark("faults.faults", "--groups", "200", "--skip-revoked")
 
 
 @needs_benchmarks
 @pytest.mark.timeout(520)
 def test_what_is_killed_at_a_random_moment_goes_on_to_the_same_bytes():
-    benchmark("crashes", "--kills", "5", "--groups", "40")
+    benchmark("faults.crashes", "--kills", "5", "--groups", "40")
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""What an answer without a grade does to its siblings' advantages, through TRL's and verl's own code (benchmarks.ungraded)."""
+"""What an answer without a grade does to its siblings' advantages, through TRL's and verl's own code (benchmarks.trainers.ungraded)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
-ungraded = pytest.importorskip("benchmarks.ungraded", reason="the benchmarks are not part of this checkout")
+ungraded = pytest.importorskip("benchmarks.trainers.ungraded", reason="the benchmarks are not part of this checkout")
 pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.filterwarnings("error:::calipers")]
 with_trl = pytest.mark.skipif(find_spec("trl") is None, reason="TRL is not installed (pip install 'calipers[trl]')")
 with_verl = pytest.mark.skipif(find_spec("verl") is None, reason="verl is not installed (pip install 'calipers[verl]')")

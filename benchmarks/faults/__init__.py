@@ -1,0 +1,1 @@
+"""Faults of servers, processes and replies, and attacks on judges."""

@@ -1,0 +1,1 @@
+"""How close rewards come to gold, and what the ways of asking are worth."""

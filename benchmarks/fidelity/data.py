@@ -1,0 +1,65 @@
+"""Recorded judges for the fidelity benchmark: groups and calls of one data set, and how they are split.
+
+Sources: composo-ai/llm-judge-criteria-ensembling (rb2_k8), princeton-nlp/LLMBar (llmbar), dig-team/hanna-benchmark-asg
+(hanna), ehsk/OpenQA-eval (openqa301), WeOpenML/PandaLM (pandalm), Slimshilin/Position-Bias-Analyzer (posbias_repeat).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+from benchmarks.environment import recorded_data
+from calipers.calibration.arrays import Array, Flags
+from calipers.calibration.records import Record, read_judgments
+from calipers.calibration.series import Frame, Series, build
+from calipers.readers import read_groups
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One aim of the project, and what was measured."""
+
+    text: str
+    reached: bool
+    measured: str
+
+
+@cache
+def load(name: str) -> tuple[Frame, list[Series]]:
+    """One data set: its groups, and every judge's calls."""
+    frame = Frame.of(read_groups(recorded_data() / name / "groups.jsonl.gz"))
+    return frame, build(_records(name), frame)[0]
+
+
+@cache
+def _records(name: str) -> list[Record]:
+    return list(read_judgments(recorded_data() / name / "judgments.jsonl.gz"))
+
+
+def selected(name: str, keep: Callable[[str], bool]) -> tuple[Frame, list[Series]]:
+    """One data set with only the groups whose id is kept."""
+    frame = Frame.of(group for group in read_groups(recorded_data() / name / "groups.jsonl.gz") if keep(group.group_id))
+    return frame, build(_records(name), frame)[0]
+
+
+def half(frame: Frame, rows: Sequence[int], salt: int = 0) -> Flags:
+    """True for the groups of the development half; drawn from each group's id, so that it is the same everywhere."""
+    names = [frame.groups[row].group_id for row in rows]
+    return np.array([hashlib.md5(f"{salt}:{name}".encode()).digest()[0] % 2 == 0 for name in names])  # noqa: S324 - a split
+
+
+def figure(low_high: tuple[float, float] | None) -> str:
+    """An interval as text."""
+    return "" if low_high is None else f"[{low_high[0]:+.4f}, {low_high[1]:+.4f}]"
+
+
+def correlation(one: Array, other: Array) -> float:
+    """Pearson over all entries; 0 where either is constant."""
+    a, b = one - one.mean(), other - other.mean()
+    size = float(np.sqrt((a @ a) * (b @ b)))
+    return float(a @ b) / size if size > 0 else 0.0

@@ -1,0 +1,284 @@
+"""Whether ``calibrate`` recommends the best way to ask, on simulated judges of stated noise, bias and ties.
+
+    python -m benchmarks.fidelity.recommendation [--truth 300] [--few]
+
+Groups of n have qualities of N(0, 1). A comparison says how far the first is better: the difference, plus a leaning to
+the first place, plus N(0, noise). A list's score falls by the leaning from first to last and errs by r * noise / sqrt 2;
+a lone score errs as much. Lists are written on a grid of 0.1 (coarse: 0.5), lone scores on 0.5; a comparison's margin on
+0.5, and coarse judges call a tie below 0.5. A call costs 0.25 thousand tokens, and each transcript it shows 1.03.
+
+First, protocols at their tokens, monotone reshaping of the same scores in rows of its own. Then each judge is calibrated
+on 30 and on 100 groups under five limits, and what is recommended is held against all ways on groups of their own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import math
+import random
+import statistics
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from calipers.calibration import Calibration, calibrate, measures
+from calipers.calibration.arrays import Array
+from calipers.calibration.records import as_records
+from calipers.calibration.series import Frame, build
+from calipers.readers import as_group
+
+LIMITS = (1, 2, 4, 8, 16)
+"""What a group may cost, in calls that list it whole."""
+ORDERS = 16
+CALIBRATED = (30, 100)
+KEPT = 0.985
+
+
+@dataclass(frozen=True, slots=True)
+class Simulated:
+    """A judge: ``noise`` of a comparison, ``leaning`` to the first place, ``ratio`` of a list's noise to it."""
+
+    noise: float
+    leaning: float
+    ratio: float
+    coarse: bool
+    members: int
+
+    @property
+    def name(self) -> str:
+        ties = "coarse" if self.coarse else "fine"
+        return f"n={self.members}, noise {self.noise}, leaning {self.leaning}, r={self.ratio}, {ties}"
+
+
+GRID = [
+    Simulated(*one) for one in itertools.product((0.8, 1.2), (0.0, 0.35, 1.0), (1.0, 1.5, 3.0), (False, True), (4, 8))
+]
+
+
+def groups(count: int, members: int, seed: int) -> list[dict[str, Any]]:
+    """Groups without texts."""
+    generator = random.Random(seed)
+    return [
+        {
+            "group_id": f"g{number}",
+            "trajectories": [{"id": str(one), "gold": generator.gauss(0, 1)} for one in range(members)],
+        }
+        for number in range(count)
+    ]
+
+
+def judged(judge: Simulated, every: Sequence[dict[str, Any]], seed: int) -> Iterator[dict[str, Any]]:
+    """What the judge says of each group in all protocols."""
+    generator = random.Random(f"{judge}{seed}")
+    step = 0.5 if judge.coarse else 0.1
+    for group in every:
+        quality = {one["id"]: one["gold"] for one in group["trajectories"]}
+        for protocol, sample, order, scores in _scored(judge, quality, generator, step):
+            yield _record(group, protocol, order, {"scores": scores}, sample)
+        for first, second in itertools.permutations(quality, 2):
+            gap = quality[first] - quality[second] + judge.leaning + generator.gauss(0, judge.noise)
+            margin = 0.0 if judge.coarse and abs(gap) < 0.5 else min(max(round(gap / 0.5) / 6, -1), 1)
+            winner = "tie" if margin == 0 else first if margin > 0 else second
+            yield _record(group, "pairwise", [first, second], {"winner": winner, "margin": abs(margin)}, 0)
+
+
+def _scored(
+    judge: Simulated, quality: dict[str, float], generator: random.Random, step: float
+) -> Iterator[tuple[str, int, list[str], dict[str, float]]]:
+    error = judge.ratio * judge.noise / math.sqrt(2)
+    names = list(quality)
+    generator.shuffle(names)
+    for sample in range(ORDERS):
+        turn = (sample // 2) % len(names)
+        order = [*names[turn:], *names[:turn]][:: -1 if sample % 2 else 1]
+        falling = {name: judge.leaning * (0.5 - place / (len(order) - 1)) for place, name in enumerate(order)}
+        said = {name: quality[name] + falling[name] + generator.gauss(0, error) for name in order}
+        yield "listwise", sample, order, {name: round(one / step) * step for name, one in said.items()}
+        alone = {name: quality[name] + generator.gauss(0, error) for name in order}
+        yield "pointwise", sample, sorted(order), {name: round(one / 0.5) * 0.5 for name, one in alone.items()}
+
+
+def _record(
+    group: dict[str, Any], protocol: str, order: list[str], parsed: dict[str, Any], sample: int
+) -> dict[str, Any]:
+    calls = len(order) if protocol == "pointwise" else 1
+    usage = {"input_tokens": 250 * calls + 1030 * len(order), "output_tokens": 0}
+    return {
+        "group_id": group["group_id"], "judge": "simulated", "mode": protocol, "order": order, "parsed": parsed,
+        "sample_index": sample, "usage": usage,
+    }  # fmt: skip
+
+
+def listed(members: int) -> float:
+    """Tokens of one call that lists a whole group."""
+    return 250 + 1030 * members
+
+
+# --- protocols at their tokens ----------------------------------------------------------------------------------------
+
+
+def protocols(judge: Simulated, truth: int) -> list[tuple[str, float, float]]:
+    """Each way's name, its tokens in calls that list the group whole, and its fidelity; reshaped scores among them."""
+    every = groups(truth, judge.members, seed=1)
+    said = list(judged(judge, every, seed=1))
+    found = calibrate(every, said)
+    rows = [
+        (way.name.partition(": ")[2], (way.cost.of("tokens") or 0.0) / listed(judge.members), _level(way.fidelity))
+        for way in found.ways
+        if way.resolve is None
+        and (way.orders, way.samples) in {(1, 1), (2, 1), (4, 1), (8, 1), (16, 1), (1, 4), (1, 16)}
+    ]
+    frame = Frame.of(map(as_group, every))
+    for series in build(as_records(said), frame)[0]:
+        if series.key.mode == "listwise":
+            for name, reshape in (("exp of standard scores", _bent), ("ranks", _ranks)):
+                for count in (1, 4):
+                    level = _level(measures.fidelity(reshape(series.scores(0, count)), frame.gold))
+                    rows.append((f"listwise, {count} order{'s' if count > 1 else ''}, {name}", float(count), level))
+    return rows
+
+
+def _level(by_group: Array) -> float:
+    return measures.average(by_group) or 0.0
+
+
+def _bent(scores: Array) -> Array:
+    spread = scores.std(axis=1, keepdims=True)
+    return np.asarray(np.exp((scores - scores.mean(axis=1, keepdims=True)) / np.where(spread > 0, spread, 1.0)))
+
+
+def _ranks(scores: Array) -> Array:
+    return np.asarray(
+        (scores[:, :, None] > scores[:, None, :]).sum(axis=2)
+        + 0.5 * (scores[:, :, None] == scores[:, None, :]).sum(axis=2)
+    )
+
+
+def print_protocols(truth: int) -> None:
+    """Print the table."""
+    ratios = (1.0, 1.5, 2.0, 3.0)
+    print("## Protocols at equal judge tokens: fidelity by r, groups of 8")
+    print("| noise, leaning | way | tokens |" + "".join(f" r={ratio:g} |" for ratio in ratios))
+    print("|---|---|---|" + "---|" * len(ratios))
+    for noise, leaning in ((0.8, 0.35), (1.2, 0.6)):
+        tables = [protocols(Simulated(noise, leaning, ratio, coarse=False, members=8), truth) for ratio in ratios]
+        for rows in zip(*tables, strict=True):
+            name, tokens, _ = rows[0]
+            print(
+                f"| {noise}, {leaning} | {name} | {tokens:.1f} |" + "".join(f" {row[2]:.3f} |" for row in rows),
+                flush=True,
+            )
+
+
+# --- what is recommended ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One setting: the true fidelity of what was recommended, of the best way allowed, of listing alone; and the verdict.
+
+    ``within`` is whether the recommendation is the best or the best lies in the interval that calibrate gave it.
+    """
+
+    judge: Simulated
+    groups: int
+    limit: int | None
+    taken: float
+    best: float
+    listing: float
+    within: bool
+
+    @property
+    def regret(self) -> float:
+        return self.best - self.taken
+
+
+def outcomes(judge: Simulated, truth: int) -> list[Outcome]:
+    """All settings of one judge."""
+    every = groups(truth, judge.members, seed=1)
+    true = calibrate(every, judged(judge, every, seed=1))
+    levels = {way.name: _level(way.fidelity) for way in true.ways}
+    prices = {way.name: way.cost.of("tokens") or 0.0 for way in true.ways}
+    for one in true.judges:  # asking until settled is a way for those it pays for in few groups, and judged by many
+        if one.resolve is not None:
+            name = f"{one.judge}: {one.mode}, 1 order, resolve {one.resolve.tolerance:g}"
+            levels.setdefault(name, one.resolve.advantage_fidelity)
+            prices.setdefault(name, math.inf)
+    found = []
+    for number, count in enumerate(CALIBRATED):
+        seen = groups(count, judge.members, seed=2 + number)
+        said = list(judged(judge, seen, seed=2 + number))
+        found += [
+            _outcome(judge, calibrate(seen, said, per_group=_tokens(judge, limit)), limit, levels, prices)
+            for limit in (*LIMITS, None)
+        ]
+    return found
+
+
+def _tokens(judge: Simulated, limit: int | None) -> dict[Any, float] | None:
+    return None if limit is None else {"tokens": limit * listed(judge.members)}
+
+
+def _outcome(
+    judge: Simulated, found: Calibration, limit: int | None, levels: dict[str, float], prices: dict[str, float]
+) -> Outcome:
+    choice = found.choice
+    assert choice is not None  # noqa: S101 - these judges always answer
+    most = math.inf if limit is None else limit * listed(judge.members) * (1 + 1e-9)
+    allowed = {name: level for name, level in levels.items() if prices[name] <= most}
+    taken = levels[choice.way.name]
+    best = max(allowed.values())
+    high = (choice.interval or (0.0, 1.0))[1]
+    target = best if limit is not None else KEPT * best
+    listing = max(level for name, level in allowed.items() if "listwise" in name and "resolve" not in name)
+    return Outcome(judge, len(choice.way.fidelity), limit, taken, target, listing, taken >= target or target <= high)
+
+
+def print_outcomes(every: Sequence[Outcome]) -> None:
+    """Print how often the recommendation is the best, and what it loses."""
+    print("\n## What calibrate recommends, held against all ways (fidelity on groups of their own)")
+    print(
+        "| settings | count | best or within its interval | loses at most 0.01 | mean loss | worst | listing only loses |"
+    )
+    print("|---|---|---|---|---|---|---|")
+    splits: list[tuple[str, Callable[[Outcome], bool]]] = [("all", lambda _: True)]
+    splits += [(f"{count} groups", lambda one, c=count: one.groups == c) for count in CALIBRATED]
+    splits += [(f"limit {limit} calls' tokens", lambda one, x=limit: one.limit == x) for limit in LIMITS]
+    splits += [("no limit: 98.5 % of the best", lambda one: one.limit is None)]
+    splits += [(f"n={n}", lambda one, x=n: one.judge.members == x) for n in (4, 8)]
+    splits += [(f"leaning {b}", lambda one, x=b: one.judge.leaning == x) for b in (0.0, 0.35, 1.0)]
+    splits += [(f"r={r}", lambda one, x=r: one.judge.ratio == x) for r in (1.0, 1.5, 3.0)]
+    splits += [("coarse", lambda one: one.judge.coarse), ("fine", lambda one: not one.judge.coarse)]
+    for name, belongs in splits:
+        some = [one for one in every if belongs(one)]
+        if some:
+            loss = [max(one.regret, 0.0) for one in some]
+            print(
+                f"| {name} | {len(some)} | {statistics.fmean(one.within for one in some):.1%} | "
+                f"{statistics.fmean(one <= 0.01 for one in loss):.1%} | {statistics.fmean(loss):.4f} | {max(loss):.3f} | "
+                f"{statistics.fmean(max(one.best - one.listing, 0.0) for one in some):.4f} |"
+            )
+    share = statistics.fmean(one.within for one in every)
+    print(
+        f"\n{'met ' if share >= 0.9 else 'MISS'} the best or within its interval in at least 90 % of settings: {share:.1%}"
+    )
+
+
+def main() -> None:
+    """Both tables."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--truth", type=int, default=300, help="groups that true fidelity is measured on")
+    parser.add_argument("--few", action="store_true", help="every ninth judge of the grid only")
+    given = parser.parse_args()
+    print_protocols(given.truth)
+    found: list[Outcome] = []
+    for judge in GRID[:: 9 if given.few else 1]:
+        found += outcomes(judge, given.truth)
+    print_outcomes(found)
+
+
+if __name__ == "__main__":
+    main()

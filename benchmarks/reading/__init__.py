@@ -1,0 +1,1 @@
+"""How well replies, answers and rows are read."""

@@ -1,0 +1,1 @@
+"""Throughput, CPU, memory and tokens."""

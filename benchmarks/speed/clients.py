@@ -1,0 +1,85 @@
+"""One measurement of calipers, or of a bare aiohttp loop that sends the same requests: see ``spine.py``.
+
+python -m benchmarks.speed.clients calipers|aiohttp --url URL --in-flight 64 --groups 3000
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import aiohttp
+
+import calipers
+from benchmarks.sample_groups import sample_groups
+from benchmarks.speed.measure import drain, main
+from calipers.backends.negotiation.negotiated import Capabilities, Terms
+from calipers.backends.providers.openai_compatible import chat_body
+from calipers.protocols.listwise import Listwise
+from calipers.readers import as_group
+from calipers.render import render
+from calipers.types import Ask, TrajectoryGroup
+
+
+def groups(count: int, *, seed: int, tools: bool = False) -> list[TrajectoryGroup]:
+    """The sample groups as calipers reads them from a file."""
+    return [as_group(group) for group in sample_groups(count, seed=seed, tools=tools)]
+
+
+def bodies(count: int, *, seed: int, tools: bool = False) -> list[bytes]:
+    """The requests calipers sends for the same groups (keys and order apart)."""
+    order = (0, 1, 2, 3)
+    requests = (
+        Listwise().frame(Ask(0, order, order), render(group)) for group in groups(count, seed=seed, tools=tools)
+    )
+    terms = Terms(Capabilities())
+    return [json.dumps(chat_body(request, terms, model="judge"), ensure_ascii=False).encode() for request in requests]
+
+
+class ThroughCalipers:
+    """One judge and one ledger for warm-up and measurement, as in a training run."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+        self._judge: calipers.Judge | None = None
+
+    async def __call__(self, url: str, made: Sequence[TrajectoryGroup], in_flight: int) -> int:
+        if self._judge is None:
+            ledger = Path(self._folder) / "ledger.db"
+            self._judge = calipers.Judge(
+                "vllm/judge", base_url=url, concurrency=in_flight, ledger=ledger, calls={"probe": False}
+            )
+        return sum([result.status == "scored" async for result in self._judge.score_groups(made)])
+
+
+class ThroughAiohttp:
+    """One session for both; an answer counts once its JSON is read."""
+
+    def __init__(self) -> None:
+        self._session: aiohttp.ClientSession | None = None
+
+    async def __call__(self, url: str, made: Sequence[bytes], in_flight: int) -> int:
+        if self._session is None:
+            headers = {"content-type": "application/json"}
+            self._session = aiohttp.ClientSession(headers=headers, connector=aiohttp.TCPConnector(limit=0))
+        session = self._session
+
+        async def one(body: bytes) -> bool:
+            async with session.post(f"{url}/chat/completions", data=body) as reply:
+                return "scores" in json.loads(await reply.read())["choices"][0]["message"]["content"]
+
+        return await drain(made, one, in_flight=in_flight)
+
+
+if __name__ == "__main__":
+    match sys.argv.pop(1):
+        case "calipers":
+            with tempfile.TemporaryDirectory() as folder:
+                main(groups, ThroughCalipers(folder))
+        case "aiohttp":
+            main(bodies, ThroughAiohttp())
+        case other:
+            sys.exit(f"no client {other!r}")

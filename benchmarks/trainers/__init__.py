@@ -1,0 +1,1 @@
+"""What trainers' adapters cost, and what a missing reward does to advantages."""
