@@ -202,3 +202,8 @@ def test_the_page_lists_every_format_with_what_it_holds() -> None:
     for one in formats().values():
         line = next(line for line in page.split("\n") if line.startswith(f"| `{one.name}` |"))
         assert f"| {', '.join(one.reads)} |" in line
+
+
+@pytest.mark.parametrize("written", ["4 out of 5", "4 OUT OF 5", "4 of 5", "4 Of 5", "4/5"])
+def test_a_score_with_its_top_is_one_number_in_capitals_too(written: str) -> None:
+    assert extract_scores(f"[RESULT] {written}", ["a"], format="prometheus").scores == {"a": 4}

@@ -246,4 +246,4 @@ def _numbers(count: int) -> Values:
         is_number = isinstance(scalar, int | float | str) and not isinstance(scalar, bool)
         return (str(scalar)[:100],) if is_number and count == 1 else None
 
-    return Values(value, lambda match: tuple(re.findall(_NUMBER, match["numbers"])), of_scalar)
+    return Values(value, lambda match: tuple(re.findall(_NUMBER, match["numbers"], re.IGNORECASE)), of_scalar)

@@ -1,0 +1,76 @@
+"""What earlier versions made of many inputs, on file: recorded answers must replay with equal rewards and statuses.
+
+``GOLDEN=write python -m pytest FILE`` writes the file anew where a change is meant; its diff says what changed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import random
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+FOLDER = Path(__file__).parent / "fixtures" / "golden"
+
+
+def check(name: str, found: Mapping[str, Any]) -> None:
+    """Compare ``found``, plain JSON by input, with what is on file; inputs that came since then are left to their own tests."""
+    path = FOLDER / f"{name}.txt"
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    known = dict(line.split(" ", 1) for line in lines)
+    now = {text: json.dumps(value, ensure_ascii=False) for text, value in found.items()}
+    if os.environ.get("GOLDEN") == "write":
+        known |= {_key(text): value for text, value in now.items()}
+        FOLDER.mkdir(exist_ok=True)
+        path.write_text("".join(f"{key} {value}\n" for key, value in sorted(known.items())), encoding="utf-8")
+        return
+    recorded = {text: known[_key(text)] for text in found if _key(text) in known}
+    assert len(recorded) * 2 > len(found), f"of {len(found)} inputs {len(recorded)} are on file in {path.name}"
+    differ = [f"{text!r}\n  was {was}\n  is  {now[text]}" for text, was in recorded.items() if was != now[text]]
+    assert not differ, f"{len(differ)} of {len(recorded)} differ:\n" + "\n".join(differ[:5])
+
+
+def _key(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:10]
+
+
+_REMARKS = (
+    "Actually, no.", "On second thought,", "not", "never", "perhaps", "Final answer:", "/10", "%", "out of 5", "**",
+    "> ", "`", "\n\n", "I would say", "No:", "if it were longer", "However,", "sorry,", "is better", "tie", "1", "0.5",
+    "as the candidate says:", "{", "}", "[", '"', ":", "…", "=", "both", "neither", "A", "B", "yes", "met", "- ", "2) ",
+)  # fmt: skip
+
+
+_AROUND = ("```\n@\n```", "> @", '"@"', "@\n\n@", "- @", "(@)")
+
+
+def damaged(text: str, count: int) -> list[str]:
+    """``text``, and ``count`` texts made of it by a slip of the pen or two; always the same ones."""
+    rng = random.Random(f"damage {text!r}")
+    made = [text]
+    for number in range(count):
+        changed = _slip(text, rng)
+        made.append(_slip(changed, rng) if number % 3 == 2 else changed)
+    return list(dict.fromkeys(made))
+
+
+def _slip(text: str, rng: random.Random) -> str:
+    lines, words = text.split("\n"), text.split(" ")
+    place, line = rng.randrange(len(words)), rng.randrange(len(lines))
+    at = rng.randrange(len(text) + 1)
+    slips: list[Callable[[], str]] = [
+        lambda: text[:at],
+        lambda: "\n".join(lines[:line] + lines[line + 1 :]),
+        lambda: " ".join(words[:place] + words[place + 1 :]),
+        lambda: "\n".join([*lines[: line + 1], *lines[line:]]),
+        lambda: "\n".join([*lines[:line], *lines[line + 1 :], lines[line]]),
+        lambda: "".join(str(rng.randrange(10)) if one.isdigit() and rng.random() < 0.3 else one for one in text),
+        getattr(text, rng.choice(("upper", "lower", "swapcase"))),
+        lambda: text[:at] + text[at + 1 :],
+        lambda: rng.choice(_AROUND).replace("@", text),
+        lambda: " ".join([*words[:place], rng.choice(_REMARKS), *words[place:]]),
+    ]
+    return rng.choice(slips)()
