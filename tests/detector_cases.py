@@ -60,10 +60,10 @@ def _read(half: Half, name: str) -> Iterator[Case]:
         head, _, text = line.partition(": ")
         language, kind = head.split()
         text = text.replace("\\n", "\n")
-        yield Case(half, attack, language, kind, text, _staged(kind, text, attack=attack), shared=kind == "shared")
+        yield Case(half, attack, language, kind, text, staged(kind, text, attack=attack), shared=kind == "shared")
 
 
-def _staged(kind: str, text: str, *, attack: bool) -> tuple[Message, ...]:
+def staged(kind: str, text: str, *, attack: bool) -> tuple[Message, ...]:
     if kind in _WAYS:
         return _WAYS[kind](text)
     written = _SPELLINGS[kind](text) if kind in _SPELLINGS else text
