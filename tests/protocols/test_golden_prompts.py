@@ -28,7 +28,13 @@ FRAGMENTS = (
 RUBRIC = {
     "criteria": [
         {"id": "sum", "text": "States the sum.", "points": 5},
-        {"id": "kind", "text": "Is kind.", "points": 2, "tags": ["axis:tone"], "levels": {"a little": 0.3, "mostly": 0.8}},
+        {
+            "id": "kind",
+            "text": "Is kind.",
+            "points": 2,
+            "tags": ["axis:tone"],
+            "levels": {"a little": 0.3, "mostly": 0.8},
+        },
         {"id": "lie", "text": "Says something false.", "points": -4, "veto": True},
     ]
 }

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from calipers.errors import InputError
 from calipers.readers import canonical
 
 OUTPUT: list[dict[str, Any]] = [
@@ -127,3 +128,9 @@ def test_a_real_response_reads_like_its_recorded_form() -> None:
     body = {"id": "x", "object": "response", "created_at": 1, "model": "m", "tools": [], "tool_choice": "auto"}
     real = responses.Response.model_validate({**body, "parallel_tool_calls": True, "output": OUTPUT})
     assert canonical([real]) == canonical(real.output) == (TURN,)
+
+
+@pytest.mark.parametrize("item", [None, "text", 5, [OUTPUT[1]]], ids=str)
+def test_an_item_of_a_response_that_is_no_object_is_refused_by_number(item: Any) -> None:
+    with pytest.raises(InputError, match=r"message 2 has .* in its 'output'"):
+        canonical([{"role": "user", "content": "hi"}, {"object": "response", "output": [*OUTPUT, item]}])

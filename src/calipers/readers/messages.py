@@ -147,7 +147,9 @@ class _Reader:
         else:
             self._append(self._chat(value | finish, fallback_id), item=False)
 
-    def _item(self, item: dict[str, Any], fallback_id: str) -> None:
+    def _item(self, item: Any, fallback_id: str) -> None:
+        if not isinstance(item, dict):
+            raise InputError(f"has {kind_of(item)} in its 'output', where each item must be an object")
         if not openai_responses.is_item(item):
             self._append(self._chat(item, fallback_id), item=True)
             return
