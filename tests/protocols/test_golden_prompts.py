@@ -127,7 +127,7 @@ class Recorded:
 async def sent(settings: dict[str, Any], seed: int) -> Any:
     checklist = settings["protocol"] == "checklist"
     judge = Recorded(Grader(lambda _, __: True) if checklist else SimulatedJudge(lambda _, name: int(name[1:]) / 10))
-    result = await Judge(judge, attempts=1, **settings).score_group(group(seed))
+    result = await Judge.of({"judge": judge, "attempts": 1, **settings}).score_group(group(seed))
     return [result.status, *(judge.sent[number] for number in sorted(judge.sent))]
 
 

@@ -85,7 +85,7 @@ GROUPS: dict[str, Any] = {
 def outcome(read: Callable[[], Any]) -> Any:
     """What is read as plain JSON, or how it is refused."""
     try:
-        return json.loads(json.dumps(read(), default=repr))
+        return json.loads(json.dumps(read(), default=repr, sort_keys=True))
     except CalipersError as error:
         return type(error).__name__
 
