@@ -82,10 +82,10 @@ GROUPS: dict[str, Any] = {
 }  # fmt: skip
 
 
-def outcome(read: Callable[[], Any]) -> Any:
+def outcome(read: Callable[[Any], Any], value: Any) -> Any:
     """What is read as plain JSON, or how it is refused."""
     try:
-        return json.loads(json.dumps(read(), default=repr, sort_keys=True))
+        return json.loads(json.dumps(read(value), default=repr, sort_keys=True))
     except CalipersError as error:
         return type(error).__name__
 
@@ -94,23 +94,31 @@ def outcome(read: Callable[[], Any]) -> Any:
 @pytest.mark.parametrize("name", MESSAGES)
 def test_messages_are_read_as_ever(name: str, part: int) -> None:
     versions = golden.altered(MESSAGES[name], 120)[part::4]
-    golden.check("messages", {json.dumps(one): outcome(lambda one=one: canonical(one)) for one in versions})
+    golden.check("messages", {json.dumps(one): outcome(canonical, one) for one in versions})
 
 
 @pytest.mark.parametrize("part", range(2))
 @pytest.mark.parametrize("name", GROUPS)
 def test_groups_are_read_as_ever(name: str, part: int) -> None:
     versions = golden.altered(GROUPS[name], 100)[part::2]
-    golden.check("groups", {json.dumps(one): outcome(lambda one=one: as_group(one).to_dict()) for one in versions})
+    golden.check("groups", {json.dumps(one): outcome(grouped, one) for one in versions})
 
 
 @pytest.mark.parametrize("name", ROWS)
 def test_rows_are_read_as_ever(name: str) -> None:
     found = {}
     for row in golden.altered(ROWS[name], 40):
-        found[f"rubric {json.dumps(row)}"] = outcome(lambda row=row: as_rubric_row(row).rubric.to_dict())
-        found[f"standards {json.dumps(row)}"] = outcome(lambda row=row: stated(row))
+        found[f"rubric {json.dumps(row)}"] = outcome(graded, row)
+        found[f"standards {json.dumps(row)}"] = outcome(stated, row)
     golden.check("rows", found)
+
+
+def grouped(value: Any) -> Any:
+    return as_group(value).to_dict()
+
+
+def graded(row: dict[str, Any]) -> Any:
+    return as_rubric_row(row).rubric.to_dict()
 
 
 def stated(row: dict[str, Any]) -> Any:
