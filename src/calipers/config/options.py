@@ -337,7 +337,7 @@ class Calls(Group):
 
 @dataclass(frozen=True, repr=False)
 class Defence(Group):
-    """What keeps a trajectory from talking to its judge."""
+    """Protection of the judge against prompt injection by trajectories."""
 
     on_attack: OnAttack = choice(
         "report",
