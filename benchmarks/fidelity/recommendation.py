@@ -34,7 +34,7 @@ LIMITS = (1, 2, 4, 8, 16)
 """What a group may cost, in calls that list it whole."""
 ORDERS = 16
 CALIBRATED = (30, 100)
-KEPT = 0.985
+SHARE_OF_BEST = 0.985
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +232,7 @@ def _outcome(
     taken = levels[choice.way.name]
     best = max(allowed.values())
     high = (choice.interval or (0.0, 1.0))[1]
-    target = best if limit is not None else KEPT * best
+    target = best if limit is not None else SHARE_OF_BEST * best
     listing = max(level for name, level in allowed.items() if "listwise" in name and "resolve" not in name)
     return Outcome(judge, len(choice.way.fidelity), limit, taken, target, listing, taken >= target or target <= high)
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calipers.calibration.arrays import Array
-from calipers.calibration.choice import KEPT, choose
+from calipers.calibration.choice import SHARE_OF_BEST, choose
 from calipers.calibration.costs import Cost
 from calipers.calibration.ways import Way
 
@@ -92,6 +92,6 @@ def test_no_cheaper_way_keeps_as_much(levels: list[tuple[float, int]]):
     assert found is not None
     best = max(level for level, _ in levels)
     price = found.way.cost.of("tokens") or 0
-    assert float(found.way.fidelity[0]) >= KEPT * best - 1e-9
-    assert all(level < KEPT * best + 1e-9 for level, tokens in levels if tokens < price)
+    assert float(found.way.fidelity[0]) >= SHARE_OF_BEST * best - 1e-9
+    assert all(level < SHARE_OF_BEST * best + 1e-9 for level, tokens in levels if tokens < price)
     assert found.fidelity == pytest.approx(float(found.way.fidelity[0]))

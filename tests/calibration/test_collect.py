@@ -84,7 +84,7 @@ async def test_a_group_without_any_answer_is_a_record_too(faulty: FaultyServer):
 
 
 async def test_groups_with_nothing_to_show_are_refused():
-    with pytest.raises(InputError, match="nothing to show"):
+    with pytest.raises(InputError, match="nothing to ask a judge about"):
         await ask([group(1, words=False)], "embedded")
 
 
@@ -96,7 +96,7 @@ async def test_a_judge_that_cannot_be_reached_is_found_out_first():
 def heard(protocol: str, ask_: Ask, reading: Reading, usage: Usage = NOTHING) -> dict[str, object]:
     view = view_of("a", "b", "c")
     asked = Asked("j", protocol, "base", 0.5)
-    asked.hear(JudgeRequest((), (), ask_, view), Completion("", usage=usage), reading)
+    asked.observe(JudgeRequest((), (), ask_, view), Completion("", usage=usage), reading)
     return asked.judgments[0]
 
 

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calipers.calibration import Calibration, calibrate
-from calipers.calibration.comparable import ENOUGH, common_groups
+from calipers.calibration.comparable import MIN_GROUPS, common_groups
 from calipers.calibration.judges import Missing
 from judged import gold_of, groups, rated, record
 
@@ -71,7 +71,7 @@ def test_what_is_missing_is_counted_by_why_and_found(fields: dict[str, Any], mis
     (finding,) = [one for one in found.findings if one.kind == "missing_groups"]
     assert finding.judge == "silent"
     assert finding.text == (
-        f"no score in 8 of 40 groups with gold ({missing.told()}): its fidelity 1.000 is of the other 32"
+        f"no score in 8 of 40 groups with gold ({missing.told()}): its fidelity 1.000 is that of the other 32"
     )
     told = found.to_dict()["judges"][1]
     assert told["missing"] == {
@@ -85,7 +85,7 @@ def test_both_figures_are_told_where_they_differ():
     other = [one | {"judge": "other"} for one in honest() if one["group_id"] not in {"g39", "g38"}]
     found = calibrate(GROUPS, [*silent(), *other])
     texts = {one.judge: one.text for one in found.findings if one.kind == "missing_groups"}
-    assert texts["other"].endswith("is of the other 38; on 30 common ones it is 1.000")
+    assert texts["other"].endswith("is that of the other 38; on the 30 common groups it is 1.000")
 
 
 def test_one_scored_member_of_a_group_is_no_score_of_the_group():
@@ -109,21 +109,21 @@ def test_a_judge_of_few_groups_is_set_aside_rather_than_shrinking_the_comparison
     found = calibrate(GROUPS, [*rated(GROUPS, "a", 0.3), *rated(GROUPS, "b", 1.0), *few])
     assert judge_of(found, "few").common_fidelity is None
     assert judge_of(found, "a").common_groups == 40
-    assert "# Not compared, for they scored too few groups: few." in found.recommendation
+    assert "# Not compared, because they scored too few groups: few." in found.recommendation
 
 
 def test_judges_without_common_groups_are_taken_as_they_are_and_that_is_said():
     halves = [one | {"judge": "first" if place < 20 else "second"} for place, one in enumerate(rated(GROUPS, "x", 0.5))]
     found = calibrate(GROUPS, halves)
     assert all(one.common_fidelity is None for one in found.judges)
-    assert "each was taken as it is" in found.recommendation
+    assert "each was compared on its own" in found.recommendation
 
 
 @pytest.mark.parametrize("name", ["embedded", "scripted:replies.jsonl"])
 def test_a_judge_that_is_not_for_training_is_never_recommended(name: str):
     alone = calibrate(GROUPS, rated(GROUPS, name, 0.1)).recommendation
     assert tomllib.loads(alone) == {}
-    assert f"{name} is for wiring and tests, not for training" in alone
+    assert f"{name} is for tests, not for training" in alone
     beside = calibrate(GROUPS, [*rated(GROUPS, name, 0.1), *rated(GROUPS, "model", 1.0)])
     assert tomllib.loads(beside.recommendation)["judge"] == ["model"]
     assert beside.choice is not None
@@ -163,7 +163,7 @@ def test_compared_rows_know_every_common_group_and_there_are_enough(known: list[
     counts = (~np.isnan(table)).sum(axis=1)
     if found.shared:
         assert not np.isnan(table[np.ix_(found.rows, found.groups)]).any()
-        assert found.groups.sum() >= min(ENOUGH, counts.max() / 2)
+        assert found.groups.sum() >= min(MIN_GROUPS, counts.max() / 2)
         assert found.rows[counts.argmax()]
         assert all(kept or 2 * count < counts.max() for kept, count in zip(found.rows, counts, strict=True))
     else:

@@ -20,13 +20,13 @@ def test_a_sound_calibration_has_no_findings():
 def test_fewer_than_thirty_groups_say_what_they_cannot_show():
     found = kinds(*rated(GROUPS[:20], "j", 0.5, calls=4), of=GROUPS[:20])
     assert "20 groups" in found["few_groups"]
-    assert "cannot be told apart" in found["few_groups"]
+    assert "cannot be distinguished" in found["few_groups"]
     assert "one group" in kinds(*rated(GROUPS[:1], "j", 0.5), of=GROUPS[:1])["few_groups"]
 
 
 def test_judgments_of_other_groups_are_counted():
     found = kinds(*rated(GROUPS, "j", 0.5), of=GROUPS[:50])
-    assert found["foreign_groups"].startswith("10 judgments are of 10 groups")
+    assert found["foreign_groups"].startswith("10 judgments are about 10 groups")
 
 
 def test_gold_that_is_missing_or_level_is_counted():
@@ -68,13 +68,13 @@ def test_a_judge_that_is_level_in_most_groups_or_runs_against_gold_is_called_so(
     ]
     assert kinds(*mostly)["constant_judge"].startswith("in 55 of 60 groups")
     turned = [record(one, "j", {"scores": {name: -gold for name, gold in gold_of(one).items()}}) for one in GROUPS]
-    assert "run against gold" in kinds(*turned)["against_gold"]
+    assert "better members get lower scores" in kinds(*turned)["against_gold"]
 
 
 def test_figures_that_came_out_alike_in_few_groups_are_not_called_sure():
     level = [record(one, "j", {"scores": dict.fromkeys(gold_of(one), 1)}) for one in GROUPS[:5]]
     said = kinds(*level, of=GROUPS[:5])["few_groups"]
-    assert said.startswith("5 groups with gold: it came out alike in each")
+    assert said.startswith("5 groups with gold: fidelity is the same in each")
     assert "known to" not in said
 
 
@@ -96,8 +96,8 @@ def test_scales_that_mix_or_are_left_are_named():
         record(one, "j", {"scores": {"a": 11, "b": 2}}, scale=[1, 10]),
         record(two, "j", {"scores": {"a": 1, "b": 2}}, scale=[1, 5]),
     )
-    assert found["mixed_scales"].startswith("its scores come on 2 scales")
-    assert found["off_scale"].startswith("1 score lies ")
+    assert found["mixed_scales"].startswith("its scores are on 2 scales")
+    assert found["off_scale"].startswith("1 score is ")
 
 
 def test_comparisons_that_do_not_connect_or_go_in_a_circle_are_named():
@@ -122,7 +122,7 @@ def test_failures_and_groups_with_too_few_scores_are_counted():
 def test_bad_lines_and_foreign_members_are_counted():
     found = kinds({"judge": "j"}, record(GROUPS[0], "j", {"scores": {"zz": 1}}, order=["a", "zz"]))
     assert found["bad_lines"].startswith("1 lines")
-    assert found["unknown_members"].startswith("1 times")
+    assert found["unknown_members"].startswith("1 ids")
 
 
 def test_errors_that_are_not_honest_are_named():

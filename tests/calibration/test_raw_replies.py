@@ -53,7 +53,7 @@ def test_what_was_parsed_already_stays_and_what_cannot_be_read_is_nothing() -> N
         ({"format": 7}, "unknown format '7'"),
         ({"format": "healthbench"}, "holds verdict"),
         ({"format": "mt_bench", "raw_text": 3}, "must be text"),
-        ({"format": "g_eval", "order": ["a"]}, "no scale of its own"),
+        ({"format": "g_eval", "order": ["a"]}, "has no scale"),
         ({"format": "prometheus", "order": ["a"], "scale": ["x", 1]}, "lowest, highest"),
     ],
 )
@@ -63,7 +63,7 @@ def test_a_format_that_cannot_be_used_is_named(change: dict[str, Any], words: st
 
 
 def test_a_winner_called_tie_among_ids_called_tie_is_refused() -> None:
-    with pytest.raises(InputError, match="could be it or nobody"):
+    with pytest.raises(InputError, match="would be ambiguous"):
         as_record({**LINE, "order": ["tie", "b"], "parsed": {"winner": "tie"}})
 
 

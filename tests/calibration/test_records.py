@@ -61,8 +61,8 @@ def test_without_a_mode_it_is_what_the_answer_shows(parsed: dict[str, Any], mode
     ({"temperature": "warm"}, "'temperature'"),
     ({"usage": 12}, "'usage' must be an object"),
     ({"usage": {"input_tokens": "many"}}, "'input_tokens' must be a number"),
-    ({"usage": {"cost_usd": -1}}, "nothing costs less than 0"),
-    ({"shown": -2}, "nothing costs less than 0"),
+    ({"usage": {"cost_usd": -1}}, "must not be negative"),
+    ({"shown": -2}, "must not be negative"),
     ({"mode": "pairwise", "parsed": {"winner": "a", "margin": 2}}, "from 0 to 1"),
 ])  # fmt: skip
 def test_a_bad_line_is_said_to_be_so(change: dict[str, Any], words: str):

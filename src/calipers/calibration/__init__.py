@@ -1,7 +1,7 @@
 """How far a judge can be trusted: measured on groups with gold, from recorded judgments.
 
-``calibrate`` is the whole of it for recorded judgments; ``live.ask`` gets them from a judge. Pure statistics apart from
-that and from reading files; numpy is imported with this package, and this package only when used.
+``calibrate`` does all of it for recorded judgments; ``collect.ask`` obtains them from a judge. The rest is pure
+statistics, apart from reading files. numpy is imported with this package, and this package only when it is used.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ __all__ = ["Calibration", "Finding", "JudgeFigures", "PanelFigures", "Record", "
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """What was measured: ``judges`` one by one, the ``panel`` of all, a ``recommendation`` in TOML, and ``findings``.
+    """The figures of each of ``judges`` and of their ``panel``, a ``recommendation`` in TOML, and ``findings``.
 
-    ``ways`` are all ways to ask that the answers allow, and ``choice`` is what the recommendation puts into words (None
-    where there is nothing to choose). ``problems`` are the lines that could not be read.
+    ``ways`` are all ways to ask that the recorded answers cover; ``choice`` is the one that the recommendation
+    describes (None if there is nothing to choose). ``problems`` are the lines that could not be read.
     """
 
     judges: tuple[JudgeFigures, ...]
@@ -44,7 +44,7 @@ class Calibration:
     problems: tuple[InputError, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """The JSON report: plain objects, None where something cannot be known."""
+        """The JSON report: plain objects, with None for unknown figures."""
         return {
             "judges": [one.to_dict() for one in self.judges],
             "panel": self.panel.to_dict(),
@@ -61,12 +61,12 @@ def calibrate(
     per_group: Mapping[Measure, float] | None = None,
     on_error: Callable[[InputError], None] | None = None,
 ) -> Calibration:
-    """Measure judges by what they said (``judgments``) about ``groups`` whose members have ``gold``.
+    """Measure judges by their recorded ``judgments`` of ``groups`` whose members have ``gold``.
 
-    ``groups`` is a groups file, or an iterable of what ``score_group`` takes; ``judgments`` a file of recorded answers
-    (docs/calibration.md), or an iterable of its objects. ``per_group`` is what a group may cost at most, as in
-    ``{"tokens": 20000}`` (or usd, shown, calls): the recommendation is the best within it. Lines that cannot be read are handed to ``on_error``, listed in
-    ``problems`` and left out. Raises InputError for a file that is missing or empty.
+    ``groups`` is a groups file, or an iterable of groups as for ``score_group``; ``judgments`` is a file of recorded
+    answers (docs/calibration.md), or an iterable of its objects. ``per_group`` limits the cost of a group, as in
+    ``{"tokens": 20000}`` (or usd, shown, calls): the recommendation is the best way within it. Lines that cannot be
+    read are passed to ``on_error``, listed in ``problems`` and skipped. Raises InputError for a missing or empty file.
     """
     problems: list[InputError] = []
 

@@ -1,6 +1,6 @@
-"""Means of many groups at once, with what is missing left out, and lists with gaps put on one level.
+"""Arrays with gaps: means over what is known, and ratings of incomplete lists made comparable.
 
-The arithmetic under ``series``; knows nothing of judges or records.
+The arithmetic of ``series``; knows nothing of judges or records.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ Flags: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
 
 
 def mean(values: Array, *, axis: int) -> Array:
-    """The mean over ``axis`` of what is known; NaN where nothing is."""
+    """The mean over ``axis`` of the known values; NaN if there are none."""
     known = ~np.isnan(values)
     count = known.sum(axis=axis)
     total = np.where(known, values, 0.0).sum(axis=axis)
     return np.where(count > 0, total / np.maximum(count, 1), np.nan)
 
 
-def put_on_one_level(means: Array, picked: Array) -> None:
-    """Put right the groups whose lists were rated with gaps: there, a generous list must not lift whom it holds.
+def remove_list_effects(means: Array, picked: Array) -> None:
+    """Correct the ``means`` of groups whose lists have gaps, where a generous list must not favour its members.
 
-    The least squares of ``two_way`` for many groups at once, with the lists' levels eliminated; the level of a group is
-    free. Groups whose lists do not link all members are left to ``two_way``, which keeps the largest linked set.
+    The least squares of ``two_way`` for many groups at once, with the lists' effects eliminated; a group's mean is
+    arbitrary. Groups whose lists do not link all members are left to ``two_way``, which keeps the largest linked set.
     """
     known = ~np.isnan(picked)
     empty = ~known.any(axis=2, keepdims=True)
@@ -42,11 +42,11 @@ def put_on_one_level(means: Array, picked: Array) -> None:
         ]
         means[row] = [math.nan if one is None else one for one in two_way(ratings, means.shape[1]).values]
     if linked:
-        means[linked] = _without_levels(picked[linked])
+        means[linked] = _member_effects(picked[linked])
 
 
 def _links_all(known: Flags) -> bool:
-    """Whether lists (calls, members) link all members any of them holds."""
+    """Whether lists (calls, members) link all members that occur in them."""
     held = known.any(axis=0)
     reached = known[int(known.any(axis=1).argmax())]
     while True:
@@ -56,7 +56,7 @@ def _links_all(known: Flags) -> bool:
         reached = touched
 
 
-def _without_levels(picked: Array) -> Array:
+def _member_effects(picked: Array) -> Array:
     """Members' effects (groups, members), zero on average, from ratings (groups, calls, members) with call effects."""
     known = ~np.isnan(picked)
     held = np.asarray(known.any(axis=1))

@@ -1,7 +1,8 @@
-"""Which way to ask: what brings most at its price, chosen on one part of the groups and measured on the other.
+"""Chooses a way to ask: the best agreement for its price, chosen on one part of the groups and measured on the other.
 
-The rule: within a limit, the way that agrees best with gold; without one, the cheapest that keeps 98.5 % of the best. A
-panel is only looked at where it surely beats every single judge of no higher price. Not responsible for words.
+The rule: within a limit, the way that agrees best with gold; without one, the cheapest way that reaches 98.5 % of the
+best. A panel is only considered if it beats every single judge of no higher price with confidence. Not responsible for
+the text of the recommendation (``recommend``).
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from calipers.calibration.costs import Measure, shared_measure
 from calipers.calibration.curves import Interval
 from calipers.calibration.ways import Way
 
-KEPT = 0.985
-"""What of the best way's fidelity a cheaper one must keep."""
+SHARE_OF_BEST = 0.985
+"""The share of the best way's fidelity that a cheaper way must reach."""
 
 _FOLDS = 5
 
@@ -29,12 +30,12 @@ _FOLDS = 5
 class Choice:
     """The ``way`` to take, by its price in ``measure``.
 
-    ``fidelity`` and ``interval`` are of groups that had no part in choosing: each fifth is measured with what the other
-    four would choose. None below ten groups. ``frontier`` holds, by rising price, the ways that no cheaper one equals,
-    panels only where they surely beat single judges.
-    ``rivals`` are the other ways of no higher price. ``common_fidelity`` is the way's on the ``common_groups`` on which all
-    were held against each other; ``shared`` is False where there were too few, and each was taken as it is. ``aside`` are
-    ways that were not compared: they know too few groups.
+    ``fidelity`` and ``interval`` are of groups that had no part in the choice: each fifth is measured with the choice
+    of the other four. None below ten groups. ``frontier`` holds, by rising price, the ways that no cheaper one equals,
+    with panels only if they beat single judges with confidence. ``rivals`` are the other ways of no higher price.
+    ``common_fidelity`` is the way's fidelity on the ``common_groups`` on which all ways were compared; ``shared`` is
+    False if these were too few, so that each way was measured on its own groups. ``aside`` are ways that were not
+    compared, as they have too few groups.
     """
 
     way: Way
@@ -50,10 +51,10 @@ class Choice:
 
 
 def choose(ways: Sequence[Way], limit: Mapping[Measure, float] | None = None) -> Choice | None:
-    """The way to take of ``ways``; None where none is within ``limit`` or none could be measured.
+    """The best of ``ways``; None if none is within ``limit`` or none could be measured.
 
-    ``limit`` is what a group may cost at most; a way whose price is not known is not within it. A way with a judge that is
-    not for training is none.
+    ``limit`` is the highest cost of a group; ways of unknown cost are outside it. Ways with a judge that is not for
+    training are excluded.
     """
     allowed = [
         way
@@ -64,7 +65,7 @@ def choose(ways: Sequence[Way], limit: Mapping[Measure, float] | None = None) ->
     if not allowed:
         return None
     measure = next(iter(limit)) if limit else shared_measure(way.cost for way in allowed)
-    # Of equal price and worth, the one that is listed first: sorting is stable.
+    # Sorting is stable: of ways with equal price and fidelity, the first one wins.
     by_price = sorted(allowed, key=lambda way: way.cost.of(measure) or 0.0)
     every = np.array([way.fidelity for way in by_price])
     common = common_groups(every)
@@ -72,14 +73,14 @@ def choose(ways: Sequence[Way], limit: Mapping[Measure, float] | None = None) ->
     table = every[np.ix_(common.rows, common.groups)]
     prices = np.array([way.cost.of(measure) or 0.0 for way in ordered])
     several = np.array([len(way.judges) > 1 for way in ordered])
-    kept = 1.0 if limit else KEPT
-    chosen = _pick(table, prices, several, kept)
-    fresh = _fresh(table, prices, several, kept)
+    share = 1.0 if limit else SHARE_OF_BEST
+    chosen = _pick(table, prices, several, share)
+    held_out = _held_out(table, prices, several, share)
     return Choice(
         ordered[chosen],
         measure,
-        measures.average(fresh),
-        measures.interval(fresh),
+        measures.average(held_out),
+        measures.interval(held_out),
         tuple(ordered[place] for place in _frontier(_considered(table, prices, several), prices)),
         tuple(way for way, price in zip(ordered, prices, strict=True) if price <= prices[chosen]),
         common.shared,
@@ -99,16 +100,16 @@ def _levels(table: Array) -> Array:
     return np.where(count > 0, np.where(known, table, 0.0).sum(axis=1) / np.maximum(count, 1), -np.inf)
 
 
-def _pick(table: Array, prices: Array, several: Flags, kept: float) -> int:
-    """The place of the way to take; ``prices`` rise."""
+def _pick(table: Array, prices: Array, several: Flags, share: float) -> int:
+    """The index of the chosen way; ``prices`` are sorted."""
     levels = _considered(table, prices, several)
     best = levels.max()
-    cheapest = prices[levels >= (kept * best if best > 0 else best)].min()
+    cheapest = prices[levels >= (share * best if best > 0 else best)].min()
     return int(np.where(prices <= cheapest * (1 + 1e-9), levels, -np.inf).argmax())
 
 
 def _considered(table: Array, prices: Array, several: Flags) -> Array:
-    """The levels, of panels only where they surely beat single judges; -inf elsewhere."""
+    """The mean fidelities, of panels only if they beat single judges with confidence; else -inf."""
     levels = _levels(table)
     sure = [
         bool(not one or _beats_single_judges(place, table, prices, several, levels))
@@ -118,7 +119,7 @@ def _considered(table: Array, prices: Array, several: Flags) -> Array:
 
 
 def _beats_single_judges(place: int, table: Array, prices: Array, several: Flags, levels: Array) -> bool:
-    """Whether a panel surely beats the best single judge of no higher price."""
+    """Whether a panel's gain over the best single judge of no higher price is above 0 with confidence."""
     rivals = np.flatnonzero(~several & (prices <= prices[place] * (1 + 1e-9)))
     if not len(rivals):
         return True
@@ -127,8 +128,8 @@ def _beats_single_judges(place: int, table: Array, prices: Array, several: Flags
     return gain is not None and gain[0] > 0
 
 
-def _fresh(table: Array, prices: Array, several: Flags, kept: float) -> Array:
-    """Each group's fidelity by the way that was chosen without it; NaN everywhere below two groups a fold."""
+def _held_out(table: Array, prices: Array, several: Flags, share: float) -> Array:
+    """Each group's fidelity by the way that was chosen without it; all NaN below two groups per fold."""
     count = table.shape[1]
     found = np.full(count, np.nan)
     if count < 2 * _FOLDS:
@@ -136,12 +137,12 @@ def _fresh(table: Array, prices: Array, several: Flags, kept: float) -> Array:
     fold = np.random.default_rng(0).permutation(count) % _FOLDS
     for part in range(_FOLDS):
         out = fold == part
-        found[out] = table[_pick(table[:, ~out], prices, several, kept), out]
+        found[out] = table[_pick(table[:, ~out], prices, several, share), out]
     return found
 
 
 def _frontier(levels: Array, prices: Array) -> list[int]:
-    """Places, by rising price, of the ways better than all that cost no more."""
+    """Indices, by rising price, of the ways that are better than all ways of no higher price."""
     found: list[int] = []
     for place, level in enumerate(levels):
         if level == -np.inf or (found and level <= levels[found[-1]]):

@@ -1,6 +1,6 @@
-"""Asks judges about groups with gold and writes down what they say, in the form of a judgments file.
+"""Asks judges about groups with gold and records their answers, in the form of a judgments file.
 
-Every answer goes through ``Judge``: what is measured is what a run would get. Not responsible for what the answers come to.
+Every answer goes through ``Judge``, so that the figures are those of a run. Not responsible for computing them.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from calipers.types import (
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What asking one judge took, and getting to know its server. ``cost_usd`` None is unknown; ``unscored`` counts
+    """The cost of asking one judge, tests of its server included. ``cost_usd`` None is unknown; ``unscored`` counts
     trajectories without a score.
     """
 
@@ -52,13 +52,13 @@ class Asked:
     temperature: float | None = None
     judgments: list[dict[str, Any]] = field(default_factory=list)
     results: list[GroupResult] = field(default_factory=list)
-    heard: set[str] = field(default_factory=set)
+    answered_groups: set[str] = field(default_factory=set)
     probed: tuple[int, Usage] = (0, Usage(cost_usd=0.0))
 
-    def hear(self, request: JudgeRequest, completion: Completion, reading: Reading) -> None:
-        """Write one answer down."""
+    def observe(self, request: JudgeRequest, completion: Completion, reading: Reading) -> None:
+        """Record one answer."""
         ids = _ids(request.view)
-        self.heard.add(request.view.group_id)
+        self.answered_groups.add(request.view.group_id)
         self.judgments.append(
             {
                 "group_id": request.view.group_id,
@@ -71,9 +71,9 @@ class Asked:
             }
         )
 
-    def note_silence(self, result: GroupResult) -> None:
-        """Write down that a group got no answer at all: it was not sent, was refused, or every call failed."""
-        if result.status not in ("abstained", "failed") or result.group_id in self.heard:
+    def record_unanswered(self, result: GroupResult) -> None:
+        """Record a group without any answer: it was not sent, was refused, or every call failed."""
+        if result.status not in ("abstained", "failed") or result.group_id in self.answered_groups:
             return
         ids = [one.id for one in result.trajectories]
         pairs = self.protocol == "pairwise"
@@ -93,7 +93,7 @@ class Asked:
         )
 
     def spent(self) -> Spent:
-        """What it took."""
+        """The cost so far."""
         more, also = self.probed
         usage = Usage.total([*(one.usage for one in self.results), also])
         unscored = sum(reward is None for one in self.results for reward in one.rewards)
@@ -110,26 +110,27 @@ async def ask(
     prompt_variant: str | None = None,
     **options: Any,
 ) -> Asked:
-    """Ask the judge ``name`` about ``groups``; ``options`` are those of ``Judge.of``. A ``rubric`` goes before the groups' own.
+    """Ask the judge ``name`` about ``groups``; ``options`` are those of ``Judge.of``. A ``rubric`` replaces the groups'
+    own.
 
-    Raises ConfigError for settings that cannot work and for a judge that cannot be reached, before anything is asked, or
-    that refuses every question, and InputError where no group has anything to show.
+    Raises ConfigError for invalid settings and for a judge that cannot be reached, before anything is asked, or that
+    refuses every question; InputError if no group has two trajectories with messages.
     """
-    telling = [group for group in groups if sum(bool(one.messages) for one in group.trajectories) > 1]
-    if not telling:
-        raise InputError("no group has two trajectories with messages: there is nothing to show a judge")
+    judgeable = [group for group in groups if sum(bool(one.messages) for one in group.trajectories) > 1]
+    if not judgeable:
+        raise InputError("no group has two trajectories with messages: there is nothing to ask a judge about")
     if rubric is not None:
-        telling = [without_rubrics(group) for group in telling]
+        judgeable = [without_rubrics(group) for group in judgeable]
     asked = Asked(shown(name), protocol, prompt_variant)
-    judge = Judge.of({"judge": name, "protocol": protocol, "rubric": rubric, "observer": asked.hear, **options})
+    judge = Judge.of({"judge": name, "protocol": protocol, "rubric": rubric, "observer": asked.observe, **options})
     temperature = (judge.settings.calls.params or {}).get("temperature")
     asked.temperature = temperature if isinstance(temperature, int | float) else None
     try:
         await judge.check()
-        async for result in judge.score_groups(telling):
+        async for result in judge.score_groups(judgeable):
             await judge.require_answering()
             asked.results.append(result)
-            asked.note_silence(result)
+            asked.record_unanswered(result)
     finally:
         judge.close()
     asked.probed = judge.probed
@@ -137,19 +138,19 @@ async def ask(
 
 
 def _usage(usage: Usage) -> dict[str, Any] | None:
-    """What the answer took; None where its server does not tell."""
+    """The usage of an answer; None if its server does not report it."""
     if not usage.input_tokens and not usage.output_tokens:
         return None
     return {name: getattr(usage, name) for name in ("input_tokens", "output_tokens", "cached_tokens", "cost_usd")}
 
 
 def _ids(view: RenderedGroup) -> list[list[str]]:
-    """The ids that each candidate stands for."""
+    """The ids that each candidate represents."""
     return [[view.ids[member] for member in candidate.members] for candidate in view.candidates]
 
 
 def _said(ask: Ask, reading: Reading, ids: Sequence[Sequence[str]]) -> dict[str, Any]:
-    """One answer's part of a record: identical trajectories were shown as one, and share what was said."""
+    """One answer's part of a record: identical trajectories were shown as one, and share its score."""
     scores = {name: one.value for one in reading.judgments if isinstance(one, Rating) for name in ids[one.item]}
     return {
         "mode": "pointwise" if len(ask.order) == 1 else "listwise",
@@ -161,7 +162,7 @@ def _said(ask: Ask, reading: Reading, ids: Sequence[Sequence[str]]) -> dict[str,
 
 
 def _pair(ask: Ask, reading: Reading, ids: Sequence[Sequence[str]]) -> dict[str, Any]:
-    """A pair's verdict by one id of each side: who won, and by how much."""
+    """A pair's verdict, with one id of each side: the winner and the margin."""
     first, second = (ids[item][0] for item in ask.order)
     said = next((one for one in reading.judgments if isinstance(one, Comparison)), None)
     winner = None if said is None else "tie" if said.margin == 0 else first if said.margin > 0 else second

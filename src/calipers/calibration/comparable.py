@@ -1,6 +1,6 @@
-"""On which groups judges may be held against one another: those that all of them scored.
+"""The groups on which judges can be compared: those that all of them scored.
 
-A judge that keeps silent about the hard groups looks better on the rest. Not responsible for what is compared there.
+A judge that does not score the hard groups looks better on the rest. Not responsible for what is compared.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ import numpy as np
 
 from calipers.calibration.arrays import Array, Flags
 
-ENOUGH = 30
-"""Groups below which an interval is too wide to choose by."""
+MIN_GROUPS = 30
+"""With fewer groups an interval is too wide to choose by."""
 
 
 @dataclass(frozen=True, slots=True)
 class Common:
-    """``rows`` of a table are compared on its columns ``groups``; both are flags.
+    """The ``rows`` of a table are compared on its columns ``groups``; both are flags.
 
-    ``shared`` is False where too few groups are common to all that matter: then each row counts as it is.
+    ``shared`` is False if too few groups are common: then each row is measured on its own groups.
     """
 
     rows: Flags
@@ -29,16 +29,16 @@ class Common:
 
 
 def common_groups(table: Array) -> Common:
-    """What of ``table`` (rows, groups), NaN where unknown, can be compared.
+    """The part of ``table`` (rows, groups; NaN where unknown) that can be compared.
 
-    Enough are ``ENOUGH`` groups, or half of what some row has. Where all rows have fewer in common, those that know less
-    than half as many groups as some other are left out.
+    At least ``MIN_GROUPS`` groups are needed, or half of the largest row. If all rows have fewer in common, rows with
+    less than half as many groups as the largest one are left out.
     """
     known = ~np.isnan(table)
     counts = known.sum(axis=1)
     most = int(counts.max(initial=0))
     every = np.ones(len(table), dtype=bool)
-    need = max(min(ENOUGH, math.ceil(most / 2)), 1)
+    need = max(min(MIN_GROUPS, math.ceil(most / 2)), 1)
     for rows in (every, 2 * counts >= most):
         groups = np.asarray(known[rows].all(axis=0))
         if rows.any() and int(groups.sum()) >= need:

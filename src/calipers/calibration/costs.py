@@ -1,6 +1,6 @@
-"""What asking took: judge calls, transcripts read, tokens, dollars; and by which of these ways to ask are compared.
+"""What asking cost: judge calls, transcripts read, tokens, dollars; and by which of these ways to ask are compared.
 
-Not responsible for prices (``backends.prices``) or for what the money bought (``curves``).
+Not responsible for prices (``backends.limits.prices``) or for the fidelity that was bought (``curves``).
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ Measure: TypeAlias = Literal["usd", "tokens", "shown", "calls"]
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """``calls`` of the judge, ``shown`` transcripts it read in them, tokens and dollars; None is unknown, which is not 0."""
+    """``calls`` of the judge, ``shown`` transcripts it read in them, tokens and dollars; None is unknown, which is not
+    0.
+    """
 
     calls: float
     shown: float
@@ -28,7 +30,7 @@ class Cost:
         return Cost(self.calls * factor, self.shown * factor, *(_times(one, factor) for one in self._priced()))
 
     def of(self, measure: Measure) -> float | None:
-        """How much of ``measure``; None where that is unknown."""
+        """The amount of ``measure``; None if unknown."""
         match measure:
             case "usd":
                 return self.cost_usd
@@ -45,18 +47,18 @@ class Cost:
 
 
 NOTHING = Cost(0, 0)
-"""What no answer took."""
+"""The cost of no answer."""
 
 
 def total(costs: Iterable[Cost]) -> Cost:
-    """The sum; tokens and dollars are unknown where any part's are."""
+    """The sum; tokens and dollars are unknown if any part's are."""
     found = list(costs)
     priced = (_sum(part) for part in zip(*(one._priced() for one in found), strict=True))  # noqa: SLF001 - one class
     return Cost(sum(one.calls for one in found), sum(one.shown for one in found), *priced)
 
 
 def shared_measure(costs: Iterable[Cost]) -> Measure:
-    """What all of ``costs`` can be compared by: dollars where they are known of all, else tokens, else transcripts."""
+    """The measure that all of ``costs`` have: dollars, else tokens, else transcripts."""
     found = list(costs)
     candidates: tuple[Measure, ...] = ("usd", "tokens")
     for measure in candidates:

@@ -16,10 +16,12 @@ from calipers.calibration.repeats import Stopped
 from calipers.calibration.series import Series
 
 TOLERANCE = 0.015
-"""The default tolerance of resolve: two calls of eight on average, on the development half of benchmarks/fidelity.py."""
+"""The default tolerance of resolve: on average two of eight calls, on the development half of the fidelity
+benchmark.
+"""
 
 TIE_COST = 0.005
-"""The fidelity that tying groups which are all noise may cost for it to be recommended."""
+"""The largest loss of fidelity at which tying groups that are all noise is recommended."""
 
 CURVE = (*range(1, 9), 12, 16, 24, 32, 48, 64)
 """Numbers of calls at which the curve is drawn, as far as there are calls; the last point is all of them."""
@@ -37,10 +39,10 @@ class ByCalls:
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
-    """Asking until settled: mean calls, fidelity, and what as many calls for every group would give.
+    """Asking until the ranking stops changing: mean calls, fidelity, and the fidelity of as many calls for every group.
 
     The rule is learned on one half of the groups and applied to the other. ``all_noise`` is the share of groups whose
-    scores still differ no more than their standard errors, ``tie_cost`` the fidelity lost where these are tied.
+    scores then still differ no more than their standard errors; ``tie_cost`` is the fidelity lost by tying these.
     """
 
     tolerance: float
@@ -54,15 +56,15 @@ class Resolved:
 
     @property
     def may_tie(self) -> bool:
-        """Whether some groups are all noise, and tying them surely costs next to nothing."""
+        """Whether some groups are all noise, and tying them costs almost nothing with confidence."""
         return self.all_noise > 0 and self.tie_cost_interval is not None and self.tie_cost_interval[1] <= TIE_COST
 
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """Fidelity of every group of a series, NaN where it cannot be known.
+    """The fidelity of every group of a series, NaN if unknown.
 
-    ``by_count`` is by number of calls; ``stopped`` from asking until settled, with its ``resolved`` summary.
+    ``by_count`` is by number of calls; ``stopped`` with the stopping rule, with its summary ``resolved``.
     """
 
     by_count: Mapping[int, Array]
@@ -77,7 +79,7 @@ class Curve:
 
 
 def curve(series: Series, gold: Array) -> Curve:
-    """The curve of a series whose groups have ``gold`` (groups, members); its last point takes all calls."""
+    """The curve of a series whose groups have ``gold`` (groups, members); its last point uses all calls."""
     counts = sorted({*(one for one in CURVE if one < series.most), series.most})
     by_count = {count: windows(series, gold, count) for count in counts}
     stopped = None if series.key.mode == "pairwise" else _stopped(series, gold)
@@ -96,7 +98,9 @@ def windows(series: Series, gold: Array, count: int) -> Array:
 
 
 def _stopped(series: Series, gold: Array) -> Stopped | None:
-    """Each half of the groups stopped by what the other half taught; None below four calls or without noise."""
+    """Each half of the groups, stopped by the rule learned on the other half; None below four calls or without
+    noise.
+    """
     if series.most < 4 or not len(gold):
         return None
     found = np.full((4, len(gold)), np.nan)
@@ -113,7 +117,9 @@ def _stopped(series: Series, gold: Array) -> Stopped | None:
 
 
 def compare(stopped: Stopped, by_group: Array, *, tolerance: float) -> Resolved | None:
-    """Stopping early against as many calls for every group; ``by_group`` has the shape (number of calls, groups)."""
+    """Stopping early, compared with as many calls for every group; ``by_group`` has the shape (number of calls,
+    groups).
+    """
     known = ~np.isnan(stopped.fidelity) & ~np.isnan(by_group).any(axis=0)
     if not known.any():
         return None

@@ -1,6 +1,6 @@
-"""One judge's figures: agreement with gold, and what can be known without gold.
+"""One judge's figures: agreement with gold, and figures that need no gold.
 
-Not responsible for words about them (``findings``) or for choosing between judges (``recommend``).
+Not responsible for warnings about them (``findings``) or for choosing between judges (``choice``).
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from calipers.calibration.series import Frame, Series
 
 @dataclass(frozen=True, slots=True)
 class PlaceCurve:
-    """What each place of a list is worth to a judge, first to last, in units of its scores and 0 on average.
+    """A judge's position bias: what it adds to a score at each position, in units of its scores, 0 on average.
 
-    Drawn to 0 as far as chance may explain it; from ``groups`` groups that were rated in several orders.
+    Shrunk towards 0 as far as chance may explain it; from ``groups`` groups that were rated in several orders.
     """
 
     worth: tuple[float, ...]
@@ -38,9 +38,10 @@ class PlaceCurve:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """Groups whose gold could tell, but in which a judge did not score two members that differ by it.
+    """Groups with usable gold in which a judge did not score two members with different gold.
 
-    ``abstained``: its record says so; ``failed``: nothing usable in what was recorded; ``unrecorded``: no record at all.
+    ``abstained``: its record says so; ``failed``: nothing usable in what was recorded; ``unrecorded``: no record at
+    all.
     """
 
     abstained: int = 0
@@ -49,20 +50,20 @@ class Missing:
 
     @property
     def total(self) -> int:
-        """All of them."""
+        """The number of these groups."""
         return self.abstained + self.failed + self.unrecorded
 
     def told(self) -> str:
-        """How many of each kind there are, for people."""
+        """The number of each kind, as text."""
         parts = ((self.abstained, "abstained"), (self.failed, "failed"), (self.unrecorded, "not recorded"))
         return ", ".join(f"{count} {name}" for count, name in parts if count)
 
 
 @dataclass(frozen=True, slots=True)
 class JudgeFigures:
-    """What one (judge, mode, prompt_variant, temperature, criterion) is worth; None where it cannot be known.
+    """The figures of one (judge, mode, prompt_variant, temperature, criterion); None if unknown.
 
-    Agreement is over all calls of a group, in ``groups`` groups whose gold has spread; ``groups_judged`` were judged.
+    Agreement is over all calls of a group, in ``groups`` groups with different gold; ``groups_judged`` were judged.
     Rates are in 0-1. Definitions: docs/calibration.md.
     """
 
@@ -113,7 +114,7 @@ class JudgeFigures:
 
 
 def rounded(value: Any) -> Any:
-    """Plain data with its floats rounded to six decimals, so that dust of the last digit is no difference."""
+    """Plain data with its floats rounded to six decimals, so that rounding errors make no difference."""
     match value:
         case float():
             return round(value, 6) + 0.0
@@ -142,7 +143,7 @@ def all_figures(series: Sequence[Series], frame: Frame, curves: Sequence[Curve])
 
 
 def _compared(series: Sequence[Series], fidelities: Sequence[Array], frame: Frame) -> list[Array]:
-    """Each judge's fidelity by group where all can be compared; empty for one that cannot."""
+    """Each judge's fidelity on the groups on which all are compared; empty for a judge that is not."""
     if not series:
         return []
     table = np.full((len(series), len(frame.groups)), np.nan)
@@ -238,7 +239,7 @@ def _figures(
 
 
 def _place_curve(series: Series) -> PlaceCurve | None:
-    """Over the length most lists of the judge have."""
+    """For the most frequent length of the judge's lists."""
     habit = series.place
     if habit is None or habit.places is None:
         return None
@@ -250,7 +251,7 @@ def _shared(series: Series) -> bool:
 
 
 def dead(scores: Array) -> Flags:
-    """Groups with at least two scored members, all scored alike: they teach nothing."""
+    """Groups with at least two scored members, all with the same score: nothing is learned from them."""
     known = ~np.isnan(scores)
     spread = np.where(known, scores, -np.inf).max(axis=1) - np.where(known, scores, np.inf).min(axis=1)
     return np.asarray((known.sum(axis=1) >= 2) & (spread <= 1e-9))
@@ -264,20 +265,20 @@ def _repeatability(series: Series) -> float | None:
 
 
 def _tie_rate(series: Series) -> float | None:
-    """The share of pairs of members that one call puts level."""
+    """The share of pairs of members that one call ties."""
     if series.verdicts:
         return series.verdicts.get("tie", 0) / sum(series.verdicts.values())
-    level = total = 0
+    tied = total = 0
     for call in range(series.most):  # one at a time: all pairs of all calls would not fit for large groups
         known = ~np.isnan(series.calls[:, call])
         pairs = known[:, :, None] & known[:, None, :] & ~np.eye(known.shape[1], dtype=bool)
-        level += int((measures.pair_signs(series.calls[:, call], known) == 0)[pairs].sum())
+        tied += int((measures.pair_signs(series.calls[:, call], known) == 0)[pairs].sum())
         total += int(pairs.sum())
-    return level / total if total else None
+    return tied / total if total else None
 
 
 def _texts(series: Series, frame: Frame) -> tuple[Array, Array]:
-    """Characters of each member's own messages, and the share of them that is markdown; NaN where there is no text."""
+    """Characters of each member's own messages, and the share that is markdown; NaN if there is no text."""
     lengths = np.full((len(series.rows), frame.gold.shape[1]), np.nan)
     marks = lengths.copy()
     for place, row in enumerate(series.rows):

@@ -1,7 +1,7 @@
-"""How well scores agree with gold, group by group: one figure a group, so that groups can be resampled.
+"""How well scores agree with gold, group by group: one figure per group, so that groups can be resampled.
 
-All functions take ``scores`` and ``gold`` of shape (groups, members), NaN where unknown, and give one number a group,
-NaN where the group cannot tell. Not responsible for where scores come from.
+All functions take ``scores`` and ``gold`` of shape (groups, members), NaN where unknown, and return one number per
+group, NaN if the group cannot be measured. Not responsible for the origin of scores.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _RESAMPLES = 1000
 
 
 def measurable(scores: Array, gold: Array) -> Flags:
-    """Groups with at least two members that have both, and spread in the gold of those."""
+    """Groups with at least two members that have both, and different gold."""
     known = ~(np.isnan(scores) | np.isnan(gold))
     high = np.where(known, gold, -np.inf).max(axis=-1)
     low = np.where(known, gold, np.inf).min(axis=-1)
@@ -25,14 +25,14 @@ def measurable(scores: Array, gold: Array) -> Flags:
 
 
 def centred(values: Array, known: Flags) -> Array:
-    """Values less their mean over the members that are ``known``; 0 for the others."""
+    """Values minus their mean over the ``known`` members; 0 for the others."""
     count = np.maximum(known.sum(axis=-1, keepdims=True), 1)
     filled = np.where(known, values, 0.0)
     return np.where(known, filled - filled.sum(axis=-1, keepdims=True) / count, 0.0)
 
 
 def fidelity(scores: Array, gold: Array) -> Array:
-    """Pearson correlation of scores and gold within each group, in [-1, 1]; 0 where all scores are alike."""
+    """Pearson correlation of scores and gold within each group, in [-1, 1]; 0 if all scores are equal."""
     known = ~(np.isnan(scores) | np.isnan(gold))
     one, other = centred(scores, known), centred(gold, known)
     size = np.sqrt((one**2).sum(axis=-1) * (other**2).sum(axis=-1))
@@ -61,7 +61,7 @@ def pair_signs(values: Array, known: Flags) -> Array:
 
 
 def tau_b(scores: Array, gold: Array) -> Array:
-    """Kendall's tau-b (Kendall, *Biometrika* 33, 1945) within each group, in [-1, 1]; 0 where all scores are alike."""
+    """Kendall's tau-b (Kendall, *Biometrika* 33, 1945) within each group, in [-1, 1]; 0 if all scores are equal."""
     known = ~(np.isnan(scores) | np.isnan(gold))
     one, other = pair_signs(scores, known), pair_signs(gold, known)
     size = np.sqrt((one**2).sum(axis=(-1, -2)) * (other**2).sum(axis=(-1, -2)))
@@ -70,9 +70,9 @@ def tau_b(scores: Array, gold: Array) -> Array:
 
 
 def sign_error(scores: Array, gold: Array) -> Array:
-    """The share of members whose advantage (score less the group's mean) has the wrong sign, in [0, 1].
+    """The share of members whose advantage (score minus the group's mean) has the wrong sign, in [0, 1].
 
-    Members whose gold is the group's mean are left out; no advantage where there should be one counts half.
+    Members whose gold is the group's mean do not count; an advantage of 0 where there should be one counts half.
     """
     known = ~(np.isnan(scores) | np.isnan(gold))
     one, other = (
@@ -106,7 +106,7 @@ def kappa(scores: Array, gold: Array, *, ties: bool) -> float | None:
 
 
 def average(by_group: Array) -> float | None:
-    """The mean over groups that can tell; None where none can."""
+    """The mean over the groups that could be measured; None if there are none."""
     known = by_group[~np.isnan(by_group)]
     return float(known.mean()) if len(known) else None
 

@@ -1,4 +1,5 @@
-"""What pairs judged in both orders tell about a judge: how often the order decides, and how right it is elsewhere.
+"""What pairs judged in both orders show about a judge: how often the order decides, and how often it is right
+elsewhere.
 
 How much one order is worth then is learned in ``aggregators.swaps``.
 """
@@ -9,7 +10,7 @@ from calipers.calibration.series import Frame, Series, Swap
 
 
 def flip_rate(series: Series) -> float | None:
-    """How often the other order changes who is better, a tie being a verdict of its own; None without such pairs."""
+    """How often the other order changes the verdict (better, worse or tied); None without such pairs."""
     return sum(not agrees(one) for one in series.swaps) / len(series.swaps) if series.swaps else None
 
 
@@ -25,19 +26,21 @@ def first_rate(series: Series) -> float | None:
 
 
 def agreeing_share(series: Series) -> float | None:
-    """The share of pairs judged in both orders whose orders name one winner: what is left where the rest are ties."""
+    """The share of pairs judged in both orders with the same winner in both: what remains if all others count as
+    ties.
+    """
     said = [agrees(swap) and swap.said != "tie" for swap in series.swaps]
     return sum(said) / len(said) if said else None
 
 
 def agreeing_accuracy(series: Series, frame: Frame) -> float | None:
-    """How often a winner both orders share is the better by gold, over pairs that differ in gold; None without any."""
+    """How often a winner in both orders is the better by gold, over pairs that differ in gold; None without any."""
     right: list[bool] = []
     for swap in series.swaps:
         columns, gold = frame.columns[swap.row], frame.gold[swap.row]
         if swap.said == "tie" or not agrees(swap) or not {swap.first, swap.second} <= columns.keys():
             continue
         gap = gold[columns[swap.first]] - gold[columns[swap.second]]
-        if gap > 0 or gap < 0:  # neither for equal gold nor for missing
+        if gap > 0 or gap < 0:  # False for equal and for missing gold
             right.append(bool(gap > 0) == (swap.said == "first"))
     return sum(right) / len(right) if right else None

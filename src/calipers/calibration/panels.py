@@ -1,6 +1,6 @@
-"""Several judges together: one series each, read on their own scales, weighted without labels.
+"""Several judges together: one series each, on their own scales, weighted without labels.
 
-Which series stands for a judge is decided here; how weights are learned, in ``aggregators.panel``.
+This module chooses the series that represents a judge. Not responsible for how weights are learned (``aggregators``).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class PanelByCalls:
 class BestMember:
     """The best single judge, asked as often as the whole panel together (or as often as it was recorded).
 
-    ``panel_gain_interval`` is that of what one call of each member reaches beyond it.
+    ``panel_gain_interval`` is the interval of the gain of one call of each member over it.
     """
 
     judge: str
@@ -49,8 +49,8 @@ class BestMember:
 class PanelFigures:
     """The panel of all judges; ``weights`` belong to ``members`` in order and sum to 1.
 
-    ``advantage_fidelity`` is from one call of each member, ``gain_interval`` that of its difference from the equal mean
-    of standard scores. Figures are None where no group was judged by all members or none of those has gold.
+    ``advantage_fidelity`` is from one call of each member; ``gain_interval`` is the interval of its difference from the
+    equal mean of standard scores. Figures are None if no group was judged by all members, or none of those has gold.
     """
 
     members: tuple[str, ...]
@@ -116,9 +116,9 @@ def figures(series: Sequence[Series], frame: Frame) -> PanelFigures:
 
 
 def representatives(keys: Iterable[Key]) -> dict[str, Key]:
-    """The series that stands for each judge: the variant most judges share, then the highest temperature, then by name.
+    """The series that represents each judge: the variant most judges share, then the highest temperature, then by name.
 
-    Criteria are left out of the keys: they are averaged.
+    The keys have no criterion: criteria are averaged.
     """
     every = sorted({dataclasses.replace(key, criterion=None) for key in keys}, key=_name)
     shared = Counter(variant for _, variant in {(key.judge, _variant(key)) for key in every})
@@ -143,7 +143,7 @@ def _rank(key: Key, shared: Mapping[tuple[str, str], int]) -> tuple[int, float]:
 
 
 def aligned(series: Sequence[Series], chosen: Mapping[str, Key], frame: Frame) -> tuple[list[int], list[Member]]:
-    """The frame's rows all chosen series have, and each judge's calls in them."""
+    """The frame's rows that all chosen series have, and each judge's calls in them."""
     parts: dict[str, list[Series]] = defaultdict(list)
     for one in series:
         if chosen[one.key.judge] == dataclasses.replace(one.key, criterion=None):
@@ -158,7 +158,7 @@ def aligned(series: Sequence[Series], chosen: Mapping[str, Key], frame: Frame) -
 
 
 def _averaged(parts: Sequence[Series], rows: Sequence[int], frame: Frame) -> Array:
-    """A judge's calls, averaged over criteria; a call some criterion lacks is the mean of those that have it."""
+    """A judge's calls, averaged over the criteria that have the call."""
     most = max(one.most for one in parts)
     stacked = np.full((len(parts), len(rows), most, frame.gold.shape[1]), np.nan)
     for number, one in enumerate(parts):
@@ -170,7 +170,9 @@ def _averaged(parts: Sequence[Series], rows: Sequence[int], frame: Frame) -> Arr
 
 
 def by_group(members: Sequence[Member], weights: Sequence[float] | None, gold: Array, count: int) -> Array:
-    """Each group's fidelity of the panel from ``count`` calls each, the mean over cyclic windows; None: equal weights."""
+    """Each group's fidelity of the panel from ``count`` calls per member, the mean over cyclic windows. ``weights``
+    None: equal.
+    """
     most = max(one.calls.shape[1] for one in members)
     shares = weights or (1.0,) * len(members)
     found = [
@@ -190,7 +192,7 @@ def _window(calls: Array, start: int, count: int) -> Array:
 
 
 def combined(scores: Sequence[Array], weights: Sequence[float]) -> Array:
-    """The weighted mean of standard scores (groups, members); a judge that did not score a member is left out of it."""
+    """The weighted mean of standard scores (groups, members), over the judges that scored a member."""
     standard = np.array([_standard(one) for one in scores])
     shares = np.where(np.isnan(standard), 0.0, np.asarray(weights)[:, None, None])
     total = shares.sum(axis=0)
@@ -199,7 +201,7 @@ def combined(scores: Sequence[Array], weights: Sequence[float]) -> Array:
 
 
 def _standard(scores: Array) -> Array:
-    """Scores less their group's mean, over its spread; 0 where all are alike."""
+    """Scores minus their group's mean, divided by its standard deviation; 0 if all are equal."""
     known = ~np.isnan(scores)
     off = measures.centred(scores, known)
     spread = np.sqrt((off**2).sum(axis=-1, keepdims=True) / np.maximum(known.sum(axis=-1, keepdims=True), 1))

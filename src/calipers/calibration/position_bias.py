@@ -1,4 +1,4 @@
-"""What a judge's lists tell of its leaning to places, without labels.
+"""A judge's position bias in lists, measured without labels.
 
 The curve itself is learned as a run learns it (``aggregators.places``). Not responsible for pairs (``orders``).
 """
@@ -16,12 +16,11 @@ from calipers.types import Rating
 
 
 @dataclass(frozen=True, slots=True)
-class PlaceHabit:
+class PositionFigures:
     """``places`` is the curve, None below 20 groups in several orders; ``turned`` is the number of such groups.
 
-    ``share`` is what of the differences within lists the place alone explains, in 0-1 (the share of variance between
-    places; None where no list differs). Members that come sorted by worth, in one order only, explain as much.
-    ``size`` is the usual length of a list.
+    ``share`` is the share of variance within lists that the position explains, in 0-1 (None if there is none). Members
+    that are listed by quality, in one order only, have a high share, too. ``size`` is the median length of a list.
     """
 
     places: PositionBias | None
@@ -31,7 +30,7 @@ class PlaceHabit:
 
     @classmethod
     def learn(cls, groups: Iterable[Sequence[Rating]]) -> Self:
-        """From the ratings of each group, every list a presentation."""
+        """From the ratings of each group; every list is a presentation."""
         heard = [list(group) for group in groups]
         lists = [found for group in heard for found in _lists(group).values()]
         turned = sum(len({tuple(one.item for one in found) for found in _lists(group).values()}) > 1 for group in heard)

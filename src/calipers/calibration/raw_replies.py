@@ -1,6 +1,6 @@
-"""Recorded replies in a known format, read into what a record of judgments holds.
+"""Reads recorded replies in a known format into the fields of a judgment record.
 
-A line that names a ``format`` and keeps its ``raw_text`` needs no ``parsed``. Not responsible for the formats themselves
+A line with a ``format`` and a ``raw_text`` needs no ``parsed``. Not responsible for the formats themselves
 (``extract``).
 """
 
@@ -20,8 +20,8 @@ from calipers.extract.scores.scores import extract_scores
 def parsed_from(value: Mapping[str, Any], order: Sequence[str], name: str) -> Mapping[str, Any]:
     """``parsed``, ``mode`` and ``scale`` of a line whose ``raw_text`` is in the format called ``name``.
 
-    ``parsed`` is None where nothing can be read. Raises InputError for a format that there is not, or that does not
-    fit the line's mode.
+    ``parsed`` is None if nothing can be read. Raises InputError for an unknown format, or one that does not fit the
+    line's mode.
     """
     try:
         form = format_named(name)
@@ -29,7 +29,7 @@ def parsed_from(value: Mapping[str, Any], order: Sequence[str], name: str) -> Ma
         raise InputError(str(error)) from None
     raw = value.get("raw_text")
     if not isinstance(raw, str):
-        raise InputError("'format' is about 'raw_text', which must be text")
+        raise InputError("'format' describes 'raw_text', which must be text")
     mode = value.get("mode")
     if "choice" in form.reads and len(order) == 2 and mode in (None, "pairwise"):
         return {"mode": "pairwise", "parsed": _winner(raw, order, form)}
@@ -57,7 +57,7 @@ def _winner(raw: str, order: Sequence[str], form: Format) -> dict[str, Any] | No
 def _scores(raw: str, value: Mapping[str, Any], order: Sequence[str], form: Format) -> dict[str, Any]:
     scale = form.scale if value.get("scale") is None else _scale(value["scale"])
     if scale is None:
-        raise InputError(f"format {form.name!r} has no scale of its own: give 'scale', as [lowest, highest]")
+        raise InputError(f"format {form.name!r} has no scale: add 'scale', as [lowest, highest]")
     scores = extract_scores(raw, order, scale=scale, format=form.name).scores
     mode = value.get("mode") or ("pointwise" if len(order) == 1 else "listwise")
     return {"mode": mode, "scale": list(scale), "parsed": {"scores": scores} if scores else None}

@@ -1,6 +1,6 @@
-"""Which judges to ask, how, and how often, as a block of TOML: the conclusion of a calibration in words.
+"""The recommendation of a calibration as a block of TOML: which judges to ask, how, and how often.
 
-Not responsible for the conclusion itself (``choice``).
+Not responsible for the choice itself (``choice``).
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 
 from calipers.backends.names import is_stand_in
 from calipers.calibration import measures
-from calipers.calibration.choice import KEPT, Choice
-from calipers.calibration.comparable import ENOUGH
+from calipers.calibration.choice import SHARE_OF_BEST, Choice
+from calipers.calibration.comparable import MIN_GROUPS
 from calipers.calibration.costs import Cost, Measure
 from calipers.calibration.judges import JudgeFigures
 from calipers.calibration.ways import Way
@@ -27,16 +27,16 @@ _UNITS: Mapping[Measure, str] = {
 def recommend(
     choice: Choice | None, judges: Sequence[JudgeFigures], limit: Mapping[Measure, float] | None = None
 ) -> str:
-    """A block of TOML with a reason above every line, to paste into calipers.toml."""
+    """A block of TOML for calipers.toml, with a reason above every line."""
     if choice is None:
         return _nothing(judges, limit)
     way = choice.way
-    lines = [*_measured(choice), *_silence(way, judges), *_price(choice, limit), *_near(choice)]
+    lines = [*_measured(choice), *_unscored(way, judges), *_price(choice, limit), *_near(choice)]
     if len(way.judges) > 1:
         lines += _panel(way)
     else:
         lines.append(f"judge = [{json.dumps(way.judges[0], ensure_ascii=False)}]")
-    lines += [*_questions(way, judges), *_level(way, judges)]
+    lines += [*_questions(way, judges), *_ties(way, judges)]
     return "\n".join(lines) + "\n"
 
 
@@ -44,12 +44,12 @@ def _nothing(judges: Sequence[JudgeFigures], limit: Mapping[Measure, float] | No
     measured = [one for one in judges if one.advantage_fidelity is not None]
     if measured and all(is_stand_in(one.judge) for one in measured):
         names = ", ".join(sorted({_comment(one.judge) for one in measured}))
-        return f"# No recommendation: {names} is for wiring and tests, not for training. Measure a model.\n"
+        return f"# No recommendation: {names} is for tests, not for training. Measure a model.\n"
     if limit and measured:
         most = " and ".join(f"{amount:g} {_UNITS[kind]}" for kind, amount in limit.items())
         return (
-            f"# No recommendation: nothing that was measured is known to cost at most {most} a group.\n"
-            "# Raise the limit, or give it in what the answers tell of their price.\n"
+            f"# No recommendation: no measured way is known to cost at most {most} a group.\n"
+            "# Raise the limit, or set it in a unit that the recorded answers contain.\n"
         )
     return "# No recommendation: agreement with gold could not be measured.\n"
 
@@ -61,30 +61,31 @@ def _measured(choice: Choice) -> list[str]:
     low_high = measures.interval(way.fidelity)
     lines = [f"# Measured on {groups}: advantage fidelity {measures.average(way.fidelity):.3f}{_interval(low_high)}."]
     if choice.fidelity is not None:
-        fresh = f"{choice.fidelity:.3f}{_interval(choice.interval)}"
-        lines.append(f"# On groups that had no part in choosing: {fresh}.")
-    if known < ENOUGH:
-        lines.append(f"# Fewer than {ENOUGH} groups: a guess, not a choice.")
+        held_out = f"{choice.fidelity:.3f}{_interval(choice.interval)}"
+        lines.append(f"# On groups that had no part in the choice: {held_out}.")
+    if known < MIN_GROUPS:
+        lines.append(f"# Fewer than {MIN_GROUPS} groups: a guess, not a choice.")
     if low_high and low_high[1] < 0:
-        lines.append("# Its scores run against gold: better members get lower ones. Do not train on it.")
+        lines.append("# Better members get lower scores. Do not train on it.")
     elif low_high and low_high[0] <= 0:
-        lines.append("# Its interval reaches 0: this judge may know nothing. Do not train on it.")
+        lines.append("# Its interval includes 0: it may be no better than chance. Do not train on it.")
     if not choice.shared:
-        lines.append("# Not all were measured on the same groups: each was taken as it is.")
+        lines.append("# Not all ways were measured on the same groups: each was compared on its own.")
     elif choice.common_groups < known and choice.common_fidelity is not None:
         lines.append(
-            f"# On the {choice.common_groups} groups on which all were compared: {choice.common_fidelity:.3f}."
+            f"# On the {choice.common_groups} groups on which all ways were compared: {choice.common_fidelity:.3f}."
         )
     names = sorted({_comment(one.judges[0]) for one in choice.aside if len(one.judges) == 1})
     if names:
-        lines.append(f"# Not compared, for they scored too few groups: {', '.join(names)}.")
+        lines.append(f"# Not compared, because they scored too few groups: {', '.join(names)}.")
     return lines
 
 
-def _silence(way: Way, judges: Sequence[JudgeFigures]) -> list[str]:
-    """What the judges of a way did not score: those groups teach nothing."""
+def _unscored(way: Way, judges: Sequence[JudgeFigures]) -> list[str]:
+    """The groups that the judges of a way did not score, from which nothing is learned."""
     return [
-        f"# {_comment(one.judge)} gave no score in {one.missing.total} of {one.missing.total + one.groups} groups: {one.missing.told()}."
+        f"# {_comment(one.judge)} gave no score in {one.missing.total} of {one.missing.total + one.groups} groups: "
+        f"{one.missing.told()}."
         for one in _figures_of(way, judges)
         if one.missing.total
     ]
@@ -96,20 +97,20 @@ def _interval(low_high: tuple[float, float] | None) -> str:
 
 def _price(choice: Choice, limit: Mapping[Measure, float] | None) -> list[str]:
     way, dearest = choice.way, choice.frontier[-1]
-    lines = [f"# A group costs {_told(way.cost)}."]
+    lines = [f"# A group costs {_as_text(way.cost)}."]
     if limit:
         most = " and ".join(f"{amount:g} {_UNITS[kind]}" for kind, amount in limit.items())
-        lines.append(f"# The best of what costs at most {most} a group.")
+        lines.append(f"# The best way that costs at most {most} a group.")
     elif dearest is not way:
         best = measures.average(dearest.fidelity) or 0.0
         lines.append(
-            f"# The cheapest in {_UNITS[choice.measure]} that keeps {KEPT:.1%} of the best: {_comment(dearest.name)}, "
-            f"{best:.3f} for {_told(dearest.cost)}."
+            f"# The cheapest in {_UNITS[choice.measure]} that reaches {SHARE_OF_BEST:.1%} of the best: "
+            f"{_comment(dearest.name)}, {best:.3f} for {_as_text(dearest.cost)}."
         )
     return lines
 
 
-def _told(cost: Cost) -> str:
+def _as_text(cost: Cost) -> str:
     tokens = cost.of("tokens")
     parts = [f"{cost.calls:.3g} call{'' if cost.calls == 1 else 's'}", f"{cost.shown:.3g} transcripts read"]
     parts += [] if tokens is None else [f"{tokens:,.0f} tokens"]
@@ -118,20 +119,20 @@ def _told(cost: Cost) -> str:
 
 
 def _near(choice: Choice) -> list[str]:
-    """Other ways in the interval of the chosen one that cost no more, by judge."""
+    """The judges of other ways within the interval of the chosen one, at no higher cost."""
     way = choice.way
     low = (measures.interval(way.fidelity) or (1.0, 1.0))[0]
     near = {
         name for one in choice.rivals if (measures.average(one.fidelity) or 0.0) >= low for name in one.judges
     } - set(way.judges)
-    return [f"# Within its interval too, for no more: {_comment(', '.join(sorted(near)))}."] if near else []
+    return [f"# Also within its interval, at no higher cost: {_comment(', '.join(sorted(near)))}."] if near else []
 
 
 def _panel(way: Way) -> list[str]:
     weights = way.weights or ()
     shares = ", ".join(f"{name} {share:.2f}" for name, share in zip(way.judges, weights, strict=True))
     return [
-        "# Together they surely beat every single judge of no higher price.",
+        "# Together they beat every single judge of no higher price, with confidence.",
         f"# Weights, learned without labels: {_comment(shares)}.",
         f"judge = {json.dumps(list(way.judges), ensure_ascii=False)}",
         'panel = "all"',
@@ -142,9 +143,9 @@ def _panel(way: Way) -> list[str]:
 def _questions(way: Way, judges: Sequence[JudgeFigures]) -> list[str]:
     lines = []
     if way.prompt_variant:
-        lines.append(f"# As asked with the prompt variant {_comment(way.prompt_variant)}.")
+        lines.append(f"# Measured with the prompt variant {_comment(way.prompt_variant)}.")
     if way.criterion:
-        lines.append(f"# As asked about the criterion {_comment(way.criterion)}.")
+        lines.append(f"# Measured for the criterion {_comment(way.criterion)}.")
     lines.append(f'protocol = "{way.protocol}"')
     orders = way.orders
     if way.protocol == "pairwise":
@@ -154,12 +155,12 @@ def _questions(way: Way, judges: Sequence[JudgeFigures]) -> list[str]:
             lines.append(f"# {max(known):.0%} of pairs flip when the order is swapped.")
         else:
             orders = 2
-            lines.append("# Its order bias is unknown: ask both orders, at twice the price, until it is.")
+            lines.append("# Position bias is unknown: ask both orders, at twice the price, until it is known.")
     lines += [f"orders = {orders}", f"samples = {way.samples}"]
     if way.resolve is not None:
         lines += [
-            "# Asked on only while unsettled, which surely beats as many calls for every group. Measured with its noise",
-            "# known, as from a ledger of earlier answers; until it is, two presentations are the fewest.",
+            "# calipers stops asking once more calls would not change the ranking; as many calls for every group are worse.",
+            "# Measured with the judge's noise known from earlier answers; until it is, every group is asked twice.",
             f"resolve = {way.resolve:g}",
             f"most = {way.most}",
         ]
@@ -176,18 +177,18 @@ def _figures_of(way: Way, judges: Sequence[JudgeFigures]) -> list[JudgeFigures]:
     ]
 
 
-def _level(way: Way, judges: Sequence[JudgeFigures]) -> list[str]:
-    """What becomes of groups whose spread is all noise."""
+def _ties(way: Way, judges: Sequence[JudgeFigures]) -> list[str]:
+    """What becomes of groups whose differences are all noise."""
     figures = _figures_of(way, judges)[:1]
-    told = [f"# {one.dead_groups} of {one.groups_judged} groups are dead level as they are." for one in figures]
+    lines = [f"# {one.dead_groups} of {one.groups_judged} groups have all scores tied." for one in figures]
     found = figures[0].resolve if figures and way.resolve is not None else None
     if found is None or not found.all_noise:
-        return [*told, 'unresolved = "keep"']
+        return [*lines, 'unresolved = "keep"']
     costs = f"{found.tie_cost:.4f}{_interval(found.tie_cost_interval)}"
-    told.append(f"# {found.all_noise:.1%} of groups stay all noise; to tie them costs {costs}.")
-    return [*told, f'unresolved = "{"tie" if found.may_tie else "keep"}"']
+    lines.append(f"# In {found.all_noise:.1%} of groups all differences are noise; tying them costs {costs}.")
+    return [*lines, f'unresolved = "{"tie" if found.may_tie else "keep"}"']
 
 
 def _comment(text: str) -> str:
-    """Text that cannot end its comment."""
+    """Text on one line, so that it stays in its comment."""
     return " ".join(text.split())

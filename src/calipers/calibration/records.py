@@ -1,7 +1,7 @@
-"""A file of recorded judgments to records: one line, one answer of one judge about one group.
+"""Reads a file of recorded judgments: one line is one answer of one judge about one group.
 
-Lines are checked, not interpreted: what a winner or a ranking is worth is ``series``' business. Reading is the only I/O
-of this package.
+Lines are checked, not interpreted: ``series`` turns winners and rankings into numbers. Reading is the only I/O of this
+package.
 """
 
 from __future__ import annotations
@@ -21,14 +21,17 @@ from calipers.types import GroupStatus
 Mode: TypeAlias = Literal["pointwise", "pairwise", "pairwise_scores", "listwise"]
 TIE = "tie"
 LARGEST = 1e100
-"""A larger number is no rating of anything, and its square would overflow."""
+"""The largest number that is read: the square of a larger one would overflow."""
 
-_SHAPE = '{"group_id": "g1", "judge": "...", "mode": "pointwise", "order": ["a", "b"], "parsed": {"scores": {"a": 7, "b": 4}}}'
+_SHAPE = (
+    '{"group_id": "g1", "judge": "...", "mode": "pointwise", "order": ["a", "b"], '
+    '"parsed": {"scores": {"a": 7, "b": 4}}}'
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """What makes two records answers of the same judge to the same kind of question."""
+    """Records with the same key are answers of the same judge to the same kind of question."""
 
     judge: str
     mode: Mode
@@ -39,10 +42,12 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One answer. Exactly one of ``scores``, ``winner`` and ``ranking`` is set, or none: the answer could not be read.
+    """One answer. Exactly one of ``scores``, ``winner`` and ``ranking`` is set, or none if the answer could not be
+    read.
 
-    ``order`` holds the ids as shown; ``winner`` is one of them or "tie", by ``margin`` (0-1; 1 where only who won is
-    known). Scores are finite and in units of ``scale``. ``cost`` is what the answer took. ``status`` says why there is none.
+    ``order`` holds the ids as shown; ``winner`` is one of them or "tie", by ``margin`` (0-1; 1 if only the winner is
+    known). Scores are finite and in units of ``scale``. ``cost`` is the answer's cost. ``status`` says why there is no
+    answer.
     """
 
     group_id: str
@@ -64,10 +69,10 @@ def read_judgments(
     format: str | None = None,  # noqa: A002 - what people call it
     on_error: Callable[[InputError], None] | None = None,
 ) -> Iterator[Record]:
-    """The records of a ``.jsonl`` or ``.jsonl.gz`` file, in order; ``format`` is that of lines that name none.
+    """The records of a ``.jsonl`` or ``.jsonl.gz`` file, in order; ``format`` is that of lines without one.
 
-    A bad line is handed to ``on_error`` as an InputError naming file, line and remedy, and left out; without it, raised.
-    Raises InputError for a file that cannot be read or holds no line.
+    A bad line is passed to ``on_error`` as an InputError with file, line and remedy, and skipped; without ``on_error``,
+    it is raised. Raises InputError for a file that cannot be read or is empty.
     """
     found = False
 
@@ -97,14 +102,14 @@ def as_records(judgments: object, *, on_error: Callable[[InputError], None] | No
 
 
 def as_record(value: object, *, format: str | None = None) -> Record:  # noqa: A002 - what people call it
-    """One object of a judgments file, checked. Raises InputError saying what is wrong and what was expected.
+    """One object of a judgments file, checked. Raises InputError with what is wrong and what was expected.
 
-    ``format`` is that of a ``raw_text`` which names none and was not parsed.
+    ``format`` is that of an unparsed ``raw_text`` without one.
     """
     if isinstance(value, str):
         raise InputError(value)
     if not isinstance(value, Mapping):
-        raise InputError(f"is no object; expected {_SHAPE}")
+        raise InputError(f"is not an object; expected {_SHAPE}")
     order = value.get("order")
     if not isinstance(order, list | tuple) or not order:
         raise InputError(f"'order' must list the ids as shown; expected {_SHAPE}")
@@ -131,7 +136,7 @@ def as_record(value: object, *, format: str | None = None) -> Record:  # noqa: A
 
 
 def _cost(value: Mapping[str, Any], key: Key, order: Sequence[str]) -> Cost:
-    """What the answer took: of a pointwise record a call for each id, and tokens and dollars where it tells them."""
+    """The answer's cost: one call, or, if pointwise, one per id; tokens and dollars if recorded."""
     usage = value.get("usage")
     if usage is not None and not isinstance(usage, Mapping):
         raise InputError("'usage' must be an object with 'input_tokens', 'output_tokens' and 'cost_usd', or null")
@@ -146,7 +151,7 @@ def _amount(value: Mapping[str, Any] | None, name: str) -> float | None:
         return None
     amount = _finite(value[name], f"{name!r}")
     if amount < 0:
-        raise InputError(f"{name!r} is {amount:g}, and nothing costs less than 0")
+        raise InputError(f"{name!r} is {amount:g}: it must not be negative")
     return amount
 
 
@@ -169,7 +174,7 @@ def _key(value: Mapping[str, Any], read: Mapping[str, Any]) -> Key:
 
 
 def _read(parsed: Mapping[str, Any], order: tuple[str, ...]) -> dict[str, Any]:
-    """What was read, under the name of a Record's field; {} when that is nothing."""
+    """The parsed answer, by the name of a Record's field; empty if there is none."""
     scores, winner, ranking = parsed.get("scores"), parsed.get("winner"), parsed.get("ranking")
     if scores is not None:
         if not isinstance(scores, Mapping):
@@ -192,13 +197,13 @@ def _read(parsed: Mapping[str, Any], order: tuple[str, ...]) -> dict[str, Any]:
         return {}
     name = _text(winner, "'parsed.winner'")
     if name == TIE and TIE in order:
-        raise InputError("an id in 'order' is called \"tie\", so that a winner of that name could be it or nobody")
+        raise InputError('an id in \'order\' is "tie", so the winner "tie" would be ambiguous')
     if len(order) != 2 or name not in (*order, TIE):
         raise InputError(f"'parsed.winner' is {name!r}, which is neither of two ids in 'order' nor \"tie\"")
     margin = parsed.get("margin")
     size = 1.0 if margin is None else _finite(margin, "'parsed.margin'")
     if not 0 <= size <= 1:
-        raise InputError(f"'parsed.margin' is {size:g}; by how much the winner won is a number from 0 to 1")
+        raise InputError(f"'parsed.margin' is {size:g}; it must be a number from 0 to 1")
     return {"winner": name if size else TIE, "margin": size if name != TIE else 0.0}
 
 

@@ -1,4 +1,4 @@
-"""What repeated calls tell without gold: noise, honest standard errors, and what stopping early would cost.
+"""What repeated calls show without gold: noise, the accuracy of standard errors, and the cost of stopping early.
 
 The rules themselves are in ``aggregators`` (``Noise``, ``StoppingRule``); here they are run over recorded calls.
 """
@@ -20,7 +20,7 @@ _EDGE = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """What a judge's unlabelled repeats teach: its noise, and its usual spread of settled scores within a group."""
+    """Learned from a judge's repeated calls: its noise, and the usual spread of its stable scores within a group."""
 
     noise: Noise
     spread: float
@@ -32,10 +32,10 @@ class Learned:
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """Asking group by group until settled: mean ``calls`` and fidelity, one of each per group.
+    """Asking each group until the stopping rule applies: mean ``calls`` and fidelity per group.
 
-    ``all_noise`` is how often (0-1) the scores then differ no more than their standard errors, and ``tie_cost`` what of
-    the fidelity is lost where such a group is tied.
+    ``all_noise`` is how often (0-1) the scores then differ no more than their standard errors; ``tie_cost`` is the
+    fidelity that is lost if such a group is tied.
     """
 
     calls: Array
@@ -47,7 +47,7 @@ class Stopped:
 def residuals(calls: Array, *, shared: bool) -> tuple[Array, Array]:
     """Each group's sum of squared residuals and degrees of freedom, from ``calls`` (groups, calls, members).
 
-    ``shared`` says that one answer rated all members, whose common level is then no noise (two-way residuals).
+    ``shared``: one answer rated all members, so that an answer's mean is no noise (two-way residuals).
     """
     known = ~np.isnan(calls)
     if shared:
@@ -60,7 +60,7 @@ def residuals(calls: Array, *, shared: bool) -> tuple[Array, Array]:
 
 
 def learn(calls: Array, *, shared: bool) -> Learned | None:
-    """From unlabelled calls; None where too few groups were asked twice."""
+    """Learn from calls without gold; None if too few groups were asked twice."""
     squares, freedom = residuals(calls, shared=shared)
     noise = Noise.learn(squares.tolist(), freedom.tolist())
     if noise is None:
@@ -103,7 +103,7 @@ def stderr_ratio(calls: Array, *, shared: bool, half: int | None = None) -> floa
 
 
 def _halves(calls: Array, *, shared: bool) -> tuple[Array, Array] | None:
-    """Scores and squared standard errors, (groups, members); of scores less their group's mean where ``shared``."""
+    """Scores and squared standard errors, (groups, members); with ``shared``, of scores minus their group's mean."""
     learned = learn(calls, shared=shared)
     if learned is None:
         return None
@@ -121,10 +121,7 @@ def _halves(calls: Array, *, shared: bool) -> tuple[Array, Array] | None:
 
 
 def stop(calls: Array, gold: Array, learned: Learned, rule: StoppingRule, *, shared: bool) -> Stopped:
-    """Ask each group until ``rule`` is content, from every call in turn as the first, cyclically; means over these.
-
-    Nothing of ``gold`` enters the rule.
-    """
+    """Ask each group until ``rule`` stops; the mean over all cyclic starts. The rule does not use ``gold``."""
     groups, most = calls.shape[:2]
     used, found, noisy = (np.zeros((most, groups)) for _ in range(3))
     for start in range(most):
@@ -165,5 +162,5 @@ def _settled(calls: Array, learned: Learned, rule: StoppingRule, asked: Flags, *
 
 
 def fixed(by_calls: Sequence[float], calls: float) -> float:
-    """The fidelity of a fixed number of calls, between whole numbers along the line; ``by_calls[0]`` is one call's."""
+    """The fidelity of a fixed number of calls, interpolated between whole numbers; ``by_calls[0]`` is one call's."""
     return float(np.interp(calls, np.arange(1, len(by_calls) + 1), by_calls))

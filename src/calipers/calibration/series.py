@@ -1,7 +1,7 @@
-"""Records to numbers: for each judge and kind of question, what every call said about every member of every group.
+"""Records as arrays: for each judge and kind of question, the score of every call for every member of every group.
 
-A *call* is one record; records that ask about other members of a group in the same sample belong to one call. Missing
-is NaN throughout and never a number. Not responsible for what agrees with gold (``measures``).
+A *call* is one record; records about other members of a group in the same sample belong to one call. Missing values are
+NaN throughout, never a number. Not responsible for agreement with gold (``measures``).
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ import numpy as np
 
 from calipers.aggregators.bradley_terry import BradleyTerry
 from calipers.aggregators.pair_bias import PairVerdict
-from calipers.calibration.arrays import Array, mean, put_on_one_level
+from calipers.calibration.arrays import Array, mean, remove_list_effects
 from calipers.calibration.costs import NOTHING, Cost, total
-from calipers.calibration.position_bias import PlaceHabit
+from calipers.calibration.position_bias import PositionFigures
 from calipers.calibration.records import LARGEST, TIE, Key, Record
 from calipers.errors import InputError
 from calipers.rewards.win_rate import win_rates
@@ -30,7 +30,9 @@ State: TypeAlias = Literal["answered", "abstained", "failed"]
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """The groups as a table: ``row`` of a group, ``columns`` of its members, ``gold`` (groups, members), NaN if none."""
+    """The groups as a table: ``row`` of a group, ``columns`` of its members, ``gold`` (groups, members), NaN if
+    none.
+    """
 
     groups: tuple[TrajectoryGroup, ...]
     row: Mapping[str, int]
@@ -69,12 +71,12 @@ class Swap:
 class Series:
     """One judge's calls. ``rows`` are its groups in the frame; ``calls`` has the shape (groups, calls, members).
 
-    ``depth`` is each group's number of calls (later ones are NaN), ``asked`` how often members were asked about and
-    ``answered`` how often something was read. ``meetings`` holds the comparisons of each group and call where pairs of
-    a group of more than two were judged; there, scores come from Bradley-Terry over the calls taken together.
-    ``swaps`` are pairs judged in both orders, ``repeats`` the verdicts by place of pairs judged in one order twice;
-    ``verdicts`` counts all verdicts by place. ``cost`` is what all records took, ``place`` what its lists tell of places.
-    ``states`` says of each group whether anything was read about it, or why not.
+    ``depth`` is each group's number of calls (later ones are NaN), ``asked`` the number of members asked about, and
+    ``answered`` the number of those with a readable answer. ``meetings`` are the comparisons of each group and call, if
+    pairs of larger groups were judged; scores then come from Bradley-Terry over all calls together. ``swaps`` are pairs
+    judged in both orders, ``repeats`` the verdicts by position of pairs judged twice in one order; ``verdicts`` counts
+    all verdicts by position. ``cost`` is the cost of all records, ``place`` the position bias of its lists. ``states``
+    says for each group whether anything was read, or why not.
     """
 
     key: Key
@@ -91,12 +93,12 @@ class Series:
     repeats: tuple[tuple[PairVerdict, PairVerdict], ...] = ()
     verdicts: Mapping[PairVerdict, int] = field(default_factory=dict)
     cost: Cost = NOTHING
-    place: PlaceHabit | None = None
+    place: PositionFigures | None = None
     states: tuple[State, ...] = ()
 
     @property
     def presentation(self) -> Cost:
-        """What one call about a group took, on average."""
+        """The mean cost of one call about a group."""
         return self.cost.times(1 / sum(self.depth))
 
     @property
@@ -107,8 +109,8 @@ class Series:
     def scores(self, start: int, count: int) -> Array:
         """Scores (groups, members) from ``count`` successive calls of each group, cyclically from ``start``.
 
-        Ratings are averaged, and put on one level first where whole lists were rated with gaps; rankings are averaged
-        by place, comparisons of larger groups fitted. A group with fewer calls contributes all it has.
+        Ratings are averaged, after list effects are removed if lists have gaps; rankings are averaged by rank,
+        comparisons of larger groups fitted. A group with fewer calls contributes all its calls.
         """
         depth = np.array(self.depth)
         places = (start + np.arange(count)[None, :]) % depth[:, None]
@@ -120,13 +122,13 @@ class Series:
                 chosen = {int(place) for place in places[row]}
                 means[row] = _fitted([one for call in chosen for one in meetings[call]], means.shape[1])
         elif self.key.mode == "listwise":
-            put_on_one_level(means, picked)
+            remove_list_effects(means, picked)
         return means
 
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """How many judgments were used, and what could not be: records of groups not in GROUPS, and ids that are no member."""
+    """The number of judgments used, of records and groups that are not in GROUPS, and of ids that are no member."""
 
     used: int
     foreign_records: int
@@ -135,7 +137,7 @@ class Tally:
 
 
 def build(records: Iterable[Record], frame: Frame) -> tuple[list[Series], Tally]:
-    """All series, sorted by key, and what was left out."""
+    """All series, sorted by key, and the counts of what was not used."""
     sorted_out: dict[Key, dict[int, list[Record]]] = {}
     foreign: Counter[str] = Counter()
     unknown = 0
@@ -197,9 +199,9 @@ def _state(records: Sequence[Record]) -> State:
 
 def _place(
     calls: Sequence[Sequence[Sequence[Record]]], rows: Sequence[int], frame: Frame, *, rescale: bool
-) -> PlaceHabit:
-    """From every list of scores, each a presentation of its own."""
-    return PlaceHabit.learn(
+) -> PositionFigures:
+    """Position bias from every list of scores, each a presentation of its own."""
+    return PositionFigures.learn(
         [
             Rating(frame.columns[row][name], value, presentation, place)
             for presentation, record in enumerate(itertools.chain.from_iterable(found))
@@ -213,10 +215,10 @@ def _place(
 
 
 def _calls(records: Sequence[Record], columns: Mapping[str, int]) -> list[list[Record]]:
-    """Records in calls: by sample, and within a sample by how often the same members were asked about.
+    """Records grouped into calls: by sample, and within a sample by how often the same members were asked about.
 
-    Of pairs in both orders, either call shows each member first about as often as second: whom an order favours is
-    then no one in particular, as it is where a run asks one order.
+    Of pairs in both orders, each call shows every member first about as often as second, so that an order favours no
+    member, as in a run that asks one order.
     """
     ordered = sorted(records, key=lambda record: (record.sample, _is_turned(record, columns), record.order))
     seen: Counter[tuple[int, frozenset[str]]] = Counter()
@@ -229,7 +231,9 @@ def _calls(records: Sequence[Record], columns: Mapping[str, int]) -> list[list[R
 
 
 def _is_turned(record: Record, columns: Mapping[str, int]) -> bool:
-    """Whether a pair is shown other than around the table: the nearer neighbour clockwise first."""
+    """Whether a pair is shown in the opposite of round-table order, in which the nearer neighbour clockwise is
+    second.
+    """
     if len(record.order) != 2 or not all(name in columns for name in record.order):
         return False
     first, second = (columns[name] for name in record.order)
@@ -238,7 +242,7 @@ def _is_turned(record: Record, columns: Mapping[str, int]) -> bool:
 
 
 def _values(records: Sequence[Record], columns: Mapping[str, int], width: int, *, rescale: bool) -> Array:
-    """One call's value per member: the mean of what its records say."""
+    """One call's value per member: the mean over its records."""
     total, count = np.zeros(width), np.zeros(width)
     for record in records:
         for name, value in _by_member(record, rescale=rescale).items():
@@ -249,7 +253,7 @@ def _values(records: Sequence[Record], columns: Mapping[str, int], width: int, *
 
 
 def _by_member(record: Record, *, rescale: bool) -> Mapping[str, float]:
-    """A rating as it is (or from its own scale to 0-1), half-points of a comparison, a place in a ranking from 1 to 0."""
+    """Ratings (or rescaled to 0-1 from their own scale), comparisons as 0.5 ± half the margin, ranks from 1 to 0."""
     if record.scores is not None:
         if not rescale:
             return record.scores
@@ -278,7 +282,7 @@ def _off_scale(record: Record) -> int:
 
 
 def _said(record: Record) -> PairVerdict | None:
-    """A pair's verdict by place."""
+    """A pair's verdict by position."""
     if record.winner is None:
         return None
     return "tie" if record.winner == TIE else "first" if record.winner == record.order[0] else "second"

@@ -1,7 +1,7 @@
-"""The ways to ask that recorded answers allow: which judges, in which protocol, how often; their price and what they bring.
+"""The ways to ask that recorded answers cover: judges, protocol, number of calls; with their cost and fidelity.
 
-Only what was measured is listed: nothing is extrapolated to more calls than there are. Not responsible for which way to
-take (``choice``) or how it is written down (``recommend``).
+Only measured ways are listed: nothing is extrapolated to more calls. Not responsible for choosing one (``choice``), or
+for the text of the recommendation (``recommend``).
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from calipers.calibration.records import Key
 from calipers.calibration.series import Frame, Series
 
 _SUBSETS = 4
-"""Judges up to which every panel of two or more is looked at; of more judges, only all of them together."""
+"""Up to this number of judges every panel of two or more is measured; beyond it, only the panel of all."""
 
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """One way to judge a group: ``judges`` (several are a panel with ``weights``), asked as the settings of a run say.
+    """One way to judge a group: ``judges`` (several are a panel with ``weights``), with settings of a run.
 
-    ``cost`` is a group's; ``fidelity`` has one figure for each group of the frame, NaN where it is not known. ``resolve``
-    is the tolerance where a group is asked on only while unsettled, ``most`` then the most presentations.
+    ``cost`` is that of a group; ``fidelity`` has one figure for each group of the frame, NaN if unknown. ``resolve`` is
+    the tolerance of the stopping rule, if it is used, and ``most`` its limit of presentations.
     """
 
     judges: tuple[str, ...]
@@ -50,7 +50,7 @@ class Way:
 
     @property
     def name(self) -> str:
-        """What tells this way from the others of a calibration, for people."""
+        """A name that distinguishes this way from the others of a calibration."""
         times = f"{self.orders} orders" if self.orders > 1 else "1 order"
         often = "" if self.samples == 1 else f" x {self.samples}"
         settled = "" if self.resolve is None else f", resolve {self.resolve:g}"
@@ -111,7 +111,7 @@ def _protocol(key: Key) -> str:
 
 
 def _asked(protocol: str, count: int) -> tuple[int, int] | None:
-    """``count`` calls as orders and samples; None where a run cannot be told to make as many."""
+    """``count`` calls as orders and samples; None if no settings of a run make as many."""
     match protocol:
         case "listwise":
             return count, 1
@@ -130,7 +130,7 @@ def _on_frame(found: Array, rows: Sequence[int], frame: Frame) -> Array:
 
 
 def _panels(series: Sequence[Series], frame: Frame) -> Iterator[Way]:
-    """Panels of two judges or more that are asked in one protocol, and rated groups in common."""
+    """Panels of two or more judges with the same protocol and with groups in common."""
     chosen = panels.representatives(one.key for one in series)
     prices = {judge: _price(series, key) for judge, key in chosen.items()}
     for size in range(2, len(chosen) + 1):
@@ -143,7 +143,7 @@ def _panels(series: Sequence[Series], frame: Frame) -> Iterator[Way]:
 
 
 def _price(series: Sequence[Series], chosen: Key) -> Cost:
-    """What one call of a judge costs, all its criteria together."""
+    """The cost of one call of a judge, all its criteria together."""
     return total(one.presentation for one in series if dataclasses.replace(one.key, criterion=None) == chosen)
 
 
@@ -172,6 +172,6 @@ def _panel(
 
 
 def _often(members: Sequence[Member]) -> list[int]:
-    """Calls of each member that all of them were asked."""
+    """Numbers of calls per member that all members have."""
     most = min(one.calls.shape[1] for one in members)
     return [count for count in (1, 2, 4, 8) if count <= most]

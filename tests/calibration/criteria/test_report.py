@@ -54,7 +54,7 @@ def test_no_verdict_is_neither_right_nor_wrong_but_counted() -> None:
     assert (judge.graded, judge.ungraded, judge.reasons) == (2, 2, {"timeout": 2})
     assert judge.overall.balanced_f1 == 1.0
     assert any(
-        "2 of 4 verdicts are not available" in line
+        "2 of 4 verdicts are missing" in line
         for line in meta_evaluate(ROWS, said(True, None, False, None)).findings
     )
 
@@ -65,7 +65,7 @@ def test_judges_are_compared_on_the_rows_that_all_of_them_decided() -> None:
     assert (one.common_rows, one.common.labels, other.common.labels) == (2, 4, 4)
     assert one.common == other.common
     assert one.overall != other.overall
-    assert any("balanced F1 on the 2 that all did: j 0.733, k 0.733" in line for line in found.findings), found.findings
+    assert any("balanced F1 on the 2 rows that all did: j 0.733, k 0.733" in line for line in found.findings), found.findings
     assert found.to_dict()["judges"][1]["common"]["balanced_f1"] == other.common.balanced_f1
 
 
@@ -73,7 +73,7 @@ def test_judges_are_apart_and_repeats_count_each() -> None:
     found = meta_evaluate(ROWS, [*said(True, True, True, True), *said(True, False, False, True, judge="k") * 2])
     assert [one.judge for one in found.judges] == ["j", "k"]
     assert found.judges[0].overall.balanced_f1 is None
-    assert any("j: it says 'met' to everything" in line for line in found.findings)
+    assert any("j: all its verdicts are 'met'" in line for line in found.findings)
     assert found.judges[1].graded == 8
     assert found.judges[1].overall.balanced_f1 == pytest.approx(0.75)
     assert found.to_dict()["judges"][1]["overall"]["labels"] == 16
@@ -87,7 +87,7 @@ def test_a_verdict_finds_its_row_by_item_and_foreign_ones_are_told() -> None:
     ]
     found = meta_evaluate(ROWS, by_item)
     assert found.judges[0].by_category.keys() == {"b"}
-    assert any("2 verdicts are about rows that are not here" in line for line in found.findings)
+    assert any("2 verdicts are about unknown rows" in line for line in found.findings)
     assert any("1 of 4 rows" in line for line in found.findings)
 
 
@@ -99,8 +99,8 @@ def test_raw_replies_are_read_or_not_available() -> None:
 
 
 @pytest.mark.parametrize(("value", "words"), [
-    ([], "is no object"), ({"line": 1, "met": True}, "'judge'"), ({"judge": "j", "met": True}, "names no row"),
-    ({"judge": "j", "line": 0, "met": True}, "'line' counts"), ({"judge": "j", "line": 1}, "neither 'met' nor 'raw_text'"),
+    ([], "is not an object"), ({"line": 1, "met": True}, "'judge'"), ({"judge": "j", "met": True}, "has no row"),
+    ({"judge": "j", "line": 0, "met": True}, "'line' is 0: it must be"), ({"judge": "j", "line": 1}, "neither 'met' nor 'raw_text'"),
     ({"judge": "j", "line": 1, "met": 1}, "'met' must be"), ({"judge": "j", "line": 1, "met": "yes"}, "'met' must be"),
     ({"judge": "j", "item": 3, "met": True}, "'item' must be text"),
 ])  # fmt: skip

@@ -41,7 +41,7 @@ def test_names_and_categories_may_be_missing() -> None:
     ({"binary_labels": [1, 0]}, "binary_labels: must list true or false"),
     ({"binary_labels": None}, "binary_labels: must be a list"),
     ({"anonymized_physician_ids": ["p1"]}, "anonymized_physician_ids: 1 for 2 binary_labels"),
-    ({"anonymized_physician_ids": ["p1", "p1"]}, "names one twice"),
+    ({"anonymized_physician_ids": ["p1", "p1"]}, "contains an id twice"),
     ({"completion": None}, "completion: is missing"),
     ({"completion": " "}, "completion: is empty"),
     ({"rubric": 3}, "rubric: is a number"),

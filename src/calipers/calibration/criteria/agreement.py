@@ -1,8 +1,8 @@
 """Balanced F1 of yes-or-no verdicts against labels, as HealthBench's meta-evaluation has it. Pure.
 
-Source: openai/simple-evals, ``healthbench_meta_eval``: every label is compared with the verdict by itself; precision is
-a mean over verdicts of one kind, recall over labels of one kind; the two kinds' F1 are averaged, so that a criterion that
-is nearly always met is not a free point.
+Source: openai/simple-evals, ``healthbench_meta_eval``: every label is compared with the verdict separately; precision
+is a mean over verdicts of one kind, recall over labels of one kind; the F1 of the two kinds are averaged, so that a
+criterion that is nearly always met gives no easy point.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from numpy.typing import NDArray
 
 Array: TypeAlias = NDArray[np.float64]
 Pair: TypeAlias = tuple[str, bool, bool]
-"""A unit of resampling, a verdict, and one label it is compared with."""
+"""A unit of resampling, a verdict, and a label."""
 
 _RESAMPLES: Final = 1000
 _AT_ONCE: Final = 100
-"""Resamples drawn at a time: tens of thousands of units at once would fill memory."""
+"""Resamples drawn at a time, to limit memory for tens of thousands of units."""
 _DEFINED: Final = 0.95
-"""The share of resamples that must have a figure, or there is no interval: the rest would be a selection."""
+"""The share of resamples that must have a figure for an interval; with fewer, they would be a biased selection."""
 
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """Shares in [0, 1] over ``labels`` comparisons; None where a kind of verdict or label does not occur.
+    """Shares in [0, 1] over ``labels`` comparisons; None if a kind of verdict or label does not occur.
 
-    ``f1_met`` is 0 where its precision and recall are. ``balanced_f1`` is the mean of ``f1_met`` and ``f1_not_met``, and
-    ``interval`` its 95 % percentile bootstrap interval over completions, from a fixed seed.
+    ``f1_met`` is 0 where its precision and recall are. ``balanced_f1`` is the mean of ``f1_met`` and ``f1_not_met``,
+    and ``interval`` its 95 % percentile bootstrap interval over completions, from a fixed seed.
     """
 
     labels: int
@@ -49,14 +49,14 @@ class Agreement:
 
 
 def agreement(pairs: Sequence[Pair]) -> Agreement:
-    """How verdicts agree with labels; comparisons of one unit (a completion) are resampled together."""
+    """The agreement of verdicts with labels; comparisons of one unit (a completion) are resampled together."""
     counts = _counts(pairs)
     p1, r1, f1, p0, r0, f0, balanced = (_known(value) for value in _figures(counts.sum(axis=0)))
     return Agreement(len(pairs), p1, r1, f1, p0, r0, f0, balanced, None if balanced is None else _interval(counts))
 
 
 def _counts(pairs: Sequence[Pair]) -> Array:
-    """Comparisons of each unit, (units, 4): met by both, by the verdict alone, by the label alone, by neither."""
+    """Counts of each unit, (units, 4): met by both, by the verdict only, by the label only, by neither."""
     places: dict[str, int] = {}
     for unit, _, _ in pairs:
         places.setdefault(unit, len(places))
@@ -67,7 +67,9 @@ def _counts(pairs: Sequence[Pair]) -> Array:
 
 
 def _figures(counts: Array) -> list[Array]:
-    """The fields of Agreement from ``labels`` to ``interval``, both apart, for counts of shape (..., 4); NaN for None."""
+    """The fields of Agreement from ``labels`` to ``interval``, both apart, for counts of shape (..., 4); NaN for
+    None.
+    """
     both, verdict, label, neither = (counts[..., place] for place in range(4))
     figures: list[Array] = []
     for hit, said_alone, labelled_alone in ((both, verdict, label), (neither, label, verdict)):

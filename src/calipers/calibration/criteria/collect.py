@@ -1,7 +1,7 @@
-"""Asks a judge about labelled rows and writes its verdicts down, in the form of a verdicts file.
+"""Asks a judge about labelled rows and records its verdicts, in the form of a verdicts file.
 
-Every answer goes through ``Judge`` with ``protocol="checklist"``: what is measured is what a run by criteria would get.
-Not responsible for what the verdicts come to.
+Every answer goes through ``Judge`` with ``protocol="checklist"``, so that the figures are those of a run with criteria.
+Not responsible for computing them.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ async def ask(
     """Ask ``judge`` (a name, or a Backend) about each row's criterion; ``options`` are those of ``Judge.of``.
 
     Rows about one completion are one group, so that ``grading={"mode": "all"}`` puts them in one question; by default
-    each is a question of its own, as in HealthBench. ``judgments`` of what comes back are the verdicts: one with ``met``
-    None, and the reason, where none came. Raises ConfigError for settings that cannot work and for a judge that cannot be
-    reached, before anything is asked, or that refuses every question.
+    each is a question of its own, as in HealthBench. The verdicts are the result's ``judgments``; a missing verdict has
+    ``met`` None and a reason. Raises ConfigError for invalid settings and for a judge that cannot be reached, before
+    anything is asked, or that refuses every question.
     """
     shared: dict[str, list[Labelled]] = {}
     for row in rows:
@@ -39,7 +39,7 @@ async def ask(
             await asking.require_answering()
             asked.results.append(result)
             (graded,) = result.trajectories
-            asked.judgments += _said(asked.judge, shared[result.group_id], graded)
+            asked.judgments += _verdicts(asked.judge, shared[result.group_id], graded)
     finally:
         asking.close()
     asked.probed = asking.probed
@@ -49,14 +49,14 @@ async def ask(
 
 
 def _group(unit: str, rows: Sequence[Labelled]) -> TrajectoryGroup:
-    """The completion as a group of one, with the rows' criteria, each known by its line."""
+    """The completion as a group of one, with the rows' criteria; a criterion's id is its line."""
     rubric = Rubric(tuple(Criterion(str(row.line), row.rubric) for row in rows))
     answer = Trajectory("completion", ({"role": "assistant", "content": rows[0].completion},), rubric=rubric)
     return TrajectoryGroup(unit, (answer,), rows[0].prompt)
 
 
-def _said(judge: str, rows: Sequence[Labelled], graded: TrajectoryResult) -> Iterator[dict[str, Any]]:
-    """A verdict of each row, or one of each sample."""
+def _verdicts(judge: str, rows: Sequence[Labelled], graded: TrajectoryResult) -> Iterator[dict[str, Any]]:
+    """One verdict per row and sample."""
     criteria: Mapping[str, Mapping[str, Any]] = graded.extra.get("criteria", {})
     for row in rows:
         told = criteria.get(str(row.line), {"met": None, "reason": graded.reason or "it was not asked about"})

@@ -1,6 +1,6 @@
 """The report of a meta-evaluation: each judge against all labels, per category, and against each annotator.
 
-What a judge did not decide is left out and counted; it is not a wrong verdict. Not responsible for asking.
+Missing verdicts are counted and left out of agreement; they are not wrong. Not responsible for asking.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from calipers.calibration.criteria.verdicts import Recorded, all_recorded
 from calipers.errors import InputError
 
 _FEW: Final = 100
-"""Completions below which an interval is wide; HealthBench's own file has thousands."""
+"""With fewer completions intervals are wide; HealthBench's own file has thousands."""
 _MUCH: Final = 0.05
-"""The share of verdicts not available from which the rest may be a selection."""
+"""The share of missing verdicts above which the rest may be a biased selection."""
 
 
 @dataclass(frozen=True, slots=True)
 class JudgeOfCriteria:
     """One judge: ``overall`` against all labels, by category, and against each annotator's labels alone.
 
-    It spoke about ``rows``; ``graded`` verdicts were compared, ``ungraded`` ones were not available, for ``reasons`` with their counts.
-    ``above`` is the share of annotators whose own agreement with the others is below the judge's (0-1). ``common`` is its
-    agreement on the ``common_rows`` rows on which every judge gave a verdict.
+    It was asked about ``rows``; ``graded`` verdicts were compared, ``ungraded`` ones are missing, for ``reasons`` with
+    their counts. ``above`` is the share of annotators whose own agreement with the others is below the judge's (0-1).
+    ``common`` is its agreement on the ``common_rows`` rows on which every judge gave a verdict.
     """
 
     judge: str
@@ -96,10 +96,10 @@ def meta_evaluate(
     *,
     on_error: Callable[[InputError], None] | None = None,
 ) -> MetaEvaluation:
-    """Measure judges by what they said (``verdicts``) about labelled ``rows``; either is a file, or what it holds.
+    """Measure judges by their ``verdicts`` about labelled ``rows``; each is a file, or an iterable of its objects.
 
-    Several verdicts of a judge on one row each count. Lines that cannot be read are handed to ``on_error``, listed in
-    ``problems`` and left out. Raises InputError where there is no row at all.
+    Of several verdicts of a judge on one row, all count. Lines that cannot be read are passed to ``on_error``, listed
+    in ``problems`` and skipped. Raises InputError if there is no row.
     """
     problems: list[InputError] = []
 
@@ -112,7 +112,7 @@ def meta_evaluate(
     given = cast("Iterable[Labelled]", rows) if source is None else read_labelled(source, on_error=complain)
     labelled = list(given)
     if not labelled:
-        raise InputError("there is no labelled row to measure by", source=source)
+        raise InputError("there is no labelled row", source=source)
     said, foreign = _by_judge(all_recorded(verdicts, on_error=complain), labelled)
     among, each = _among(labelled)
     graded = [{row.line for row, one in found if one.met is not None} for found in said.values()]
@@ -133,7 +133,7 @@ Answers = Mapping[str, Sequence[tuple[Labelled, Recorded]]]
 
 
 def _by_judge(verdicts: Iterable[Recorded], rows: Sequence[Labelled]) -> tuple[Answers, int]:
-    """Each judge's verdicts with their rows; and how many are about no row there is."""
+    """Each judge's verdicts with their rows, and the number of verdicts about unknown rows."""
     by_line = {row.line: row for row in rows}
     by_item: dict[str, list[Labelled]] = defaultdict(list)
     for row in rows:
@@ -202,20 +202,20 @@ def _among(rows: Sequence[Labelled]) -> tuple[Agreement, dict[str, Agreement]]:
 def _findings(rows: Sequence[Labelled], judges: Sequence[JudgeOfCriteria], foreign: int) -> Iterator[str]:
     units = len({row.unit for row in rows})
     if units < _FEW:
-        yield f"there are {units} completions: below {_FEW} the intervals are too wide to choose a judge by"
+        yield f"there are {units} completions; with fewer than {_FEW} the intervals are too wide to choose a judge by"
     if foreign:
-        yield f"{foreign} verdicts are about rows that are not here, and were not used"
+        yield f"{foreign} verdicts are about unknown rows, and were not used"
     for one in judges:
         total = one.graded + one.ungraded
         if one.ungraded > _MUCH * total:
-            yield f"{one.judge}: {one.ungraded} of {total} verdicts are not available; the rest may be the easy ones"
+            yield f"{one.judge}: {one.ungraded} of {total} verdicts are missing; the rest may be the easy ones"
         if one.graded and None in (one.overall.precision_met, one.overall.precision_not_met):
             always = "not met" if one.overall.precision_met is None else "met"
-            yield f"{one.judge}: it says {always!r} to everything, so there is no balanced F1"
+            yield f"{one.judge}: all its verdicts are {always!r}, so it has no balanced F1"
         if one.rows < len(rows):
             yield f"{one.judge}: it was asked about {one.rows} of {len(rows)} rows"
     if len({one.graded for one in judges}) > 1:
-        told = [f"{one.judge} {one.common.balanced_f1:.3f}" for one in judges if one.common.balanced_f1 is not None]
+        known = [f"{one.judge} {one.common.balanced_f1:.3f}" for one in judges if one.common.balanced_f1 is not None]
         count = judges[0].common_rows
-        levels = f": {', '.join(told)}" if told else ", which is too few to compare them by"
-        yield f"not all judges gave verdicts on the same rows; balanced F1 on the {count} that all did{levels}"
+        levels = f": {', '.join(known)}" if known else ", which are too few for a comparison"
+        yield f"not all judges gave verdicts on the same rows; balanced F1 on the {count} rows that all did{levels}"

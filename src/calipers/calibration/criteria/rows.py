@@ -1,7 +1,8 @@
-"""Rows of a meta-evaluation: a completion, one criterion, and what people said about it (HealthBench's schema).
+"""Rows of a meta-evaluation: a completion, one criterion, and people's labels (HealthBench's schema).
 
 ``{"prompt": [messages], "completion": "...", "rubric": "...", "binary_labels": [true, false],
-"anonymized_physician_ids": ["a", "b"], "category": "..."}``, one a line. Not responsible for what the labels are worth.
+"anonymized_physician_ids": ["a", "b"], "category": "..."}``, one per line. Not responsible for agreement
+(``agreement``).
 """
 
 from __future__ import annotations
@@ -28,9 +29,9 @@ _SHAPE: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Labelled:
-    """A criterion (``rubric``) of a completion with the labels people gave it, and who gave which; ``line`` is from 1.
+    """A criterion (``rubric``) of a completion with people's labels and their annotators; ``line`` is counted from 1.
 
-    ``annotators`` are as many as ``labels``, or none where the row does not name them.
+    There are as many ``annotators`` as ``labels``, or none if the row does not name them.
     """
 
     line: int
@@ -41,23 +42,23 @@ class Labelled:
     annotators: tuple[str, ...] = ()
     category: str | None = None
     unit: str = field(init=False, repr=False, compare=False)
-    """A name for the conversation and its completion, which several rows may share."""
+    """An id of the conversation and its completion, which several rows may share."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "unit", _digest([dict(one) for one in self.prompt], self.completion))
 
     @property
     def item(self) -> str:
-        """A name for what was judged, criterion included: by it a recorded verdict finds its row."""
+        """An id of the completion and the criterion, by which a recorded verdict is assigned to its row."""
         return _digest(self.unit, self.rubric)
 
 
 def is_labelled(path: str | os.PathLike[str]) -> bool:
-    """Whether the first line that can be read is a row of a meta-evaluation, and not a group."""
+    """Whether the first readable line is a row of a meta-evaluation, not a group."""
     try:
         stream = Path(path).open("rb")  # noqa: SIM115 - closed below
     except OSError:
-        return False  # whoever reads it says what is wrong
+        return False  # reading the file reports the error
     with stream:
         first = next((value for _, value in jsonl.rows(jsonl.uncompressed(stream)) if isinstance(value, dict)), {})
     return "binary_labels" in first and "completion" in first
@@ -68,23 +69,25 @@ def read_labelled(
 ) -> Iterator[Labelled]:
     """The rows of a ``.jsonl`` or ``.jsonl.gz`` file, in order.
 
-    A bad row is handed to ``on_error`` as an InputError naming file, line and field, and left out; without it, raised.
+    A bad row is passed to ``on_error`` as an InputError with file, line and field, and skipped; without it, raised.
     """
     yield from jsonl.read_each(jsonl.read_lines(path), as_labelled, source=os.fspath(path), on_error=on_error)
 
 
 def as_labelled(value: Mapping[str, Any] | str, line: int = 1) -> Labelled:
-    """One row as plain data, checked. Raises InputError naming the field."""
+    """One row as plain data, checked. Raises InputError with the field."""
     if isinstance(value, str):
         raise InputError(value)
     labels = _list(value, "binary_labels")
     if not labels or not all(isinstance(one, bool) for one in labels):
-        raise InputError(f"binary_labels: must list true or false, one at least, not {labels!r:.60}")
+        raise InputError(f"binary_labels: must list true or false, at least one, not {labels!r:.60}")
     annotators = [] if value.get("anonymized_physician_ids") is None else _list(value, "anonymized_physician_ids")
     if annotators and len(annotators) != len(labels):
-        raise InputError(f"anonymized_physician_ids: {len(annotators)} for {len(labels)} binary_labels; one for each")
+        raise InputError(
+            f"anonymized_physician_ids: {len(annotators)} for {len(labels)} binary_labels; one is needed for each"
+        )
     if len(set(map(str, annotators))) < len(annotators):
-        raise InputError("anonymized_physician_ids: names one twice, and each labels a row once")
+        raise InputError("anonymized_physician_ids: contains an id twice, but each annotator labels a row once")
     category = value.get("category")
     if category is not None and not isinstance(category, str):
         raise InputError(f"category: must be text, not {kind_of(category)}")

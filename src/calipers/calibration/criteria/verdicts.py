@@ -1,4 +1,4 @@
-"""A file of recorded verdicts about the rows of a meta-evaluation: one line, one answer of one judge.
+"""Reads a file of recorded verdicts about the rows of a meta-evaluation: one line is one answer of one judge.
 
 Not responsible for agreement. Reading files is the only I/O.
 """
@@ -19,9 +19,9 @@ _SHAPE: Final = '{"judge": "...", "line": 1, "met": true} (or "raw_text" instead
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """What ``judge`` said about one row, named by its ``item`` or, where that is None, by its ``line``.
+    """The verdict of ``judge`` about one row, given by its ``item`` or, if that is None, by its ``line``.
 
-    ``met`` None is *not available*, and then ``reason`` says why.
+    ``met`` None is a missing verdict, with a ``reason``.
     """
 
     judge: str
@@ -37,9 +37,9 @@ def read_verdicts(
     format: str | None = None,  # noqa: A002 - what people call it
     on_error: Callable[[InputError], None],
 ) -> Iterator[Recorded]:
-    """The verdicts of a ``.jsonl`` or ``.jsonl.gz`` file; bad lines are handed to ``on_error`` and left out.
+    """The verdicts of a ``.jsonl`` or ``.jsonl.gz`` file; bad lines are passed to ``on_error`` and skipped.
 
-    ``format`` is that of a ``raw_text`` which names none.
+    ``format`` is that of a ``raw_text`` without one.
     """
     yield from jsonl.read_each(
         jsonl.read_lines(path),
@@ -62,37 +62,37 @@ def all_recorded(verdicts: object, *, on_error: Callable[[InputError], None]) ->
 
 
 def as_recorded(value: object, *, format: str | None = None) -> Recorded:  # noqa: A002 - likewise
-    """One object of a verdicts file, checked; ``raw_text`` is read where there is no ``met``. Raises InputError."""
+    """One object of a verdicts file, checked; ``raw_text`` is read if there is no ``met``. Raises InputError."""
     if isinstance(value, str):
         raise InputError(value)
     if not isinstance(value, Mapping):
-        raise InputError(f"is no object; expected {_SHAPE}")
+        raise InputError(f"is not an object; expected {_SHAPE}")
     judge, line, item = (value.get(name) for name in ("judge", "line", "item"))
     if not isinstance(judge, str) or not judge:
         raise InputError(f"'judge' must be its name; expected {_SHAPE}")
     if item is not None and not isinstance(item, str):
         raise InputError("'item' must be text")
     if line is not None and (isinstance(line, bool) or not isinstance(line, int) or line < 1):
-        raise InputError(f"'line' counts the rows' lines from 1, and is {line!r}")
+        raise InputError(f"'line' is {line!r}: it must be a row's line, counted from 1")
     if line is None and item is None:
-        raise InputError(f"names no row: give 'line' or 'item'; expected {_SHAPE}")
+        raise InputError(f"has no row: add 'line' or 'item'; expected {_SHAPE}")
     met, reason = _said(value, format)
     return Recorded(judge, met, reason, line, item)
 
 
 def _said(value: Mapping[str, Any], form: str | None) -> tuple[bool | None, str]:
     reason = value.get("reason")
-    told = reason if isinstance(reason, str) else ""
+    given = reason if isinstance(reason, str) else ""
     if "met" in value:
         met = value["met"]
         if met not in (True, False, None) or isinstance(met, float | int) is not isinstance(met, bool):
             raise InputError(f"'met' must be true, false or null, not {met!r:.40}")
-        return met, told or ("" if met is not None else "no verdict was recorded")
+        return met, given or ("" if met is not None else "no verdict was recorded")
     raw = value.get("raw_text")
     if not isinstance(raw, str):
-        raise InputError(f"holds neither 'met' nor 'raw_text'; expected {_SHAPE}")
+        raise InputError(f"has neither 'met' nor 'raw_text'; expected {_SHAPE}")
     reading = _verdict(raw, value.get("format", form))
-    return reading.met, reading.reason or told
+    return reading.met, reading.reason or given
 
 
 def _verdict(raw: str, form: object) -> VerdictReading:
