@@ -54,8 +54,7 @@ def test_no_verdict_is_neither_right_nor_wrong_but_counted() -> None:
     assert (judge.graded, judge.ungraded, judge.reasons) == (2, 2, {"timeout": 2})
     assert judge.overall.balanced_f1 == 1.0
     assert any(
-        "2 of 4 verdicts are missing" in line
-        for line in meta_evaluate(ROWS, said(True, None, False, None)).findings
+        "2 of 4 verdicts are missing" in line for line in meta_evaluate(ROWS, said(True, None, False, None)).findings
     )
 
 
@@ -65,7 +64,9 @@ def test_judges_are_compared_on_the_rows_that_all_of_them_decided() -> None:
     assert (one.common_rows, one.common.labels, other.common.labels) == (2, 4, 4)
     assert one.common == other.common
     assert one.overall != other.overall
-    assert any("balanced F1 on the 2 rows that all did: j 0.733, k 0.733" in line for line in found.findings), found.findings
+    assert any("balanced F1 on the 2 rows that all did: j 0.733, k 0.733" in line for line in found.findings), (
+        found.findings
+    )
     assert found.to_dict()["judges"][1]["common"]["balanced_f1"] == other.common.balanced_f1
 
 
