@@ -31,7 +31,7 @@ ROOMS: dict[str, Sequence[str]] = {
     "readers": ["readers/**/*.py"],
     "judging (results)": ["judging/results.py"],
     "backends (retry, secrets)": ["backends/limits/retry.py", "backends/transport/secrets.py"],
-    "ledger (replay)": ["ledger/runs.py"],
+    "ledger (replay)": ["ledger/replayer.py"],
 }
 """The rooms whose code touches no clock, network or process, and the pure parts of three that do."""
 
