@@ -111,14 +111,13 @@ def sample(all_of: Sequence[Mutant], count: int, seed: int) -> list[Mutant]:
 
 
 def _shares(statements: dict[str, int], count: int) -> dict[str, int]:
-    """What each room gets: its floor, and of the rest a part in proportion to its statements."""
-    floors = {room: min(_FLOOR, size) for room, size in statements.items()}
-    rest, total = max(count - sum(floors.values()), 0), sum(statements.values())
-    exact = {room: min(floors[room] + rest * size / total, size) for room, size in statements.items()}
-    shares = {room: int(part) for room, part in exact.items()}
-    short = sorted(exact, key=lambda room: shares[room] - exact[room])
-    for room in short[: max(min(count, total) - sum(shares.values()), 0)]:
-        shares[room] += 1
+    """What each room gets: a part in proportion to its statements, or the floor where that is more."""
+    shares: dict[str, int] = {}
+    rest = count
+    for room in sorted(statements, key=statements.__getitem__):
+        left = sum(size for name, size in statements.items() if name not in shares)
+        shares[room] = min(max(round(rest * statements[room] / left), _FLOOR), statements[room])
+        rest -= shares[room]
     return shares
 
 
