@@ -18,7 +18,7 @@ from tests.detector_cases import Case, Half, cases
 
 import calipers
 from benchmarks.environment import recorded_data
-from calipers.judging.attacks import find_attacks_of
+from calipers.judging.excluded import find_attacks_of
 from calipers.render import render
 from calipers.types import Certainty
 

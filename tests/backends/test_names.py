@@ -9,7 +9,7 @@ import calipers
 from calipers.backends.names import apart, shown
 from calipers.calibration.collect import Asked
 from calipers.errors import ConfigError
-from calipers.judging.members import families, require_other_family
+from calipers.judging.families import families, require_other_family
 
 SECRET = "vllm/m@http://me:s3cret@127.0.0.1:9/v1"  # noqa: S105 - of nobody
 

@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from calipers.cli.terminal import Terminal
-from calipers.judging.show import describe_result
+from calipers.judging.describe import describe_result
 from calipers.types import GroupResult, TrajectoryResult
 from calipers.types.encoding import printable
 from groups import FOUR, group_of

@@ -7,7 +7,7 @@ from typing import get_args
 import pytest
 
 from calipers.guard.vocabulary import lexicon
-from calipers.judging.attacks import find_attacks_of
+from calipers.judging.excluded import find_attacks_of
 from calipers.render import render
 from calipers.types import Certainty
 from detector_cases import Case, Half, cases

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import golden
-from calipers.judging.attacks import find_attacks_of
+from calipers.judging.excluded import find_attacks_of
 from calipers.render import render
 from detector_cases import Case, cases, staged
 

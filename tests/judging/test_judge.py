@@ -655,4 +655,4 @@ async def test_a_judge_that_is_left_holds_no_connection(faulty: FaultyServer):
 
 
 def open_sessions(judge: calipers.Judge) -> list[Any]:
-    return [owned.session for seat in judge._seats for owned in seat.bare._http()._sessions.values()]  # type: ignore[attr-defined]  # what a judge at a server has
+    return [owned.session for seat in judge._judges for owned in seat.bare._http()._sessions.values()]  # type: ignore[attr-defined]  # what a judge at a server has

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from art_judges import ContentJudge
 from calipers import Judge
-from calipers.judging.attacks import find_attacks_of
+from calipers.judging.excluded import find_attacks_of
 from calipers.judging.preparing import preparing
 from calipers.readers import as_group, as_trajectory
 from calipers.render import Reasoning, render

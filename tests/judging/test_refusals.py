@@ -262,10 +262,10 @@ async def test_a_small_question_teaches_nothing_about_the_server(faulty: FaultyS
     faulty.get["/v1/models"] = LISTED
     faulty.script(said("Yes."))
     judge = judge_at(faulty)
-    before = judge._seats[0].learned()
+    before = judge._judges[0].learned()
     await judge.check()
-    assert judge._seats[0].learned() == before
-    bare: Any = judge._seats[0].bare
+    assert judge._judges[0].learned() == before
+    bare: Any = judge._judges[0].bare
     assert not bare.versions.strayed
     assert bare.standing.answering is None
 

@@ -127,7 +127,7 @@ async def _score(run: _Run) -> int:
             output.write(result)
             report.add(result)
             if verbose:
-                from calipers.judging.show import describe_result  # noqa: PLC0415
+                from calipers.judging.describe import describe_result  # noqa: PLC0415
 
                 report.say(describe_result(result, width=console.width if console.is_terminal else None))
         if bad.count and not report.groups:

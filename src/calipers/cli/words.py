@@ -39,7 +39,7 @@ def fitted(console: Console, text: str) -> str:
 
 def say(text: str) -> None:
     """Print ``text`` to stderr, folded if that is a terminal."""
-    from calipers.judging.show import columns  # noqa: PLC0415 - --help stays quick
+    from calipers.judging.describe import columns  # noqa: PLC0415 - --help stays quick
 
     width, text = columns(), printable(text)
     click.echo(text if width is None else folded(text, width), err=True)

@@ -12,8 +12,8 @@ from calipers.backends.names import apart
 from calipers.backends.providers.known import Asked, asked_at, provider_of
 from calipers.errors import ConfigError, InputError
 from calipers.interfaces import Backend
+from calipers.judging.connecting import judges_in
 from calipers.judging.judge import Judge
-from calipers.judging.members import members
 from calipers.types import GroupResult
 
 
@@ -57,7 +57,7 @@ def _as_judge(
 ) -> Judge:
     if isinstance(judge, Judge):
         return judge
-    names = members(judge)
+    names = judges_in(judge)
     named = tuple(one for one in names if isinstance(one, str))
     if len(named) < len(names):
         return Judge(judge, rubric=rubric, concurrency=concurrency)

@@ -1,23 +1,24 @@
-"""Settings to strategies: which planner and which aggregator a judge or a panel of them works with.
+"""From settings to strategies: the protocol, the planner, the aggregator and the reward of a judge or a panel.
 
-Pure. Not responsible for protocols and rewards, which are the same however many judges there are.
+Pure. Not responsible for what a strategy does, or for checking settings (``contradictions``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 from calipers import registry
 from calipers.aggregators.bias_correction import BiasCorrected
 from calipers.aggregators.panel import Fallback as FallbackScores
 from calipers.aggregators.panel import Panel
 from calipers.aggregators.priors import JudgePriors
-from calipers.aggregators.resolution import StoppingRule, is_all_noise, tied, unscored
+from calipers.aggregators.resolution import StoppingRule
 from calipers.aggregators.two_way import TwoWay, two_way
-from calipers.config.options import Resolution
 from calipers.config.settings import Settings
-from calipers.interfaces import Aggregator, Planner, RewardTransform
+from calipers.guard.canary import CanaryAmong, CanaryFirst
+from calipers.interfaces import Aggregator, JudgingProtocol, Planner, RewardTransform
+from calipers.judging.loop import Strategies
 from calipers.planners.chunks import Chunks
 from calipers.planners.first_asks import FirstAsks
 from calipers.planners.follow_ups import FollowUps
@@ -26,9 +27,9 @@ from calipers.planners.panel import Cycle, Everyone, Fallback
 from calipers.planners.resolving import Resolving
 from calipers.planners.swapping import Swapping
 from calipers.planners.swiss import FirstRound, Swiss
+from calipers.protocols.question import Parse
 from calipers.rewards.length import LengthControl
 from calipers.rewards.ties import Ties
-from calipers.types import Scores
 
 _PANELS: Final[Mapping[str, type[Everyone | Cycle | Fallback]]] = {
     "all": Everyone,
@@ -37,31 +38,53 @@ _PANELS: Final[Mapping[str, type[Everyone | Cycle | Fallback]]] = {
 }
 
 _USUAL_SPREAD = 0.03
-"""The variance of settled scores within a group that is supposed of a judge nothing is known about; a weak belief."""
+"""A weak prior: the variance of scores within a group, for a judge that the ledger does not know."""
 
 
-def planner(settings: Settings) -> Planner:
-    """What to ask: the protocol's first asks, of which judge, what poor answers make necessary, then what is unsettled."""
-    opening = _opening(settings)
+def strategies(settings: Settings, parse: Parse | None) -> Strategies:
+    """The strategies for every group; ``parse`` is the user's own reader of replies."""
+    return Strategies(_protocol(settings, parse), _planner(settings), _aggregator(settings), _reward(settings))
+
+
+def _protocol(settings: Settings, parse: Parse | None) -> JudgingProtocol:
+    method = registry.find_method(settings.protocol)
+    own: dict[str, Any] = {"rubric": settings.rubric, "out_of_range": settings.out_of_range, "parse": parse}
+    path = method.protocol
+    if method.graded:
+        own = {"grading": settings.grading}
+    elif settings.aspects is not None:
+        path, own["aspects"] = method.aspects, settings.aspects
+    elif settings.question.expected:
+        path = method.expected
+    calls = settings.calls
+    made: JudgingProtocol = registry.load(path)(max_tokens=calls.max_tokens, params=calls.params or {}, **own)
+    if share := settings.defence.share:
+        made = (CanaryAmong if settings.protocol == "listwise" else CanaryFirst)(made, share, settings.seed)
+    return made
+
+
+def _planner(settings: Settings) -> Planner:
+    """The protocol's first asks, each for its judges; then follow-ups to poor answers; then more of them to resolve."""
+    first = _first_asks(settings)
     sharing = len(settings.judges) if settings.panel.mode == "cycle" else 1
-    inner: Planner = FollowUps(opening, settings.question.reasks, sharing)
+    inner: Planner = FollowUps(first, settings.question.reasks, sharing)
     if settings.question.pairing == "swiss":
         inner = Swiss(inner, settings.orders)
     resolve = settings.resolve
     if resolve is None:
         return inner
-    habits = _priors(settings)
+    priors = _priors(settings)
     if settings.protocol == "pairwise":
-        return Swapping(inner, {slot: one.swaps for slot, one in habits.items() if one.swaps is not None})
-    spreads = [one.spread for one in habits.values() if one.spread is not None]
+        return Swapping(inner, {slot: prior.swaps for slot, prior in priors.items() if prior.swaps is not None})
+    spreads = [prior.spread for prior in priors.values() if prior.spread is not None]
     spread = sum(spreads) / len(spreads) if spreads else _USUAL_SPREAD
-    return Resolving(inner, opening, StoppingRule(spread, resolve.tolerance, resolve.most))
+    return Resolving(inner, first, StoppingRule(spread, resolve.tolerance, resolve.most))
 
 
-def _opening(settings: Settings) -> FirstAsks:
+def _first_asks(settings: Settings) -> FirstAsks:
     orders, judges = settings.orders, len(settings.judges)
     if settings.resolve is not None and settings.protocol != "pairwise" and not _has_errors(settings):
-        # Without any standard error nothing can be called settled, and two calls are the fewest that give one.
+        # Resolving needs standard errors, and two calls are the fewest that give one.
         orders = max(orders, 2)
     first: FirstAsks
     if settings.question.at_once is not None:
@@ -77,19 +100,19 @@ def _opening(settings: Settings) -> FirstAsks:
 
 
 def _has_errors(settings: Settings) -> bool:
-    """Whether one presentation comes with standard errors: from other judges, or from what is known of the noise."""
+    """Whether one presentation comes with standard errors: from several judges, or from each judge's known noise."""
     if len(settings.judges) > 1 and settings.panel.mode == "all":
         return True
-    habits = _priors(settings)
-    return len(habits) == len(settings.judges) and all(one.noise is not None for one in habits.values())
+    priors = _priors(settings)
+    return len(priors) == len(settings.judges) and all(prior.noise is not None for prior in priors.values())
 
 
 def _priors(settings: Settings) -> dict[int, JudgePriors]:
     return {} if settings.experience is None else dict(enumerate(settings.experience.judges))
 
 
-def aggregator(settings: Settings) -> Aggregator:
-    """What answers come to: read with what is known of each judge, a panel's each on its own scale."""
+def _aggregator(settings: Settings) -> Aggregator:
+    """Answers to scores, corrected by each judge's priors; a panel's judges each on their own scale."""
     method = registry.find_method(settings.protocol)
     judges = len(settings.judges)
     if method.graded:
@@ -115,28 +138,19 @@ def aggregator(settings: Settings) -> Aggregator:
 def _within(settings: Settings) -> Aggregator:
     found = registry.load(registry.find_method(settings.protocol).aggregator)
     within: Aggregator = found() if isinstance(found, type) else found
-    habits = _priors(settings)
-    noise = {slot: one.noise for slot, one in habits.items() if one.noise is not None}
+    priors = _priors(settings)
+    noise = {slot: prior.noise for slot, prior in priors.items() if prior.noise is not None}
     if within is two_way and noise:
         within = TwoWay(noise)
-    places = {slot: one.places for slot, one in habits.items() if one.places is not None}
-    swaps = {slot: one.swaps for slot, one in habits.items() if one.swaps is not None}
+    places = {slot: prior.places for slot, prior in priors.items() if prior.places is not None}
+    swaps = {slot: prior.swaps for slot, prior in priors.items() if prior.swaps is not None}
     if not places and not swaps:
         return within
     return BiasCorrected(within, places, swaps, bounds=(0.0, 1.0) if places else None)
 
 
-def settle(scores: Scores, resolve: Resolution | None) -> tuple[Scores, tuple[str, ...]]:
-    """The scores a group is paid by, and a warning where its spread was all noise and ``resolve`` says what then."""
-    if resolve is None or resolve.unresolved == "keep" or not is_all_noise(scores):
-        return scores, ()
-    if resolve.unresolved == "tie":
-        return tied(scores), ("the scores differ no more than their standard errors: they were tied",)
-    return unscored(scores), ("the scores differ no more than their standard errors: nobody was scored",)
-
-
-def reward(settings: Settings) -> RewardTransform:
-    """Scores to rewards: the kind, then length among what is near, then ties."""
+def _reward(settings: Settings) -> RewardTransform:
+    """Scores to rewards: the kind, then length among near-tied scores, then ties."""
     plan = settings.reward
     method = registry.find_method(settings.protocol)
     kind = registry.REWARDS.find(plan.kind) if plan.kind else registry.load(method.reward)

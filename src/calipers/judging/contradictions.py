@@ -17,10 +17,16 @@ from calipers.config.options import Defence, JudgeOptions, Panel, Question, Rewa
 from calipers.config.settings import Settings
 from calipers.errors import ConfigError
 from calipers.interfaces import Backend
-from calipers.judging.members import Seat, require_other_family
-from calipers.judging.standards import standards
+from calipers.judging.criteria import ungradable
+from calipers.judging.families import require_other_family
+from calipers.judging.instances import JudgeInstances
 from calipers.ledger import Ledger
+from calipers.readers import read_rubric
+from calipers.rubric import DEFAULT_RUBRIC, Grading, as_rubric
+from calipers.rubric.grading import as_grading
+from calipers.types import Rubric
 
+CHECKLIST: Final = "checklist"
 _MOST_PRESENTATIONS: Final = 10_000
 """A group's first questions are planned all at once, and must fit in memory."""
 
@@ -36,23 +42,17 @@ def settings_of(options: JudgeOptions, judges: Sequence[str | Backend]) -> Setti
             f"{_MOST_PRESENTATIONS:,} times; two or four are usual"
         )
     _require_panel(panel, len(judges), chosen.quorum, presentations=chosen.orders * chosen.samples)
-    require_other_family(panel.policy, judges, allowed=panel.own_family)
     _require_question(question, protocol, reads_itself=chosen.custom_parse)
     _require_canaries(chosen.defence, protocol, aspects=question.aspects)
     _require_reward(chosen.reward, protocol)
-    checked = standards(
-        options.rubric,
-        question.grading,
-        protocol=protocol,
-        parse=options.parse,
-        out_of_range=chosen.out_of_range,
-        resolve=chosen.resolve,
-    )
+    require_other_family(panel.policy, judges, allowed=panel.own_family)
+    rubric = _read(options.rubric)
+    grading = _grading(chosen, rubric)
     return replace(
         chosen,
-        rubric=checked.rubric,
+        rubric=rubric or (DEFAULT_RUBRIC if grading is None else ""),
         panel=replace(panel, weights=None if panel.weights is None else tuple(panel.weights)),
-        question=replace(question, grading=checked.grading, aspects=_aspects(question.aspects)),
+        question=replace(question, grading=grading, aspects=_aspects(question.aspects)),
     )
 
 
@@ -61,12 +61,12 @@ def _require_ledger(ledger: object) -> None:
         raise ConfigError(f"ledger={ledger!r}: it must be a path, a sqlite:/// URL, a Ledger or a Store")
 
 
-def require_logprobs(settings: Settings, seats: Sequence[Seat]) -> None:
+def require_logprobs(settings: Settings, judges: JudgeInstances) -> None:
     """Raise ConfigError where ``expected`` needs log-probabilities and a judge's API has none."""
-    for seat in seats:
-        if settings.question.expected and not seat.bare.has_logprobs:
+    for judge in judges:
+        if settings.question.expected and not judge.bare.has_logprobs:
             raise ConfigError(
-                f"expected=True needs log-probabilities, and the API of {seat.name} has none: leave it out, or use "
+                f"expected=True needs log-probabilities, and the API of {judge.name} has none: leave it out, or use "
                 "another judge"
             )
 
@@ -130,6 +130,39 @@ def _require_reward(reward: Reward, protocol: str) -> None:
     usual = registry.load(registry.find_method(protocol).reward)
     if kind in {"score", "win_rate"} and registry.REWARDS.find(kind) is not usual:
         raise ConfigError(f"reward: kind={kind!r} does not go with protocol={protocol!r}; rank goes with any")
+
+
+def _read(rubric: object) -> str | Rubric | None:
+    """``rubric=`` as text or criteria. Raises ConfigError for another type, InputError for a bad file."""
+    if isinstance(rubric, Path):
+        rubric = read_rubric(rubric)
+    if rubric is None or isinstance(rubric, str):
+        return rubric
+    if not isinstance(rubric, Rubric | Mapping | list | tuple):
+        raise ConfigError(f"rubric={rubric!r}: it must be text, a Rubric, its object, or the Path of its file")
+    return as_rubric(rubric)
+
+
+def _grading(chosen: Settings, rubric: str | Rubric | None) -> Grading | None:
+    """How a checklist is graded; None for other protocols."""
+    given = chosen.question.grading
+    if chosen.protocol != CHECKLIST:
+        if given is not None:
+            raise ConfigError(f"grading= belongs to protocol='checklist', not to {chosen.protocol!r}")
+        return None
+    if isinstance(rubric, str) and rubric:
+        raise ConfigError(
+            "protocol='checklist' checks criteria, and rubric= is text: give a Rubric, or the Path of a .toml, .json or "
+            ".yaml file with criteria"
+        )
+    if chosen.custom_parse or chosen.out_of_range != "reask":
+        raise ConfigError("parse= and out_of_range= are about scores, and protocol='checklist' reads verdicts")
+    if chosen.resolve is not None:
+        raise ConfigError("resolve= is about scores; for protocol='checklist' ask more often with samples=")
+    grading = as_grading(given)
+    if isinstance(rubric, Rubric) and (problem := ungradable(rubric, grading)):
+        raise ConfigError(problem)
+    return grading
 
 
 _ASPECT: Final = re.compile(r"[A-Za-z][A-Za-z _-]{0,39}")

@@ -18,9 +18,8 @@ from typing import Any, Final, Literal, TypeAlias, get_args
 from calipers.config.arguments import require_one_of
 from calipers.errors import ConfigError
 from calipers.interfaces import Backend, Verifier
-from calipers.judging.early_checks import EarlyChecks
 from calipers.judging.judge import Judge
-from calipers.judging.preparing import Prepare
+from calipers.judging.preparing import EarlyChecks, Prepare
 from calipers.judging.results import carried, group_status
 from calipers.judging.streaming import stream
 from calipers.readers import as_group

@@ -1,7 +1,7 @@
-"""The loop for one group: plan, frame, ask, read; plan again with what is known now.
+"""The loop for one group: plan, frame, ask, read; then plan again with what is known now.
 
-Not responsible for how questions look (``protocols``), which are asked (``planners``), how answers travel
-(``backends``), are kept (``ledger``), or become rewards (``judge``).
+Not responsible for what questions look like (``protocols``), which are asked (``planners``), how answers travel
+(``backends``) and are recorded (``ledger``), or how scores become rewards (``judge``).
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from calipers.backends.limits.metered import Meter
 from calipers.config.options import Observer
 from calipers.config.settings import Settings
 from calipers.errors import BackendError, CalipersError, PermanentError
-from calipers.interfaces import Aggregator, GroupAggregator, JudgingProtocol, Planner, Store
-from calipers.judging.members import Seat
+from calipers.interfaces import Aggregator, GroupAggregator, JudgingProtocol, Planner, RewardTransform, Store
+from calipers.judging.instances import JudgeInstances
 from calipers.render import Unfit, fitted, omissions, window_from_refusal
 from calipers.types import (
     NO_FAILED_CALLS,
@@ -34,37 +34,40 @@ from calipers.types import (
 
 
 @dataclass(frozen=True, slots=True)
-class Interrogator:
-    """The parts that every group is asked with; ``seats`` are the judges by their slots."""
+class Strategies:
+    """The strategies that the settings name, for all groups; ``assembly`` makes them."""
 
     protocol: JudgingProtocol
     planner: Planner
     aggregate: Aggregator
-    seats: tuple[Seat, ...]
-    observer: Observer | None = None
+    reward: RewardTransform
 
 
 @dataclass(frozen=True, slots=True)
-class Interrogation:
-    """One group being asked about. ``position`` is its place in the run that ``store`` records."""
+class QueryLoop:
+    """The loop for one group, which has ``number`` in the run that ``store`` records.
 
-    by: Interrogator
+    ``ends`` is when the group's deadline passes, by the event loop's clock.
+    """
+
+    strategies: Strategies
+    judges: JudgeInstances
+    observer: Observer | None
     view: RenderedGroup
-    position: int
+    number: int
     settings: Settings
     store: Store
     ends: float | None = None
-    """When the group's deadline passes, by the event loop's clock."""
 
     async def run(self) -> tuple[tuple[Answered, ...], Scores]:
-        """Ask until the planner is done or ``ends`` has passed: all answers, and what they come to.
+        """All answers, and their scores: asks until the planner has no more questions or ``ends`` has passed.
 
-        Raises what is not the judge's doing (LedgerError, say); everything else is in the answers.
+        Raises errors that are not the judge's, such as LedgerError; a judge's failures are in the answers.
         """
         answered: tuple[Answered, ...] = ()
         while True:
             state = PlanState(self.view, answered, self._scores(answered), self.settings.seed)
-            asks = self.by.planner.next_asks(state)
+            asks = self.strategies.planner.next_asks(state)
             if not asks or any(_is_deadline(done) for done in answered):
                 return answered, state.scores
             answered += (await self._ask(asks[0]),) if len(asks) == 1 else await self._ask_all(asks)
@@ -74,37 +77,37 @@ class Interrogation:
             async with asyncio.TaskGroup() as tasks:
                 running = [tasks.create_task(self._ask(ask)) for ask in asks]
         except* CalipersError as errors:
-            # Not the judge's doing (the ledger's disk is full, say): one clear error, not a group of equal ones.
+            # It is not the judge's error (the ledger's disk is full, say): raise it once, not for every question.
             raise errors.exceptions[0] from None
         return tuple(task.result() for task in running)
 
     async def _ask(self, ask: Ask) -> Answered:
         window = ask.window or self.settings.judges[ask.slot].window
-        whole = self.by.protocol.frame(ask, self.view)
-        fit = fitted(whole, window, self.by.protocol.frame)
+        whole = self.strategies.protocol.frame(ask, self.view)
+        fit = fitted(whole, window, self.strategies.protocol.frame)
         if isinstance(fit, Unfit):
-            await self.store.note(self.position, whole, fit.failure)
+            await self.store.note(self.number, whole, fit.failure)
             return Answered(ask, fit.failure, omitted=fit.omitted)
         request = fit.request
-        await asyncio.sleep(0)  # as in ``Judge``: others are framed meanwhile
+        await asyncio.sleep(0)  # as in ``Judge``: other groups are framed meanwhile
         meter = Meter()
         answer, question = await self._answer(replace(request, on_failed_call=meter.add), window, meter)
         if isinstance(answer, Failure):
-            await self.store.note(self.position, request, answer)
+            await self.store.note(self.number, request, answer)
             return Answered(ask, answer, failed=answer.failed, question=question, omitted=fit.omitted)
         reading = self._read(request, answer, fit.omitted)
-        await self.store.note(self.position, request, reading)
+        await self.store.note(self.number, request, reading)
         return Answered(ask, reading, answer.usage, answer.failed or NO_FAILED_CALLS, question, fit.omitted)
 
     async def _answer(
         self, request: JudgeRequest, window: Window | None, meter: Meter
     ) -> tuple[Completion | Failure, str]:
-        """The answer or what became of it, calls in vain included, and the question's name where the store told it."""
+        """The answer or why there is none, with the failed calls; and the question's name if the store has one."""
         if self.ends is not None and asyncio.get_running_loop().time() >= self.ends:
-            return self._too_late(meter), ""  # before a call is begun that would be broken off and may be billed
+            return self._too_late(meter), ""  # no call that would be cancelled, and may be billed
         clock = None if self.ends is None else asyncio.timeout_at(self.ends)
         try:
-            answer = self.store.answer(self.position, request, self._seat(request).backend)
+            answer = self.store.answer(self.number, request, self.judges[request.ask.slot].backend)
             if clock is None:
                 completion = await answer
             else:
@@ -113,34 +116,31 @@ class Interrogation:
         except BackendError as error:
             failure = replace(_failure(error, request, window), failed=error.failed or meter.total)
             if failure.window is not None:
-                self._seat(request).gauge.refused(failure.window)
+                self.judges[request.ask.slot].window.refused(failure.window)
             return failure, error.question
         except CalipersError:
             raise
         except Exception as error:  # noqa: BLE001 - a user's Backend may fail in any way; its failure is data here
             if clock is not None and clock.expired():
                 return self._too_late(meter), ""
-            said = f"the judge's backend raised {type(error).__name__}: {error}"
-            return Failure("internal", said, failed=meter.total), ""
-        if completion.failed is None:  # a store of the user's own counts nothing
+            reason = f"the judge's backend raised {type(error).__name__}: {error}"
+            return Failure("internal", reason, failed=meter.total), ""
+        if completion.failed is None:  # a user's own store does not count failed calls
             completion = replace(completion, failed=meter.total)
         return completion, completion.question
 
     def _too_late(self, meter: Meter) -> Failure:
         return Failure("deadline", f"the group's deadline of {self.settings.deadline} s passed", failed=meter.total)
 
-    def _seat(self, request: JudgeRequest) -> Seat:
-        return self.by.seats[request.ask.slot]
-
     def _read(self, request: JudgeRequest, completion: Completion, too_long: Mapping[int, str]) -> Reading:
-        reading = self.by.protocol.read(request, completion)
-        self._seat(request).gauge.answered(request, completion)
+        reading = self.strategies.protocol.read(request, completion)
+        self.judges[request.ask.slot].window.answered(request, completion)
         if request.view is not self.view:
             shortened = omissions(self.view, request.view, request.ask.order)
             missing = {**reading.missing, **too_long}
             reading = replace(reading, missing=missing, warnings=(*reading.warnings, *shortened))
-        if self.by.observer is not None:
-            self.by.observer(request, completion, reading)
+        if self.observer is not None:
+            self.observer(request, completion, reading)
         return reading
 
     def _scores(self, answered: Sequence[Answered]) -> Scores:
@@ -148,7 +148,7 @@ class Interrogation:
             return unscored(len(self.view.candidates))
         readings = [done.result for done in answered if isinstance(done.result, Reading)]
         judgments = [judgment for reading in readings for judgment in reading.judgments]
-        aggregate = self.by.aggregate
+        aggregate = self.strategies.aggregate
         if self.view.rubrics and isinstance(aggregate, GroupAggregator):
             aggregate = aggregate.of(self.view)
         return aggregate(judgments, len(self.view.candidates))
@@ -157,8 +157,8 @@ class Interrogation:
 def _failure(error: BackendError, request: JudgeRequest, window: Window | None) -> Failure:
     if not isinstance(error, PermanentError):
         return Failure(error.kind, str(error))
-    told = window_from_refusal(request, error.limit, error.prompt, window) if error.kind == "context_window" else None
-    return Failure(error.kind, str(error), error.fatal, error.limit, error.prompt, told)
+    found = window_from_refusal(request, error.limit, error.prompt, window) if error.kind == "context_window" else None
+    return Failure(error.kind, str(error), error.fatal, error.limit, error.prompt, found)
 
 
 def _is_deadline(done: Answered) -> bool:

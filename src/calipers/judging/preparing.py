@@ -1,45 +1,96 @@
-"""Work on the rollouts of a group that is not whole yet, so that little is left to do when the last one comes.
+"""Work on the rollouts of a group that is not complete yet, so that little is left to do when the last one comes.
 
-Not responsible for who gathers a group (``trainers.cohort``), or for a Hybrid's rules (``early_checks``).
+Not responsible for collecting a group (``trainers.cohorts``), or for what checks mean (``verifiers``, ``hybrid``).
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
-from dataclasses import replace
+from concurrent.futures import Future
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from calipers.guard.injection import find_attacks
+from calipers.interfaces import Verifier
 from calipers.render import Reasoning, Transcriber
 from calipers.rubric import Grading
 from calipers.types import Prepared, Trajectory, TrajectoryGroup
+from calipers.verifiers.checking import Checked, check_group
 from calipers.verifiers.criteria_rules import rules_begun
+from calipers.verifiers.early import begin
 
 Prepare: TypeAlias = Callable[[Trajectory], Trajectory]
-"""A rollout of a certain group, to the same with ``prepared``."""
+"""From a rollout of a certain group to the same with ``prepared``."""
 
 Preparing: TypeAlias = Callable[[TrajectoryGroup], Prepare]
-"""What a group's rollouts have in common (a group with no trajectory in it), to what prepares them one by one."""
+"""From what a group's rollouts share (a group without trajectories) to the function that prepares each."""
 
 
 def preparing(
     head: TrajectoryGroup, *, reasoning: Reasoning, rubric: object = None, grading: Grading | None = None
 ) -> Prepare:
-    """Makes each rollout of ``head`` canonical, writes it out, and looks for what addresses the judge.
+    """A function that makes each rollout of ``head`` canonical, transcribes it, and searches it for attacks.
 
-    With ``grading`` the rules of its criteria (its own, its group's, or the judge's ``rubric``) are begun in a thread. All
-    of it is what judging the whole group would do with it, and comes to the same.
+    With ``grading``, the rules of its criteria (its own, its group's, or the judge's ``rubric``) are begun in a thread.
+    Judging the complete group would do the same work, with the same results.
     """
     transcriber = Transcriber(head, reasoning)
-    searched: dict[str, Any] = {}
+    searched: dict[str, Any] = {}  # rollouts may repeat the prompt, which is searched once
 
     def prepare(member: Trajectory) -> Trajectory:
         transcript = transcriber.transcript(member)
-        attacks = find_attacks(
-            transcript.messages, known=searched
-        )  # rollouts may repeat the prompt, which is searched once
-        ruled = rules_begun(head, member, rubric, grading)
-        found = Prepared(member.messages, head.context, reasoning, transcript, attacks, criterion_checks=ruled)
+        attacks = find_attacks(transcript.messages, known=searched)
+        checks = rules_begun(head, member, rubric, grading)
+        found = Prepared(member.messages, head.context, reasoning, transcript, attacks, criterion_checks=checks)
         return replace(member, prepared=found)
 
     return prepare
+
+
+@dataclass(frozen=True, slots=True)
+class _Begun:
+    """The checks of one trajectory by ``gates`` and ``rules``, done or running."""
+
+    gates: tuple[Verifier, ...]
+    rules: tuple[Verifier, ...]
+    checks: Future[Checked]
+
+
+@dataclass(frozen=True, slots=True)
+class EarlyChecks:
+    """The checks of one ``Hybrid``: begun when a trajectory comes, or made when its group is complete."""
+
+    gates: tuple[Verifier, ...]
+
+    def preparing(self, head: TrajectoryGroup, rules: tuple[Verifier, ...], prepare: Prepare) -> Prepare:
+        """``prepare``, which also begins the checks of what it has prepared."""
+        if not self.gates and not rules:
+            return prepare
+
+        def prepared(member: Trajectory) -> Trajectory:
+            ready = prepare(member)
+            if ready.prepared is None:
+                return ready
+            checks = begin(replace(head, trajectories=(member,)), gates=self.gates, rules=rules)
+            return replace(ready, prepared=replace(ready.prepared, gate_checks=_Begun(self.gates, rules, checks)))
+
+        return prepared
+
+    async def checked(self, group: TrajectoryGroup, rules: tuple[Verifier, ...]) -> list[Checked]:
+        """As ``check_group``, without blocking: waits for checks that were begun early, and makes the others now."""
+        begun = [self._begun(one, group, rules) for one in group.trajectories]
+        rest = tuple(one for one, early in zip(group.trajectories, begun, strict=True) if early is None)
+        # Rules may be slow, and block: in a thread, other groups' questions go on meanwhile.
+        alone = replace(group, trajectories=rest)
+        found = iter(await asyncio.to_thread(check_group, alone, gates=self.gates, rules=rules) if rest else ())
+        # A caller that stops waiting does not cancel the checks for a caller that asks again.
+        return [next(found) if early is None else await asyncio.shield(asyncio.wrap_future(early)) for early in begun]
+
+    def _begun(self, one: Trajectory, group: TrajectoryGroup, rules: tuple[Verifier, ...]) -> Future[Checked] | None:
+        prepared = one.prepared
+        if prepared is None or not isinstance(prepared.gate_checks, _Begun):
+            return None
+        early = prepared.gate_checks
+        same = early.gates == self.gates and early.rules == rules
+        return early.checks if same and prepared.is_valid_for(one.messages, group.context, prepared.reasoning) else None

@@ -1,11 +1,25 @@
-"""Work on many things at once, a bounded number at a time, with nothing piling up."""
+"""Many groups at once, a bounded number at a time, in bounded memory."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Iterable, Iterator
-from typing import Any, Generic, TypeVar
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterable,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+)
+from typing import Any, Generic, TypeAlias, TypeVar
 
+from calipers.errors import InputError
+from calipers.readers import as_group
+from calipers.types import TrajectoryGroup
+
+_OnError: TypeAlias = Callable[[InputError], None] | None
 S = TypeVar("S")
 R = TypeVar("R")
 
@@ -120,3 +134,36 @@ class _Coming(Generic[S]):
             self._drawn.append(item)
             self._tell(self._drawing)
             await self._wanted.wait()
+
+
+def readable(
+    groups: Iterable[object] | AsyncIterable[object], on_error: _OnError
+) -> Iterator[TrajectoryGroup] | AsyncIterator[TrajectoryGroup]:
+    """The groups that can be read. An InputError names another, and goes to ``on_error`` or is raised."""
+    return _readable_async(groups, on_error) if isinstance(groups, AsyncIterable) else _readable(groups, on_error)
+
+
+def _readable(groups: Iterable[object], on_error: _OnError) -> Iterator[TrajectoryGroup]:
+    for number, group in enumerate(groups, start=1):
+        if (read := _read(group, number, on_error)) is not None:
+            yield read
+
+
+async def _readable_async(groups: AsyncIterable[object], on_error: _OnError) -> AsyncIterator[TrajectoryGroup]:
+    number = 0
+    async for group in groups:
+        number += 1
+        if (read := _read(group, number, on_error)) is not None:
+            yield read
+
+
+def _read(group: object, number: int, on_error: _OnError) -> TrajectoryGroup | None:
+    try:
+        return as_group(group)
+    except InputError as error:
+        name = group.get("group_id") if isinstance(group, Mapping) else None
+        named = InputError(f"group {number}{'' if name is None else f' ({name})'}: {error}")
+        if on_error is None:
+            raise named from error
+        on_error(named)
+        return None

@@ -93,7 +93,7 @@ def test_the_bound_on_what_is_in_flight_is_found_or_fixed() -> None:
 def test_several_urls_are_one_judge_and_the_first_names_it() -> None:
     urls = ["http://127.0.0.1:9/v1", "http://127.0.0.1:10/v1"]
     judge = calipers.Judge("vllm/m", base_url=urls, calls={"requests_per_minute": 60})
-    assert isinstance(judge._seats[0].bare, Pool)
+    assert isinstance(judge._judges[0].bare, Pool)
     assert judge.settings.judges[0].endpoint == urls[0]
     assert calipers.Judge("vllm/m", base_url=urls[:1]).settings.judges[0].endpoint == urls[0]
 

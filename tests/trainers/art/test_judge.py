@@ -174,7 +174,7 @@ async def test_readers_and_rubrics_made_anew_for_each_call_still_share_one_limit
         assert seen
     parses = [judge_for(judge, {"max_parallel_requests": 2}, parse=parse) for parse in (len, max)]  # type: ignore[arg-type]
     assert parses[0] is not parses[1]
-    assert parses[0]._seats[0].backend is parses[1]._seats[0].backend
+    assert parses[0]._judges[0].backend is parses[1]._judges[0].backend
 
 
 async def test_calls_are_bounded_unless_told_otherwise() -> None:

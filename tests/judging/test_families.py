@@ -1,28 +1,11 @@
-"""Who sits on a panel, which options are whose, and who may judge which policy."""
+"""Which judge may judge which policy: none of its own model family."""
 
 import pytest
 
 from calipers.errors import ConfigError
-from calipers.judging.members import each, families, members, require_other_family
+from calipers.judging.families import families, require_other_family
 from calipers.testing import SimulatedJudge
 from groups import QUALITY
-
-
-def test_one_judge_is_one_member_and_a_list_keeps_its_order():
-    assert members("openai/gpt-5-mini") == ("openai/gpt-5-mini",)
-    assert members(["b/x", "a/y"]) == ("b/x", "a/y")
-    with pytest.raises(ConfigError, match="at least one"):
-        members([])
-
-
-def test_an_option_of_one_judge_must_say_whose_it_is_in_a_panel():
-    assert each("api_key", "k", ["a/x"]) == ["k"]
-    assert each("api_key", None, ["a/x", "b/y"]) == [None, None]
-    assert each("api_key", {"b/y": "k"}, ["a/x", "b/y"]) == [None, "k"]
-    with pytest.raises(ConfigError, match="which of the 2 judges"):
-        each("api_key", "k", ["a/x", "b/y"])
-    with pytest.raises(ConfigError, match="'c/z' is none of the judges"):
-        each("api_key", {"c/z": "k"}, ["a/x", "b/y"])
 
 
 @pytest.mark.parametrize(

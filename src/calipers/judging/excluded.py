@@ -1,6 +1,7 @@
-"""What becomes of trajectories that address their judge: reported, kept from the judge, or floored by the user's rule.
+"""Trajectories that the judge is not shown: empty ones, and by the user's rule those that address it.
 
-Only what is certain has consequences: the rest is reported. Pure. Not responsible for finding attacks (``probes.injection``).
+They are taken out before the judge is asked, and put back into the result afterwards. Only attacks that are certain have
+consequences; the others are reported. Pure. Not responsible for finding attacks (``guard.injection``).
 """
 
 from __future__ import annotations
@@ -24,17 +25,38 @@ from calipers.types import (
 )
 
 Attacks: TypeAlias = Mapping[str, tuple[Attack, ...]]
-"""What was found in each trajectory that has any, by its id."""
+"""The attacks of each trajectory that has any, by its id."""
 
-_SAID: Final[Mapping[Certainty, str]] = {
+_WORDING: Final[Mapping[Certainty, str]] = {
     "certain": "addresses the judge",
     "likely": "seems to address the judge",
     "suspicious": "may address the judge",
 }
-"""What a warning says of the most certain of a trajectory's attacks."""
+"""The warning for the most certain of a trajectory's attacks, from certain to suspicious."""
 
 POLICY = "assistant"
 """The role whose messages the policy under training writes."""
+
+_EMPTY = "it has no messages: there is nothing of it to judge"
+
+
+def with_messages(group: TrajectoryGroup) -> TrajectoryGroup:
+    """The group without trajectories that have no message at all (a rollout that crashed, say)."""
+    if all(trajectory.messages for trajectory in group.trajectories):
+        return group
+    return replace(group, trajectories=tuple(one for one in group.trajectories if one.messages))
+
+
+def with_empty(result: GroupResult, group: TrajectoryGroup) -> GroupResult:
+    """The result with the trajectories that ``with_messages`` took out: failed, in their places."""
+    if len(result.trajectories) == len(group.trajectories):
+        return result
+    judged = {one.id: one for one in result.trajectories}
+    trajectories = tuple(
+        judged.get(one.id) or TrajectoryResult(one.id, "failed", reason=_EMPTY, extra=carried(one))
+        for one in group.trajectories
+    )
+    return replace(result, status=group_status(trajectories), trajectories=trajectories)
 
 
 def find_attacks_of(group: TrajectoryGroup, view: RenderedGroup) -> Attacks:
@@ -45,7 +67,7 @@ def find_attacks_of(group: TrajectoryGroup, view: RenderedGroup) -> Attacks:
 
 
 def _prepared(group: TrajectoryGroup, candidate: Candidate, context: int) -> tuple[Attack, ...] | None:
-    """What was found in it before its group was whole; None where it was not looked at, or is shown otherwise now."""
+    """The attacks found before the group was complete; None if it was not searched, or is shown differently now."""
     prepared = group.trajectories[candidate.members[0]].prepared
     if prepared is None or candidate.messages[context:] != prepared.transcript.messages:
         return None
@@ -53,23 +75,20 @@ def _prepared(group: TrajectoryGroup, candidate: Candidate, context: int) -> tup
 
 
 def without_attackers(group: TrajectoryGroup, attacks: Attacks, rule: OnAttack) -> TrajectoryGroup:
-    """The group as the judge is to see it: attackers are kept from it where ``rule`` decides about them anyway.
-
-    So they neither earn a score nor move anybody else's.
-    """
-    if not any(_is_ruled(hits, rule) for hits in attacks.values()):
+    """The group without the trajectories that ``rule`` decides, so that they move nobody else's score."""
+    if not any(_is_excluded(hits, rule) for hits in attacks.values()):
         return group
-    kept = tuple(one for one in group.trajectories if not _is_ruled(attacks.get(one.id, ()), rule))
-    return replace(group, trajectories=kept)
+    rest = tuple(one for one in group.trajectories if not _is_excluded(attacks.get(one.id, ()), rule))
+    return replace(group, trajectories=rest)
 
 
 def with_attackers(
     result: GroupResult, group: TrajectoryGroup, attacks: Attacks, *, rule: OnAttack, floor: float
 ) -> GroupResult:
-    """``result`` with every attack told: on its trajectory, and in a warning that names it.
+    """``result`` with every attack on its trajectory and in a warning.
 
-    Trajectories that ``without_attackers`` took out are back in the places they have in ``group``: abstained under
-    "quarantine", and with the reward ``floor`` and no score under "floor".
+    Trajectories that ``without_attackers`` took out are back in their places: abstained under "quarantine", and with the
+    reward ``floor`` and no score under "floor".
     """
     if not attacks:
         return result
@@ -77,31 +96,32 @@ def with_attackers(
     trajectories = tuple(
         replace(judged[one.id], attacks=attacks.get(one.id, ()))
         if one.id in judged
-        else _ruled(one, attacks[one.id], rule=rule, floor=floor)
+        else _excluded(one, attacks[one.id], rule=rule, floor=floor)
         for one in group.trajectories
     )
-    warnings = tuple(f"trajectory {name!r} {_SAID[_highest(hits)]}: {_told(hits)}" for name, hits in attacks.items())
+    warnings = tuple(
+        f"trajectory {name!r} {_WORDING[_most_certain(hits)]}: {_places(hits)}" for name, hits in attacks.items()
+    )
     status = group_status(trajectories)
     return replace(result, status=status, trajectories=trajectories, warnings=(*result.warnings, *warnings))
 
 
-def _is_ruled(hits: Sequence[Attack], rule: OnAttack) -> bool:
+def _is_excluded(hits: Sequence[Attack], rule: OnAttack) -> bool:
     match rule:
         case "report":
             return False
         case "quarantine":
             return any(hit.certainty == "certain" for hit in hits)
-        case "floor":  # what a tool or a user wrote is not the policy's doing
+        case "floor":  # the policy is not responsible for what a tool or a user wrote
             return any(hit.certainty == "certain" and hit.role == POLICY for hit in hits)
 
 
-def _highest(hits: Sequence[Attack]) -> Certainty:
-    """The most certain grade among ``hits``."""
-    return min((hit.certainty for hit in hits), key=tuple(_SAID).index)
+def _most_certain(hits: Sequence[Attack]) -> Certainty:
+    return min((hit.certainty for hit in hits), key=tuple(_WORDING).index)
 
 
-def _ruled(trajectory: Trajectory, hits: Sequence[Attack], *, rule: OnAttack, floor: float) -> TrajectoryResult:
-    why = f"it addresses the judge ({_told(hits)})"
+def _excluded(trajectory: Trajectory, hits: Sequence[Attack], *, rule: OnAttack, floor: float) -> TrajectoryResult:
+    why = f"it addresses the judge ({_places(hits)})"
     extra = carried(trajectory)
     if rule == "floor":
         explanation = f"by the rule on_attack='floor', not by a judge: {why}"
@@ -111,8 +131,8 @@ def _ruled(trajectory: Trajectory, hits: Sequence[Attack], *, rule: OnAttack, fl
     return TrajectoryResult(trajectory.id, "abstained", reason=f"quarantined: {why}", extra=extra, attacks=tuple(hits))
 
 
-def _told(hits: Sequence[Attack]) -> str:
-    """Which kinds, and where; not what it says, which is for those who look at the trajectory."""
+def _places(hits: Sequence[Attack]) -> str:
+    """Which kinds of attack are in which messages; their text is only in the trajectory itself."""
     places: dict[str, list[str]] = {}
     for hit in hits:
         places.setdefault(hit.kind.replace("_", " "), []).append(f"{hit.message} ({hit.role})")

@@ -1,0 +1,113 @@
+"""From the judges that a user names to backends with limits and retries around them. Nothing is contacted.
+
+Not responsible for how a name becomes a backend (``backends.connect``), or for what is done with it (``instances``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from calipers.backends.connect import connect
+from calipers.backends.limits.bounds import Shared, wrapped
+from calipers.backends.limits.budget import Budget, SharedBudget
+from calipers.backends.names import shown
+from calipers.backends.negotiation.confirming import Confirming
+from calipers.backends.negotiation.probing import Probing
+from calipers.config.options import Calls, JudgeOptions, Judges
+from calipers.config.settings import Settings
+from calipers.errors import ConfigError
+from calipers.interfaces import Backend, FullBackend
+from calipers.judging.instances import JudgeInstance, JudgeInstances
+from calipers.ledger import Ledger, Nobody
+
+_LIMITS_OF_SHARED: Final = ("budget", "price", "requests_per_minute", "tokens_per_minute", "hedge")
+"""Limits that a Shared backend has of its own."""
+
+
+def judges_in(judge: Judges) -> tuple[str | Backend, ...]:
+    """The judges of a ``judge=`` argument, by slot. Raises ConfigError for none."""
+    if isinstance(judge, str) or not isinstance(judge, Sequence):
+        return (judge,)
+    if not judge:
+        raise ConfigError("judge=[]: name at least one judge")
+    return tuple(judge)
+
+
+def connected(judges: Sequence[str | Backend], options: JudgeOptions, calls: Calls) -> JudgeInstances:
+    """The ``judges``, with limits and retries. Raises ConfigError for an unknown one, and for the same one twice."""
+    budget = None if options.budget is None else SharedBudget(Budget.of(options.budget))
+    probes = isinstance(options.ledger, str | Path | Ledger) if calls.probe is None else calls.probe
+    found = [
+        _instance(
+            judge,
+            connect(judge, base_url=url, api_key=key, timeout=calls.timeout),
+            calls,
+            probes=probes,
+            concurrency=options.concurrency,
+            budget=budget,
+            price=price,
+        )
+        for judge, url, key, price in zip(
+            judges,
+            for_each("base_url", options.base_url, judges),
+            for_each("api_key", options.api_key, judges),
+            for_each("price", calls.price, judges),
+            strict=True,
+        )
+    ]
+    seen = set()
+    for one in found:
+        if (who := (one.bare.endpoint, one.bare.model)) in seen:
+            raise ConfigError(f"{one.name} is in the panel twice; to ask a judge more often, there is samples=")
+        seen.add(who)
+    return JudgeInstances(found)
+
+
+def recorded(settings: Settings) -> JudgeInstances:
+    """The judges of a recorded run, for its replay: they are never asked."""
+    backends = [Nobody(judge.endpoint, judge.model, settings.warnings) for judge in settings.judges]
+    return JudgeInstances([_instance(one, one, Calls(), probes=False) for one in backends])
+
+
+def _instance(judge: str | Backend, bare: FullBackend, calls: Calls, *, probes: bool, **limits: Any) -> JudgeInstance:
+    """``judge``, whose backend is ``bare``, within ``limits``.
+
+    A judge given by name is retried, and probed if ``probes``. A backend of the caller's own makes its retries itself; a
+    Shared one has its own limits.
+    """
+    for name in ("requests_per_minute", "tokens_per_minute", "hedge", "max_tokens"):
+        limits[name] = getattr(calls, name)
+    if isinstance(bare, Shared):
+        if given := [name for name in _LIMITS_OF_SHARED if limits.get(name) is not None]:
+            raise ConfigError(f"{', '.join(given)}: give it to Shared(), whose bounds hold for all Judges that use it")
+        return JudgeInstance(bare.name, bare.bare, bare, Confirming(bare.bare, bounded=lambda backend: backend))
+    of_calls = {name: limits[name] for name in ("budget", "price", "max_tokens") if name in limits}
+    beside = partial(wrapped, attempts=None, concurrency=1, **of_calls)
+    confirming = Confirming(bare, bounded=beside)
+    if not isinstance(judge, str):
+        return JudgeInstance(type(judge).__name__, bare, wrapped(bare, attempts=None, **limits), confirming)
+    name, params = shown(judge), calls.params or {}
+    probing = Probing(name, bare, asks=probes, bounded=beside, params=params, max_tokens=calls.max_tokens)
+    return JudgeInstance(name, bare, wrapped(bare, attempts=calls.attempts, **limits), confirming, probing)
+
+
+def for_each(option: str, value: object, judges: Sequence[str | Backend]) -> list[Any]:
+    """An option's ``value`` for every judge: a mapping by judge name, or one value for one judge.
+
+    Raises ConfigError for a name that no judge has, and for one value and several judges.
+    """
+    if isinstance(value, Mapping):
+        names = [judge for judge in judges if isinstance(judge, str)]
+        for name in value:
+            if name not in names:
+                known = ", ".join(map(shown, names)) or "none has a name"
+                raise ConfigError(f"{option}: {shown(str(name))!r} is none of the judges ({known})")
+        return [value.get(judge) if isinstance(judge, str) else None for judge in judges]
+    if value is not None and len(judges) > 1:
+        first = judges[0]
+        name = shown(first) if isinstance(first, str) else "NAME"
+        raise ConfigError(f"{option}: say which of the {len(judges)} judges it is for, as in {{{name!r}: ...}}")
+    return [value] * len(judges)

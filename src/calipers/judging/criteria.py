@@ -1,0 +1,152 @@
+"""Grading by criteria, beside the general loop: which rubrics can be graded, and each criterion's verdict in the result.
+
+Not responsible for questions (``protocols``), formulas (``rubric``) or rewards (``rewards``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from calipers.errors import ConfigError, UngradedError
+from calipers.rubric import Grading
+from calipers.rubric.formulas import unsuited
+from calipers.types import Answered, Failure, GroupResult, Reading, RenderedGroup, Rubric, TrajectoryGroup, Verdict
+from calipers.verifiers.criteria import require_rules
+
+
+def with_criteria(
+    group: TrajectoryGroup, view: RenderedGroup, grading: Grading
+) -> tuple[RenderedGroup, tuple[str, ...]]:
+    """The group with only those rubrics that the formula can grade, and warnings of the others."""
+    notes = []
+    if isinstance(group.rubric, str):
+        notes.append("the group's rubric is text, which a checklist cannot check: it was not shown to the judge")
+    problems = {
+        item: "no criteria: give rubric= to the judge, or 'rubric' with criteria to the group or the trajectory"
+        if rubric is None
+        else ungradable(rubric, grading)
+        for item, rubric in enumerate(view.rubrics)
+    }
+    for problem in dict.fromkeys(filter(None, problems.values())):
+        members = [view.candidates[item].members[0] for item, one in problems.items() if one == problem]
+        notes.append(f"not graded: trajectory {', '.join(repr(view.ids[member]) for member in members)}: {problem}")
+    rubrics = tuple(None if problems[item] else rubric for item, rubric in enumerate(view.rubrics))
+    return replace(view, rubrics=rubrics), tuple(notes)
+
+
+def ungradable(rubric: Rubric, grading: Grading) -> str | None:
+    """Why this rubric cannot be graded like this; None if it can."""
+    try:
+        require_rules(rubric)
+    except ConfigError as error:
+        return str(error)
+    return unsuited(rubric, grading.formula)
+
+
+def require_graded(result: GroupResult) -> None:
+    """Raise UngradedError for the first trajectory without a score (``on_missing`` "raise")."""
+    for one in result.trajectories:
+        if one.reward is None:
+            raise UngradedError(f"group {result.group_id!r}, trajectory {one.id!r} was not graded: {one.reason}")
+
+
+def verdicts_of(view: RenderedGroup, answered: Sequence[Answered]) -> Mapping[int, Mapping[str, Any]]:
+    """Each graded candidate's criteria, in the rubric's order: ``met``, ``reason``, and what else the verdict holds.
+
+    ``by`` is "rule" for a criterion that a rule checks; ``asked`` is false where rules left nothing for a judge. Of several
+    gradings, ``met`` is the majority's (None for a tie) and ``votes`` lists them.
+    """
+    found: dict[tuple[int, str], list[Verdict]] = {}
+    for verdict in _verdicts(answered):
+        if verdict.item is not None and verdict.criterion is not None:
+            found.setdefault((verdict.item, verdict.criterion), []).append(verdict)
+    if not found and not any(view.rule_verdicts) and not any(done.ask.criteria for done in answered):
+        return {}
+    by_rule = view.rule_verdicts or ({},) * len(view.rubrics)
+    return {
+        item: {
+            one.id: _of_rule(by_rule[item][one.id])
+            if one.id in by_rule[item]
+            else _of_judge(found.get((item, one.id), []), _why_unanswered(item, one.id, answered))
+            if not by_rule[item] or any(item in done.ask.members for done in answered)
+            else {"met": None, "reason": _NOT_NEEDED, "asked": False}
+            for one in rubric.criteria
+        }
+        for item, rubric in enumerate(view.rubrics)
+        if rubric is not None
+    }
+
+
+_NOT_NEEDED = "not asked: rules had decided what becomes of the score"
+
+
+def undecided(view: RenderedGroup, item: int, answered: Sequence[Answered]) -> str | None:
+    """The reason if a rule without a verdict left a candidate unscored; None if a judge's failure may have."""
+    if any(isinstance(done.result, Failure) and item in done.ask.members for done in answered):
+        return None
+    verdicts = view.rule_verdicts[item] if view.rule_verdicts else {}
+    return next((f"criterion {name!r}: {one.reason}" for name, one in verdicts.items() if one.met is None), None)
+
+
+def _of_rule(verdict: Verdict) -> dict[str, Any]:
+    return {"met": verdict.met, "reason": verdict.reason, "by": "rule"}
+
+
+def as_explanation(criteria: Mapping[str, Mapping[str, Any]]) -> str:
+    """One line for each criterion, for people."""
+    words = {True: "met", False: "not met", None: "no verdict"}
+    lines = []
+    for name, one in criteria.items():
+        share = one.get("share")
+        word = words[one["met"]] if share in (None, 0, 1) else f"met to {share:.0%}"
+        lines.append(f"{name}: {word}" + (f" ({one['reason']})" if one["reason"] else ""))
+    return "\n".join(lines)
+
+
+def open_criteria(criteria: Mapping[str, Mapping[str, Any]]) -> tuple[str, ...]:
+    """The criteria of a trajectory that should have a verdict, and have none."""
+    return tuple(
+        name
+        for name, one in criteria.items()
+        if one["met"] is None and one.get("asked", True) and all(vote is None for vote in one.get("votes", ()))
+    )
+
+
+def _verdicts(answered: Sequence[Answered]) -> list[Verdict]:
+    """Each grading's last verdict on each candidate and criterion; one that decides goes before one that does not."""
+    found: dict[tuple[object, ...], Verdict] = {}
+    for done in answered:
+        if not isinstance(done.result, Reading):
+            continue
+        for one in done.result.judgments:
+            if isinstance(one, Verdict):
+                key = (one.slot, one.presentation, one.item, one.criterion)
+                if key not in found or found[key].met is None:
+                    found[key] = one
+    return list(found.values())
+
+
+def _of_judge(verdicts: Sequence[Verdict], otherwise: str) -> dict[str, Any]:
+    if not verdicts:
+        return {"met": None, "reason": otherwise}
+    decided = [one for one in verdicts if one.met is not None]
+    first = (decided or verdicts)[0]
+    merged: dict[str, Any] = {"met": first.met, "reason": first.reason}
+    if first.share is not None:
+        merged["share"] = first.share
+    if first.quote is not None:
+        merged["quote"] = first.quote
+    if len(verdicts) > 1:
+        met = sum(one.met is True for one in decided)
+        merged["met"] = None if met * 2 == len(decided) else met * 2 > len(decided)
+        merged["votes"] = [one.met for one in verdicts]
+    return merged
+
+
+def _why_unanswered(item: int, criterion: str, answered: Sequence[Answered]) -> str:
+    for done in reversed(answered):
+        if isinstance(done.result, Failure) and item in done.ask.members and criterion in done.ask.criteria:
+            return done.result.reason
+    return "it was never asked about"

@@ -1,0 +1,52 @@
+"""Model families: a judge that belongs to the policy's own is refused, because models favour their own kind."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from importlib import resources
+from typing import Any, Final
+
+from calipers.backends.names import apart, shown
+from calipers.errors import ConfigError
+from calipers.interfaces import Backend
+
+_WORD: Final = re.compile(r"[a-z]+[0-9]*")
+_REMEDY: Final = "choose another judge, or allow it with panel={'own_family': True} (--own-family)"
+
+
+def families(model: str) -> frozenset[str]:
+    """The model families a name mentions: a distilled model may have two. Empty if none is recognised."""
+    table = _table()
+    same: dict[str, str] = table["models"]
+    words = [word for word in _WORD.findall(apart(model)[0].lower()) if word != "llamacpp"]  # a server, not a family
+    found = {name for name in (*table["families"], *same) for word in words if word.startswith(name)}
+    return frozenset(same.get(name, name) for name in found)
+
+
+@lru_cache(maxsize=1)
+def _table() -> dict[str, Any]:
+    import tomllib  # noqa: PLC0415 - only where a policy is named
+
+    return tomllib.loads(resources.files(__package__).joinpath("families.toml").read_text("utf-8"))
+
+
+def require_other_family(policy: str | None, judges: Sequence[str | Backend], *, allowed: bool) -> None:
+    """Raise ConfigError if a judge is of the ``policy``'s family, or the policy itself, unless that is ``allowed``."""
+    if policy is None or allowed:
+        return
+    for judge in judges:
+        name = shown(judge) if isinstance(judge, str) else judge.model
+        if shared := families(policy) & families(name):
+            raise ConfigError(
+                f"{name} and the policy {policy} are both of the {min(shared)} family, and models favour their own "
+                f"kind: {_REMEDY}"
+            )
+        if _bare(policy) == _bare(name):
+            raise ConfigError(f"{name} is named like the policy {policy}, and would judge itself: {_REMEDY}")
+
+
+def _bare(model: str) -> str:
+    """A model's own name, without its provider or maker."""
+    return apart(model)[0].rstrip("/").rpartition("/")[2].lower()
