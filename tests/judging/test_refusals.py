@@ -267,7 +267,7 @@ async def test_a_small_question_teaches_nothing_about_the_server(faulty: FaultyS
     assert judge._judges[0].learned() == before
     bare: Any = judge._judges[0].bare
     assert not bare.versions.strayed
-    assert bare.standing.answering is None
+    assert bare.versions.answering is None
 
 
 @pytest.mark.parametrize(("path", "asked"), [("", False), ("/somewhere", True)])
