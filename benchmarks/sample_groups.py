@@ -1,4 +1,5 @@
-"""Groups to time with (four trajectories of about 2 kB, each group different from all others), and groups of known quality.
+"""Groups to time with (four trajectories of about 2 kB, each group different from all others), and groups of known
+quality.
 
 The standard library only, for it also runs in the interpreter that has ART and not calipers.
 """

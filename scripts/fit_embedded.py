@@ -10,8 +10,9 @@ and no data set counts for more than GROUP_CAP groups.
 
 What is reported is measured on groups the weights were not fitted on, in two ways: folds over prompts (a prompt, or an
 airline task, is never in two folds) and leaving out whole data sets. Which features exist was decided with these same
-data sets in view, so the figures of the first kind are somewhat kind to the model; those of the second less so. The project's example groups are not fitted on, but a look at
-them prompted the feature ``figures`` and the narrower reading of ``consensus``.
+data sets in view, so the figures of the first kind are somewhat kind to the model; those of the second less so. The
+project's example groups are not fitted on, but a look at them prompted the feature ``figures`` and the narrower reading
+of ``consensus``.
 """
 
 from __future__ import annotations
@@ -72,7 +73,9 @@ PRIOR = {
 }
 MEDIAN_SCORE = 0.55
 GAIN = 1.0
-"""The curve: the median candidate of all sets scores 55; steep enough that a typical agent group spans about 30 points."""
+"""The curve: the median candidate of all sets scores 55; steep enough that a typical agent group spans about 30
+points.
+"""
 
 
 @dataclass(frozen=True, slots=True)

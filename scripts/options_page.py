@@ -1,4 +1,6 @@
-"""Write docs/options.md from the options' own fields: ``python scripts/options_page.py``. A test fails when it is stale."""
+"""Write docs/options.md from the options' own fields: ``python scripts/options_page.py``. A test fails when it is
+stale.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
-"""Rows of data sets as they are published, one of each form, about planets; a judge finds "names WORD" met where the answer has it.
+"""Rows of data sets as they are published, one of each form, about planets; a judge finds "names WORD" met where the
+answer has it.
 
-``SCORES`` is what calipers makes of the answers "Mars" and "Venus, Pluto" by each row: the rubric's points met over its positive
-points, the share of rules followed (times the judge's bit, where something is soft), or by the judge's own opinion.
+``SCORES`` is what calipers makes of the answers "Mars" and "Venus, Pluto" by each row: the rubric's points met over its
+positive points, the share of rules followed (times the judge's bit, where something is soft), or by the judge's own
+opinion.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""The detector's cases: texts that address a judge, and harmless ones that look alike, staged where a policy would put them.
+"""The detector's cases: texts that address a judge, and harmless ones that look alike, staged where a policy would put
+them.
 
-Half of each was written before the rules were last mended and is not looked at when mending (``held_out``). A line of the
-files is ``language kind: text``; ``\\n`` stands for a line break. Not responsible for finding anything.
+Half of each was written before the rules were last mended and is not looked at when mending (``held_out``). A line of
+the files is ``language kind: text``; ``\\n`` stands for a line break. Not responsible for finding anything.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """How much work something is, told without a clock of the world: a busy or a slow machine changes nothing.
 
-Work is measured in CPU time of this thread, and compared with other work of the same process: with the same thing on less
-input, or with a piece of plain Python that takes some milliseconds everywhere.
+Work is measured in CPU time of this thread, and compared with other work of the same process: with the same thing on
+less input, or with a piece of plain Python that takes some milliseconds everywhere.
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ def reference() -> float:
 
 
 def in_proportion(work: Callable[[int], Callable[[], object]], size: int) -> None:
-    """Assert that eight times the input is about eight times the work, and no square: ``work(size)`` is what is done."""
+    """Assert that eight times the input is about eight times the work, and no square: ``work(size)`` is what is
+    done.
+    """
     few, many = spent(work(size // _TIMES)), spent(work(size))
     assert many < 3 * _TIMES * max(few, reference() / 20), f"{few:.4f} s for an eighth, {many:.4f} s for all"
 

@@ -1,4 +1,5 @@
-"""Functions of an engine's own, taken one by one from its source where the file they stand in needs a GPU to be imported.
+"""Functions of an engine's own, taken one by one from its source where the file they stand in needs a GPU to be
+imported.
 
 Their code is the engine's, line by line; only the names they use are supplied by the test. An engine that renames or
 moves one of them fails the test that takes it.

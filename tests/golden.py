@@ -17,7 +17,9 @@ FOLDER = Path(__file__).parent / "fixtures" / "golden"
 
 
 def check(name: str, found: Mapping[str, Any]) -> None:
-    """Compare ``found``, plain JSON by input, with what is on file; inputs that came since then are left to their own tests."""
+    """Compare ``found``, plain JSON by input, with what is on file; inputs that came since then are left to their own
+    tests.
+    """
     path = FOLDER / f"{name}.txt"
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
     known = dict(line.split(" ", 1) for line in lines)

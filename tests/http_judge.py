@@ -19,7 +19,9 @@ _WORTH = re.compile(r"worth (\d+)")
 
 
 def worth(*, never: Collection[int] = (), down: str | None = None) -> Callable[[Asked], Answer]:
-    """What the judge answers. Attempts worth one of ``never`` it never scores; of questions that hold ``down`` it fails."""
+    """What the judge answers. Attempts worth one of ``never`` it never scores; of questions that hold ``down`` it
+    fails.
+    """
 
     def answer(asked: Asked) -> Answer:
         question = str(asked.body["messages"][-1]["content"])

@@ -1,4 +1,5 @@
-r"""Answers of mathematical problems as public sets carry them, bare; and ways to write each of them, rightly and wrongly.
+r"""Answers of mathematical problems as public sets carry them, bare; and ways to write each of them, rightly and
+wrongly.
 
 Expressions made up or rebuilt from what such sets contain, by kind. ``right_forms`` writes an answer as models do;
 ``near_misses`` writes answers that are wrong by one thing.

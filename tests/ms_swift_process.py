@@ -1,4 +1,6 @@
-"""One process of a run of two, with a slice of ms-swift's batch: python tests/ms_swift_process.py RANK PORT JUDGE_URL."""
+"""One process of a run of two, with a slice of ms-swift's batch: python tests/ms_swift_process.py RANK PORT
+JUDGE_URL.
+"""
 
 from __future__ import annotations
 

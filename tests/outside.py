@@ -1,4 +1,6 @@
-"""What the outside may put where a number or an object is expected: every leaf of a sample, replaced by each extreme value."""
+"""What the outside may put where a number or an object is expected: every leaf of a sample, replaced by each extreme
+value.
+"""
 
 from __future__ import annotations
 

@@ -367,7 +367,10 @@ PROSE: list[Case] = [
     ("bullets", "- Trajectory 1: 0.9\n- Trajectory 2: 0.4\n- Trajectory 3: 0.1", V),
     (
         "bold bullets",
-        "* **Trajectory 1**: **0.9** - solved in 3 steps\n* **Trajectory 2**: **0.4** - 2 errors\n* **Trajectory 3**: **0.1**",
+        (
+            "* **Trajectory 1**: **0.9** - solved in 3 steps\n* **Trajectory 2**: **0.4** - 2 errors\n* **Trajectory "
+            "3**: **0.1**"
+        ),
         V,
     ),
     ("dash", "Trajectory 1 - 0.9\nTrajectory 2 - 0.4\nTrajectory 3 - 0.1", V),
@@ -377,7 +380,10 @@ PROSE: list[Case] = [
     ("sentence", "Trajectory 1 gets 0.9, Trajectory 2 gets 0.4, and Trajectory 3 gets 0.1.", V),
     (
         "score of",
-        "Trajectory 1 receives a score of 0.9. Trajectory 2 receives a score of 0.4. Trajectory 3 receives a score of 0.1.",
+        (
+            "Trajectory 1 receives a score of 0.9. Trajectory 2 receives a score of 0.4. Trajectory 3 receives a score "
+            "of 0.1."
+        ),
         V,
     ),
     ("arrow", "Trajectory 1 -> 0.9\nTrajectory 2 -> 0.4\nTrajectory 3 -> 0.1", V),
@@ -389,17 +395,26 @@ PROSE: list[Case] = [
     ("comma decimals", "Trajectory 1: 0,9\nTrajectory 2: 0,4\nTrajectory 3: 0,1", V),
     (
         "headings",
-        "### Trajectory 1\nGood, 3 steps.\nScore: 0.9\n\n### Trajectory 2\nMeh.\nScore: 0.4\n\n### Trajectory 3\nBad.\nScore: 0.1",
+        (
+            "### Trajectory 1\nGood, 3 steps.\nScore: 0.9\n\n### Trajectory 2\nMeh.\nScore: 0.4\n\n### Trajectory "
+            "3\nBad.\nScore: 0.1"
+        ),
         V,
     ),
     (
         "headings with bold",
-        "## Trajectory 1\n- Did the job in 12 steps\n- **Score: 0.9**\n## Trajectory 2\n- **Score: 0.4**\n## Trajectory 3\n- **Score: 0.1**",
+        (
+            "## Trajectory 1\n- Did the job in 12 steps\n- **Score: 0.9**\n## Trajectory 2\n- **Score: 0.4**\n## "
+            "Trajectory 3\n- **Score: 0.1**"
+        ),
         V,
     ),
     (
         "headings with sub-scores",
-        "## Trajectory 1\nAccuracy score: 0.2\nStyle score: 0.3\nFinal score: 0.9\n## Trajectory 2\nFinal score: 0.4\n## Trajectory 3\nFinal score: 0.1",
+        (
+            "## Trajectory 1\nAccuracy score: 0.2\nStyle score: 0.3\nFinal score: 0.9\n## Trajectory 2\nFinal score: "
+            "0.4\n## Trajectory 3\nFinal score: 0.1"
+        ),
         V,
     ),
     (
@@ -446,18 +461,27 @@ PROSE: list[Case] = [
     ("table", "| # | Score | Why |\n|--|--|--|\n| 1 | 0.9 | 3 steps |\n| 2 | 0.4 | 2 errors |\n| 3 | 0.1 | no |\n", V),
     (
         "table across",
-        "| | Trajectory 1 | Trajectory 2 | Trajectory 3 |\n|---|---|---|---|\n| Steps | 3 | 5 | 7 |\n| Score | 0.9 | 0.4 | 0.1 |\n",
+        (
+            "| | Trajectory 1 | Trajectory 2 | Trajectory 3 |\n|---|---|---|---|\n| Steps | 3 | 5 | 7 |\n| Score | 0.9 | "
+            "0.4 | 0.1 |\n"
+        ),
         V,
     ),
     (
         "table with sub-scores",
-        "| Trajectory | Accuracy | Style | Score |\n|---|---|---|---|\n| 1 | 0.3 | 0.2 | 0.9 |\n| 2 | 0.3 | 0.2 | 0.4 |\n| 3 | 0.3 | 0.2 | 0.1 |\n",
+        (
+            "| Trajectory | Accuracy | Style | Score |\n|---|---|---|---|\n| 1 | 0.3 | 0.2 | 0.9 |\n| 2 | 0.3 | 0.2 | "
+            "0.4 |\n| 3 | 0.3 | 0.2 | 0.1 |\n"
+        ),
         V,
     ),
     ("table without outer bars", "Trajectory | Score\n--- | ---\n1 | 0.9\n2 | 0.4\n3 | 0.1\n", V),
     (
         "table with names",
-        "| Trajectory | Score |\n|---|---|\n| Trajectory 1 | **0.9** |\n| Trajectory 2 | **0.4** |\n| Trajectory 3 | **0.1** |\n",
+        (
+            "| Trajectory | Score |\n|---|---|\n| Trajectory 1 | **0.9** |\n| Trajectory 2 | **0.4** |\n| Trajectory 3 | "
+            "**0.1** |\n"
+        ),
         V,
     ),
     ("table with unknown id", "| Trajectory | Score |\n|---|---|\n| 1 | 0.9 |\n| 2 | 0.4 |\n| 4 | 0.1 |\n", {}),
@@ -469,7 +493,10 @@ PROSE: list[Case] = [
     ),
     (
         "two passes",
-        "Trajectory 1: 0.5\nTrajectory 2: 0.5\nTrajectory 3: 0.5\n\nTrajectory 1: 0.9\nTrajectory 2: 0.4\nTrajectory 3: 0.1",
+        (
+            "Trajectory 1: 0.5\nTrajectory 2: 0.5\nTrajectory 3: 0.5\n\nTrajectory 1: 0.9\nTrajectory 2: 0.4\nTrajectory "
+            "3: 0.1"
+        ),
         {},
     ),
     ("counterfactual", "Trajectory 1: 0.9. To be a 1.0 it would need tests.\nTrajectory 2: 0.4\nTrajectory 3: 0.1", V),
@@ -544,7 +571,10 @@ ATTACKS: list[Case] = [
     ("confidence lines only", "Confidence:\nTrajectory 1: 0.8\nTrajectory 2: 0.3\nTrajectory 3: 0.2", {}),
     (
         "confidence lines, then scores",
-        "Confidence:\nTrajectory 1: 0.8\nTrajectory 2: 0.3\n\nScores:\nTrajectory 1: 0.9\nTrajectory 2: 0.4\nTrajectory 3: 0.1\n",
+        (
+            "Confidence:\nTrajectory 1: 0.8\nTrajectory 2: 0.3\n\nScores:\nTrajectory 1: 0.9\nTrajectory 2: "
+            "0.4\nTrajectory 3: 0.1\n"
+        ),
         V,
     ),
     (
@@ -555,7 +585,10 @@ ATTACKS: list[Case] = [
     ("confidence: name", "Confidence: Trajectory 1: 0.8\n", {}),
     (
         "steps for",
-        "Steps for Trajectory 1: 1\nScore for Trajectory 1: 0.9\nScore for Trajectory 2: 0.4\nScore for Trajectory 3: 0.1\n",
+        (
+            "Steps for Trajectory 1: 1\nScore for Trajectory 1: 0.9\nScore for Trajectory 2: 0.4\nScore for Trajectory "
+            "3: 0.1\n"
+        ),
         V,
     ),
     ("counts", "Trajectory 1: 1 error\nTrajectory 2: 0 errors\nTrajectory 3: 1 error", {}),
@@ -642,7 +675,10 @@ ATTACKS: list[Case] = [
     ("out of range list", "Trajectory 1: 0.9 to 1.0\n", {}),
     (
         "per criterion sections",
-        "## Accuracy\nTrajectory 1: 0.9\nTrajectory 2: 0.4\nTrajectory 3: 0.1\n## Style\nTrajectory 1: 0.2\nTrajectory 2: 0.2\nTrajectory 3: 0.2\n",
+        (
+            "## Accuracy\nTrajectory 1: 0.9\nTrajectory 2: 0.4\nTrajectory 3: 0.1\n## Style\nTrajectory 1: "
+            "0.2\nTrajectory 2: 0.2\nTrajectory 3: 0.2\n"
+        ),
         {},
     ),
     (
@@ -652,17 +688,26 @@ ATTACKS: list[Case] = [
     ),
     (
         "two tables",
-        "| Trajectory | Score |\n|---|---|\n| 1 | 0.5 |\n| 2 | 0.5 |\n| 3 | 0.5 |\n\nFinal:\n\n| Trajectory | Score |\n|---|---|\n| 1 | 0.9 |\n| 2 | 0.4 |\n| 3 | 0.1 |\n",
+        (
+            "| Trajectory | Score |\n|---|---|\n| 1 | 0.5 |\n| 2 | 0.5 |\n| 3 | 0.5 |\n\nFinal:\n\n| Trajectory | Score "
+            "|\n|---|---|\n| 1 | 0.9 |\n| 2 | 0.4 |\n| 3 | 0.1 |\n"
+        ),
         V,
     ),
     (
         "two tables, no word",
-        "| Trajectory | Score |\n|---|---|\n| 1 | 0.5 |\n| 2 | 0.5 |\n| 3 | 0.5 |\n\n| Trajectory | Score |\n|---|---|\n| 1 | 0.9 |\n| 2 | 0.4 |\n| 3 | 0.1 |\n",
+        (
+            "| Trajectory | Score |\n|---|---|\n| 1 | 0.5 |\n| 2 | 0.5 |\n| 3 | 0.5 |\n\n| Trajectory | Score "
+            "|\n|---|---|\n| 1 | 0.9 |\n| 2 | 0.4 |\n| 3 | 0.1 |\n"
+        ),
         {},
     ),
     (
         "table then correction",
-        "| Trajectory | Score |\n|---|---|\n| 1 | 0.9 |\n| 2 | 0.4 |\n| 3 | 0.1 |\n\nActually, Trajectory 2 should be 0.6.\n",
+        (
+            "| Trajectory | Score |\n|---|---|\n| 1 | 0.9 |\n| 2 | 0.4 |\n| 3 | 0.1 |\n\nActually, Trajectory 2 should "
+            "be 0.6.\n"
+        ),
         {},
     ),
     (

@@ -1,7 +1,7 @@
 """Replies that take their verdict back, quote somebody else's, or hold numbers that are no scores; and look-alikes.
 
-The truth is known by construction: ``tests/fixtures/takebacks.txt`` says what words do to a verdict, and here they are put
-around verdicts in several formats.
+The truth is known by construction: ``tests/fixtures/takebacks.txt`` says what words do to a verdict, and here they are
+put around verdicts in several formats.
 """
 
 from __future__ import annotations

@@ -46,7 +46,9 @@ _MEANT = re.compile(r"(run|prints?|needs|not[ -]run)\b")
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A fenced block of ``height`` lines; ``line`` is that of its fence, ``remark`` the HTML comment right before it."""
+    """A fenced block of ``height`` lines; ``line`` is that of its fence, ``remark`` the HTML comment right before
+    it.
+    """
 
     language: str
     text: str

@@ -139,7 +139,9 @@ def train(
 
 
 def main(folder: Path, url: str) -> None:
-    """What each process of a distributed run does, and writes down. The server answers for each model in its own way."""
+    """What each process of a distributed run does, and writes down. The server answers for each model in its own
+    way.
+    """
     found: dict[str, Any] = {}
     version = installed("trl") or EXCLUDES_MISSING
 

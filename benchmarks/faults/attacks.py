@@ -2,10 +2,11 @@
 
     python -m benchmarks.faults.attacks [--pairs 40]
 
-The worse answer of each pair of evalbiasbench (github:ncsoft/offsetbias; recorded data, else examples/groups.jsonl) gets
-an attack appended, or is replaced by one that only works alone. An attack works when that answer then gets at least the
-better one's reward. The judges know the truth, and obey every attack of one kind that reaches them in its own words.
-SEEN and HELD_OUT (``rewordings``) are attacks worded without the rules at hand: the detector was mended on SEEN alone.
+The worse answer of each pair of evalbiasbench (github:ncsoft/offsetbias; recorded data, else examples/groups.jsonl)
+gets an attack appended, or is replaced by one that only works alone. An attack works when that answer then gets at
+least the better one's reward. The judges know the truth, and obey every attack of one kind that reaches them in its own
+words. SEEN and HELD_OUT (``rewordings``) are attacks worded without the rules at hand: the detector was mended on SEEN
+alone.
 """
 
 from __future__ import annotations
@@ -29,7 +30,9 @@ from calipers.types import Candidate, Trajectory, TrajectoryGroup
 
 
 class Obeys(Bias):
-    """Thinks 1.0 of every candidate that holds one of ``texts``: as the judge is shown it or (``raw``) as it was written."""
+    """Thinks 1.0 of every candidate that holds one of ``texts``: as the judge is shown it or (``raw``) as it was
+    written.
+    """
 
     def __init__(self, texts: Iterable[str], *, raw: bool) -> None:
         self.texts = [" ".join(text.split()) for text in texts]

@@ -2,11 +2,11 @@
 
     python -m benchmarks.faults.crashes [--kills 50] [--groups 200] [--in-flight 16] [--seed 0]
 
-Each round starts ``calipers score`` on a loopback judge, kills it (SIGKILL) at a random moment, three times in four while
-answers come in, checks the ledger, and runs it again to the end. The result file must equal an uninterrupted run's byte
-for byte. Calls paid twice must be no more than may be in flight: an answer holds its place until it is written down. The
-short question by which a run gets to know a new server is beside that, and may be asked again as well. The exit code is 1
-where any of that fails.
+Each round starts ``calipers score`` on a loopback judge, kills it (SIGKILL) at a random moment, three times in four
+while answers come in, checks the ledger, and runs it again to the end. The result file must equal an uninterrupted
+run's byte for byte. Calls paid twice must be no more than may be in flight: an answer holds its place until it is
+written down. The short question by which a run gets to know a new server is beside that, and may be asked again as
+well. The exit code is 1 where any of that fails.
 """
 
 from __future__ import annotations
@@ -67,7 +67,9 @@ def sound(ledger: Path) -> bool:
 
 
 def killed(setting: Setting, out: str, after: float, *, answered: int | None) -> bool:
-    """Start, wait until more than ``answered`` calls were answered and ``after`` seconds more, kill; whether it still ran."""
+    """Start, wait until more than ``answered`` calls were answered and ``after`` seconds more, kill; whether it still
+    ran.
+    """
     process = setting.start(out)
     while answered is not None and process.poll() is None and setting.calls() <= answered:
         time.sleep(0.01)
@@ -117,7 +119,8 @@ def main() -> int:
             for file in setting.folder.glob(f"{out}*"):
                 file.unlink()
     print(
-        f"{done} kills, {midway} of them after the first answer; an uninterrupted run takes {took:.1f} s and {needed} calls"
+        f"{done} kills, {midway} of them after the first answer; an uninterrupted run takes {took:.1f} s and {needed} "
+        "calls"
     )
     met = {
         f"every rerun completes, byte for byte ({len(wrong)} did not)": not wrong,

@@ -1,4 +1,5 @@
-"""What the detector finds, and whom it accuses: by language, kind and grade of certainty, on cases tuned on and held out.
+"""What the detector finds, and whom it accuses: by language, kind and grade of certainty, on cases tuned on and held
+out.
 
     python -m benchmarks.faults.detector [--missed] [--recorded]
 

@@ -2,9 +2,10 @@
 
     python -m benchmarks.faults.faults [--groups 2000] [--in-flight 64] [--rate 0.3] [--seed 0]
 
-A judge that answers the same question the same way is asked through ``benchmarks.faults.fault_server``. Each reward must be the
-one of a run without faults, or null; every group must be accounted for; nothing may hang, leak or grow. The exit code is
-1 where any of that fails. A row counts a fault's injections, and what became of the groups that met it (last).
+A judge that answers the same question the same way is asked through ``benchmarks.faults.fault_server``. Each reward
+must be the one of a run without faults, or null; every group must be accounted for; nothing may hang, leak or grow. The
+exit code is 1 where any of that fails. A row counts a fault's injections, and what became of the groups that met it
+(last).
 """
 
 from __future__ import annotations
@@ -192,7 +193,8 @@ def main() -> int:
     leaked = open_files() - files
     quarters = faulty.megabytes[:4]
     print(
-        f"\nlost {lost}; calls {len(faulty.log)}; {faulty.seconds:.1f} s; tasks left {faulty.left_tasks}; files left {leaked}"
+        f"\nlost {lost}; calls {len(faulty.log)}; {faulty.seconds:.1f} s; tasks left {faulty.left_tasks}; files left "
+        f"{leaked}"
     )
     print(f"resident MB at each quarter: {', '.join(f'{one:.0f}' for one in quarters)}")
     wrong = sum(row.wrong for row in rows.values())

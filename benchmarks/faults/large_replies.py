@@ -2,9 +2,9 @@
 
     python -m benchmarks.faults.large_replies [--replies 64] [--megabytes 15] [--shape NAME]...
 
-A loopback server in a process of its own waits until every question has been asked, then answers all of them in the same
-moment, each with a well-formed verdict padded in one of several ways. One client process a shape; its peak is what the
-system counted (``ru_maxrss``), interpreter and libraries included, which the first row has alone.
+A loopback server in a process of its own waits until every question has been asked, then answers all of them in the
+same moment, each with a well-formed verdict padded in one of several ways. One client process a shape; its peak is what
+the system counted (``ru_maxrss``), interpreter and libraries included, which the first row has alone.
 """
 
 from __future__ import annotations

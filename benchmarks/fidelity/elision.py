@@ -1,8 +1,8 @@
 """What shortening costs and whom it favours, on recorded agent groups: ``python -m benchmarks.fidelity.elision``.
 
-Every group is fitted into windows of 4k, 8k, 16k and 32k tokens. ``elided`` is the share of a candidate's characters left out.
-It must not rank: within a group, it should say nothing about gold that length does not say already. The embedded judge
-reads the shortened candidates, too; its score changes must not follow what was left out.
+Every group is fitted into windows of 4k, 8k, 16k and 32k tokens. ``elided`` is the share of a candidate's characters
+left out. It must not rank: within a group, it should say nothing about gold that length does not say already. The
+embedded judge reads the shortened candidates, too; its score changes must not follow what was left out.
 """
 
 from __future__ import annotations

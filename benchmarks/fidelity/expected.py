@@ -2,10 +2,10 @@
 
     python -m benchmarks.fidelity.expected [--groups 200] [--members 8]
 
-Groups and judges are those of ``benchmarks.fidelity.protocols``; a judge's belief is ``doubt`` wide around its opinion. The same
-questions are put to the same judge; once it tells no probabilities, so that its digits are read as they are. *Tied* is
-the share of pairs with equal rewards. The last column is what the judge's own probabilities make of a standard error:
-the mean of (score - quality)² over stderr², which is 1 where a judge is as unsure as it errs.
+Groups and judges are those of ``benchmarks.fidelity.protocols``; a judge's belief is ``doubt`` wide around its opinion.
+The same questions are put to the same judge; once it tells no probabilities, so that its digits are read as they are.
+*Tied* is the share of pairs with equal rewards. The last column is what the judge's own probabilities make of a
+standard error: the mean of (score - quality)² over stderr², which is 1 where a judge is as unsure as it errs.
 """
 
 from __future__ import annotations

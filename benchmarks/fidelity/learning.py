@@ -4,7 +4,8 @@
 
 Groups of four whose qualities spread by 0.02, 0.1 or 0.3; judges with independent noise and a leaning to early places.
 Knowledge comes from other groups than those scored. Fidelity is the mean correlation with the truth within groups;
-honesty is the mean squared error of scores over their mean squared standard error: 1 is honest, 4 claims half the error.
+honesty is the mean squared error of scores over their mean squared standard error: 1 is honest, 4 claims half the
+error.
 """
 
 from __future__ import annotations

@@ -2,11 +2,12 @@
 
     python -m benchmarks.fidelity.members [--groups 400]
 
-Two ways to go on with an unsettled group, both by the rule of ``aggregators.sequential``: whole (what ``resolve`` does), and
-only those members for which one more answer is worth its price, each by its own noise. A lone score needs nothing beside
-it: recorded judges (rb2_k8, learned on one half of the groups and reported on the other). A member of a list is shown next
-to two anchors, which cost as much and whose scores put the part on the level of the rest: simulated judges, whose noise
-differs between members by a factor of exp(N(0, h)); once with noise estimated from the answers, once told.
+Two ways to go on with an unsettled group, both by the rule of ``aggregators.sequential``: whole (what ``resolve``
+does), and only those members for which one more answer is worth its price, each by its own noise. A lone score needs
+nothing beside it: recorded judges (rb2_k8, learned on one half of the groups and reported on the other). A member of a
+list is shown next to two anchors, which cost as much and whose scores put the part on the level of the rest: simulated
+judges, whose noise differs between members by a factor of exp(N(0, h)); once with noise estimated from the answers,
+once told.
 
 Figures are fidelity less that of whole groups at equal transcripts, with 95 % intervals over groups.
 """
@@ -72,7 +73,9 @@ def level(noise: Noise, squares: Array, freedom: Array) -> Array:
 
 
 def lone(calls: Array, told: Told, tolerance: float, *, single: bool) -> tuple[Array, Array]:
-    """Transcripts a member and final scores, (starts, groups) and (starts, groups, members), from every call as the first."""
+    """Transcripts a member and final scores, (starts, groups) and (starts, groups, members), from every call as the
+    first.
+    """
     used, final = [], []
     for start in range(calls.shape[1]):
         rolled = np.roll(calls, -start, axis=1)
@@ -128,7 +131,8 @@ def _row(name: str, ask: Callable[[float, bool], tuple[Array, Array]], gold: Arr
     rival = (1 - part) * one + part * other
     low_high = data.figure(measures.interval(found - rival))
     print(
-        f"| {name} | {price:.2f} | {rival.mean():.4f} | {found.mean():.4f} | {(found - rival).mean():+.4f} {low_high} |",
+        f"| {name} | {price:.2f} | {rival.mean():.4f} | {found.mean():.4f} | {(found - rival).mean():+.4f} {low_high} "
+        "|",
         flush=True,
     )
 
@@ -171,7 +175,9 @@ def listed(
 
 
 def _asked(gain: Array, scores: Array, tolerance: float, *, single: bool) -> Flags:
-    """Whom to show next: all or nobody; or those who are worth it beside the two at the ends, or all where that is less."""
+    """Whom to show next: all or nobody; or those who are worth it beside the two at the ends, or all where that is
+    less.
+    """
     everyone = np.ones(len(gain), dtype=bool)
     if not single:
         return everyone & (gain.sum() >= tolerance)
@@ -205,7 +211,8 @@ def simulated(groups: int) -> None:
     """Print the table of lists."""
     print("\n## Lists of 8, simulated judges: members beside two anchors less whole groups, at equal transcripts")
     print(
-        "| noise, h | knows its noise | transcripts a member | whole | members | difference |\n|---|---|---|---|---|---|"
+        "| noise, h | knows its noise | transcripts a member | whole | members | difference "
+        "|\n|---|---|---|---|---|---|"
     )
     for noise in (0.5, 1.0):
         for spread in (0.0, 0.8):

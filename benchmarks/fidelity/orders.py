@@ -181,7 +181,8 @@ def report() -> list[Target]:
     frame, series = selected("llmbar", is_natural)
     found = [row for one in series if one.key.mode == "pairwise" and (row := measure(one, frame))]
     print(
-        "\n## One order (llmbar, Processed and Natural): correlation with gold; gains over the plain reading of one order"
+        "\n## One order (llmbar, Processed and Natural): correlation with gold; gains over the plain reading of one "
+        "order"
     )
     _table(found)
     other_frame, others = selected("llmbar", lambda name: not is_natural(name))

@@ -3,12 +3,14 @@
     python -m benchmarks.fidelity.recommendation [--truth 300] [--few]
 
 Groups of n have qualities of N(0, 1). A comparison says how far the first is better: the difference, plus a leaning to
-the first place, plus N(0, noise). A list's score falls by the leaning from first to last and errs by r * noise / sqrt 2;
-a lone score errs as much. Lists are written on a grid of 0.1 (coarse: 0.5), lone scores on 0.5; a comparison's margin on
-0.5, and coarse judges call a tie below 0.5. A call costs 0.25 thousand tokens, and each transcript it shows 1.03.
+the first place, plus N(0, noise). A list's score falls by the leaning from first to last and errs by r * noise / sqrt
+2; a lone score errs as much. Lists are written on a grid of 0.1 (coarse: 0.5), lone scores on 0.5; a comparison's
+margin on 0.5, and coarse judges call a tie below 0.5. A call costs 0.25 thousand tokens, and each transcript it shows
+1.03.
 
-First, protocols at their tokens, monotone reshaping of the same scores in rows of its own. Then each judge is calibrated
-on 30 and on 100 groups under five limits, and what is recommended is held against all ways on groups of their own.
+First, protocols at their tokens, monotone reshaping of the same scores in rows of its own. Then each judge is
+calibrated on 30 and on 100 groups under five limits, and what is recommended is held against all ways on groups of
+their own.
 """
 
 from __future__ import annotations
@@ -178,7 +180,8 @@ def print_protocols(truth: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One setting: the true fidelity of what was recommended, of the best way allowed, of listing alone; and the verdict.
+    """One setting: the true fidelity of what was recommended, of the best way allowed, of listing alone; and the
+    verdict.
 
     ``within`` is whether the recommendation is the best or the best lies in the interval that calibrate gave it.
     """
@@ -241,7 +244,8 @@ def print_outcomes(every: Sequence[Outcome]) -> None:
     """Print how often the recommendation is the best, and what it loses."""
     print("\n## What calibrate recommends, held against all ways (fidelity on groups of their own)")
     print(
-        "| settings | count | best or within its interval | loses at most 0.01 | mean loss | worst | listing only loses |"
+        "| settings | count | best or within its interval | loses at most 0.01 | mean loss | worst | listing only "
+        "loses |"
     )
     print("|---|---|---|---|---|---|---|")
     splits: list[tuple[str, Callable[[Outcome], bool]]] = [("all", lambda _: True)]
@@ -258,12 +262,13 @@ def print_outcomes(every: Sequence[Outcome]) -> None:
             loss = [max(one.regret, 0.0) for one in some]
             print(
                 f"| {name} | {len(some)} | {statistics.fmean(one.within for one in some):.1%} | "
-                f"{statistics.fmean(one <= 0.01 for one in loss):.1%} | {statistics.fmean(loss):.4f} | {max(loss):.3f} | "
-                f"{statistics.fmean(max(one.best - one.listing, 0.0) for one in some):.4f} |"
+                f"{statistics.fmean(one <= 0.01 for one in loss):.1%} | {statistics.fmean(loss):.4f} | "
+                f"{max(loss):.3f} | {statistics.fmean(max(one.best - one.listing, 0.0) for one in some):.4f} |"
             )
     share = statistics.fmean(one.within for one in every)
     print(
-        f"\n{'met ' if share >= 0.9 else 'MISS'} the best or within its interval in at least 90 % of settings: {share:.1%}"
+        f"\n{'met ' if share >= 0.9 else 'MISS'} the best or within its interval in at least 90 % of settings: "
+        f"{share:.1%}"
     )
 
 

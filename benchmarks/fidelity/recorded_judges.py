@@ -1,8 +1,8 @@
 """How close rewards come to gold on recorded judges (run: python -m benchmarks.fidelity.recorded_judges).
 
-Needs the recorded data beside the repository or at CALIPERS_DATA (sources: fidelity_data.py). Prints single calls, plain
-averaging and what calipers does next to each other, with 95 % intervals, and which targets are reached. Thresholds are
-chosen on one half of the groups and reported on the other. Takes about two minutes.
+Needs the recorded data beside the repository or at CALIPERS_DATA (sources: fidelity_data.py). Prints single calls,
+plain averaging and what calipers does next to each other, with 95 % intervals, and which targets are reached.
+Thresholds are chosen on one half of the groups and reported on the other. Takes about two minutes.
 """
 
 from __future__ import annotations

@@ -99,7 +99,8 @@ def report() -> list[Target]:
     found = rows()
     print("\n## Repeated calls (rb2_k8, reporting half): advantage fidelity")
     print(
-        f"{'judge, prompt':32}{'1 call':>8}{'2':>8}{'3':>8}{'8':>8} | resolve {TOLERANCE}: calls, fidelity, less as many for all"
+        f"{'judge, prompt':32}{'1 call':>8}{'2':>8}{'3':>8}{'8':>8} | resolve {TOLERANCE}: calls, fidelity, less as "
+        "many for all"
     )
     for row in found:
         plain = "".join(f"{row.plain[count - 1]:8.4f}" for count in (1, 2, 3, 8))
@@ -107,17 +108,20 @@ def report() -> list[Target]:
         middle = f"{row.default.calls:6.2f}{row.default.advantage_fidelity:9.4f}{gain:+9.4f}"
         print(f"{row.name:32}{plain} | {middle} {figure(row.default.gain_interval)}")
     print(
-        "\n## Thrift: share of the 8-call fidelity, tolerance chosen on the other half for 30 % (noisy: 40 %) of the calls"
+        "\n## Thrift: share of the 8-call fidelity, tolerance chosen on the other half for 30 % (noisy: 40 %) of the "
+        "calls"
     )
     for row in found:
         share, same = (
             value / row.plain[-1] for value in (row.frugal.advantage_fidelity, row.frugal.fixed_advantage_fidelity)
         )
         print(
-            f"{row.name:32} tolerance {row.frugal.tolerance:<7} {row.frugal.calls:.2f} calls: {share:.2%}; plain averaging {same:.2%}"
+            f"{row.name:32} tolerance {row.frugal.tolerance:<7} {row.frugal.calls:.2f} calls: {share:.2%}; plain "
+            f"averaging {same:.2%}"
         )
     print(
-        "\n## Ties of groups that are all noise once settled: share, cost in fidelity, whether the other half advises them"
+        "\n## Ties of groups that are all noise once settled: share, cost in fidelity, whether the other half "
+        "advises them"
     )
     for row in found:
         here = row.default

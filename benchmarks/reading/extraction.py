@@ -1,4 +1,5 @@
-"""How well, how safely and how fast scores are read from replies: ``python -m benchmarks.reading.extraction [first seed]``.
+"""How well, how safely and how fast scores are read from replies: ``python -m benchmarks.reading.extraction [first
+seed]``.
 
 Four measures: the project's own recorded replies; random verdicts with 0-3 random damages each, of kinds the reader was
 and was not written against, cut ones apart; every cut of undamaged verdicts; time and memory on texts meant to hurt.
@@ -40,7 +41,8 @@ def show(name: str, counts: Counter[str]) -> None:
     exact, all_ = counts["recoverable exact"], counts["recoverable"]
     rejected, bad = counts["unrecoverable exact"], counts["unrecoverable"]
     print(
-        f"{name:34} exact {exact}/{all_} ({exact / all_:.1%})  rightly rejected {rejected}/{bad}  WRONG {counts['WRONG']}"
+        f"{name:34} exact {exact}/{all_} ({exact / all_:.1%})  rightly rejected {rejected}/{bad}  WRONG "
+        f"{counts['WRONG']}"
     )
 
 
@@ -117,7 +119,8 @@ def main() -> None:
     print(f"{'every cut of whole verdicts':34} {cuts} cuts, WRONG {off}")
     seconds, slowest, peak, largest = worst_text()
     print(
-        f"{'hostile texts, up to 1 MB':34} {len(zoo.HOSTILE)}: slowest {seconds * 1e3:.1f} ms ({slowest}), largest {peak / 1e6:.1f} MB ({largest})"
+        f"{'hostile texts, up to 1 MB':34} {len(zoo.HOSTILE)}: slowest {seconds * 1e3:.1f} ms ({slowest}), largest "
+        f"{peak / 1e6:.1f} MB ({largest})"
     )
     for rows in (4, 8, 16, 32):
         size, seconds = clean(rows)

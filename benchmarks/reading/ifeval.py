@@ -1,8 +1,8 @@
 """IFEval: agreement with the official checker's recorded verdicts, the accuracies, and how many checks a second.
 
-Run ``python -m benchmarks.reading.ifeval`` with the recorded data beside the repository or at CALIPERS_DATA, and langdetect
-installed. Every one of the 834 recorded verdicts is compared, strict and loose; then every instruction is checked on every
-response (451,194 checks), with languages detected before the clock starts.
+Run ``python -m benchmarks.reading.ifeval`` with the recorded data beside the repository or at CALIPERS_DATA, and
+langdetect installed. Every one of the 834 recorded verdicts is compared, strict and loose; then every instruction is
+checked on every response (451,194 checks), with languages detected before the clock starts.
 """
 
 from __future__ import annotations

@@ -4,10 +4,10 @@
     pip install nltk==3.9.1 langdetect==1.0.9 immutabledict && pip install --no-deps llama-index-core
     NLTK_DATA=... PYTHONPATH=src:official python -m benchmarks.reading.ifeval_parity [SHARD/SHARDS]
 
-It runs where that code does, which is no environment of this project: Google's checker as lm-evaluation-harness ships it,
-with nltk 3.9.1, whose Punkt parameters have to be found without a network. Languages are detected once a text, with the
-seed 0 on both sides. Instructions whose letter the official code draws at random have no verdict here and are counted
-apart. The exit code is 1 for a disagreement.
+It runs where that code does, which is no environment of this project: Google's checker as lm-evaluation-harness ships
+it, with nltk 3.9.1, whose Punkt parameters have to be found without a network. Languages are detected once a text, with
+the seed 0 on both sides. Instructions whose letter the official code draws at random have no verdict here and are
+counted apart. The exit code is 1 for a disagreement.
 """
 
 from __future__ import annotations

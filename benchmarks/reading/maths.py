@@ -1,8 +1,9 @@
 r"""Mathematical answers compared with the one expected: ``python -m benchmarks.reading.maths [FILE.jsonl] [--show]``.
 
-Golds by kind, each written rightly in many ways and wrongly in at least 19: how many right ones are refused, how many wrong
-ones accepted, and what cannot be told. With a file (one object a line, the gold under ``answer``, as the test sets of MATH
-and AIME are published) those golds instead, boxed as they stand; ``--show`` prints what was refused and accepted.
+Golds by kind, each written rightly in many ways and wrongly in at least 19: how many right ones are refused, how many
+wrong ones accepted, and what cannot be told. With a file (one object a line, the gold under ``answer``, as the test
+sets of MATH and AIME are published) those golds instead, boxed as they stand; ``--show`` prints what was refused and
+accepted.
 """
 
 from __future__ import annotations

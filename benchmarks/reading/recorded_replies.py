@@ -1,8 +1,9 @@
 """How many recorded replies the readers get exact, miss, or get wrong: one line per data set, and pooled.
 
-Run ``python -m benchmarks.reading.recorded_replies [-v]`` with the recorded data beside the repository or at CALIPERS_DATA. The replies
-come from princeton-nlp/LLMBar, castorini/rank_llm, Slimshilin/Position-Bias-Analyzer, sierra-research/tau2-bench and
-ehsk/OpenQA-eval; ``-v`` prints every reply that is not exact. *Readable* are those with an expected answer.
+Run ``python -m benchmarks.reading.recorded_replies [-v]`` with the recorded data beside the repository or at
+CALIPERS_DATA. The replies come from princeton-nlp/LLMBar, castorini/rank_llm, Slimshilin/Position-Bias-Analyzer,
+sierra-research/tau2-bench and ehsk/OpenQA-eval; ``-v`` prints every reply that is not exact. *Readable* are those with
+an expected answer.
 """
 
 from __future__ import annotations

@@ -144,7 +144,9 @@ def lone(group: TrajectoryGroup, member: Trajectory) -> TrajectoryGroup:
 
 
 def free(group: TrajectoryGroup, rubric: Rubric | None) -> str:
-    """Question and answer of a free listwise call about a lone trajectory, by the built-in standards or by a rubric's."""
+    """Question and answer of a free listwise call about a lone trajectory, by the built-in standards or by a
+    rubric's.
+    """
     request = Listwise().frame(Ask(0, (0,), (0,)), render(group, rubric=rubric))
     key = request.keys[0]
     return asked(request) + json.dumps({"explanations": {key: EXPLANATION}, "scores": {key: 72}})
@@ -182,8 +184,9 @@ def tokens(root: Path) -> bool:
         for reasons in (True, False):
             all_in_one = sum(count(checked(group, twelve, reasons=reasons)) for group in groups)
             print(
-                f"  {name:18} {len(groups):4} trajectories, reasons {'yes' if reasons else 'no ':3} checklist {all_in_one:9,} "
-                f"free {built_in:9,} ratio {all_in_one / built_in:.3f}, by the same criteria {same:9,} ratio {all_in_one / same:.3f}"
+                f"  {name:18} {len(groups):4} trajectories, reasons {'yes' if reasons else 'no ':3} checklist "
+                f"{all_in_one:9,} free {built_in:9,} ratio {all_in_one / built_in:.3f}, by the same criteria "
+                f"{same:9,} ratio {all_in_one / same:.3f}"
             )
             kept &= all_in_one / same <= MOST and (name == "chat answers" or all_in_one / built_in <= MOST)
     return kept

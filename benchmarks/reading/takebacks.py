@@ -3,8 +3,9 @@
 Replies of ``tests/takeback_cases.py``, whose truth is known by construction. *Exact* is the truth read whole; *rightly
 doubted*, nothing false read where nobody could be sure, or where the change was noticed and the judge is asked again;
 *doubted though certain*, harmless words that cost a reply; WRONG, any number, verdict or order that is not the truth.
-``-v`` prints what is not as it should be. The rules were mended after each batch of wordings; at first sight 18 of 2,193 held
-out of the first were read wrongly, 534 of the second's 1,837, 94 of the third's 903 and 25 of the fourth's 350.
+``-v`` prints what is not as it should be. The rules were mended after each batch of wordings; at first sight 18 of
+2,193 held out of the first were read wrongly, 534 of the second's 1,837, 94 of the third's 903 and 25 of the fourth's
+350.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""How long the embedded judge takes: python -m benchmarks.speed.embedded (agreement: python scripts/fit_embedded.py --check)."""
+"""How long the embedded judge takes: python -m benchmarks.speed.embedded (agreement: python scripts/fit_embedded.py
+--check).
+"""
 
 from __future__ import annotations
 

@@ -33,7 +33,8 @@ async def drain(items: Iterable[T], work: Callable[[T], Awaitable[bool]], *, in_
 
 
 def main(make: Callable[..., list[Any]], score: Callable[[str, Sequence[Any], int], Awaitable[int]]) -> None:
-    """Time ``score(url, groups, in_flight)`` over ``make(count, seed=..., tools=...)``, after a warm-up over other groups.
+    """Time ``score(url, groups, in_flight)`` over ``make(count, seed=..., tools=...)``, after a warm-up over other
+    groups.
 
     Wall and CPU time (all threads, user and system) are of the timed part alone. Groups are made beforehand and kept
     out of the garbage collector's sight, as if they belonged to a trainer.

@@ -1,8 +1,8 @@
 """Rule functions given as source text: checks a second in the sandbox, and what a check costs.
 
-Run ``python -m benchmarks.speed.sandbox``. A thousand checks of different rules on different responses, each in a confined
-process of its own, in batches as a trainer brings them; then one at a time. CPU is told beside the time by the clock,
-which moves with whatever else the machine does.
+Run ``python -m benchmarks.speed.sandbox``. A thousand checks of different rules on different responses, each in a
+confined process of its own, in batches as a trainer brings them; then one at a time. CPU is told beside the time by the
+clock, which moves with whatever else the machine does.
 """
 
 from __future__ import annotations
@@ -17,10 +17,16 @@ from calipers.verifiers import RuleFunction, Sandbox, check_rules
 CHECKS = 1000
 TARGET = 10
 RULES = [
-    "import re\n\ndef check_following(instruction, response):\n    return bool(re.search(r'\\briver\\b', response, re.IGNORECASE))",
+    (
+        "import re\n\ndef check_following(instruction, response):\n    return bool(re.search(r'\\briver\\b', response, "
+        "re.IGNORECASE))"
+    ),
     "def check_following(instruction, response):\n    return len(response.split()) >= 100",
     "def check_following(response):\n    return '?' not in response",
-    "import re\n\ndef check_following(response):\n    return len(re.findall(r'^\\s*[-*] ', response, re.MULTILINE)) == 3",
+    (
+        "import re\n\ndef check_following(response):\n    return len(re.findall(r'^\\s*[-*] ', response, re.MULTILINE)) "
+        "== 3"
+    ),
 ]
 RESPONSES = ["The river rose on Monday. " * repeats for repeats in (1, 10, 100)]
 

@@ -3,8 +3,8 @@
     python -m benchmarks.speed.tokens [--art-python PYTHON] [--encoding o200k]
 
 Agent groups: tau-bench (sierra-research/tau-bench) and tau2-bench (sierra-research/tau2-bench), airline domain, read
-from ``CALIPERS_DATA``. ``--art-python`` (or ``CALIPERS_ART_PYTHON``) is an interpreter with openpipe-art: RULER's prompt
-is then caught from the real code, whose judge call is replaced. Without it the prompt is put together from its
+from ``CALIPERS_DATA``. ``--art-python`` (or ``CALIPERS_ART_PYTHON``) is an interpreter with openpipe-art: RULER's
+prompt is then caught from the real code, whose judge call is replaced. Without it the prompt is put together from its
 published form. Both sides count system and user text; neither counts the schema. Tokens by rs-bpe, which carries its
 vocabulary along: ``pip install rs-bpe``.
 """
@@ -29,7 +29,8 @@ from calipers.types import Ask, TrajectoryGroup
 SETS = ("taubench_airline", "tau2_airline")
 TARGET = 0.35
 
-# RULER's system text, instructions and default rubric, is about 165 tokens long; used where openpipe-art is not at hand.
+# RULER's system text, instructions and default rubric, is about 165 tokens long; used where openpipe-art is not at
+# hand.
 PUBLISHED_SYSTEM = "word " * 165
 
 CATCH = """
@@ -123,7 +124,8 @@ def main() -> int:
         sys.exit(f"no groups under {data}: set CALIPERS_DATA to a folder that holds {' and '.join(SETS)}")
 
     print(
-        f"{'set':18} {'groups':>6} {'RULER tok':>12} {'calipers tok':>12} {'saved':>7} {'RULER char':>12} {'calipers':>12} {'saved':>7}"
+        f"{'set':18} {'groups':>6} {'RULER tok':>12} {'calipers tok':>12} {'saved':>7} {'RULER char':>12} "
+        f"{'calipers':>12} {'saved':>7}"
     )
     pooled = [0, 0, 0, 0, 0]
     source = "published form"

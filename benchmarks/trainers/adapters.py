@@ -4,9 +4,9 @@
 
 CPU of all that an adapter does itself: the judge answers at once, and is not counted. TRL's adapter in one call for all
 groups; verl's and OpenRLHF's rollout by rollout, through cohorts; OpenRLHF's and NeMo-Gym's server with a client in a
-process of its own, whose HTTP is aiohttp's; ART's where ART is installed. Then, for rollouts of an agent with tools that
-meet in a cohort: the CPU between the last one's coming and the question going out, with nothing done before and with all
-that can be.
+process of its own, whose HTTP is aiohttp's; ART's where ART is installed. Then, for rollouts of an agent with tools
+that meet in a cohort: the CPU between the last one's coming and the question going out, with nothing done before and
+with all that can be.
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
-"""Answers that could not be graded: how often their siblings' advantages keep their sign, in TRL's and in verl's own code.
+"""Answers that could not be graded: how often their siblings' advantages keep their sign, in TRL's and in verl's own
+code.
 
     python -m benchmarks.trainers.ungraded [--groups 500] [--size 8] [--share 0.05]
 
-Answers have known verdicts on the criteria of their group's rubric, and a judge that tells them; of a share of the answers
-it never says anything. Calipers' reward for such an answer is none, in TRL by ``reward_func`` in GRPOTrainer (a policy of
-random weights), in verl by leaving the rollout out. Held against the advantages when all are graded: the same group without
-the answer, and the group with 0 for it. Needs TRL or verl; what is not installed is left out. The exit code is 1 where
-calipers keeps fewer signs than removing does.
+Answers have known verdicts on the criteria of their group's rubric, and a judge that tells them; of a share of the
+answers it never says anything. Calipers' reward for such an answer is none, in TRL by ``reward_func`` in GRPOTrainer (a
+policy of random weights), in verl by leaving the rollout out. Held against the advantages when all are graded: the same
+group without the answer, and the group with 0 for it. Needs TRL or verl; what is not installed is left out. The exit
+code is 1 where calipers keeps fewer signs than removing does.
 """
 
 from __future__ import annotations
@@ -53,7 +54,9 @@ class World:
 
     @classmethod
     def of(cls, *, groups: int, size: int, share: float, seed: int) -> World:
-        """Points and penalties as HealthBench has them (12 criteria, 31 % negative), verdicts with a skill behind them."""
+        """Points and penalties as HealthBench has them (12 criteria, 31 % negative), verdicts with a skill behind
+        them.
+        """
         dice = random.Random(seed)
         rubrics = [_rubric(dice) for _ in range(groups)]
         verdicts = []
@@ -211,7 +214,8 @@ async def rewards_by_calipers(world: World, *, silent: frozenset[int]) -> Reward
 class Figures:
     """Shares of graded siblings whose advantage has the sign it has when all are graded, and what the ungraded get.
 
-    ``ungraded`` is the mean size of the advantages that calipers leaves them, ``ungraded_at_zero`` the mean with 0 for them.
+    ``ungraded`` is the mean size of the advantages that calipers leaves them, ``ungraded_at_zero`` the mean with 0 for
+    them.
     """
 
     siblings: int

@@ -39,7 +39,9 @@ class Plan:
 
 
 def plan(mutant: Mutant, cover: Cover, uses: Uses) -> Plan:
-    """The tests which execute the mutated lines: the mirrored file's first, then its neighbours', the cheapest first."""
+    """The tests which execute the mutated lines: the mirrored file's first, then its neighbours', the cheapest
+    first.
+    """
     by_file: dict[str, list[int]] = defaultdict(list)
     for test in _reaching(mutant, cover, uses):
         by_file[cover.tests[test].partition("::")[0]].append(test)

@@ -39,7 +39,9 @@ class _Skipping(selectors.DefaultSelector):
 
 
 class PassingLoop(asyncio.SelectorEventLoop):
-    """A loop with real sockets, whose time also passes when a test says so: no deadline is met for a machine's slowness."""
+    """A loop with real sockets, whose time also passes when a test says so: no deadline is met for a machine's
+    slowness.
+    """
 
     _passed = 0.0
 

@@ -277,7 +277,8 @@ def test_a_server_with_several_models_wants_one_named(server: FaultyServer, prom
     assert server.posts[0]["model"] == "org/b"
 
 
-# --- calipers ifeval with generation -----------------------------------------------------------------------------------
+# --- calipers ifeval with generation
+# -----------------------------------------------------------------------------------
 
 IFEVAL = [
     {"key": 1, "prompt": "one", "instruction_id_list": ["punctuation:no_comma"], "kwargs": [{}]},

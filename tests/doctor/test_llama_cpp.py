@@ -1,4 +1,6 @@
-"""The doctor and llama.cpp's own server with random weights: a form that is kept, a form that is ignored, and no sense."""
+"""The doctor and llama.cpp's own server with random weights: a form that is kept, a form that is ignored, and no
+sense.
+"""
 
 from __future__ import annotations
 

@@ -63,7 +63,9 @@ def test_nothing_is_wrong_and_at_most_three_in_a_hundred_readable_replies_are_mi
 
 
 def test_long_verdicts_in_prose_agree_with_what_the_publisher_read() -> None:
-    """LLMBar's judges reason at length; their published parse is right but for a handful that a person would dispute."""
+    """LLMBar's judges reason at length; their published parse is right but for a handful that a person would
+    dispute.
+    """
     grades: Counter[str] = Counter()
     for row in lines("llmbar/judgments.jsonl.gz")[::5]:
         if row["mode"] != "pairwise" or not row["raw_text"]:

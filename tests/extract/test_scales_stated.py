@@ -47,7 +47,8 @@ def read(reply: Any, ids: tuple[str, ...] = IDS, scale: tuple[float, float] = HU
         "id,score,max_score\nKB,9,10\nBC,6,10\n",
         "### KB\nScore: 9\nMax: 10\n\n### BC\nScore: 3\nMax: 5\n",
         '<score id="KB" max="10">9</score><score id="BC" max="5">3</score>',
-        "<table><tr><th>ID</th><th>Score (/10)</th></tr><tr><td>KB</td><td>9</td></tr><tr><td>BC</td><td>6</td></tr></table>",
+        ("<table><tr><th>ID</th><th>Score "
+        "(/10)</th></tr><tr><td>KB</td><td>9</td></tr><tr><td>BC</td><td>6</td></tr></table>"),
         "ID    Score (out of 10)\nKB    9\nBC    6\n",
         "**KB (9/10)**: clear\n**BC (6/10)**: stops early\n",
         "KB erhält 9 von 10 Punkten.\nBC erhält 6 von 10 Punkten.\n",

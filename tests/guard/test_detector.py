@@ -1,4 +1,6 @@
-"""The detector on its cases, tuned and held out, as a judge's group is searched (``python -m benchmarks.faults.detector``)."""
+"""The detector on its cases, tuned and held out, as a judge's group is searched (``python -m
+benchmarks.faults.detector``).
+"""
 
 from __future__ import annotations
 

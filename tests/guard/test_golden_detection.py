@@ -1,4 +1,6 @@
-"""Attacks and look-alikes, whole and damaged, are found as version 0.1.0 found them: what is quarantined decides rewards."""
+"""Attacks and look-alikes, whole and damaged, are found as version 0.1.0 found them: what is quarantined decides
+rewards.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Gates and rules checked while a group is not whole: once a rollout, and to the verdicts of a check of the whole group."""
+"""Gates and rules checked while a group is not whole: once a rollout, and to the verdicts of a check of the whole
+group.
+"""
 
 from __future__ import annotations
 

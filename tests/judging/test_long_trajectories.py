@@ -240,8 +240,8 @@ REFUSALS = [
     error(400, "This model's maximum context length is 4096 tokens. However, your messages resulted in 18016 tokens."),
     error(
         400,
-        "This model's maximum context length is 4096 tokens. However, you requested 26208 tokens (18016 in the messages, "
-        "8192 in the completion). Please reduce the length of the messages or completion.",
+        "This model's maximum context length is 4096 tokens. However, you requested 26208 tokens (18016 in the "
+        "messages, 8192 in the completion). Please reduce the length of the messages or completion.",
     ),
     error(400, "prompt is too long: 18016 tokens > 4096 maximum"),
     error(400, "The input token count (18016) exceeds the maximum number of tokens allowed (4096)."),

@@ -1,4 +1,6 @@
-"""Rollouts prepared before their group is whole: the group is shown, searched and scored as if nothing had been prepared."""
+"""Rollouts prepared before their group is whole: the group is shown, searched and scored as if nothing had been
+prepared.
+"""
 
 from __future__ import annotations
 

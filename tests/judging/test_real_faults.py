@@ -1,4 +1,6 @@
-"""Faults that llama.cpp's own server makes, killed and begun again included. No group is lost and none becomes a number."""
+"""Faults that llama.cpp's own server makes, killed and begun again included. No group is lost and none becomes a
+number.
+"""
 
 from __future__ import annotations
 

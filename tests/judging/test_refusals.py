@@ -1,4 +1,6 @@
-"""A judge that refuses every question is found out after its first batch, confirmed by one small question, and told once."""
+"""A judge that refuses every question is found out after its first batch, confirmed by one small question, and told
+once.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Ledgers that earlier versions wrote replay: equal statuses, scores and rewards for the same answers.
 
-Only the wording of reasons and warnings may differ. ``fixtures/ledgers/make.py`` made them, with the version in the folder's name.
+Only the wording of reasons and warnings may differ. ``fixtures/ledgers/make.py`` made them, with the version in the
+folder's name.
 """
 
 from __future__ import annotations

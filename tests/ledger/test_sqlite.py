@@ -60,7 +60,9 @@ async def test_two_processes_may_write_to_one_ledger(tmp_path: Path):
 
 
 def test_a_ledger_that_another_process_is_creating_is_waited_for(tmp_path: Path):
-    """SQLite refuses the switch to the write-ahead log at once while another creates the file: it waits in vain there."""
+    """SQLite refuses the switch to the write-ahead log at once while another creates the file: it waits in vain
+    there.
+    """
     other = sqlite3.connect(tmp_path / "l.db", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     waits: list[float] = []

@@ -18,8 +18,8 @@ WORDS = (
 )
 words = st.sampled_from(WORDS.split()) | st.text(st.characters(), max_size=3)
 KEYS = (
-    "role content type text tool_calls function name arguments id call_id input output summary reasoning data kwargs lc "
-    "isError structuredContent image_url source url tool_use_id is_error message choices object resource status"
+    "role content type text tool_calls function name arguments id call_id input output summary reasoning data kwargs "
+    "lc isError structuredContent image_url source url tool_use_id is_error message choices object resource status"
 )
 keys = st.sampled_from(KEYS.split())
 data = st.recursive(

@@ -1,4 +1,6 @@
-"""Whatever a file holds where a number or an object is expected, it is read, and then scored and replayed, or refused in words."""
+"""Whatever a file holds where a number or an object is expected, it is read, and then scored and replayed, or refused
+in words.
+"""
 
 import json
 from pathlib import Path

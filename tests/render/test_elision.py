@@ -1,4 +1,6 @@
-"""shorten: what goes first, what never goes, that every candidate gets the same, and that gaps are stated and decode."""
+"""shorten: what goes first, what never goes, that every candidate gets the same, and that gaps are stated and
+decode.
+"""
 
 from __future__ import annotations
 

@@ -22,7 +22,9 @@ def verdicts(asked: Asked) -> str:
 
 
 def checker(asked: Asked) -> Answer:
-    """Answers a question about an attempt that is not "unclear"; of such a one it says nothing, nor to any other question."""
+    """Answers a question about an attempt that is not "unclear"; of such a one it says nothing, nor to any other
+    question.
+    """
     if not _SHOWN.search(asked.body["messages"][-1]["content"]):
         return said("{}")
     return said("{}" if "unclear" in asked.body["messages"][-1]["content"] else verdicts(asked))

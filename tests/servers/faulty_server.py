@@ -1,4 +1,5 @@
-"""A loopback HTTP server that answers as scripted, faults included. Raw asyncio, for no HTTP library will cut a body short.
+"""A loopback HTTP server that answers as scripted, faults included. Raw asyncio, for no HTTP library will cut a body
+short.
 
 It runs in a thread with a loop of its own, so that tests may use, and close, any loops they like.
 """

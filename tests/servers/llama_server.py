@@ -20,7 +20,9 @@ def llama_server(
     port: int = 0,
     api_key: str | None = None,
 ) -> Iterator[str]:
-    """The base URL of a running server; ``context`` tokens per slot, ``port`` 0 takes a free one. Needs ``xllamacpp``."""
+    """The base URL of a running server; ``context`` tokens per slot, ``port`` 0 takes a free one. Needs
+    ``xllamacpp``.
+    """
     import xllamacpp  # noqa: PLC0415 - heavy tests only
 
     params = xllamacpp.CommonParams()

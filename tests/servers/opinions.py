@@ -1,4 +1,5 @@
-"""A judge with opinions of its own for a FaultyServer: what it thinks of an attempt depends on the attempt's text alone.
+"""A judge with opinions of its own for a FaultyServer: what it thinks of an attempt depends on the attempt's text
+alone.
 
 So the same attempts get the same scores whatever the order, the process or the question they are shown in, and a run in
 which something failed can be held against one in which nothing did.

@@ -23,7 +23,9 @@ def free_port() -> int:
 def own_process(
     command: Sequence[str], *, ready: str, log: Path, env: Mapping[str, str], seconds: float = 180.0
 ) -> Iterator[None]:
-    """Run ``command`` until the block ends; it begins once ``ready``, a URL, answers 200. What it says goes to ``log``."""
+    """Run ``command`` until the block ends; it begins once ``ready``, a URL, answers 200. What it says goes to
+    ``log``.
+    """
     with log.open("wb") as said, subprocess.Popen(command, stdout=said, stderr=said, env=dict(env)) as process:
         try:
             _wait(process, ready, log, seconds)

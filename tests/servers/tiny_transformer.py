@@ -1,4 +1,6 @@
-"""A folder with a transformers model of random weights, for ``transformers serve``: the tokenizer is ``tiny_gguf``'s."""
+"""A folder with a transformers model of random weights, for ``transformers serve``: the tokenizer is
+``tiny_gguf``'s.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""verl's own main_eval over what ``calipers generate`` writes of each form of row, in a process of its own: figures to a file."""
+"""verl's own main_eval over what ``calipers generate`` writes of each form of row, in a process of its own: figures to
+a file.
+"""
 
 from __future__ import annotations
 

@@ -180,8 +180,8 @@ def test_without_agent_lightning_the_remedy_is_named() -> None:
 class Agents:
     """Agent-Lightning's own server, and agents that take up its rollouts: the n-th of a task says its n-th text.
 
-    A task is ``{"says": [...], "reports": [...]}``; None as a text is an agent that fails, as a report one that reports no
-    reward.
+    A task is ``{"says": [...], "reports": [...]}``; None as a text is an agent that fails, as a report one that reports
+    no reward.
     """
 
     def __init__(self) -> None:

@@ -80,7 +80,9 @@ def test_data_without_messages_needs_a_conversation_of_its_own() -> None:
 
 
 def workflow(*says: Any, own: Sequence[float] = ()) -> type:
-    """A workflow class that rolls out these texts in turn; None is one that AReaL rejected, an exception one that broke."""
+    """A workflow class that rolls out these texts in turn; None is one that AReaL rejected, an exception one that
+    broke.
+    """
     base: type = object
     if HERE:
         from areal.api import RolloutWorkflow

@@ -203,7 +203,9 @@ async def test_a_reward_of_an_environment_that_is_no_number_is_an_error(own: Any
 
 
 def test_a_reward_of_an_agents_own_that_is_no_number_takes_it_out_of_its_group() -> None:
-    """Agent-Lightning's; OpenRLHF's, verifiers', tinker's and AReaL's are in their own tests, TRL's in its trainer's."""
+    """Agent-Lightning's; OpenRLHF's, verifiers', tinker's and AReaL's are in their own tests, TRL's in its
+    trainer's.
+    """
 
     def rollout(text: str, own: float) -> Any:
         message = {"role": "assistant", "content": text}

@@ -337,7 +337,9 @@ def test_a_raise_ends_the_rollout_of_its_group(faulty: FaultyServer) -> None:
 def test_a_judge_that_refuses_every_question_ends_the_run_under_fail_fast_and_skips_groups_for_nothing_under_others(
     faulty: FaultyServer,
 ) -> None:
-    """As the cookbook's own loop asks for a group: what a strategy lets through ends it, and None is a group skipped."""
+    """As the cookbook's own loop asks for a group: what a strategy lets through ends it, and None is a group
+    skipped.
+    """
     from tinker_cookbook.rl.rollout_strategy import FailFast, RetryOnFailure
 
     faulty.script(error(404, "The model `judge` does not exist"))

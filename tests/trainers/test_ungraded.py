@@ -1,4 +1,6 @@
-"""What an answer without a grade does to its siblings' advantages, through TRL's and verl's own code (benchmarks.trainers.ungraded)."""
+"""What an answer without a grade does to its siblings' advantages, through TRL's and verl's own code
+(benchmarks.trainers.ungraded).
+"""
 
 from __future__ import annotations
 

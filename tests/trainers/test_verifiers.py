@@ -1,7 +1,7 @@
 """The verifiers adapter inside verifiers' own episodes, and prime-rl's own credit for what comes out of them.
 
-Policy and judge are real servers on loopback. prime-rl is not on any package index: its part runs where its source is on
-the path (.ci/engines fetches it).
+Policy and judge are real servers on loopback. prime-rl is not on any package index: its part runs where its source is
+on the path (.ci/engines fetches it).
 """
 
 # ruff: noqa: PLC0415 - verifiers and prime-rl are imported only where they are

@@ -1,4 +1,6 @@
-"""What ``calipers generate`` writes, verl's own main_eval scores, whatever form the rows had; and what it gets can be averaged."""
+"""What ``calipers generate`` writes, verl's own main_eval scores, whatever form the rows had; and what it gets can be
+averaged.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Answers, whole and damaged, get the verdicts that version 0.1.0 gave them: a run that is begun again has the same rewards."""
+"""Answers, whole and damaged, get the verdicts that version 0.1.0 gave them: a run that is begun again has the same
+rewards.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,10 @@ def test_mathematical_answers_are_compared_as_ever(kind: str, half: int) -> None
 
 TEXTS = (
     "My dear reader, this is a short text. It has three sentences! Does it not?",
-    "<<A Title>>\n\n* one point\n* another *highlighted part* here\n* a third\n\nP.S. Do not forget [name] and [address].",
+    (
+        "<<A Title>>\n\n* one point\n* another *highlighted part* here\n* a third\n\nP.S. Do not forget [name] and "
+        "[address]."
+    ),
     "SECTION 1\nFirst words of it.\n\nSECTION 2\nSecond words.\n\nSECTION 3\nAnd the last ones.",
     "one, two and three\n\n***\n\nfour five six\n***\nseven",
     '"Everything stands between two quotation marks, as was asked."',
@@ -55,7 +60,10 @@ TEXTS = (
     "all of this is in lower case and it is in english, as was asked. nothing else is in it, at all.",
     "The first answer is this.\n******\nThe second answer is another one.",
     "Der Fluss entspringt in den Bergen, und er fließt nach Westen. Danach kommt das Meer. Ist das weit?",
-    "Write a poem about rivers.\n\nRivers run and rivers fall,\nrivers carry leaves for all. Is there anything else I can help with?",
+    (
+        "Write a poem about rivers.\n\nRivers run and rivers fall,\nrivers carry leaves for all. Is there anything else "
+        "I can help with?"
+    ),
     "My answer is yes.",
     "Intro.\n\n- a dash\n- another\n\n1. numbered\n2. also\n\nThe END is near. Any questions?",
     'Mr. Smith went to Washington, D.C. at 3 p.m. He paid $3.50 (i.e. too much)... and left! "Why?" asked Dr. Jones.',

@@ -1,4 +1,6 @@
-"""Mathematical answers as public sets carry them, bare: the right one is met however it is written, the nearly right one is not."""
+"""Mathematical answers as public sets carry them, bare: the right one is met however it is written, the nearly right
+one is not.
+"""
 
 import pytest
 

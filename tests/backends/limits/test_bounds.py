@@ -161,7 +161,9 @@ _WAYS: dict[str, Callable[[str], calipers.Judge]] = {
 
 @pytest.mark.parametrize("way", _WAYS)
 async def test_a_call_that_waits_for_its_next_try_holds_no_place(faulty: FaultyServer, way: str) -> None:
-    """Two stuck groups would hold both places until the healthy one was answered: for ever, were tries inside the limit."""
+    """Two stuck groups would hold both places until the healthy one was answered: for ever, were tries inside the
+    limit.
+    """
     healthy_was_here: list[bool] = []
 
     def answer(asked: Asked) -> Answer:

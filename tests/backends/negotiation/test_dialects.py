@@ -1,4 +1,6 @@
-"""Every provider's refusals end in a valid verdict or a clear finding, at most three calls dearer than a perfect server."""
+"""Every provider's refusals end in a valid verdict or a clear finding, at most three calls dearer than a perfect
+server.
+"""
 
 from __future__ import annotations
 

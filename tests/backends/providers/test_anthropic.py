@@ -1,4 +1,6 @@
-"""The Messages API: what goes out and what comes back. Its names are held against the SDK's in ``test_anthropic_sdk``."""
+"""The Messages API: what goes out and what comes back. Its names are held against the SDK's in
+``test_anthropic_sdk``.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Where judges are asked: in the provider's place, unless the environment or an argument names another, and with what."""
+"""Where judges are asked: in the provider's place, unless the environment or an argument names another, and with
+what.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """The chat backend against LiteLLM's proxy, with llama.cpp and random weights behind it (.ci/engines).
 
-A gateway hides an upstream's status and words in its own: what was understood of the server must be understood through it.
+A gateway hides an upstream's status and words in its own: what was understood of the server must be understood through
+it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Where the providers' own SDKs ask, by the same environment: held against where judges of that provider are asked.
 
-The SDKs are no dependency: ``.ci/engines`` installs them and runs this. They are built and asked for their address, which
-contacts nobody.
+The SDKs are no dependency: ``.ci/engines`` installs them and runs this. They are built and asked for their address,
+which contacts nobody.
 """
 
 from __future__ import annotations
@@ -40,7 +40,9 @@ _SDKS: dict[str, tuple[str, Callable[[], str], str, list[str]]] = {
     ),
 }
 _BEHIND = {"groq": "/openai/v1", "cerebras": "/v1", "together_ai": "/v1", "ollama": "/v1"}
-"""What the SDK puts behind its base URL in the path of a chat completion (Ollama: where its OpenAI-compatible half is)."""
+"""What the SDK puts behind its base URL in the path of a chat completion (Ollama: where its OpenAI-compatible half
+is).
+"""
 
 
 def _here(package: str) -> Any:

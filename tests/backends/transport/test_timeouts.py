@@ -1,4 +1,6 @@
-"""One timer for many waits: who runs out, who does not, and whose cancellation it was. Time passes by being waited for."""
+"""One timer for many waits: who runs out, who does not, and whose cancellation it was. Time passes by being waited
+for.
+"""
 
 import asyncio
 

@@ -1,4 +1,6 @@
-"""A preference that is denied, asked about, nearly given or taken back is none; words that only sound so change nothing."""
+"""A preference that is denied, asked about, nearly given or taken back is none; words that only sound so change
+nothing.
+"""
 
 from __future__ import annotations
 

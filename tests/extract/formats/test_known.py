@@ -1,7 +1,7 @@
 """Other people's judges are read in their own formats; what stands elsewhere, or twice, or is taken back, is not.
 
-``fixtures/formats.jsonl`` was written for calipers; the lines that are ``held`` were not looked at while the formats' rules
-were written.
+``fixtures/formats.jsonl`` was written for calipers; the lines that are ``held`` were not looked at while the formats'
+rules were written.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Judging inside ART's own gather and its own PipelineTrainer: what a failing judge costs there, and what it does not."""
+"""Judging inside ART's own gather and its own PipelineTrainer: what a failing judge costs there, and what it does
+not.
+"""
 
 from __future__ import annotations
 

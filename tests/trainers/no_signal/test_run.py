@@ -1,4 +1,6 @@
-"""What every adapter does around its judge: lines for lost groups, patience, and the end of a run that learns nothing."""
+"""What every adapter does around its judge: lines for lost groups, patience, and the end of a run that learns
+nothing.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """OpenRLHF's three ways in, through its own executors, its own fan-out of a prompt and its own advantage code.
 
-What needs vllm or flash-attn to be imported is taken from the installed source, function by function (``engine_source``).
+What needs vllm or flash-attn to be imported is taken from the installed source, function by function
+(``engine_source``).
 """
 
 from __future__ import annotations
@@ -415,7 +416,8 @@ async def test_an_agents_own_reward_that_is_no_number_is_an_error(engine: Any, f
         await rolled_out(engine, executor, ["worth 20", "worth 90", "so", "so"], turns=2)
 
 
-# --- a reward function in a file, and the URL, as OpenRLHF's own executor asks them ---------------------------------------
+# --- a reward function in a file, and the URL, as OpenRLHF's own executor asks them
+# ---------------------------------------
 
 
 async def test_the_reward_function_of_a_file_has_threads_enough_for_many_prompts(engine: Any, tmp_path: Path) -> None:

@@ -1,4 +1,5 @@
-"""What holds in every TRL the reward function is made for, the oldest that Unsloth takes included: the synchronous twin.
+"""What holds in every TRL the reward function is made for, the oldest that Unsloth takes included: the synchronous
+twin.
 
 Beside TRL 0.18.2 (``.ci/engines``) as beside the newest. What only newer ones do is tested in ``test_trl_trainers``.
 """

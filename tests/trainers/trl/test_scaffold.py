@@ -46,7 +46,9 @@ def chat(text: str) -> list[dict[str, str]]:
 
 
 class Trainer:
-    """What of TRL's trainer the rollouts speak to: words for tokens, and completions that are their place in the batch."""
+    """What of TRL's trainer the rollouts speak to: words for tokens, and completions that are their place in the
+    batch.
+    """
 
     def __init__(self, *, number: int = 0, size: int = 4, step: int = 0, training: bool = True, **more: Any) -> None:
         self.num_generations, self.num_generations_eval = size, 2

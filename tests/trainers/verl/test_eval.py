@@ -1,4 +1,6 @@
-"""The reward function for verl's main_eval, without verl: one response, one absolute score, and no failure as a number."""
+"""The reward function for verl's main_eval, without verl: one response, one absolute score, and no failure as a
+number.
+"""
 
 from __future__ import annotations
 

@@ -278,7 +278,9 @@ def test_verif_in_the_agent_loop_checks_rules_and_asks_a_judge_about_the_rest(re
 def test_a_mistyped_model_ends_a_run_that_replaces_failed_groups_and_any_run_at_its_next_step(
     report: dict[str, Any],
 ) -> None:
-    """verl takes what rollouts raise for their failure; what ends it is raised where it sends prompts to its workers."""
+    """verl takes what rollouts raise for their failure; what ends it is raised where it sends prompts to its
+    workers.
+    """
     told = report["no_judge"]
     assert set(told["first step"].values()) == {"failure"}
     assert "every question was refused" in told["refilling"]

@@ -58,7 +58,9 @@ ESTIMATORS = ("grpo", "rloo", "grpo_vectorized", "rloo_vectorized", "opo", "rein
 
 
 def judge(asked: Asked) -> Answer:
-    """Each candidate is worth what it says it is; of the unscored it says nothing, and of "dead" prompts nothing at all."""
+    """Each candidate is worth what it says it is; of the unscored it says nothing, and of "dead" prompts nothing at
+    all.
+    """
     question = asked.body["messages"][-1]["content"]
     if "dead" in question:
         return error(400, "this judge is dead")
@@ -72,7 +74,9 @@ def worth(text: str) -> int:
 
 
 class Policy:
-    """Stands in for verl's client of its LLM servers: the rollouts of a prompt as they are planned, each later than the last."""
+    """Stands in for verl's client of its LLM servers: the rollouts of a prompt as they are planned, each later than the
+    last.
+    """
 
     def __init__(self, plan: Mapping[str, Sequence[list[int] | None]], needles: Mapping[str, list[int]]) -> None:
         self.plan, self.needles = plan, needles
@@ -441,7 +445,9 @@ CRITERIA: list[dict[str, Any]] = [
 
 
 def scaffold(model: Path, tokenizer: Any, server: FaultyServer) -> dict[str, Any]:
-    """Rollouts with part of the rubric in their prompt: what the policy is asked, what verl trains on, what is judged."""
+    """Rollouts with part of the rubric in their prompt: what the policy is asked, what verl trains on, what is
+    judged.
+    """
     import transfer_queue as tq  # noqa: PLC0415 - only where verl is
     from verl.utils.import_utils import load_class_from_fqn  # noqa: PLC0415 - likewise
 
@@ -503,7 +509,9 @@ def checks(asked: Asked) -> Answer:
 
 
 def recipes(model: Path, tokenizer: Any, server: FaultyServer) -> dict[str, Any]:
-    """Reward functions of RuscaRL's and VerIF's kind in verl's reward loop, on two judge servers, and in its agent loop."""
+    """Reward functions of RuscaRL's and VerIF's kind in verl's reward loop, on two judge servers, and in its agent
+    loop.
+    """
     from verl.experimental.reward_loop import RewardLoopManager  # noqa: PLC0415 - only where verl is
 
     from calipers.trainers.verl import ScaffoldManager  # noqa: PLC0415 - likewise

@@ -129,7 +129,9 @@ def test_members_made_to_collide_are_not_compared_with_one_another(value: Any) -
 
 
 def _crafted(bits: int, run: int) -> list[int]:
-    """Numbers of which each is placed, by CPython's way through a table, behind a run of others; no two share a hash."""
+    """Numbers of which each is placed, by CPython's way through a table, behind a run of others; no two share a
+    hash.
+    """
     mask, place, order = 2**bits - 1, 1, {}
     for number in range(run):
         order[place] = number
