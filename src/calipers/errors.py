@@ -52,11 +52,11 @@ class UngradedError(CalipersError):
 class BackendError(CalipersError):
     """A call to a judge that brought no answer. ``kind`` is what ``Failure.kind`` will say.
 
-    ``completion`` is what came all the same: a whole reply that holds no judgment (empty, a tool's call, a refusal in the
-    model's words), for who asked for whatever a model says.
+    ``completion`` is what came all the same: a whole reply that holds no judgment (empty, a tool's call, a refusal in
+    the model's words), for who asked for whatever a model says.
 
-    ``usage`` is what the server said the call took, None where it said nothing; ``counted`` that whoever asked was told of
-    the call. ``failed`` are all calls for the question ``question``, where they are known.
+    ``usage`` is what the server said the call took, None where it said nothing; ``counted`` that whoever asked was told
+    of the call. ``failed`` are all calls for the question ``question``, where they are known.
     """
 
     completion: Completion | None = None

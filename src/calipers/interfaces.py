@@ -64,8 +64,8 @@ Record: TypeAlias = Callable[[Completion], Awaitable[Completion]]
 class FullBackend(Protocol):
     """A Backend with everything that calipers may use of one. Subclass it and override what yours can do.
 
-    ``warnings`` are put on every result. ``has_logprobs`` False: log-probabilities cannot be had. ``context_window`` is in
-    tokens, once it is known.
+    ``warnings`` are put on every result. ``has_logprobs`` False: log-probabilities cannot be had. ``context_window`` is
+    in tokens, once it is known.
     """
 
     endpoint: str
@@ -180,13 +180,17 @@ class Verifier(Protocol):
 
 
 class Reader(Protocol):
-    """Rows of a groups file, each a 1-based number and what ``as_group`` takes, or text that says what is wrong with it."""
+    """Rows of a groups file, each a 1-based number and what ``as_group`` takes, or text that says what is wrong with
+    it.
+    """
 
     def __call__(self, path: Path) -> Iterable[tuple[int, object]]: ...
 
 
 class Watcher(Protocol):
-    """Is given every finished group after it was recorded; may add warnings to what the caller gets, and nothing else."""
+    """Is given every finished group after it was recorded; may add warnings to what the caller gets, and nothing
+    else.
+    """
 
     def seen(self, group: TrajectoryGroup, result: GroupResult) -> GroupResult: ...
 

@@ -1,7 +1,7 @@
 """Scores from ratings by additive two-way least squares: rating = candidate + presentation + noise.
 
-The two-way layout without interaction (Scheffé, *The Analysis of Variance*, 1959, ch. 4). A presentation is one
-answer; its effect is how generous that answer was as a whole, which says nothing about the candidates. Where every answer rates
+The two-way layout without interaction (Scheffé, *The Analysis of Variance*, 1959, ch. 4). A presentation is one answer;
+its effect is how generous that answer was as a whole, which says nothing about the candidates. Where every answer rates
 every candidate, the estimate is the plain mean. Not responsible for panels or comparisons, nor for learning a judge's
 noise (``noise``).
 """

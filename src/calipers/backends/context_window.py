@@ -1,7 +1,7 @@
 """How long questions are, and what a judge's answers and refusals teach about its context window.
 
-This only collects: which groups of a run make use of it is recorded with the run (``Settings.windows``), so that it can be
-replayed. Not responsible for fitting questions into a window (``render``), nor for recording (``ledger``).
+This only collects: which groups of a run make use of it is recorded with the run (``Settings.windows``), so that it can
+be replayed. Not responsible for fitting questions into a window (``render``), nor for recording (``ledger``).
 """
 
 from __future__ import annotations

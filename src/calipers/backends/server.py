@@ -31,8 +31,8 @@ class HttpBackend(Negotiated):
     """Asks ``model`` at ``path`` below ``base_url``, with ``headers``, over one session per event loop.
 
     ``carried`` are headers of the caller's own, which win over ours. ``timeout`` is in seconds for one request. Errors
-    name ``key_hint`` as the key's source and never show a key. ``lists_models`` False: the server's list of models
-    says nothing about ``model``. ``capabilities`` is what was learned earlier. ConfigError for an address or a header that
+    name ``key_hint`` as the key's source and never show a key. ``lists_models`` False: the server's list of models says
+    nothing about ``model``. ``capabilities`` is what was learned earlier. ConfigError for an address or a header that
     cannot work. A provider is a subclass whose ``complete`` writes a body and reads its answer.
     """
 

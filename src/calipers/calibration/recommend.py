@@ -159,7 +159,10 @@ def _questions(way: Way, judges: Sequence[JudgeFigures]) -> list[str]:
     lines += [f"orders = {orders}", f"samples = {way.samples}"]
     if way.resolve is not None:
         lines += [
-            "# calipers stops asking once more calls would not change the ranking; as many calls for every group are worse.",
+            (
+                "# calipers stops asking once more calls would not change the ranking; as many calls for every group are "
+                "worse."
+            ),
             "# Measured with the judge's noise known from earlier answers; until it is, every group is asked twice.",
             f"resolve = {way.resolve:g}",
             f"most = {way.most}",

@@ -35,7 +35,9 @@ def tell_unused(results: Iterable[GroupResult]) -> None:
 
 
 def check_saving(path: str, kind: Kind, *, force: bool, beside: Mapping[str, str | None]) -> None:
-    """Raise ConfigError where ``save_judgments`` could not or must not write: before a judge is paid for what would be lost."""
+    """Raise ConfigError where ``save_judgments`` could not or must not write: before a judge is paid for what would be
+    lost.
+    """
     protect("--save", path, kind, force=force, beside=beside)
     new = not Path(path).exists()
     try:

@@ -112,7 +112,9 @@ def _print_places(console: Console, judges: tuple[JudgeFigures, ...]) -> None:
 
 
 def _print_pairs(console: Console, judges: tuple[JudgeFigures, ...]) -> None:
-    """Both orders of a pair as one verdict, where a contradiction is a tie: how many are left, and how many are right."""
+    """Both orders of a pair as one verdict, where a contradiction is a tie: how many are left, and how many are
+    right.
+    """
     swapped = [one for one in judges if one.agreeing_share is not None]
     if swapped:
         console.print("\n[bold]Pairs in both orders[/bold] (a contradiction is a tie)")

@@ -1,8 +1,8 @@
 """``calipers.toml``: the same keys as the flags, at the top level or in a table named for the command.
 
-A file that ``--config`` or CALIPERS_CONFIG names is the user's own word. One that lies in the working directory was found
-by chance: it may have come with somebody's data. It sets nothing that is written, and an address in it gets no key.
-Not responsible for the environment (click reads it) or for what a value means (the option checks it).
+A file that ``--config`` or CALIPERS_CONFIG names is the user's own word. One that lies in the working directory was
+found by chance: it may have come with somebody's data. It sets nothing that is written, and an address in it gets no
+key. Not responsible for the environment (click reads it) or for what a value means (the option checks it).
 """
 
 from __future__ import annotations
@@ -101,8 +101,9 @@ def _refuse_unnamed(file: Path, command: click.Command, settings: Mapping[str, A
             flag = option.opts[-1].removeprefix("--")
             if isinstance(option, Setting) and option.named and flag in names:
                 raise ConfigError(
-                    f"{file}: {flag!r} names what is written or unpickled, and a settings file that was found in the working directory "
-                    f"may not: give --{flag} on the command line, or name the file with --config {file}"
+                    f"{file}: {flag!r} names what is written or unpickled, and a settings file that was found in the "
+                    f"working directory may not: give --{flag} on the command line, or name the file with --config "
+                    f"{file}"
                 )
 
 

@@ -45,9 +45,9 @@ _STYLES = {"good": "green", "note": "", "bad": "red", "unknown": "dim"}
 def doctor(judge: tuple[str, ...], *, as_json: bool, **options: Any) -> int:
     """Find out what a judge can and cannot do, with some forty short questions, and whether to use it.
 
-    Is it there, does it take the key, which structured form does it really apply, does it keep to ids and scale, does it
-    know good answers from bad ones, whatever their order and whatever they say to it? Prints a verdict (fit, fit with
-    these settings, unfit) with its reason, and settings for calipers.toml.
+    Is it there, does it take the key, which structured form does it really apply, does it keep to ids and scale, does
+    it know good answers from bad ones, whatever their order and whatever they say to it? Prints a verdict (fit, fit
+    with these settings, unfit) with its reason, and settings for calipers.toml.
 
     \b
     calipers doctor --judge openai/gpt-5-mini

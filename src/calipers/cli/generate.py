@@ -127,8 +127,8 @@ def generate(prompts: str, out: str, form: Form | None, *, strict: bool, **optio
     calipers generate prompts.jsonl -o out.jsonl \\
       --model Qwen/Qwen2.5-7B-Instruct --tp-size 2
 
-    Exit code: 0 every prompt has all its responses, 1 something failed or could not be read, 2 bad usage or configuration,
-    130 interrupted.
+    Exit code: 0 every prompt has all its responses, 1 something failed or could not be read, 2 bad usage or
+    configuration, 130 interrupted.
     """  # noqa: D301 - click's mark for lines to keep as they are
     from calipers.generation.forms import form_for, rows_of, write  # noqa: PLC0415 - --help stays quick
     from calipers.generation.main_eval import for_main_eval  # noqa: PLC0415 - --help stays quick
@@ -203,7 +203,8 @@ def check_out(prompts: str, out: str, *, force: bool) -> None:
         raise ConfigError("--out -: name a file: responses are kept beside it, so that an interrupted run can go on")
     if path.is_dir() or not path.absolute().parent.is_dir():
         raise ConfigError(f"--out {out}: name a file in a folder that exists")
-    # Prompts with responses and groups are what people keep, too: a file is this command's where its responses lie beside it.
+    # Prompts with responses and groups are what people keep, too: a file is this command's where its responses lie
+    # beside it.
     ours = RESPONSES if Path(f"{out}.samples.jsonl").is_file() else NOT_KEPT
     protect("--out", out, ours, force=force, beside={"the file of prompts": prompts})
     # It is added to, never replaced: nothing of a foreign file would be lost, and nothing of ours found again.

@@ -167,12 +167,16 @@ def _check_folder(folder: str, beside: dict[str, str | None], force: bool) -> No
 
 
 def _typed(name: str) -> bool:
-    """Whether an option stands on the command line: a judge's server in the settings is none of this command's business."""
+    """Whether an option stands on the command line: a judge's server in the settings is none of this command's
+    business.
+    """
     return click.get_current_context().get_parameter_source(name) is ParameterSource.COMMANDLINE
 
 
 def _generated(data: str | None, said: _Said, options: dict[str, Any]) -> str:
-    """The file of responses to DATA's prompts, generated now. A request that fails is reported, and leaves no response."""
+    """The file of responses to DATA's prompts, generated now. A request that fails is reported, and leaves no
+    response.
+    """
     from calipers.generation.forms import rows_of, write  # noqa: PLC0415 - as above
     from calipers.generation.prompts import read_prompts  # noqa: PLC0415
 

@@ -1,6 +1,8 @@
-"""IFEval's fields out of rows that keep them elsewhere: verl's ``extra_info`` and ``reward_model``, JSON text, groups files.
+"""IFEval's fields out of rows that keep them elsewhere: verl's ``extra_info`` and ``reward_model``, JSON text, groups
+files.
 
-Pure. Not responsible for what the fields mean (``verifiers.ifeval.rows``), or for where standards stand in a row (``rubric.standards``).
+Pure. Not responsible for what the fields mean (``verifiers.ifeval.rows``), or for where standards stand in a row
+(``rubric.standards``).
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""A judge's options as flags, made from their fields (``config.options``), and the judge that the given ones describe."""
+"""A judge's options as flags, made from their fields (``config.options``), and the judge that the given ones
+describe.
+"""
 
 from __future__ import annotations
 

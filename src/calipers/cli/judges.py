@@ -20,8 +20,8 @@ def judges(*, as_json: bool) -> int:
     """Show which judges can be had from here: providers whose key is set, and local servers with their models.
 
     Each with the address its questions go to, and the variable that names it where that is not the provider's usual one
-    (OPENAI_BASE_URL, OLLAMA_HOST and the like). Keys are shown by the name of their variable, never by value, and are not
-    tried: that is what doctor is for. Of servers, only those on this machine are asked for their list of models.
+    (OPENAI_BASE_URL, OLLAMA_HOST and the like). Keys are shown by the name of their variable, never by value, and are
+    not tried: that is what doctor is for. Of servers, only those on this machine are asked for their list of models.
 
     \b
     calipers judges

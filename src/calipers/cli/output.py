@@ -37,8 +37,8 @@ class Output:
             raise
         except OSError as error:
             raise ConfigError(
-                f"--out {self._out}: cannot be written: {error.strerror}. What was answered is kept; mend that and run the same "
-                "command again"
+                f"--out {self._out}: cannot be written: {error.strerror}. What was answered is kept; mend that and "
+                "run the same command again"
             ) from error
 
     def _opened(self) -> TextIO:

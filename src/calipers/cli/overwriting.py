@@ -1,6 +1,7 @@
 """What a command may write over: an empty file, or one of the kind it writes; all else needs ``--force``.
 
-A file is known by its first line (Parquet by its columns), not by its name. Not responsible for writing (``output``, and each command).
+A file is known by its first line (Parquet by its columns), not by its name. Not responsible for writing (``output``,
+and each command).
 """
 
 from __future__ import annotations

@@ -49,7 +49,8 @@ class Ruled:
 def with_references(
     groups: Iterable[TrajectoryGroup], standards: str, *, rules: RuleFile | None = None
 ) -> Iterator[TrajectoryGroup]:
-    """The groups, with the reference of each beside its rubric or the judge's ``standards``; criteria say it themselves.
+    """The groups, with the reference of each beside its rubric or the judge's ``standards``; criteria say it
+    themselves.
 
     Under ``rules``, a judge that is asked about constraints, or not at all, is asked as it is without a reference.
     """
@@ -74,7 +75,9 @@ def _weighed(group: TrajectoryGroup, rules: RuleFile) -> bool:
 
 
 def ruled(judge: Judge, options: Mapping[str, Any]) -> Ruled | None:
-    """Rules before the judge, where the options ask for them; None where they do not. Raises ConfigError, InputError."""
+    """Rules before the judge, where the options ask for them; None where they do not. Raises ConfigError,
+    InputError.
+    """
     path, combine = options["rules"], options["combine"]
     if path is None and combine is None:
         return None

@@ -67,8 +67,8 @@ from calipers.registry import READERS
 def score(groups: str, out: str, **options: Any) -> int:
     """Score the trajectories of each group in GROUPS against one another and write one result line a group to OUT.
 
-    GROUPS is .jsonl, .jsonl.gz, .json or .parquet (- for JSONL on stdin). Answers are kept in a ledger next to OUT: run the
-    same command again to go on after an interruption, and nothing answered is paid twice.
+    GROUPS is .jsonl, .jsonl.gz, .json or .parquet (- for JSONL on stdin). Answers are kept in a ledger next to OUT: run
+    the same command again to go on after an interruption, and nothing answered is paid twice.
 
     \b
     calipers score groups.jsonl -o out.jsonl
@@ -116,7 +116,8 @@ async def _score(run: _Run) -> int:
         if rules is not None:
             scoring, source = rules.scoring, rules.readable(source, on_error)
         output = stack.enter_context(Output(run.out))
-        # Where the ledger has answers, a judge that is not to be had is no reason to stop: the rest is written out failed.
+        # Where the ledger has answers, a judge that is not to be had is no reason to stop: the rest is written out
+        # failed.
         stops = not judge.has_recorded_answers()
         # Closed before the ledger is: what is still asked has something to write into.
         results: Any = scoring.score_groups(source, ordered=True)

@@ -18,8 +18,8 @@ _NUMBERS = frozenset({"integer", "integer range", "float", "float range"})
 class Setting(click.Option):
     """An option with a place in the help: ``section`` is the heading it stands under, among those without one if None.
 
-    ``named``: a settings file sets it only where the user named that file. It names what is written, lets a file be replaced,
-    or names what is loaded with more trust than text.
+    ``named``: a settings file sets it only where the user named that file. It names what is written, lets a file be
+    replaced, or names what is loaded with more trust than text.
     """
 
     def __init__(self, *names: Any, section: str | None = None, named: bool = False, **attributes: Any) -> None:

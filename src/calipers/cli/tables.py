@@ -1,4 +1,5 @@
-"""Tables of figures under names: side by side where there is room, else each name on a line of its own above its figures.
+"""Tables of figures under names: side by side where there is room, else each name on a line of its own above its
+figures.
 
 Not responsible for what stands in them.
 """
@@ -16,7 +17,9 @@ if TYPE_CHECKING:
 def print_figures(
     console: Console, title: str, names: Sequence[str], heads: Sequence[str], rows: Sequence[Sequence[str]]
 ) -> None:
-    """Print ``rows`` of as many names as ``names`` and figures as ``heads``. Figures are never folded, nor names letter by letter."""
+    """Print ``rows`` of as many names as ``names`` and figures as ``heads``. Figures are never folded, nor names letter
+    by letter.
+    """
     beside = _table(heads, rows, names)
     if beside.__rich_measure__(console, console.options.update(width=10_000)).maximum <= console.width:
         console.print(title, style="table.title", markup=False)

@@ -73,14 +73,16 @@ def _withhold(name: str, url: str) -> bool:
         variable = held
     shown = (_server(url) or ("", url))[1]
     say(
-        f"Note: {variable} is not sent to {shown}: calipers.toml was found in the working directory and sets that address. "
-        "If it is yours, give --base-url on the command line, or --config calipers.toml."
+        f"Note: {variable} is not sent to {shown}: calipers.toml was found in the working directory and sets that "
+        "address. If it is yours, give --base-url on the command line, or --config calipers.toml."
     )
     return True
 
 
 def _server(url: str) -> tuple[str, str, int | None] | None:
-    """Scheme, host and port: a key meant for one is not sent in clear, nor to another port. None for what is no address."""
+    """Scheme, host and port: a key meant for one is not sent in clear, nor to another port. None for what is no
+    address.
+    """
     try:
         parts = urlsplit(url.strip())
         return parts.scheme, parts.hostname or url, parts.port or _USUAL_PORTS.get(parts.scheme)

@@ -22,7 +22,9 @@ _BAD_LINES_SHOWN = 10
 
 
 def folded(text: str, width: int) -> str:
-    """``text`` with no line longer than ``width``, where words allow; what a line goes on with stands below its text."""
+    """``text`` with no line longer than ``width``, where words allow; what a line goes on with stands below its
+    text.
+    """
     return "\n".join(line if len(line) <= width else _folded(line, width) for line in text.split("\n"))
 
 

@@ -30,11 +30,12 @@ class Option:
     words that are values; or else its names in ``registered`` are.
     ``check`` is called with a name for errors and the value. ``none`` allows None where that is not the default.
 
-    ``key`` is the flat name (in calipers.toml, in verl's table, for ``Judge.of``) where it differs from the field's.
-    An option with a ``section`` has a flag, ``--flag`` where that differs from the key; ``--no-...`` turns a flag off.
+    ``key`` is the flat name (in calipers.toml, in verl's table, for ``Judge.of``) where it differs from the field's. An
+    option with a ``section`` has a flag, ``--flag`` where that differs from the key; ``--no-...`` turns a flag off.
     ``reads`` makes a value of the flag's text, of all its texts if ``many``. ``named``: calipers.toml may set it only
-    where the user named that file. ``unset`` says what holds where nothing is set. ``recorded`` marks what decides a judge's results: the ledger keeps it with each run, True under the flat name.
-    ``link`` leads to more in the docs. ``formerly`` is an argument of ``Judge`` that it has replaced.
+    where the user named that file. ``unset`` says what holds where nothing is set. ``recorded`` marks what decides a
+    judge's results: the ledger keeps it with each run, True under the flat name. ``link`` leads to more in the docs.
+    ``formerly`` is an argument of ``Judge`` that it has replaced.
     """
 
     help: str

@@ -1,8 +1,8 @@
 """Every option of a judge, once: all else that names one follows from the fields here.
 
 Checks, the signature of ``Judge``, flags and their help, environment variables, calipers.toml, verl's table, what the
-ledger records, and docs/options.md are made of them. Options of every day stand flat on ``JudgeOptions``; the rest is in
-groups. Not responsible for what an option does, or for options that contradict one another (``judging``).
+ledger records, and docs/options.md are made of them. Options of every day stand flat on ``JudgeOptions``; the rest is
+in groups. Not responsible for what an option does, or for options that contradict one another (``judging``).
 """
 
 from __future__ import annotations
@@ -128,7 +128,8 @@ class Resolution(Group):
     unresolved: Unresolved = choice(
         "keep",
         Unresolved,
-        "With --resolve: keep, tie or leave unscored a group whose scores differ by no more than their standard errors.",
+        "With --resolve: keep, tie or leave unscored a group whose scores differ by no more than their standard "
+        "errors.",
         section=RESOLVING,
         recorded="resolve.unresolved",
         link="resolution.md",

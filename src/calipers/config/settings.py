@@ -114,8 +114,8 @@ class Settings(Everyday):
         return replace(self, windows=(*self.windows, *news)) if news else self
 
     def begun_again(self, before: Mapping[str, Any]) -> Self | None:
-        """These settings with the windows of a run like it, so that the same groups are shown the same and their answers
-        found again; None where a window is known to be another now.
+        """These settings with the windows of a run like it, so that the same groups are shown the same and their
+        answers found again; None where a window is known to be another now.
         """
         then = Settings.of(before)
         told = [one.context_window for one in self.judges]
@@ -131,8 +131,8 @@ class Settings(Everyday):
         """
         if unknown := record.keys() - cls(()).to_dict().keys():
             raise LedgerError(
-                f"the run was recorded with {', '.join(sorted(unknown))}, which this version of calipers does not know; "
-                "replay it with the version that recorded it, or a newer one"
+                f"the run was recorded with {', '.join(sorted(unknown))}, which this version of calipers does not "
+                "know; replay it with the version that recorded it, or a newer one"
             )
         try:
             return cls._read(record)

@@ -1,4 +1,6 @@
-"""Options as text (in a flag, an environment variable or calipers.toml), read. A mistake is a ConfigError with the flag."""
+"""Options as text (in a flag, an environment variable or calipers.toml), read. A mistake is a ConfigError with the
+flag.
+"""
 
 from __future__ import annotations
 

@@ -65,7 +65,9 @@ def _as_judge(
 
 
 def _asked_now(name: str) -> Asked | None:
-    """Where the environment has this judge asked now, and with which key; None where the name or another URL decides."""
+    """Where the environment has this judge asked now, and with which key; None where the name or another URL
+    decides.
+    """
     bare, url = apart(name)
     provider = provider_of(bare)
     try:

@@ -1,7 +1,7 @@
 """A second opinion on a share of finished groups, off the reward path: where it parts from the first, look for hacking.
 
-The audit never makes a reward, and never delays or fails one: it works on a thread of its own, drops what it has no room
-for, and keeps its own failures to itself (and to ``summary``). Not responsible for deciding who is right.
+The audit never makes a reward, and never delays or fails one: it works on a thread of its own, drops what it has no
+room for, and keeps its own failures to itself (and to ``summary``). Not responsible for deciding who is right.
 """
 
 from __future__ import annotations
@@ -50,10 +50,11 @@ class AuditSummary:
 class Auditor:
     """Shows a ``share`` (0-1) of finished groups to ``second``: a Judge of another family, or a Verifier.
 
-    Give one to ``Judge(records={"watchers": [...])}``, or ``offer`` groups to it. At most ``room`` groups wait; further ones are dropped and
-    counted. ``on_disagreement`` is called, on the audit's thread, with each group's disagreement (0-1); ``on_change`` with
-    the summary when ``change`` finds that it rose. ``review`` collects disputed groups. Which groups are sampled is drawn
-    from their content and ``seed``. ``close`` it, or use it with ``with``, to hear the last ones out.
+    Give one to ``Judge(records={"watchers": [...])}``, or ``offer`` groups to it. At most ``room`` groups wait; further
+    ones are dropped and counted. ``on_disagreement`` is called, on the audit's thread, with each group's disagreement
+    (0-1); ``on_change`` with the summary when ``change`` finds that it rose. ``review`` collects disputed groups. Which
+    groups are sampled is drawn from their content and ``seed``. ``close`` it, or use it with ``with``, to hear the last
+    ones out.
 
     Raises ConfigError for settings that cannot work.
     """
@@ -224,8 +225,8 @@ class Auditor:
 def disagreement(rewards: Opinion, audit: Opinion) -> float | None:
     """The share of pairs that the audit tells apart and the rewards order differently; ties of rewards count half.
 
-    In [0, 1], 0.5 for rewards that have nothing to do with the audit: (1 - d) / 2 with Somers' d of the rewards given the
-    audit (R. H. Somers, American Sociological Review 27, 1962). None where the audit tells no pair apart.
+    In [0, 1], 0.5 for rewards that have nothing to do with the audit: (1 - d) / 2 with Somers' d of the rewards given
+    the audit (R. H. Somers, American Sociological Review 27, 1962). None where the audit tells no pair apart.
     """
     both = [name for name, value in audit.items() if value is not None and rewards.get(name) is not None]
     against = pairs = 0.0

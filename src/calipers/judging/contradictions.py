@@ -118,8 +118,8 @@ def _require_canaries(defence: Defence, protocol: str, *, aspects: object) -> No
         return
     if protocol not in ("listwise", "pairwise", "pointwise"):
         raise ConfigError(
-            f"canaries are decoy answers that must not win, and with protocol={protocol!r} none wins: an empty answer may "
-            "well meet a criterion"
+            f"canaries are decoy answers that must not win, and with protocol={protocol!r} none wins: an empty answer "
+            "may well meet a criterion"
         )
     if aspects is not None:
         raise ConfigError("canaries are scored as a whole, and aspects= ask for parts: leave one of them out")
@@ -152,8 +152,8 @@ def _grading(chosen: Settings, rubric: str | Rubric | None) -> Grading | None:
         return None
     if isinstance(rubric, str) and rubric:
         raise ConfigError(
-            "protocol='checklist' checks criteria, and rubric= is text: give a Rubric, or the Path of a .toml, .json or "
-            ".yaml file with criteria"
+            "protocol='checklist' checks criteria, and rubric= is text: give a Rubric, or the Path of a .toml, .json "
+            "or .yaml file with criteria"
         )
     if chosen.custom_parse or chosen.out_of_range != "reask":
         raise ConfigError("parse= and out_of_range= are about scores, and protocol='checklist' reads verdicts")

@@ -1,4 +1,5 @@
-"""Grading by criteria, beside the general loop: which rubrics can be graded, and each criterion's verdict in the result.
+"""Grading by criteria, beside the general loop: which rubrics can be graded, and each criterion's verdict in the
+result.
 
 Not responsible for questions (``protocols``), formulas (``rubric``) or rewards (``rewards``).
 """
@@ -55,8 +56,8 @@ def require_graded(result: GroupResult) -> None:
 def verdicts_of(view: RenderedGroup, answered: Sequence[Answered]) -> Mapping[int, Mapping[str, Any]]:
     """Each graded candidate's criteria, in the rubric's order: ``met``, ``reason``, and what else the verdict holds.
 
-    ``by`` is "rule" for a criterion that a rule checks; ``asked`` is false where rules left nothing for a judge. Of several
-    gradings, ``met`` is the majority's (None for a tie) and ``votes`` lists them.
+    ``by`` is "rule" for a criterion that a rule checks; ``asked`` is false where rules left nothing for a judge. Of
+    several gradings, ``met`` is the majority's (None for a tie) and ``votes`` lists them.
     """
     found: dict[tuple[int, str], list[Verdict]] = {}
     for verdict in _verdicts(answered):

@@ -1,7 +1,7 @@
 """Trajectories that the judge is not shown: empty ones, and by the user's rule those that address it.
 
-They are taken out before the judge is asked, and put back into the result afterwards. Only attacks that are certain have
-consequences; the others are reported. Pure. Not responsible for finding attacks (``guard.injection``).
+They are taken out before the judge is asked, and put back into the result afterwards. Only attacks that are certain
+have consequences; the others are reported. Pure. Not responsible for finding attacks (``guard.injection``).
 """
 
 from __future__ import annotations
@@ -87,8 +87,8 @@ def with_attackers(
 ) -> GroupResult:
     """``result`` with every attack on its trajectory and in a warning.
 
-    Trajectories that ``without_attackers`` took out are back in their places: abstained under "quarantine", and with the
-    reward ``floor`` and no score under "floor".
+    Trajectories that ``without_attackers`` took out are back in their places: abstained under "quarantine", and with
+    the reward ``floor`` and no score under "floor".
     """
     if not attacks:
         return result

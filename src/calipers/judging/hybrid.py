@@ -76,15 +76,17 @@ class Combination:
 
 
 class Hybrid:
-    """``judge`` (a Judge, or what makes one: a name, several) and ``checks``, ``combine``d to one reward from 0 to 1 for each trajectory.
+    """``judge`` (a Judge, or what makes one: a name, several) and ``checks``, ``combine``d to one reward from 0 to 1
+    for each trajectory.
 
-    ``checks`` are verifiers for every group, whose trajectories the judge weighs, too; or a function from a group to its
-    ``Constraints``: then the judge is asked only where some are soft, and about those (or where they say ``judged``). ``code`` says what rules come to:
-    the share followed (``"mean"``, the default), or 1 if ``"all"`` are, else 0. ``combine`` is ``"product"``,
-    ``"average"``, ``"min"``, ``"all"`` (1 if all rules are followed and the judge is content, else 0), or a reading of
-    VerIF: ``"verif_paper"`` (1 if all rules are followed, averaged with the judge's bit), ``"verif_code"`` (the share, times
-    the bit). A part that is missing (no rules, nothing soft) drops out. With ``threshold`` the judge's reward counts as 1 from
-    there on and as 0 below; where the soft part has to be a bit, it is 0.5.
+    ``checks`` are verifiers for every group, whose trajectories the judge weighs, too; or a function from a group to
+    its ``Constraints``: then the judge is asked only where some are soft, and about those (or where they say
+    ``judged``). ``code`` says what rules come to: the share followed (``"mean"``, the default), or 1 if ``"all"`` are,
+    else 0. ``combine`` is ``"product"``, ``"average"``, ``"min"``, ``"all"`` (1 if all rules are followed and the judge
+    is content, else 0), or a reading of VerIF: ``"verif_paper"`` (1 if all rules are followed, averaged with the
+    judge's bit), ``"verif_code"`` (the share, times the bit). A part that is missing (no rules, nothing soft) drops
+    out. With ``threshold`` the judge's reward counts as 1 from there on and as 0 below; where the soft part has to be a
+    bit, it is 0.5.
 
     ``gates`` are checked before any token is spent. Who fails one is not shown to the judge and gets ``floor``; with
     ``cap`` it is judged with the rest and gets ``cap`` at most. A rule or a gate that cannot tell leaves the trajectory
@@ -170,7 +172,8 @@ class Hybrid:
         )
 
     def preparing(self, head: TrajectoryGroup) -> Prepare:
-        """As ``Judge.preparing``; each trajectory's gates and rules are checked besides, in a thread, as soon as it comes.
+        """As ``Judge.preparing``; each trajectory's gates and rules are checked besides, in a thread, as soon as it
+        comes.
 
         Where ``checks`` is a function, it is asked about ``head``, too: rules that it only has for a group with
         trajectories, or has otherwise then, are checked when the group is whole.
@@ -188,7 +191,9 @@ class Hybrid:
     async def score_groups(
         self, groups: Iterable[object] | AsyncIterable[object], *, concurrency: int | None = None, ordered: bool = False
     ) -> AsyncIterator[GroupResult]:
-        """Many groups, as they finish or (``ordered``) in input order. Raises InputError for one that cannot be read."""
+        """Many groups, as they finish or (``ordered``) in input order. Raises InputError for one that cannot be
+        read.
+        """
         limit = concurrency or self.judge.concurrency
         work = stream(groups, lambda group: self._begin(as_group(group)), limit=limit, ordered=ordered)
         async with aclosing(work):
@@ -238,8 +243,8 @@ def _rubric(soft: Sequence[str]) -> str:
     """Soft constraints as the standards to judge by, in place of the judge's own."""
     listed = "\n".join(f"- {' '.join(constraint.split())}" for constraint in soft)
     return (
-        "Judge by these requirements only. Each weighs the same, and an answer that satisfies all of them gets the full "
-        f"score, whatever else could be said about it:\n{listed}"
+        "Judge by these requirements only. Each weighs the same, and an answer that satisfies all of them gets the "
+        f"full score, whatever else could be said about it:\n{listed}"
     )
 
 

@@ -1,8 +1,9 @@
-"""The judges of a panel, or the one there is: how each is called, which refuse everything, and what their answers teach.
+"""The judges of a panel, or the one there is: how each is called, which refuse everything, and what their answers
+teach.
 
-A judge that only ever refuses (a mistyped model, a wrong key, a wrong address) would score nothing to the end of a run, so
-it is found by how its calls end and one small call more. Not responsible for which judge is asked what (``planners``), or
-for how names become backends (``connecting``).
+A judge that only ever refuses (a mistyped model, a wrong key, a wrong address) would score nothing to the end of a run,
+so it is found by how its calls end and one small call more. Not responsible for which judge is asked what
+(``planners``), or for how names become backends (``connecting``).
 """
 
 from __future__ import annotations
@@ -94,8 +95,8 @@ class JudgeInstance:
     async def check(self) -> list[str]:
         """Warnings before this judge is asked. Raises ConfigError when no question can succeed.
 
-        This costs no token, unless the server's list of models lacks the model: then one small question finds out whether
-        the server answers for it anyway, as proxies do that hide models.
+        This costs no token, unless the server's list of models lacks the model: then one small question finds out
+        whether the server answers for it anyway, as proxies do that hide models.
         """
         warnings = await self.bare.check()
         unlisted = await self.confirming.unlisted()
@@ -146,7 +147,8 @@ class JudgeInstances:
                 self._all_answered = all(judge.answered for judge in self)
 
     async def require_answering(self) -> None:
-        """Raise ConfigError if every judge is known to refuse everything; warn once of one that does while others answer.
+        """Raise ConfigError if every judge is known to refuse everything; warn once of one that does while others
+        answer.
 
         The calls since the last time are a batch. A judge that never answered, and whose every call in the batch was
         refused for good, is asked one small question; if that is refused as well, it is known. Free otherwise.
@@ -187,7 +189,9 @@ class JudgeInstances:
             )
 
     async def probe(self, *, until: float | None) -> None:
-        """Examine new servers behind the judges, up to ``until`` by the event loop's clock. Never raises for a judge."""
+        """Examine new servers behind the judges, up to ``until`` by the event loop's clock. Never raises for a
+        judge.
+        """
         for judge in self:
             if judge.probing is not None and judge.probing.is_due:
                 left = _LONGEST_PROBE if until is None else until - asyncio.get_running_loop().time()

@@ -1,7 +1,7 @@
 """Judge: from options to strategies, and from a group to its result.
 
-Not responsible for the questions and answers about a group (``loop``), for what options mean (``config.options``), or for
-how names become backends (``connecting``).
+Not responsible for the questions and answers about a group (``loop``), for what options mean (``config.options``), or
+for how names become backends (``connecting``).
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ class Judge:
     docs/options.md.
 
     With several judges, ``base_url``, ``api_key`` and ``calls={"price": ...}`` are mappings by judge name. Of several
-    ``base_url`` of one judge, the first names it in the ledger. ``ledger`` is a path, a ``sqlite:///`` URL, a Ledger, or
-    a Store of your own. ``rubric`` is for groups that bring none: text or, for ``protocol="checklist"``, criteria (a
+    ``base_url`` of one judge, the first names it in the ledger. ``ledger`` is a path, a ``sqlite:///`` URL, a Ledger,
+    or a Store of your own. ``rubric`` is for groups that bring none: text or, for ``protocol="checklist"``, criteria (a
     Rubric, its object, or the Path of its file).
 
     Safe to use from several event loops. Raises ConfigError, before any token is spent, for options that cannot work.
@@ -208,8 +208,8 @@ class Judge:
         judged = with_messages(group)
         view = self._render(judged)
         attacks = find_attacks_of(judged, view)
-        # Other groups reach this stage first, here and before a question is sent: one stage for many groups in a row takes
-        # less CPU than every stage for each group in turn, and answers are received meanwhile.
+        # Other groups reach this stage first, here and before a question is sent: one stage for many groups in a row
+        # takes less CPU than every stage for each group in turn, and answers are received meanwhile.
         await asyncio.sleep(0)
         shown = without_attackers(judged, attacks, settings.defence.on_attack)
         if shown is not judged:
@@ -277,8 +277,8 @@ class Judge:
     async def check(self) -> Sequence[str]:
         """Find out whether the judge can be reached; returns warnings. Usually free.
 
-        If its server lists other models, one small question is asked. Raises ConfigError, with the remedy, when the judge
-        cannot be reached or refuses it; of judges that replace one another (fallback), when none can be reached.
+        If its server lists other models, one small question is asked. Raises ConfigError, with the remedy, when the
+        judge cannot be reached or refuses it; of judges that replace one another (fallback), when none can be reached.
         """
         warnings = await self._judges.check(all_needed=self.settings.panel.mode != "fallback")
         if not isinstance(self._store, Recorder):
@@ -294,7 +294,8 @@ class Judge:
 
         Loops that train or write results await this after a batch of groups; it is free once the judge has answered. A
         batch whose calls all ended in 401, 403, 404 or the like is confirmed by one small question; failures that may
-        pass (429, 5xx, timeouts) never raise here. Of a panel, all must refuse: a warning names a judge that does alone.
+        pass (429, 5xx, timeouts) never raise here. Of a panel, all must refuse: a warning names a judge that does
+        alone.
         """
         await self._judges.require_answering()
 

@@ -130,8 +130,8 @@ def resolved(scores: Scores, resolution: Resolution) -> tuple[Scores, tuple[str,
 def with_judges(result: GroupResult, answered: Sequence[Answered], judges: Sequence[Named]) -> GroupResult:
     """The result with each panel judge's part in it: ``judges``, one object a slot.
 
-    ``answers`` counts its answers, ``scored`` the trajectories that it scored (identical ones once); ``usage`` is as for
-    the group.
+    ``answers`` counts its answers, ``scored`` the trajectories that it scored (identical ones once); ``usage`` is as
+    for the group.
     """
     parts = []
     for slot, judge in enumerate(judges):
@@ -232,8 +232,8 @@ def _omitted(view: RenderedGroup, answered: Sequence[Answered]) -> list[str]:
     """A warning for each candidate that the judge was not shown, or not always."""
     why = {item: reason for done in answered for item, reason in done.omitted.items()}
     return [
-        f"trajectory {', '.join(repr(view.ids[member]) for member in view.candidates[item].members)} was not shown to the "
-        f"judge: {why[item]}"
+        f"trajectory {', '.join(repr(view.ids[member]) for member in view.candidates[item].members)} was not shown to "
+        f"the judge: {why[item]}"
         for item in sorted(why)
     ]
 

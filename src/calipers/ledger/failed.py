@@ -1,4 +1,5 @@
-"""Calls that brought no answer, in the ledger: each as it fails, so that what was paid for is told even of a killed run.
+"""Calls that brought no answer, in the ledger: each as it fails, so that what was paid for is told even of a killed
+run.
 
 A failed call belongs to the ask that made it. One whose ask never ended (the process was killed, or the group given up)
 is taken over by the next run that puts the same question, and counts there: so a resumed run comes to what an

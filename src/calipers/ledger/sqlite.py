@@ -1,7 +1,7 @@
 """The ledger file: its tables, its one writer, and commits that many answers share.
 
-Writes happen on the caller's thread, in one transaction per turn of the event loop: a writer thread would fight the event
-loop for the interpreter lock and be slower for it.
+Writes happen on the caller's thread, in one transaction per turn of the event loop: a writer thread would fight the
+event loop for the interpreter lock and be slower for it.
 """
 
 from __future__ import annotations
@@ -61,9 +61,13 @@ _ROWS_IN_LOG = 3000
 _MOST_BY_HEART = 50_000
 """How many keys are remembered of a ledger that was new; some 6 MB."""
 _LATELY = 0.05
-"""Seconds. What another process has written for so short a time may as well have been written just after it was looked for."""
+"""Seconds. What another process has written for so short a time may as well have been written just after it was looked
+for.
+"""
 _LEAST_UNPACKED, _MOST_TIMES = 2**24, 100
-"""Bytes that any packed text may have, and times its packed size that a longer one may: ten times as much as text does."""
+"""Bytes that any packed text may have, and times its packed size that a longer one may: ten times as much as text
+does.
+"""
 _BUSY_SECONDS = 30.0
 """How long to wait for another process that is writing to the same ledger."""
 _BUSY_AGAIN = 0.01
@@ -173,7 +177,8 @@ class Ledger:
     def decoded(self, stored: str | bytes, make: Callable[[Any], T]) -> T:
         """What ``make`` makes of what is kept as JSON, compressed or not.
 
-        Raises LedgerError where it was damaged in a way that SQLite cannot see: it is no JSON, or of no shape that ``make`` knows.
+        Raises LedgerError where it was damaged in a way that SQLite cannot see: it is no JSON, or of no shape that
+        ``make`` knows.
         """
         try:
             return make(json.loads(stored if isinstance(stored, str) else _unpacked(stored)))
@@ -333,7 +338,9 @@ def _most(packed: int) -> int:
 
 
 def _unpacked(stored: bytes) -> bytes:
-    """What is kept compressed. Raises ValueError for what grows beyond all that text does: a file may come from anybody."""
+    """What is kept compressed. Raises ValueError for what grows beyond all that text does: a file may come from
+    anybody.
+    """
     unpacking = zlib.decompressobj()
     most = _most(len(stored))
     data = unpacking.decompress(stored, most)

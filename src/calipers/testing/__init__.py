@@ -8,8 +8,8 @@ the ledger are all passed through. What it does wrong is stated in numbers::
     judge = SimulatedJudge({"a": 0.8, "b": 0.3}, Noise(0.05), PositionBias(0.3), Flaky(truncated=0.1), seed=1)
     result = await calipers.score_group(group, judge=judge)
 
-Vices come in three kinds, each with a base class for your own: a ``Bias`` changes what the judge thinks, a ``Slip`` how it
-writes that down, a ``Fault`` whether the answer arrives. Not responsible for faults of the wire itself (connections,
+Vices come in three kinds, each with a base class for your own: a ``Bias`` changes what the judge thinks, a ``Slip`` how
+it writes that down, a ``Fault`` whether the answer arrives. Not responsible for faults of the wire itself (connections,
 headers, streams), which need a server.
 """
 

@@ -1,9 +1,9 @@
 """Vices of opinion: what a judge thinks of the candidates, before it writes anything.
 
-Opinions are numbers on the score scale, 0 worthless to 1 perfect, one per candidate in the order shown. Biases are applied
-in the order given and may leave [0, 1]; the judge clips once, after the last. Where an effect is to be measured exactly,
-keep qualities so far from 0 and 1 that nothing is clipped.
-Not responsible for how opinions are written down (``slips``), so they hold for every form of question.
+Opinions are numbers on the score scale, 0 worthless to 1 perfect, one per candidate in the order shown. Biases are
+applied in the order given and may leave [0, 1]; the judge clips once, after the last. Where an effect is to be measured
+exactly, keep qualities so far from 0 and 1 that nothing is clipped. Not responsible for how opinions are written down
+(``slips``), so they hold for every form of question.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ class Noise(Bias):
     """Adds N(0, ``sd``²) to every opinion; ``sd`` in score units (0-1), at least 0.
 
     ``per="call"``: independent between candidates and questions; the same question with the same sample number gets the
-    same noise, as from a judge at temperature 0. ``per="candidate"``: one error per candidate for good, whatever else is
-    asked, which no averaging over orders or samples removes. Two judges make the same such errors where they have the same
-    ``seed`` (None: the judge's own).
+    same noise, as from a judge at temperature 0. ``per="candidate"``: one error per candidate for good, whatever else
+    is asked, which no averaging over orders or samples removes. Two judges make the same such errors where they have
+    the same ``seed`` (None: the judge's own).
     """
 
     sd: float
@@ -90,8 +90,8 @@ class LengthBias(Bias):
     """Adds ``per_doubling * log2((c + 1) / (m + 1))``: c the candidate's characters, m the mean over the group.
 
     ``per_doubling`` is in score units (0-1) per doubling of length; negative prefers the short. Characters are those of
-    text, reasoning and tool arguments in the messages the group does not share. The mean is over all distinct candidates
-    of the group, also those this question does not show.
+    text, reasoning and tool arguments in the messages the group does not share. The mean is over all distinct
+    candidates of the group, also those this question does not show.
     """
 
     per_doubling: float
@@ -154,8 +154,9 @@ _ORDERS = (
 class Injectable(Bias):
     """Thinks 1.0 (writes 100) of a candidate whose transcript orders it to, with ``probability``.
 
-    Drawn for every such candidate and question. ``orders`` are regular expressions for what it takes as an order, matched
-    without regard to case on the transcript as the judge reads it, so that what the renderer neutralises has no hold.
+    Drawn for every such candidate and question. ``orders`` are regular expressions for what it takes as an order,
+    matched without regard to case on the transcript as the judge reads it, so that what the renderer neutralises has no
+    hold.
     """
 
     probability: float = 1.0

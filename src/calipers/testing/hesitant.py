@@ -21,8 +21,8 @@ class HesitantJudge(SimulatedJudge):
     """A SimulatedJudge that, asked for digits, writes the likeliest and tells the probabilities of all.
 
     Its belief about a candidate is normal around its opinion, ``doubt`` wide (on the scale of qualities, 0 to 1), over
-    the ten levels. It tells them where ``logprobs`` are asked for, unless ``tells`` is False. Other questions it answers
-    as any simulated judge. Raises ConfigError for a doubt that is not above 0.
+    the ten levels. It tells them where ``logprobs`` are asked for, unless ``tells`` is False. Other questions it
+    answers as any simulated judge. Raises ConfigError for a doubt that is not above 0.
     """
 
     def __init__(

@@ -30,8 +30,9 @@ class SimulatedJudge(FullBackend):
     Without vices it is honest: it scores ``round(100 * quality)``. With them it applies the biases in the order given,
     clips to [0, 1], rounds to whole numbers from 0 to 100, applies the slips in the order given, and then the first
     fault that strikes. Everything is drawn from ``seed`` and the request, so that a fresh judge with the same settings
-    gives the same answers however many calls are in flight (only ``Drift`` without ``when`` follows arrival order).
-    It scores every key of the request, anchors too, canaries as worthless, and does not read the transcripts beyond what a vice says it looks at.
+    gives the same answers however many calls are in flight (only ``Drift`` without ``when`` follows arrival order). It
+    scores every key of the request, anchors too, canaries as worthless, and does not read the transcripts beyond what a
+    vice says it looks at.
 
     ``quality`` is described at ``Quality``; of identical trajectories shown as one candidate it is asked for the first.
     ``model`` is the judge's name in the ledger; by default it spells out seed, vices and quality, so that different

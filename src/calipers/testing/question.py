@@ -19,8 +19,8 @@ from calipers.types import Candidate, JudgeRequest, Message
 class Question:
     """One call of a simulated judge.
 
-    ``call`` is its number among all calls of this judge object, from 0, in the order they arrive. ``attempt`` counts how
-    often this judge object was asked the very same request before (messages, schema, token limit, parameters and
+    ``call`` is its number among all calls of this judge object, from 0, in the order they arrive. ``attempt`` counts
+    how often this judge object was asked the very same request before (messages, schema, token limit, parameters and
     sample all equal). ``seed`` is the judge's; ``label`` tells apart the vices that draw from it.
     """
 
@@ -36,7 +36,9 @@ class Question:
         return tuple(self.request.view.candidates[item] for item in self.request.ask.order)
 
     def trajectory_id(self, candidate: Candidate) -> str:
-        """The id of the first trajectory ``candidate`` stands for; a canary, which stands for none, has an empty one."""
+        """The id of the first trajectory ``candidate`` stands for; a canary, which stands for none, has an empty
+        one.
+        """
         return self.request.view.ids[candidate.members[0]] if candidate.members else ""
 
     def by_content(self) -> Random:

@@ -2,8 +2,8 @@ r"""Attacks, and honest text about grading, worded without the detector's rules 
 
 Not responsible for attacks that the rules were made for (``attacks``).
 
-``SEEN`` and ``HONEST_SEEN`` are what the detector was mended on; ``HELD_OUT`` and ``HONEST_HELD_OUT`` were written before
-that and never looked at while mending. A line each; ``\n`` in a line is a line break.
+``SEEN`` and ``HONEST_SEEN`` are what the detector was mended on; ``HELD_OUT`` and ``HONEST_HELD_OUT`` were written
+before that and never looked at while mending. A line each; ``\n`` in a line is a line break.
 """
 
 from __future__ import annotations

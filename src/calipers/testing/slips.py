@@ -19,7 +19,9 @@ from calipers.types import JudgeRequest
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What a reply will say of one candidate. ``value`` is the opinion in [0, 1], ``score`` the number to be written."""
+    """What a reply will say of one candidate. ``value`` is the opinion in [0, 1], ``score`` the number to be
+    written.
+    """
 
     key: str
     value: float
@@ -80,10 +82,10 @@ class Slip(ABC):
 class OffScale(Slip):
     """Writes scores on another scale: low + value * (high - low), rounded to ``step``, instead of 0 to 100.
 
-    ``scale`` is (low, high), e.g. (0, 1), (0, 10), (1, 5), (0, 150) or (-100, 100); ``step`` is in its units, by default
-    0.01 where high - low is at most 1 and else 1. ``share`` (0-1) is of replies (``per="reply"``) or, for replies that
-    mix two scales, of rows (``per="row"``). Scores that also lie on 0-100, such as whole numbers up to 10, are a vice no
-    reader can see.
+    ``scale`` is (low, high), e.g. (0, 1), (0, 10), (1, 5), (0, 150) or (-100, 100); ``step`` is in its units, by
+    default 0.01 where high - low is at most 1 and else 1. ``share`` (0-1) is of replies (``per="reply"``) or, for
+    replies that mix two scales, of rows (``per="row"``). Scores that also lie on 0-100, such as whole numbers up to 10,
+    are a vice no reader can see.
     """
 
     scale: tuple[float, float] = (0, 10)
@@ -127,7 +129,8 @@ class PermutedIds(Slip):
     """Gives every candidate's score and explanation to another one, in a ``share`` (0-1) of the replies.
 
     Drawn evenly from the permutations that are one single cycle, so that no candidate keeps its own. The reply is
-    perfectly well-formed: only its disagreement with other replies shows it. A reply about one candidate is left as it is.
+    perfectly well-formed: only its disagreement with other replies shows it. A reply about one candidate is left as it
+    is.
     """
 
     share: float = 1.0

@@ -1,4 +1,5 @@
-"""The model: a weight a feature, read from ``model.json``, and the curve from their sum to a score on a scale of 0 to 100.
+"""The model: a weight a feature, read from ``model.json``, and the curve from their sum to a score on a scale of 0 to
+100.
 
 Plain Python; fitted by ``scripts/fit_embedded.py``. It knows no messages and writes no sentences.
 """

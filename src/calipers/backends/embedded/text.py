@@ -16,11 +16,11 @@ _SENTENCE_END = re.compile(r"[.!?。！？]+(?=\s|$)|[。！？]|\n+")
 _LAST_CHARACTERS = frozenset(".!?。！？…)]}\"'”’」』】》`*|>:：~)）;；")
 _STOP = frozenset(
     _WORD.findall(
-        "about above after again also because been before being below between both cannot could does doing down during each "
-        "from further have having here hers himself into itself just like make more most much need only other ours over "
-        "please same should some such than that their them then there these they this those through under until very want "
-        "were what when where which while whom will with would your yours using write give given following based answer "
-        "question tell"
+        "about above after again also because been before being below between both cannot could does doing down "
+        "during each from further have having here hers himself into itself just like make more most much need only "
+        "other ours over please same should some such than that their them then there these they this those through "
+        "under until very want were what when where which while whom will with would your yours using write give "
+        "given following based answer question tell"
     )
 )
 _STEM = 5
@@ -138,7 +138,9 @@ def sentences(text: str) -> int:
 
 
 def is_cut(text: str) -> bool:
-    """Whether prose stops mid-sentence or inside a code fence. Short texts and last lines without prose may just end."""
+    """Whether prose stops mid-sentence or inside a code fence. Short texts and last lines without prose may just
+    end.
+    """
     if text.count("```") % 2:
         return True
     text = text.rstrip()
@@ -150,7 +152,9 @@ def is_cut(text: str) -> bool:
 
 
 def script(text: str) -> str:
-    """``unspaced``, ``latin`` or ``other``, whichever most letters of the first 2,000 characters are; '' for no letters."""
+    """``unspaced``, ``latin`` or ``other``, whichever most letters of the first 2,000 characters are; '' for no
+    letters.
+    """
     head = text[:2000]
     if head.isascii():
         return "latin" if any(map(str.isalpha, head[:200])) else ""

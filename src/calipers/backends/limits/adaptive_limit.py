@@ -50,7 +50,9 @@ class _Cohort:
 
 
 class AdaptiveLimit:
-    """Finds the ``limit`` between 1 and ``most`` from ``start``: doubles it while that pays, then keeps it under watch."""
+    """Finds the ``limit`` between 1 and ``most`` from ``start``: doubles it while that pays, then keeps it under
+    watch.
+    """
 
     def __init__(self, *, start: int, most: int) -> None:
         self._most = most

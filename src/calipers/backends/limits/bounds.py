@@ -34,10 +34,11 @@ def within_bounds(  # noqa: PLR0913 - each argument is a bound
     max_tokens: int | None = None,
     circuit: Callable[[Backend], Backend] = CircuitBreaker,
 ) -> FullBackend:
-    """``backend`` with a price to its answers, its failed calls counted, at its pace, within its budget, and with bounds on what is in flight.
+    """``backend`` with a price to its answers, its failed calls counted, at its pace, within its budget, and with
+    bounds on what is in flight.
 
-    A SharedBudget is a budget that others draw on, too. ``circuit`` pauses it while it fails persistently. Each member of a pool keeps a pace of its own. Retries belong
-    outside. Raises ConfigError for what cannot work.
+    A SharedBudget is a budget that others draw on, too. ``circuit`` pauses it while it fails persistently. Each member
+    of a pool keeps a pace of its own. Retries belong outside. Raises ConfigError for what cannot work.
     """
     rates: dict[str, Any] = {"requests_per_minute": requests_per_minute, "tokens_per_minute": tokens_per_minute}
     is_paced = any(rate is not None for rate in rates.values())
@@ -60,11 +61,12 @@ def within_bounds(  # noqa: PLR0913 - each argument is a bound
 
 
 def wrapped(backend: Backend, *, attempts: int | None = 5, **bounds: Any) -> FullBackend:
-    """``backend`` by the whole way to it: tries outside, then what may be in flight, who is paused, budget, price, pace.
+    """``backend`` by the whole way to it: tries outside, then what may be in flight, who is paused, budget, price,
+    pace.
 
-    Tries are outside because a call that waits for its next one must hold no place: others would wait with it. ``attempts``
-    None: no second try but those a Retrying makes already, whose tries then are put outside, too. ``bounds`` are
-    ``within_bounds``'s. Raises ConfigError for what cannot work.
+    Tries are outside because a call that waits for its next one must hold no place: others would wait with it.
+    ``attempts`` None: no second try but those a Retrying makes already, whose tries then are put outside, too.
+    ``bounds`` are ``within_bounds``'s. Raises ConfigError for what cannot work.
     """
     if isinstance(backend, Retrying) and attempts is None:
         return backend.around(lambda inner: within_bounds(inner, **bounds))

@@ -111,7 +111,8 @@ class SharedBudget:
 
 
 class Budgeted(Wrapper):
-    """``backend`` until ``budget`` is spent; then every question fails with kind "budget". Several may share a SharedBudget.
+    """``backend`` until ``budget`` is spent; then every question fails with kind "budget". Several may share a
+    SharedBudget.
 
     A question for which too little is left waits while calls in flight may give back some of what they set aside.
     Put it outside what fills in the cost (``prices``), and inside retries, so that every try is counted. Raises

@@ -37,7 +37,9 @@ class Limited(HoldingWrapper):
         self._lock = threading.Lock()
 
     async def complete_recorded(self, request: JudgeRequest, record: Record) -> Completion:
-        """The backend's answer, once there is a place, which is held until ``record`` is done. Raises what the backend raises."""
+        """The backend's answer, once there is a place, which is held until ``record`` is done. Raises what the backend
+        raises.
+        """
         loop = asyncio.get_running_loop()
         places = self._places.get(loop) or self._new_places(loop)
         await places.acquire()
@@ -83,7 +85,9 @@ class Adaptive(HoldingWrapper):
         return self._allowed.limit
 
     async def complete_recorded(self, request: JudgeRequest, record: Record) -> Completion:
-        """The backend's answer, once there is a place, which is held until ``record`` is done. Raises what the backend raises."""
+        """The backend's answer, once there is a place, which is held until ``record`` is done. Raises what the backend
+        raises.
+        """
         ticket = await self._admission.enter(self._take, undo=self._leave)
         started = self._clock()
         ended: Callable[[], None] = partial(self._allowed.lost, ticket)

@@ -26,9 +26,9 @@ _MARGIN = 1.1
 class Hedged(Wrapper):
     """The slowest ``share`` (0-0.5) of the questions are asked twice, and no more than that share of all.
 
-    A question is a straggler once it takes longer than all but ``share`` of the recent ones did. The other call is broken
-    off; where it was answered in the same moment, its usage is told as that of a call in vain. Raises what the backend
-    raises, when both calls failed.
+    A question is a straggler once it takes longer than all but ``share`` of the recent ones did. The other call is
+    broken off; where it was answered in the same moment, its usage is told as that of a call in vain. Raises what the
+    backend raises, when both calls failed.
     """
 
     def __init__(self, backend: Backend, *, share: float, clock: Callable[[], float] = time.monotonic) -> None:

@@ -27,7 +27,9 @@ _NOTHING: Final = Usage(cost_usd=0.0)
 
 
 class Meter:
-    """Counts the failed calls for one question; ``add`` is its request's ``on_failed_call``, and calls ``then``, too."""
+    """Counts the failed calls for one question; ``add`` is its request's ``on_failed_call``, and calls ``then``,
+    too.
+    """
 
     __slots__ = ("_then", "calls")
 
@@ -51,9 +53,9 @@ class Metered(Wrapper):
     """``backend``; its usage has a cost by ``pricing`` where the server stated none, and failed calls are reported.
 
     Every call that fails is reported to the request's ``on_failed_call``, with what its server said it took. It stands
-    around every single call: inside whatever tries again, asks another server, or asks twice. A server's own breakdown is
-    not billed. For a call that timed out, was cancelled, or brought a reply without a count, what it took is unknown,
-    unless ``pricing`` says that it costs nothing anyway.
+    around every single call: inside whatever tries again, asks another server, or asks twice. A server's own breakdown
+    is not billed. For a call that timed out, was cancelled, or brought a reply without a count, what it took is
+    unknown, unless ``pricing`` says that it costs nothing anyway.
     """
 
     def __init__(self, backend: Backend, *, pricing: Pricing | None = None) -> None:
@@ -96,7 +98,9 @@ def report(request: JudgeRequest, call: FailedCall) -> None:
 
 
 def report_failed(request: JudgeRequest, error: BackendError, *, unknown: Usage | None = None) -> None:
-    """Report the call that ended with ``error``, once however many wrappers it passes; ``unknown``: its usage if nobody says."""
+    """Report the call that ended with ``error``, once however many wrappers it passes; ``unknown``: its usage if nobody
+    says.
+    """
     if error.counted:
         return
     error.counted = True

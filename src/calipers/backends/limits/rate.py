@@ -21,7 +21,8 @@ _LEARNING = 0.1
 
 
 class EvenSpacing:
-    """Spaces things evenly: between two of them passes the time that the first one's ``amount`` takes at ``per_minute``.
+    """Spaces things evenly: between two of them passes the time that the first one's ``amount`` takes at
+    ``per_minute``.
 
     So no minute holds more than that, begun ones included, and providers that enforce a minute's limit by the second
     are content. Time that went by unused is not saved up. Safe to use from several threads.

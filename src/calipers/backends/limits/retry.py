@@ -1,7 +1,7 @@
 """A backend that tries again: exponential backoff with full jitter around another backend.
 
-Only what may go away by itself is tried again. Not responsible for asking better questions (planners), nor for
-stepping parameters down (``negotiation``). It belongs outside all bounds, so that a waiting call holds no place (``bounds``).
+Only what may go away by itself is tried again. Not responsible for asking better questions (planners), nor for stepping
+parameters down (``negotiation``). It belongs outside all bounds, so that a waiting call holds no place (``bounds``).
 """
 
 from __future__ import annotations

@@ -51,7 +51,9 @@ class Confirming:
         return len(self._servers)
 
     async def refusal(self, reason: str) -> str | None:
-        """Why every server refuses: ``reason`` where nobody can be asked; "" where one answers, None where it is not known."""
+        """Why every server refuses: ``reason`` where nobody can be asked; "" where one answers, None where it is not
+        known.
+        """
         if not self._servers:
             return reason
         found = [await self._asked(server) for server in self._servers]
@@ -60,7 +62,9 @@ class Confirming:
         return None if None in found else found[0]
 
     async def unlisted(self) -> list[tuple[str, str | None]]:
-        """What the servers' lists of models, once they were looked at, say against the model, and how that server refuses it."""
+        """What the servers' lists of models, once they were looked at, say against the model, and how that server
+        refuses it.
+        """
         return [(one.unlisted, await self._asked(one)) for one in self._servers if one.unlisted is not None]
 
     async def _asked(self, server: Negotiated) -> str | None:

@@ -32,8 +32,8 @@ class Capabilities:
     """What an endpoint refused for a model; empty means that everything is still worth asking for.
 
     ``refused`` holds parameter names, ``json_schema``, ``json_object``, ``strict``, ``schema.KEYWORD``, ``unstreamed``
-    (whole answers: this model only streams) and ``top_logprobs>N`` (more than N alternatives). The set only grows, so many
-    calls in flight may learn at once and in any order.
+    (whole answers: this model only streams) and ``top_logprobs>N`` (more than N alternatives). The set only grows, so
+    many calls in flight may learn at once and in any order.
     """
 
     refused: frozenset[str] = frozenset()
@@ -69,9 +69,11 @@ Send = Callable[[Mapping[str, Any]], Awaitable[HttpReply]]
 
 
 class Negotiated(FullBackend):
-    """``model`` somewhere that refuses some of what it is asked for. A new server in its place is asked for everything again.
+    """``model`` somewhere that refuses some of what it is asked for. A new server in its place is asked for everything
+    again.
 
-    ``forms`` are the structured outputs that may be asked for there, the best first; ``names`` says how bodies name things.
+    ``forms`` are the structured outputs that may be asked for there, the best first; ``names`` says how bodies name
+    things.
     """
 
     forms: ClassVar[tuple[Form, ...]] = ()
@@ -109,7 +111,8 @@ class Negotiated(FullBackend):
     async def _settle(
         self, request: JudgeRequest, frame: Frame, send: Send, *, secrets: tuple[str, ...]
     ) -> HttpReply | Refusal:
-        """The first 200 to a body from ``frame``, stepping down on the way, or the refusal that nothing was left to do about.
+        """The first 200 to a body from ``frame``, stepping down on the way, or the refusal that nothing was left to do
+        about.
 
         What had to be left out is remembered only now that it helped: one odd 400 must not cost a run its form. An
         answer that llama.cpp garbled is asked for once more, and then in plain text, for this question only. Every
@@ -231,7 +234,9 @@ class Versions:
             return {"servers": dict(self._found)} if self._found else {}
 
     def learn(self, known: Mapping[str, Any]) -> None:
-        """Begin with what an earlier run learned. The latest is taken to answer still, until an answer says otherwise."""
+        """Begin with what an earlier run learned. The latest is taken to answer still, until an answer says
+        otherwise.
+        """
         servers = known.get("servers")
         if isinstance(servers, Mapping):
             with self._lock:

@@ -2,9 +2,9 @@
 which of the user's parameters are refused.
 
 One short question a server (two where the form is ignored), asked beside a run, after an answer of its own came from
-there: what the server refuses is known by then. Nothing here fails a run, changes a question, or is in a result: what is
-found is told in the log, and kept with what the endpoint taught. Not responsible for keeping it (``ledger``), nor for
-whether a judge is any good (``doctor``).
+there: what the server refuses is known by then. Nothing here fails a run, changes a question, or is in a result: what
+is found is told in the log, and kept with what the endpoint taught. Not responsible for keeping it (``ledger``), nor
+for whether a judge is any good (``doctor``).
 """
 
 from __future__ import annotations
@@ -36,8 +36,9 @@ _SECONDS = 30.0
 class Probing:
     """Looks at the servers behind ``bare``, which people know as ``name``; each of a pool by itself.
 
-    ``asks`` False: nothing is asked, and only what the run's own answers showed is told. ``bounded`` puts a backend under the run's budget and
-    price; ``params`` go with a question as in the run, and ``max_tokens`` is its limit there.
+    ``asks`` False: nothing is asked, and only what the run's own answers showed is told. ``bounded`` puts a backend
+    under the run's budget and price; ``params`` go with a question as in the run, and ``max_tokens`` is its limit
+    there.
     """
 
     def __init__(
@@ -69,11 +70,15 @@ class Probing:
 
     @property
     def is_due(self) -> bool:
-        """Whether there may be something to be said or asked. Looked at after every group, so it compares and no more."""
+        """Whether there may be something to be said or asked. Looked at after every group, so it compares and no
+        more.
+        """
         return any(self._done.get(one.endpoint) != _turn(one) for one in self._servers)
 
     async def look(self, *, seconds: float = _SECONDS) -> None:
-        """Tell who is new, and ask what is not known of them, within ``seconds``. Raises nothing for a server's doing."""
+        """Tell who is new, and ask what is not known of them, within ``seconds``. Raises nothing for a server's
+        doing.
+        """
         now = asyncio.get_running_loop().time
         ends = now() + min(seconds, _SECONDS)  # of all servers together: a group waits for this
         for server in self._servers:
@@ -110,7 +115,9 @@ class Probing:
         return [name for name in self._params if name in refused and (server.endpoint, name) not in self._told]
 
     def _ignores(self, server: Negotiated) -> Form | None:
-        """The form that is asked for and known to be ignored, by this run or an earlier one, where that was not told yet."""
+        """The form that is asked for and known to be ignored, by this run or an earlier one, where that was not told
+        yet.
+        """
         form = _in_use(server)
         ignored = form is not None and server.versions.found.get(form) is False
         return form if ignored and (server.endpoint, form) not in self._told else None
@@ -126,7 +133,8 @@ class Probing:
         return versions.unknown or (versions.answering if ignored and _plainer(server, form) else None)
 
     async def _found(self, server: Negotiated) -> Mapping[str, Any]:
-        """Whether the form in use is applied, by name; None where the answer was cut before it told, as it would be again.
+        """Whether the form in use is applied, by name; None where the answer was cut before it told, as it would be
+        again.
 
         Where it is not, and answers were no JSON, a plainer one that is applied takes its place. A judge that keeps to
         the form unasked is left alone: what works is not changed.

@@ -48,10 +48,10 @@ class BodyNames:
     """How one API's request bodies name what can be left out or lowered. Dots lead into objects: ``config.maxTokens``.
 
     ``required`` is never left out. Parameters are at the top of the body, and in ``parameters`` where that is named.
-    ``max_tokens`` are the fields that may hold the limit of the reply; ``max_tokens_words`` is what errors also call it.
-    ``forms`` are the fields by the structured output that they ask for, the strictest first; ``schema`` is the schema of
-    which keywords can be left out, and ``strict`` the flag that can be. ``top_logprobs`` is the number of alternatives, and
-    ``stream`` the flag for streaming; None where the API has no such field.
+    ``max_tokens`` are the fields that may hold the limit of the reply; ``max_tokens_words`` is what errors also call
+    it. ``forms`` are the fields by the structured output that they ask for, the strictest first; ``schema`` is the
+    schema of which keywords can be left out, and ``strict`` the flag that can be. ``top_logprobs`` is the number of
+    alternatives, and ``stream`` the flag for streaming; None where the API has no such field.
     """
 
     required: frozenset[str]

@@ -24,8 +24,9 @@ def azure_openai(
 ) -> OpenAICompatible:
     """A judge for ``deployment`` of the resource at ``base_url`` (``https://NAME.openai.azure.com``).
 
-    With an API version (``?api-version=`` in the URL, AZURE_API_VERSION or OPENAI_API_VERSION) the deployment's own address is asked,
-    without one the v1 API. An address that says more than the resource is used as it is. ConfigError as there.
+    With an API version (``?api-version=`` in the URL, AZURE_API_VERSION or OPENAI_API_VERSION) the deployment's own
+    address is asked, without one the v1 API. An address that says more than the resource is used as it is. ConfigError
+    as there.
     """
     return OpenAICompatible(
         deployment,

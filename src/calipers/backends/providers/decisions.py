@@ -1,9 +1,10 @@
 """Judges behind a decision endpoint, which gives a probability for every level of a scale and writes no text.
 
 Every candidate is one ``score`` question over one shared state, so the state is read once; its score is the expected
-level, so ties are rare and how sure the judge was comes with it. Where two are compared, one ``choice`` is asked instead,
-and each one's score is the probability that it is the better. Not responsible for reading scores out of replies
-(``extract``): the answer is written as the JSON reply that was asked for, with the probabilities as its reasoning.
+level, so ties are rare and how sure the judge was comes with it. Where two are compared, one ``choice`` is asked
+instead, and each one's score is the probability that it is the better. Not responsible for reading scores out of
+replies (``extract``): the answer is written as the JSON reply that was asked for, with the probabilities as its
+reasoning.
 """
 
 from __future__ import annotations
@@ -104,7 +105,9 @@ class Decisions(HttpBackend):
         self._tongue = _TONGUES[route]
 
     async def complete(self, request: JudgeRequest) -> Completion:
-        """A JSON reply with expected scores, or with who is better; ``reasoning`` holds the probabilities. Raises BackendError."""
+        """A JSON reply with expected scores, or with who is better; ``reasoning`` holds the probabilities. Raises
+        BackendError.
+        """
         started = perf_counter()
         chooses = request.is_comparison and len(request.keys) == 2
         ask = self._tongue.choose if chooses else self._tongue.ask

@@ -1,7 +1,7 @@
 """Providers of judges by name: where each is, and what the environment says of it.
 
-What a provider's own SDK and LiteLLM take from the environment (another address, the key, headers) counts here as well, so
-that judges are asked where everything else of the user's asks. An address in the environment is the user's own word.
+What a provider's own SDK and LiteLLM take from the environment (another address, the key, headers) counts here as well,
+so that judges are asked where everything else of the user's asks. An address in the environment is the user's own word.
 Pure but for reading the environment. Not responsible for what is spoken there (``backends``).
 """
 
@@ -36,9 +36,10 @@ class Provider:
     """Where a provider's endpoint is, which variable holds its key, whether it needs one, and what is spoken there.
 
     ``backend`` is ``module:attribute``, called with the model, ``base_url``, ``api_key``, ``timeout``, ``api_key_env``,
-    ``headers`` where the environment has some, and ``options``. ``addresses`` are variables that may name another address,
-    the first that does counts; ``other_keys`` may hold the key, ``tokens`` a bearer token in its place. ``headers`` are
-    headers by the variable that holds their value, ``more_headers`` a variable with lines of ``name: value``.
+    ``headers`` where the environment has some, and ``options``. ``addresses`` are variables that may name another
+    address, the first that does counts; ``other_keys`` may hold the key, ``tokens`` a bearer token in its place.
+    ``headers`` are headers by the variable that holds their value, ``more_headers`` a variable with lines of ``name:
+    value``.
     """
 
     base_url: str
@@ -58,7 +59,9 @@ class Provider:
         return next((name for name in (self.key, *self.other_keys, *self.tokens) if variables.get(name)), None)
 
     def named_address(self, environment: Environment | None = None) -> tuple[str, str] | None:
-        """The base URL that the environment names and the variable that does, or None. Raises ConfigError for one that cannot be read."""
+        """The base URL that the environment names and the variable that does, or None. Raises ConfigError for one that
+        cannot be read.
+        """
         variables = os.environ if environment is None else environment
         for one in self.addresses:
             value = variables.get(one.variable, "").strip()
@@ -86,7 +89,8 @@ class Asked:
 def asked_at(
     name: str, *, base_url: str | None = None, api_key: str | None = None, environment: Environment | None = None
 ) -> Asked:
-    """Where the judges of the provider ``name`` are asked: at ``base_url``, where the environment says, or in the usual place.
+    """Where the judges of the provider ``name`` are asked: at ``base_url``, where the environment says, or in the usual
+    place.
 
     Headers of the environment's go where the environment or the provider says, and to no address that is given besides.
     Raises ConfigError for a key that is missing, and for an address that cannot be one.
@@ -158,7 +162,9 @@ def _served(value: str, _: Environment) -> str:
 
 
 def _ollama_host(value: str, _: Environment) -> str:
-    """OLLAMA_HOST as Ollama's client reads it: scheme, port and path may be missing. Where a server listens on all, ask this one."""
+    """OLLAMA_HOST as Ollama's client reads it: scheme, port and path may be missing. Where a server listens on all, ask
+    this one.
+    """
     scheme, apart, rest = value.partition("://")
     if not apart:
         scheme, rest = "http", value
@@ -367,4 +373,6 @@ BACKENDS: Final[Mapping[str, Provider | str]] = {
     "replay": "calipers.ledger:Replay",
     "scripted": "calipers.backends.providers.scripted:Scripted",
 }
-"""Judges by what their names begin with: providers of models, and what answers in this process, ``name`` or ``name:FILE``."""
+"""Judges by what their names begin with: providers of models, and what answers in this process, ``name`` or
+``name:FILE``.
+"""

@@ -52,10 +52,10 @@ class OpenAICompatible(HttpBackend):
 
     ``headers`` are sent along (a value of the caller's wins over ours); ``routing`` are body parameters that go with
     every question in a form; ``timeout`` is in seconds for one request; ``lists_models`` False: the server's list of
-    models does not tell whether this one is there; ``capabilities`` is what was learned earlier; ``api_key_env`` is the variable that errors name as
-    the key's source. Structured output and parameters a server refuses by name are stepped down at once, which is not
-    a retry, and are left out from then on if that helped; a model that only streams is streamed.
-    ConfigError for an address or a header that cannot work.
+    models does not tell whether this one is there; ``capabilities`` is what was learned earlier; ``api_key_env`` is the
+    variable that errors name as the key's source. Structured output and parameters a server refuses by name are stepped
+    down at once, which is not a retry, and are left out from then on if that helped; a model that only streams is
+    streamed. ConfigError for an address or a header that cannot work.
     """
 
     forms = ("json_schema", "json_object")
@@ -179,8 +179,8 @@ def _response_format(schema: Mapping[str, Any], refused: frozenset[str]) -> dict
 def read_chat_reply(reply: HttpReply, peer: Peer, *, latency: float = 0.0) -> Completion:
     """What a 200 says. Raises BackendError when it holds no answer.
 
-    A cut answer (``length``) may be empty; one that ended by itself may not. Servers leave keys out, send null, an empty
-    text, or a list of parts; put reasoning under two names; and report errors inside a 200.
+    A cut answer (``length``) may be empty; one that ended by itself may not. Servers leave keys out, send null, an
+    empty text, or a list of parts; put reasoning under two names; and report errors inside a 200.
     """
     body = json_of(reply, peer)
     with billed(body.get("usage")):
@@ -247,7 +247,9 @@ def _joined(parts: Sequence[Mapping[str, Any]], key: str) -> str:
 
 
 def _tool_arguments(message: Mapping[str, Any]) -> str | None:
-    """The arguments of the only tool call: how some servers give structured answers. Empty for others, None without any."""
+    """The arguments of the only tool call: how some servers give structured answers. Empty for others, None without
+    any.
+    """
     calls = message.get("tool_calls")
     if not isinstance(calls, list) or not calls:
         return None

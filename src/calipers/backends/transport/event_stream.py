@@ -88,7 +88,9 @@ def events(stream: bytes) -> Iterator[tuple[str, str]]:
 
 
 class _Told:
-    """What the chunks so far add up to. ``done`` means that the server said it was at its end; ``usage`` is the last told."""
+    """What the chunks so far add up to. ``done`` means that the server said it was at its end; ``usage`` is the last
+    told.
+    """
 
     def __init__(self) -> None:
         self.done = False

@@ -1,7 +1,8 @@
 """One request over aiohttp, on whichever event loop is running.
 
-A session belongs to exactly one loop, so there is one per loop, made when first needed (``sessions``). Not responsible for
-what a status or a body means (``refusals``, ``reply``), for retries or for bounds on what is in flight (``limits``).
+A session belongs to exactly one loop, so there is one per loop, made when first needed (``sessions``). Not responsible
+for what a status or a body means (``refusals``, ``reply``), for retries or for bounds on what is in flight
+(``limits``).
 """
 
 from __future__ import annotations
@@ -83,8 +84,8 @@ class HttpClient:
             raise self._translated(error, usage_in(received)) from error
         finally:
             timeouts.end(task)
-            # What the reply is made of is read before anything else runs on this loop, and not kept; an error's traceback
-            # would keep it.
+            # What the reply is made of is read before anything else runs on this loop, and not kept; an error's
+            # traceback would keep it.
             if reserved is not None:
                 reserved.release()
             received.clear()
@@ -184,10 +185,11 @@ async def _receive(response: aiohttp.ClientResponse, received: bytearray) -> Asy
 
 
 class Timeouts:
-    """Many waits of equal length with one timer: gives each task of the running loop at most ``seconds`` between ``begin`` and ``end``; then it is cancelled.
+    """Many waits of equal length with one timer: gives each task of the running loop at most ``seconds`` between
+    ``begin`` and ``end``; then it is cancelled.
 
-    Waits that are given the same time run out in the order in which they began: only the oldest needs a timer, and nearly
-    none ever fires. A timer for each, and its cancellation, would cost as much as reading the answer.
+    Waits that are given the same time run out in the order in which they began: only the oldest needs a timer, and
+    nearly none ever fires. A timer for each, and its cancellation, would cost as much as reading the answer.
 
     ``ran_out`` tells that cancellation from others, as ``asyncio.timeout`` does.
     """
@@ -221,7 +223,9 @@ class Timeouts:
         return max(0.0, ends - self._loop.time())
 
     def resume(self, task: asyncio.Task[Any], seconds: float) -> None:
-        """Let ``seconds`` of its time go on, with a timer of its own: it is no longer the turn of who began before it."""
+        """Let ``seconds`` of its time go on, with a timer of its own: it is no longer the turn of who began before
+        it.
+        """
         self._waiting[task] = self._loop.time() + seconds, task.cancelling()
         self._loop.call_later(seconds, self._look_at, task)
 

@@ -1,7 +1,8 @@
 """How many bytes of large replies a process receives at the same time, however many arrive together.
 
-A reply of a few kilobytes takes none of it. A large one takes what it has grown to; when all is taken, it is not read on
-(its server's sending stops by itself) until others are done with theirs. Not responsible for how long a reply may get.
+A reply of a few kilobytes takes none of it. A large one takes what it has grown to; when all is taken, it is not read
+on (its server's sending stops by itself) until others are done with theirs. Not responsible for how long a reply may
+get.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ _STEP = 262_144
 
 
 class ReplyMemory:
-    """``shared`` bytes for all that are received at a time; one more may exceed it, so that there is always one that ends.
+    """``shared`` bytes for all that are received at a time; one more may exceed it, so that there is always one that
+    ends.
 
     Safe to use from several event loops and threads.
     """

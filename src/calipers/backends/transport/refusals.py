@@ -75,8 +75,8 @@ class Refusal:
     """An error answer. ``message`` is for people: short and without secrets.
 
     ``prose`` is the lower-cased text to search, without what the server echoes of our request, for that holds what
-    candidates wrote. ``names`` are the fields the server points at (``param``, ``loc``), dotted parts apart. ``page``: it
-    is a web page. ``usage``: what the call took all the same, where the server says so.
+    candidates wrote. ``names`` are the fields the server points at (``param``, ``loc``), dotted parts apart. ``page``:
+    it is a web page. ``usage``: what the call took all the same, where the server says so.
     """
 
     status: int

@@ -1,4 +1,5 @@
-"""An HTTP reply of any judge's API: its JSON, its errors inside a 200, and the Completion that a provider reads from it.
+"""An HTTP reply of any judge's API: its JSON, its errors inside a 200, and the Completion that a provider reads from
+it.
 
 Pure. Not responsible for where an API puts its text (``providers``) or for error statuses (``refusals``).
 """
@@ -77,7 +78,9 @@ def completion(
     finish: object = None,
     latency: float = 0.0,
 ) -> Completion:
-    """What every API's answer has: ``text`` and ``reasoning`` of a bounded length, ``finish`` in our words, usage, model."""
+    """What every API's answer has: ``text`` and ``reasoning`` of a bounded length, ``finish`` in our words, usage,
+    model.
+    """
     version = body.get("system_fingerprint")
     return Completion(
         text=encodable(condensed(text)),
@@ -92,7 +95,9 @@ def completion(
 
 
 def json_of(reply: HttpReply, peer: Peer) -> Mapping[str, Any]:
-    """The object a 200 holds, or, of a stream, the one its events add up to. Raises TransientError for anything else."""
+    """The object a 200 holds, or, of a stream, the one its events add up to. Raises TransientError for anything
+    else.
+    """
     try:
         return _object_of(reply, peer)
     except TransientError as error:
@@ -162,7 +167,9 @@ def with_reply(error: E, completion: Completion | None) -> E:
 
 
 def wordless(completion: Completion) -> TransientError:
-    """The error of a reply that ended by itself and says nothing. A reply of unknown ending may have been broken off."""
+    """The error of a reply that ended by itself and says nothing. A reply of unknown ending may have been broken
+    off.
+    """
     error = TransientError("bad_reply", "The judge ended its answer without a word.")
     return with_reply(error, completion if completion.finish_reason == "stop" else None)
 

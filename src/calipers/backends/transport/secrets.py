@@ -1,8 +1,9 @@
-"""Keys that a server may show again: every usual spelling of what request headers hold, and their removal from its answers.
+"""Keys that a server may show again: every usual spelling of what request headers hold, and their removal from its
+answers.
 
-Servers, proxies and gateways echo what they were sent: in errors, in ``Location``, as the name of a model, encoded or not.
-What is removed here reaches no result, ledger, log or terminal. Pure. Not responsible for texts that merely look like keys
-(``translate.redacted``).
+Servers, proxies and gateways echo what they were sent: in errors, in ``Location``, as the name of a model, encoded or
+not. What is removed here reaches no result, ledger, log or terminal. Pure. Not responsible for texts that merely look
+like keys (``translate.redacted``).
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ from urllib.parse import quote
 _NO_SECRETS: Final = frozenset({"content-type", "user-agent", "anthropic-version"})
 _CREDENTIALS: Final = re.compile(r"auth|key|token|secret|cookie|password|credential|session|signature", re.IGNORECASE)
 _OPAQUE: Final = 16
-"""Any other header's value is taken for a secret from so many characters on: ``x-team: blue`` is none, and judges say blue."""
+"""Any other header's value is taken for a secret from so many characters on: ``x-team: blue`` is none, and judges say
+blue.
+"""
 _SHORTEST: Final = 8
 """A shorter value in a header is no key, and would be removed from the middle of words that judges write."""
 _PLACEHOLDERS: Final = frozenset(

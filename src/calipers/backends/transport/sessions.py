@@ -1,6 +1,7 @@
 """Sessions of aiohttp, each closed by the event loop it belongs to, whoever owns the loop.
 
-Trainers bring their own loops, sometimes several, and close them in their own ways. Not responsible for requests (``http``).
+Trainers bring their own loops, sometimes several, and close them in their own ways. Not responsible for requests
+(``http``).
 """
 
 from __future__ import annotations

@@ -31,8 +31,8 @@ def usage_of(said: object) -> Usage:
 def reported(said: object) -> Usage | None:
     """Likewise; None where nothing is said that can be reckoned with.
 
-    A count of which one half is missing or no number is no count, for it would come out too cheap; a total tells the other
-    half. Anthropic counts tokens read from its cache and written to it apart; they are input all the same.
+    A count of which one half is missing or no number is no count, for it would come out too cheap; a total tells the
+    other half. Anthropic counts tokens read from its cache and written to it apart; they are input all the same.
     """
     if not isinstance(said, Mapping):
         return None
