@@ -14,7 +14,7 @@ import golden
 from calipers import Judge
 from calipers.errors import InputError
 from calipers.render import compose, decode, render
-from calipers.testing import SimulatedJudge
+from calipers.testing import HesitantJudge
 from calipers.types import Completion, JudgeRequest, Message, Trajectory, TrajectoryGroup
 from grading import Grader
 
@@ -52,6 +52,20 @@ SETTINGS: tuple[dict[str, Any], ...] = (
     {"protocol": "checklist", "rubric": RUBRIC},
     {"protocol": "checklist", "rubric": RUBRIC, "context_window": 2000, "max_tokens": 300},
 )
+SETTINGS += tuple(
+    {"protocol": "checklist", "rubric": RUBRIC, "grading": grading}
+    for grading in (
+        {"mode": "per_criterion", "show_points": True},
+        {"mode": "chunks", "chunk": 2, "reasons": False},
+        {"mode": "relative", "evidence": True},
+        {"mode": "relative", "reasons": False, "show_points": True},
+        {"mode": "holistic"},
+        {"mode": "holistic", "rating_map": "tenths", "show_points": True},
+        {"mode": "all", "evidence": True, "reasons": False},
+    )
+)
+SETTINGS += ({"protocol": "listwise", "aspects": {"truth": 2, "style": 1}}, {"protocol": "listwise", "expected": True})
+SETTINGS += ({"protocol": "pairwise", "expected": True}, {"protocol": "pointwise", "expected": True})
 SEEDS = 20
 
 
@@ -112,7 +126,7 @@ def group(seed: int) -> TrajectoryGroup:
 class Recorded:
     """A judge whose every request is noted."""
 
-    def __init__(self, inner: SimulatedJudge | Grader) -> None:
+    def __init__(self, inner: HesitantJudge | Grader) -> None:
         self.endpoint, self.model, self._inner = inner.endpoint, inner.model, inner
         self.sent: dict[int, list[Any]] = {}
 
@@ -124,11 +138,23 @@ class Recorded:
         return await self._inner.complete(request)
 
 
+def met(name: str, criterion: str) -> Any:
+    rng = random.Random(f"{name} {criterion}")
+    if not criterion:
+        return rng.randint(1, 10)
+    return (
+        rng.choice(("a little", "mostly", None))
+        if criterion == "kind"
+        else rng.choice((True, False, True, False, None))
+    )
+
+
 async def sent(settings: dict[str, Any], seed: int) -> Any:
     checklist = settings["protocol"] == "checklist"
-    judge = Recorded(Grader(lambda _, __: True) if checklist else SimulatedJudge(lambda _, name: int(name[1:]) / 10))
+    judge = Recorded(Grader(met) if checklist else HesitantJudge(lambda _, name: int(name[1:]) / 10, model="judge"))
     result = await Judge.of({"judge": judge, "attempts": 1, **settings}).score_group(group(seed))
-    return [result.status, *(judge.sent[number] for number in sorted(judge.sent))]
+    scores = [None if one.score is None else round(one.score, 5) for one in result.trajectories]
+    return [result.status, scores, *(judge.sent[number] for number in sorted(judge.sent))]
 
 
 @pytest.mark.parametrize("settings", SETTINGS, ids=json.dumps)
