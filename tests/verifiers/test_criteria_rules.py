@@ -199,8 +199,8 @@ async def test_a_rule_is_not_run_again_but_for_another_context_or_rubric_it_is()
     assert first.prepared is not None
     said: Any = first.prepared.criterion_checks
     turned: Future[Checked] = Future()
-    turned.set_result(Checked(tuple(Verdict(not one.met, "turned") for one in said.checks.result().rules)))
-    other = replace(first, prepared=replace(first.prepared, criterion_checks=replace(said, checks=turned)))
+    turned.set_result(Checked(tuple(Verdict(not one.met, "turned") for one in said.result.result().rules)))
+    other = replace(first, prepared=replace(first.prepared, criterion_checks=replace(said, result=turned)))
     tampered = replace(early, trajectories=(other, *early.trajectories[1:]))
     assert scores(await by.score_group(GROUP)) == [0.5, 0.0, 1.0]
     assert scores(await by.score_group(tampered)) == [0.0, 0.0, 1.0]
@@ -240,8 +240,8 @@ async def test_a_deadline_starts_with_the_group_and_not_after_its_rules(tmp_path
         assert one.prepared is not None
         said: Any = one.prepared.criterion_checks
         late = Late()
-        late.set_result(said.checks.result())
-        slow.append(replace(one, prepared=replace(one.prepared, criterion_checks=replace(said, checks=late))))
+        late.set_result(said.result.result())
+        slow.append(replace(one, prepared=replace(one.prepared, criterion_checks=replace(said, result=late))))
     result = await by.score_group(replace(early, trajectories=tuple(slow)))
     assert result.status == "failed"
     assert "deadline of 0.05 s" in str(result.trajectories[0].reason)

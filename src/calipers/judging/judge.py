@@ -47,7 +47,7 @@ from calipers.protocols.question import Parse
 from calipers.readers import as_group
 from calipers.render import render
 from calipers.types import GroupResult, RenderedGroup, TrajectoryGroup, Usage
-from calipers.verifiers.criteria_rules import with_rules
+from calipers.verifiers.criteria import with_rules
 
 _MOST_AHEAD = 32
 """Groups that are begun before a call of theirs can be made."""

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -16,9 +15,8 @@ from calipers.interfaces import Verifier
 from calipers.render import Reasoning, Transcriber
 from calipers.rubric import Grading
 from calipers.types import Prepared, Trajectory, TrajectoryGroup
-from calipers.verifiers.checking import Checked, check_group
-from calipers.verifiers.criteria_rules import rules_begun
-from calipers.verifiers.early import begin
+from calipers.verifiers.checking import Checked, StartedChecks, check_group, start_checks
+from calipers.verifiers.criteria import start_rules
 
 Prepare: TypeAlias = Callable[[Trajectory], Trajectory]
 """From a rollout of a certain group to the same with ``prepared``."""
@@ -41,20 +39,11 @@ def preparing(
     def prepare(member: Trajectory) -> Trajectory:
         transcript = transcriber.transcript(member)
         attacks = find_attacks(transcript.messages, known=searched)
-        checks = rules_begun(head, member, rubric, grading)
+        checks = start_rules(head, member, rubric, grading)
         found = Prepared(member.messages, head.context, reasoning, transcript, attacks, criterion_checks=checks)
         return replace(member, prepared=found)
 
     return prepare
-
-
-@dataclass(frozen=True, slots=True)
-class _Begun:
-    """The checks of one trajectory by ``gates`` and ``rules``, done or running."""
-
-    gates: tuple[Verifier, ...]
-    rules: tuple[Verifier, ...]
-    checks: Future[Checked]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,25 +61,27 @@ class EarlyChecks:
             ready = prepare(member)
             if ready.prepared is None:
                 return ready
-            checks = begin(replace(head, trajectories=(member,)), gates=self.gates, rules=rules)
-            return replace(ready, prepared=replace(ready.prepared, gate_checks=_Begun(self.gates, rules, checks)))
+            checks = start_checks(replace(head, trajectories=(member,)), gates=self.gates, rules=rules)
+            return replace(ready, prepared=replace(ready.prepared, gate_checks=checks))
 
         return prepared
 
     async def checked(self, group: TrajectoryGroup, rules: tuple[Verifier, ...]) -> list[Checked]:
         """As ``check_group``, without blocking: waits for checks that were begun early, and makes the others now."""
-        begun = [self._begun(one, group, rules) for one in group.trajectories]
-        rest = tuple(one for one, early in zip(group.trajectories, begun, strict=True) if early is None)
+        started = [self._started(one, group, rules) for one in group.trajectories]
+        rest = tuple(one for one, early in zip(group.trajectories, started, strict=True) if early is None)
         # Rules may be slow, and block: in a thread, other groups' questions go on meanwhile.
         alone = replace(group, trajectories=rest)
         found = iter(await asyncio.to_thread(check_group, alone, gates=self.gates, rules=rules) if rest else ())
         # A caller that stops waiting does not cancel the checks for a caller that asks again.
-        return [next(found) if early is None else await asyncio.shield(asyncio.wrap_future(early)) for early in begun]
+        return [
+            next(found) if early is None else await asyncio.shield(asyncio.wrap_future(early.result)) for early in started
+        ]
 
-    def _begun(self, one: Trajectory, group: TrajectoryGroup, rules: tuple[Verifier, ...]) -> Future[Checked] | None:
+    def _started(self, one: Trajectory, group: TrajectoryGroup, rules: tuple[Verifier, ...]) -> StartedChecks | None:
         prepared = one.prepared
-        if prepared is None or not isinstance(prepared.gate_checks, _Begun):
+        early = prepared.gate_checks if prepared is not None else None
+        if prepared is None or not isinstance(early, StartedChecks):
             return None
-        early = prepared.gate_checks
         same = early.gates == self.gates and early.rules == rules
-        return early.checks if same and prepared.is_valid_for(one.messages, group.context, prepared.reasoning) else None
+        return early if same and prepared.is_valid_for(one.messages, group.context, prepared.reasoning) else None

@@ -1,4 +1,4 @@
-"""Quotations: each one of the final answer's has to stand, word for word, in what the trajectory was given."""
+"""Quotations: each quotation of the final answer must occur, word for word, in what the trajectory was given."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _END = " \t\n.,;:!?…"
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """Every quotation in the final answer stands in a message before it: the question, a tool's result, a document.
+    """Every quotation in the final answer occurs in a message before it: the question, a tool's result, a document.
 
     Quotations are in "straight", “curly” or «angle» marks or in ``<quote>`` tags, and count from ``min_words`` words on.
-    Compared are the words: line breaks, kinds of quotation marks and dashes, and a full stop at the end do not matter;
-    " ... " and "[...]" part a quotation into pieces that have to follow one another. At least ``at_least`` of them are asked for.
+    The words are compared: line breaks, kinds of quotation marks and dashes, and a full stop at the end are ignored;
+    " ... " and "[...]" separate pieces that must follow one another. There must be ``at_least`` quotations.
     """
 
     at_least: int = 1
@@ -39,18 +39,18 @@ class Citation:
         quotations = [one for one in quotations if len(one.split()) >= self.min_words]
         if len(quotations) < self.at_least:
             return Verdict(
-                False, f"{len(quotations)} quotations of {self.min_words} words or more; asked: {self.at_least}"
+                False, f"{len(quotations)} quotations of {self.min_words} words or more; required: {self.at_least}"
             )
         sources = [_plain(text) for text in _given(trajectory)]
         for quotation in quotations:
             pieces = [_plain(piece) for piece in re.split(r"\[?(?:\.\.\.|…)\]?", quotation) if _plain(piece)]
-            if not any(_stands_in(source, pieces) for source in sources):
+            if not any(_occurs_in(source, pieces) for source in sources):
                 return Verdict(False, f"not in the sources: {quotation[:100]!r}")
         return Verdict(True, f"{len(quotations)} quotations found")
 
 
 def _given(trajectory: Trajectory) -> list[str]:
-    """The texts of all messages before the final answer that the model did not write itself."""
+    """The texts of all messages that the model did not write itself."""
     texts = [text_of(message) for message in trajectory.messages if message.get("role") != "assistant"]
     return [text for text in texts if text]
 
@@ -59,7 +59,7 @@ def _plain(text: str) -> str:
     return " ".join(unicodedata.normalize("NFC", text).translate(_PLAIN).split()).strip(_END)
 
 
-def _stands_in(source: str, pieces: list[str]) -> bool:
+def _occurs_in(source: str, pieces: list[str]) -> bool:
     at = 0
     for piece in pieces:
         at = source.find(piece, at)

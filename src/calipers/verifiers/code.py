@@ -1,7 +1,7 @@
 """Programs and functions in the final answer, tested in the sandbox.
 
-The policy wrote the code, so it never meets what it is compared with: it gets inputs, and its outputs are compared here.
-What it prints about its own success counts for nothing.
+The policy wrote the code, so the code never sees the expected results: it gets inputs, and its outputs are compared here.
+What it prints about its own success is ignored.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from functools import cache
 from typing import Any
 
 from calipers.errors import ConfigError, InputError
-from calipers.types import Trajectory, Verdict
-from calipers.verifiers.answer import NO_ANSWER, fenced, final_answer
+from calipers.types import Verdict
+from calipers.verifiers.answer import AnswerVerifier, excerpt, fenced
 from calipers.verifiers.sandbox import Job, Limits, Outcome, Sandbox
 from calipers.verifiers.sandbox.plain import UnplainError, encoded
 
 _LANGUAGES = ("python", "py", "python3")
-_NOT_ITS_DOING = frozenset({"wall", "lost", "forbidden"})
-"""Failures that may say more about the machine or the sandbox than about the code."""
+_NO_VERDICT = frozenset({"wall", "lost", "forbidden"})
+"""Failures that may be due to the machine or the sandbox, and not to the code."""
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """``function(*arguments)`` has to return ``expected``: plain data, tuples and lists alike."""
+    """``function(*arguments)`` must return ``expected``: plain data; tuples and lists are equal."""
 
     function: str
     arguments: tuple[Any, ...]
@@ -37,20 +37,20 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """The program reads ``stdin`` and has to print ``stdout``; blanks at line ends and empty lines at the end do not count."""
+    """The program reads ``stdin`` and must print ``stdout``; spaces at line ends and empty lines at the end are ignored."""
 
     stdin: str
     stdout: str
 
 
 @dataclass(frozen=True, slots=True)
-class CodeTests:
-    """The code in the final answer (its last Python block; without blocks, all of it) passes every one of ``cases``.
+class CodeTests(AnswerVerifier):
+    """The code in the final answer (its last Python block; without blocks, all of it) passes all ``cases``.
 
-    Wrong results, exceptions, and CPU or memory beyond the sandbox's limits are *not met*: they are the code's doing. None
-    where it asked for what the sandbox does not offer, where the time by the clock ran out, and where the sandbox failed.
+    Wrong results, exceptions, and CPU or memory beyond the sandbox's limits are the code's fault: not met. The verdict is
+    None if the code asks for what the sandbox does not offer, if time by the clock runs out, or if the sandbox fails.
     Floats are compared within ``tolerance``, relative and absolute. Raises ConfigError for a case whose arguments or
-    expected value are not plain data: no code could meet it.
+    expected value are not plain data: no code could pass it.
     """
 
     cases: tuple[Call | Run, ...]
@@ -68,40 +68,33 @@ class CodeTests:
             except UnplainError as error:
                 raise ConfigError(f"code_tests: case {number} holds {error}, and only plain data is compared") from None
 
-    def __call__(self, trajectory: Trajectory) -> Verdict:
-        answer = final_answer(trajectory)
-        if answer is None:
-            return Verdict(None, NO_ANSWER)
+    def check(self, answer: str) -> Verdict:
         source = fenced(answer, _LANGUAGES) or answer
-        jobs = [_job(source, case) for case in self.cases]
+        outcomes = (self.sandbox or _shared()).run([_job(source, case) for case in self.cases])
         unclear = None
-        for number, (case, outcome) in enumerate(
-            zip(self.cases, (self.sandbox or _shared()).run(jobs), strict=True), 1
-        ):
-            verdict = self._verdict(case, outcome, f"case {number} of {len(jobs)}")
+        for number, (case, outcome) in enumerate(zip(self.cases, outcomes, strict=True), 1):
+            verdict = self._verdict(case, outcome, f"case {number} of {len(self.cases)}")
             if verdict.met is False:
                 return verdict
             unclear = unclear or (verdict if verdict.met is None else None)
-        return unclear or Verdict(True, f"{len(jobs)} cases passed")
+        return unclear or Verdict(True, f"{len(self.cases)} cases passed")
 
     def _verdict(self, case: Call | Run, outcome: Outcome, where: str) -> Verdict:
-        if outcome.failure in _NOT_ITS_DOING:
-            return Verdict(None, f"{where}: {outcome.reason}")
         if outcome.failure is not None:
-            return Verdict(False, f"{where}: {outcome.reason}")
+            return Verdict(None if outcome.failure in _NO_VERDICT else False, f"{where}: {outcome.reason}")
         if isinstance(case, Run):
             met = _lines(outcome.output or "") == _lines(case.stdout)
-            return Verdict(met, "" if met else f"{where}: it printed {_short(outcome.output)}")
-        met = len(outcome.values) == 1 and _same(outcome.values[0], case.expected, self.tolerance)
-        return Verdict(
-            met, "" if met else f"{where}: it returned {_short(outcome.values[0] if outcome.values else None)}"
-        )
+            did = f"printed {excerpt(outcome.output)}"
+        else:
+            met = len(outcome.values) == 1 and _same(outcome.values[0], case.expected, self.tolerance)
+            did = f"returned {excerpt(outcome.values[0] if outcome.values else None)}"
+        return Verdict(met, "" if met else f"{where}: it {did}")
 
 
 def cases_from_asserts(text: str) -> tuple[Call, ...]:
-    """``assert f(1, [2]) == 3`` lines (MBPP's form) as cases. Raises InputError naming the line that is none.
+    """``assert f(1, [2]) == 3`` lines (MBPP's form) as cases. Raises InputError naming a line of another form.
 
-    Only calls with literal arguments compared with a literal: anything else would have to be run beside the code it tests,
+    Only calls with literal arguments, compared with a literal: anything else would have to run beside the code it tests,
     which could then decide its own verdict.
     """
     try:
@@ -179,12 +172,7 @@ def _lines(text: str) -> Sequence[str]:
     return [line.rstrip() for line in text.rstrip().split("\n")]
 
 
-def _short(value: object) -> str:
-    shown = repr(value)
-    return shown if len(shown) <= 100 else f"{shown[:97]}..."
-
-
 @cache
 def _shared() -> Sandbox:
-    """One warm server for all tests that bring none of their own."""
+    """The sandbox of all tests without their own."""
     return Sandbox(limits=Limits(cpu_seconds=4, wall_seconds=30.0))

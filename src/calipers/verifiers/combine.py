@@ -1,6 +1,6 @@
 """Verifiers put together: all of them, any of them, the opposite of one.
 
-Three values, by Kleene: what can be told from the parts is told, and only the rest is None.
+Three values, by Kleene: None only if the parts' verdicts leave it open.
 """
 
 from __future__ import annotations
@@ -13,23 +13,27 @@ from calipers.types import Trajectory, Verdict
 
 
 @dataclass(frozen=True, slots=True)
-class AllOf:
-    """Met if every part is; not met as soon as one is not; else None, with the reason of the first that is None."""
+class Combined:
+    """The parts' verdicts until one is ``deciding``: False for all of them, True for any of them.
+
+    If none is, the verdict is the opposite; or None, with the reason of the first part that is None.
+    """
 
     parts: tuple[Verifier, ...]
+    deciding: bool
 
     def __call__(self, trajectory: Trajectory) -> Verdict:
-        return _decided(self.parts, trajectory, deciding=False)
-
-
-@dataclass(frozen=True, slots=True)
-class AnyOf:
-    """Met as soon as one part is; not met if none is; else None, with the reason of the first that is None."""
-
-    parts: tuple[Verifier, ...]
-
-    def __call__(self, trajectory: Trajectory) -> Verdict:
-        return _decided(self.parts, trajectory, deciding=True)
+        unclear = None
+        last = Verdict(not self.deciding)
+        for part in self.parts:
+            verdict = part(trajectory)
+            if verdict.met is self.deciding:
+                return verdict
+            if verdict.met is None:
+                unclear = unclear or verdict
+            else:
+                last = verdict
+        return unclear or last
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,36 +51,22 @@ class Not:
         return Verdict(True, verdict.reason)
 
 
-def all_of(*parts: Verifier) -> AllOf:
-    """A verifier that is met if all ``parts`` are. Raises ConfigError without parts: nothing is no condition."""
-    return AllOf(_some(parts, "all_of"))
+def all_of(*parts: Verifier) -> Combined:
+    """A verifier that is met if all ``parts`` are. Raises ConfigError without parts."""
+    return Combined(_required(parts, "all_of"), deciding=False)
 
 
-def any_of(*parts: Verifier) -> AnyOf:
+def any_of(*parts: Verifier) -> Combined:
     """A verifier that is met if one of ``parts`` is. Raises ConfigError without parts."""
-    return AnyOf(_some(parts, "any_of"))
+    return Combined(_required(parts, "any_of"), deciding=True)
 
 
 def not_(part: Verifier) -> Not:
     """A verifier that is met if ``part`` is not."""
-    return Not(*_some((part,), "not_"))
+    return Not(*_required((part,), "not_"))
 
 
-def _decided(parts: tuple[Verifier, ...], trajectory: Trajectory, *, deciding: bool) -> Verdict:
-    unclear = None
-    last = Verdict(not deciding)
-    for part in parts:
-        verdict = part(trajectory)
-        if verdict.met is deciding:
-            return verdict
-        if verdict.met is None:
-            unclear = unclear or verdict
-        else:
-            last = verdict
-    return unclear or last
-
-
-def _some(parts: tuple[Verifier, ...], name: str) -> tuple[Verifier, ...]:
+def _required(parts: tuple[Verifier, ...], name: str) -> tuple[Verifier, ...]:
     if not parts:
         raise ConfigError(f"{name} needs at least one verifier")
     for part in parts:

@@ -1,30 +1,41 @@
-"""Rules of criteria to verifiers: any by its name and arguments, and the two functions of RuscaRL's data.
+"""Criteria that a rule decides: their rules as verifiers, checked before a judge is asked, and away from the event loop.
 
-Not responsible for rubrics (``calipers.rubric``) or for when rules run (``calipers.verifiers.criteria_rules``).
+Not responsible for rubrics (``calipers.rubric``), for what is left to ask (``rubric.formulas``), or for scores.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from functools import lru_cache
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from calipers.errors import ConfigError, InputError
 from calipers.interfaces import Verifier
-from calipers.types import Criterion, Rubric
+from calipers.rubric import Grading
+from calipers.types import Criterion, Message, RenderedGroup, Rubric, Trajectory, TrajectoryGroup, Verdict
 from calipers.verifiers.configuration import verifier_from
+
+if TYPE_CHECKING:  # it brings the sandbox along
+    from calipers.verifiers.checking import StartedChecks
 
 _LEAST: Final = ("min", "min_words", "min_count", "at_least")
 _MOST: Final = ("max", "max_words", "max_count", "at_most")
+_NO_VERDICT = "the rule has no verdict"
+
+_Decided: TypeAlias = Mapping[int, tuple[Verifier, list[tuple[int, str]]]]
+"""Verifiers, and which criteria of which candidates they decide; by identity, since not all verifiers can be hashed."""
 
 
 def rule_of(criterion: Criterion) -> Verifier | None:
-    """The verifier that decides ``criterion``; None where a judge does. Raises ConfigError naming the criterion.
+    """The verifier that decides ``criterion``; None if a judge does. Raises ConfigError naming the criterion.
 
-    ``rule`` is ``{name: {argument: value}}`` as ``verifier_from`` takes it, or RuscaRL's ``{"function": ...,
-    "parameters": {...}}``. The same rule is built once.
+    ``rule`` is ``{name: {argument: value}}`` as ``verifier_from`` takes it, or one of the two functions of RuscaRL's data:
+    ``{"function": ..., "parameters": {...}}``. The same rule is built once.
     """
     if not criterion.rule:
         return None
@@ -40,13 +51,51 @@ def require_rules(rubric: Rubric) -> None:
         rule_of(criterion)
 
 
+async def with_rules(group: TrajectoryGroup, view: RenderedGroup, grading: Grading | None) -> RenderedGroup:
+    """``view`` with the verdicts of rules in ``rule_verdicts``. Identical trajectories are checked once.
+
+    A rule that breaks, exceeds a limit or finds no answer gives a Verdict of None with a reason. A holistic rating covers
+    the whole rubric, so no rule is run for it.
+    """
+    if grading is None or grading.mode == "holistic":
+        return view
+    decided: dict[int, tuple[Verifier, list[tuple[int, str]]]] = {}
+    for item, rubric in enumerate(view.rubrics):
+        for criterion in rubric.criteria if rubric is not None else ():
+            if (verifier := rule_of(criterion)) is not None:
+                decided.setdefault(id(verifier), (verifier, []))[1].append((item, criterion.id))
+    if not decided:
+        return view
+    shown = [group.trajectories[candidate.members[0]] for candidate in view.candidates]
+    return replace(view, rule_verdicts=await asyncio.to_thread(_checked, group, shown, decided))
+
+
+def start_rules(
+    head: TrajectoryGroup, member: Trajectory, rubric: object, grading: Grading | None
+) -> StartedChecks | None:
+    """The rules that decide criteria of ``member``, a trajectory of ``head``, started in a thread; None without rules.
+
+    ``rubric`` is the judge's, for groups without their own. A faulty rule is reported when the group is scored.
+    """
+    graded_by = next((one for one in (member.rubric, head.rubric, rubric) if isinstance(one, Rubric)), None)
+    if grading is None or grading.mode == "holistic" or graded_by is None:
+        return None
+    with suppress(ConfigError):
+        rules = {id(rule): rule for one in graded_by.criteria if (rule := rule_of(one)) is not None}
+        if rules:
+            from calipers.verifiers.checking import start_checks  # noqa: PLC0415 - it brings the sandbox along
+
+            return start_checks(replace(head, trajectories=(member,)), rules=tuple(rules.values()))
+    return None
+
+
 @lru_cache(maxsize=1024)
 def _built(text: str) -> Verifier:
     rule: Mapping[str, Any] = json.loads(text)
     if "function" not in rule:
         return verifier_from(rule)
     given = rule.get("parameters") or {}
-    # A table has NaN where only other rows say something.
+    # In a table a column that only other rows use holds NaN.
     parameters = {name: one for name, one in given.items() if not (isinstance(one, float) and math.isnan(one))}
     if rule["function"] == "word_count_range":
         return verifier_from({"word_count": _range(parameters)})
@@ -56,13 +105,43 @@ def _built(text: str) -> Verifier:
 
 
 def _range(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """The bounds of a word count under our names; a table may hold ``"3"`` or 3.0 for 3."""
+    """The bounds of a word count by ``WordCount``'s names; a table may hold ``"3"`` or 3.0 for 3."""
     bounds: dict[str, Any] = {}
     for key, given in parameters.items():
         text = str(given).removesuffix(".0")
-        value = int(text) if text.isdecimal() else given
         name = "at_least" if key in _LEAST else "at_most" if key in _MOST else None
         if name is None or name in bounds:
             raise ConfigError(f"word_count_range: {key!r} is no bound of its own; write min and max")
-        bounds[name] = value
+        bounds[name] = int(text) if text.isdecimal() else given
     return bounds
+
+
+def _checked(
+    group: TrajectoryGroup, shown: Sequence[Trajectory], decided: _Decided
+) -> tuple[Mapping[str, Verdict], ...]:
+    from calipers.verifiers.checking import check_group  # noqa: PLC0415 - it brings the sandbox along
+
+    found: list[dict[str, Verdict]] = [{} for _ in shown]
+    early = [_early(one, group.context) for one in shown]
+    for verifier, asked in decided.values():
+        verdicts = {item: early[item][id(verifier)] for item, _ in asked if id(verifier) in early[item]}
+        items = tuple(dict.fromkeys(item for item, _ in asked if item not in verdicts))
+        about = replace(group, trajectories=tuple(shown[item] for item in items))
+        verdicts |= {item: one.rules[0] for item, one in zip(items, check_group(about, rules=[verifier]), strict=True)}
+        for item, criterion in asked:
+            verdict = verdicts[item]
+            reason = verdict.reason or ("" if verdict.met is not None else _NO_VERDICT)
+            found[item][criterion] = Verdict(verdict.met, reason, item, criterion)
+    return tuple(found)
+
+
+def _early(one: Trajectory, context: tuple[Message, ...]) -> Mapping[int, Verdict]:
+    """The verdicts of rules started before the group was complete, by the rule's identity. Waits for them."""
+    from calipers.verifiers.checking import StartedChecks  # noqa: PLC0415 - it brings the sandbox along
+
+    started = one.prepared.criterion_checks if one.prepared is not None else None
+    if one.prepared is None or not isinstance(started, StartedChecks):
+        return {}
+    if not one.prepared.is_valid_for(one.messages, context, one.prepared.reasoning):
+        return {}
+    return dict(zip(map(id, started.rules), started.result.result().rules, strict=True))

@@ -1,7 +1,7 @@
-r"""Whether the final answer is the one expected: a number, an expression, a point, an interval, a set, a word, an option.
+r"""Whether the final answer is the one expected: a number, expression, point, interval, set, word or option.
 
-What is expected stands bare, as public sets of problems have it (``3\sqrt{13}``, ``\text{Evelyn}``, ``C``). Not responsible for how
-two answers are compared (``expressions``).
+What is expected is given bare, as in public data sets (``3\sqrt{13}``, ``\text{Evelyn}``, ``C``). Not responsible for
+how two answers are compared (``expressions``).
 """
 
 from __future__ import annotations
@@ -9,17 +9,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from calipers.errors import ConfigError
-from calipers.types import Trajectory, Verdict
-from calipers.verifiers.answer import NO_ANSWER, final_answer
+from calipers.types import Verdict
+from calipers.verifiers.answer import AnswerVerifier
 from calipers.verifiers.expressions import compared
 
 
 @dataclass(frozen=True, slots=True)
-class MathsEquivalence:
-    r"""The final answer is ``expected``: in LaTeX or plain, bare or within ``$``, ``\boxed{}`` or the text of a solution.
+class MathsEquivalence(AnswerVerifier):
+    r"""The final answer is ``expected``: in LaTeX or plain, bare or within ``$``, ``\boxed{}`` or a solution's text.
 
-    The answer is what stands in the last box, else behind ``The answer is``, in the last formula or the last number. True and
-    False are claims; where the two may be one answer and need not be, or cannot be read, the verdict is None with a reason.
+    The answer is taken from the last box, else from behind ``The answer is``, the last formula or the last number. True
+    and False are claims. The verdict is None, with a reason, if the two may be the same answer but need not be, or if one
+    of them cannot be read.
     """
 
     expected: str
@@ -30,8 +31,5 @@ class MathsEquivalence:
                 f"expected={self.expected!r}: it must be an expression, as in '3x^2', '42' or '\\text{{east}}'"
             )
 
-    def __call__(self, trajectory: Trajectory) -> Verdict:
-        answer = final_answer(trajectory)
-        if answer is None:
-            return Verdict(None, NO_ANSWER)
+    def check(self, answer: str) -> Verdict:
         return Verdict(*compared(self.expected, answer))

@@ -1,4 +1,4 @@
-"""A number in the final answer, compared with the one expected.
+"""A number in the final answer, compared with the number expected.
 
 Not responsible for expressions, units or fractions: ``maths`` compares those.
 """
@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from decimal import Context, Decimal, InvalidOperation, Overflow
 
 from calipers.errors import ConfigError
-from calipers.types import Trajectory, Verdict
+from calipers.types import Verdict
 from calipers.types.encoding import finite_number
-from calipers.verifiers.answer import NO_ANSWER, final_answer
+from calipers.verifiers.answer import AnswerVerifier
 
 _NUMBER = re.compile(
     r"(?<![\w.])[-+−]?(?:\d{1,3}(?:,\d{3})+(?!\d)|\d{1,400})?(?:\.\d{1,400})?(?:[eE][-+]?\d{1,4})?(?![\d])"
@@ -21,11 +21,11 @@ _EXACT = Context(prec=400, traps=[InvalidOperation, Overflow])
 
 
 @dataclass(frozen=True, slots=True)
-class Numeric:
-    """A number of the final answer is ``expected``, give or take ``tolerance`` or ``relative`` times it, whichever is more.
+class Numeric(AnswerVerifier):
+    """A number of the final answer differs from ``expected`` by at most ``tolerance``, or ``relative`` times ``expected``.
 
-    Which number: the first one after the last ``after`` (``"####"``, say), else the last in the answer. Thousands may be
-    parted by commas; a percent sign or a unit after the number is passed over. No number is not met.
+    The larger of the two counts. Which number: the first after the last ``after`` (``"####"``, say), else the last in the
+    answer. Commas may separate thousands; a percent sign or a unit after the number is ignored. No number is not met.
     """
 
     expected: float
@@ -40,10 +40,7 @@ class Numeric:
         if self.tolerance < 0 or self.relative < 0:
             raise ConfigError("tolerance and relative must not be negative")
 
-    def __call__(self, trajectory: Trajectory) -> Verdict:
-        answer = final_answer(trajectory)
-        if answer is None:
-            return Verdict(None, NO_ANSWER)
+    def check(self, answer: str) -> Verdict:
         if self.after is not None:
             _, marked, answer = answer.rpartition(self.after)
             if not marked:

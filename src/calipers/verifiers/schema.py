@@ -1,4 +1,4 @@
-"""JSON in the final answer, held against a JSON Schema by the ``jsonschema`` package."""
+"""JSON in the final answer, validated against a JSON Schema by the ``jsonschema`` package."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from calipers.errors import ConfigError
-from calipers.types import Trajectory, Verdict
-from calipers.verifiers.answer import NO_ANSWER, fenced, final_answer
+from calipers.types import Verdict
+from calipers.verifiers.answer import AnswerVerifier, fenced
 
-_MOST = 1_000_000
+_LONGEST = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class JsonSchema:
+class JsonSchema(AnswerVerifier):
     """The final answer (its last JSON block, or all of it) is JSON that follows ``schema``.
 
-    References lead nowhere but into the schema itself: nothing is fetched. ``pattern`` keywords are searched in this
-    process, so they must not be ones that can run away. Needs ``calipers[verifiers]`` (ConfigError without it, and for a
-    schema that is none).
+    References are resolved within the schema only: nothing is fetched. ``pattern`` keywords are searched in this process,
+    so they must not be patterns that can run away. Needs ``calipers[verifiers]``. Raises ConfigError without it, and for
+    an invalid schema.
     """
 
     schema: Mapping[str, Any] | bool
@@ -36,13 +36,10 @@ class JsonSchema:
         except SchemaError as error:
             raise ConfigError(f"schema: not a JSON schema: {error.message} (at {_path(error.absolute_path)})") from None
 
-    def __call__(self, trajectory: Trajectory) -> Verdict:
-        answer = final_answer(trajectory)
-        if answer is None:
-            return Verdict(None, NO_ANSWER)
+    def check(self, answer: str) -> Verdict:
         text = fenced(answer, ("json", "json5", "jsonc")) or answer
-        if len(text) > _MOST:
-            return Verdict(None, f"the answer is longer than {_MOST:,} characters")
+        if len(text) > _LONGEST:
+            return Verdict(None, f"the answer is longer than {_LONGEST:,} characters")
         try:
             value = json.loads(text, parse_constant=_no_constant)
         except (ValueError, RecursionError) as error:
@@ -55,18 +52,16 @@ class JsonSchema:
         from referencing import Registry  # noqa: PLC0415 - a part of jsonschema
         from referencing.exceptions import Unresolvable  # noqa: PLC0415 - likewise
 
-        validator = validator_for(self.schema)(self.schema, registry=Registry())  # an empty one: nothing is fetched
+        validator = validator_for(self.schema)(self.schema, registry=Registry())  # empty, so that nothing is fetched
         try:
             error = best_match(validator.iter_errors(value))
         except Unresolvable as missing:
             return Verdict(None, f"the schema refers to {missing.ref!r}, which is not in it")
         except RecursionError:
             return Verdict(None, "the answer is nested too deeply to be checked")
-        return (
-            Verdict(True)
-            if error is None
-            else Verdict(False, f"at {_path(error.absolute_path)}: {error.message[:200]}")
-        )
+        if error is None:
+            return Verdict(True)
+        return Verdict(False, f"at {_path(error.absolute_path)}: {error.message[:200]}")
 
 
 def _no_constant(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""Checks of the final answer's wording: exactly this text, so many words, or what a regular expression finds."""
+"""Checks of the final answer's wording: an exact text, a number of words, or a regular expression."""
 
 from __future__ import annotations
 
@@ -6,38 +6,37 @@ import re
 from dataclasses import dataclass, field
 
 from calipers.errors import ConfigError
-from calipers.types import Trajectory, Verdict
-from calipers.verifiers.answer import NO_ANSWER, final_answer
+from calipers.types import Verdict
+from calipers.verifiers.answer import AnswerVerifier, excerpt
 from calipers.verifiers.sandbox import Job, Sandbox, shared_sandbox
 
 
 @dataclass(frozen=True, slots=True)
-class Exact:
-    """The final answer is ``expected``, or one of several; blanks around it do not count, case may be told not to."""
+class Exact(AnswerVerifier):
+    """The final answer is ``expected``, or one of several texts. White space around it is ignored, case if you say so."""
 
     expected: str | tuple[str, ...]
     ignore_case: bool = False
 
     def __post_init__(self) -> None:
-        several = self.expected if isinstance(self.expected, tuple) else (self.expected,)
+        several = self._texts()
         if not all(several) or not several or not all(isinstance(one, str) for one in several):
             raise ConfigError(f"expected={self.expected!r}: it must be text, or several texts")
 
-    def __call__(self, trajectory: Trajectory) -> Verdict:
-        answer = final_answer(trajectory)
-        if answer is None:
-            return Verdict(None, NO_ANSWER)
-        expected = (self.expected,) if isinstance(self.expected, str) else self.expected
-        met = self._plain(answer) in map(self._plain, expected)
-        return Verdict(met, "" if met else f"the answer is {_short(answer)}")
+    def check(self, answer: str) -> Verdict:
+        met = self._plain(answer) in map(self._plain, self._texts())
+        return Verdict(met, "" if met else f"the answer is {excerpt(answer.strip())}")
+
+    def _texts(self) -> tuple[str, ...]:
+        return self.expected if isinstance(self.expected, tuple) else (self.expected,)
 
     def _plain(self, text: str) -> str:
         return text.strip().casefold() if self.ignore_case else text.strip()
 
 
 @dataclass(frozen=True, slots=True)
-class WordCount:
-    """The final answer has from ``at_least`` to ``at_most`` words: what spaces and line breaks part."""
+class WordCount(AnswerVerifier):
+    """The final answer has from ``at_least`` to ``at_most`` words, which white space separates."""
 
     at_least: int | None = None
     at_most: int | None = None
@@ -47,13 +46,11 @@ class WordCount:
         whole = all(isinstance(one, int) and not isinstance(one, bool) and one >= 0 for one in bounds)
         if not bounds or not whole or bounds != sorted(bounds):
             raise ConfigError(
-                f"at_least={self.at_least!r}, at_most={self.at_most!r}: give one or both as whole numbers, the lesser first"
+                f"at_least={self.at_least!r}, at_most={self.at_most!r}: give one or both as whole numbers, at_least no "
+                "greater than at_most"
             )
 
-    def __call__(self, trajectory: Trajectory) -> Verdict:
-        answer = final_answer(trajectory)
-        if answer is None:
-            return Verdict(None, NO_ANSWER)
+    def check(self, answer: str) -> Verdict:
         count = len(answer.split())
         met = (self.at_least or 0) <= count and (self.at_most is None or count <= self.at_most)
         return Verdict(met, "" if met else f"the answer has {count} words")
@@ -68,11 +65,11 @@ def found(pattern, flags, whole, text):
 
 
 @dataclass(frozen=True, slots=True)
-class Regex:
+class Regex(AnswerVerifier):
     """``pattern`` (Python's ``re``) matches somewhere in the final answer, or (``whole``) all of it.
 
-    An answer can be written so that a pattern with nested repetitions searches for years, so by default the search runs
-    in the sandbox, and one that does not end is None. ``confined=False`` searches in this process, much faster:
+    An answer can be written so that a pattern with nested repetitions searches for years. So by default the search runs
+    in the sandbox, and the verdict is None if it does not end. ``confined=False`` searches in this process, much faster:
     for patterns that cannot run away. Raises ConfigError for a pattern that does not compile.
     """
 
@@ -88,27 +85,17 @@ class Regex:
         except (re.error, TypeError, OverflowError, RecursionError) as error:
             raise ConfigError(f"pattern={self.pattern!r}: not a regular expression: {error}") from None
 
-    def __call__(self, trajectory: Trajectory) -> Verdict:
-        answer = final_answer(trajectory)
-        if answer is None:
-            return Verdict(None, NO_ANSWER)
+    def check(self, answer: str) -> Verdict:
         flags = int(re.IGNORECASE) if self.ignore_case else 0
-        if not self.confined:
+        if self.confined:
+            job = Job(_SEARCH, "found", ((self.pattern, flags, self.whole, answer),))
+            (outcome,) = (self.sandbox or shared_sandbox()).run([job])
+            match outcome.values:
+                case (bool(met),) if outcome.failure is None:
+                    pass
+                case _:
+                    return Verdict(None, f"no verdict from the search for {self.pattern!r}: {outcome.reason}")
+        else:
             compiled = re.compile(self.pattern, flags)
-            found = compiled.fullmatch(answer) if self.whole else compiled.search(answer)
-            return _verdict(self.pattern, met=found is not None)
-        job = Job(_SEARCH, "found", ((self.pattern, flags, self.whole, answer),))
-        (outcome,) = (self.sandbox or shared_sandbox()).run([job])
-        match outcome.values:
-            case (bool(met),) if outcome.failure is None:
-                return _verdict(self.pattern, met=met)
-        return Verdict(None, f"searching {self.pattern!r} brought no verdict: {outcome.reason}")
-
-
-def _verdict(pattern: str, *, met: bool) -> Verdict:
-    return Verdict(met, "" if met else f"{pattern!r} is not found")
-
-
-def _short(text: str) -> str:
-    shown = repr(text.strip())
-    return shown if len(shown) <= 100 else f"{shown[:97]}..."
+            met = bool(compiled.fullmatch(answer) if self.whole else compiled.search(answer))
+        return Verdict(met, "" if met else f"{self.pattern!r} is not found")

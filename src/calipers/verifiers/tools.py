@@ -1,4 +1,4 @@
-"""What a trajectory did with its tools: whether one was called, with which arguments, and what came of it."""
+"""A trajectory's tool calls: whether a tool was called, with which arguments, and with what result."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class ToolCalled:
 
     def __call__(self, trajectory: Trajectory) -> Verdict:
         calls = [call for call in _calls(trajectory) if call.name == self.name]
-        fitting = sum(_has(call.arguments, self.arguments) for call in calls)
+        fitting = sum(_includes(call.arguments, self.arguments) for call in calls)
         met = fitting >= self.times if self.times else fitting == 0
         with_these = " with these arguments" if self.arguments else ""
         return Verdict(met, f"{self.name} was called {fitting} times{with_these}")
@@ -34,9 +34,9 @@ class ToolCalled:
 
 @dataclass(frozen=True, slots=True)
 class ToolOutcome:
-    """A result of the tool ``name`` holds the text ``contains``: the ``last`` one, or ``any`` of them.
+    """The last result of the tool ``name``, or ``any`` of its results, contains the text ``contains``.
 
-    Not met where the tool was never called; None where it was and its result is not in the trajectory.
+    Not met if the tool was never called; None if it was and its result is not in the trajectory.
     """
 
     name: str
@@ -74,7 +74,7 @@ class _Call:
 
 
 def _calls(trajectory: Trajectory) -> Iterator[_Call]:
-    """All tool calls with their results: by id where they have one, else by the order they came in."""
+    """All tool calls with their results: matched by id if they have one, else by their order."""
     results: dict[str, str | None] = {}
     in_order: list[str | None] = []
     for message in trajectory.messages:
@@ -83,14 +83,14 @@ def _calls(trajectory: Trajectory) -> Iterator[_Call]:
                 results[str(name)] = text_of(message)
             else:
                 in_order.append(text_of(message))
-    left = iter(in_order)
+    without_id = iter(in_order)
     for message in trajectory.messages:
         if message.get("role") != "assistant":
             continue
         for call in message.get("tool_calls") or ():
             function = call.get("function") or {}
             known = call.get("id") is not None
-            result = results.get(str(call["id"])) if known else next(left, None)
+            result = results.get(str(call["id"])) if known else next(without_id, None)
             yield _Call(str(function.get("name")), _arguments(function.get("arguments")), result)
 
 
@@ -103,7 +103,7 @@ def _arguments(given: object) -> Mapping[str, Any] | None:
     return given if isinstance(given, Mapping) else None
 
 
-def _has(given: Mapping[str, Any] | None, wanted: Mapping[str, Any]) -> bool:
+def _includes(given: Mapping[str, Any] | None, wanted: Mapping[str, Any]) -> bool:
     if not wanted:
         return True
     return given is not None and all(name in given and given[name] == value for name, value in wanted.items())
