@@ -84,7 +84,7 @@ def test_groups_bring_constraints_and_only_soft_ones_are_judged(folder: Path, sc
     assert rewards(results[0]) == [0.9, 0.4, 0.0, None]
     assert rewards(results[1]) == [1.0, 1.0, 1.0, None]
     assert results[2]["trajectories"][0]["reward"] == 0.9
-    assert "not used: --combine; the group brings no rules, so the judge alone scored it" in results[2]["warnings"]
+    assert "not used: --combine; the group has no rules, so the judge alone scored it" in results[2]["warnings"]
     assert not any("--combine" in warning for result in results[:2] for warning in result["warnings"])
 
 

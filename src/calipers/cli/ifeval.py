@@ -98,9 +98,8 @@ def ifeval(
 
     Exit code: 0 all checked, 1 a line could not be read or a prompt has no response, 2 bad usage or configuration.
     """  # noqa: D301 - click's mark for lines to keep as they are
-    from calipers.verifiers.ifeval import per_response  # noqa: PLC0415 - --help stays quick
-    from calipers.verifiers.ifeval.punkt import parameters  # noqa: PLC0415
-    from calipers.verifiers.ifeval.report import check_response, report  # noqa: PLC0415
+    from calipers.verifiers.ifeval.punkt import parameters  # noqa: PLC0415 - --help stays quick
+    from calipers.verifiers.ifeval.report import check_response, report, write  # noqa: PLC0415 - likewise
 
     said = _Said(strict=strict)
     if output_dir is not None:
@@ -116,7 +115,7 @@ def ifeval(
     judged = [(prompt, response, check_response(prompt, response)) for prompt, response in pairing.pairs]
     found = report([checks for _, _, checks in judged])
     if output_dir is not None:
-        per_response.write(judged, Path(output_dir))
+        write(judged, Path(output_dir))
     model = parameters().name
     if model != "punkt" and any("sentences" in name for name in found.by_type):
         said.warn(
@@ -158,7 +157,7 @@ class _Said:
 
 def _check_folder(folder: str, beside: dict[str, str | None], force: bool) -> None:  # noqa: FBT001 - a flag's value
     """Raise ConfigError where the per-response files cannot be written to ``folder``."""
-    from calipers.verifiers.ifeval.per_response import READINGS, file_of  # noqa: PLC0415 - --help stays quick
+    from calipers.verifiers.ifeval.report import READINGS, file_of  # noqa: PLC0415 - --help stays quick
 
     if not Path(folder).is_dir():
         raise ConfigError(f"--output-dir {folder}: there is no such folder; create it first")

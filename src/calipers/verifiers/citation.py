@@ -19,9 +19,9 @@ _END = " \t\n.,;:!?…"
 class Citation:
     """Every quotation in the final answer occurs in a message before it: the question, a tool's result, a document.
 
-    Quotations are in "straight", “curly” or «angle» marks or in ``<quote>`` tags, and count from ``min_words`` words on.
-    The words are compared: line breaks, kinds of quotation marks and dashes, and a full stop at the end are ignored;
-    " ... " and "[...]" separate pieces that must follow one another. There must be ``at_least`` quotations.
+    Quotations are in "straight", “curly” or «angle» marks or in ``<quote>`` tags, and count from ``min_words`` words
+    on. The words are compared: line breaks, kinds of quotation marks and dashes, and a full stop at the end are
+    ignored; " ... " and "[...]" separate pieces that must follow one another. There must be ``at_least`` quotations.
     """
 
     at_least: int = 1

@@ -1,7 +1,7 @@
 """Programs and functions in the final answer, tested in the sandbox.
 
-The policy wrote the code, so the code never sees the expected results: it gets inputs, and its outputs are compared here.
-What it prints about its own success is ignored.
+The policy wrote the code, so the code never sees the expected results: it gets inputs, and its outputs are compared
+here. What it prints about its own success is ignored.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """The program reads ``stdin`` and must print ``stdout``; spaces at line ends and empty lines at the end are ignored."""
+    """The program reads ``stdin`` and must print ``stdout``, but for spaces at line ends and empty lines at the end."""
 
     stdin: str
     stdout: str
@@ -47,10 +47,10 @@ class Run:
 class CodeTests(AnswerVerifier):
     """The code in the final answer (its last Python block; without blocks, all of it) passes all ``cases``.
 
-    Wrong results, exceptions, and CPU or memory beyond the sandbox's limits are the code's fault: not met. The verdict is
-    None if the code asks for what the sandbox does not offer, if time by the clock runs out, or if the sandbox fails.
-    Floats are compared within ``tolerance``, relative and absolute. Raises ConfigError for a case whose arguments or
-    expected value are not plain data: no code could pass it.
+    Wrong results, exceptions, and CPU or memory beyond the sandbox's limits are the code's fault: not met. The verdict
+    is None if the code asks for what the sandbox does not offer, if time by the clock runs out, or if the sandbox
+    fails. Floats are compared within ``tolerance``, relative and absolute. Raises ConfigError for a case whose
+    arguments or expected value are not plain data: no code could pass it.
     """
 
     cases: tuple[Call | Run, ...]
@@ -94,8 +94,8 @@ class CodeTests(AnswerVerifier):
 def cases_from_asserts(text: str) -> tuple[Call, ...]:
     """``assert f(1, [2]) == 3`` lines (MBPP's form) as cases. Raises InputError naming a line of another form.
 
-    Only calls with literal arguments, compared with a literal: anything else would have to run beside the code it tests,
-    which could then decide its own verdict.
+    Only calls with literal arguments, compared with a literal: anything else would have to run beside the code it
+    tests, which could then decide its own verdict.
     """
     try:
         statements = ast.parse(text).body

@@ -21,8 +21,8 @@ _DEEPEST: Final = 20
 def verifier_from(spec: object, *, depth: int = 0) -> Verifier:
     """The verifier that ``{name: {argument: value, ...}}`` stands for; a name alone takes no arguments.
 
-    ``{"all_of": [spec, ...]}``, ``{"any_of": [...]}`` and ``{"not": spec}`` put others together. Raises ConfigError naming
-    what is unknown or wrong.
+    ``{"all_of": [spec, ...]}``, ``{"any_of": [...]}`` and ``{"not": spec}`` put others together. Raises ConfigError
+    naming what is unknown or wrong.
     """
     name, arguments = _parts(spec)
     if depth > _DEEPEST:
@@ -75,7 +75,7 @@ def _built(name: str, make: Callable[..., Verifier], arguments: dict[str, Any]) 
 
 
 def _cases(cases: Any) -> tuple[Any, ...]:
-    """The cases of code tests: rows with ``function``, ``arguments``, ``expected``, or with ``stdin``, ``stdout``; or asserts."""
+    """The cases of code tests: ``function``, ``arguments``, ``expected`` each; or ``stdin``, ``stdout``; or asserts."""
     from calipers.verifiers.code import Call, Run, cases_from_asserts  # noqa: PLC0415 - where it is used
 
     if isinstance(cases, str):
@@ -91,6 +91,7 @@ def _cases(cases: Any) -> tuple[Any, ...]:
                 read.append(Run(stdin, stdout))
             case _:
                 raise ConfigError(
-                    f"code_tests: cases[{number - 1}]: write function, arguments (a list) and expected, or stdin and stdout"
+                    f"code_tests: cases[{number - 1}]: write function, arguments (a list) and expected; or stdin and "
+                    "stdout"
                 )
     return tuple(read)

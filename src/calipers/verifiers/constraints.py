@@ -1,7 +1,7 @@
-"""What is asked of an answer, in two kinds: rules that code checks, and soft constraints that a judge weighs.
+"""What an answer must fulfil, in two kinds: rules that code checks, and soft constraints that a judge weighs.
 
-VerInstruct's and VerIF's rows (``checkers`` beside ``functions``) are read here. Not responsible for how the two become
-one reward (``calipers.Hybrid``).
+Reads rows of VerInstruct and VerIF (``checkers`` and ``functions``) and of IFEval. Not responsible for how the two
+kinds become one reward (``calipers.Hybrid``).
 """
 
 from __future__ import annotations
@@ -18,17 +18,18 @@ from calipers.verifiers.rules import RuleFunction
 from calipers.verifiers.sandbox import Sandbox
 
 RulesAs: TypeAlias = Literal["code", "judge", "ignore"]
-"""``code`` runs rules; ``judge`` hands their wording to the judge instead (VerIF's skip_rules); ``ignore`` drops them."""
+"""``code`` runs rules; ``judge`` gives their wording to the judge instead (VerIF's skip_rules); ``ignore`` drops
+them."""
 
 _TAG = re.compile(r"\s*\[(\w+)\]\s*(.*)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
 class Constraints:
-    """``rules`` are checked by code; ``soft`` are in words, for a judge. Either may be empty.
+    """``rules`` are checked by code; ``soft`` are texts, for a judge. Either may be empty.
 
-    ``judged`` has the judge weigh the answers by its own standards where nothing is soft; else it is not asked then.
-    ``skipped`` says what of the group's constraints is neither; it becomes a warning of the group's result.
+    ``judged`` has the judge weigh the answers by its own standards if nothing is soft; otherwise it is not asked then.
+    ``skipped`` lists constraints of the group that are neither; they become warnings of the group's result.
     """
 
     rules: tuple[Verifier, ...] = ()
@@ -45,12 +46,13 @@ def read_constraints(
     truthy: bool = True,
     sandbox: Sandbox | None = None,
 ) -> Constraints:
-    """The constraints of a VerInstruct, VerIF or IFEval row: ``checkers`` ("[llm] Name: text" or "[rule] Name: text") and ``functions``.
+    """The constraints of a VerInstruct, VerIF or IFEval row.
 
-    ``ground_truth`` is the object or its JSON text, as verl's ``reward_model.ground_truth`` has it. What a rule returns counts
-    as true or false, as in VerIF; ``truthy=False`` takes True and False only. A checker with another tag, or none, is
-    ``skipped``, as in VerIF. An object with ``instruction_id_list`` and ``kwargs`` is IFEval's: rules alone. Raises InputError
-    naming the field: lists of different lengths, a rule without its function.
+    The first two have ``checkers`` ("[llm] Name: text" or "[rule] Name: text") and ``functions``; a checker with
+    another tag, or none, is ``skipped``, as in VerIF. IFEval's have ``instruction_id_list`` and ``kwargs``: rules
+    alone. ``ground_truth`` is the object or its JSON text, as in verl's ``reward_model.ground_truth``. The truth value
+    of a rule's result counts, as in VerIF; with ``truthy=False`` only True and False do. Raises InputError naming the
+    field: lists of different lengths, a rule without its function.
     """
     row = _object(ground_truth)
     if "instruction_id_list" in row:
@@ -79,26 +81,19 @@ def read_constraints(
 
 
 def _instructions(row: Mapping[str, Any], prompt: str, rules: RulesAs) -> Constraints:
-    """IFEval's, with the official checker's verdicts."""
-    from calipers.verifiers.ifeval import instruction  # noqa: PLC0415 - brings a word list along, where it is used
+    """IFEval's instructions, with the official checker's verdicts."""
+    from calipers.verifiers.ifeval.rows import instructions  # noqa: PLC0415 - only where a row has instructions
 
     if "checkers" in row:
-        raise InputError("instruction_id_list: stands beside checkers; leave one of the two out")
+        raise InputError("instruction_id_list: the row also has checkers; remove one of the two")
     if rules == "judge":
-        raise InputError(
-            "instruction_id_list: has no wording that a judge could be handed: run them (code), or ignore them"
-        )
+        raise InputError("instruction_id_list: has no wording for a judge: run the instructions (code), or ignore them")
     names, kwargs = _texts(row, "instruction_id_list"), row.get("kwargs")
-    given = kwargs if isinstance(kwargs, list | tuple) else [{}] * len(names) if kwargs is None else None
-    if given is None or len(given) != len(names):
+    kwargs = [{}] * len(names) if kwargs is None else kwargs
+    if not isinstance(kwargs, list | tuple) or len(kwargs) != len(names):
         raise InputError(f"kwargs: must be a list, one for each of the {len(names)} instructions")
-    made: list[Verifier] = []
-    for place, (name, fields) in enumerate(zip(names, given, strict=True)):
-        try:
-            made.append(instruction(name, fields, prompt=prompt or None))
-        except InputError as error:
-            raise InputError(f"instruction_id_list[{place}]: {error}") from None
-    return Constraints(tuple(made) if rules == "code" else ())
+    made = instructions(names, kwargs, prompt=prompt or None)
+    return Constraints(made if rules == "code" else ())
 
 
 def _object(ground_truth: str | Mapping[str, Any]) -> Mapping[str, Any]:

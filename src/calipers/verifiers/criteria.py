@@ -1,4 +1,4 @@
-"""Criteria that a rule decides: their rules as verifiers, checked before a judge is asked, and away from the event loop.
+"""Criteria that a rule decides: the rules as verifiers, run before a judge is asked and away from the event loop.
 
 Not responsible for rubrics (``calipers.rubric``), for what is left to ask (``rubric.formulas``), or for scores.
 """
@@ -34,8 +34,8 @@ _Decided: TypeAlias = Mapping[int, tuple[Verifier, list[tuple[int, str]]]]
 def rule_of(criterion: Criterion) -> Verifier | None:
     """The verifier that decides ``criterion``; None if a judge does. Raises ConfigError naming the criterion.
 
-    ``rule`` is ``{name: {argument: value}}`` as ``verifier_from`` takes it, or one of the two functions of RuscaRL's data:
-    ``{"function": ..., "parameters": {...}}``. The same rule is built once.
+    ``rule`` is ``{name: {argument: value}}`` as ``verifier_from`` takes it, or one of the two functions of RuscaRL's
+    data: ``{"function": ..., "parameters": {...}}``. The same rule is built once.
     """
     if not criterion.rule:
         return None
@@ -54,8 +54,8 @@ def require_rules(rubric: Rubric) -> None:
 async def with_rules(group: TrajectoryGroup, view: RenderedGroup, grading: Grading | None) -> RenderedGroup:
     """``view`` with the verdicts of rules in ``rule_verdicts``. Identical trajectories are checked once.
 
-    A rule that breaks, exceeds a limit or finds no answer gives a Verdict of None with a reason. A holistic rating covers
-    the whole rubric, so no rule is run for it.
+    A rule that breaks, exceeds a limit or finds no answer gives a Verdict of None with a reason. A holistic rating
+    covers the whole rubric, so no rule is run for it.
     """
     if grading is None or grading.mode == "holistic":
         return view

@@ -19,8 +19,8 @@ class MathsEquivalence(AnswerVerifier):
     r"""The final answer is ``expected``: in LaTeX or plain, bare or within ``$``, ``\boxed{}`` or a solution's text.
 
     The answer is taken from the last box, else from behind ``The answer is``, the last formula or the last number. True
-    and False are claims. The verdict is None, with a reason, if the two may be the same answer but need not be, or if one
-    of them cannot be read.
+    and False are claims. The verdict is None, with a reason, if the two may be the same answer but need not be, or if
+    one of them cannot be read.
     """
 
     expected: str

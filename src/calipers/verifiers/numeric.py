@@ -22,10 +22,11 @@ _EXACT = Context(prec=400, traps=[InvalidOperation, Overflow])
 
 @dataclass(frozen=True, slots=True)
 class Numeric(AnswerVerifier):
-    """A number of the final answer differs from ``expected`` by at most ``tolerance``, or ``relative`` times ``expected``.
+    """A number of the final answer is within ``tolerance`` of ``expected``, or within ``relative`` times ``expected``.
 
-    The larger of the two counts. Which number: the first after the last ``after`` (``"####"``, say), else the last in the
-    answer. Commas may separate thousands; a percent sign or a unit after the number is ignored. No number is not met.
+    The larger of the two counts. Which number: the first after the last ``after`` (``"####"``, say), else the last in
+    the answer. Commas may separate thousands; a percent sign or a unit after the number is ignored. No number is not
+    met.
     """
 
     expected: float

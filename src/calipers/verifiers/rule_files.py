@@ -1,7 +1,7 @@
-"""Rules for a whole run, from a file that people write, and the constraints a group brings along.
+"""Rules for a whole run, from a file that people write, and the constraints of single groups.
 
-``rules`` and ``gates`` are verifiers by name, ``soft`` constraints in words; how they are combined is beside them. Not
-responsible for what the combination means (``calipers.Hybrid``).
+``rules`` and ``gates`` are verifiers by name, ``soft`` constraints are texts; the file also says how they are combined.
+Not responsible for what the combination means (``calipers.Hybrid``).
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from __future__ import annotations
 import json
 import os
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from calipers.errors import CalipersError, ConfigError, InputError
 from calipers.interfaces import Verifier
@@ -24,21 +24,22 @@ from calipers.verifiers.configuration import verifier_from
 from calipers.verifiers.constraints import Constraints, RulesAs, read_constraints
 
 KEY: Final = "constraints"
-"""The key of a group that holds its own: VerIF's ``checkers`` and ``functions``, or ``rules`` and ``soft``."""
-_NONE: Final = "not used: --combine; the group brings no rules, so the judge alone scored it"
+"""The key of a group with constraints of its own: VerIF's ``checkers`` and ``functions``, or ``rules`` and ``soft``."""
+_NONE: Final = "not used: --combine; the group has no rules, so the judge alone scored it"
 _SHOWN: Final = "calipers score --reference shows it to the judge"
 _SOFT: Final = "the judge is asked about the group's constraints alone"
-_UNASKED: Final = "the group's rules say all, and no judge is asked"
+_UNASKED: Final = "the group's rules decide alone, and no judge is asked"
 _OWN: Final = ("rules", "soft")
 _SETTINGS: Final = ("combine", "code", "threshold", "floor", "cap")
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
 class RuleFile:
-    """What a rules file says. ``settings`` are ``Hybrid``'s, those that were given; Hybrid checks them.
+    """The content of a rules file. ``settings`` are those of ``Hybrid`` that were given; Hybrid checks them.
 
-    ``constraints`` says what becomes of rules that groups bring: ``code`` runs them, ``judge`` hands the wording of VerIF's
-    to the judge, ``ignore`` drops them.
+    ``constraints`` says what to do with rules of groups: ``code`` runs them, ``judge`` gives the wording of VerIF's to
+    the judge, ``ignore`` drops them.
     """
 
     rules: tuple[Verifier, ...] = ()
@@ -50,15 +51,15 @@ class RuleFile:
     def constraints_of(self, group: TrajectoryGroup) -> Constraints:
         """The group's own constraints and the file's together. Raises InputError naming the field.
 
-        Where neither says anything in words, the judge weighs by the group's rubric or its own standards, unless the group
-        brought constraints and no rubric: then there is nothing left to weigh.
+        Without soft constraints the judge weighs by the group's rubric or its own standards, unless the group has
+        constraints and no rubric: then there is nothing left to weigh.
         """
         own = own_constraints(group, rules=self.constraints)
         soft = self.soft if own is None else (*self.soft, *own.soft)
         if soft and group.rubric is not None:
             raise InputError(
-                "it brings a rubric and there are soft constraints, of its own or the file's: a judge weighs by one of them, "
-                "so leave the other out"
+                "it has a rubric, and it or the rules file has soft constraints: a judge weighs by only one of them, "
+                "so remove the other"
             )
         judged = own is None or group.rubric is not None
         notes = unread(group, remedy=_SOFT if soft else _SHOWN if judged else _UNASKED)
@@ -70,14 +71,14 @@ class RuleFile:
 
 
 def own_constraints(group: TrajectoryGroup, *, rules: RulesAs = "code") -> Constraints | None:
-    """What the group's ``constraints`` say, or the rules that a data set's row has elsewhere (``rubric.standards``).
+    """The group's ``constraints``, or the rules that its data set has elsewhere (``rubric.standards``); None without.
 
-    None without any. Raises InputError naming the field, also for two that differ.
+    Raises InputError naming the field, also if the two differ.
     """
     given, place = group.extra.get(KEY), KEY
     if not CARRIERS.isdisjoint(group.extra) and (stated := standards_in(group.extra, rubric=False).rules) is not None:
         if given is not None and given != stated.value:
-            raise InputError(f"{KEY} and the rules in {stated.place} differ; leave one of them out")
+            raise InputError(f"{KEY} and the rules in {stated.place} differ; remove one of them")
         given, place = stated.value, stated.place
     if given is None:
         return None
@@ -93,9 +94,9 @@ def _read(given: Any, asked: str, rules: RulesAs) -> Constraints:
     if not isinstance(given, Mapping) or not given or any(name not in _OWN for name in given):
         raise InputError("must be an object with checkers and functions, or with rules and soft")
     if rules == "judge" and given.get("rules"):
-        raise InputError("its rules have no wording that a judge could be handed: run them (code), or ignore them")
-    kept = verifiers(given.get("rules"), "rules") if rules == "code" else ()
-    return Constraints(kept, _words(given.get("soft"), "soft"))
+        raise InputError("its rules have no wording for a judge: run them (code), or ignore them")
+    checked = _each(given.get("rules"), "rules", verifier_from) if rules == "code" else ()
+    return Constraints(checked, _each(given.get("soft"), "soft", _text))
 
 
 def read_rules(path: str | os.PathLike[str]) -> RuleFile:
@@ -113,9 +114,9 @@ def read_rules(path: str | os.PathLike[str]) -> RuleFile:
         if own not in ("code", "judge", "ignore"):
             raise ConfigError(f"constraints={own!r}: it must be code, judge or ignore")
         return RuleFile(
-            verifiers(value.get("rules"), "rules"),
-            verifiers(value.get("gates"), "gates"),
-            _words(value.get("soft"), "soft"),
+            _each(value.get("rules"), "rules", verifier_from),
+            _each(value.get("gates"), "gates", verifier_from),
+            _each(value.get("soft"), "soft", _text),
             own,
             {name: value[name] for name in _SETTINGS if name in value},
         )
@@ -123,36 +124,31 @@ def read_rules(path: str | os.PathLike[str]) -> RuleFile:
         raise InputError(str(error), source=str(file)) from None
 
 
-def verifiers(specs: Any, name: str) -> tuple[Verifier, ...]:
-    """Verifiers from a list of their specifications. Raises ConfigError naming the field and place."""
-    if specs is None:
+def _each(values: Any, name: str, read: Callable[[Any], _T]) -> tuple[_T, ...]:
+    """A list of values, each read. Raises ConfigError naming the field and position."""
+    if values is None:
         return ()
-    if isinstance(specs, str | Mapping) or not isinstance(specs, Sequence):
-        raise ConfigError(f"{name}: give a list of verifiers")
+    if isinstance(values, str | Mapping) or not isinstance(values, Sequence):
+        raise ConfigError(f"{name}: give a list")
     made = []
-    for place, spec in enumerate(specs):
+    for place, value in enumerate(values):
         try:
-            made.append(verifier_from(spec))
+            made.append(read(value))
         except CalipersError as error:
             raise ConfigError(f"{name}[{place}]: {error}") from None
     return tuple(made)
 
 
-def _words(value: Any, name: str) -> tuple[str, ...]:
-    if value is None:
-        return ()
-    if isinstance(value, str) or not isinstance(value, Sequence):
-        raise ConfigError(f"{name}: give a list of texts")
-    for place, text in enumerate(value):
-        if not isinstance(text, str) or not text.strip():
-            raise ConfigError(f"{name}[{place}]: must be text, not {text!r:.40}")
-    return tuple(value)
+def _text(value: Any) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise ConfigError(f"must be text, not {value!r:.40}")
+    return value
 
 
 def _asked(group: TrajectoryGroup) -> str:
-    """What the group was asked, for rules that take the instruction: the context's last user message."""
-    said = [message.get("content") for message in group.context if message.get("role") == "user"]
-    return said[-1] if said and isinstance(said[-1], str) else ""
+    """The instruction that rules may take: the context's last user message."""
+    asked = [message.get("content") for message in group.context if message.get("role") == "user"]
+    return asked[-1] if asked and isinstance(asked[-1], str) else ""
 
 
 def _parsed(file: Path) -> Mapping[str, Any]:

@@ -1,7 +1,7 @@
 """Rules given as Python source text (VerInstruct's and VerIF's form): ``def check_following(instruction, response)``.
 
-The source is data from a file, perhaps from a stranger, and the response is the policy's. Both run in the sandbox, never
-in this process. Only a plain True or False is a verdict, unless ``truthy`` is set, as in VerIF.
+The source is data from a file, perhaps from a stranger, and the response is the policy's. Both run in the sandbox,
+never in this process. Only a plain True or False is a verdict, unless ``truthy`` is set, as in VerIF.
 """
 
 from __future__ import annotations

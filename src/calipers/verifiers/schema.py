@@ -18,9 +18,9 @@ _LONGEST = 1_000_000
 class JsonSchema(AnswerVerifier):
     """The final answer (its last JSON block, or all of it) is JSON that follows ``schema``.
 
-    References are resolved within the schema only: nothing is fetched. ``pattern`` keywords are searched in this process,
-    so they must not be patterns that can run away. Needs ``calipers[verifiers]``. Raises ConfigError without it, and for
-    an invalid schema.
+    References are resolved within the schema only: nothing is fetched. ``pattern`` keywords are searched in this
+    process, so they must not be patterns that can run away. Needs ``calipers[verifiers]``. Raises ConfigError without
+    it, and for an invalid schema.
     """
 
     schema: Mapping[str, Any] | bool

@@ -13,7 +13,7 @@ from calipers.verifiers.sandbox import Job, Sandbox, shared_sandbox
 
 @dataclass(frozen=True, slots=True)
 class Exact(AnswerVerifier):
-    """The final answer is ``expected``, or one of several texts. White space around it is ignored, case if you say so."""
+    """The final answer is ``expected``, or one of several texts; white space around it is ignored, case optionally."""
 
     expected: str | tuple[str, ...]
     ignore_case: bool = False
@@ -69,8 +69,8 @@ class Regex(AnswerVerifier):
     """``pattern`` (Python's ``re``) matches somewhere in the final answer, or (``whole``) all of it.
 
     An answer can be written so that a pattern with nested repetitions searches for years. So by default the search runs
-    in the sandbox, and the verdict is None if it does not end. ``confined=False`` searches in this process, much faster:
-    for patterns that cannot run away. Raises ConfigError for a pattern that does not compile.
+    in the sandbox, and the verdict is None if it does not end. ``confined=False`` searches in this process, much
+    faster: for patterns that cannot run away. Raises ConfigError for a pattern that does not compile.
     """
 
     pattern: str

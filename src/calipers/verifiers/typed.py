@@ -1,7 +1,6 @@
-"""Arguments that come from data, held against the types a verifier states: a wrong one is told before anything is checked.
+"""Arguments that come from data, checked against the types a verifier states, before anything else is checked.
 
-Only plain types are looked at (text, numbers, true or false, one of a few words); what is built of others is the verifier's
-own to check.
+Only plain types are checked (text, numbers, true or false, one of a few words); the verifier checks all others itself.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ def require_types(name: str, make: Callable[..., Any], arguments: Mapping[str, A
 
 
 def _plain(stated: Any) -> tuple[Any, ...] | None:
-    """The types a value may have, and the words it may be; None where anything else is stated."""
+    """The types a value may have, and the words it may be; None if any other type is stated."""
     parts = get_args(stated) if get_origin(stated) in (types.UnionType, Union) else (stated,)
     allowed: list[Any] = []
     for part in parts:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from calipers.verifiers.ifeval.english import built_in
+from calipers.verifiers.ifeval.punkt import built_in
 from calipers.verifiers.ifeval.sentences import LOWER, LOWER_OPENING, sentences
 
 

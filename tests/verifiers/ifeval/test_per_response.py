@@ -3,8 +3,7 @@
 import json
 from pathlib import Path
 
-from calipers.verifiers.ifeval.per_response import Judged, row_of, write
-from calipers.verifiers.ifeval.report import check_response
+from calipers.verifiers.ifeval.report import Judged, check_response, row_of, write
 from calipers.verifiers.ifeval.rows import read_prompt, read_response
 
 ROW = {"key": 7, "prompt": "p", "instruction_id_list": ["punctuation:no_comma", "keywords:letter_frequency"],

@@ -1,7 +1,7 @@
-"""The ``kwargs`` of an instruction: each field checked before any response is looked at.
+"""The ``kwargs`` of an instruction: each field checked before any response is.
 
-What a field is for is the rules' business. Where the official checker would draw a missing or negative value at random,
-this is an error: a random threshold is no verdict.
+What a field means is the rules' business. The official checker draws a missing or negative value at random; here it is
+an error, because a random threshold gives no verdict.
 """
 
 from __future__ import annotations
@@ -12,15 +12,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Literal, cast
 
 from calipers.errors import InputError
+from calipers.types.packaged import packaged
 
 Relation = Literal["less than", "at least"]
-
-_CODES = """
-af ar bg bn ca cs cy da de el en es et fa fi fr gu he hi hr hu id it ja kn ko lt lv mk ml mr ne nl no pa pl pt ro ru sk sl so
-sq sv sw ta te th tl tr uk ur vi zh-cn zh-tw
-"""
-LANGUAGES: Final = frozenset(_CODES.split())
-"""The codes langdetect 1.0.9 can answer with; any other would never be met."""
 
 
 def read_arguments(names: Sequence[str], kwargs: Mapping[str, Any]) -> dict[str, Any]:
@@ -82,7 +76,8 @@ def _relation(name: str, value: Any) -> Relation:
 
 
 def _language(name: str, value: Any) -> str:
-    if _text(name, value) not in LANGUAGES:
+    known = packaged("calipers.verifiers.ifeval", "words.toml")["langdetect_codes"].split()
+    if _text(name, value) not in known:  # another code would never be met
         raise InputError(f"{name}: must be a code of langdetect such as en, de or zh-cn, is {_shown(value)}")
     return cast("str", value)
 

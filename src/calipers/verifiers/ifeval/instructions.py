@@ -1,20 +1,22 @@
-"""An IFEval instruction, ready to be checked against responses: strictly, or loosely as the paper's second figure does."""
+"""An IFEval instruction, ready to check responses: strictly, or loosely as in the paper's second figure."""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+import inspect
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, get_args
 
 from calipers.errors import ConfigError, InputError
-from calipers.types import Trajectory, Verdict
-from calipers.verifiers.answer import NO_ANSWER, final_answer
-from calipers.verifiers.ifeval import formats, keywords, lengths, wording
+from calipers.types import Verdict
+from calipers.verifiers.answer import AnswerVerifier
+from calipers.verifiers.ifeval import formats, keywords, language, lengths
 from calipers.verifiers.ifeval.arguments import read_arguments
-from calipers.verifiers.ifeval.rule import Mode, Rule, Test
+from calipers.verifiers.ifeval.rule import Mode, Rule
 
-RULES: Final[Mapping[str, Rule]] = keywords.RULES | lengths.RULES | formats.RULES | wording.RULES
+RULES: Final[Mapping[str, Rule]] = keywords.RULES | lengths.RULES | formats.RULES | language.RULES
 INSTRUCTION_IDS: Final = tuple(sorted(RULES))
 """The 25 instruction ids."""
 
@@ -22,15 +24,18 @@ _BLANK = Verdict(False, "the response is blank")
 
 
 @dataclass(frozen=True, slots=True)
-class Instruction:
-    """One instruction with its kwargs; a ``Verifier`` of a trajectory's last answer (strict). Build with ``instruction``."""
+class Instruction(AnswerVerifier):
+    """An instruction with its kwargs, built by ``instruction``; as a verifier it checks the final answer strictly."""
 
     id: str
-    test: Test
+    test: Callable[[str], Verdict]
 
     def strict(self, response: str) -> Verdict:
         """Whether the response follows the instruction as it stands. A blank response never does."""
         return self.test(response) if response.strip() else _BLANK
+
+    def check(self, answer: str) -> Verdict:
+        return self.strict(answer)
 
     def loose(self, response: str) -> Verdict:
         """Whether any of eight readings of it does: with or without its first line, its last line and all its ``*``."""
@@ -45,18 +50,14 @@ class Instruction:
             unclear = unclear or (verdict if verdict.met is None else None)
         return unclear or strict
 
-    def __call__(self, trajectory: Trajectory) -> Verdict:
-        response = final_answer(trajectory)
-        return Verdict(None, NO_ANSWER) if response is None else self.strict(response)
-
 
 def instruction(
     instruction_id: str, kwargs: Mapping[str, Any] | None = None, *, prompt: str | None = None, mode: Mode = "official"
 ) -> Instruction:
-    """The instruction of that id; ``kwargs`` as in IFEval's data, null fields left out.
+    """The instruction with that id; ``kwargs`` as in IFEval's data, null fields omitted.
 
-    ``prompt`` is what ``combination:repeat_prompt`` asks to repeat where its kwargs do not say. Raises InputError naming
-    the id or the field that is wrong, and ConfigError for an unknown mode, or where langdetect is needed and missing.
+    ``prompt`` is what ``combination:repeat_prompt`` asks to repeat if its kwargs do not say. Raises InputError naming
+    the id or the field that is wrong, and ConfigError for an unknown mode, or if langdetect is needed and missing.
     """
     if mode not in get_args(Mode):
         raise ConfigError(f"mode must be {', '.join(get_args(Mode)[:-1])} or {get_args(Mode)[-1]}, not {mode!r}")
@@ -64,13 +65,16 @@ def instruction(
     if rule is None:
         near = difflib.get_close_matches(str(instruction_id), INSTRUCTION_IDS, n=1)
         raise InputError(f"unknown instruction {instruction_id!r}" + (f"; did you mean {near[0]}?" if near else ""))
+    fields = [one.name for one in inspect.signature(rule).parameters.values() if one.kind is one.KEYWORD_ONLY]
     given = {} if kwargs is None else kwargs
     try:
-        if "prompt_to_repeat" in rule.fields and prompt and given.get("prompt_to_repeat") is None:
+        if "prompt_to_repeat" in fields and prompt and given.get("prompt_to_repeat") is None:
             given = {**given, "prompt_to_repeat": prompt}
-        return Instruction(instruction_id, rule.build(mode, **read_arguments(rule.fields, given)))
+        test = partial(rule, mode, **read_arguments(fields, given))
+        test("x")  # raises what is wrong with every response
     except InputError as error:
         raise InputError(f"{instruction_id}: {error}") from None
+    return Instruction(instruction_id, test)
 
 
 def check(
@@ -83,15 +87,15 @@ def check(
 ) -> Verdict:
     """Whether ``response`` follows the instruction, strictly; raises as ``instruction`` does.
 
-    ``.met`` is None, and ``.reason`` says why, where there is no verdict: in ``official`` for a letter that the official
-    checker replaces by a random one, in ``fixed`` for a text whose language cannot be detected or whose words or sentences
-    nothing parts.
+    ``.met`` is None, and ``.reason`` says why, if there is no verdict: in ``official`` for a letter that the official
+    checker replaces by a random one, in ``fixed`` for a text whose language cannot be detected, or whose words or
+    sentences nothing separates.
     """
     return instruction(instruction_id, kwargs, prompt=prompt, mode=mode).strict(response)
 
 
 def _readings(response: str) -> dict[str, str]:
-    """The loose readings that differ from the response and from one another, with what was left out of each."""
+    """The loose readings that differ from the response and from each other, with what each leaves out."""
     lines = response.split("\n")
     cut = {
         "nothing": response,

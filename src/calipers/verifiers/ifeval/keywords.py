@@ -1,87 +1,73 @@
-"""``keywords:...``: words that must, must not or must so often occur, and letters.
+"""``keywords:...``: words that must or must not occur, or must occur so often, and letters.
 
-Oddities kept in ``official``: keywords are regular expressions, matched without regard to case; ``existence`` and
-``frequency`` also match inside longer words. ``fixed`` takes them literally, and whole where words can be told apart.
+Oddities of ``official``: keywords are regular expressions, matched without regard to case; ``existence`` and
+``frequency`` also match inside longer words. ``fixed`` takes them literally, and whole if the script separates words.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from typing import Final
 
 from calipers.types import Verdict
 from calipers.verifiers.ifeval.arguments import Relation
-from calipers.verifiers.ifeval.rule import Mode, Rule, Test, counted, expression, yes_or_no
+from calipers.verifiers.ifeval.rule import Mode, Rule, counted, expression, yes_or_no
 from calipers.verifiers.ifeval.whole_words import folded, whole
 
 
-def _existence(mode: Mode, *, keywords: tuple[str, ...]) -> Test:
-    patterns = [(word, _pattern("keywords", word, mode)) for word in keywords]
-
-    def test(response: str) -> Verdict:
-        text = _text(response, mode)
-        missing = [word for word, pattern in patterns if not pattern.search(text)]
-        return yes_or_no(met=not missing, otherwise=f"missing: {', '.join(missing)}")
-
-    return test
+def _existence(mode: Mode, response: str, *, keywords: tuple[str, ...]) -> Verdict:
+    text = _text(mode, response)
+    missing = [word for word in keywords if not _pattern("keywords", word, mode).search(text)]
+    return yes_or_no(met=not missing, otherwise=f"missing: {', '.join(missing)}")
 
 
-def _frequency(mode: Mode, *, keyword: str, frequency: int, relation: Relation) -> Test:
-    pattern = _pattern("keyword", keyword.strip(), mode)
-    return lambda response: counted(
-        sum(1 for _ in pattern.finditer(_text(response, mode))), f"x {keyword!r}", relation, frequency
-    )
+def _frequency(mode: Mode, response: str, *, keyword: str, frequency: int, relation: Relation) -> Verdict:
+    found = _pattern("keyword", keyword.strip(), mode).finditer(_text(mode, response))
+    return counted(sum(1 for _ in found), f"x {keyword!r}", relation, frequency)
 
 
-def _forbidden_words(mode: Mode, *, forbidden_words: tuple[str, ...]) -> Test:
+def _forbidden_words(mode: Mode, response: str, *, forbidden_words: tuple[str, ...]) -> Verdict:
     r"""Whole words in both modes; ``official`` by ``\b``, which finds no word that begins or ends with a mark."""
-    patterns = []
-    for word in forbidden_words:
-        wanted = whole(word) if mode == "fixed" else rf"\b{word}\b"
-        patterns.append((word, expression("forbidden_words", wanted, re.IGNORECASE)))
-
-    def test(response: str) -> Verdict:
-        text = _text(response, mode)
-        found = [word for word, pattern in patterns if pattern.search(text)]
-        return yes_or_no(met=not found, otherwise=f"found: {', '.join(found)}")
-
-    return test
+    text = _text(mode, response)
+    found = [word for word in forbidden_words if _pattern("forbidden_words", word, mode, rf"\b{word}\b").search(text)]
+    return yes_or_no(met=not found, otherwise=f"found: {', '.join(found)}")
 
 
-def _letter_frequency(mode: Mode, *, letter: str, let_frequency: int, let_relation: Relation) -> Test:
-    """Both modes count without regard to case.
+def _letter_frequency(mode: Mode, response: str, *, letter: str, let_frequency: int, let_relation: Relation) -> Verdict:
+    """All modes count without regard to case.
 
-    Anything but one letter from a to z, the official checker replaces by a letter drawn at random; since 2025, only what
-    is not one character. Then there is no verdict; ``fixed`` counts whatever it is.
+    The official checker replaces anything but one letter from a to z by a letter drawn at random; since 2025, only what
+    is not one character. Then there is no verdict. ``fixed`` counts whatever it is.
     """
     wanted = letter.lower()
     usual = len(letter) == 1 and (mode == "official_2025" or (len(wanted) == 1 and "a" <= wanted <= "z"))
     if mode != "fixed" and not usual:
-        return lambda _: Verdict(None, f"the official checker counts a letter drawn at random in place of {letter!r}")
-    if mode == "official_2025" and (len(wanted) > 1 or wanted.isspace()):
-        # It looks the lower-cased, stripped letter up among single characters, where this is not.
-        return lambda _: counted(0, f"x {letter!r}", let_relation, let_frequency)
-    if mode != "fixed":
-        return lambda response: counted(response.lower().count(wanted), f"x {letter!r}", let_relation, let_frequency)
-    composed = _composed(letter)  # é is one letter, however it is written
-    return lambda response: counted(_composed(response).count(composed), f"x {letter!r}", let_relation, let_frequency)
+        return Verdict(None, f"the official checker counts a letter drawn at random in place of {letter!r}")
+    if mode == "fixed":
+        found = _composed(response).count(_composed(letter))  # é is one letter, however it is written
+    elif len(wanted) > 1 or wanted.isspace():
+        found = 0  # it looks the lower-cased, stripped letter up among single characters, where this is not
+    else:
+        found = response.lower().count(wanted)
+    return counted(found, f"x {letter!r}", let_relation, let_frequency)
 
 
 def _composed(text: str) -> str:
     return (text if text.isascii() else unicodedata.normalize("NFC", text)).lower()
 
 
-def _text(response: str, mode: Mode) -> str:
+def _text(mode: Mode, response: str) -> str:
     return folded(response) if mode == "fixed" else response
 
 
-def _pattern(field: str, word: str, mode: Mode) -> re.Pattern[str]:
-    return expression(field, whole(word) if mode == "fixed" else word, re.IGNORECASE)
+def _pattern(field: str, word: str, mode: Mode, official: str | None = None) -> re.Pattern[str]:
+    return expression(field, whole(word) if mode == "fixed" else official or word, re.IGNORECASE)
 
 
-RULES = {
-    "keywords:existence": Rule(("keywords",), _existence),
-    "keywords:frequency": Rule(("keyword", "frequency", "relation"), _frequency),
-    "keywords:forbidden_words": Rule(("forbidden_words",), _forbidden_words),
-    "keywords:letter_frequency": Rule(("letter", "let_frequency", "let_relation"), _letter_frequency),
+RULES: Final[dict[str, Rule]] = {
+    "keywords:existence": _existence,
+    "keywords:frequency": _frequency,
+    "keywords:forbidden_words": _forbidden_words,
+    "keywords:letter_frequency": _letter_frequency,
 }

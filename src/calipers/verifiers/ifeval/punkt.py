@@ -1,7 +1,9 @@
-"""Where the knowledge of English comes from that ``sentences`` splits by. Nothing is ever downloaded.
+"""The English parameters that ``sentences`` splits by: nltk's own if installed, else the lists of ``words.toml``.
 
-nltk's own parameters are looked for where nltk keeps its data, and in the llama-index-core wheel, which carries them; they
-are not part of calipers, because nobody has stated a licence for them. Without them, the list in ``english`` serves.
+nltk's parameters are looked for where nltk keeps its data, and in the llama-index-core wheel, which contains them. They
+are not part of calipers, because nobody has stated a licence for them. Nothing is ever downloaded. The built-in lists
+split ordinary text as nltk's parameters do (figures in docs/ifeval.md); the two can differ on rare words after an
+abbreviation, an initial or an ellipsis.
 """
 
 from __future__ import annotations
@@ -14,8 +16,8 @@ from functools import lru_cache
 from importlib.machinery import PathFinder
 from pathlib import Path
 
-from calipers.verifiers.ifeval.english import built_in
-from calipers.verifiers.ifeval.sentences import Parameters
+from calipers.verifiers.ifeval.rule import words
+from calipers.verifiers.ifeval.sentences import LOWER, LOWER_OPENING, UPPER_INSIDE, Parameters
 
 _FOLDER = Path("tokenizers", "punkt_tab", "english")
 _CARRIED = Path("core", "_static", "nltk_cache")
@@ -25,12 +27,12 @@ _DIGESTS = {
     "sent_starters.txt": "f3f8535483e1dba487241b764945168123bca3209a9645e59acd1225dc76edac",
     "ortho_context.tab": "4bbcca25ed3d3f06c02402abf8419b9f033b8adc06e7b482eca4e45f81a5dc4c",
 }
-"""SHA-256 of the files IFEval's verdicts were made with: another model would split elsewhere without saying so."""
+"""SHA-256 of the files IFEval's verdicts were made with: another model would silently split elsewhere."""
 
 
 @lru_cache(maxsize=1)
 def parameters() -> Parameters:
-    """Those of nltk where they are installed (``name`` is ``punkt``), else the built-in ones (``built-in``)."""
+    """Those of nltk if they are installed (``name`` is ``punkt``), else the built-in ones (``built-in``)."""
     for root in _roots():
         if (found := read(root / _FOLDER)) is not None:
             return found
@@ -38,7 +40,7 @@ def parameters() -> Parameters:
 
 
 def read(folder: Path) -> Parameters | None:
-    """The parameters in a ``punkt_tab/english`` folder, or None where it lacks a file or holds other ones."""
+    """The parameters in a ``punkt_tab/english`` folder; None if it lacks a file or holds other parameters."""
     contents = {}
     for name, digest in _DIGESTS.items():
         try:
@@ -56,6 +58,19 @@ def read(folder: Path) -> Parameters | None:
         collocations=frozenset((first, second) for first, second in pairs),
         starters=frozenset(contents["sent_starters.txt"]),
         written={word: int(bits) for word, bits in written},
+    )
+
+
+def built_in() -> Parameters:
+    """The built-in parameters; ``name`` is ``built-in``."""
+    lower = LOWER & ~LOWER_OPENING
+    return Parameters(
+        name="built-in",
+        abbreviations=frozenset((*words("abbreviations"), ". . ")),  # an ellipsis with blanks in it
+        collocations=frozenset({("##number##", "international"), ("##number##", "review")}),
+        starters=frozenset(words("openers")),
+        written=dict.fromkeys(words("lower_case"), lower)
+        | dict.fromkeys(words("lower_case_but_in_titles"), UPPER_INSIDE | lower),
     )
 
 

@@ -1,6 +1,6 @@
-"""Rows of IFEval's files, as plain objects: a prompt with its instructions, a response, and which belongs to which.
+"""Rows of IFEval's files as plain objects: a prompt with its instructions, a response, and which answers which.
 
-Reading files is the command line's business; what an instruction means is in ``instructions``.
+Not responsible for reading files (the command line), or for what an instruction means (``instructions``).
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ class Response:
 
 @dataclass(frozen=True, slots=True)
 class Pairing:
-    """Responses with the prompts they answer, in the order of the responses, and what did not work out.
+    """Responses with the prompts they answer, in the order of the responses.
 
-    ``errors`` are about responses left out; ``unanswered`` are prompts without any response.
+    ``errors`` are about responses without a prompt, by line; ``unanswered`` are prompts without a response.
     """
 
     pairs: tuple[tuple[Prompt, Response], ...]
@@ -57,14 +57,21 @@ def read_prompt(row: Mapping[str, Any], line: int, *, mode: Mode) -> Prompt:
     ids, kwargs, text = _list(row, "instruction_id_list"), _list(row, "kwargs"), _prompt_text(row)
     if not ids or len(ids) != len(kwargs):
         raise InputError(f"kwargs: {len(kwargs)} for {len(ids)} instructions; one for each, and at least one")
+    return Prompt(line, row.get("key"), text, instructions(ids, kwargs, prompt=text, mode=mode), tuple(kwargs))
+
+
+def instructions(
+    ids: Sequence[Any], kwargs: Sequence[Any], *, prompt: str | None, mode: Mode = "official"
+) -> tuple[Instruction, ...]:
+    """The instructions with these ids and kwargs. Raises InputError naming the field and position."""
     built = []
     for place, (name, fields) in enumerate(zip(ids, kwargs, strict=True)):
         try:
-            built.append(instruction(name, fields, prompt=text, mode=mode))
+            built.append(instruction(name, fields, prompt=prompt, mode=mode))
         except InputError as error:
             where = "kwargs" if name in INSTRUCTION_IDS else "instruction_id_list"
             raise InputError(f"{where}[{place}]: {error}") from None
-    return Prompt(line, row.get("key"), text, tuple(built), tuple(kwargs))
+    return tuple(built)
 
 
 def read_response(row: Mapping[str, Any], line: int) -> Response:
@@ -76,11 +83,11 @@ def read_response(row: Mapping[str, Any], line: int) -> Response:
 
 
 def pair(prompts: Sequence[Prompt], responses: Sequence[Response]) -> Pairing:
-    """Each response with the prompt it answers: by key where every response has one, else by the prompt's text.
+    """Each response with the prompt it answers: by key if every response has a key, else by the prompt's text.
 
-    A prompt may be answered several times; of prompts with the same text each is answered in turn. A response whose text
-    is not among the prompts answers the prompt of its own line, if nothing else does and most responses match by text, or
-    if none of them brings a text and there are as many as prompts: IFEval's own two files differ in one prompt.
+    A prompt may be answered several times; prompts with the same text are answered in turn. A response whose text is
+    not among the prompts answers the prompt of its own line, if no other response does and most responses match by
+    text, or if no response has a text and there are as many as prompts: IFEval's own two files differ in one prompt.
     """
     named = bool(responses) and all(response.key is not None for response in responses)
     known: dict[str, list[Prompt]] = defaultdict(list)
@@ -124,7 +131,7 @@ def _by_line(
         if place not in found and response.line in free
     }
     if silent:
-        return paired, ["the responses bring no prompt and no key: each is taken to answer the prompt of its own line"]
+        return paired, ["the responses have no prompt and no key: each is taken to answer the prompt of its own line"]
     return paired, [
         f"line {prompt.line}: the prompt of the response is not in the data; it is taken to answer line {prompt.line} "
         f"there (key {prompt.key})"

@@ -1,8 +1,8 @@
-"""Sentences by Punkt (Kiss and Strunk, Computational Linguistics 32, 2006), decision for decision as nltk 3.8.1 made them.
+"""Sentences by Punkt (Kiss and Strunk, Computational Linguistics 32, 2006), with the decisions of nltk 3.8.1.
 
-IFEval counts sentences with nltk's Punkt, and newer nltk splits elsewhere (3.10 also at curly quotes), so the algorithm is
-written out here; ``punkt`` holds what it knows about English. Where a whole sentence ends is all that is decided here:
-words are in ``words``.
+IFEval counts sentences with nltk's Punkt, and newer nltk splits elsewhere (3.10 also at curly quotes), so the algorithm
+is written out here; ``punkt`` has its parameters for English. Only the ends of whole sentences are decided here; words
+are in ``capitals``.
 """
 
 from __future__ import annotations
@@ -16,15 +16,16 @@ UPPER_INSIDE = 4
 UPPER = 2 | UPPER_INSIDE | 8
 LOWER_OPENING = 16
 LOWER = LOWER_OPENING | 32 | 64
-"""How a word was seen written, as bits: upper or lower case, at the opening of a sentence, inside one, or unclear where."""
+"""How a word was seen written, as bits: upper or lower case, at the opening of a sentence, inside one, or unclear
+where."""
 
 
 @dataclass(frozen=True, slots=True)
 class Parameters:
     """What Punkt knows about a language; words in lower case, abbreviations without their last period.
 
-    ``collocations`` are pairs of words that a period between them does not separate, ``starters`` words that often open a
-    sentence, and ``written`` how words were seen written (bits as above). Numbers are ``##number##``.
+    ``collocations`` are pairs of words that a period between them does not separate, ``starters`` words that often open
+    a sentence, and ``written`` how words were seen written (bits as above). Numbers are ``##number##``.
     """
 
     name: str
@@ -48,7 +49,7 @@ _NUMBER_TYPE = "##number##"
 
 
 def sentences(text: str, parameters: Parameters) -> list[str]:
-    """The sentences of ``text`` in order, without the blanks between them; closing quotes and brackets stay with theirs."""
+    """The sentences of ``text`` in order, with their closing quotes and brackets, without the blanks between them."""
     pieces = list(_pieces(text, parameters))
     found = []
     shift = 0  # how far closers moved the opening of this piece on, into the sentence before
@@ -75,8 +76,8 @@ def _pieces(text: str, parameters: Parameters) -> Iterator[tuple[int, int]]:
 def _candidates(text: str) -> Iterator[tuple[int, int, str]]:
     """Where a mark may end a sentence: its end, where the next would begin, and the words on both sides of it.
 
-    Marks of one word are one candidate, the last of them. Only ASCII blanks part words here, and one that opens the text
-    does not: both as in nltk.
+    Marks of one word are one candidate, the last of them. Only ASCII blanks part words here, and one that opens the
+    text does not: both as in nltk.
     """
     word, mark = 0, 0
     waiting = None

@@ -1,7 +1,7 @@
-r"""Where a word begins and ends, in scripts that part words by spaces and in those that do not; for ``mode="fixed"``.
+r"""Where a word begins and ends, in scripts with and without spaces between words; for ``mode="fixed"``.
 
-Python's ``\b`` knows letters and digits: it finds no word in a Chinese sentence, takes a Hindi vowel sign for the end of
-one, and does not know that Korean hangs particles on its nouns. What is known of scripts and languages stands in tables.
+Python's ``\b`` knows letters and digits only: it finds no word in a Chinese sentence, takes a Hindi vowel sign for the
+end of a word, and does not know that Korean attaches particles to nouns.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ import unicodedata
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final
+
+from calipers.verifiers.ifeval.rule import words
 
 UNSPACED: Final = (
     "\u0e00-\u0eff"  # Thai, Lao
@@ -24,15 +26,6 @@ UNSPACED: Final = (
 """Letters of scripts that put no space between words, as ranges of a regular expression's class."""
 
 HANGUL: Final = "\u1100-\u11ff\u3130-\u318f\ua960-\ua97f\uac00-\ud7ff"
-
-_KOREAN_ENDINGS: Final = """
-은 는 이 가 을 를 의 에 에서 에게 에게서 께 께서 한테 한테서 와 과 랑 이랑 하고 도 만 로 으로 부터 까지 보다 처럼 같이 만큼 대로 마다 마저 조차
-밖에 이나 나 이든 든 이든지 든지 이라도 라도 이야 야 이며 며 이고 고 여 아 들 님 씨 적 적인 적으로
-이다 다 입니다 이에요 예요 이었다 였다 이었습니다 였습니다 인 일 임 이라 라 이라고 라고 이라는 라는 이란 란 이라면 라면 이지만 지만 이어서 여서
-하다 하는 하고 하여 해 해서 해야 했다 했습니다 합니다 하며 하면 하기 하지 하지만 한 할 함 하게 하던 했던 하세요 하십시오
-되다 되는 되고 되어 돼 됐다 되었다 됩니다 되며 된 될 됨
-"""
-"""Particles, the copula, and the forms of 하다 and 되다: what Korean writes onto a noun without a space."""
 
 _PREFIXES: Final[Mapping[str, tuple[str, str]]] = {
     "Arabic": ("\u0600-\u06ff\u0750-\u077f", r"(?:[وف]?(?:[بك]?ال|لل|[بلكس])|[وف])"),  # and; with, for, like; the
@@ -65,26 +58,28 @@ def folded(text: str) -> str:
     return kana.translate(_SAME)
 
 
+@lru_cache(maxsize=1024)
 def whole(text: str) -> str:
-    """``text`` as a pattern that finds it as a word or phrase in folded text, whatever its characters and its script.
+    """A pattern that finds ``text`` as a word or phrase in folded text, whatever its characters and its script.
 
-    It goes across line breaks. In a script without spaces it is found anywhere; a Korean word also with its particles, an
-    Arabic or Hebrew one also after its conjunction, preposition or article.
+    It crosses line breaks. In a script without spaces it is found anywhere, a Korean word also with its particles, an
+    Arabic or Hebrew word also after its conjunction, preposition or article.
     """
-    words = folded(text).split()
-    if not words:
+    parts = folded(text).split()
+    if not parts:
         return r"(?!)"
-    found = re.sub("[ßẞ]", _SHARP_S, r"\s+".join(map(re.escape, words)))
-    return f"{_opening(words[0])}{found}{_closing(words[-1])}"
+    found = re.sub("[ßẞ]", _SHARP_S, r"\s+".join(map(re.escape, parts)))
+    return f"{_opening(parts[0])}{found}{_closing(parts[-1])}"
 
 
 def word_counts(text: str) -> tuple[int, int]:
-    """How many words ``text`` has at least and at most: the same, but for letters of scripts without spaces.
+    """How many words ``text`` has at least and at most. The two differ in scripts without spaces.
 
     There a run of letters is at least one word and at most as many as it has letters.
     """
-    unspaced, spaced = _unspaced_runs().findall(text), _spaced_runs().findall(text)
-    return len(spaced) + len(unspaced), len(spaced) + sum(len(_unspaced_letters().findall(run)) for run in unspaced)
+    unspaced_runs, unspaced_letters, spaced_runs = _patterns()
+    unspaced, spaced = unspaced_runs.findall(text), spaced_runs.findall(text)
+    return len(spaced) + len(unspaced), len(spaced) + sum(len(unspaced_letters.findall(run)) for run in unspaced)
 
 
 @lru_cache(maxsize=1)
@@ -139,20 +134,14 @@ def _in_word(char: str) -> bool:
 
 @lru_cache(maxsize=1)
 def _korean() -> str:
-    return "|".join(sorted(_KOREAN_ENDINGS.split(), key=len, reverse=True))
+    return "|".join(sorted(words("korean_endings"), key=len, reverse=True))
 
 
 @lru_cache(maxsize=1)
-def _unspaced_runs() -> re.Pattern[str]:
-    return re.compile(f"[{UNSPACED}]+")
-
-
-@lru_cache(maxsize=1)
-def _unspaced_letters() -> re.Pattern[str]:
-    """Letters of such a script; not its marks, which are no words of their own."""
-    return re.compile(f"(?![{marks()}])[{UNSPACED}]")
-
-
-@lru_cache(maxsize=1)
-def _spaced_runs() -> re.Pattern[str]:
-    return re.compile(f"[^\\W{UNSPACED}](?:[^\\W{UNSPACED}]|(?![{UNSPACED}])[{marks()}])*")
+def _patterns() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
+    """Runs of a script without spaces; letters of such a script, without its marks; runs of other words."""
+    return (
+        re.compile(f"[{UNSPACED}]+"),
+        re.compile(f"(?![{marks()}])[{UNSPACED}]"),
+        re.compile(f"[^\\W{UNSPACED}](?:[^\\W{UNSPACED}]|(?![{UNSPACED}])[{marks()}])*"),
+    )

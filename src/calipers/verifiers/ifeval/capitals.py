@@ -1,8 +1,8 @@
-"""How many words of a text are all capitals, as IFEval counts them: by the Treebank rules of nltk 3.8.1's word tokenizer.
+"""How many words of a text are all capitals, as IFEval counts them: by the Treebank rules of nltk 3.8.1's tokenizer.
 
-Only where those rules part letters from letters matters for the count, so marks that carry no letters are just cut out
-here, in the order the rules see them; quotes and apostrophes depend on what stands beside them by then. Newer nltk (3.10)
-parts words at dashes and apostrophes differently.
+Only where those rules separate letters from letters matters for the count. So marks that carry no letters are simply
+cut out, in the order in which the rules see them; quotes and apostrophes depend on what is beside them by then. Newer
+nltk (3.10) splits words at dashes and apostrophes differently.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 
 from calipers.verifiers.ifeval.sentences import Parameters, sentences
 
-# Where every capital stands before a small letter there is no word in capitals: the rules part those two in 'Twas and in
+# If every capital is followed by a small letter there is no word in capitals: the rules separate those two in 'Twas and
 # An't only (and in CANnot, which has two capitals in a row).
 _CAPITAL_ALONE = re.compile(r"[A-Z](?![a-z])|'T|[A-Z]n't")
 _OPENING_MARKS = re.compile(r"^\"|[«“‘„`]+")

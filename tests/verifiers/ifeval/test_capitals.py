@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from calipers.verifiers.ifeval.english import built_in
-from calipers.verifiers.ifeval.words import capital_words
+from calipers.verifiers.ifeval.capitals import capital_words
+from calipers.verifiers.ifeval.punkt import built_in
 from effort import in_proportion
 
 KNOWN = built_in()
