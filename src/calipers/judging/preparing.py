@@ -75,7 +75,8 @@ class EarlyChecks:
         found = iter(await asyncio.to_thread(check_group, alone, gates=self.gates, rules=rules) if rest else ())
         # A caller that stops waiting does not cancel the checks for a caller that asks again.
         return [
-            next(found) if early is None else await asyncio.shield(asyncio.wrap_future(early.result)) for early in started
+            next(found) if early is None else await asyncio.shield(asyncio.wrap_future(early.result))
+            for early in started
         ]
 
     def _started(self, one: Trajectory, group: TrajectoryGroup, rules: tuple[Verifier, ...]) -> StartedChecks | None:

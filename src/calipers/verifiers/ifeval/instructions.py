@@ -65,7 +65,7 @@ def instruction(
     if rule is None:
         near = difflib.get_close_matches(str(instruction_id), INSTRUCTION_IDS, n=1)
         raise InputError(f"unknown instruction {instruction_id!r}" + (f"; did you mean {near[0]}?" if near else ""))
-    fields = [one.name for one in inspect.signature(rule).parameters.values() if one.kind is one.KEYWORD_ONLY]
+    fields = fields_of(rule)
     given = {} if kwargs is None else kwargs
     try:
         if "prompt_to_repeat" in fields and prompt and given.get("prompt_to_repeat") is None:
@@ -75,6 +75,11 @@ def instruction(
     except InputError as error:
         raise InputError(f"{instruction_id}: {error}") from None
     return Instruction(instruction_id, test)
+
+
+def fields_of(rule: Rule) -> tuple[str, ...]:
+    """The kwargs that a rule takes."""
+    return tuple(one.name for one in inspect.signature(rule).parameters.values() if one.kind is one.KEYWORD_ONLY)
 
 
 def check(
