@@ -23,7 +23,9 @@ def result(
     **fields: object,
 ) -> GroupResult:
     members = tuple(
-        TrajectoryResult(name, "abstained" if reward is None else "scored", reward, reward, reason=None if reward is not None else "why")
+        TrajectoryResult(name, "abstained", reason="why")
+        if reward is None
+        else TrajectoryResult(name, "scored", reward, reward)
         for name, reward in rewards.items()
     )  # fmt: skip
     status = "scored" if None not in rewards.values() else "partial"

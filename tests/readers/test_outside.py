@@ -53,7 +53,10 @@ async def test_a_row_of_anything_is_scored_and_replayed_or_refused(tmp_path: Pat
     refused: list[InputError] = []
     judge = Judge("embedded", ledger=tmp_path / "runs.db")
     results = [
-        result.to_dict() async for result in judge.score_groups(read_groups(tmp_path / "groups.jsonl", on_error=refused.append), ordered=True)
+        result.to_dict()
+        async for result in judge.score_groups(
+            read_groups(tmp_path / "groups.jsonl", on_error=refused.append), ordered=True
+        )
     ]  # fmt: skip
     judge.close()
     assert len(results) > 1000

@@ -59,7 +59,7 @@ def test_verl_rows_are_read_where_the_reward_function_reads_them_and_two_that_di
 @pytest.mark.parametrize(("criterion", "complaint"), [
     ({"criterion": "x", "pionts": 3}, r"criterion 2: (unknown field 'pionts'; did you mean 'points'|has no points)"),
     ({"criterion": "x"}, "criterion 2: has no points, and others have some"),
-    ({"criterion": "x", "points": 1, "rulle": {"regex": {"pattern": "x"}}}, "unknown field 'rulle'; did you mean 'rule'"),
+    ({"criterion": "x", "points": 1, "rulle": {"regex": {"pattern": "x"}}}, "'rulle'; did you mean 'rule'"),
 ])  # fmt: skip
 def test_what_a_criterion_would_lose_is_an_error(criterion: dict[str, Any], complaint: str):
     with pytest.raises(InputError, match=complaint):
@@ -120,7 +120,7 @@ def test_question_lists_may_be_json_in_json():
     ({"prompt": PROMPT, "rubrics": []}, "no rubric with criteria is in the fields prompt, rubrics"),
     ({"prompt": PROMPT, "rubrics": [{"criterion": "x", "points": "5"}]}, "rubrics: criterion 1: points must be"),
     ({"prompt": PROMPT, "rubrics": [{"criterion": "x", "points": -5}]}, "rubrics: no criterion has positive points"),
-    ({"prompt": PROMPT, "reward_model": {"ground_truth": "x"}}, "no rubric with criteria is in the fields prompt, reward"),
+    ({"prompt": PROMPT, "reward_model": {"ground_truth": "x"}}, "no rubric with criteria is in the fields prompt, rew"),
     ({"question": "?", "rubric": [3]}, "rubric: criterion 1: it must be text or an object"),
     ({"question": "?", "rubric": "- be kind"}, "no rubric with criteria is in the fields question, rubric"),
     ({"prompt_metadata": "{oops"}, "JSON text is not JSON"),

@@ -60,7 +60,7 @@ def test_a_list_of_questions_is_a_rubric(tmp_path: Path):
     ("r.json", b"{", "r.json: is not JSON"),
     ("r.json", b"[" * 100_000, "r.json: is (not JSON|nested too deeply)"),
     ("r.json", b"\xff\xfe", "r.json: is not UTF-8"),
-    ("r.json", b'{"criteria": [{"text": "x", "points": "many"}]}', "r.json: criterion 1: points must be a finite number"),
+    ("r.json", b'{"criteria": [{"text": "x", "points": "no"}]}', "r.json: criterion 1: points must be a finite number"),
     ("r.toml", b'[[criteria]]\ntext = "x"\npoints = -1', "r.toml: no criterion has positive points"),
 ])  # fmt: skip
 def test_what_is_wrong_with_a_file_names_it(tmp_path: Path, name: str, content: Any, complaint: str):

@@ -70,7 +70,7 @@ def test_a_rule_in_tags_of_text_keeps_its_parameters():
 
 
 @pytest.mark.parametrize(("value", "complaint"), [
-    ("text", "no rubric"),
+    ("text", "a rubric cannot be of type str"),
     ({}, "no list of criteria"),
     ([], "no criteria"),
     ([7], "criterion 1: it must be text or an object"),

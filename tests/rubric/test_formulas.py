@@ -178,7 +178,7 @@ def test_the_formula_follows_from_the_mode_unless_named():
 
 @pytest.mark.parametrize("name", sorted(NORMALISERS))
 @pytest.mark.parametrize("met", [True, False, None])
-def test_a_criterion_without_points_changes_nothing(name: Normaliser, met: bool | None) -> None:  # noqa: FBT001 - a verdict
+def test_a_criterion_without_points_changes_nothing(name: Normaliser, met: Any) -> None:
     plain = as_rubric([{"text": "a", "points": 5}, {"text": "b", "points": 2}])
     watched = as_rubric([*(one.to_dict() for one in plain.criteria), {"id": "seen", "text": "c", "points": 0}])
     said = {"c1": True, "c2": False}

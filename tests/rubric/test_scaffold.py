@@ -148,7 +148,8 @@ def test_wanted_and_unwanted_are_told_apart_with_their_points() -> None:
 
 
 @pytest.mark.parametrize("wrong", [
-    {"total_steps": 0}, {"step": "cosine"}, {"group": "random"}, {"midpoint": 2}, {"steepness": float("nan")}, {"power": 0}, {"full": -1}, {"choice": "linear"},
+    {"total_steps": 0}, {"step": "cosine"}, {"group": "random"}, {"midpoint": 2},
+    {"steepness": float("nan")}, {"power": 0}, {"full": -1}, {"choice": "linear"},
 ])  # fmt: skip
 def test_what_makes_no_schedule_is_refused(wrong: Any) -> None:
     with pytest.raises(ConfigError):

@@ -24,9 +24,12 @@ def notes(**row: Any) -> list[str]:
         ("checklist", "rubric"), ("rubric_list", "rubric"), ("criteria", "rubric"), ("gradingCriteria", "rubric"),
         ("Evaluation Criteria", "rubric"), ("test_cases", "rules"), ("unit_tests", "rules"), ("verifier", "rules"),
         ("instruction_ids", "rules"), ("instruction_id_list", "rules"), ("soft_constraints", "rules"),
-        ("answer", "reference"), ("Correct Answer", "reference"), ("solution", "reference"), ("ideal_response", "reference"),
-        ("rubric_count", None), ("constraint_type", None), ("num_tests", None), ("answer_type", None), ("tests_path", None),
-        ("difficulty", None), ("data_source", None), ("latest", None), ("", None), ("123", None), ("greatest_hits", None),
+        ("answer", "reference"), ("Correct Answer", "reference"), ("solution", "reference"),
+        ("ideal_response", "reference"),
+        ("rubric_count", None), ("constraint_type", None), ("num_tests", None), ("answer_type", None),
+        ("tests_path", None),
+        ("difficulty", None), ("data_source", None), ("latest", None), ("", None), ("123", None),
+        ("greatest_hits", None),
     ],
 )  # fmt: skip
 def test_a_name_says_what_a_key_holds(key: str, kind: str | None) -> None:

@@ -79,8 +79,8 @@ def answer_of(request: JudgeRequest, completion: Completion, reading: Reading) -
     """What an observer sees, reduced to what health metrics need."""
     ask = request.ask
     last = max(1, len(ask.order) - 1)
-    ratings = [one for one in reading.judgments if isinstance(one, Rating)]
-    margins = [one for one in reading.judgments if isinstance(one, Comparison)]
+    ratings = [judgment for judgment in reading.judgments if isinstance(judgment, Rating)]
+    margins = [judgment for judgment in reading.judgments if isinstance(judgment, Comparison)]
     return Answer(
         request.view.group_id,
         ask.slot,
@@ -89,8 +89,8 @@ def answer_of(request: JudgeRequest, completion: Completion, reading: Reading) -
         reading.outcome,
         reading.truncated,
         sum(len(text_of(message)) for message in request.messages),
-        tuple((one.item, one.place / last, one.value) for one in ratings),
-        tuple((one.first, one.second, one.margin) for one in margins),
+        tuple((rating.item, rating.place / last, rating.value) for rating in ratings),
+        tuple((margin.first, margin.second, margin.margin) for margin in margins),
         shapes_of(request.view) if ask.cause == "first" else (),
         reading.canary,
         completion.usage,
@@ -102,7 +102,7 @@ def answer_of(request: JudgeRequest, completion: Completion, reading: Reading) -
 
 def shapes_of(view: RenderedGroup) -> tuple[Shape, ...]:
     """The shapes of a group's candidates, without canaries."""
-    return tuple(_shape(one, view) for one in view.candidates if one.members)
+    return tuple(_shape(candidate, view) for candidate in view.candidates if candidate.members)
 
 
 def _shape(candidate: Candidate, view: RenderedGroup) -> Shape:

@@ -49,15 +49,15 @@ def behaviour_of(trajectory: Trajectory) -> Behaviour:
 
 def behaviour(trajectories: Iterable[Trajectory]) -> dict[str, float]:
     """``{"policy/...": mean}`` over a batch; empty for none."""
-    counted = [behaviour_of(one) for one in trajectories]
+    counted = [behaviour_of(trajectory) for trajectory in trajectories]
     if not counted:
         return {}
     return {
-        "policy/messages": _mean([one.messages for one in counted]),
-        "policy/tool_calls": _mean([one.tool_calls for one in counted]),
-        "policy/characters": _mean([one.characters for one in counted]),
-        "policy/repetition": _mean([one.repetition for one in counted]),
-        "policy/refusal_rate": _mean([one.refuses for one in counted]),
+        "policy/messages": _mean([counts.messages for counts in counted]),
+        "policy/tool_calls": _mean([counts.tool_calls for counts in counted]),
+        "policy/characters": _mean([counts.characters for counts in counted]),
+        "policy/repetition": _mean([counts.repetition for counts in counted]),
+        "policy/refusal_rate": _mean([counts.refuses for counts in counted]),
     }
 
 

@@ -41,9 +41,9 @@ def health(
 
 def _outcomes(results: Sequence[GroupResult]) -> dict[str, float | None]:
     """Statuses of trajectories and groups, and how many trajectories address their judge."""
-    trajectories = [one for result in results for one in result.trajectories]
-    statuses = [one.status for one in trajectories]
-    kinds = [{attack.kind for attack in one.attacks} for one in trajectories]
+    trajectories = [trajectory for result in results for trajectory in result.trajectories]
+    statuses = [trajectory.status for trajectory in trajectories]
+    kinds = [{attack.kind for attack in trajectory.attacks} for trajectory in trajectories]
     found: dict[str, float | None] = {
         "groups": len(results),
         "trajectories": len(trajectories),
@@ -53,19 +53,23 @@ def _outcomes(results: Sequence[GroupResult]) -> dict[str, float | None]:
         "lost_group_rate": _share(result.status in {"abstained", "failed"} for result in results),
         "attack_rate": _share(map(bool, kinds)),
         "certain_attack_rate": _share(
-            any(attack.certainty == "certain" for attack in one.attacks) for one in trajectories
+            any(attack.certainty == "certain" for attack in trajectory.attacks) for trajectory in trajectories
         ),
     }
-    for kind in sorted({kind for one in kinds for kind in one}):
-        found[f"attacks/{kind}"] = sum(kind in one for one in kinds)
+    for kind in sorted({kind for attacked in kinds for kind in attacked}):
+        found[f"attacks/{kind}"] = sum(kind in attacked for attacked in kinds)
     return found
 
 
 def _spread(results: Sequence[GroupResult]) -> dict[str, float | None]:
     """The rewards: their mean, their spread within groups, and how many are tied."""
-    groups = [[one.reward for one in result.trajectories if one.reward is not None] for result in results]
+    groups = [
+        [trajectory.reward for trajectory in result.trajectories if trajectory.reward is not None] for result in results
+    ]
     compared = [rewards for rewards in groups if len(rewards) > 1]
-    stderrs = [one.stderr for result in results for one in result.trajectories if one.stderr is not None]
+    stderrs = [
+        trajectory.stderr for result in results for trajectory in result.trajectories if trajectory.stderr is not None
+    ]
     return {
         "reward_mean": _mean([reward for rewards in groups for reward in rewards]),
         "reward_std": _mean([_deviation(rewards) for rewards in compared]),
@@ -91,11 +95,11 @@ def _costs(results: Sequence[GroupResult]) -> dict[str, float | None]:
 
 def _panel_members(answers: Sequence[Answer]) -> dict[str, float | None]:
     """Answers and usage of each panel member; empty for a single judge."""
-    slots = sorted({one.slot for one in answers})
+    slots = sorted({answer.slot for answer in answers})
     found: dict[str, float | None] = {}
     for slot in slots if len(slots) > 1 else ():
-        usage = Usage.total([one.usage for one in answers if one.slot == slot])
-        found[f"panel_{slot}/answers"] = sum(one.slot == slot for one in answers)
+        usage = Usage.total([answer.usage for answer in answers if answer.slot == slot])
+        found[f"panel_{slot}/answers"] = sum(answer.slot == slot for answer in answers)
         found |= {
             f"panel_{slot}/{name}": getattr(usage, name) for name in ("input_tokens", "output_tokens", "cost_usd")
         }
@@ -149,18 +153,18 @@ def _by_group(answers: Sequence[Answer]) -> Mapping[tuple[str, int], list[dict[i
 
 def _flips(a: Mapping[int, float], b: Mapping[int, float]) -> Iterator[bool]:
     """For each pair that is tied in neither, whether the two order it differently."""
-    for one, other in combinations(sorted(a.keys() & b.keys()), 2):
-        if a[one] != a[other] and b[one] != b[other]:
-            yield (a[one] > a[other]) != (b[one] > b[other])
+    for first, second in combinations(sorted(a.keys() & b.keys()), 2):
+        if a[first] != a[second] and b[first] != b[second]:
+            yield (a[first] > a[second]) != (b[first] > b[second])
 
 
 def _residual(presentations: Sequence[Mapping[int, float]]) -> tuple[float, int]:
     """Residual sum of squares and degrees of freedom of a two-way layout, for the candidates in all presentations."""
-    items = sorted(set.intersection(*(set(one) for one in presentations))) if presentations else []
+    items = sorted(set.intersection(*(set(presentation) for presentation in presentations))) if presentations else []
     rows, columns = len(items), len(presentations)
     if rows < 2 or columns < 2:
         return 0.0, 0
-    table = [[one[item] for one in presentations] for item in items]
+    table = [[presentation[item] for presentation in presentations] for item in items]
     overall = sum(map(sum, table)) / (rows * columns)
     of_item = [sum(row) / columns for row in table]
     of_presentation = [sum(row[column] for row in table) / rows for column in range(columns)]
@@ -177,10 +181,14 @@ def _biases(results: Sequence[GroupResult], answers: Sequence[Answer]) -> dict[s
     lengths: list[tuple[float, float]] = []
     marks: list[tuple[float, float]] = []
     for trajectories, shapes in _shaped(results, answers):
-        scored = [(one.reward, shapes[one.id]) for one in trajectories if one.reward is not None and one.id in shapes]
+        scored = [
+            (trajectory.reward, shapes[trajectory.id])
+            for trajectory in trajectories
+            if trajectory.reward is not None and trajectory.id in shapes
+        ]
         lengths += _centred([(reward, math.log1p(shape.characters)) for reward, shape in scored])
         marks += _centred([(reward, shape.marks / (1 + shape.characters)) for reward, shape in scored])
-    places = [pair for one in answers for pair in _centred([(value, place) for _, place, value in one.ratings])]
+    places = [pair for answer in answers for pair in _centred([(value, place) for _, place, value in answer.ratings])]
     return {
         "length_correlation": _correlation(lengths),
         "markdown_correlation": _correlation(marks),
@@ -193,18 +201,20 @@ def _missingness(results: Sequence[GroupResult], answers: Sequence[Answer]) -> d
     levels = {
         result.group_id: sum(rewards) / len(rewards)
         for result in results
-        if (rewards := [one.reward for one in result.trajectories if one.reward is not None])
+        if (rewards := [trajectory.reward for trajectory in result.trajectories if trajectory.reward is not None])
     }
-    unread = [(float(one.is_unreadable), math.log1p(one.asked)) for one in answers]
-    unread_level = [(float(one.is_unreadable), levels[one.group_id]) for one in answers if one.group_id in levels]
+    unread = [(float(answer.is_unreadable), math.log1p(answer.asked)) for answer in answers]
+    unread_level = [
+        (float(answer.is_unreadable), levels[answer.group_id]) for answer in answers if answer.group_id in levels
+    ]
     lost: list[tuple[float, float]] = []
     lost_level: list[tuple[float, float]] = []
     for trajectories, shapes in _shaped(results, answers):
-        known = ((one, shapes[one.id]) for one in trajectories if one.id in shapes)
-        lost += [(float(one.status == "abstained"), math.log1p(shape.characters)) for one, shape in known]
+        known = ((trajectory, shapes[trajectory.id]) for trajectory in trajectories if trajectory.id in shapes)
+        lost += [(float(trajectory.status == "abstained"), math.log1p(shape.characters)) for trajectory, shape in known]
     for result in results:
         if result.group_id in levels:
-            abstained = sum(one.status == "abstained" for one in result.trajectories)
+            abstained = sum(trajectory.status == "abstained" for trajectory in result.trajectories)
             lost_level.append((abstained / len(result.trajectories), levels[result.group_id]))
     return {
         "parse_failure_length_correlation": _correlation(unread),
@@ -217,7 +227,11 @@ def _missingness(results: Sequence[GroupResult], answers: Sequence[Answer]) -> d
 def _shaped(
     results: Sequence[GroupResult], answers: Sequence[Answer]
 ) -> Iterator[tuple[tuple[TrajectoryResult, ...], Mapping[str, Shape]]]:
-    known = {one.group_id: {name: shape for shape in one.shapes for name in shape.ids} for one in answers if one.shapes}
+    known = {
+        answer.group_id: {name: shape for shape in answer.shapes for name in shape.ids}
+        for answer in answers
+        if answer.shapes
+    }
     for result in results:
         if result.group_id in known:
             yield result.trajectories, known[result.group_id]

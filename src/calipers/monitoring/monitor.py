@@ -127,8 +127,10 @@ class Monitor:
 
 def _health(seen: Sequence[_Seen], disagreements: Sequence[float]) -> dict[str, float]:
     # The same prompt in another epoch has the same id and other rollouts: it is another group.
-    results = [replace(one.result, group_id=str(number)) for number, one in enumerate(seen)]
-    answers = [replace(answer, group_id=str(number)) for number, one in enumerate(seen) for answer in one.answers]
+    results = [replace(finished.result, group_id=str(number)) for number, finished in enumerate(seen)]
+    answers = [
+        replace(answer, group_id=str(number)) for number, finished in enumerate(seen) for answer in finished.answers
+    ]
     return health(results, answers, disagreements=disagreements)
 
 

@@ -52,7 +52,7 @@ class ReviewQueue:
 
     def seen(self, group: TrajectoryGroup, result: GroupResult) -> GroupResult:
         """Consider a finished group for the queue; returns its result unchanged."""
-        attacks = sum(len(one.attacks) for one in result.trajectories)
+        attacks = sum(len(trajectory.attacks) for trajectory in result.trajectories)
         if attacks:
             self._keep("injected", _Kept(float(attacks), group, result, {}))
         rise = self._rise(group, result)
@@ -74,11 +74,11 @@ class ReviewQueue:
         """
         with self._lock:
             ordered = [
-                (reason, one) for reason, heap in self._heaps.items() for _, _, one in sorted(heap, reverse=True)
+                (reason, entry) for reason, heap in self._heaps.items() for _, _, entry in sorted(heap, reverse=True)
             ]
         together: dict[int, list[tuple[Reason, _Kept]]] = {}
-        for reason, one in ordered:
-            together.setdefault(id(one.result), []).append((reason, one))
+        for reason, entry in ordered:
+            together.setdefault(id(entry.result), []).append((reason, entry))
         seen: Counter[str] = Counter()
         lines = []
         for kept in together.values():
@@ -100,7 +100,7 @@ class ReviewQueue:
 
     def _rise(self, group: TrajectoryGroup, result: GroupResult) -> float | None:
         """How far the prompt's mean score rose since it was last judged; None if either score is missing."""
-        scores = [one.score for one in result.trajectories if one.score is not None]
+        scores = [trajectory.score for trajectory in result.trajectories if trajectory.score is not None]
         prompt = _prompt_of(group)
         if not scores or not prompt:
             return None
@@ -117,7 +117,9 @@ def _prompt_of(group: TrajectoryGroup) -> bytes:
     """A digest of what all trajectories begin with; empty if they share nothing."""
     shared: Sequence[Any] = group.context
     if not shared and group.trajectories:
-        shared = [one for one in group.trajectories[0].messages[:2] if one.get("role") in {"system", "user"}]
+        shared = [
+            message for message in group.trajectories[0].messages[:2] if message.get("role") in {"system", "user"}
+        ]
     if not shared:
         return b""
     return blake2b(json.dumps(list(shared), default=str, sort_keys=True).encode(), digest_size=16).digest()
@@ -126,11 +128,15 @@ def _prompt_of(group: TrajectoryGroup) -> bytes:
 def _line(name: str, kept: Sequence[tuple[Reason, _Kept]]) -> str:
     first = kept[0][1]
     review: dict[str, Any] = {
-        "reasons": {reason: round(one.weight, 4) for reason, one in kept},
-        "rewards": {one.id: one.reward for one in first.result.trajectories},
+        "reasons": {reason: round(entry.weight, 4) for reason, entry in kept},
+        "rewards": {trajectory.id: trajectory.reward for trajectory in first.result.trajectories},
     }
-    for _, one in kept:
-        review |= {"audit": dict(one.audit)} if one.audit else {}
-    attacks = {one.id: [hit.to_dict() for hit in one.attacks] for one in first.result.trajectories if one.attacks}
+    for _, entry in kept:
+        review |= {"audit": dict(entry.audit)} if entry.audit else {}
+    attacks = {
+        trajectory.id: [hit.to_dict() for hit in trajectory.attacks]
+        for trajectory in first.result.trajectories
+        if trajectory.attacks
+    }
     review |= {"attacks": attacks} if attacks else {}
     return json.dumps({**first.group.to_dict(), "group_id": name, "review": review})

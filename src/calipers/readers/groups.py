@@ -131,7 +131,7 @@ def _from_responses(value: Mapping[str, Any]) -> Mapping[str, Any]:
     prompt = next(
         (value[key] for key in ("context", "prompt", "messages", "question") if value.get(key) is not None), None
     )
-    if not isinstance(responses, list) or not all(isinstance(one, str) for one in responses) or prompt is None:
+    if not isinstance(responses, list) or not all(isinstance(text, str) for text in responses) or prompt is None:
         return value
     members = [
         {"id": str(number), "messages": [{"role": "assistant", "content": text}]}
@@ -259,7 +259,7 @@ def derived_id(group: TrajectoryGroup) -> str:
         group.context,
         group.tools,
         group.rubric,
-        [(one.id, one.messages, one.tools) for one in group.trajectories],
+        [(member.id, member.messages, member.tools) for member in group.trajectories],
     )
     text = json.dumps(content, ensure_ascii=False, default=str)
     return "g" + hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=8).hexdigest()

@@ -116,7 +116,7 @@ def rows(stream: IO[bytes], *, max_line: int = MAX_LINE) -> Iterator[Row]:
             if after is not None and not isinstance(_row(*after)[1], dict):
                 yield 1, _SPREAD
                 return
-            yield from (_row(*one) for one in ((number, line), after) if one is not None)
+            yield from (_row(*numbered) for numbered in ((number, line), after) if numbered is not None)
         else:
             yield _row(number, line)
 

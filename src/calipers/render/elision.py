@@ -249,21 +249,26 @@ def _assembled(
     view: RenderedGroup, head: _Shortened, chosen: Sequence[Candidate], bodies: Sequence[_Shortened]
 ) -> RenderedGroup:
     made = {
-        id(one): Candidate(one.members, one.messages, parts_of(short.text, one.body), (*one.elided, *short.gaps))
-        for one, short in zip(chosen, bodies, strict=True)
+        id(candidate): Candidate(
+            candidate.members,
+            candidate.messages,
+            parts_of(short.text, candidate.body),
+            (*candidate.elided, *short.gaps),
+        )
+        for candidate, short in zip(chosen, bodies, strict=True)
     }
     shortened = replace(
         view,
         head=parts_of(head.text, view.head),
         warnings=(*view.warnings, *(f"shared by all: {gap}" for gap in head.gaps)),
-        candidates=tuple(made.get(id(one), one) for one in view.candidates),
+        candidates=tuple(made.get(id(candidate), candidate) for candidate in view.candidates),
     )
     # Judges that need no prose get the same gaps.
-    shown = [place for place, one in enumerate(view.candidates) if id(one) in made]
+    shown = [place for place, candidate in enumerate(view.candidates) if id(candidate) in made]
     keys = {place: f"K{place}" for place in shown}
     read = decode(compose(shortened, shown, list(keys.values())), marker=view.marker).messages
     again = tuple(
-        replace(one, messages=read[keys[place]]) if place in keys else one
-        for place, one in enumerate(shortened.candidates)
+        replace(candidate, messages=read[keys[place]]) if place in keys else candidate
+        for place, candidate in enumerate(shortened.candidates)
     )
     return replace(shortened, candidates=again)

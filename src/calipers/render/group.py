@@ -69,7 +69,7 @@ def render(
         transcript = transcriber.transcript(trajectory)
         drafts.append(_Draft(transcript, [position], transcript.elided))
     chosen = group.rubric if group.rubric is not None else rubric
-    criteria = [_criteria(one, group.rubric, rubric) for one in group.trajectories] if graded else []
+    criteria = [_criteria(trajectory, group.rubric, rubric) for trajectory in group.trajectories] if graded else []
     distinct = _distinct(drafts, criteria)
     rubric = None if graded else as_standards(chosen) if isinstance(chosen, Rubric) else chosen
     digest = _digest(opening, distinct, rubric)

@@ -43,7 +43,7 @@ def as_rubric(value: object) -> Rubric:
     if not isinstance(listed, list | tuple):
         raise ConfigError(f"the rubric has no list of criteria; {_SHAPE}")
     rubric = Rubric(
-        tuple(as_criterion(one, place) for place, one in enumerate(listed, start=1)),
+        tuple(as_criterion(item, place) for place, item in enumerate(listed, start=1)),
         title=_text(value.get("title") or "", "title"),
         all_negative=value.get("all_negative") or "refuse",
         veto_floor=_number(_first(value, ("veto_floor",), 0.0), "veto_floor"),
@@ -94,11 +94,11 @@ def as_tags(value: object, where: str) -> tuple[tuple[str, ...], Mapping[str, An
             raise ConfigError(f"{where}: tags.verifier {verifier!r} is unknown; known: {', '.join(_VERIFIERS)}")
         rule = _rule(value, where) if verifier == "rule" else None
         taken = ("function", "parameters") if verifier is not None else ()
-        kept = {key: one for key, one in value.items() if one is not None and key not in taken}
-        return tuple(_tag(f"{key}:{one}", one, where) for key, one in kept.items()), rule
+        kept = {key: item for key, item in value.items() if item is not None and key not in taken}
+        return tuple(_tag(f"{key}:{item}", item, where) for key, item in kept.items()), rule
     if not isinstance(value, list | tuple):
         raise ConfigError(f"{where}: tags must be a list or an object, not {type(value).__name__}")
-    tags = tuple(_tag(one, one, where) for one in value)
+    tags = tuple(_tag(tag, tag, where) for tag in value)
     for tag in tags:
         key, _, verifier = tag.partition(":")
         if key == "verifier" and verifier not in _VERIFIERS:
@@ -190,7 +190,7 @@ def _rule(value: object, where: str) -> Mapping[str, Any]:
             raise ConfigError(f"{where}: the rule's parameters are not JSON: {error}") from None
     if not isinstance(parameters, Mapping):
         raise ConfigError(f"{where}: the rule's parameters must be an object, not {type(parameters).__name__}")
-    return {"function": function, "parameters": {key: one for key, one in parameters.items() if one is not None}}
+    return {"function": function, "parameters": {key: item for key, item in parameters.items() if item is not None}}
 
 
 def _tag(tag: object, value: object, where: str) -> str:

@@ -25,12 +25,12 @@ _CRITERION: Final = (
 
 def as_criteria(listed: list[Any], pitfalls: Pitfalls) -> list[Any]:
     """A data set's list of criteria as ``as_rubric`` takes them. Raises InputError naming the criterion."""
-    stated = [isinstance(one, Mapping) and any(one.get(key) is not None for key in _POINTS) for one in listed]
+    stated = [isinstance(item, Mapping) and any(item.get(key) is not None for key in _POINTS) for item in listed]
     if any(stated) and not all(stated):
         raise InputError(f"criterion {stated.index(False) + 1}: has no points, and others have some")
-    if any(_is_rar(one) for one in listed):
-        return [rar_criterion(one, place, pitfalls) for place, one in enumerate(listed, start=1)]
-    return [_known_fields(one, place) for place, one in enumerate(listed, start=1)]
+    if any(_is_rar(item) for item in listed):
+        return [rar_criterion(item, place, pitfalls) for place, item in enumerate(listed, start=1)]
+    return [_known_fields(item, place) for place, item in enumerate(listed, start=1)]
 
 
 def _known_fields(criterion: Any, place: int) -> Any:

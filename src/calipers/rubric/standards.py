@@ -107,12 +107,12 @@ def _instructions_in(truth: Any) -> dict[str, Any] | None:
         return None
     ids: list[Any] = []
     kwargs: list[Any] = []
-    for one in truth:
-        if not isinstance(one, Mapping) or not isinstance(one.get("instruction_id"), list):
+    for item in truth:
+        if not isinstance(item, Mapping) or not isinstance(item.get("instruction_id"), list):
             return None
-        given = one.get("kwargs")
-        ids += one["instruction_id"]
-        kwargs += [fields or {} for fields in given] if isinstance(given, list) else [{}] * len(one["instruction_id"])
+        given = item.get("kwargs")
+        ids += item["instruction_id"]
+        kwargs += [fields or {} for fields in given] if isinstance(given, list) else [{}] * len(item["instruction_id"])
     return {"instruction_id_list": ids, "kwargs": kwargs}
 
 
@@ -156,7 +156,7 @@ def unpacked(value: Any, place: str) -> Any:
 
 def without_rubrics(group: TrajectoryGroup) -> TrajectoryGroup:
     """The group without its own rubric and without those of its trajectories."""
-    members = tuple(replace(one, rubric=None) for one in group.trajectories)
+    members = tuple(replace(trajectory, rubric=None) for trajectory in group.trajectories)
     return replace(group, rubric=None, trajectories=members)
 
 
@@ -197,8 +197,8 @@ def references_in(row: Mapping[str, Any]) -> list[Stated]:
     if CARRIERS.isdisjoint(row):
         return []
     found: dict[str, Stated] = {}
-    for one in _references(list(_holders(row))):
-        found.setdefault(str(one.value).strip(), one)
+    for reference in _references(list(_holders(row))):
+        found.setdefault(str(reference.value).strip(), reference)
     return list(found.values())
 
 
@@ -224,23 +224,23 @@ def _holds(value: Any) -> bool:
 
 def _are_sources(value: Any) -> bool:
     """Whether a column ``functions`` holds the source of rules, not the tools that a model may call."""
-    return isinstance(value, Sequence) and any(isinstance(one, str) and "def " in one for one in value)
+    return isinstance(value, Sequence) and any(isinstance(source, str) and "def " in source for source in value)
 
 
 def _comparable_rubric(rubric: str | Rubric) -> object:
     """What two copies of a rubric share even if their tags are written differently."""
     if isinstance(rubric, str):
         return rubric.strip()
-    return [(one.text, one.points, one.veto, one.rule) for one in rubric.criteria]
+    return [(criterion.text, criterion.points, criterion.veto, criterion.rule) for criterion in rubric.criteria]
 
 
 def _comparable_rules(rules: Mapping[str, Any]) -> object:
     """What two copies of rules share: Parquet fills arguments with the keys of other rows."""
     kwargs = rules.get("kwargs") or []
     named = [
-        {key: item for key, item in (one or {}).items() if item is not None}
-        for one in kwargs
-        if not isinstance(one, str)
+        {key: item for key, item in (arguments or {}).items() if item is not None}
+        for arguments in kwargs
+        if not isinstance(arguments, str)
     ]
     return {**rules, "kwargs": named if any(named) else []}
 

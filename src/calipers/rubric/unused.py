@@ -47,9 +47,11 @@ def unused(group: TrajectoryGroup, *, checklist: bool) -> list[str]:
     ``checklist``: the judge decides criteria one by one, and runs their rules. Fast for a group without extra keys.
     """
     notes = [] if checklist else _rules_not_run(group)
-    for one in group.trajectories:
-        if one.extra:
-            keys = (key for key in one.extra if key in _OF_TRAJECTORY or kind_of(str(key)) in ("rubric", "rules"))
+    for trajectory in group.trajectories:
+        if trajectory.extra:
+            keys = (
+                key for key in trajectory.extra if key in _OF_TRAJECTORY or kind_of(str(key)) in ("rubric", "rules")
+            )
             notes += [f"not used: {key!r} of a trajectory; {_TRAJECTORY_RULE}" for key in keys]
     if group.extra:
         if group.extra.get("constraints") is not None:
@@ -72,9 +74,9 @@ def unread(group: TrajectoryGroup, *, remedy: str = "calipers score --reference 
     references = [] if graded else references_in(group.extra)
     reasons = [remedy, *["another one that differs from it goes first"] * len(references)]
     notes = [
-        f"not used: the reference in {one.place}; {why}"
-        for one, why in zip(references, reasons, strict=False)
-        if not (isinstance(group.rubric, str) and as_text(one.value) in group.rubric)
+        f"not used: the reference in {reference.place}; {why}"
+        for reference, why in zip(references, reasons, strict=False)
+        if not (isinstance(group.rubric, str) and as_text(reference.value) in group.rubric)
     ]
     near = {key: meant for key in group.extra if (meant := misspelt(str(key))) is not None}
     notes += [f"not used: the unknown key {key!r}; did you mean {meant!r}?" for key, meant in near.items()]
@@ -84,8 +86,8 @@ def unread(group: TrajectoryGroup, *, remedy: str = "calipers score --reference 
 
 
 def _rules_not_run(group: TrajectoryGroup) -> list[str]:
-    rubrics = (group.rubric, *(one.rubric for one in group.trajectories))
-    if any(isinstance(rubric, Rubric) and any(one.rule for one in rubric.criteria) for rubric in rubrics):
+    rubrics = (group.rubric, *(trajectory.rubric for trajectory in group.trajectories))
+    if any(isinstance(rubric, Rubric) and any(criterion.rule for criterion in rubric.criteria) for rubric in rubrics):
         return ["not run: the rules of the rubric's criteria, which only protocol=checklist runs"]
     return []
 
