@@ -1,4 +1,4 @@
-"""Every error calipers raises, and what became of foreign ones.
+"""Every error that calipers raises.
 
 ::
 
@@ -6,13 +6,13 @@
     ├── ConfigError        wrong settings: raised before any token is spent
     ├── InputError         a file or value that cannot be read: names file, line and remedy
     ├── LedgerError        the ledger cannot be opened, read or written
-    ├── UngradedError      a criterion stayed open, and grading says on_missing="raise"
-    └── BackendError       a call brought no answer; has a kind, never reaches the caller of score_group
-        ├── TransientError     may go away by itself: retried with backoff, honouring ``retry_after``
-        └── PermanentError     asking the same again will not help
+    ├── UngradedError      a criterion has no verdict, and grading says on_missing="raise"
+    └── BackendError       a call brought no answer; it has a kind and never leaves score_group
+        ├── TransientError     may succeed later: retried with backoff, honouring ``retry_after``
+        └── PermanentError     the same call will fail again
 
-A judge's doing never raises out of ``score_group``: a BackendError becomes a ``Failure`` and the trajectory ends
-``failed`` with its reason. Foreign exceptions are translated at exactly one place in each backend.
+Nothing that a judge does makes ``score_group`` raise: a BackendError becomes a ``Failure``, and the trajectory ends
+``failed`` with its reason. Each backend translates exceptions of other libraries in exactly one place.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class CalipersError(Exception):
-    """The root of all errors calipers raises. Its text is one or two sentences for a person, remedy included."""
+    """The root of all errors that calipers raises. Its text is one or two sentences for a person, with the remedy."""
 
 
 class ConfigError(CalipersError):
@@ -46,17 +46,16 @@ class LedgerError(CalipersError):
 
 
 class UngradedError(CalipersError):
-    """A criterion stayed open, and ``Grading(on_missing="raise")`` asks for an error then."""
+    """A criterion has no verdict, and ``Grading(on_missing="raise")`` asks for an error then."""
 
 
 class BackendError(CalipersError):
-    """A call to a judge that brought no answer. ``kind`` is what ``Failure.kind`` will say.
+    """A call to a judge that brought no answer. ``kind`` becomes ``Failure.kind``.
 
-    ``completion`` is what came all the same: a whole reply that holds no judgment (empty, a tool's call, a refusal in
-    the model's words), for who asked for whatever a model says.
-
-    ``usage`` is what the server said the call took, None where it said nothing; ``counted`` that whoever asked was told
-    of the call. ``failed`` are all calls for the question ``question``, where they are known.
+    ``completion`` is a whole reply that holds no judgment (empty, a tool call, a refusal in the model's words), for
+    callers that take whatever a model says. ``usage`` is the tokens that the server reported for the call; None where
+    it reported none. ``counted``: the call was already reported to ``on_failed_call``. ``failed`` are all failed calls
+    for the question with the ledger key ``question``, where they are known.
     """
 
     completion: Completion | None = None
@@ -78,7 +77,7 @@ class BackendError(CalipersError):
 
 
 class TransientError(BackendError):
-    """May go away by itself. ``retry_after`` is the wait in seconds the server asked for, or None."""
+    """May succeed later. ``retry_after`` is the wait in seconds that the server asked for, or None."""
 
     def __init__(self, kind: FailureKind, message: str, *, retry_after: float | None = None) -> None:
         self.retry_after = retry_after
@@ -86,9 +85,10 @@ class TransientError(BackendError):
 
 
 class PermanentError(BackendError):
-    """Asking the same again will not help. ``fatal`` when no other question of this judge will be answered either.
+    """The same call will fail again. ``fatal``: this judge will answer no other question either.
 
-    A question too long for the context window has ``prompt`` tokens for ``limit``, where the server told.
+    Where a question is too long for the context window, ``prompt`` is its tokens and ``limit`` the window's, as far as
+    the server reports them.
     """
 
     def __init__(

@@ -36,13 +36,13 @@ class JudgingProtocol(Protocol):
 
 
 class Planner(Protocol):
-    """Given what is known, what to ask next; empty means done. Each returned batch is a barrier."""
+    """From the answers so far, what to ask next; empty means done. A batch is answered before the next is planned."""
 
     def next_asks(self, state: PlanState) -> Sequence[Ask]: ...
 
 
 class Backend(Protocol):
-    """A judge that questions can be put to. Raises BackendError, and nothing else, when no answer came.
+    """A judge that can be asked. Raises BackendError, and nothing else, when no answer came.
 
     ``endpoint`` and ``model`` name what answers; with the request they make the ledger key.
     """
@@ -155,14 +155,14 @@ class Store(Protocol):
 
 
 class Aggregator(Protocol):
-    """Judgments about ``n`` candidates to a score and a standard error each; None where nothing was said."""
+    """Judgments about ``n`` candidates to a score and a standard error each; None where there is no judgment."""
 
     def __call__(self, judgments: Sequence[Judgment], n: int) -> Scores: ...
 
 
 @runtime_checkable
 class GroupAggregator(Protocol):
-    """An Aggregator that needs to know the group: ``of`` makes the one for its candidates."""
+    """An Aggregator that needs to know the group: ``of`` makes an aggregator for the candidates of ``view``."""
 
     def of(self, view: RenderedGroup) -> Aggregator: ...
 
@@ -180,23 +180,19 @@ class Verifier(Protocol):
 
 
 class Reader(Protocol):
-    """Rows of a groups file, each a 1-based number and what ``as_group`` takes, or text that says what is wrong with
-    it.
-    """
+    """Rows of a groups file: a 1-based number and what ``as_group`` takes, or a text that says what is wrong."""
 
     def __call__(self, path: Path) -> Iterable[tuple[int, object]]: ...
 
 
 class Watcher(Protocol):
-    """Is given every finished group after it was recorded; may add warnings to what the caller gets, and nothing
-    else.
-    """
+    """Called with every finished group once it is recorded. It may add warnings to the result, and no more."""
 
     def seen(self, group: TrajectoryGroup, result: GroupResult) -> GroupResult: ...
 
 
 @runtime_checkable
 class AnswerWatcher(Watcher, Protocol):
-    """A Watcher that is also given every answer, and what was read from it."""
+    """A Watcher that is also called with every answer, and what was read from it."""
 
     def observe(self, request: JudgeRequest, completion: Completion, reading: Reading) -> None: ...

@@ -118,7 +118,7 @@ def test_what_grows_to_hundreds_of_times_its_size_is_told_and_not_unpacked(tmp_p
     ledger = Ledger(tmp_path / "l.db")
 
     def unpack() -> None:
-        with pytest.raises(LedgerError, match="cannot be read any more"):
+        with pytest.raises(LedgerError, match="damaged and cannot be read"):
             ledger.decoded(packed, list)
 
     assert _peak(unpack) < 60 * 2**20

@@ -1,8 +1,8 @@
 """Every question, answer, reading and reward in one SQLite file: cache, resume, replay.
 
-A question whose answer is recorded is never paid again; two askers of one question share one call; an answer is
-committed before anything is made of it, so that ``kill -9`` costs at most the calls in flight. The file holds no API
-key and no header. Not responsible for what a question is (``protocols``) or for retrying one (``backends``).
+A question whose answer is recorded is never paid for again. Callers that ask the same question at the same time share
+one call. An answer is committed before it is used, so ``kill -9`` costs at most the calls in flight. The file holds no
+API key and no header. Not responsible for what a question is (``protocols``) or for retries (``backends``).
 """
 
 from calipers.ledger.answers import find_learned, has_answers

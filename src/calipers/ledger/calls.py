@@ -1,6 +1,6 @@
-"""One call for one question: the key that names the question, and sharing the call among all who ask it.
+"""One call for one question: the question's key, callers that share a call, and the store of a judge without a ledger.
 
-Also what a judge without a ledger talks to. Not responsible for recording anything (``recorder``).
+Not responsible for recording anything (``recorder``).
 """
 
 from __future__ import annotations
@@ -32,22 +32,22 @@ from calipers.types.encoding import EncodedDict
 T = TypeVar("T")
 
 compact_json = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
-"""For what is hashed. Escapes to ASCII, which holds lone surrogates, too; nothing that is recorded contains itself."""
+"""For what is hashed. Escapes to ASCII, lone surrogates included; recorded values never contain themselves."""
 
 
 def ledger_key(request: JudgeRequest, backend: Backend) -> str:
-    """The name of a question: endpoint, model, messages, schema, limits, parameters and sample index (hex)."""
+    """The key of a question (hex), from endpoint, model, messages, schema, limits, parameters and sample index."""
     texts: list[bytes] = []
     question = question_text(request, backend, [_apart(message, texts) for message in request.messages])
     digest = blake2b(question.encode(), digest_size=20)
-    # Whose text is how long stands in what was hashed before: no other texts, put together, are the same question.
+    # The length of each text was hashed before, so other texts with the same concatenation have another key.
     for text in texts:
         digest.update(text)
     return digest.hexdigest()
 
 
 def question_text(request: JudgeRequest, backend: Backend, messages: Iterable[str]) -> str:
-    """One JSON list of all that makes a question; ``messages`` are JSON already."""
+    """One JSON list of everything that identifies a question; ``messages`` are JSON already."""
     schema = request.schema.text if isinstance(request.schema, EncodedDict) else compact_json(request.schema)
     params = compact_json(dict(request.params)) if request.params else "{}"
     limit = "null" if request.max_tokens is None else request.max_tokens
@@ -57,14 +57,14 @@ def question_text(request: JudgeRequest, backend: Backend, messages: Iterable[st
 
 @lru_cache(maxsize=64)
 def _address(endpoint: str, model: str) -> str:
-    """How the list begins."""
+    """The beginning of that list."""
     return compact_json([endpoint, model])[:-1]
 
 
 def _apart(message: Message, texts: list[bytes]) -> str:
-    """``message`` with the length of its text in the text's place, which is hashed as it is: quoting it takes longer.
+    """``message`` with the length of its text in place of the text, which is appended to ``texts``.
 
-    A list, so that it cannot be taken for a message.
+    Texts are hashed unescaped, because escaping takes longer. The result is a list, so that it cannot equal a message.
     """
     content = message.get("content")
     if not isinstance(content, str):
@@ -78,30 +78,30 @@ def _apart(message: Message, texts: list[bytes]) -> str:
 
 @lru_cache(maxsize=64)
 def _said_by(role: str) -> str:
-    """How the list of a message with a role and a text begins, up to the length."""
+    """The JSON list of a message with a role and a text, up to the text's length."""
     return compact_json([{"role": role, "content": 0}]).removesuffix("0}]")
 
 
 class SingleFlight(Generic[T]):
-    """``await flight.run(key, call)``: the first asker calls, the others get its answer or its exception.
+    """``await flight.run(key, call)``: the first caller makes the call, the others get its answer or its exception.
 
-    The first asker's call runs in its own task: when that is cancelled (its group's deadline, say), the next asker
-    makes the call itself instead of being cancelled with it. Who is cancelled in the same moment calls nobody.
+    The call runs in the first caller's task. If that task is cancelled (its group's deadline, say), the next caller
+    makes the call itself and is not cancelled along. Callers that are cancelled at the same moment make no call.
     """
 
     def __init__(self) -> None:
         self._flying: dict[asyncio.AbstractEventLoop, dict[str, asyncio.Future[T]]] = {}
 
     def is_flying(self, key: str) -> bool:
-        """Whether somebody is calling for ``key`` on the running loop."""
+        """True while a call for ``key`` is in flight on the running loop."""
         return key in self._flying.get(asyncio.get_running_loop(), ())
 
     async def run(self, key: str, call: Callable[[], Awaitable[T]]) -> T:
-        """The answer to ``key``, from ``call`` or from whoever is already calling."""
+        """The answer to ``key``, from ``call`` or from a call that is already in flight."""
         loop = asyncio.get_running_loop()
         flying = self._flying.get(loop)
         if flying is None:
-            for known in list(self._flying):  # at once, for other threads bring loops of their own
+            for known in list(self._flying):  # a copy, because other threads add loops of their own
                 if known.is_closed():
                     self._flying.pop(known, None)
             flying = self._flying.setdefault(loop, {})
@@ -111,9 +111,9 @@ class SingleFlight(Generic[T]):
             try:
                 return await asyncio.shield(other)
             except asyncio.CancelledError:
-                # Two groups have one deadline: both were cancelled, and nothing would ever end a call begun now.
+                # Two groups with one deadline are cancelled together; nothing would ever end a call begun now.
                 if not other.cancelled() or (task is not None and task.cancelling() > before):
-                    raise  # it is this asker that was cancelled
+                    raise  # this caller was cancelled
         mine: asyncio.Future[T] = loop.create_future()
         flying[key] = mine
         try:
@@ -123,7 +123,7 @@ class SingleFlight(Generic[T]):
             raise
         except Exception as error:
             mine.set_exception(error)
-            mine.exception()  # seen: without followers nobody else would retrieve it
+            mine.exception()  # retrieved here, because there may be no other caller
             raise
         else:
             mine.set_result(answer)
@@ -133,7 +133,7 @@ class SingleFlight(Generic[T]):
 
 
 class Unrecorded(Store):
-    """No ledger: nothing is recorded, but all who ask one question at the same time share one call."""
+    """Records nothing; callers that ask the same question at the same time share one call."""
 
     def __init__(self) -> None:
         self._flight: SingleFlight[Completion] = SingleFlight()
@@ -169,5 +169,5 @@ async def _as_it_is(completion: Completion) -> Completion:
 
 
 def belongs_to(error: BackendError, key: str, failed: FailedCalls) -> None:
-    """Put into an error which question it is for, and all it took; a backend may raise the same object again."""
+    """Set the question and all failed calls of an error; a backend may raise the same object for another question."""
     error.failed, error.question, error.counted = failed, key, False

@@ -1,9 +1,8 @@
-"""Calls that brought no answer, in the ledger: each as it fails, so that what was paid for is told even of a killed
-run.
+"""Failed calls in the ledger, each recorded as it fails, so that even a killed run has its whole bill.
 
-A failed call belongs to the ask that made it. One whose ask never ended (the process was killed, or the group given up)
-is taken over by the next run that puts the same question, and counts there: so a resumed run comes to what an
-uninterrupted one does. What came before an answer is kept with the answer.
+A failed call belongs to the ask that made it. If that ask never ended (the process was killed, or the group cancelled),
+the next run that asks the same question takes the call over, so that a resumed run costs what an uninterrupted one
+does. Failed calls before an answer are recorded with the answer.
 """
 
 from __future__ import annotations
@@ -19,16 +18,16 @@ from calipers.types.encoding import json_text
 
 _INSERT: Final = "INSERT OR REPLACE INTO failed_calls VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _DELETE: Final = "DELETE FROM failed_calls WHERE run = ? AND position = ? AND number = ? AND call = ?"
-_LEFT: Final = """SELECT run, position, number, call, one.key, kind, metered, input_tokens, output_tokens, cached_tokens,
-cost_usd FROM failed_calls AS one LEFT JOIN asks USING (run, position, number) WHERE asks.outcome IS NULL
+_LEFT: Final = """SELECT run, position, number, call, one.key, kind, metered, input_tokens, output_tokens,
+cached_tokens, cost_usd FROM failed_calls AS one LEFT JOIN asks USING (run, position, number) WHERE asks.outcome IS NULL
 AND NOT EXISTS (SELECT 1 FROM answers WHERE answers.key = one.key) ORDER BY run, position, number, call"""
 
 _Row = tuple[int, int, int, int]
-"""Run, position, number and call: what a row is found by."""
+"""Run, position, number and call: the primary key of a row."""
 
 
 class FailedLog:
-    """What failed in ``run``, and what earlier runs left behind for it to take over."""
+    """The failed calls of ``run``, and those that it takes over from earlier runs."""
 
     def __init__(self, ledger: Ledger, run: int) -> None:
         self._ledger = ledger
@@ -39,7 +38,7 @@ class FailedLog:
             self._left.setdefault(key, []).append(((row[0], row[1], row[2], row[3]), FailedCall(kind, usage)))
 
     def of(self, position: int, request: JudgeRequest, key: str) -> Asking:
-        """The failed calls of an ask that begins, those it takes over included."""
+        """The failed calls of an ask that begins, including those it takes over."""
         asking = Asking(self._ledger, (self._run, position, request.ask.number), key, request)
         asking.take_over(self._left.pop(key, ()))
         return asking
@@ -57,7 +56,7 @@ class Asking(Meter):
         self._key = key
 
     def take_over(self, left: Iterable[tuple[_Row, FailedCall]]) -> None:
-        """Count what an ask of the same question that never ended left behind."""
+        """Count the calls of an ask of the same question that never ended."""
         for row, call in left:
             self._ledger.put(_DELETE, row)
             self.add(call)
@@ -74,15 +73,15 @@ class Asking(Meter):
 
 
 def keep_failed(ledger: Ledger, key: str, failed: FailedCalls) -> None:
-    """Keep with the answer to the question of that ``key`` what came before it."""
+    """Record with the answer to the question ``key`` the failed calls before it."""
     if failed.count:
         ledger.put("INSERT OR IGNORE INTO failed_before VALUES (?, ?)", (key, json_text(failed.to_dict())))
 
 
 def find_failed(ledger: Ledger, key: str, attempts: int) -> FailedCalls:
-    """What came before the recorded answer to a question that took ``attempts`` calls.
+    """The failed calls before the recorded answer to a question that took ``attempts`` calls.
 
-    Ledgers of calipers 0.1 count those calls and no more.
+    Ledgers of calipers 0.1 hold only their number.
     """
     if attempts <= 1:
         return FailedCalls()

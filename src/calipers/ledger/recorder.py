@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import zlib
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -17,12 +16,10 @@ from calipers.interfaces import Backend, FullBackend, Store
 from calipers.ledger.answers import find_answer, find_learned
 from calipers.ledger.calls import SingleFlight, belongs_to, compact_json, ledger_key, question_text
 from calipers.ledger.failed import Asking, FailedLog, keep_failed
-from calipers.ledger.sqlite import Ledger, is_unpacked_again
+from calipers.ledger.packing import packed
+from calipers.ledger.sqlite import Ledger
 from calipers.types import Canary, Completion, Failure, GroupResult, JudgeRequest, Reading, TrajectoryGroup
 from calipers.types.encoding import encodable, json_text
-
-_LONG = 2**14
-"""Characters from which on a text is compressed."""
 
 
 def group_digest(group: TrajectoryGroup) -> str:
@@ -122,7 +119,7 @@ class Recorder(Store):
 
     async def finish(self, number: int, group: TrajectoryGroup, result: GroupResult) -> None:
         """Record the group and its result; on disk when this returns."""
-        source = _packed(json_text(group.to_dict()))
+        source = packed(json_text(group.to_dict()))
         row = (self.run.id, number, group.group_id, source, json_text(result.to_dict()))
         self._ledger.put("INSERT OR REPLACE INTO groups VALUES (?, ?, ?, ?, ?)", row)
         await self._ledger.commit()
@@ -164,20 +161,8 @@ def _answer_row(key: str, request: JudgeRequest, backend: Backend, completion: C
 def _asked(request: JudgeRequest, backend: Backend, completion: Completion) -> str | bytes:
     """The question as it was sent or, where nothing was, what its key is drawn from."""
     if completion.sent is None:
-        return _packed(question_text(request, backend, map(compact_json, request.messages)))
-    return _packed(completion.sent.decode())
-
-
-def _packed(text: str) -> str | bytes:
-    """Long texts compressed, short ones as they are: compressing those would take longer than all else about them.
-
-    Texts that compress so well that ``Ledger.decoded`` would take them for a decompression bomb stay as they are, too.
-    """
-    if len(text) < _LONG:
-        return text
-    data = text.encode()
-    packed = zlib.compress(data, 1)
-    return packed if is_unpacked_again(len(data), len(packed)) else text
+        return packed(question_text(request, backend, map(compact_json, request.messages)))
+    return packed(completion.sent.decode())
 
 
 def _detail(result: Reading | Failure) -> str:

@@ -26,9 +26,7 @@ class Replayer(Store):
         self._numbers: deque[int] = deque()
 
     def groups(self) -> Iterator[Mapping[str, Any]]:
-        """The run's groups in input order, in the groups file's form; ``begin`` gives their numbers in the same
-        order.
-        """
+        """The run's groups in input order, as in a groups file; ``begin`` returns their numbers in the same order."""
         query = "SELECT position, source FROM groups WHERE run = ? AND position > ? ORDER BY position LIMIT 1"
         number = -1
         while found := self._ledger.rows(query, (self.recorded.id, number)):

@@ -1,4 +1,4 @@
-"""The ledger file: its tables, its one writer, and commits that many answers share.
+"""The ledger file: one writer, and commits that many answers share. Its tables are in ``tables.sql``.
 
 Writes happen on the caller's thread, in one transaction per turn of the event loop: a writer thread would fight the
 event loop for the interpreter lock and be slower for it.
@@ -16,62 +16,27 @@ import weakref
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
+from importlib.resources import files
 from pathlib import Path
 from typing import Any, TypeVar
 
 from calipers.errors import LedgerError
-from calipers.types.encoding import encodable, require_light
+from calipers.ledger.packing import unpacked
+from calipers.types.encoding import encodable
 
 T = TypeVar("T")
 
-_TABLES = """
-CREATE TABLE IF NOT EXISTS answers (
-  key TEXT PRIMARY KEY, endpoint TEXT NOT NULL, model TEXT NOT NULL, request BLOB NOT NULL, text TEXT NOT NULL,
-  finish_reason TEXT NOT NULL, reasoning TEXT NOT NULL, served_model TEXT, input_tokens INTEGER NOT NULL,
-  output_tokens INTEGER NOT NULL, cached_tokens INTEGER NOT NULL, cost_usd REAL, latency REAL NOT NULL,
-  attempts INTEGER NOT NULL, answered_at TEXT NOT NULL
-);
-CREATE TABLE IF NOT EXISTS runs (
-  id INTEGER PRIMARY KEY AUTOINCREMENT, version TEXT NOT NULL, settings TEXT NOT NULL, learned TEXT NOT NULL,
-  started_at TEXT NOT NULL
-);
-CREATE TABLE IF NOT EXISTS groups (
-  run INTEGER NOT NULL REFERENCES runs(id), position INTEGER NOT NULL, group_id TEXT NOT NULL, source BLOB NOT NULL,
-  result TEXT NOT NULL, PRIMARY KEY (run, position)
-);
-CREATE TABLE IF NOT EXISTS asks (
-  run INTEGER NOT NULL REFERENCES runs(id), position INTEGER NOT NULL, number INTEGER NOT NULL, key TEXT NOT NULL,
-  cause TEXT NOT NULL, outcome TEXT NOT NULL, reason TEXT, detail TEXT NOT NULL, PRIMARY KEY (run, position, number)
-) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS learned (
-  endpoint TEXT NOT NULL, model TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY (endpoint, model)
-);
-CREATE TABLE IF NOT EXISTS odds (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS failed_calls (
-  run INTEGER NOT NULL REFERENCES runs(id), position INTEGER NOT NULL, number INTEGER NOT NULL, call INTEGER NOT NULL,
-  key TEXT NOT NULL, kind TEXT NOT NULL, metered INTEGER NOT NULL, input_tokens INTEGER NOT NULL,
-  output_tokens INTEGER NOT NULL, cached_tokens INTEGER NOT NULL, cost_usd REAL, failed_at TEXT NOT NULL,
-  PRIMARY KEY (run, position, number, call)
-) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS failed_before (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-"""
 _FORMAT = 3
 _ROWS_IN_LOG = 3000
-"""How many rows the write-ahead log may hold before it is moved into the file; some 20 MB."""
-_MOST_BY_HEART = 50_000
-"""How many keys are remembered of a ledger that was new; some 6 MB."""
-_LATELY = 0.05
-"""Seconds. What another process has written for so short a time may as well have been written just after it was looked
-for.
-"""
-_LEAST_UNPACKED, _MOST_TIMES = 2**24, 100
-"""Bytes that any packed text may have, and times its packed size that a longer one may: ten times as much as text
-does.
-"""
+"""Rows that the write-ahead log may hold before it is moved into the file; some 20 MB."""
+_MOST_KEYS = 50_000
+"""How many keys of a new ledger are held in memory; some 6 MB."""
+_CHECK_SECONDS = 0.05
+"""Seconds between two checks for other writers; what they write in between counts as written afterwards."""
 _BUSY_SECONDS = 30.0
 """How long to wait for another process that is writing to the same ledger."""
 _BUSY_AGAIN = 0.01
-"""Seconds between two looks where SQLite itself refuses to wait."""
+"""Seconds between two tries where SQLite itself refuses to wait."""
 
 
 class Ledger:
@@ -96,7 +61,7 @@ class Ledger:
         self._checkpointing = threading.Lock()
         self._checkpointed = 0
         self.shared = False
-        """Whether anybody else has written here meanwhile: another process, or another event loop of this one."""
+        """True once another process, or another event loop of this one, has written here."""
         with self._translated("opened"):
             _create_private(self.path)
             self._connection = sqlite3.connect(
@@ -105,10 +70,10 @@ class Ledger:
             self._prepare_when_free(sleep)
 
     def _prepare_when_free(self, sleep: Callable[[float], None]) -> None:
-        """Prepare the file, however many processes create it in the same moment.
+        """Prepare the file, even if several processes create it at the same moment.
 
-        SQLite does not wait for another's lock where waiting could be in vain for ever, as in the switch to the
-        write-ahead log: one of two that create a file together is refused at once.
+        SQLite does not wait for a lock where waiting might never end, as in the switch to the write-ahead log: of two
+        processes that create a file together, one is refused at once.
         """
         ends = time.monotonic() + _BUSY_SECONDS
         while True:
@@ -128,43 +93,46 @@ class Ledger:
                 f"{self.path}: written by a newer calipers (format {found}). Upgrade calipers to read it."
             )
         foreign = self._connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone() is not None
-        if foreign and self._found_format() == 0:  # read after the tables: another run of ours may be making them
+        if (
+            foreign and self._found_format() == 0
+        ):  # read after the tables, which another run of calipers may be creating
             raise LedgerError(f"{self.path}: is another program's database, not a ledger; name another file")
-        self._connection.execute("PRAGMA page_size=8192")  # of a new file: twice the usual, for rows are long
+        self._connection.execute("PRAGMA page_size=8192")  # of a new file: twice the default, because rows are long
         self._connection.execute("PRAGMA journal_mode=WAL")
         self._connection.execute("PRAGMA synchronous=NORMAL")  # survives kill -9; a power cut may cost the last commits
         self._connection.execute("PRAGMA wal_autocheckpoint=0")  # ``_checkpoint`` does it, off the event loop
-        self._connection.execute("PRAGMA cache_size=-8192")  # KiB, for the index of keys: it is looked up at random
+        self._connection.execute("PRAGMA cache_size=-8192")  # KiB, for the index of keys, which is read at random
         if self._found_format() < _FORMAT:
-            self._connection.executescript(f"BEGIN IMMEDIATE;{_TABLES}PRAGMA user_version={_FORMAT};COMMIT")
+            tables = files("calipers.ledger").joinpath("tables.sql").read_text(encoding="utf-8")
+            self._connection.executescript(f"BEGIN IMMEDIATE;{tables}PRAGMA user_version={_FORMAT};COMMIT")
         self._version = self._data_version()
-        self._looked_at = time.monotonic()
+        self._checked_at = time.monotonic()
         is_new = self._connection.execute("SELECT 1 FROM answers LIMIT 1").fetchone() is None
-        self._by_heart: set[str] | None = set() if is_new else None
+        self._keys: set[str] | None = set() if is_new else None
 
     def _found_format(self) -> int:
         return int(self._connection.execute("PRAGMA user_version").fetchone()[0])
 
     def may_hold(self, key: str) -> bool:
-        """Whether the file has to be looked into for the answer to ``key``.
+        """Whether the file may hold the answer to ``key``.
 
-        Not where it was new, nobody else has written to it, and ``key`` is not among what was kept since (``holds``).
+        It does not if it was new, nobody else has written to it, and ``holds`` was not called with ``key``.
         """
-        known = self._by_heart
+        known = self._keys
         if known is None:
             return True
-        if time.monotonic() - self._looked_at > _LATELY:
+        if time.monotonic() - self._checked_at > _CHECK_SECONDS:
             with self._lock, self._translated("read"):
-                self._look_for_others()
+                self._check_for_others()
         return self.shared or key in known
 
     def holds(self, key: str) -> None:
-        """Remember that there is an answer to ``key``."""
-        known = self._by_heart
+        """Note that there is an answer to ``key``."""
+        known = self._keys
         if known is not None:
             known.add(key)
-            if self.shared or len(known) > _MOST_BY_HEART:
-                self._by_heart = None
+            if self.shared or len(known) > _MOST_KEYS:
+                self._keys = None
 
     def rows(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """The rows of a read-only query."""
@@ -175,35 +143,32 @@ class Ledger:
             raise self._failure("read", error) from error
 
     def decoded(self, stored: str | bytes, make: Callable[[Any], T]) -> T:
-        """What ``make`` makes of what is kept as JSON, compressed or not.
+        """The result of ``make`` for a stored JSON value, compressed or not.
 
-        Raises LedgerError where it was damaged in a way that SQLite cannot see: it is no JSON, or of no shape that
-        ``make`` knows.
+        Raises LedgerError for damage that SQLite cannot detect: no JSON, or a shape that ``make`` does not know.
         """
         try:
-            return make(json.loads(stored if isinstance(stored, str) else _unpacked(stored)))
+            return make(json.loads(unpacked(stored)))
         except (ValueError, TypeError, LookupError, AttributeError, RecursionError, zlib.error) as error:
             raise self.damaged() from error
 
     def damaged(self) -> LedgerError:
-        """The error for contents that no run of ours wrote: SQLite keeps anything in any column."""
-        return LedgerError(
-            f"{self.path}: what is kept in the ledger cannot be read any more: it is damaged. {_DAMAGED}"
-        )
+        """The error for contents that calipers did not write: SQLite stores anything in any column."""
+        return LedgerError(f"{self.path}: the ledger is damaged and cannot be read. {_DAMAGED}")
 
     def put(self, statement: str, values: tuple[Any, ...]) -> None:
-        """Queue a write; it is on disk once a later ``commit`` returned (or ``close``).
+        """Queue a write; it is on disk once a later ``commit`` or ``close`` has returned.
 
-        Writes of one statement are made in the order they were queued; those of different ones must not depend on that.
-        Half a surrogate pair becomes a question mark. Raises ValueError or TypeError for what SQLite does not take, for
-        later that would fail all that is written along with it.
+        Writes of one statement keep their order; writes of different statements must not depend on it. Half a surrogate
+        pair becomes a question mark. Raises ValueError or TypeError for values that SQLite does not take: failing later
+        would fail the whole transaction.
         """
         storable = tuple([value if type(value) is str and value.isascii() else _storable(value) for value in values])
         with self._lock:
             self._pending.setdefault(statement, []).append(storable)
 
     def insert(self, statement: str, values: tuple[Any, ...]) -> int:
-        """Write at once and return the new row's id."""
+        """Write at once; the new row's id."""
         with self._lock, self._translated("written"):
             cursor = self._connection.execute(statement, values)
             return int(cursor.lastrowid or 0)
@@ -211,7 +176,7 @@ class Ledger:
     async def commit(self) -> None:
         """Wait until everything queued so far is committed; many waiters share one transaction.
 
-        Who is cancelled meanwhile leaves nothing uncommitted behind: it is written at once.
+        If the wait is cancelled, the queue is written at once, so that nothing stays uncommitted.
         """
         loop = asyncio.get_running_loop()
         waiter = loop.create_future()
@@ -225,14 +190,14 @@ class Ledger:
             raise
 
     def commit_soon(self) -> None:
-        """Have what is queued committed in the running loop's next turn, without waiting for it."""
+        """Commit the queue in the running loop's next turn, without waiting for it."""
         loop = asyncio.get_running_loop()
         with self._lock:
             if loop not in self._scheduled:
                 self._scheduled.add(loop)
                 self._loops.add(loop)
-                # In the next turn of the loop, after what has come in by then: the busier it is, the more share a
-                # commit, and nobody's place in flight waits for a clock.
+                # The next turn of the loop comes after all answers that have arrived by then: the busier the loop, the
+                # more of them share a commit, and no call waits for a timer.
                 loop.call_later(0, self._flush, loop)
 
     def _flush(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -248,7 +213,7 @@ class Ledger:
         self._checkpoint_when_due(loop)
         for waiter in mine:
             if waiter.done():
-                continue  # its asker was cancelled meanwhile; what it queued is written all the same
+                continue  # cancelled meanwhile; what it queued is written anyway
             if error is None:
                 waiter.set_result(None)
             else:
@@ -260,7 +225,7 @@ class Ledger:
             return
         with self._translated("written"):
             self._connection.execute("BEGIN IMMEDIATE")
-            self._look_for_others()
+            self._check_for_others()
             try:
                 for statement, rows in pending.items():
                     self._connection.executemany(statement, rows)
@@ -269,32 +234,32 @@ class Ledger:
                 self._connection.execute("ROLLBACK") if self._connection.in_transaction else None
                 raise
 
-    def _look_for_others(self) -> None:
+    def _check_for_others(self) -> None:
         self.shared = self.shared or len(self._loops) > 1 or self._data_version() != self._version
-        self._looked_at = time.monotonic()
+        self._checked_at = time.monotonic()
 
     def _data_version(self) -> int:
-        """A number that changes when another connection has written."""
+        """A number that changes when another connection writes."""
         return int(self._connection.execute("PRAGMA data_version").fetchone()[0])
 
     def _checkpoint(self) -> None:
-        """Move what was committed from the log into the file, on a connection and a thread of its own.
+        """Move commits from the log into the file, on a connection and a thread of its own.
 
-        It waits for the disk. On the event loop, every judge call in flight would wait along.
+        This waits for the disk; on the event loop, every judge call in flight would wait along.
         """
-        # What cannot be moved now (a full disk, a busy file) is safe in the log, and is moved next time.
+        # What cannot be moved now (a full disk, a busy file) is safe in the log and is moved next time.
         with (
             self._checkpointing,
             suppress(sqlite3.OperationalError),
             closing(sqlite3.connect(self.path, timeout=_BUSY_SECONDS)) as connection,
         ):
-            # First the bulk, while writers go on; then the little that came meanwhile, so that the log starts over.
+            # First the bulk while writers continue, then what they wrote meanwhile, so that the log starts over.
             connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
             connection.execute("PRAGMA wal_checkpoint(RESTART)").fetchall()
 
     def _checkpoint_when_due(self, loop: asyncio.AbstractEventLoop) -> None:
         if self._closed:
-            return  # a turn of the loop after ``close``, which has written everything
+            return  # a turn of the loop after ``close``, which wrote everything
         written = self._connection.total_changes
         if written - self._checkpointed > _ROWS_IN_LOG and not self._checkpointing.locked():
             self._checkpointed = written
@@ -310,7 +275,7 @@ class Ledger:
         """Write what is queued and close the file."""
         with self._lock:
             self._closed = True
-            self._by_heart = None  # who asks on is told that it is closed, before anything is paid for
+            self._keys = None  # a later question fails before it is paid for
             try:
                 self._write_pending()
             finally:
@@ -324,39 +289,17 @@ class Ledger:
             raise self._failure(verb, error) from error
 
     def _failure(self, verb: str, error: sqlite3.DatabaseError) -> LedgerError:
-        said = str(error).partition(" with text ")[0]  # which is what somebody wrote, and may be megabytes
+        said = str(error).partition(" with text ")[0]  # SQLite quotes the contents, which may be megabytes
         return LedgerError(f"{self.path}: the ledger cannot be {verb} ({said}). {_remedy(error)}")
-
-
-def is_unpacked_again(size: int, packed: int) -> bool:
-    """Whether ``size`` bytes may be kept as ``packed`` ones."""
-    return size <= _most(packed)
-
-
-def _most(packed: int) -> int:
-    return max(_LEAST_UNPACKED, _MOST_TIMES * packed)
-
-
-def _unpacked(stored: bytes) -> bytes:
-    """What is kept compressed. Raises ValueError for what grows beyond all that text does: a file may come from
-    anybody.
-    """
-    unpacking = zlib.decompressobj()
-    most = _most(len(stored))
-    data = unpacking.decompress(stored, most)
-    if not unpacking.eof:
-        raise ValueError(f"{len(stored):,} bytes unpack to more than {most:,}, or not to their end")
-    require_light(data)
-    return data
 
 
 def _storable(value: Any) -> Any:
     if isinstance(value, str):
         return encodable(value)
     if isinstance(value, int) and not -(2**63) <= value < 2**63:
-        raise ValueError("a whole number of over 64 bits cannot be kept in a ledger")
+        raise ValueError("an integer of more than 64 bits cannot be stored in a ledger")
     if value is not None and not isinstance(value, int | float | bytes):
-        raise TypeError(f"{type(value).__name__} cannot be kept in a ledger")
+        raise TypeError(f"{type(value).__name__} cannot be stored in a ledger")
     return value
 
 
@@ -370,20 +313,22 @@ def _remedy(error: sqlite3.DatabaseError) -> str:
     if "full" in text:
         return "The disk is full: free some space and run the same command again, nothing recorded is lost."
     if "disk I/O" in text:
-        return "The disk, or a quota, is full or failing: mend that and run the same command again, nothing recorded is lost."
+        return (
+            "The disk or a quota is full or failing: fix that and run the same command again, nothing recorded is lost."
+        )
     if "readonly" in text or "unable to open" in text:
         return "Check that the folder exists and that you may write there, or name another with --ledger."
     if any(sign in text for sign in ("not a database", "malformed", "decode")):
         return f"It is not a sound SQLite file. {_DAMAGED}"
-    return "Run the same command again once this is mended; nothing recorded is lost."
+    return "Run the same command again once this is fixed; nothing recorded is lost."
 
 
 def _create_private(path: Path) -> None:
-    """A ledger that is not there, as a file that its owner alone may read: it holds all trajectories and answers.
+    """Create a missing ledger as a file that only its owner may read: it holds all trajectories and answers.
 
-    SQLite gives the files beside it the same rights. One that is there keeps the rights it was given.
+    SQLite gives the files beside it the same rights. An existing file keeps its rights.
     """
-    with suppress(OSError):  # there already; or not to be made, which SQLite says in its own words
+    with suppress(OSError):  # it exists, or cannot be created, which SQLite reports in its own words
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
 
 
@@ -392,5 +337,5 @@ def _path(location: str | Path) -> Path:
     if text.startswith("sqlite:///"):
         return Path(text.removeprefix("sqlite:///"))
     if "://" in text:
-        raise LedgerError(f"{text}: this version keeps ledgers in SQLite only; write sqlite:///FILE or a path.")
+        raise LedgerError(f"{text}: this version stores ledgers in SQLite only; write sqlite:///FILE or a path.")
     return Path(text)

@@ -71,7 +71,7 @@ async def test_what_another_process_answered_meanwhile_is_not_paid_again(tmp_pat
     recorder = _recorder(ours)
     await recorder.answer(0, _question(0), judge)
     await _recorder(theirs).answer(0, _question(1), judge)
-    await asyncio.sleep(2 * ledger_file._LATELY)
+    await asyncio.sleep(2 * ledger_file._CHECK_SECONDS)
     await recorder.answer(1, _question(1), judge)
     assert (judge.calls, recorder.reused) == (2, 1)
     ours.close()
@@ -79,7 +79,7 @@ async def test_what_another_process_answered_meanwhile_is_not_paid_again(tmp_pat
 
 
 async def test_more_than_can_be_remembered_is_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(ledger_file, "_MOST_BY_HEART", 2)
+    monkeypatch.setattr(ledger_file, "_MOST_KEYS", 2)
     ledger, judge = Ledger(tmp_path / "l.db"), Counting()
     recorder = _recorder(ledger)
     for number in [0, 1, 2, 3, 0, 1, 2, 3]:
