@@ -70,7 +70,7 @@ def test_one_judge_serves_several_loops_one_after_another() -> None:
     for _ in range(3):
         asyncio.run(many())
     assert gate.most == 2
-    assert len(judge._places) == 1  # closed loops are let go
+    assert len(judge._slots) == 1  # closed loops are let go
 
 
 def test_a_bound_is_at_least_one() -> None:

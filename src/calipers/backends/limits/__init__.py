@@ -1,1 +1,1 @@
-"""What stands between a question and a server: tries, concurrency, rates, money, pools of servers."""
+"""The wrappers around a call: retries, concurrency, rates, budgets, pools of servers. ``bounds`` puts them together."""

@@ -1,7 +1,7 @@
-"""A queue before a shared resource, for callers of any event loop or thread.
+"""A queue for a shared resource, for callers of any event loop or thread.
 
-What may pass is the owner's rule; here is only the waiting. asyncio's own primitives belong to one loop each, and
-trainers bring several. Not responsible for what is counted (``adaptive``, ``budget``).
+Its owner decides who may pass; this is only the waiting. asyncio's own primitives belong to one loop each, and trainers
+bring several. Not responsible for what is counted (``concurrency``, ``budget``, ``transport.memory``).
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ T = TypeVar("T")
 
 
 class Admission(Generic[T]):
-    """Callers pass in the order they came, each once its own ``take`` gives something else than None.
+    """Callers pass in the order of their arrival, each once its own ``take`` returns something else than None.
 
-    ``take`` and every change that may let others pass run under one lock, so the owner's counts need none of their own.
+    ``take``, and every change that may let others pass, run under one lock, so the owner's counts need no lock.
     """
 
     def __init__(self) -> None:
@@ -27,7 +27,7 @@ class Admission(Generic[T]):
         self._changes: deque[Callable[[], None]] = deque()
 
     async def enter(self, take: Callable[[], T | None], *, undo: Callable[[T], None]) -> T:
-        """What ``take`` gave. ``undo`` gets it when the caller was cancelled just as it was let in."""
+        """The result of ``take``. ``undo`` is called with it if the caller is cancelled just as it is admitted."""
         waiter: _Waiter[T] | None = None
         with self._lock:
             taken = None if self._waiting else take()
@@ -36,7 +36,7 @@ class Admission(Generic[T]):
                 self._waiting.append(waiter)
         self._catch_up()
         if waiter is None:
-            assert taken is not None  # noqa: S101 - or there would be a waiter
+            assert taken is not None  # noqa: S101 - else there is a waiter
             return taken
         try:
             return await waiter.admitted
@@ -45,18 +45,18 @@ class Admission(Generic[T]):
             raise
 
     def change(self, apply: Callable[[], None]) -> None:
-        """Do what may have made room, and let in whoever fits now."""
+        """Apply a change, and admit the callers that can pass now."""
         self._changes.append(apply)
         self._catch_up()
 
     @property
     def crowded(self) -> bool:
-        """Whether anybody waits."""
+        """Whether any caller waits."""
         return bool(self._waiting)
 
     def _catch_up(self) -> None:
-        # Never waits for the lock: a call that the garbage collector ends may get here from a thread that holds it.
-        # Whoever does hold it sees the change right after.
+        # Never waits for the lock: a call that the garbage collector ends may get here in a thread that holds it. The
+        # thread that does hold it sees the change right after.
         while self._changes and self._lock.acquire(blocking=False):
             try:
                 while self._changes:
@@ -74,7 +74,7 @@ class Admission(Generic[T]):
     def _admit(self) -> None:
         while self._waiting:
             first = self._waiting[0]
-            if first.loop.is_closed():  # its caller is gone with its loop
+            if first.loop.is_closed():  # its caller ended with the loop
                 self._waiting.popleft()
                 continue
             first.taken = first.take()

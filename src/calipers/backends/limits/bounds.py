@@ -1,4 +1,4 @@
-"""The wrappers of a judge's backend in the one order in which they belong together: ``wrapped`` says which.
+"""All wrappers around a judge's backend, in the only order that works: ``wrapped`` puts them together.
 
 Not responsible for what any of them does.
 """
@@ -34,26 +34,25 @@ def within_bounds(  # noqa: PLR0913 - each argument is a bound
     max_tokens: int | None = None,
     circuit: Callable[[Backend], Backend] = CircuitBreaker,
 ) -> FullBackend:
-    """``backend`` with a price to its answers, its failed calls counted, at its pace, within its budget, and with
-    bounds on what is in flight.
+    """``backend`` with all wrappers but retries: meter, rate limit, budget, circuit breaker, hedging, concurrency.
 
-    A SharedBudget is a budget that others draw on, too. ``circuit`` pauses it while it fails persistently. Each member
-    of a pool keeps a pace of its own. Retries belong outside. Raises ConfigError for what cannot work.
+    A SharedBudget is a budget that other backends draw on, too. Each member of a pool has a rate limit of its own.
+    Raises ConfigError for bounds that cannot work.
     """
     rates: dict[str, Any] = {"requests_per_minute": requests_per_minute, "tokens_per_minute": tokens_per_minute}
     is_paced = any(rate is not None for rate in rates.values())
     pricing = find_pricing(backend.endpoint, backend.model, price=price)
 
     def each(one: Backend) -> Backend:
-        """What stands around every single call to a server; waiting for its pace is no call yet."""
+        """The wrappers around every single call to a server; waiting for the rate limit is no call yet."""
         metered = Metered(one, pricing=pricing)
         return RateLimited(metered, **rates) if is_paced else metered
 
     inner: Backend = Pool(backend.members, each=each) if isinstance(backend, Pool) else each(backend)
     if budget is not None:
-        # Inside the bound on what is in flight: a call that waits for its place sets nothing aside.
-        drawn_on = budget if isinstance(budget, SharedBudget) else Budget.of(budget)
-        inner = Budgeted(inner, budget=drawn_on, pricing=pricing, max_tokens=max_tokens)
+        # Inside the bound on calls in flight: a call that waits for its turn sets nothing aside.
+        shared = budget if isinstance(budget, SharedBudget) else Budget.of(budget)
+        inner = Budgeted(inner, budget=shared, pricing=pricing, max_tokens=max_tokens)
     inner = circuit(inner)
     if hedge is not None:
         inner = Hedged(inner, share=hedge)
@@ -61,12 +60,11 @@ def within_bounds(  # noqa: PLR0913 - each argument is a bound
 
 
 def wrapped(backend: Backend, *, attempts: int | None = 5, **bounds: Any) -> FullBackend:
-    """``backend`` by the whole way to it: tries outside, then what may be in flight, who is paused, budget, price,
-    pace.
+    """``backend`` with all its wrappers: retries outside, then those of ``within_bounds``, which takes ``bounds``.
 
-    Tries are outside because a call that waits for its next one must hold no place: others would wait with it.
-    ``attempts`` None: no second try but those a Retrying makes already, whose tries then are put outside, too.
-    ``bounds`` are ``within_bounds``'s. Raises ConfigError for what cannot work.
+    Retries are outside because a call that waits for its next try must not count as in flight: others would wait with
+    it. ``attempts`` None: no retries but those of a Retrying that is given, which are moved outside. Raises ConfigError
+    for bounds that cannot work.
     """
     if isinstance(backend, Retrying) and attempts is None:
         return backend.around(lambda inner: within_bounds(inner, **bounds))
@@ -75,9 +73,9 @@ def wrapped(backend: Backend, *, attempts: int | None = 5, **bounds: Any) -> Ful
 
 
 class Shared(HoldingWrapper):
-    """``bare`` with the whole way to it (``wrapped``), for several Judges: its bounds hold for all of them together.
+    """``bare`` with all its wrappers (``wrapped``), for several Judges: its bounds hold for all of them together.
 
-    ``name`` is what people know it by. A Judge uses it as it is.
+    ``name`` is shown in reports and messages. A Judge adds no wrappers of its own.
     """
 
     def __init__(self, bare: Backend, *, name: str | None = None, attempts: int | None = 5, **bounds: Any) -> None:
@@ -87,9 +85,9 @@ class Shared(HoldingWrapper):
         self.warnings = self.bare.warnings
 
     async def complete_recorded(self, request: JudgeRequest, record: Record) -> Completion:
-        """The answer, once it is on record. Raises what the backend raises, once tries are used up."""
+        """The answer, once it is on record. Raises what the backend raises when its tries are used up."""
         return await self._backend.complete_recorded(request, record)
 
     async def check(self) -> Sequence[str]:
-        """What the bare backend finds when it looks whether its server can be reached; ConfigError when it cannot."""
+        """The warnings of ``bare.check``; ConfigError when its server cannot be reached."""
         return await self.bare.check()

@@ -1,7 +1,7 @@
-"""A backend that spends no more than it was given: in calls, in tokens, in US dollars.
+"""A backend that spends no more than a budget of calls, tokens and US dollars.
 
-What a call may cost at most is set aside before it is made and settled when it ends, so a budget is kept however many
-calls are in flight. Not responsible for what an answer costs (``prices``). Recorded answers never get here.
+The most that a call may cost is set aside before the call and settled after it, so a budget holds however many calls
+are in flight. Not responsible for what an answer costs (``metered``). Answers from the ledger never get here.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from calipers.interfaces import Backend
 from calipers.types import Completion, JudgeRequest, Usage
 
 _BYTES_A_TOKEN = 3.0
-"""Fewer than English text has (about 4), so that what is set aside for a question is seldom too little."""
+"""Fewer than in English text (about 4), so that the amount set aside for a question is seldom too small."""
 
 _REPLY_TOKENS = 8192
-"""Set aside for a reply whose length nobody limits."""
+"""Set aside for a reply without a token limit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What a judge may spend in its lifetime; None is no limit. ``tokens`` are input and output together."""
+    """What a judge may spend in its lifetime; None means no limit. ``tokens`` are input and output together."""
 
     calls: float | None = None
     tokens: float | None = None
@@ -65,7 +65,7 @@ class _Amount:
 
 
 class SharedBudget:
-    """One budget, and what is spent and set aside of it by however many backends draw on it."""
+    """One budget, and what the backends that draw on it have spent and set aside."""
 
     def __init__(self, budget: Budget) -> None:
         self.budget = budget
@@ -75,19 +75,19 @@ class SharedBudget:
 
     @property
     def spent(self) -> Mapping[str, float]:
-        """Calls, tokens and dollars so far; what is in flight is not in it."""
+        """Calls, tokens and dollars so far, without the calls in flight."""
         return {"calls": self._spent.calls, "tokens": self._spent.tokens, "usd": self._spent.usd}
 
     async def draw(self, claim: _Amount) -> bool:
-        """Set ``claim`` aside, waiting while calls in flight may give back enough; False when there never will be."""
+        """Set ``claim`` aside, waiting while calls in flight may give back enough; False when they cannot."""
         return await self._admission.enter(lambda: self._take(claim), undo=self._give_back) is claim
 
     def settle(self, claim: _Amount, spent: _Amount) -> None:
-        """Put back what was set aside, less what was spent."""
+        """Release what was set aside, and add what was spent."""
         self._admission.change(lambda: self._settle(claim, spent))
 
     def short_of(self, claim: _Amount, *, held: _Amount | None = None) -> str:
-        """What there is too little of for this claim; empty when there is enough."""
+        """Which limit this claim exceeds, in words; empty when none."""
         for field in fields(self.budget):
             name, limit = field.name, getattr(self.budget, field.name)
             spent, asked = getattr(self._spent, name), getattr(claim, name)
@@ -96,7 +96,7 @@ class SharedBudget:
         return ""
 
     def _take(self, claim: _Amount) -> _Amount | None:
-        """The claim set aside; something else when it never will be; None while that may change."""
+        """``claim``, set aside; another amount when it never fits; None while that may change."""
         if not self.short_of(claim, held=self._held):
             self._held.add(claim)
             return claim
@@ -111,12 +111,11 @@ class SharedBudget:
 
 
 class Budgeted(Wrapper):
-    """``backend`` until ``budget`` is spent; then every question fails with kind "budget". Several may share a
-    SharedBudget.
+    """``backend`` until ``budget`` is spent; then every question fails with kind "budget".
 
-    A question for which too little is left waits while calls in flight may give back some of what they set aside.
-    Put it outside what fills in the cost (``prices``), and inside retries, so that every try is counted. Raises
-    ConfigError for a dollar budget without a ``pricing``, and for one that one reply of ``max_tokens`` could exceed.
+    A question for which too little is left waits while calls in flight may release some of what they set aside. It
+    belongs outside ``Metered``, which fills in costs, and inside retries, so that every try counts. Raises ConfigError
+    for a dollar budget without a ``pricing``, and for a budget that one reply of ``max_tokens`` could exceed.
     """
 
     def __init__(
@@ -140,7 +139,7 @@ class Budgeted(Wrapper):
             raise ConfigError(f"the budget does not cover one call: {short}; lower max_tokens or give more")
 
     async def complete(self, request: JudgeRequest) -> Completion:
-        """The backend's answer, while there is budget for it. Raises PermanentError ("budget") when there is none."""
+        """The backend's answer. Raises PermanentError ("budget") when the budget is spent."""
         claim = self._claim(request)
         if not await self._shared.draw(claim):
             raise PermanentError("budget", f"the budget is spent: {self._shared.short_of(claim)}", fatal=True)
@@ -157,7 +156,7 @@ class Budgeted(Wrapper):
 
     @property
     def spent(self) -> Mapping[str, float]:
-        """Calls, tokens and dollars so far; what is in flight is not in it."""
+        """Calls, tokens and dollars so far, without the calls in flight."""
         return self._shared.spent
 
     def _claim(self, request: JudgeRequest) -> _Amount:
@@ -169,16 +168,16 @@ class Budgeted(Wrapper):
         return _Amount(1, usage.input_tokens + usage.output_tokens, dollars or 0.0)
 
     def _after(self, error: BackendError, claim: _Amount) -> _Amount:
-        """What a call without an answer is taken to have cost."""
+        """The assumed cost of a call without an answer."""
         if error.usage is not None and error.usage.is_nonzero:
             return self._settled(claim, error.usage)
         if error.kind in COSTS_NOTHING:
             return _Amount()
-        # A server's own breakdown is not billed; an answer that came too late, or made no sense, may well be.
+        # A failure of the server is not billed; an answer that came too late or made no sense may be.
         return _Amount(1) if error.kind == "server" or error.usage is not None else replace(claim)
 
     def _settled(self, claim: _Amount, usage: Usage) -> _Amount:
-        """What the server says; what it does not say cost what was set aside."""
+        """What the server reports; for what it does not report, what was set aside."""
         tokens = usage.input_tokens + usage.output_tokens
         return _Amount(1, tokens or claim.tokens, claim.usd if usage.cost_usd is None else usage.cost_usd)
 

@@ -1,7 +1,7 @@
-"""A backend that stops asking a judge that is dead, and finds out by itself when it is back.
+"""A backend that stops calling a judge that only fails, and finds out by itself when the judge is back.
 
-Without it every further group would go through all its retries to learn the same. Not responsible for retries
-(``retry``) nor for asking another judge instead: it fails fast and says why.
+Without it, every further group would go through all its retries to learn the same. Not responsible for retries
+(``retry``) nor for asking another judge instead.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from calipers.interfaces import Backend
 from calipers.types import Completion, FailureKind, JudgeRequest
 
 _DEAD: Final[frozenset[FailureKind]] = frozenset({"unreachable", "timeout", "server", "bad_reply"})
-"""What a judge that is gone looks like; a rate limit is a living judge's."""
+"""The failures of a server that is down; a rate limit comes from one that is up."""
 _ALIVE: Final[frozenset[FailureKind]] = frozenset({"context_window", "refused", "bad_request"})
-"""Failures of one question, by a judge that works."""
+"""Failures of one question, from a judge that works."""
 
 
 class CircuitBreaker(Wrapper):
-    """``backend``, paused (open) while it fails persistently, with one call in a while let through to try it.
+    """``backend``, paused (open) while it fails persistently; one call at a time is let through to test it.
 
-    It opens after ``failures`` calls in a row without an answer that reach over ``seconds`` at least (so that a restart
-    is left to the retries), or after ``refusals`` fatal ones in a row (a revoked key, a model that is gone). While it
-    is open calls raise PermanentError at once, of the kind that opened it and fatal. Every ``pause`` seconds, twice as
-    long after each failure up to ``longest``, one call is let through; the first answer closes it.
+    It opens after ``failures`` failed calls in a row over at least ``seconds`` (a restart is left to the retries), or
+    after ``refusals`` fatal failures in a row (a revoked key, a model that is gone). While it is open, calls raise
+    PermanentError at once, fatal and of the kind that opened it. After ``pause`` seconds, and after twice as long for
+    each further failure up to ``longest``, one call is let through; the first answer closes it.
 
-    ``clock`` is monotonic: a change of the wall clock moves nothing. Put it inside the bound on what is in flight, so
-    that calls waiting for a place learn of it too. Safe to use from several event loops.
+    It belongs inside the bound on calls in flight, so that waiting calls are refused, too. Safe to use from several
+    event loops.
     """
 
     def __init__(
@@ -46,7 +46,9 @@ class CircuitBreaker(Wrapper):
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         if failures < 1 or refusals < 1 or seconds < 0 or not 0 < pause <= longest:
-            raise ConfigError("a circuit needs failures and refusals of at least 1, seconds of at least 0, and a pause")
+            raise ConfigError(
+                "a circuit breaker needs failures and refusals of at least 1, seconds of at least 0, and a pause"
+            )
         super().__init__(backend)
         self._failures = failures
         self._seconds = seconds
@@ -72,19 +74,19 @@ class CircuitBreaker(Wrapper):
         return completion
 
     def _enter(self) -> bool:
-        """Whether this call is the one that tries a paused judge."""
+        """Whether this call tests a paused judge."""
         with self._lock:
             why = self._why
             if why is None:
                 return False
             now = self._clock()
             if now >= self._again_at:
-                # The next one does not wait for this one's end: it may hang, and the judge be back meanwhile.
+                # The next test does not wait for the end of this one, which may hang.
                 self._again_at = now + self._pause
                 return True
         raise PermanentError(
             why.kind,
-            f"{self.model} is paused: nothing but failures came from it, and it is tried again from time to time. "
+            f"{self.model} is paused, because all recent calls failed; it is tested from time to time. "
             f"The failure that paused it: {why}",
             fatal=True,
         ) from why
@@ -104,7 +106,7 @@ class CircuitBreaker(Wrapper):
                 self._since = now
             self._failed += 1
             self._refused = self._refused + 1 if fatal else 0
-            why = error.reworded(str(error))  # without a traceback, which keeps all that the call had in hand
+            why = error.reworded(str(error))  # without a traceback, which would keep the call's data alive
             if self._why is not None:
                 self._why = why
                 if trial:

@@ -1,6 +1,6 @@
-"""A backend with a bound on how many calls are in flight: a number, or as many as its server makes use of.
+"""A backend with a bound on its calls in flight: a fixed number, or as many as pay off.
 
-Not responsible for rates a minute (``rate``), nor for waiting after a refusal (``retry``, which belongs outside this).
+Not responsible for rates per minute (``rate``), nor for waiting after a refusal (``retry``, which belongs outside).
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from calipers.interfaces import Backend, Record
 from calipers.types import Completion, JudgeRequest
 
 MOST = 512
-"""Calls in flight that are never exceeded, unless another number is given."""
+"""The most calls in flight, unless another number is given."""
 
 
 class Limited(HoldingWrapper):
-    """At most ``concurrency`` calls of ``backend`` in flight on any one event loop; the rest wait in order.
+    """At most ``concurrency`` calls of ``backend`` in flight per event loop; the rest wait in order.
 
-    The bound is per loop, for asyncio's primitives belong to one and trainers bring several.
+    The bound is per loop, because asyncio's semaphores belong to one and trainers bring several.
     """
 
     def __init__(self, backend: Backend, *, concurrency: int) -> None:
@@ -33,34 +33,32 @@ class Limited(HoldingWrapper):
             raise ConfigError(f"concurrency must be at least 1, not {concurrency}.")
         super().__init__(backend)
         self._concurrency = concurrency
-        self._places: dict[asyncio.AbstractEventLoop, asyncio.Semaphore] = {}
+        self._slots: dict[asyncio.AbstractEventLoop, asyncio.Semaphore] = {}
         self._lock = threading.Lock()
 
     async def complete_recorded(self, request: JudgeRequest, record: Record) -> Completion:
-        """The backend's answer, once there is a place, which is held until ``record`` is done. Raises what the backend
-        raises.
-        """
+        """The backend's answer. The call counts until ``record`` is done. Raises what the backend raises."""
         loop = asyncio.get_running_loop()
-        places = self._places.get(loop) or self._new_places(loop)
-        await places.acquire()
+        slots = self._slots.get(loop) or self._new_slots(loop)
+        await slots.acquire()
         try:
             return await record(await self._backend.complete(request))
         finally:
-            places.release()
+            slots.release()
 
-    def _new_places(self, loop: asyncio.AbstractEventLoop) -> asyncio.Semaphore:
+    def _new_slots(self, loop: asyncio.AbstractEventLoop) -> asyncio.Semaphore:
         with self._lock:
-            # A semaphore somebody waited for holds its loop, so closed loops would never go by themselves.
-            for closed in [known for known in self._places if known.is_closed()]:
-                del self._places[closed]
-            return self._places.setdefault(loop, asyncio.Semaphore(self._concurrency))
+            # A semaphore with waiters refers to its loop, so closed loops would never be collected.
+            for closed in [known for known in self._slots if known.is_closed()]:
+                del self._slots[closed]
+            return self._slots.setdefault(loop, asyncio.Semaphore(self._concurrency))
 
 
 class Adaptive(HoldingWrapper):
-    """At most as many calls of ``backend`` in flight as pay off, from 1 to ``most``, over all event loops together.
+    """As many calls of ``backend`` in flight as pay off, from 1 to ``most``, over all event loops together.
 
-    More are allowed while that gets more answers a second, and fewer when answers take longer for it, or the server
-    refuses them (429, or whatever names a time to come back). ``limit`` is what is allowed now.
+    The limit rises while that brings more answers per second. It falls when answers take longer for it, or when the
+    server refuses calls (429, or any error with a time to come back).
     """
 
     def __init__(
@@ -85,15 +83,13 @@ class Adaptive(HoldingWrapper):
         return self._allowed.limit
 
     async def complete_recorded(self, request: JudgeRequest, record: Record) -> Completion:
-        """The backend's answer, once there is a place, which is held until ``record`` is done. Raises what the backend
-        raises.
-        """
+        """The backend's answer. The call counts until ``record`` is done. Raises what the backend raises."""
         ticket = await self._admission.enter(self._take, undo=self._leave)
         started = self._clock()
         ended: Callable[[], None] = partial(self._allowed.lost, ticket)
         try:
             completion = await self._backend.complete(request)
-            # The backend's own figure where it has one: it knows of no waiting on our side.
+            # The backend's own figure where it has one, because it does not include waiting on our side.
             ended = partial(self._allowed.ended, ticket, completion.latency or self._clock() - started)
             return await record(completion)
         except BackendError as error:
@@ -114,6 +110,6 @@ class Adaptive(HoldingWrapper):
     def _leave(self, ticket: Ticket) -> None:
         self._ended(partial(self._allowed.lost, ticket))
 
-    def _ended(self, tell: Callable[[], None]) -> None:
+    def _ended(self, report: Callable[[], None]) -> None:
         self._in_flight -= 1
-        tell()
+        report()

@@ -1,6 +1,6 @@
-"""A backend that asks a straggler's question a second time, and takes the answer that comes first.
+"""A backend that asks its slowest questions a second time and takes the first answer (hedged requests).
 
-Not responsible for trying again after a failure (``retry``). The second call costs what a call costs.
+Not responsible for trying again after a failure (``retry``). The second call is paid for like any other.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from calipers.interfaces import Backend
 from calipers.types import Completion, FailedCall, JudgeRequest
 
 _LEAST = 20
-"""Answers before anything is known about what is slow."""
+"""Answers that are needed to know which calls are slow."""
 _RECENT = 200
 _MARGIN = 1.1
-"""Where answers take much the same time, the slower half of them are no stragglers."""
+"""A slow call exceeds the quantile by this factor: where all take about as long, none is slow."""
 
 
 class Hedged(Wrapper):
-    """The slowest ``share`` (0-0.5) of the questions are asked twice, and no more than that share of all.
+    """Asks the slowest ``share`` (0-0.5) of the questions twice, and never more than that share of all.
 
-    A question is a straggler once it takes longer than all but ``share`` of the recent ones did. The other call is
-    broken off; where it was answered in the same moment, its usage is told as that of a call in vain. Raises what the
-    backend raises, when both calls failed.
+    A question is slow once it takes longer than all but ``share`` of the recent ones did. The other call is cancelled;
+    if it was answered at the same moment, its usage is reported as that of a failed call. Raises what the backend
+    raises when both calls failed.
     """
 
     def __init__(self, backend: Backend, *, share: float, clock: Callable[[], float] = time.monotonic) -> None:
@@ -46,24 +46,24 @@ class Hedged(Wrapper):
         """The first answer to ``request``."""
         self._asked += 1
         started = self._clock()
-        patience = self._patience()
+        slow_after = self._slow_after()
         completion = await (
-            self._backend.complete(request) if patience is None else self._race(request, patience=patience)
+            self._backend.complete(request) if slow_after is None else self._race(request, slow_after=slow_after)
         )
         self._recent.append(self._clock() - started)
         return completion
 
-    def _patience(self) -> float | None:
-        """Seconds after which a question is a straggler; None while nobody knows."""
+    def _slow_after(self) -> float | None:
+        """Seconds after which a question is slow; None while that is not known."""
         if len(self._recent) < _LEAST:
             return None
         return _MARGIN * sorted(self._recent)[int((1 - self._share) * (len(self._recent) - 1))]
 
-    async def _race(self, request: JudgeRequest, *, patience: float) -> Completion:
+    async def _race(self, request: JudgeRequest, *, slow_after: float) -> Completion:
         calls = [asyncio.ensure_future(self._backend.complete(request))]
         won: asyncio.Future[Completion] | None = None
         try:
-            done, _ = await asyncio.wait(calls, timeout=patience)
+            done, _ = await asyncio.wait(calls, timeout=slow_after)
             if not done and self.second_calls + 1 <= self._share * self._asked:
                 self.second_calls += 1
                 calls.append(asyncio.ensure_future(self._backend.complete(request)))

@@ -1,7 +1,7 @@
-"""What every single call cost, and which brought no answer.
+"""The cost of every single call, and a report of every failed one.
 
-An answer says itself what it took. What came before it would be lost to whoever only sees the answer, or the last
-failure: a reply that was billed and cannot be used, a call that was cancelled. Not responsible for what tokens cost
+An answer carries its own usage. A caller that sees only the answer, or the last failure, would miss the calls before
+it: a reply that was billed and cannot be used, a call that was cancelled. Not responsible for what tokens cost
 (``prices``).
 """
 
@@ -27,9 +27,7 @@ _NOTHING: Final = Usage(cost_usd=0.0)
 
 
 class Meter:
-    """Counts the failed calls for one question; ``add`` is its request's ``on_failed_call``, and calls ``then``,
-    too.
-    """
+    """Counts the failed calls for one question. ``add`` is its request's ``on_failed_call``; it calls ``then``, too."""
 
     __slots__ = ("_then", "calls")
 
@@ -45,17 +43,17 @@ class Meter:
 
     @property
     def total(self) -> FailedCalls:
-        """What they add up to."""
+        """Their sum."""
         return FailedCalls.of(self.calls) if self.calls else NO_FAILED_CALLS
 
 
 class Metered(Wrapper):
-    """``backend``; its usage has a cost by ``pricing`` where the server stated none, and failed calls are reported.
+    """``backend`` with a cost by ``pricing`` where the server states none, and a report of every failed call.
 
-    Every call that fails is reported to the request's ``on_failed_call``, with what its server said it took. It stands
-    around every single call: inside whatever tries again, asks another server, or asks twice. A server's own breakdown
-    is not billed. For a call that timed out, was cancelled, or brought a reply without a count, what it took is
-    unknown, unless ``pricing`` says that it costs nothing anyway.
+    The report goes to the request's ``on_failed_call``, with the usage that the server stated. It belongs around every
+    single call: inside whatever tries again, asks another server, or asks twice. A failure of the server is not billed.
+    If a call timed out, was cancelled, or brought a reply without usage, its usage is unknown, unless ``pricing`` says
+    that the model is free.
     """
 
     def __init__(self, backend: Backend, *, pricing: Pricing | None = None) -> None:
@@ -73,7 +71,7 @@ class Metered(Wrapper):
             raise
         except (Exception, asyncio.CancelledError) as error:
             if not getattr(error, "counted", False):
-                error.counted = True  # type: ignore[union-attr]  # as a BackendError has it; it may pass another of us
+                error.counted = True  # type: ignore[union-attr]  # as a BackendError has; it may pass another Metered
                 kind = "broken_off" if isinstance(error, asyncio.CancelledError) else "internal"
                 report(request, FailedCall(kind, self._unknown()))
             raise
@@ -81,7 +79,7 @@ class Metered(Wrapper):
         return completion if usage is completion.usage else replace(completion, usage=usage)
 
     def _priced(self, usage: Usage) -> Usage:
-        # A server that counted nothing said nothing: that is not an answer for free.
+        # A server that reports no tokens does not say that the answer is free.
         if self._pricing is None or usage.cost_usd is not None or not (usage.input_tokens or usage.output_tokens):
             return usage
         return replace(usage, cost_usd=self._pricing(usage))
@@ -98,9 +96,7 @@ def report(request: JudgeRequest, call: FailedCall) -> None:
 
 
 def report_failed(request: JudgeRequest, error: BackendError, *, unknown: Usage | None = None) -> None:
-    """Report the call that ended with ``error``, once however many wrappers it passes; ``unknown``: its usage if nobody
-    says.
-    """
+    """Report the failed call of ``error``, once for all wrappers. ``unknown`` is its usage if none is stated."""
     if error.counted:
         return
     error.counted = True

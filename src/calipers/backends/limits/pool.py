@@ -1,7 +1,7 @@
 """One judge behind several base URLs: the least busy healthy one is asked.
 
 Every member serves the same model. Not responsible for trying again later (``retry``), nor for how many calls are in
-flight over all members (``limit``, ``adaptive``).
+flight over all members (``concurrency``).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from calipers.types import Completion, FailureKind, JudgeRequest
 _ITS_OWN: frozenset[FailureKind] = frozenset(
     {"unreachable", "unauthorized", "not_found", "rate_limited", "server", "timeout"}
 )
-"""Failures that speak against the server rather than against the question."""
+"""Failures of the server rather than of the question."""
 
 _FIRST_PAUSE = 1.0
 _LONGEST_PAUSE = 60.0
@@ -34,16 +34,16 @@ class _Member:
     in_flight: int = 0
     calls: int = 0
     failures: int = 0
-    out_until: float = 0.0
+    skipped_until: float = 0.0
 
 
 class Pool(FullBackend):
-    """``members`` as one judge, named by the first: its endpoint is the ledger's, so answers outlive the other URLs.
+    """``members`` as one judge with the first one's endpoint, so that recorded answers outlive the other URLs.
 
-    A member that fails is left out, at first for a second and up to a minute, or as long as it asks; then one call is
-    sent to it to see. A question goes on to another member at once, unless it was the question's fault or took its
-    time already. When all are out, the one due soonest is asked. ``each`` wraps what is asked of every member (its own
-    pace, say).
+    A member that fails is skipped, at first for a second, up to a minute, or as long as it asks for; then one call
+    tests it. A failed question goes to another member at once, unless the question is at fault or timed out. When all
+    members are skipped, the one that is due first is asked. ``each`` wraps every member (with a rate limit of its own,
+    say).
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class Pool(FullBackend):
         self._lock = threading.Lock()
 
     async def complete(self, request: JudgeRequest) -> Completion:
-        """The answer of whichever member gives one. Raises the last one's BackendError when none did."""
+        """The first answer of a member. Raises BackendError when no member answers."""
         tried: list[_Member] = []
         last: BackendError | None = None
         while (member := self._choose(tried)) is not None:
@@ -77,9 +77,9 @@ class Pool(FullBackend):
             except BackendError as error:
                 if error.kind not in _ITS_OWN:
                     raise
-                self._leave_out(member, error)
+                self._skip(member, error)
                 report_failed(request, error)
-                # One that may come back outweighs one that will not: with it, trying again makes sense.
+                # A failure that may pass outweighs one that will not: after it, a retry makes sense.
                 last = error if last is None or isinstance(error, TransientError) else last
                 tried.append(member)
                 if error.kind == "timeout":
@@ -94,12 +94,12 @@ class Pool(FullBackend):
         raise last
 
     async def aclose(self) -> None:
-        """Close the running loop's connections of all members. Never needed for tidiness."""
+        """Close the running loop's connections of all members; loops also close them when they end."""
         for member in self.members:
             await member.aclose()
 
     async def check(self) -> list[str]:
-        """Ask every member what it offers: warnings, also for those that fail; ConfigError when all do."""
+        """Check every member: warnings, also for members that fail; ConfigError when all do."""
         found = await asyncio.gather(*(_checked(member) for member in self.members))
         errors = [one for one in found if isinstance(one, ConfigError)]
         if len(errors) == len(found):
@@ -109,11 +109,11 @@ class Pool(FullBackend):
         return [str(one) for one in errors] + [line for one in found if isinstance(one, list) for line in one]
 
     def learned(self) -> Mapping[str, Any]:
-        """What each member learned about its endpoint, by endpoint."""
+        """What every member learned, by endpoint."""
         return {one.endpoint: dict(known) for one in self.members if (known := one.learned())}
 
     def learn(self, known: Mapping[str, Any]) -> None:
-        """Take up what was learned; what is known of the first alone, from before there was a pool, is all members'."""
+        """Begin with what was learned; what a judge with one server learned counts for all members."""
         for one in self.members:
             about = known.get(one.endpoint, {} if any(name in known for name in self._endpoints()) else known)
             if isinstance(about, Mapping):
@@ -123,31 +123,33 @@ class Pool(FullBackend):
         return [member.endpoint for member in self.members]
 
     def _choose(self, tried: Sequence[_Member]) -> _Member | None:
-        """The next to ask, already counted as busy; None when there is nobody left who may be well."""
+        """The next member to ask, already counted as busy; None when no further member may be healthy."""
         with self._lock:
             now = self._clock()
             left = [member for member in self._members if all(member is not one for one in tried)]
-            due = [member for member in left if member.failures and member.out_until <= now and not member.in_flight]
+            due = [
+                member for member in left if member.failures and member.skipped_until <= now and not member.in_flight
+            ]
             well = [member for member in left if not member.failures]
             chosen: _Member | None = None
             if due or well:
                 chosen = min(due or well, key=lambda member: (member.in_flight, member.calls))
             elif left and not tried:
-                chosen = min(left, key=lambda member: member.out_until)
+                chosen = min(left, key=lambda member: member.skipped_until)
             if chosen is not None:
                 chosen.in_flight += 1
                 chosen.calls += 1
             return chosen
 
-    def _leave_out(self, member: _Member, error: BackendError) -> None:
+    def _skip(self, member: _Member, error: BackendError) -> None:
         with self._lock:
             pause = min(_FIRST_PAUSE * 2 ** min(member.failures, 10), _LONGEST_PAUSE)
             if isinstance(error, TransientError) and error.retry_after is not None:
                 pause = max(pause, error.retry_after)
             now = self._clock()
-            if now >= member.out_until:  # calls that were already under way add nothing to it
+            if now >= member.skipped_until:  # calls that were already in flight do not add to it
                 member.failures += 1
-                member.out_until = now + pause
+                member.skipped_until = now + pause
 
 
 async def _checked(member: FullBackend) -> list[str] | ConfigError:

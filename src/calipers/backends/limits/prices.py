@@ -16,21 +16,19 @@ from calipers.errors import ConfigError
 from calipers.types import Usage
 
 Pricing = Callable[[Usage], float | None]
-"""US dollars for the tokens of one call, or None where the price is not known."""
+"""US dollars for the tokens of one call; None where the price is not known."""
 
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """US dollars per million tokens. ``cached`` is what input read from the provider's cache costs: as other input
-    unless given.
-    """
+    """US dollars per million tokens; ``cached`` is for input from the provider's cache, by default that of input."""
 
     input: float
     output: float
     cached: float | None = None
 
     def __call__(self, usage: Usage) -> float:
-        """What these tokens cost, in US dollars."""
+        """The cost of these tokens in US dollars."""
         cached = min(usage.cached_tokens, usage.input_tokens)
         of_cached = self.input if self.cached is None else self.cached
         dollars = (usage.input_tokens - cached) * self.input + cached * of_cached + usage.output_tokens * self.output
@@ -50,7 +48,7 @@ class Price:
 
 
 def find_pricing(endpoint: str, model: str, *, price: object = None) -> Pricing | None:
-    """What ``model`` costs at ``endpoint``: ``price`` if given, else by the price list; None where there is neither."""
+    """The price of ``model`` at ``endpoint``: ``price``, else that of the price list; None where there is neither."""
     if price is not None:
         return Price.of(price)
     if not endpoint.startswith(("http://", "https://")) or find_spec("genai_prices") is None:
@@ -59,9 +57,9 @@ def find_pricing(endpoint: str, model: str, *, price: object = None) -> Pricing 
 
 
 class Listed:
-    """The price ``genai-prices`` has for ``model`` at ``endpoint``, steps by length and cached input included.
+    """The price of ``model`` at ``endpoint`` in ``genai-prices``, including tiers by length and cached input.
 
-    Only what is installed is read: nothing is fetched.
+    Only the installed list is read; nothing is downloaded.
     """
 
     def __init__(self, endpoint: str, model: str) -> None:
@@ -70,7 +68,7 @@ class Listed:
         self._unlisted = False
 
     def __call__(self, usage: Usage) -> float | None:
-        """What these tokens cost, in US dollars; None where the list has no such model there."""
+        """The cost of these tokens in US dollars; None where the list lacks the model."""
         if self._unlisted:
             return None
         prices = import_module("genai_prices")  # an extra, and it takes 0.1 s
@@ -84,12 +82,12 @@ class Listed:
         except LookupError:
             self._unlisted = True
             return None
-        except ValueError:  # its prices do not go with tokens like these
+        except ValueError:  # its prices do not cover such usage
             return None
 
 
 def or_install() -> str:
-    """What may help besides a price of one's own, to put at the end of a sentence: nothing once the list is there."""
+    """Another remedy than ``price=``, for the end of a sentence; empty once the price list is installed."""
     return "" if find_spec("genai_prices") else ", or try pip install 'calipers[prices]', which knows many"
 
 

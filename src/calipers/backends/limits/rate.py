@@ -1,6 +1,6 @@
-"""A backend that keeps to requests and tokens a minute.
+"""A backend with limits on requests and tokens per minute.
 
-Not responsible for how many calls are in flight (``limit``, ``adaptive``), nor for waiting after a refusal (``retry``).
+Not responsible for calls in flight (``concurrency``), nor for waiting after a refusal (``retry``).
 """
 
 from __future__ import annotations
@@ -17,15 +17,14 @@ from calipers.interfaces import Backend
 from calipers.types import Completion, JudgeRequest
 
 _LEARNING = 0.1
-"""How much of the newest answer goes into what is learned of tokens."""
+"""Weight of the newest answer in the estimates of tokens."""
 
 
 class EvenSpacing:
-    """Spaces things evenly: between two of them passes the time that the first one's ``amount`` takes at
-    ``per_minute``.
+    """Spaces reservations evenly: each takes its ``amount`` of a budget of ``per_minute``.
 
-    So no minute holds more than that, begun ones included, and providers that enforce a minute's limit by the second
-    are content. Time that went by unused is not saved up. Safe to use from several threads.
+    So no minute, wherever it begins, holds more than that, and providers that enforce the limit per second do not
+    refuse. Unused time is not saved up. Safe to use from several threads.
     """
 
     def __init__(self, per_minute: float, *, clock: Callable[[], float] = time.monotonic) -> None:
@@ -35,7 +34,7 @@ class EvenSpacing:
         self._free_at = clock()
 
     def reserve(self, amount: float = 1.0) -> float:
-        """Seconds to wait until it is this one's turn."""
+        """Seconds to wait for the turn of this reservation."""
         with self._lock:
             now = self._clock()
             turn = max(now, self._free_at)
@@ -43,15 +42,15 @@ class EvenSpacing:
             return turn - now
 
     def correct(self, by: float) -> None:
-        """What was reserved turned out to be ``by`` more, or (below 0) less."""
+        """The last reservation turned out to be ``by`` larger, or (below 0) smaller."""
         with self._lock:
             self._free_at += by * self._seconds_each
 
 
 class RateLimited(Wrapper):
-    """``backend``, asked at most ``requests_per_minute`` and for ``tokens_per_minute``, over all event loops.
+    """``backend`` within ``requests_per_minute`` and ``tokens_per_minute``, over all event loops together.
 
-    Tokens are those of question and answer; they are estimated from the question's length and earlier answers, and
+    Tokens are those of question and answer. They are estimated from the question's length and earlier answers, then
     corrected by what the server counted. Raises what the backend raises, and ConfigError for limits not above 0.
     """
 
@@ -75,7 +74,7 @@ class RateLimited(Wrapper):
         self._reply_tokens = 500.0
 
     async def complete(self, request: JudgeRequest) -> Completion:
-        """The backend's answer, asked when it is this question's turn."""
+        """The backend's answer, once the question may be asked."""
         size = question_bytes(request) if self._tokens is not None else 0
         reserved = size * self._tokens_a_byte + self._reply_tokens
         wait = 0.0 if self._requests is None else self._requests.reserve()
@@ -91,7 +90,7 @@ class RateLimited(Wrapper):
     async def _wait(self, seconds: float, reserved: float) -> None:
         try:
             await self._sleep(seconds)
-        except asyncio.CancelledError:  # it was never asked: its turn goes to others
+        except asyncio.CancelledError:  # the question was not asked: others get its turn
             if self._requests is not None:
                 self._requests.correct(-1)
             if self._tokens is not None:
@@ -100,7 +99,7 @@ class RateLimited(Wrapper):
 
     def _learn(self, completion: Completion, size: int, reserved: float, tokens: EvenSpacing) -> None:
         usage = completion.usage
-        if usage.input_tokens + usage.output_tokens == 0:  # the server does not count: the estimate stands
+        if usage.input_tokens + usage.output_tokens == 0:  # the server does not count tokens: the estimate stands
             return
         tokens.correct(usage.input_tokens + usage.output_tokens - reserved)
         self._reply_tokens += _LEARNING * (usage.output_tokens - self._reply_tokens)

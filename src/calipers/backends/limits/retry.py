@@ -1,7 +1,8 @@
 """A backend that tries again: exponential backoff with full jitter around another backend.
 
-Only what may go away by itself is tried again. Not responsible for asking better questions (planners), nor for stepping
-parameters down (``negotiation``). It belongs outside all bounds, so that a waiting call holds no place (``bounds``).
+Only TransientErrors are retried. It belongs outside all bounds, so that a call that waits does not count as in flight
+(``bounds``). Not responsible for asking better questions (planners), nor for stepping parameters down
+(``negotiation``).
 """
 
 from __future__ import annotations
@@ -23,11 +24,12 @@ from calipers.types import Completion, JudgeRequest
 
 
 class Retrying(HoldingWrapper):
-    """Makes up to ``attempts`` tries of ``backend``, ``reply_attempts`` of them after an answer that was no answer.
+    """Makes up to ``attempts`` calls of ``backend`` for a question, ``reply_attempts`` of them after unusable replies.
 
-    Before try k + 1 it waits a random time up to ``base * 2**(k - 1)`` seconds, at most ``cap``, and never less than
-    the server asked for. ``deadline`` bounds one question's tries and waits in seconds: a wait beyond it is not begun.
-    The completion's ``latency`` is the whole time in seconds. The last error is raised, saying how often was tried.
+    Before call k + 1 it waits a random time up to ``base * 2**(k - 1)`` seconds, at most ``cap``, and never less than
+    the server asks for. ``deadline`` bounds all calls and waits for one question in seconds: a wait beyond it is not
+    begun. The completion's ``latency`` is the whole time in seconds. The last error is raised with the number of
+    attempts.
     """
 
     def __init__(  # noqa: PLR0913 - constructor arguments are the configuration
@@ -53,17 +55,17 @@ class Retrying(HoldingWrapper):
         self._deadline = deadline
         self._clock = clock
         self._sleep = sleep
-        # Unseeded: processes that share a seed would knock again all at once, and no result depends on the waits.
+        # Unseeded: processes with one seed would all call again at once, and no result depends on the waits.
         self._rng = rng or random.Random()  # noqa: S311 - spreads load, guards nothing
 
     def around(self, wrap: Callable[[Backend], Backend]) -> Self:
-        """The same tries, of ``wrap(backend)``: what is put around them later belongs inside them."""
+        """The same retries of ``wrap(backend)``: wrappers that are added later belong inside."""
         twin = copy(self)
         twin._backend = full(wrap(self._backend))  # noqa: SLF001 - its own
         return twin
 
     async def complete_recorded(self, request: JudgeRequest, record: Record) -> Completion:
-        """The backend's answer, recorded before its place is given to another call.
+        """The backend's answer, recorded before another call may begin in its place.
 
         Raises BackendError once the tries, or the time for them, are used up.
         """
@@ -81,16 +83,16 @@ class Retrying(HoldingWrapper):
                 error.counted = False  # a backend may raise the same object again, for another call
             except PermanentError as error:
                 raise _final(error, attempt) from error
-            await self._sleep(wait)  # without the error, which holds on to all that its call had in hand
+            await self._sleep(wait)  # outside the except block, so that the error is freed
         raise AssertionError("the last attempt returns or raises")
 
     def _record(self, record: Record, attempt: int, started: float, completion: Completion) -> Awaitable[Completion]:
         return record(replace(completion, attempts=attempt, latency=self._clock() - started))
 
     def _wait(self, error: TransientError, attempt: int, started: float) -> float:
-        """Seconds to wait before the next try; raises when they would reach beyond the deadline."""
+        """Seconds to wait before the next call; raises when they would exceed the deadline."""
         drawn = self._rng.uniform(0.0, min(self._cap, self._base * 2 ** (attempt - 1)))
-        # Spread out above what the server asked for as well: all its clients were told the same moment.
+        # Random also above the server's own wait, because it names the same moment to all clients.
         wait = drawn if error.retry_after is None else error.retry_after + drawn
         if self._deadline is not None and self._clock() + wait > started + self._deadline:
             left = max(0.0, started + self._deadline - self._clock())
@@ -100,7 +102,7 @@ class Retrying(HoldingWrapper):
 
 
 def _final(error: BackendError, attempts: int, *, because: str = "") -> BackendError:
-    """``error`` with how often was tried; untouched where it was the first and only try's own."""
+    """``error`` with the number of attempts; unchanged if there was only one."""
     if attempts == 1 and not because:
         return error
     tries = f"{attempts} attempt{'s' if attempts > 1 else ''}"

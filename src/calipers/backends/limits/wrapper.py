@@ -1,4 +1,4 @@
-"""What all backends around a backend have in common."""
+"""The base of all wrappers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from calipers.types import Completion, JudgeRequest
 
 
 class Wrapper(FullBackend):
-    """A backend around ``backend``, under the same name. What else the inner one can do is asked of the inner one."""
+    """A backend around ``backend``, with its endpoint and model, and without its optional abilities."""
 
     def __init__(self, backend: Backend) -> None:
         self._backend = full(backend)
@@ -16,7 +16,7 @@ class Wrapper(FullBackend):
 
 
 class HoldingWrapper(Wrapper):
-    """One that counts a call as in flight until its answer is on record: it implements ``complete_recorded``."""
+    """A wrapper whose call lasts until the answer is on record. Subclasses implement ``complete_recorded``."""
 
     async def complete(self, request: JudgeRequest) -> Completion:
         """The answer. Raises what the backend raises."""
