@@ -9,17 +9,23 @@ from benchmarks.environment import ROOT
 
 BENCHMARKS = {
     "reading.extraction": "scores read from good, damaged and hostile replies: right, missed, wrong, and time",
-    "reading.takebacks": "verdicts taken back, void or quoted, in many languages: noticed, and what looks like it: left alone",
-    "reading.recorded_replies": "choices, rankings and verdicts read from recorded replies: right, missed, wrong (recorded data)",
-    "reading.reply_shapes": "scores read from generated replies of many shapes, languages and scales: exact, missed, wrong",
+    "reading.takebacks": "verdicts taken back, void or quoted, in many languages: noticed, and what looks like it: "
+    "left alone",
+    "reading.recorded_replies": "choices, rankings and verdicts read from recorded replies: right, missed, wrong "
+    "(recorded data)",
+    "reading.reply_shapes": "scores read from generated replies of many shapes, languages and scales: exact, missed, "
+    "wrong",
     "reading.ifeval": "agreement with IFEval's recorded verdicts, the four accuracies, checks a second (recorded data)",
     "reading.maths": "mathematical answers: right ones refused, wrong ones accepted among near misses, by kind",
-    "reading.rubrics": "the study's scores from raw text, replies that broke its parser, tokens of grading (recorded data)",
-    "fidelity.learning": "asking on while unsettled, and what a ledger teaches: fidelity and honest errors, simulated judges",
+    "reading.rubrics": "the study's scores from raw text, replies that broke its parser, tokens of grading (recorded "
+    "data)",
+    "fidelity.learning": "asking on while unsettled, and what a ledger teaches: fidelity and honest errors, simulated "
+    "judges",
     "fidelity.protocols": "listwise, pairwise and pointwise at equal judge tokens, simulated judges",
     "fidelity.expected": "means over digits beside the likeliest digit, at equal calls, simulated judges",
     "fidelity.recommendation": "whether calibrate recommends the best way to ask, over a grid of simulated judges",
-    "fidelity.ties": "what near ties and length control cost a judge's signal, beside chains of near scores, simulated groups",
+    "fidelity.ties": "what near ties and length control cost a judge's signal, beside chains of near scores, simulated "
+    "groups",
     "fidelity.members": "asking on about single members instead of whole groups (recorded data, simulated judges)",
     "fidelity.recorded_judges": "how close rewards come to gold on recorded judges (recorded data)",
     "fidelity.elision": "long groups shortened: what is left out, and whether that ranks (recorded data)",
@@ -29,7 +35,8 @@ BENCHMARKS = {
     "speed.warm": "groups/s when the ledger already holds every answer",
     "speed.tokens": "judge input tokens beside RULER's prompt (recorded data)",
     "speed.streams": "CPU an event of a streamed answer",
-    "speed.limits": 'concurrency="auto" beside fixed bounds on servers with 4, 32 and 256 slots; CPU a call of all bounds',
+    "speed.limits": 'concurrency="auto" beside fixed bounds on servers with 4, 32 and 256 slots; CPU a call of all '
+    "bounds",
     "speed.sandbox": "rule functions given as source text: checks a second, CPU a check",
     "speed.embedded": "time the embedded judge takes",
     "faults.large_replies": "peak memory while 64 replies of 15 MB come at once, and how many are read",
@@ -39,7 +46,8 @@ BENCHMARKS = {
     "faults.attacks": "attacks on judges that obey them, with and without each defence (recorded data)",
     "trainers.trl_overlap": "what a TRL step of 64 groups waits for a judge of 2 s, and the adapter's CPU a group",
     "trainers.adapters": "CPU a group of trainers' adapters, and what is left to do when a group's last rollout comes",
-    "trainers.ungraded": "5 % of answers ungraded: signs of their siblings' advantages that stay, in TRL's and verl's own code",
+    "trainers.ungraded": "5 % of answers ungraded: signs of their siblings' advantages that stay, in TRL's and verl's "
+    "own code",
 }
 
 

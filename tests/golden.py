@@ -129,8 +129,10 @@ _KEYS = [
     "functions",
 ]
 _VALUES: tuple[Any, ...] = (
-    None, "", "text", "user", "assistant", "tool", "tool_use", "function_call", "reasoning", "image", "ai", "human", 0, 1, -2.5, True, False, [], {},
-    ["a", "b"], {"type": "text", "text": "more"}, [{"type": "text", "text": "t"}], {"id": "c1"}, '{"a": 1}', "[1]", {"axis": "style"}, "https://a/b.png",
+    None, "", "text", "user", "assistant", "tool", "tool_use", "function_call", "reasoning", "image", "ai", "human", 0,
+    1, -2.5, True, False, [], {},
+    ["a", "b"], {"type": "text", "text": "more"}, [{"type": "text", "text": "t"}], {"id": "c1"}, '{"a": 1}', "[1]",
+    {"axis": "style"}, "https://a/b.png",
 )  # fmt: skip
 
 

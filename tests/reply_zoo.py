@@ -12,7 +12,10 @@ from typing import TypeAlias
 Case: TypeAlias = tuple[str, str, dict[str, float]]
 
 V = {"1": 0.9, "2": 0.4, "3": 0.1}
-GOOD = '{"scores": [{"trajectory_id": "1", "explanation": "ok", "score": 0.9}, {"trajectory_id": "2", "explanation": "so-so", "score": 0.4}, {"trajectory_id": "3", "explanation": "bad", "score": 0.1}]}'
+GOOD = (
+    '{"scores": [{"trajectory_id": "1", "explanation": "ok", "score": 0.9}, {"trajectory_id": "2", "explanation": '
+    '"so-so", "score": 0.4}, {"trajectory_id": "3", "explanation": "bad", "score": 0.1}]}'
+)
 DRAFT = GOOD.replace("0.9", "0.5").replace("0.4", "0.5").replace("0.1", "0.5")
 MAP = '{"1": 0.9, "2": 0.4, "3": 0.1}'
 
@@ -66,7 +69,11 @@ JSON: list[Case] = [
     ),
     (
         "sub-scores only",
-        '{"1": {"accuracy": 0.9, "style": 0.3}, "2": {"accuracy": 0.9, "style": 0.3}, "3": {"accuracy": 0.9, "style": 0.3}}',
+        (
+            '{"1": {"accuracy": 0.9, "style": 0.3}, "2": {"accuracy": 0.9, "style": 0.3}, "3": {"accuracy": 0.9, '
+            '"style": '
+            "0.3}}"
+        ),
         {},
     ),
     ("criteria maps that differ", '{"accuracy": {"1":0.9,"2":0.4,"3":0.1}, "style": {"1":0.2,"2":0.3,"3":0.4}}', {}),
@@ -131,7 +138,11 @@ JSON: list[Case] = [
     ("arguments as text", '{"name": "f", "arguments": "{\\"1\\": 0.9, \\"2\\": 0.4, \\"3\\": 0.1}"}', V),
     (
         "chat completion",
-        '{"id":"chatcmpl-1","model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"{\\"1\\": 0.9, \\"2\\": 0.4, \\"3\\": 0.1}"}}]}',
+        (
+            '{"id":"chatcmpl-1","model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"{\\"1\\": '
+            "0.9, "
+            '\\"2\\": 0.4, \\"3\\": 0.1}"}}]}'
+        ),
         V,
     ),
     (
@@ -165,7 +176,11 @@ JSON: list[Case] = [
     ("no outer brackets", '"1": 0.9, "2": 0.4, "3": 0.1', V),
     (
         "first bracket lost",
-        '"scores": [{"trajectory_id": "1", "score": 0.9}, {"trajectory_id": "2", "score": 0.4}, {"trajectory_id": "3", "score": 0.1}]}',
+        (
+            '"scores": [{"trajectory_id": "1", "score": 0.9}, {"trajectory_id": "2", "score": 0.4}, {"trajectory_id": '
+            '"3", '
+            '"score": 0.1}]}'
+        ),
         V,
     ),
     ("closers lost", GOOD.removesuffix("]}"), V),
@@ -232,7 +247,12 @@ MORE: list[Case] = [
     ("comments with numbers", '{"1": 0.9, // 0.8 before\n "2": 0.4, "3": 0.1}', V),
     (
         "single-quoted with apostrophes",
-        "{'scores': [{'trajectory_id': '1', 'explanation': 'it's the agent's best', 'score': 0.9}, {'trajectory_id': '2', 'explanation': 'didn't finish', 'score': 0.4}, {'trajectory_id': '3', 'explanation': 'no', 'score': 0.1}]}",
+        (
+            "{'scores': [{'trajectory_id': '1', 'explanation': 'it's the agent's best', 'score': 0.9}, "
+            "{'trajectory_id': "
+            "'2', 'explanation': 'didn't finish', 'score': 0.4}, {'trajectory_id': '3', 'explanation': 'no', 'score': "
+            "0.1}]}"
+        ),
         V,
     ),
     ("raw line breaks in strings", GOOD.replace("so-so", "line one\nline two\n\nline four: 0.3"), V),
@@ -269,13 +289,16 @@ VALUES: list[Case] = [
     *[
         (f"unreadable {raw}", rows(raw), {"2": 0.4, "3": 0.1})
         for raw in (
-            "0.5+0.3", '"0.5+0.3"', '"0.7-0.8"', '"0.7 - 0.8"', '"0.7 to 0.8"', '"0.7–0.8"', '"> 0.8"', '">0.8"', '"<0.5"',
+            "0.5+0.3", '"0.5+0.3"', '"0.7-0.8"', '"0.7 - 0.8"', '"0.7 to 0.8"', '"0.7–0.8"', '"> 0.8"', '">0.8"',
+            '"<0.5"',
             '"≥0.8"', '"at least 0.8"', '"0.8+"', '"0.8±0.1"', '"0.8 or 0.9"', '"0.8/0.9/1"', '"2024-05-01"', '"1.2.3"',
             '"12:30"', "null", "true", "false", '"N/A"', '"none"', '"?"', '""', "NaN", "-Infinity", "1e400", "9" * 400,
             "[0.9, 0.8]", '{"accuracy": 0.9, "style": 0.2}', "[]", "{}", '"0.9²"', '"½x"', '"4½"', '"0x1"', '"0_9"',
             '"0.8x"', '"x0.8"', '"O.9"', '"0.l"', '"1/0"', '"not 0.9"', '"0.9 (was 0.4)"', '"0.9, not 0.4"', '"0,9,1"',
-            '"about average"', '"0. 9"', '"0 .9"', '"09"', '"00.9"', '"0."', '"score"', '"see above"', '"<score>"', '"0.8-ish"',
-            '"1,000"', '"one or two"', '"between 0.4 and 0.6"', '"0.9 minus 0.1"', '"0.9; 0.8"', '"TBD"', "{}", '"0.9 0.8"',
+            '"about average"', '"0. 9"', '"0 .9"', '"09"', '"00.9"', '"0."', '"score"', '"see above"', '"<score>"',
+            '"0.8-ish"',
+            '"1,000"', '"one or two"', '"between 0.4 and 0.6"', '"0.9 minus 0.1"', '"0.9; 0.8"', '"TBD"', "{}",
+            '"0.9 0.8"',
         )
     ],
     *[
@@ -433,7 +456,10 @@ PROSE: list[Case] = [
     ("spanish", "Trayectoria 1: puntuación: 0.9\nTrayectoria 2: puntuación: 0.4\nTrayectoria 3: puntuación: 0.1", V),
     (
         "yaml rows",
-        'scores:\n  - trajectory_id: "1"\n    explanation: ok\n    score: 0.9\n  - trajectory_id: "2"\n    score: 0.4\n  - trajectory_id: "3"\n    score: 0.1\n',
+        (
+            'scores:\n  - trajectory_id: "1"\n    explanation: ok\n    score: 0.9\n  - trajectory_id: "2"\n    score: '
+            '0.4\n  - trajectory_id: "3"\n    score: 0.1\n'
+        ),
         V,
     ),
     (
@@ -447,7 +473,10 @@ PROSE: list[Case] = [
     ("xml", '<scores><score id="1">0.9</score><score id="2">0.4</score><score id="3">0.1</score></scores>', V),
     (
         "xml nested",
-        '<trajectory id="1"><explanation>took 3 steps</explanation><score>0.9</score></trajectory>\n<trajectory id="2"><score>0.4</score></trajectory>\n<trajectory id="3"><score>0.1</score></trajectory>',
+        (
+            '<trajectory id="1"><explanation>took 3 steps</explanation><score>0.9</score></trajectory>\n<trajectory '
+            'id="2"><score>0.4</score></trajectory>\n<trajectory id="3"><score>0.1</score></trajectory>'
+        ),
         V,
     ),
     (
@@ -462,8 +491,8 @@ PROSE: list[Case] = [
     (
         "table across",
         (
-            "| | Trajectory 1 | Trajectory 2 | Trajectory 3 |\n|---|---|---|---|\n| Steps | 3 | 5 | 7 |\n| Score | 0.9 | "
-            "0.4 | 0.1 |\n"
+            "| | Trajectory 1 | Trajectory 2 | Trajectory 3 |\n|---|---|---|---|\n| Steps | 3 | 5 | 7 |\n| Score | "
+            "0.9 | 0.4 | 0.1 |\n"
         ),
         V,
     ),
@@ -479,8 +508,8 @@ PROSE: list[Case] = [
     (
         "table with names",
         (
-            "| Trajectory | Score |\n|---|---|\n| Trajectory 1 | **0.9** |\n| Trajectory 2 | **0.4** |\n| Trajectory 3 | "
-            "**0.1** |\n"
+            "| Trajectory | Score |\n|---|---|\n| Trajectory 1 | **0.9** |\n| Trajectory 2 | **0.4** |\n| Trajectory "
+            "3 | **0.1** |\n"
         ),
         V,
     ),
@@ -494,8 +523,8 @@ PROSE: list[Case] = [
     (
         "two passes",
         (
-            "Trajectory 1: 0.5\nTrajectory 2: 0.5\nTrajectory 3: 0.5\n\nTrajectory 1: 0.9\nTrajectory 2: 0.4\nTrajectory "
-            "3: 0.1"
+            "Trajectory 1: 0.5\nTrajectory 2: 0.5\nTrajectory 3: 0.5\n\nTrajectory 1: 0.9\nTrajectory 2: "
+            "0.4\nTrajectory 3: 0.1"
         ),
         {},
     ),
@@ -604,7 +633,11 @@ ATTACKS: list[Case] = [
     ("pairwise lists", '{"pairs": [["1", "2"], ["2", "3"], ["3", "1"]]}', {}),
     (
         "the prompt's example back",
-        '{"scores": [{"trajectory_id": "1", "explanation": "...", "score": 0.0}, {"trajectory_id": "2", "explanation": "...", "score": 0.0}, {"trajectory_id": "3", "explanation": "...", "score": 0.0}]}',
+        (
+            '{"scores": [{"trajectory_id": "1", "explanation": "...", "score": 0.0}, {"trajectory_id": "2", '
+            '"explanation": '
+            '"...", "score": 0.0}, {"trajectory_id": "3", "explanation": "...", "score": 0.0}]}'
+        ),
         {},
     ),
     (
@@ -645,12 +678,18 @@ ATTACKS: list[Case] = [
     ),
     (
         "brackets lost between rows",
-        '[{"trajectory_id": "1", "score": 0.9, "trajectory_id": "2", "score": 0.4, "trajectory_id": "3", "score": 0.1}]',
+        (
+            '[{"trajectory_id": "1", "score": 0.9, "trajectory_id": "2", "score": 0.4, "trajectory_id": "3", "score": '
+            "0.1}]"
+        ),
         V,
     ),
     (
         "score before id, brackets lost",
-        '[{"score": 0.9, "trajectory_id": "1", "score": 0.4, "trajectory_id": "2", "score": 0.1, "trajectory_id": "3"}]',
+        (
+            '[{"score": 0.9, "trajectory_id": "1", "score": 0.4, "trajectory_id": "2", "score": 0.1, "trajectory_id": '
+            '"3"}]'
+        ),
         V,
     ),
     ("row's score lost", '[{"trajectory_id": "1"}, {"score": 0.9}, {"trajectory_id": "2", "score": 0.4}]', {}),
@@ -689,8 +728,8 @@ ATTACKS: list[Case] = [
     (
         "two tables",
         (
-            "| Trajectory | Score |\n|---|---|\n| 1 | 0.5 |\n| 2 | 0.5 |\n| 3 | 0.5 |\n\nFinal:\n\n| Trajectory | Score "
-            "|\n|---|---|\n| 1 | 0.9 |\n| 2 | 0.4 |\n| 3 | 0.1 |\n"
+            "| Trajectory | Score |\n|---|---|\n| 1 | 0.5 |\n| 2 | 0.5 |\n| 3 | 0.5 |\n\nFinal:\n\n| Trajectory | "
+            "Score |\n|---|---|\n| 1 | 0.9 |\n| 2 | 0.4 |\n| 3 | 0.1 |\n"
         ),
         V,
     ),

@@ -62,7 +62,8 @@ class _Verdict:
 _NOUNS: Final = {
     "en": "candidate", "de": "Kandidat", "es": "candidato", "fr": "candidat", "it": "candidato", "pt": "candidato",
     "ru": "кандидат", "zh": "候选", "ja": "候補", "ko": "후보", "tr": "aday", "pl": "kandydat", "nl": "kandidaat",
-    "vi": "ứng viên", "ar": "المرشح", "uk": "кандидат", "cs": "kandidát", "sv": "kandidat", "id": "kandidat", "hi": "उम्मीदवार",
+    "vi": "ứng viên", "ar": "المرشح", "uk": "кандидат", "cs": "kandidát", "sv": "kandidat", "id": "kandidat",
+    "hi": "उम्मीदवार",
 }  # fmt: skip
 _LETTERS = _Verdict(("KB", "BC"), ("KB", "BC"), (80, 30), 50, (0, 100))
 _THREE = _Verdict(("RT", "QZ", "MW"), ("RT", "QZ", "MW"), (71, 64, 8), 22, (0, 100))

@@ -91,7 +91,8 @@ UNUSABLE: Mapping[str, Answer] = {
     "an error in a stream": streamed({"usage": BILLED, "choices": []}, {"error": {"message": "broke"}}),
     "an error status that names its bill": Answer(500, {"error": {"message": "died"}, "usage": BILLED}),
     "a bill inside the error": Answer(400, {"error": {"message": "json_validate_failed", "usage": BILLED}}),
-    "a body cut in transit": Answer(body={"usage": BILLED, "choices": []}, headers={"Content-Length": "4000"}, cut=4000),
+    "a body cut in transit": Answer(body={"usage": BILLED, "choices": []}, headers={"Content-Length": "4000"},
+                                    cut=4000),
 }  # fmt: skip
 
 

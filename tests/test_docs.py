@@ -361,7 +361,8 @@ def test_every_trainers_page_says_how_a_run_ends_that_learns_nothing_and_what_to
 
 
 @pytest.mark.parametrize(("page", "kind"), [
-    ("judges.md", BACKENDS), ("protocols.md", PROTOCOLS), ("rewards.md", REWARDS), ("verifiers.md", VERIFIERS), ("cli.md", READERS),
+    ("judges.md", BACKENDS), ("protocols.md", PROTOCOLS), ("rewards.md", REWARDS), ("verifiers.md", VERIFIERS),
+    ("cli.md", READERS),
 ])  # fmt: skip
 def test_every_registered_name_is_on_the_page_of_its_kind(page: str, kind: Registry) -> None:
     for name in kind.ours:

@@ -59,6 +59,9 @@ def test_a_wrong_name_is_an_attribute_error():
 
 
 def test_importing_calipers_imports_nothing_heavy():
-    code = "import sys, calipers; print(*sorted({'aiohttp', 'numpy', 'rich', 'click', 'asyncio', 'sqlite3'} & set(sys.modules)))"
+    code = (
+        "import sys, calipers; print(*sorted({'aiohttp', 'numpy', 'rich', 'click', 'asyncio', 'sqlite3'} & "
+        "set(sys.modules)))"
+    )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.split() == []

@@ -73,7 +73,8 @@ def test_a_run_leaves_no_key_in_any_file_or_output(faulty: FaultyServer, tmp_pat
     for replies in ((echoing,), (Answer(500, {"error": {"message": f"internal: key={KEY}"}}),), ()):
         faulty.script(*replies) if replies else faulty.script(scored)
         done = calipers_command(
-            "score", "groups.jsonl", "-o", "out.jsonl", "--judge", "openai/m", "--base-url", faulty.url, "-vv", "--deadline", "1",
+            "score", "groups.jsonl", "-o", "out.jsonl", "--judge", "openai/m", "--base-url", faulty.url, "-vv",
+            "--deadline", "1",
             cwd=tmp_path, OPENAI_API_KEY=KEY,
         )  # fmt: skip
         assert "unguessable" not in done.stdout + done.stderr
@@ -118,7 +119,10 @@ def test_a_key_that_only_the_readers_eye_puts_together_reaches_no_file_either(
 ):
     if form == "escapes":
         text = "".join(f"\\u{ord(sign):04x}" for sign in KEY)
-        body = '{"model": "KEY", "system_fingerprint": "KEY", "choices": [{"finish_reason": "stop", "message": {"content": "KEY"}}]}'
+        body = (
+            '{"model": "KEY", "system_fingerprint": "KEY", "choices": [{"finish_reason": "stop", "message": '
+            '{"content": "KEY"}}]}'
+        )
         answer = Answer(body=body.replace("KEY", text).encode())
     else:
         chunks: list[Any] = [{"choices": [{"delta": {"content": part}}]} for part in ("it is ", KEY[:9], KEY[9:])]
@@ -153,7 +157,8 @@ def test_a_key_that_a_server_echoes_in_an_answer_reaches_no_file(faulty: FaultyS
     for seed, reply in enumerate(replies):
         faulty.script(reply)
         done = calipers_command(
-            "score", "groups.jsonl", "-o", "out.jsonl", "--judge", "openai/m", "--base-url", faulty.url, "-vv", "--deadline", "1",
+            "score", "groups.jsonl", "-o", "out.jsonl", "--judge", "openai/m", "--base-url", faulty.url, "-vv",
+            "--deadline", "1",
             "--seed", str(seed), cwd=tmp_path, OPENAI_API_KEY=KEY,
         )  # fmt: skip
         assert shown not in done.stdout + done.stderr

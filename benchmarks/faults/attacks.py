@@ -106,7 +106,8 @@ class Row:
 async def success(row: Row, pairs: Sequence[Pair], defence: str) -> tuple[float, float]:
     """The share of attacks that work, and the share of better answers that keep their reward."""
     truths = {
-        pair.group.group_id: {one.id: 0.8 if place == pair.better else 0.2 for place, one in enumerate(pair.group.trajectories)}
+        pair.group.group_id: {one.id: 0.8 if place == pair.better else 0.2 for place,
+                              one in enumerate(pair.group.trajectories)}
         for pair in pairs
     }  # fmt: skip
     judge = calipers.Judge.of(

@@ -38,10 +38,12 @@ class Setting:
 
     def start(self, out: str) -> subprocess.Popen[bytes]:
         command = [
-            sys.executable, "-m", "calipers", "score", "groups.jsonl", "-o", out, "--judge", "vllm/judge", "--base-url", self.url,
+            sys.executable, "-m", "calipers", "score", "groups.jsonl", "-o", out, "--judge", "vllm/judge", "--base-url",
+            self.url,
             "--concurrency", str(self.in_flight),
         ]  # fmt: skip
-        return subprocess.Popen(command, cwd=self.folder, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)  # noqa: S603 - ours
+        quiet = subprocess.DEVNULL
+        return subprocess.Popen(command, cwd=self.folder, stderr=quiet, stdout=quiet)  # noqa: S603 - ours
 
     def finish(self, out: str) -> float:
         """Run to the end; seconds. Exits where it does not end well."""

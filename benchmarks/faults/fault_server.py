@@ -1,6 +1,6 @@
 """A loopback judge that answers every question in one way, when it is not failing in one of many.
 
-    python -m benchmarks.faults.fault_server [--rate 0.3] [--seed 0]     prints its address; ends when its standard input does
+    python -m benchmarks.faults.fault_server [--rate 0.3] [--seed 0]    prints its address; ends with its standard input
 
 The score of a candidate is drawn from its text, so that the right answer to a question is known without asking. Raw
 asyncio, for no HTTP library will cut an answer short. POST /control {"revoked": true} makes every key wrong; GET /log
@@ -98,7 +98,8 @@ FAULTS: Mapping[str, Fault] = {
     "500": lambda _: failed(500, "internal error"),
     "502": lambda _: http(502, b"<html><h1>Bad Gateway</h1></html>", kind="text/html"),
     "503": lambda _: failed(503, "overloaded"),
-    "HTML error page": lambda _: http(200, b"<!doctype html><html><body>We'll be right back</body></html>", kind="text/html"),
+    "HTML error page": lambda _: http(200, b"<!doctype html><html><body>We'll be right back</body></html>",
+                                      kind="text/html"),
     "wrong content type": lambda scores: ok(completion(verdict(scores)), kind="text/plain"),
     "empty body": lambda _: http(200, b""),
     "empty content": lambda _: ok(completion("")),
@@ -109,13 +110,17 @@ FAULTS: Mapping[str, Fault] = {
     "length stop": lambda scores: ok(completion(verdict(scores)[: -len(verdict(scores)) // 4], finish_reason="length")),
     "truncated stream": lambda scores: stream(verdict(scores), pieces=3, done=False, finish=False),
     "missing [DONE]": lambda scores: stream(verdict(scores), pieces=5, done=False),
-    "error after partial content": lambda scores: stream(verdict(scores), pieces=3, done=False, finish=False, error=True),
+    "error after partial content": lambda scores: stream(
+        verdict(scores), pieces=3, done=False, finish=False, error=True),
     "duplicated ids": lambda scores: ok(completion(_doubled(scores))),
     "foreign ids": lambda scores: ok(completion(verdict({**scores, "ZZZZ": 50}))),
-    "off-scale scores": lambda scores: ok(completion(verdict({key: value * 10 + 101 for key, value in scores.items()}))),
+    "off-scale scores": lambda scores: ok(completion(
+        verdict({key: value * 10 + 101 for key, value in scores.items()}))),
     "NaN scores": lambda scores: ok(completion(verdict(dict.fromkeys(scores, float("nan"))))),
-    "two verdicts": lambda scores: ok(completion(f"A draft: {verdict(_others(scores))}\n\nFinal verdict: {verdict(scores)}")),
-    "gzip garbage": lambda _: http(200, gzip.compress(b"x" * 100)[:20] + b"garbage", headers={"Content-Encoding": "gzip"}),
+    "two verdicts": lambda scores: ok(completion(
+        f"A draft: {verdict(_others(scores))}\n\nFinal verdict: {verdict(scores)}")),
+    "gzip garbage": lambda _: http(200, gzip.compress(b"x" * 100)[:20] + b"garbage",
+                                   headers={"Content-Encoding": "gzip"}),
     "10 MB reply": lambda scores: ok(completion("x" * 10_000_000 + verdict(scores))),
     "endless reply": lambda _: http(200, b'{"choices": "' + b"x" * 17_000_000 + b'"}'),
     "schema 400": lambda _: failed(400, "response_format json_schema is not supported", param="response_format"),

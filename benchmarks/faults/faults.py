@@ -38,7 +38,9 @@ def make_groups(count: int) -> Iterator[TrajectoryGroup]:
     """Groups of three to six attempts that differ; ids come back in another order than candidates are shown."""
     for number in range(count):
         members = tuple(
-            Trajectory(f"m{member}", ({"role": "assistant", "content": f"Attempt {member} at task {number}: {number * member % 97}."},))
+            Trajectory(f"m{member}",
+                       ({"role": "assistant", "content": f"Attempt {member} at task {number}: {number * member % 97}."},
+                        ))
             for member in range(3 + number % 4)
         )  # fmt: skip
         yield TrajectoryGroup(f"g{number}", members, context=({"role": "user", "content": f"Task {number}: do it."},))
@@ -54,7 +56,8 @@ def told(url: str, path: str, said: object = None) -> dict[str, Any]:
     data = None if said is None else json.dumps(said).encode()
     for _ in range(50):
         try:
-            with urllib.request.urlopen(url.removesuffix("/v1") + path, data, timeout=10) as reply:  # noqa: S310 - loopback
+            address = url.removesuffix("/v1") + path
+            with urllib.request.urlopen(address, data, timeout=10) as reply:  # noqa: S310 - loopback
                 answer: dict[str, Any] = json.load(reply)
                 return answer
         except OSError:

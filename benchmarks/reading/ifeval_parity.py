@@ -23,11 +23,17 @@ from calipers.verifiers.ifeval import instruction
 
 HOSTILE = 600
 _PIECES = (
-    "", " ", "\n", "\n\n", "\t", "\r\n", "***", "******", "* ", "*a*", "**b**", "***c***", "- d", "---", "\u2028", "\u200b", "\ufeff",
-    '"', "“quoted”", "'", "<<title>>", "<< >>", "<<a\nb>>", "[x]", "[]", "[a\nb]", "P.S.", "p. s", "P.P.S", "P.P.S.", "P. P. S",
-    "SECTION 1", "Section 2", "Paragraph 1", '{"a": 1}', "```json\n{}\n```", "```JSON", "```", "NaN", "My answer is yes.", "My answer is no.",
-    "Mr. Smith e.g. went to Washington, D.C. He left.", "Is it? Yes! No...", "3.14 and 1,000", "don't", "ALL CAPS HERE", "all lower here",
-    "ÄÖÜ ß ſ İ ı", "हिन्दी में लिखा", "これは日本語です。", "العربية هنا", "\U0001f600", "e\u0301", "١٢٣", "!", "#", "a,b", "，", "1. one\n2. two",
+    "", " ", "\n", "\n\n", "\t", "\r\n", "***", "******", "* ", "*a*", "**b**", "***c***", "- d", "---", "\u2028",
+    "\u200b", "\ufeff",
+    '"', "“quoted”", "'", "<<title>>", "<< >>", "<<a\nb>>", "[x]", "[]", "[a\nb]", "P.S.", "p. s", "P.P.S", "P.P.S.",
+    "P. P. S",
+    "SECTION 1", "Section 2", "Paragraph 1", '{"a": 1}', "```json\n{}\n```", "```JSON", "```", "NaN",
+    "My answer is yes.", "My answer is no.",
+    "Mr. Smith e.g. went to Washington, D.C. He left.", "Is it? Yes! No...", "3.14 and 1,000", "don't", "ALL CAPS HERE",
+    "all lower here",
+    "ÄÖÜ ß ſ İ ı", "हिन्दी में लिखा", "これは日本語です。", "العربية هنا", "\U0001f600", "e\u0301", "١٢٣",
+    "!", "#", "a,b", "，",
+    "1. one\n2. two",
     "Any other questions?", "there you go", "repeat", "the the The THE",
 )  # fmt: skip
 

@@ -19,7 +19,10 @@ from calipers.types import Trajectory
 from calipers.verifiers import MathsEquivalence
 from maths_golds import GOLDS, kind_of, near_misses, right_forms
 
-HEAD = f"{'kind':22}{'golds':>6}{'right':>8}{'refused':>9}{'unknown':>9}{'wrong':>9}{'refused':>9}{'unknown':>9}{'ACCEPTED':>10}"
+HEAD = (
+    f"{'kind':22}{'golds':>6}{'right':>8}{'refused':>9}{'unknown':>9}"
+    f"{'wrong':>9}{'refused':>9}{'unknown':>9}{'ACCEPTED':>10}"
+)
 
 
 def met(gold: str, text: str) -> bool | None:

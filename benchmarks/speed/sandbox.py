@@ -24,8 +24,8 @@ RULES = [
     "def check_following(instruction, response):\n    return len(response.split()) >= 100",
     "def check_following(response):\n    return '?' not in response",
     (
-        "import re\n\ndef check_following(response):\n    return len(re.findall(r'^\\s*[-*] ', response, re.MULTILINE)) "
-        "== 3"
+        "import re\n\ndef check_following(response):\n    return len(re.findall(r'^\\s*[-*] ', response, "
+        "re.MULTILINE)) == 3"
     ),
 ]
 RESPONSES = ["The river rose on Monday. " * repeats for repeats in (1, 10, 100)]

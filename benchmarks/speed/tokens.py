@@ -106,7 +106,10 @@ def published(group: dict[str, Any]) -> str:
 
 def row(name: str, groups: int, theirs: tuple[int, int], own: tuple[int, int]) -> str:
     saved = [1 - mine / other for mine, other in zip(own, theirs, strict=True)]
-    return f"{name:18} {groups:6} {theirs[0]:12,} {own[0]:12,} {saved[0]:7.1%} {theirs[1]:12,} {own[1]:12,} {saved[1]:7.1%}"
+    return (
+        f"{name:18} {groups:6} {theirs[0]:12,} {own[0]:12,} {saved[0]:7.1%} {theirs[1]:12,} {own[1]:12,} "
+        f"{saved[1]:7.1%}"
+    )
 
 
 def main() -> int:

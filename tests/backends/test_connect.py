@@ -21,7 +21,8 @@ def test_every_provider_makes_a_backend_at_its_address(monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize(("name", "kind"), [
-    ("anthropic/m", Anthropic), ("systemone/m", Decisions), ("openai_decisions/m", Decisions), ("typesafe/m", Decisions),
+    ("anthropic/m", Anthropic), ("systemone/m", Decisions), ("openai_decisions/m", Decisions),
+    ("typesafe/m", Decisions),
     ("ollama_chat/m", OpenAICompatible), ("hosted_vllm/m", OpenAICompatible),
 ])  # fmt: skip
 def test_a_name_finds_what_speaks_there(name: str, kind: type) -> None:

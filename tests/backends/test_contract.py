@@ -123,9 +123,11 @@ def test_it_leaves_no_task_and_no_connection_behind(backend: Backend, faulty: Fa
 
 @pytest.mark.parametrize(
     "answer",
-    [error(400), error(401), error(404), error(429), error(500), Answer(301), Answer(body=b"{"), Answer(body=b"x" * 9, cut=1),
+    [error(400), error(401), error(404), error(429), error(500), Answer(301), Answer(body=b"{"),
+     Answer(body=b"x" * 9, cut=1),
      Answer(reset=True), Answer(hang=True), Answer(raw=b"\x00\xff\r\n\r\n"), said(""), said("no", refusal="no"),
-     Answer(body={"choices": [{"message": {"content": {"odd": 1}}}]}), Answer(body=b"\xff", headers={"Content-Encoding": "br"})],
+     Answer(body={"choices": [{"message": {"content": {"odd": 1}}}]}),
+     Answer(body=b"\xff", headers={"Content-Encoding": "br"})],
 )  # fmt: skip
 async def test_only_backend_errors_come_out(
     make: Callable[[float], Backend], faulty: FaultyServer, answer: Answer

@@ -74,7 +74,8 @@ def test_the_best_member_is_asked_as_often_as_all_together():
 def test_criteria_are_averaged():
     """Each criterion sees one half of the gold; together they see all of it."""
     said = [
-        record(one, "j", {"scores": {m: value if (m in "ab") == (half == "x") else 0.0 for m, value in gold_of(one).items()}},
+        record(one, "j",
+               {"scores": {m: value if (m in "ab") == (half == "x") else 0.0 for m, value in gold_of(one).items()}},
                criterion=half)
         for one in GROUPS
         for half in "xy"

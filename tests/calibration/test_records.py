@@ -14,7 +14,8 @@ from calipers.errors import InputError
 
 GOOD: dict[str, Any] = {
     "group_id": "g", "judge": "j", "mode": "pointwise", "order": ["a", "b"], "raw_text": None,
-    "parsed": {"scores": {"a": 3, "b": None}}, "sample_index": 2, "prompt_variant": "v", "temperature": 1, "scale": [1, 10],
+    "parsed": {"scores": {"a": 3, "b": None}}, "sample_index": 2, "prompt_variant": "v", "temperature": 1,
+    "scale": [1, 10],
 }  # fmt: skip
 
 

@@ -51,14 +51,16 @@ def test_score_writes_a_line_a_group_in_input_order_and_replay_writes_it_again(f
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
 @pytest.mark.parametrize("command", [
-    ("score", "groups.jsonl", "-o", "-", "--judge", "scripted:replies.jsonl"), ("replay", "out.jsonl.ledger.db", "-o", "-"),
+    ("score", "groups.jsonl", "-o", "-", "--judge", "scripted:replies.jsonl"),
+    ("replay", "out.jsonl.ledger.db", "-o", "-"),
 ])  # fmt: skip
 def test_results_go_to_stdout_whole_while_stderr_is_a_terminal(folder: Path, command: tuple[str, ...]):
     calipers("score", "groups.jsonl", "-o", "out.jsonl", "--judge", "scripted:replies.jsonl", cwd=folder)
     ours, terminal = os.openpty()
     with (folder / "told.jsonl").open("wb") as file:
         done = subprocess.run(
-            [sys.executable, "-m", "calipers", *command], cwd=folder, stdout=file, stderr=terminal, timeout=60, check=False,
+            [sys.executable, "-m", "calipers", *command], cwd=folder, stdout=file, stderr=terminal, timeout=60,
+            check=False,
         )  # fmt: skip
     os.close(terminal)
     said = os.read(ours, 100_000).decode()
@@ -167,14 +169,19 @@ def test_what_could_not_be_scored_is_null_and_the_exit_code_is_1(folder: Path):
         (["score", "groups.jsonl", "-o", "out.jsonl", "--judge", "gpt-5"], "provider/model"),
         (["score", "groups.jsonl", "-o", "out.jsonl", "--judge", "openai/gpt-5"], "OPENAI_API_KEY"),
         (["score", "groups.jsonl", "-o", "out.jsonl", "--judge", "a/b", "--judge", "c/d"], "unknown provider"),
-        (["score", "groups.jsonl", "-o", "out.jsonl", "--judge", "vllm/a", "--judge", "vllm/b", "--base-url", "http://h/v1"], "behind each"),
-        (["score", "groups.jsonl", "-o", "out.jsonl", "--judge", "vllm/a", "--judge", "vllm/b", "--price", "1,2"], "--price"),
+        (["score", "groups.jsonl", "-o", "out.jsonl", "--judge", "vllm/a", "--judge", "vllm/b", "--base-url",
+          "http://h/v1"], "behind each"),
+        (["score", "groups.jsonl", "-o", "out.jsonl", "--judge", "vllm/a", "--judge", "vllm/b", "--price", "1,2"],
+         "--price"),
         (["score", "groups.jsonl", "-o", "out.jsonl", "--judge", "vllm/a", "--judge", "vllm/a"], "twice"),
-        (["score", "groups.jsonl", "-o", "out.jsonl", "--judge", "vllm/a", "--judge", "vllm/b", "--weights", "1,x"], "2,1,1"),
+        (["score", "groups.jsonl", "-o", "out.jsonl", "--judge", "vllm/a", "--judge", "vllm/b", "--weights", "1,x"],
+         "2,1,1"),
         (["score", "groups.jsonl", "-o", "out.jsonl", "--judge", "vllm/a", "--panel", "cycle"], "several judges"),
-        (["score", "groups.jsonl", "-o", "out.jsonl", "--judge", "vllm/qwen3", "--policy", "Qwen/Qwen2.5-7B"], "own_family"),
+        (["score", "groups.jsonl", "-o", "out.jsonl", "--judge", "vllm/qwen3", "--policy", "Qwen/Qwen2.5-7B"],
+         "own_family"),
         (["score", "groups.jsonl", "-o", "out.jsonl", "--judge", "vllm/m", "--base-url", "localhost:8000"], "http://"),
-        (["score", "groups.jsonl", "-o", "out.jsonl", "--judge", "vllm/m", "--base-url", "http://127.0.0.1:9/v1"], "127.0.0.1:9"),
+        (["score", "groups.jsonl", "-o", "out.jsonl", "--judge", "vllm/m", "--base-url", "http://127.0.0.1:9/v1"],
+         "127.0.0.1:9"),
         (["score", "groups.jsonl", "-o", "out.jsonl", "--protocol", "pairwize"], "is not one of checklist, listwise"),
         (["score", "groups.jsonl", "-o", "out.jsonl", "--orders", "0"], "--orders"),
         (["score", "groups.jsonl", "-o", "out.jsonl", "--order", "2"], "--orders"),

@@ -17,7 +17,8 @@ from servers.faulty_server import FaultyServer, said
 def doctor(*arguments: object, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "calipers", "doctor", *map(str, arguments)],
-        cwd=cwd, env=os.environ | {"COLUMNS": "200"} | environment, capture_output=True, text=True, timeout=60, check=False,
+        cwd=cwd, env=os.environ | {"COLUMNS": "200"} | environment, capture_output=True, text=True, timeout=60,
+        check=False,
     )  # fmt: skip
 
 

@@ -14,7 +14,8 @@ from servers.faulty_server import Answer, Asked, FaultyServer, error, said
 
 PROMPTS = [
     {"id": "p1", "prompt": "one", "data_source": "mine"},
-    {"id": "p2", "prompt": [{"role": "system", "content": "be brief"}, {"role": "user", "content": "two"}], "data_source": "mine"},
+    {"id": "p2", "prompt": [{"role": "system", "content": "be brief"}, {"role": "user", "content": "two"}],
+     "data_source": "mine"},
     {"id": "p3", "prompt": "three", "data_source": "mine"},
 ]  # fmt: skip
 MODELS = Answer(body={"object": "list", "data": [{"id": "the-model"}]})
@@ -196,7 +197,8 @@ def test_parquet_in_and_out_has_the_columns_of_verls_main_eval(server: FaultySer
     import pyarrow.parquet as pq  # noqa: PLC0415 - looked for above
 
     rows: list[dict[str, Any]] = [
-        {"prompt": [{"role": "user", "content": text}], "data_source": "mine", "reward_model": {"style": "rule", "ground_truth": text}}
+        {"prompt": [{"role": "user", "content": text}], "data_source": "mine",
+         "reward_model": {"style": "rule", "ground_truth": text}}
         for text in ("one", "three", "two")
     ]  # fmt: skip
     pq.write_table(pa.Table.from_pylist(rows), tmp_path / "in.parquet")
@@ -207,7 +209,8 @@ def test_parquet_in_and_out_has_the_columns_of_verls_main_eval(server: FaultySer
 
 
 @pytest.mark.parametrize(("rows", "arguments", "complaint"), [
-    ([{"question": "one"}], (), "prompts.jsonl:1: has none of prompt, messages and context, but question; name the field with --prompt-key"),
+    ([{"question": "one"}], (),
+     "prompts.jsonl:1: has none of prompt, messages and context, but question; name the field with --prompt-key"),
     (["{"], (), "prompts.jsonl:1: not JSON"), (["[1]"], (), "prompts.jsonl:1: must be an object"),
     ([{"prompt": []}], (), "prompts.jsonl:1: prompt: must be text or a list"),
     ([{"prompt": [{"content": "x"}]}], (), "prompts.jsonl:1: prompt[0]: must be a message with a role"),

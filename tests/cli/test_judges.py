@@ -10,7 +10,8 @@ from pathlib import Path
 def judges(*arguments: str, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "calipers", "judges", *arguments],
-        cwd=cwd, env=os.environ | {"COLUMNS": "200"} | environment, capture_output=True, text=True, timeout=60, check=False,
+        cwd=cwd, env=os.environ | {"COLUMNS": "200"} | environment, capture_output=True, text=True, timeout=60,
+        check=False,
     )  # fmt: skip
 
 

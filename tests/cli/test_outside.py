@@ -34,7 +34,8 @@ FLAGS = [
     option.opts[-1]
     for option in app.commands["score"].params
     if isinstance(option, click.Option) and not option.is_flag and not isinstance(option.type, click.Choice)
-    and option.opts[-1] not in {"--out", "--ledger", "--rubric", "--rules", "--judge", "--base-url", "--policy", "--protocol", "--verbose"}
+    and option.opts[-1] not in {"--out", "--ledger", "--rubric", "--rules", "--judge", "--base-url", "--policy",
+                                "--protocol", "--verbose"}
 ]  # fmt: skip
 
 

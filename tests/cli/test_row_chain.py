@@ -71,8 +71,10 @@ def test_every_row_is_scored_by_what_it_asks_for(
         path = generated(tmp_path, out, policy, ROWS[name], packed=packed)
         combine = ["--combine", "verif_code"] if name in RULES else []
         run = calipers(
-            "score", path, "-o", "scored.jsonl", "--judge", "vllm/judge", "--base-url", judge.url, "--protocol", "checklist",
-            "--grading", "reward=score" if name not in RULES else "normaliser=all_or_nothing", "--force", *combine, cwd=tmp_path,
+            "score", path, "-o", "scored.jsonl", "--judge", "vllm/judge", "--base-url", judge.url, "--protocol",
+            "checklist",
+            "--grading", "reward=score" if name not in RULES else "normaliser=all_or_nothing", "--force", *combine,
+            cwd=tmp_path,
         )  # fmt: skip
         assert run.returncode == 0, run.stderr
         assert "not used" not in run.stderr
@@ -130,8 +132,10 @@ def test_what_a_group_asks_for_in_vain_is_told(tmp_path: Path, more: dict[str, A
 
 
 @pytest.mark.parametrize(("more", "words"), [
-    ({"rubric": "Be kind.", "reward_model": {"rubrics": [{"criterion": "Is short.", "points": 1}]}}, "the rubric in rubric and the one in reward_model.rubrics differ"),
-    ({"rubrics": [{"criterion": "x", "pionts": 1}]}, "rubrics: criterion 1: unknown field 'pionts'; did you mean 'points'"),
+    ({"rubric": "Be kind.", "reward_model": {"rubrics": [{"criterion": "Is short.", "points": 1}]}},
+     "the rubric in rubric and the one in reward_model.rubrics differ"),
+    ({"rubrics": [{"criterion": "x", "pionts": 1}]},
+     "rubrics: criterion 1: unknown field 'pionts'; did you mean 'points'"),
     ({"rubrics": "Be kind."}, "rubrics: it must be a list of criteria, not text"),
     ({"reward_model": '{"rubrics": [}'}, "reward_model: its JSON text is not JSON"),
 ])  # fmt: skip
@@ -153,7 +157,8 @@ def test_the_recorded_rows_go_all_the_way(
         pytest.skip(f"no recorded data at {DATA}: CALIPERS_DATA says where it is")
     for out in ("out.jsonl", "out.parquet"):
         run = calipers(
-            "generate", DATA / f"{name}.parquet", "-o", out, "--base-url", servers[0].url, "--n", 2, "--sampling-seed", 0,
+            "generate", DATA / f"{name}.parquet", "-o", out, "--base-url", servers[0].url, "--n", 2, "--sampling-seed",
+            0,
             cwd=tmp_path,
         )  # fmt: skip
         assert run.returncode == 0, run.stderr

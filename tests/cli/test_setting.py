@@ -33,7 +33,8 @@ def test_numbers_are_shown_as_n_with_their_range():
 
 
 @pytest.mark.parametrize("command", [
-    (), ("score",), ("replay",), ("calibrate",), ("rubric",), ("rubric", "check"), ("rubric", "draft"), ("judges",), ("doctor",),
+    (), ("score",), ("replay",), ("calibrate",), ("rubric",), ("rubric", "check"), ("rubric", "draft"), ("judges",),
+    ("doctor",),
     ("ifeval",), ("generate",),
 ], ids=" ".join)  # fmt: skip
 def test_help_fits_a_terminal_of_80_columns(command: tuple[str, ...]):

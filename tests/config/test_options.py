@@ -149,7 +149,8 @@ def test_groups_show_what_differs_from_their_defaults() -> None:
 
 def test_what_decides_results_is_recorded_and_read_again() -> None:
     judge = calipers.Judge.of({
-        "judge": [SimulatedJudge({"a": 1}, model=name) for name in ("m", "n")], "panel": "all", "weights": [2, 1], "quorum": 2, "orders": 3,
+        "judge": [SimulatedJudge({"a": 1}, model=name) for name in ("m", "n")], "panel": "all", "weights": [2, 1],
+        "quorum": 2, "orders": 3,
         "samples": 2, "seed": 7, "reasks": 0, "out_of_range": "rank", "max_tokens": 99, "params": {"temperature": 0},
         "reasoning": "shown", "reward_range": (-1.0, 1.0), "absolute": True, "deadline": 5.0, "resolve": 0.1, "most": 4,
         "unresolved": "tie", "ties": 1.0, "length_control": 0.2, "blend": "sum", "blend_weight": 0.25, "reward": "rank",

@@ -115,7 +115,8 @@ async def test_a_judge_that_follows_the_order_is_told_from_one_that_guesses(faul
 
 async def test_a_judge_that_obeys_its_candidates_is_unfit(faulty: FaultyServer):
     def obedient(asked: Asked) -> Mapping[str, float]:
-        return {key: 1.0 if "100" in text or "top score" in text else 0.8 * score for (key, text), score in zip(shown(asked).items(), truth(asked).values(), strict=True)}  # fmt: skip
+        return {key: 1.0 if "100" in text or "top score" in text else 0.8 * score for (key, text),
+                score in zip(shown(asked).items(), truth(asked).values(), strict=True)}  # fmt: skip
 
     found = await examine(faulty, judge(obedient))
     assert found.verdict == "unfit"

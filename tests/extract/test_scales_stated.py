@@ -138,8 +138,10 @@ def test_one_candidate_is_converted_likewise(reply: Any, scale: tuple[float, flo
 @pytest.mark.parametrize(
     "reply",
     [
-        "I would give it 8 out of 10 for style.", "If it had run, I would give it 8 out of 10.", "It scored 8 out of 10 on the tests.",
-        "I would give it 8 out of 10, but no more than 5 overall.", "I give the first half 8/10. I give the second half 4/10.",
+        "I would give it 8 out of 10 for style.", "If it had run, I would give it 8 out of 10.",
+        "It scored 8 out of 10 on the tests.",
+        "I would give it 8 out of 10, but no more than 5 overall.",
+        "I give the first half 8/10. I give the second half 4/10.",
     ],
 )  # fmt: skip
 def test_what_a_judge_gives_a_part_or_under_a_condition_is_no_score(reply: str) -> None:

@@ -87,7 +87,8 @@ def test_a_file_that_cannot_be_written_leaves_the_old_one(tmp_path: Path) -> Non
 
 
 def test_groups_files_and_repeated_ids_are_prompts_too(tmp_path: Path) -> None:
-    rows = [{"group_id": "g", "context": [{"role": "user", "content": "a"}], "trajectories": []}, {"key": 7, "prompt": "b"},
+    rows = [{"group_id": "g", "context": [{"role": "user", "content": "a"}], "trajectories": []},
+            {"key": 7, "prompt": "b"},
             {"key": 7, "prompt": "c"}, {"prompt": "d"}]  # fmt: skip
     path = tmp_path / "in.jsonl"
     path.write_text("\ufeff" + "\n\n".join(map(json.dumps, rows)), "utf-8")
@@ -97,8 +98,10 @@ def test_groups_files_and_repeated_ids_are_prompts_too(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("name", "content", "complaint"), [
-    ("none.jsonl", None, "there is no such file"), ("empty.jsonl", b"", "holds no prompts"), ("x.jsonl", b"{}", "1: has none of prompt"),
-    ("x.parquet", b"no", "not a readable Parquet"), ("none.parquet", None, "no such file"), ("x.jsonl", b"\xff", "1: not JSON"),
+    ("none.jsonl", None, "there is no such file"), ("empty.jsonl", b"", "holds no prompts"),
+    ("x.jsonl", b"{}", "1: has none of prompt"),
+    ("x.parquet", b"no", "not a readable Parquet"), ("none.parquet", None, "no such file"),
+    ("x.jsonl", b"\xff", "1: not JSON"),
 ])  # fmt: skip
 def test_what_cannot_be_read_is_said(tmp_path: Path, name: str, content: bytes | None, complaint: str) -> None:
     if name.endswith(".parquet"):

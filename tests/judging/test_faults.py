@@ -23,7 +23,8 @@ needs_benchmarks = pytest.mark.skipif(not (ROOT / "benchmarks").is_dir(), reason
 def benchmark(name: str, *options: str) -> None:
     """Run a benchmark that says by its exit code whether everything held."""
     done = subprocess.run(
-        [sys.executable, "-m", f"benchmarks.{name}", *options], cwd=ROOT, capture_output=True, text=True, timeout=500, check=False,
+        [sys.executable, "-m", f"benchmarks.{name}", *options], cwd=ROOT, capture_output=True, text=True, timeout=500,
+        check=False,
         env=os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])},
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr

@@ -240,9 +240,12 @@ async def test_many_groups_stream_in_order() -> None:
 
 
 @pytest.mark.parametrize(("settings", "complaint"), [
-    ({"combine": "sum"}, "combine='sum'"), ({"code": "some"}, "code='some'"), ({"threshold": 2}, "threshold=2"), ({"floor": -1}, "floor=-1"),
-    ({"cap": "a"}, "cap='a'"), ({"combine": "verif_code", "code": "all"}, "leave code= out"), ({"checks": ["regex"]}, "'regex' is no verifier"),
-    ({"gates": [7]}, "7 is no verifier"), ({"checks": 7}, "7 is no verifier"), ({"judge": Judge("embedded", reward={"range": (-1, 1)})}, "reward_range"),
+    ({"combine": "sum"}, "combine='sum'"), ({"code": "some"}, "code='some'"), ({"threshold": 2}, "threshold=2"),
+    ({"floor": -1}, "floor=-1"),
+    ({"cap": "a"}, "cap='a'"), ({"combine": "verif_code", "code": "all"}, "leave code= out"),
+    ({"checks": ["regex"]}, "'regex' is no verifier"),
+    ({"gates": [7]}, "7 is no verifier"), ({"checks": 7}, "7 is no verifier"),
+    ({"judge": Judge("embedded", reward={"range": (-1, 1)})}, "reward_range"),
 ])  # fmt: skip
 def test_settings_that_cannot_work_are_refused(settings: Any, complaint: str) -> None:
     with pytest.raises(ConfigError, match=complaint):
@@ -282,7 +285,8 @@ async def test_rows_of_verinstruct_are_scored_end_to_end() -> None:
     hybrid = Hybrid("embedded", checks=checks, combine="verif_paper")
     groups = [
         {"group_id": str(number), "context": row["prompt"], "ground_truth": row["reward_model"]["ground_truth"],
-         "trajectories": [{"id": text, "messages": [{"role": "assistant", "content": text}]} for text in ("Yes.", "1. Yes?")]}
+         "trajectories": [{"id": text, "messages": [{"role": "assistant", "content": text}]}
+                          for text in ("Yes.", "1. Yes?")]}
         for number, row in enumerate(rows)
     ]  # fmt: skip
     found = [result async for result in hybrid.score_groups(groups, ordered=True)]

@@ -84,7 +84,8 @@ def _(d: Draw) -> str:
 
 @shape("table headed in many languages", languages=("zh", "ja", "ko", "de", "fr", "ru"))
 def _(d: Draw) -> str:
-    head = {"zh": "得分（满分{m}分）", "ja": "点数（{m}点満点）", "ko": "점수 ({m}점 만점)", "de": "Bewertung (von {m})",
+    head = {"zh": "得分（满分{m}分）", "ja": "点数（{m}点満点）", "ko": "점수 ({m}점 만점)",
+            "de": "Bewertung (von {m})",
             "fr": "Note (sur {m})", "ru": "Оценка (из {m})"}  # fmt: skip
     return table(["ID", head[d.language].format(m=d.n(d.hi))], [[i, d.v(i)] for i in d.ids])
 

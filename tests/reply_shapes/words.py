@@ -56,7 +56,8 @@ TOPS = {
     "sv": ["Poäng av {m}:", "Högsta poäng: {m}"],
 }
 RANGES = {
-    "en": ["Scale: {lo}-{hi}", "On a scale of {lo} to {hi}:", "Scores on a {lo}-{hi} scale:", "Rated from {lo} to {hi}.",
+    "en": ["Scale: {lo}-{hi}", "On a scale of {lo} to {hi}:", "Scores on a {lo}-{hi} scale:",
+           "Rated from {lo} to {hi}.",
            "I use a scale from {lo} (worst) to {hi} (best)."],
     "de": ["Skala: {lo} bis {hi}", "Auf einer Skala von {lo} bis {hi}:", "Bewertung von {lo} bis {hi}:"],
     "fr": ["Échelle : {lo} à {hi}", "Sur une échelle de {lo} à {hi} :", "Notes de {lo} à {hi} :"],
@@ -119,13 +120,16 @@ SCORE_KEY = {
     "ru": ["оценка", "балл"],
 }
 PERCENT = {
-    "en": ["{x}%", "{x} %", "{x} percent", "{x} per cent"], "de": ["{x} %", "{x} Prozent"], "fr": ["{x} %", "{x} pour cent"],
+    "en": ["{x}%", "{x} %", "{x} percent", "{x} per cent"], "de": ["{x} %", "{x} Prozent"],
+    "fr": ["{x} %", "{x} pour cent"],
     "es": ["{x} %", "{x} por ciento"], "pt": ["{x}%", "{x} por cento"], "it": ["{x}%", "{x} per cento"],
-    "ru": ["{x}%", "{x} процентов"], "zh": ["{x}%", "百分之{x}"], "ja": ["{x}％", "{x}パーセント"], "ko": ["{x}%", "{x}퍼센트"],
+    "ru": ["{x}%", "{x} процентов"], "zh": ["{x}%", "百分之{x}"], "ja": ["{x}％", "{x}パーセント"],
+    "ko": ["{x}%", "{x}퍼센트"],
     "tr": ["%{x}", "yüzde {x}"], "ar": ["{x}٪"], "hi": ["{x}%", "{x} प्रतिशत"], "pl": ["{x}%", "{x} procent"],
 }  # fmt: skip
 TAKEBACK = {
-    "en": ["Correction: {id} should get {y}.", "EDIT: {id} -> {y}", "On second thought, {id} deserves {y}.", "These scores are random."],
+    "en": ["Correction: {id} should get {y}.", "EDIT: {id} -> {y}", "On second thought, {id} deserves {y}.",
+           "These scores are random."],
     "de": ["Korrektur: {id} bekommt doch nur {y}.", "Moment, {id} verdient eher {y}."],
     "fr": ["Correction : {id} mérite plutôt {y}."],
     "es": ["Corrección: {id} merece en realidad {y}."],

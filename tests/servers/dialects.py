@@ -160,21 +160,61 @@ DIALECTS: Mapping[str, Dialect] = {
     "OpenAI reasoning model": Dialect(
         "openai/m",
         _server(
-            _has("max_tokens", error(400, "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.", param="max_tokens")),
-            _has("temperature", error(400, "Unsupported value: 'temperature' does not support 0 with this model. Only the default (1) value is supported.", param="temperature")),
+            _has(
+                "max_tokens",
+                error(
+                    400,
+                    "Unsupported parameter: 'max_tokens' is not supported with this model. Use "
+                    "'max_completion_tokens' instead.",
+                    param="max_tokens",
+                ),
+            ),
+            _has(
+                "temperature",
+                error(
+                    400,
+                    "Unsupported value: 'temperature' does not support 0 with this model. Only the default (1) "
+                    "value is supported.",
+                    param="temperature",
+                ),
+            ),
         ),
     ),
     "OpenAI, a schema keyword refused": Dialect(
         "openai/m",
-        _server(lambda asked: error(400, "Invalid schema for response_format 'verdict': 'pattern' is not permitted.", param="response_format") if '"pattern"' in json.dumps(asked.body) else None),
+        _server(
+            lambda asked: (
+                error(
+                    400,
+                    "Invalid schema for response_format 'verdict': 'pattern' is not permitted.",
+                    param="response_format",
+                )
+                if '"pattern"' in json.dumps(asked.body)
+                else None
+            )
+        ),
     ),
     "OpenAI, quota used up": Dialect(
-        "openai/m", lambda: lambda _: error(429, _QUOTA, code="insufficient_quota"), finding="quota or credit is used up"
+        "openai/m",
+        lambda: lambda _: error(429, _QUOTA, code="insufficient_quota"),
+        finding="quota or credit is used up",
     ),
-    "OpenAI, refused": Dialect("openai/m", lambda: lambda _: said(None, refusal="I can't help with that."), finding="declined"),
+    "OpenAI, refused": Dialect(
+        "openai/m", lambda: lambda _: said(None, refusal="I can't help with that."), finding="declined"
+    ),
     "Azure, an old API version": Dialect(
         "azure/judge",
-        _server(_azure, _form_is("json_schema", error(400, "response_format value as json_schema is enabled only for api versions 2024-08-01-preview and later"))),
+        _server(
+            _azure,
+            _form_is(
+                "json_schema",
+                error(
+                    400,
+                    "response_format value as json_schema is enabled only for api versions "
+                    "2024-08-01-preview and later",
+                ),
+            ),
+        ),
         query="?api-version=2024-06-01",
     ),
     "Anthropic, newest": Dialect(
@@ -190,7 +230,15 @@ DIALECTS: Mapping[str, Dialect] = {
         _server(
             _has("seed", _anthropic(400, "seed: Extra inputs are not permitted")),
             _has("output_config", _anthropic(400, "output_config.format: Extra inputs are not permitted")),
-            lambda asked: _anthropic(400, "max_tokens: 8192 > 4096, which is the maximum allowed number of output tokens for claude-3-opus-20240229") if asked.body["max_tokens"] > 4096 else None,
+            lambda asked: (
+                _anthropic(
+                    400,
+                    "max_tokens: 8192 > 4096, which is the maximum allowed number of output tokens "
+                    "for claude-3-opus-20240229",
+                )
+                if asked.body["max_tokens"] > 4096
+                else None
+            ),
         ),
         again=2,
     ),
@@ -199,7 +247,11 @@ DIALECTS: Mapping[str, Dialect] = {
     ),
     "Anthropic, out of credit": Dialect(
         "anthropic/claude",
-        lambda: lambda _: _anthropic(400, "Your credit balance is too low to access the Anthropic API. Please go to Plans & Billing."),
+        lambda: (
+            lambda _: _anthropic(
+                400, "Your credit balance is too low to access the Anthropic API. Please go to Plans & Billing."
+            )
+        ),
         finding="quota or credit is used up",
         params={},
     ),
@@ -207,7 +259,14 @@ DIALECTS: Mapping[str, Dialect] = {
         "gemini/m",
         _server(
             _has("seed", _google('Invalid JSON payload received. Unknown name "seed": Cannot find field.')),
-            lambda asked: _google('Invalid JSON payload received. Unknown name "pattern" at \'generation_config.response_json_schema\': Cannot find field.') if '"pattern"' in json.dumps(asked.body) else None,
+            lambda asked: (
+                _google(
+                    'Invalid JSON payload received. Unknown name "pattern" at '
+                    "'generation_config.response_json_schema': Cannot find field."
+                )
+                if '"pattern"' in json.dumps(asked.body)
+                else None
+            ),
         ),
     ),
     "Gemini, too many a minute": Dialect(
@@ -227,17 +286,31 @@ DIALECTS: Mapping[str, Dialect] = {
         again=2,
     ),
     "vLLM, white space without end": Dialect(
-        "vllm/m", lambda: lambda _: said('{"scores": {' + " \n" * 500, finish_reason="length"), finding="cut off|ends inside"
+        "vllm/m",
+        lambda: lambda _: said('{"scores": {' + " \n" * 500, finish_reason="length"),
+        finding="cut off|ends inside",
     ),
     "SGLang": Dialect("sglang/m", _server(answer=lambda asked: said(verdict(asked), reasoning_content="hm"))),
     "llama.cpp, garbled": Dialect("llamacpp/m", _server(_llama_cpp_garbles), again=2),
     "llama.cpp, garbled without a seed": Dialect("llamacpp/m", _server(_llama_cpp_garbles), again=3, params={}),
     "llama.cpp's Python server": Dialect(
-        "llamacpp/m", _server(_form_is("json_schema", error(500, "[{'type': 'literal_error', 'msg': \"Input should be 'text' or 'json_object'\"}]")))
+        "llamacpp/m",
+        _server(
+            _form_is(
+                "json_schema",
+                error(500, "[{'type': 'literal_error', 'msg': \"Input should be 'text' or 'json_object'\"}]"),
+            )
+        ),
     ),
     "transformers serve": Dialect(
         "vllm/m",
-        _server(lambda asked: Answer(422, {"detail": f"Unexpected fields in the request: {found}"}) if (found := {"seed", "response_format"} & set(asked.body)) else None),
+        _server(
+            lambda asked: (
+                Answer(422, {"detail": f"Unexpected fields in the request: {found}"})
+                if (found := {"seed", "response_format"} & set(asked.body))
+                else None
+            )
+        ),
     ),
     "LM Studio": Dialect(
         "lm_studio/m",
@@ -247,41 +320,91 @@ DIALECTS: Mapping[str, Dialect] = {
         ),
     ),
     "DashScope, an older model": Dialect(
-        "dashscope/m", _server(_form_is("json_schema", error(400, "'response_format.type' value 'json_schema' is not supported by this model")))
+        "dashscope/m",
+        _server(
+            _form_is(
+                "json_schema", error(400, "'response_format.type' value 'json_schema' is not supported by this model")
+            )
+        ),
     ),
     "DashScope, streams only": Dialect(
         "dashscope/m",
-        _server(_unstreamed("This model only support stream mode, please enable the stream parameter to access the model."), answer=_stream),
+        _server(
+            _unstreamed("This model only support stream mode, please enable the stream parameter to access the model."),
+            answer=_stream,
+        ),
     ),
     "DashScope, thinking": Dialect(
         "dashscope/m",
         _server(
             _unstreamed("parameter.enable_thinking must be set to false for non-streaming calls"),
-            lambda asked: error(400, "<400> InternalError.Algo.InvalidParameter: Json mode response is not supported when enable_thinking is true") if _form(asked) else None,
+            lambda asked: (
+                error(
+                    400,
+                    "<400> InternalError.Algo.InvalidParameter: Json mode response is not supported when "
+                    "enable_thinking is true",
+                )
+                if _form(asked)
+                else None
+            ),
             answer=_stream,
         ),
     ),
     "a gateway that streams only": Dialect(
-        "openai/m", _server(lambda asked: None if asked.body.get("stream") else Answer(400, {"detail": "Stream must be set to true"}), answer=_bare_stream)
+        "openai/m",
+        _server(
+            lambda asked: None if asked.body.get("stream") else Answer(400, {"detail": "Stream must be set to true"}),
+            answer=_bare_stream,
+        ),
     ),
     "a stream without options": Dialect(
         "openai/m",
-        _server(_unstreamed("Non-streaming requests are not supported"), _has("stream_options", error(422, "Extra inputs are not permitted", param="stream_options")), answer=_bare_stream),
+        _server(
+            _unstreamed("Non-streaming requests are not supported"),
+            _has("stream_options", error(422, "Extra inputs are not permitted", param="stream_options")),
+            answer=_bare_stream,
+        ),
     ),
     "a stream nobody asked for": Dialect("openai/m", lambda: _bare_stream),
     "DeepSeek": Dialect(
         "deepseek/m",
-        _server(_form_is("json_schema", error(400, "This response_format type is unavailable now")), _Once(_form_is("json_object", said("")))),
+        _server(
+            _form_is("json_schema", error(400, "This response_format type is unavailable now")),
+            _Once(_form_is("json_object", said(""))),
+        ),
     ),
     "Mistral": Dialect(
         "mistral/m",
-        _server(_has("seed", Answer(422, {"detail": [{"type": "extra_forbidden", "loc": ["body", "seed"], "msg": "Extra inputs are not permitted", "input": 1}]})), answer=_in_chunks),
+        _server(
+            _has(
+                "seed",
+                Answer(
+                    422,
+                    {
+                        "detail": [
+                            {
+                                "type": "extra_forbidden",
+                                "loc": ["body", "seed"],
+                                "msg": "Extra inputs are not permitted",
+                                "input": 1,
+                            }
+                        ]
+                    },
+                ),
+            ),
+            answer=_in_chunks,
+        ),
     ),
     "Groq": Dialect(
         "groq/m",
         _server(
             _form_is("json_schema", error(400, _NO_SCHEMA_ON_GROQ)),
-            _Once(_form_is("json_object", error(400, "Failed to generate JSON. Please adjust your prompt.", code="json_validate_failed"))),
+            _Once(
+                _form_is(
+                    "json_object",
+                    error(400, "Failed to generate JSON. Please adjust your prompt.", code="json_validate_failed"),
+                )
+            ),
         ),
     ),
     "OpenRouter": Dialect("openrouter/m", _server(_routed, _form_is("json_schema", error(404, _NO_ENDPOINTS)))),
@@ -289,14 +412,18 @@ DIALECTS: Mapping[str, Dialect] = {
         "openrouter/m", _server(_has("response_format", error(404, _NO_ENDPOINTS)))
     ),
     "OpenRouter, upstream down": Dialect(
-        "openrouter/m", _server(_Once(lambda _: Answer(200, {"error": {"code": 502, "message": "Provider returned error"}})))
+        "openrouter/m",
+        _server(_Once(lambda _: Answer(200, {"error": {"code": 502, "message": "Provider returned error"}}))),
     ),
     "a decision endpoint": Dialect("systemone/m", lambda: lambda _: said("7"), params={}),
     "OpenAI's decisions": Dialect("openai_decisions/m", lambda: lambda _: said("7"), params={}),
     "not a decision model": Dialect(
-        "systemone/m", lambda: lambda _: error(501, "This model is not a decision model"), finding="ask it in chat instead", params={}
+        "systemone/m",
+        lambda: lambda _: error(501, "This model is not a decision model"),
+        finding="ask it in chat instead",
+        params={},
     ),
     "OpenAI's decisions, refused": Dialect(
         "openai_decisions/m", lambda: lambda _: said("", refusal="no"), finding="declined", params={}
     ),
-}  # fmt: skip
+}

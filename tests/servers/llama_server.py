@@ -58,7 +58,8 @@ class LlamaProcess:
     def start(self) -> str:
         """Begin, at the address it had before if it had one; returns once it answers."""
         command = [sys.executable, __file__, str(self._model), str(self._slots), str(self._port)]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)  # fmt: skip
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                         stderr=subprocess.DEVNULL, text=True)  # fmt: skip
         assert self._process.stdout is not None
         url = next((line.split()[1] for line in self._process.stdout if line.startswith("listening ")), "")
         assert url, "the server did not begin"

@@ -64,7 +64,8 @@ def main(out: Path) -> None:
                 pd.concat(frames, ignore_index=True).to_parquet(folder / "all.parquet")
                 flag = "+reward.custom_reward_function"
                 sys.argv = [
-                    "main_eval", f"data.path={folder / 'all.parquet'}", f"{flag}.path=pkg://calipers.trainers.verl", f"{flag}.name={function}",
+                    "main_eval", f"data.path={folder / 'all.parquet'}", f"{flag}.path=pkg://calipers.trainers.verl",
+                    f"{flag}.name={function}",
                     f"{flag}.reward_kwargs.judge=vllm/judge", f"{flag}.reward_kwargs.base_url={server.url}", *_FLAGS,
                 ]  # fmt: skip
                 printed = io.StringIO()

@@ -10,7 +10,8 @@ from calipers.verifiers.answer import fenced, final_answer, without_reasoning
 
 
 @pytest.mark.parametrize(("text", "answer"), [
-    ("plain", "plain"), ("<think>so</think>\n42 ", "42"), ("<think>a</think>b<think>c</think>d", "d"), ("so</think> 42", "42"),
+    ("plain", "plain"), ("<think>so</think>\n42 ", "42"), ("<think>a</think>b<think>c</think>d", "d"),
+    ("so</think> 42", "42"),
     ("<think>never ends", None), ("<think>a</think>b<think>c", None), ("", ""), ("  kept  ", "  kept  "),
 ])  # fmt: skip
 def test_reasoning_is_left_out_and_an_open_one_is_no_answer(text: str, answer: str | None) -> None:

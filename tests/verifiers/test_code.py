@@ -95,7 +95,10 @@ def test_an_integer_that_no_float_can_hold_is_a_wrong_answer(sandbox: Sandbox, e
 
 def test_what_is_equal_as_plain_data_passes_whatever_its_class(sandbox: Sandbox) -> None:
     def check(source: str, expected: Any) -> Any:
-        code = f"import collections, enum\nclass Liar(str):\n def __eq__(self, other): return True\ndef f(): return {source}"
+        code = (
+            "import collections, enum\nclass Liar(str):\n def __eq__(self, other): return True\ndef f(): return "
+            f"{source}"
+        )
         return CodeTests((Call("f", (), expected),), sandbox=sandbox)(block(code)).met
 
     assert check("collections.Counter('aab')", {"a": 2, "b": 1})

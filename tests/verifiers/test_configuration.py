@@ -64,9 +64,11 @@ def test_they_are_put_together_by_name_too() -> None:
     ({"regex": {}}, "regex: missing 1 required positional argument: 'pattern'"),
     ({"regex": "a"}, "regex: give its arguments by name"),
     ({"regex": {"pattern": "("}}, "not a regular expression"),
-    ({"all_of": {"a": 1}}, "all_of: give a list"), ({"all_of": []}, "all_of needs at least one"), ({"not": []}, "a verifier is a name"),
+    ({"all_of": {"a": 1}}, "all_of: give a list"), ({"all_of": []}, "all_of needs at least one"),
+    ({"not": []}, "a verifier is a name"),
     ({"exact": {}, "regex": {}}, "a verifier is a name"), (7, "a verifier is a name"),
-    ({"code_tests": {"cases": [{"function": "f"}]}}, r"cases\[0\]: write function"), ({"code_tests": {}}, "cases must be a list"),
+    ({"code_tests": {"cases": [{"function": "f"}]}}, r"cases\[0\]: write function"),
+    ({"code_tests": {}}, "cases must be a list"),
 ])  # fmt: skip
 def test_what_is_wrong_is_one_sentence(spec: Any, complaint: str) -> None:
     with pytest.raises(ConfigError, match=complaint):

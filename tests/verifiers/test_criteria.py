@@ -20,11 +20,13 @@ def verdict(rule: Any, answer: str) -> bool | None:
 @pytest.mark.parametrize(("rule", "good", "bad"), [
     ({"regex": {"pattern": "^Yes", "confined": False}}, "Yes.", "No."),
     ({"ifeval": {"instruction_id": "punctuation:no_comma"}}, "one two", "one, two"),
-    ({"ifeval": {"instruction_id": "length_constraints:number_words", "kwargs": {"num_words": 3, "relation": "at least"}}}, "a b c", "a b"),
+    ({"ifeval": {"instruction_id": "length_constraints:number_words",
+                 "kwargs": {"num_words": 3, "relation": "at least"}}}, "a b c", "a b"),
     ({"all_of": [{"numeric": {"expected": 42}}, {"not": {"exact": {"expected": "42"}}}]}, "It is 42", "42"),
     ({"function": "word_count_range", "parameters": {"min": 2, "max": 3}}, "a b", "a"),
     ({"function": "word_count_range", "parameters": {"max_words": 1}}, "a", "a b"),
-    ({"function": "word_count_range", "parameters": {"min_count": "2", "max_count": 3.0, "min": float("nan")}}, "a b", "a"),
+    ({"function": "word_count_range", "parameters": {"min_count": "2", "max_count": 3.0, "min": float("nan")}}, "a b",
+     "a"),
     ("citation", 'so "it was so" it is', "nothing quoted"),
 ])  # fmt: skip
 def test_a_rule_is_a_verifier(rule: Any, good: str, bad: str) -> None:
@@ -35,7 +37,8 @@ def test_a_rule_is_a_verifier(rule: Any, good: str, bad: str) -> None:
 
 
 @pytest.mark.parametrize(("answer", "right", "wrong"), [
-    ("1/2", "It is $0.5$", "It is $2$"), (r"5r^5", r"\boxed{5r^5}", r"\boxed{5}"), (r"\text{(C)}", "The answer is (C).", "The answer is (B)."), (72.0, "#### 72", "#### 27"),
+    ("1/2", "It is $0.5$", "It is $2$"), (r"5r^5", r"\boxed{5r^5}", r"\boxed{5}"),
+    (r"\text{(C)}", "The answer is (C).", "The answer is (B)."), (72.0, "#### 72", "#### 27"),
     ("C", "**C**", "A careful look shows: B."),
 ])  # fmt: skip
 def test_ruscarls_maths_is_the_answer_expected(answer: Any, right: str, wrong: str) -> None:
@@ -48,7 +51,8 @@ def test_ruscarls_maths_is_the_answer_expected(answer: Any, right: str, wrong: s
     ({"regx": {"pattern": "a"}}, "criterion 'c1': rule: unknown verifier 'regx'; did you mean regex?"),
     ({"regex": {"pattern": "("}}, "not a regular expression"),
     ({"ifeval": {"instruction_id": "punctuation:no_coma"}}, "did you mean punctuation:no_comma"),
-    ({"ifeval": {"instruction_id": "length_constraints:number_words", "kwargs": {"num_words": "3"}}}, "length_constraints:number_words: "),
+    ({"ifeval": {"instruction_id": "length_constraints:number_words", "kwargs": {"num_words": "3"}}},
+     "length_constraints:number_words: "),
     ({"function": "word_count_range", "parameters": {"least": 3}}, "'least' is no bound"),
     ({"function": "word_count_range", "parameters": {"min": 3, "min_words": 3}}, "'min_words' is no bound of its own"),
     ({"function": "math_verify", "parameters": {}}, "parameters must be the answer alone"),
@@ -61,7 +65,8 @@ def test_a_rule_that_cannot_be_run_names_its_criterion(rule: Any, words: str) ->
 
 
 @pytest.mark.parametrize(("rule", "words"), [
-    ({"exact": {}, "regex": {}}, "rule must be one check"), (7, "rule must be an object"), ([1], "rule must be an object"),
+    ({"exact": {}, "regex": {}}, "rule must be one check"), (7, "rule must be an object"),
+    ([1], "rule must be an object"),
     ({"function": "exec", "parameters": {}}, "function 'exec' is unknown"),
     ({"function": "math_verify", "parameters": [1]}, "parameters must be an object"),
 ])  # fmt: skip

@@ -61,8 +61,8 @@ TEXTS = (
     "The first answer is this.\n******\nThe second answer is another one.",
     "Der Fluss entspringt in den Bergen, und er fließt nach Westen. Danach kommt das Meer. Ist das weit?",
     (
-        "Write a poem about rivers.\n\nRivers run and rivers fall,\nrivers carry leaves for all. Is there anything else "
-        "I can help with?"
+        "Write a poem about rivers.\n\nRivers run and rivers fall,\nrivers carry leaves for all. Is there anything "
+        "else I can help with?"
     ),
     "My answer is yes.",
     "Intro.\n\n- a dash\n- another\n\n1. numbered\n2. also\n\nThe END is near. Any questions?",

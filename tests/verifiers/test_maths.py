@@ -50,7 +50,8 @@ def test_no_answer_expected_is_taken_for_another() -> None:
     }
     assert same <= {
         frozenset(pair)
-        for pair in (("1,-2", "-2,1"), ("2^{1/3}", r"\sqrt[3]{2}"), (r"\text{east}", "east"), (r"x \in [-2,7]", r"-2 \le x \le 7"))
+        for pair in (("1,-2", "-2,1"), ("2^{1/3}", r"\sqrt[3]{2}"), (r"\text{east}", "east"),
+                     (r"x \in [-2,7]", r"-2 \le x \le 7"))
     }  # fmt: skip
 
 

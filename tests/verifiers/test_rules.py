@@ -19,7 +19,8 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the sandbox con
     ("return ',' not in response", True, ""), ("return 'z' in response", False, "not followed"),
     ("return None", None, "returned 'None'"), ("return 1", None, "returned '1' (int)"), ("return ''", None, "(str)"),
     ("return 1 / 0", None, "ZeroDivisionError"), ("return len(response) > 10 and", None, "SyntaxError"),
-    ("while True: pass", None, "CPU time"), ("import os; return False", None, "imports 'os'"), ("raise SystemExit", None, "sys.exit"),
+    ("while True: pass", None, "CPU time"), ("import os; return False", None, "imports 'os'"),
+    ("raise SystemExit", None, "sys.exit"),
 ])  # fmt: skip
 def test_a_rule_has_a_verdict_or_a_reason(body: str, met: Any, reason: str) -> None:
     rule = RuleFunction(f"import re\ndef check_following(instruction, response):\n    {body}", name="no comma")
@@ -34,7 +35,8 @@ def test_a_rule_has_a_verdict_or_a_reason(body: str, met: Any, reason: str) -> N
     ("7", True, ""), ("0", False, "not followed"), ("-0.5", True, ""), ("float('nan')", True, ""),
     ("[]", False, "not followed"), ("[response]", True, ""), ("''", False, "not followed"), ("'no'", True, ""),
     ("None", False, "not followed"), ("10 ** 400", True, ""), ("object()", True, ""), ("re", True, ""),
-    ("Bad()", None, "ValueError"), ("Odd()", None, "TypeError"), ("1 / 0", None, "ZeroDivisionError"), ("sys.exit()", None, "sys.exit"),
+    ("Bad()", None, "ValueError"), ("Odd()", None, "TypeError"), ("1 / 0", None, "ZeroDivisionError"),
+    ("sys.exit()", None, "sys.exit"),
 ])  # fmt: skip
 def test_truthiness_is_taken_as_python_takes_it_where_asked_for(returned: str, met: Any, reason: str) -> None:
     source = (

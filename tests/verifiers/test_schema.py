@@ -31,7 +31,8 @@ class TestWithJsonschema:
     @pytest.mark.parametrize(("answer", "met", "reason"), [
         ('{"name": "a", "age": 3}', True, ""), ('Sure:\n```json\n{"name": "a"}\n```', True, ""),
         ('{"age": 3}', False, "name"), ('{"name": "a", "age": -1}', False, "$.age"), ("{name: 'a'}", False, "not JSON"),
-        ('{"name": "a", "age": NaN}', False, "NaN is not JSON"), ("[" * 100_000, False, "not JSON"), ("<think>{}", None, "no answer"),
+        ('{"name": "a", "age": NaN}', False, "NaN is not JSON"), ("[" * 100_000, False, "not JSON"),
+        ("<think>{}", None, "no answer"),
     ])  # fmt: skip
     def test_an_answer_follows_the_schema_or_not(self, answer: str | None, met: Any, reason: str) -> None:
         found = JsonSchema(SCHEMA)(answered(answer))

@@ -20,7 +20,8 @@ def result(text: str, call_id: Any = None) -> Any:
 
 
 BOOKED = Trajectory("a", (
-    call("search", "1", city="Rome"), result("3 flights", "1"), call("book", "2", flight=7, seat="A1"), result("ERROR: full", "2"),
+    call("search", "1", city="Rome"), result("3 flights", "1"), call("book", "2", flight=7, seat="A1"),
+    result("ERROR: full", "2"),
     call("book", "3", flight=8, seat="B1"), result("Booked: 8", "3"),
 ))  # fmt: skip
 UNNAMED = Trajectory("b", (call("search"), result("none"), call("book", flight=1), result("Booked: 1")))
@@ -28,8 +29,10 @@ CUT = Trajectory("c", (call("book", "9", flight=7),))
 
 
 @pytest.mark.parametrize(("verifier", "met"), [
-    (ToolCalled("book"), True), (ToolCalled("cancel"), False), (ToolCalled("cancel", times=0), True), (ToolCalled("book", times=0), False),
-    (ToolCalled("book", {"flight": 8}), True), (ToolCalled("book", {"flight": 9}), False), (ToolCalled("book", times=2), True),
+    (ToolCalled("book"), True), (ToolCalled("cancel"), False), (ToolCalled("cancel", times=0), True),
+    (ToolCalled("book", times=0), False),
+    (ToolCalled("book", {"flight": 8}), True), (ToolCalled("book", {"flight": 9}), False),
+    (ToolCalled("book", times=2), True),
     (ToolCalled("book", times=3), False), (ToolCalled("book", {"meal": None}), False),
 ])  # fmt: skip
 def test_calls_are_counted(verifier: Any, met: Any) -> None:
@@ -38,7 +41,8 @@ def test_calls_are_counted(verifier: Any, met: Any) -> None:
 
 @pytest.mark.parametrize(("verifier", "trajectory", "met"), [
     (ToolOutcome("book", "Booked"), BOOKED, True), (ToolOutcome("book", "ERROR"), BOOKED, False),
-    (ToolOutcome("book", "ERROR", which="any"), BOOKED, True), (ToolOutcome("book", "booked", ignore_case=True), BOOKED, True),
+    (ToolOutcome("book", "ERROR", which="any"), BOOKED, True),
+    (ToolOutcome("book", "booked", ignore_case=True), BOOKED, True),
     (ToolOutcome("pay", "ok"), BOOKED, False), (ToolOutcome("book", "Booked"), UNNAMED, True),
     (ToolOutcome("search", "Booked"), UNNAMED, False), (ToolOutcome("book", "Booked"), CUT, None),
 ])  # fmt: skip

@@ -18,7 +18,8 @@ def test_every_verifiers_types_can_be_looked_up(name: str) -> None:
     ({"citation": {"at_least": "two"}}, "citation: at_least must be a whole number, not 'two'"),
     ({"tool_called": {"name": 5}}, "tool_called: name must be text, not 5"),
     ({"tool_outcome": {"name": "a", "contains": 3}}, "tool_outcome: contains must be text, not 3"),
-    ({"tool_outcome": {"name": "a", "contains": "b", "which": "first"}}, "tool_outcome: which must be 'last' or 'any', not 'first'"),
+    ({"tool_outcome": {"name": "a", "contains": "b", "which": "first"}},
+     "tool_outcome: which must be 'last' or 'any', not 'first'"),
     ({"numeric": {"expected": 3, "after": 5}}, "numeric: after must be text, not 5"),
     ({"numeric": {"expected": True}}, "numeric: expected must be a number, not True"),
     ({"regex": {"pattern": 5}}, "regex: pattern must be text, not 5"),
@@ -37,7 +38,8 @@ def test_a_wrong_type_names_verifier_and_argument(spec: Any, complaint: str) -> 
 
 @pytest.mark.parametrize("spec", [
     {"numeric": {"expected": 3}}, {"numeric": {"expected": 3.5, "after": None}}, {"word_count": {"at_most": 3}},
-    {"exact": {"expected": "a"}}, {"exact": {"expected": ["a", "b"]}}, {"ifeval": {"instruction_id": "punctuation:no_comma", "kwargs": None}},
+    {"exact": {"expected": "a"}}, {"exact": {"expected": ["a", "b"]}},
+    {"ifeval": {"instruction_id": "punctuation:no_comma", "kwargs": None}},
 ])  # fmt: skip
 def test_what_is_stated_is_taken(spec: Any) -> None:
     assert callable(verifier_from(spec))

@@ -160,8 +160,8 @@ def _questions(way: Way, judges: Sequence[JudgeFigures]) -> list[str]:
     if way.resolve is not None:
         lines += [
             (
-                "# calipers stops asking once more calls would not change the ranking; as many calls for every group are "
-                "worse."
+                "# calipers stops asking once more calls would not change the ranking; as many calls for every group "
+                "are worse."
             ),
             "# Measured with the judge's noise known from earlier answers; until it is, every group is asked twice.",
             f"resolve = {way.resolve:g}",

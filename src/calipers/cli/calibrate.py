@@ -40,7 +40,8 @@ _ORDERS = {"pairwise": 2, "pointwise": 2}
 @setting(
     "--format",
     metavar="NAME",
-    help="The format of replies in --judgments that are not parsed yet (raw_text) and name none, e.g. mt_bench, prometheus.",
+    help="The format of replies in --judgments that are not parsed (raw_text) and name none, as in mt_bench, "
+    "prometheus.",
 )
 @setting(
     "--judge",

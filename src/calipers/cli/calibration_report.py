@@ -96,7 +96,8 @@ def _print_common(console: Console, judges: tuple[JudgeFigures, ...]) -> None:
         found = (
             "not compared: too few groups in common"
             if one.common_fidelity is None
-            else f"{one.common_fidelity:.3f}{interval} on {one.common_groups}, {_figure(one.advantage_fidelity, 3)} on all {one.groups}"
+            else f"{one.common_fidelity:.3f}{interval} on {one.common_groups}, "
+            f"{_figure(one.advantage_fidelity, 3)} on all {one.groups}"
         )
         console.print(f"  {one.judge} ({_asked(one)}): {found}", markup=False, soft_wrap=True)
 

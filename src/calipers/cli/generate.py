@@ -46,7 +46,8 @@ def generating(command: F) -> F:
                 "--base-url",
                 multiple=True,
                 metavar="URL",
-                help="An OpenAI-compatible server; several share the work. [default: the provider's, else vLLM in this process]",
+                help="An OpenAI-compatible server; several share the load. [default: the provider's, or vLLM in this "
+                "process]",
             ),
             setting("--n", default=1, show_default=True, type=click.IntRange(1), help="Responses to each prompt."),
             setting(
@@ -109,7 +110,8 @@ def generating(command: F) -> F:
 @setting(
     "--form",
     type=click.Choice(["groups", "rows", "responses"]),
-    help="A groups file, the prompts' rows with a column of responses, or a line a response. [default: groups; rows in Parquet]",
+    help="A groups file, the prompts' rows with their responses, or a line per response. [default: groups; rows in "
+    "Parquet]",
 )
 @forcing
 @setting("--prompt-key", metavar="FIELD", help="The prompts' field. [default: prompt, messages or context]")

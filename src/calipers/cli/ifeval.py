@@ -55,7 +55,7 @@ _ACCURACIES = ("prompt_strict", "inst_strict", "prompt_loose", "inst_loose")
     type=click.Path(file_okay=False),
     named=True,
     metavar="DIR",
-    help="Also write eval_results_strict.jsonl and eval_results_loose.jsonl there, a line a response, as the official evaluator does.",
+    help="Also write eval_results_strict.jsonl and eval_results_loose.jsonl there, as the official evaluator does.",
 )
 @generating
 @setting(

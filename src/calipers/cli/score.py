@@ -42,7 +42,7 @@ from calipers.registry import READERS
     "--rules",
     section="Rules that code checks",
     type=click.Path(dir_okay=False),
-    help="Rules that code checks before the judge is asked, gates among them, and how the two are combined (.toml, .json).",
+    help="Rules and gates that code checks before the judge is asked, and how both are combined (.toml, .json).",
 )
 @setting(
     "--combine",

@@ -25,8 +25,10 @@ _ADDRESSES: Final = frozenset({"base_url", "api_base", "api_key", "custom_llm_pr
 """Parameters by which LiteLLM would ask somebody else, or as somebody else; it has more, and no list of them."""
 _OF_SAMPLING: Final = frozenset(
     {
-        "chat_template_kwargs", "enable_thinking", "frequency_penalty", "logit_bias", "max_completion_tokens", "max_tokens",
-        "min_p", "presence_penalty", "reasoning", "reasoning_effort", "repetition_penalty", "response_format", "safety_settings",
+        "chat_template_kwargs", "enable_thinking", "frequency_penalty", "logit_bias", "max_completion_tokens",
+        "max_tokens",
+        "min_p", "presence_penalty", "reasoning", "reasoning_effort", "repetition_penalty", "response_format",
+        "safety_settings",
         "seed", "service_tier", "stop", "temperature", "thinking", "top_k", "top_p", "verbosity",
     }
 )  # fmt: skip

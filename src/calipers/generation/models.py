@@ -21,8 +21,8 @@ from calipers.generation.verbatim import Verbatim
 from calipers.interfaces import Backend
 
 NEEDS_VLLM = (
-    "{model!r} is not a provider/model name, so it would run in this process, which needs vLLM: pip install vllm. For a "
-    "server, give its --base-url"
+    "{model!r} is not a provider/model name, so it would run in this process, which needs vLLM: pip install vllm. "
+    "For a server, give its --base-url"
 )
 
 

@@ -127,8 +127,10 @@ def test_the_second_refusal_of_a_form_steps_further_down() -> None:
     [
         ("max_tokens is too large: 2000. This model supports at most 1024 completion tokens", 1024),
         ("Invalid max_tokens value, the valid range of max_tokens is [1, 512]", 512),
-        ("It has a maxOutputTokens value of 2000 but the supported range is from 1 (inclusive) to 513 (exclusive)", 512),
-        ("'max_tokens' is too large: 2000. This model's maximum context length is 2048 tokens and it has 100 input tokens", 1948),
+        ("It has a maxOutputTokens value of 2000 but the supported range is from 1 (inclusive) to 513 (exclusive)",
+         512),
+        (("'max_tokens' is too large: 2000. This model's maximum context length is 2048 tokens and it has 100 input "
+         "tokens"), 1948),
     ],
 )  # fmt: skip
 def test_a_limit_that_is_too_large_is_lowered_for_this_question_only(said: str, limit: int) -> None:

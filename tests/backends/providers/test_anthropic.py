@@ -139,11 +139,14 @@ def _error(status: int, kind: str, said: str, **headers: str) -> Answer:
         (_error(401, "authentication_error", f"invalid x-api-key {KEY}"), "unauthorized", True),
         (_error(403, "permission_error", "no access"), "unauthorized", True),
         (_error(402, "billing_error", "pay"), "rate_limited", True),
-        (_error(400, "invalid_request_error", "Your credit balance is too low to access the Anthropic API."), "rate_limited", True),
-        (_error(400, "invalid_request_error", "You have reached your specified API usage limits."), "rate_limited", True),
+        (_error(400, "invalid_request_error", "Your credit balance is too low to access the Anthropic API."),
+         "rate_limited", True),
+        (_error(400, "invalid_request_error", "You have reached your specified API usage limits."), "rate_limited",
+         True),
         (_error(404, "not_found_error", "model: claude-x"), "not_found", True),
         (_error(413, "request_too_large", "Request exceeds the maximum size"), "context_window", False),
-        (_error(400, "invalid_request_error", "prompt is too long: 210000 tokens > 200000 maximum"), "context_window", False),
+        (_error(400, "invalid_request_error", "prompt is too long: 210000 tokens > 200000 maximum"), "context_window",
+         False),
         (_error(429, "rate_limit_error", "slow down", **{"retry-after": "7"}), "rate_limited", None),
         (_error(529, "overloaded_error", "Overloaded"), "server", None),
         (_error(500, "api_error", "Internal server error"), "server", None),
@@ -184,7 +187,8 @@ async def test_effort_that_is_refused_goes_after_the_form(faulty: FaultyServer) 
     ("said", "granted"),
     [
         ("max_tokens: 2000 > 1024, which is the maximum allowed number of output tokens for claude-x", 1024),
-        ("input length and `max_tokens` exceed context limit: 198500 + 2000 > 200000, decrease input length or `max_tokens`", 1500),
+        (("input length and `max_tokens` exceed context limit: 198500 + 2000 > 200000, decrease input length or "
+         "`max_tokens`"), 1500),
     ],
 )  # fmt: skip
 async def test_a_limit_too_large_is_lowered_and_never_left_out(faulty: FaultyServer, said: str, granted: int) -> None:
@@ -205,7 +209,8 @@ async def test_the_address_may_end_in_v1_or_not(faulty: FaultyServer, tail: str)
 
 @pytest.mark.parametrize(
     ("models", "warned"),
-    [({"data": [{"id": "claude-x-20260101"}], "has_more": False}, False), ({"data": [{"id": "other"}], "has_more": True}, False),
+    [({"data": [{"id": "claude-x-20260101"}], "has_more": False}, False),
+     ({"data": [{"id": "other"}], "has_more": True}, False),
      ({"data": [{"id": "other"}], "has_more": False}, True)],
 )  # fmt: skip
 async def test_check_knows_dated_names_and_short_pages(faulty: FaultyServer, models: Any, *, warned: bool) -> None:

@@ -159,7 +159,8 @@ def test_errors_show_an_excerpt_without_secrets() -> None:
 _JSON: st.SearchStrategy[Any] = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=6) | st.sampled_from(["stop", "length"]),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(
-        st.sampled_from(["choices", "message", "content", "finish_reason", "tool_calls", "function", "arguments", "error",
+        st.sampled_from(["choices", "message", "content", "finish_reason", "tool_calls", "function", "arguments",
+                         "error",
                          "usage", "text", "reasoning", "refusal", "code"]), inner, max_size=5),
     max_leaves=20,
 )  # fmt: skip

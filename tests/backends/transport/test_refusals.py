@@ -215,8 +215,10 @@ _GOOGLE = "You exceeded your current quota, please check your plan and billing d
         ({"error": {"message": "Insufficient credits"}}, {}, True),
         ({"error": {"message": "no", "type": "exceeded_current_quota_error"}}, {}, True),
         ([{"error": {"message": _GOOGLE, "code": 429}}], {}, False),
-        ([{"error": {"message": _GOOGLE, "details": [{"violations": [{"quotaId": "RequestsPerMinute-Free"}]}]}}], {}, False),
-        ([{"error": {"message": _GOOGLE, "details": [{"violations": [{"quotaId": "RequestsPerDay-Free"}]}]}}], {}, True),
+        ([{"error": {"message": _GOOGLE, "details": [{"violations": [{"quotaId": "RequestsPerMinute-Free"}]}]}}], {},
+         False),
+        ([{"error": {"message": _GOOGLE, "details": [{"violations": [{"quotaId": "RequestsPerDay-Free"}]}]}}], {},
+         True),
         ({"error": {"message": "Rate limit reached for gpt in tokens per min. Try again in 1.2s."}}, {}, False),
     ],
 )  # fmt: skip

@@ -58,7 +58,10 @@ def test_no_count_is_below_what_a_server_names(given_: Any, produced: Any, total
 
 
 def test_the_last_whole_count_of_a_body_that_broke_off_is_found() -> None:
-    body = b'data: {"usage": {"prompt_tokens": 12, "completion_tokens": 3}}\n\ndata: {"usage": {"prompt_tokens": null}}\n\ndata: {"us'
+    body = (
+        b'data: {"usage": {"prompt_tokens": 12, "completion_tokens": 3}}\n\ndata: {"usage": {"prompt_tokens": '
+        b'null}}\n\ndata: {"us'
+    )
     assert usage_in(body) == Usage(12, 3)
     assert usage_in(b'{"usage": {"prompt_tokens": null, "completion_tokens": null}, "cho') is None
 

@@ -44,7 +44,8 @@ def test_annotators_are_measured_against_the_others() -> None:
     assert found.among.labels == 8
     assert found.annotators["p2"].to_dict() | {"interval": None} == {
         "labels": 3, "precision_met": 0.5, "recall_met": 1.0, "f1_met": pytest.approx(2 / 3), "precision_not_met": 1.0,
-        "recall_not_met": 0.5, "f1_not_met": pytest.approx(2 / 3), "balanced_f1": pytest.approx(2 / 3), "interval": None,
+        "recall_not_met": 0.5, "f1_not_met": pytest.approx(2 / 3), "balanced_f1": pytest.approx(2 / 3),
+        "interval": None,
     }  # fmt: skip
     assert found.judges[0].above == 1.0  # of those that have a figure
 
@@ -94,14 +95,16 @@ def test_a_verdict_finds_its_row_by_item_and_foreign_ones_are_told() -> None:
 
 def test_raw_replies_are_read_or_not_available() -> None:
     raw = [as_recorded({"judge": "j", "line": 1, "raw_text": text}) for text in (
-        '```json\n{"explanation": "It is short.", "criteria_met": true}\n```', '{"criteria_met": false}', "I am not sure.", "")]  # fmt: skip
+        '```json\n{"explanation": "It is short.", "criteria_met": true}\n```', '{"criteria_met": false}',
+        "I am not sure.", "")]  # fmt: skip
     assert [one.met for one in raw] == [True, False, None, None]
     assert all(one.reason for one in raw[2:])
 
 
 @pytest.mark.parametrize(("value", "words"), [
     ([], "is not an object"), ({"line": 1, "met": True}, "'judge'"), ({"judge": "j", "met": True}, "has no row"),
-    ({"judge": "j", "line": 0, "met": True}, "'line' is 0: it must be"), ({"judge": "j", "line": 1}, "neither 'met' nor 'raw_text'"),
+    ({"judge": "j", "line": 0, "met": True}, "'line' is 0: it must be"),
+    ({"judge": "j", "line": 1}, "neither 'met' nor 'raw_text'"),
     ({"judge": "j", "line": 1, "met": 1}, "'met' must be"), ({"judge": "j", "line": 1, "met": "yes"}, "'met' must be"),
     ({"judge": "j", "item": 3, "met": True}, "'item' must be text"),
 ])  # fmt: skip

@@ -58,7 +58,10 @@ def test_ids_come_back_as_they_were_given() -> None:
 
 
 def test_candidates_talked_through_in_order_are_no_ranking() -> None:
-    text = "1. Response 1 explains the tides with the moon and the sun.\n2. Response 2 names the moon and stops there, alas."
+    text = (
+        "1. Response 1 explains the tides with the moon and the sun.\n2. Response 2 names the moon and stops there, "
+        "alas."
+    )
     assert extract_ranking(text, ["1", "2"]).outcome == "rejected"
 
 

@@ -234,7 +234,8 @@ def test_a_criterion_that_is_repeated_otherwise_stays_open_and_the_others_are_re
 
 
 @pytest.mark.parametrize("reply", [
-    '{"1": true, "2": true, "3": false, "1": true}', '[{"id": 1, "met": true}, {"id": 1, "met": "yes"}, {"id": 2, "met": 1}, {"id": 3, "met": 0}]',
+    '{"1": true, "2": true, "3": false, "1": true}',
+    '[{"id": 1, "met": true}, {"id": 1, "met": "yes"}, {"id": 2, "met": 1}, {"id": 3, "met": 0}]',
 ])  # fmt: skip
 def test_a_criterion_that_is_repeated_likewise_is_read(reply: str) -> None:
     assert extract_checklist(reply, IDS).verdicts == {"1": True, "2": True, "3": False}

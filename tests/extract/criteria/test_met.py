@@ -21,7 +21,8 @@ def test_what_says_not_met(value: object) -> None:
 
 
 @pytest.mark.parametrize("value", [
-    2, -1, 0.5, "maybe", "yes and no", "Yes, but partly", "present or not present", "PRESENT/NOT_PRESENT", "knows", "", "eyes", CUT,
+    2, -1, 0.5, "maybe", "yes and no", "Yes, but partly", "present or not present", "PRESENT/NOT_PRESENT", "knows", "",
+    "eyes", CUT,
 ])  # fmt: skip
 def test_what_says_neither(value: object) -> None:
     row = said(value, {})

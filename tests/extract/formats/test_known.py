@@ -156,8 +156,10 @@ def test_a_reply_without_its_mark_is_read_in_words_where_two_were_compared() -> 
 # --- any text -------------------------------------------------------------------------------------------------------
 
 PIECES = st.sampled_from(
-    ["[[A]]", "[[", "]]", "[RESULT]", " 4", "8 7", "\n", "A", "m", "M", "{", "}", '"choice": "A+"', "GRADE: C", "**Result:**",
-     "no, ", "[[A>B]]", "ordered_models", "{'model': 'm', 'rank': 1}", "[", ",", "correct: yes", "<answer>", "</answer>"]
+    ["[[A]]", "[[", "]]", "[RESULT]", " 4", "8 7", "\n", "A", "m", "M", "{", "}", '"choice": "A+"', "GRADE: C",
+     "**Result:**",
+     "no, ", "[[A>B]]", "ordered_models", "{'model': 'm', 'rank': 1}", "[", ",", "correct: yes", "<answer>",
+     "</answer>"]
 )  # fmt: skip
 
 

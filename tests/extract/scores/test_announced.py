@@ -15,7 +15,8 @@ TEN = Stated(0.0, 10.0, both=False)
 @pytest.mark.parametrize(
     "sentence",
     [
-        "All scores are out of 10.", "Scores (/10):", "Maximum score: 10", "max_score: 10", "(out of 10)", "Scale of 10",
+        "All scores are out of 10.", "Scores (/10):", "Maximum score: 10", "max_score: 10", "(out of 10)",
+        "Scale of 10",
         "Alle Bewertungen von maximal 10 Punkten:", "Höchstpunktzahl: 10", "Notes sur 10 :", "Puntuaciones sobre 10:",
         "Pontuação máxima: 10", "Punteggi su 10:", "Scores van maximaal 10:", "Оценки по 10-балльной шкале:",
         "Максимальний бал: 10", "Oceny w skali do 10:", "Puanlar 10 üzerinden:", "Thang điểm 10:", "Skor maksimum: 10",
@@ -30,7 +31,8 @@ def test_a_top_is_heard_in_many_languages(sentence: str) -> None:
 @pytest.mark.parametrize(
     "sentence",
     [
-        "Scale: 1-5", "On a scale of 1 to 5:", "Rated from 1 to 5.", "I use a scale from 1 (worst) to 5 (best).", "scale: 1-5",
+        "Scale: 1-5", "On a scale of 1 to 5:", "Rated from 1 to 5.", "I use a scale from 1 (worst) to 5 (best).",
+        "scale: 1-5",
         "Skala: 1 bis 5", "Sur une échelle de 1 à 5 :", "En una escala del 1 al 5:", "Em uma escala de 1 a 5:",
         "Su una scala da 1 a 5:", "Op een schaal van 1 tot 5:", "По шкале от 1 до 5:", "За шкалою від 1 до 5:",
         "W skali od 1 do 5:", "1 ile 5 arasında bir ölçekte:", "Trên thang điểm từ 1 đến 5:", "Pada skala 1 sampai 5:",
@@ -58,7 +60,8 @@ def test_a_scale_upside_down_is_heard(sentence: str) -> None:
     "sentence",
     [
         "I first thought of a 1-5 scale, but used 0-100 as asked.", "If you want, I can use a 1-10 scale.",
-        "The agents could rate hotels on a scale of 1 to 5.", "KB is on a scale of 1 to 5.", "The user asked for a 1-5 scale.",
+        "The agents could rate hotels on a scale of 1 to 5.", "KB is on a scale of 1 to 5.",
+        "The user asked for a 1-5 scale.",
     ],
 )  # fmt: skip
 def test_a_scale_of_somebody_else_a_plan_or_one_candidate_is_not_sure(sentence: str) -> None:
@@ -68,9 +71,12 @@ def test_a_scale_of_somebody_else_a_plan_or_one_candidate_is_not_sure(sentence: 
 @pytest.mark.parametrize(
     "sentence",
     [
-        "It passes 8 out of 10 tests.", "KB: 8 out of 10", "Reviewed on 9/10/2024.", "The score is 8.", "a score of 8", "Score: 80%",
-        "It scales to 10 users.", "It generated from 1 to 5 files.", "The match ended with a score of 1-3.", "5 checkpoints, 1 to 3 marked",
-        '"All scores are out of 10"', "> All scores are out of 10.", "Ranks: 1 = best, 4 = worst", "| KB | 8 | Score (/10) |",
+        "It passes 8 out of 10 tests.", "KB: 8 out of 10", "Reviewed on 9/10/2024.", "The score is 8.", "a score of 8",
+        "Score: 80%",
+        "It scales to 10 users.", "It generated from 1 to 5 files.", "The match ended with a score of 1-3.",
+        "5 checkpoints, 1 to 3 marked",
+        '"All scores are out of 10"', "> All scores are out of 10.", "Ranks: 1 = best, 4 = worst",
+        "| KB | 8 | Score (/10) |",
         "No numbers on any scale.", "得分: 满分10分，得8分",
     ],
 )  # fmt: skip

@@ -19,8 +19,10 @@ def test_every_id_matches_itself(ids: list[str]) -> None:
 @pytest.mark.parametrize(
     "written",
     [
-        1, 1.0, "1", " 1 ", "#1", "1.", "01", "[1]", "**1**", "Trajectory 1", "trajectory_1", "Trajectory #1", "TRAJECTORY-1",
-        "Trajectory1", '<trajectory id="1">', "<trajectory_1>", "Candidate: 1", "Response 1", "Trajectory one", "１", "①",
+        1, 1.0, "1", " 1 ", "#1", "1.", "01", "[1]", "**1**", "Trajectory 1", "trajectory_1", "Trajectory #1",
+        "TRAJECTORY-1",
+        "Trajectory1", '<trajectory id="1">', "<trajectory_1>", "Candidate: 1", "Response 1", "Trajectory one", "１",
+        "①",
         "轨迹1", "第1个", "1号", "1 (the polite one)", "trajectory id 1", "The trajectory 1",
     ],
 )  # fmt: skip

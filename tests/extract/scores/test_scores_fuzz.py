@@ -64,8 +64,10 @@ def test_a_clean_verdict_is_read_exactly(truth: dict[str, int], rows: bool) -> N
 
 
 PIECES = [
-    *'{}[]",:\'\\ \n0.19-+/%|#*<>`=;', '"1"', '"2"', '"score"', "trajectory_id", "Trajectory 1", "Trajectory 2", "score:", "null",
-    "NaN", "1e99", '{"1": 0.9, "2": 0.4}', "```json\n", "```", "<think>", "</think>", "| Score |", "...", "Final:", "\\u00", "０", "：",
+    *'{}[]",:\'\\ \n0.19-+/%|#*<>`=;', '"1"', '"2"', '"score"', "trajectory_id", "Trajectory 1", "Trajectory 2",
+    "score:", "null",
+    "NaN", "1e99", '{"1": 0.9, "2": 0.4}', "```json\n", "```", "<think>", "</think>", "| Score |", "...", "Final:",
+    "\\u00", "０", "：",
     "<|channel|>", "&quot;", "- id: 1", "½", "\x00", "\ud800", "\ufeff",
 ]  # fmt: skip
 

@@ -50,7 +50,8 @@ def test_numbers_without_meaning_are_unread(raw: object) -> None:
     ("raw", "number"),
     [
         ("eighty-five", 85), ("ninety", 90), ("one hundred", 100), ("zero point eight five", 0.85), ("nine", 9),
-        ("八", 8), ("零点九", 0.9), ("７", 7), ("٠٫٥", 0.5), ("0,5", 0.5), ("8 points", 8), ("8 (good)", 8), ("Score: 8", 8),
+        ("八", 8), ("零点九", 0.9), ("７", 7), ("٠٫٥", 0.5), ("0,5", 0.5), ("8 points", 8), ("8 (good)", 8),
+        ("Score: 8", 8),
     ],
 )  # fmt: skip
 def test_words_scripts_and_units_are_read(raw: str, number: float) -> None:

@@ -57,8 +57,10 @@ def test_a_rubric_of_the_row_goes_before_the_adapters_and_rules_are_warned_of() 
 
 @pytest.mark.parametrize(("columns", "unused"), [
     ({"rubrics": [CRITERIA]}, "rubrics"), ({"reward_model": [{"rubrics": CRITERIA}]}, "reward_model"),
-    ({"checkers": [VERIF["checkers"]]}, "checkers"), ({"instruction_id_list": [["punctuation:no_comma"]]}, "instruction_id_list"),
-    ({"constraints": [{"soft": ["a"]}]}, "constraints"), ({"reward_model": [{"ground_truth": json.dumps(VERIF)}]}, "reward_model"),
+    ({"checkers": [VERIF["checkers"]]}, "checkers"),
+    ({"instruction_id_list": [["punctuation:no_comma"]]}, "instruction_id_list"),
+    ({"constraints": [{"soft": ["a"]}]}, "constraints"),
+    ({"reward_model": [{"ground_truth": json.dumps(VERIF)}]}, "reward_model"),
     ({"rubric": ["Be kind."]}, None), ({"reward_model": [{"ground_truth": "42"}]}, None), ({"rubrics": [None]}, None),
     ({"extra_info": [{"index": 3}], "answer": ["42"]}, None),
 ])  # fmt: skip

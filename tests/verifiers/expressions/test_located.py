@@ -8,11 +8,15 @@ from calipers.verifiers.expressions.located import located
 
 
 @pytest.mark.parametrize(("text", "said"), [
-    (r"\boxed{5}", "5"), (r"so \boxed {5} ", "5"), (r"\boxed 5", "5"), (r"\fbox{x}", "x"), (r"\boxed{\frac{1}{2}}", r"\frac{1}{2}"), (r"\boxed{\{1,2\}}", r"\{1,2\}"), (r"\boxed{1}, no: \boxed{2}", "2"),
-    (r"$\boxed{1}$ and $\boxed{2}$", "1 , 2"), (r"$\boxed{1}$ or $\boxed{2}$", r"1 \text{ or } 2"), (r"\boxed{3}. Thus \boxed{3}", "3"), (r"\boxed{5} is not it, \boxed{6}", "6"),
-    ("The answer is 5.", "5"), ("The answer is: $x^2$.", "x^2"), ("**Answer:** 7", "7"), ("Answer: **7**", "7"), ("#### 72", "72"), ("the answer is 1. Wait, the answer is 2.", "2"), ("Final answer: \n$$5$$", "5"),
+    (r"\boxed{5}", "5"), (r"so \boxed {5} ", "5"), (r"\boxed 5", "5"), (r"\fbox{x}", "x"),
+    (r"\boxed{\frac{1}{2}}", r"\frac{1}{2}"), (r"\boxed{\{1,2\}}", r"\{1,2\}"), (r"\boxed{1}, no: \boxed{2}", "2"),
+    (r"$\boxed{1}$ and $\boxed{2}$", "1 , 2"), (r"$\boxed{1}$ or $\boxed{2}$", r"1 \text{ or } 2"),
+    (r"\boxed{3}. Thus \boxed{3}", "3"), (r"\boxed{5} is not it, \boxed{6}", "6"),
+    ("The answer is 5.", "5"), ("The answer is: $x^2$.", "x^2"), ("**Answer:** 7", "7"), ("Answer: **7**", "7"),
+    ("#### 72", "72"), ("the answer is 1. Wait, the answer is 2.", "2"), ("Final answer: \n$$5$$", "5"),
     ("The answer is 42, because 6*7 = 42.", "42"), ("答案是 5。", "5"), ("Ответ: 5", "5"), ("La réponse est 5.", "5"),
-    ("5", "5"), ("First\nsecond $x$ third", "x"), ("Not this.\nIt is **Paris**, I think", "Paris"), ("Then 3 of them.\nAll in all 7 remain.", "7"),
+    ("5", "5"), ("First\nsecond $x$ third", "x"), ("Not this.\nIt is **Paris**, I think", "Paris"),
+    ("Then 3 of them.\nAll in all 7 remain.", "7"),
 ])  # fmt: skip
 def test_the_answer_is_found_where_it_is_said(text: str, said: str) -> None:
     assert located(text).said[0] == said

@@ -10,8 +10,10 @@ from calipers.verifiers.expressions.units import unit_of
 
 
 @pytest.mark.parametrize(("one", "other", "many"), [
-    ("m", "cm", 100), ("km", "meters", 1000), ("square meters", "cm^2", 10_000), ("cubic feet", "cubic inches", 1728), ("km/h", "kilometers per hour", 1), ("hours", "min", 60),
-    ("mph", "miles per hour", 1), ("dollars", "cents", 100), ("liter", "ml", 1000), ("ml", "cm^3", 1), ("kg", "g", 1000), ("sq in", "square inches", 1), ("meters squared", "m^2", 1),
+    ("m", "cm", 100), ("km", "meters", 1000), ("square meters", "cm^2", 10_000), ("cubic feet", "cubic inches", 1728),
+    ("km/h", "kilometers per hour", 1), ("hours", "min", 60),
+    ("mph", "miles per hour", 1), ("dollars", "cents", 100), ("liter", "ml", 1000), ("ml", "cm^3", 1),
+    ("kg", "g", 1000), ("sq in", "square inches", 1), ("meters squared", "m^2", 1),
     ("lbs", "ounces", 16), ("years", "months", 12), ("m/s^2", "cm per s^2", 100), ("cm³".replace("³", "^3"), "cc", 1),
 ])  # fmt: skip
 def test_units_of_one_kind_are_told_in_one_another(one: str, other: str, many: int) -> None:

@@ -24,7 +24,8 @@ def test_other_letters_are_no_option(text: str) -> None:
 
 
 @pytest.mark.parametrize(("text", "letter"), [
-    ("C", "C"), ("(C)", "C"), (r"\text{(C)}", "C"), ("C. Paris", "C"), ("C) 5", "C"), ("C: 5", "C"), (r"\textbf{(C)}\ 5", "C"), ("Option C", "C"), ("Answer: (C)", "C"), ("[C]", "C"),
+    ("C", "C"), ("(C)", "C"), (r"\text{(C)}", "C"), ("C. Paris", "C"), ("C) 5", "C"), ("C: 5", "C"),
+    (r"\textbf{(C)}\ 5", "C"), ("Option C", "C"), ("Answer: (C)", "C"), ("[C]", "C"),
     ("A dog", None), ("A or B", None), ("5", None), ("c", None), ("Cat", None), ("AB", None),
 ])  # fmt: skip
 def test_an_option_is_said_by_its_letter_and_not_by_an_article(text: str, letter: str | None) -> None:
@@ -32,8 +33,11 @@ def test_an_option_is_said_by_its_letter_and_not_by_an_article(text: str, letter
 
 
 @pytest.mark.parametrize(("text", "words"), [
-    (r"\text{Evelyn}", ("evelyn",)), ("east", ("east",)), (r"\text{the ellipse}", ("ellipse",)), ("two lines", ("two", "lines")), (r"\text{necessary but not sufficient}", ("necessary", "but", "not", "sufficient")),
-    ("x", None), ("abc", None), ("x+y", None), (r"10\text{ cm}", None), (r"\pi", None), ("ABCD", None), (r"\text{5 PM}", None),
+    (r"\text{Evelyn}", ("evelyn",)), ("east", ("east",)), (r"\text{the ellipse}", ("ellipse",)),
+    ("two lines", ("two", "lines")),
+    (r"\text{necessary but not sufficient}", ("necessary", "but", "not", "sufficient")),
+    ("x", None), ("abc", None), ("x+y", None), (r"10\text{ cm}", None), (r"\pi", None), ("ABCD", None),
+    (r"\text{5 PM}", None),
 ])  # fmt: skip
 def test_words_are_expected_where_there_is_no_mathematics(text: str, words: tuple[str, ...] | None) -> None:
     assert words_of(text) == words
@@ -48,7 +52,8 @@ def test_words_are_compared_without_case_articles_and_marks() -> None:
 
 
 @pytest.mark.parametrize(("one", "other", "met"), [
-    ("6:00 PM", r"6\text{ p.m.}", True), ("6:00 PM", "18:00", True), ("6:00 PM", "6:00", None), ("6:00 PM", "6:00 AM", False), ("1:58 am", "1:59 am", False), ("5am", r"5:00\ \text{a.m.}", True),
+    ("6:00 PM", r"6\text{ p.m.}", True), ("6:00 PM", "18:00", True), ("6:00 PM", "6:00", None),
+    ("6:00 PM", "6:00 AM", False), ("1:58 am", "1:59 am", False), ("5am", r"5:00\ \text{a.m.}", True),
 ])  # fmt: skip
 def test_times_of_day(one: str, other: str, met: bool | None) -> None:  # noqa: FBT001 - the parameter of a test
     first, second = time_of(one), time_of(other)

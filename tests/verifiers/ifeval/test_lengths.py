@@ -99,7 +99,8 @@ def test_fixed_finds_the_first_word_of_a_chinese_paragraph() -> None:
 
 
 @pytest.mark.parametrize(("response", "count"), [
-    ("Τι κάνεις; Καλά.", 2), ("Πού είσαι\u037e Εδώ.", 2), ("One; two.", 1), ("Αυτό; ναι; όχι", 3), ("က၊ ခ။ ဂ။", 2), ("ᠠ᠃ ᠡ᠃", 2),
+    ("Τι κάνεις; Καλά.", 2), ("Πού είσαι\u037e Εδώ.", 2), ("One; two.", 1), ("Αυτό; ναι; όχι", 3), ("က၊ ခ။ ဂ။", 2),
+    ("ᠠ᠃ ᠡ᠃", 2),
     ("བཀྲ་ཤིས། བདེ་ལེགས།", None),
 ])  # fmt: skip
 def test_sentences_end_as_their_language_ends_them(response: str, count: int | None) -> None:

@@ -61,7 +61,8 @@ def test_arguments_that_are_no_plain_data_are_the_callers_mistake(sandbox: Sandb
 
 
 @pytest.mark.parametrize(("parameters", "answer"), [
-    ("response", "b"), ("instruction, response", "a/b"), ("*all", "a/b"), ("instruction, response, language='en'", "a/b"), ("", ""),
+    ("response", "b"), ("instruction, response", "a/b"), ("*all", "a/b"),
+    ("instruction, response, language='en'", "a/b"), ("", ""),
 ])  # fmt: skip
 def test_a_function_gets_the_arguments_it_takes(sandbox: Sandbox, parameters: str, answer: str | None) -> None:
     names = [name.strip() for name in parameters.split(",") if "=" not in name]
@@ -225,7 +226,8 @@ def test_the_shared_one_is_one() -> None:
 
 
 @pytest.mark.parametrize(("wrong", "complaint"), [
-    ({"cpu_seconds": 0}, "cpu_seconds=0"), ({"cpu_seconds": 1.5}, "cpu_seconds=1.5"), ({"wall_seconds": -1}, "wall_seconds=-1"),
+    ({"cpu_seconds": 0}, "cpu_seconds=0"), ({"cpu_seconds": 1.5}, "cpu_seconds=1.5"),
+    ({"wall_seconds": -1}, "wall_seconds=-1"),
     ({"wall_seconds": float("nan")}, "wall_seconds=nan"), ({"memory_bytes": True}, "memory_bytes=True"),
 ])  # fmt: skip
 def test_limits_that_cannot_be_are_refused(wrong: Any, complaint: str) -> None:

@@ -42,8 +42,10 @@ ATTEMPTS = {
     "os._exit": (OS + "os._exit(0)", {"crashed"}),
     "os.abort": (OS + "os.abort()", {"crashed", "forbidden"}),
     "import os": ("import os", {"forbidden"}),
-    "import os, and catch it": ("try:\n import os\nexcept BaseException: pass\ndef check_following(r): return False", {"forbidden"}),
-    "import a module that is not installed": ("try:\n import nltk\nexcept ImportError: pass\ndef check_following(r): return False", {"forbidden"}),
+    "import os, and catch it": ("try:\n import os\nexcept BaseException: pass\ndef check_following(r): return False",
+                                {"forbidden"}),
+    "import a module that is not installed": (("try:\n import nltk\nexcept ImportError: pass\ndef check_following(r): "
+                                              "return False"), {"forbidden"}),
     "import socket": ("import socket", {"forbidden"}),
     "import subprocess": ("from subprocess import run", {"forbidden"}),
     "import ctypes": ("import ctypes", {"forbidden"}),
@@ -51,10 +53,12 @@ ATTEMPTS = {
     "import threading": ("import threading", {"forbidden"}),
     "import importlib": ("import importlib", {"forbidden"}),
     "import through __import__": ("__import__('os').system('id')", {"forbidden"}),
-    "import a part that is not loaded": ("import sys\nimport collections\nsys.modules.pop('os')\n__import__('os')", {"forbidden"}),
+    "import a part that is not loaded": ("import sys\nimport collections\nsys.modules.pop('os')\n__import__('os')",
+                                         {"forbidden"}),
     "import relatively": ("from . import confinement", {"forbidden"}),
     "open a file": ("open('/etc/passwd')", {"forbidden"}),
-    "open a file, and catch it": ("try:\n open('/etc/passwd')\nexcept BaseException: pass\ndef check_following(r): return False", {"forbidden"}),
+    "open a file, and catch it": (("try:\n open('/etc/passwd')\nexcept BaseException: pass\ndef check_following(r): "
+                                  "return False"), {"forbidden"}),
     "os.open": (OS + "os.open('/etc/passwd', 0)", {"forbidden"}),
     "os.listdir": (OS + "os.listdir('/')", {"forbidden"}),
     "/proc of its server": (OS + "open('/proc/%d/environ' % os.getppid())", {"forbidden"}),
@@ -69,7 +73,8 @@ ATTEMPTS = {
     "handle the signal that ends it": (
         "import sys\nsys.modules['signal'].signal(24, lambda *_: None)\nwhile True: pass", {"forbidden"}),
     "raise its own limits": (
-        "import sys\nr = sys.modules['resource']\nr.setrlimit(r.RLIMIT_CPU, (1000, 1000))\nwhile True: pass", {"forbidden"}),
+        "import sys\nr = sys.modules['resource']\nr.setrlimit(r.RLIMIT_CPU, (1000, 1000))\nwhile True: pass",
+        {"forbidden"}),
     "a C library, from the server's frames: open": (LIBC + "libc.open(b'/etc/passwd', 0)", {"forbidden"}),
     "a C library: socket": (LIBC + "libc.socket(2, 1, 0)", {"forbidden"}),
     "a C library: fork": (LIBC + "libc.fork()", {"forbidden"}),
@@ -81,13 +86,17 @@ ATTEMPTS = {
     "close the way out": (OS + "os.close(0)\ndef check_following(r): return True", {"crashed"}),
     "close the way out, then wait": (OS + "os.close(0)\nwhile True: pass", {"crashed"}),
     "write nonsense on the way out": (OS + "os.write(0, b'\\x00\\x00\\x00\\x02{}')\nos._exit(0)", {"crashed"}),
-    "write another's answer": (OS + "os.write(0, b'{\"number\": 0, \"values\": [true]}')\ndef check_following(r): return True", {"crashed"}),
-    "write an answer that is no form": (OS + "os.write(0, b'{\"values\": {\"a\": 1}, \"failure\": 7}')\nos._exit(0)", {"unusable"}),
+    "write another's answer": (OS + "os.write(0, b'{\"number\": 0, \"values\": [true]}')\ndef check_following(r): "
+                                    "return True", {"crashed"}),
+    "write an answer that is no form": (OS + "os.write(0, b'{\"values\": {\"a\": 1}, \"failure\": 7}')\nos._exit(0)",
+                                        {"unusable"}),
     "write without end on the way out": (OS + "while True: os.write(0, b'[' * 4096)", {"unusable"}),
-    "nest the answer": (OS + "os.write(0, b'{\"values\": [' + b'[' * 900 + b']' * 900 + b']}')\nos._exit(0)", {"unusable"}),
+    "nest the answer": (OS + "os.write(0, b'{\"values\": [' + b'[' * 900 + b']' * 900 + b']}')\nos._exit(0)",
+                        {"unusable"}),
     "return an object": ("def check_following(r): return object()", {"unusable"}),
     "return something that pickles to a call": (
-        "class A:\n def __reduce__(self): return (print, ('hello',))\ndef check_following(r): return A()", {"unusable"}),
+        "class A:\n def __reduce__(self): return (print, ('hello',))\ndef check_following(r): return A()",
+        {"unusable"}),
     "return a list within itself": ("x = []\nx.append(x)\ndef check_following(r): return x", {"unusable"}),
     "return 10 MB": ("def check_following(r): return 'x' * 10 ** 7", {"unusable"}),
     "raise what cannot be printed": (
@@ -101,7 +110,8 @@ HARMLESS = {
     "a forged line on stdout": "print('{\"values\": [false]}')\ndef check_following(r): return True",
     "a forged line on stderr": "import sys\nsys.stderr.write('{\"failure\": 1}')\ndef check_following(r): return True",
     "stdout taken away": "import sys\nsys.stdout = sys.stderr = None\ndef check_following(r): return True",
-    "builtins taken away": "import sys\nsys.modules['builtins'].__dict__.pop('print')\ndef check_following(r): return True",
+    "builtins taken away": "import sys\nsys.modules['builtins'].__dict__.pop('print')\ndef check_following(r): return "
+    "True",
 }
 
 

@@ -16,7 +16,8 @@ numbers = st.complex_numbers(allow_nan=False) | st.binary()
 keys = st.booleans() | st.integers() | st.text() | st.tuples(st.integers(), st.text())
 plain = st.recursive(
     scalars | numbers,
-    lambda inner: st.lists(inner) | st.dictionaries(keys, inner) | st.lists(inner).map(tuple) | st.sets(keys) | st.frozensets(keys),
+    lambda inner: st.lists(inner) | st.dictionaries(keys, inner) | st.lists(inner).map(tuple) | st.sets(keys)
+    | st.frozensets(keys),
     max_leaves=20,
 )  # fmt: skip
 jsons = st.recursive(scalars, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=20)

@@ -23,7 +23,8 @@ HEDGE = re.compile(
     r"désolé|lo siento|leider|desculpe|抱歉|对不起|對不起|可能|也许|すみません|わかりません|죄송|모르",
 )
 SUCCESS = re.compile(
-    r"\b(?:success(?:ful|fully)?|done|completed?|has been|have been|is now|booked|confirmed|fixed|all set|passed|updated)\b|"
+    r"\b(?:success(?:ful|fully)?|done|completed?|has been|have been|is now|booked|confirmed|fixed|all set|passed"
+    r"|updated)\b|"
     r"成功|完成|已经|已經|完了|しました|완료",
 )
 FAILURE_TOLD = re.compile(

@@ -34,7 +34,8 @@ _LIMIT = re.compile(
     r"|range is from \d+ \(inclusive\) to (\d+) \(exclusive\)"
 )
 _MOST_ALTERNATIVES = re.compile(
-    r"(?:at most|less than or equal to|<=|between 0 and|\[0, ?|max(?:imum)?(?: allowed)?(?: value)?(?: is| of|:)?) *(\d+)"
+    r"(?:at most|less than or equal to|<=|between 0 and|\[0, ?|max(?:imum)?(?: allowed)?(?: value)?(?: is| of|:)?) "
+    r"*(\d+)"
 )
 _ROOM = re.compile(r"maximum context length is (?P<window>\d+) tokens.{0,60}?(?P<input>\d+) input tokens")
 _SUM = re.compile(r"exceed context limit: (?P<input>\d+) \+ \d+ > (?P<window>\d+)")

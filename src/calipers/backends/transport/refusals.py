@@ -27,7 +27,8 @@ _AGES_AGO = -(10**12)
 _OVERFLOW = re.compile(
     r"exceed_context_size|context_length_exceeded|context ?window ?exceeded|available context size"
     r"|maximum context length|context (?:window|length) (?:of|is|limit|exceed)|exceeds? (?:the |this model's )?context"
-    r"|(?:prompt|input) is too long|input length|input token count|max_model_len|reduce the length of the (?:messages|prompt)"
+    r"|(?:prompt|input) is too long|input length|input token count|max_model_len|reduce the length of the (?:messages"
+    r"|prompt)"
 )
 _SIZES = (
     re.compile(
@@ -37,12 +38,14 @@ _SIZES = (
         r"maximum context length (?:is|of) (?P<window>\d{1,12}) tokens.{0,120}?\((?P<prompt>\d{1,12}) in the messages"
     ),
     re.compile(
-        r"maximum context length (?:is|of) (?P<window>\d{1,12}) tokens.{0,60}?messages resulted in (?P<prompt>\d{1,12}) tokens"
+        r"maximum context length (?:is|of) (?P<window>\d{1,12}) tokens.{0,60}?messages resulted in "
+        r"(?P<prompt>\d{1,12}) tokens"
     ),
     re.compile(r"maximum context length (?:is|of) (?P<window>\d{1,12}) tokens"),
     re.compile(r"prompt is too long: (?P<prompt>\d{1,12}) tokens > (?P<window>\d{1,12})"),
     re.compile(
-        r"input token count \((?P<prompt>\d{1,12})\) exceeds the maximum number of tokens allowed \((?P<window>\d{1,12})\)"
+        r"input token count \((?P<prompt>\d{1,12})\) exceeds the maximum number of tokens allowed "
+        r"\((?P<window>\d{1,12})\)"
     ),
 )
 """Where OpenAI, vLLM, SGLang, Anthropic and Gemini write the window's size, and the question's."""
@@ -62,7 +65,8 @@ _KEY_NOT_FOUND = re.compile(r"no_db_connection|no connected db")
 _TOO_BIG_A_MINUTE = re.compile(r"request too large")
 _NOT_JSON_AFTER_ALL = re.compile(r"json_validate_failed|failed_generation")
 _NO_IMAGES = re.compile(
-    r"not a multimodal model|image inputs? (?:is|are) not supported|(?:does not|doesn't|do not|don't|cannot) support (?:image|vision|multimodal)"
+    r"not a multimodal model|image inputs? (?:is|are) not supported|(?:does not|doesn't|do not|don't|cannot) support "
+    r"(?:image|vision|multimodal)"
     r"|image_url is only supported by|endpoints found that support image|unknown variant .image_url|at most 0 image"
 )
 """vLLM (twice), llama.cpp, OpenAI, OpenRouter, DeepSeek and others, asked about an image by a model that takes none."""
@@ -227,7 +231,9 @@ def _known_cause(  # noqa: PLR0911 - one cause after the other
         said = f"{peer.model} was kept from answering by the provider's content filter ({said})"
         return PermanentError("refused", said)
     if status not in {401, 403, 429} and no_images(refusal):
-        said = f"{peer.model} takes no images, and this group has some: name a judge with vision, or leave them out ({said})"
+        said = (
+            f"{peer.model} accepts no images, but this group has some: use a judge with vision, or remove them ({said})"
+        )
         return PermanentError("bad_request", said)
     if status == 402 or (status in {400, 403, 429} and _QUOTA.search(prose) and not _passes(refusal)):
         return PermanentError("rate_limited", f"The account's quota or credit is used up ({said})", fatal=True)
@@ -279,8 +285,10 @@ def _sizes(refusal: Refusal) -> tuple[int | None, int | None]:
 def _overflow(limit: int | None, prompt: int | None, model: str, said: str) -> str:
     if limit is None:
         return (
-            f"The question does not fit the context window of {model}, and the server does not report its size ({said}). "
-            "Set it with calls={'context_window': ...} or --context-window: then long texts are shortened, and only what is "
+            f"The question does not fit the context window of {model}, and the server does not report its size "
+            f"({said}). "
+            "Set it with calls={'context_window': ...} or --context-window: then long texts are shortened, and only "
+            "what is "
             "still too long is omitted"
         )
     if prompt is not None:

@@ -26,8 +26,10 @@ _SHORTEST: Final = 8
 """A shorter value in a header is no key, and would be removed from the middle of words that judges write."""
 _PLACEHOLDERS: Final = frozenset(
     {
-        "anything", "api-key", "api_key", "bearer", "changeme", "default", "lm-studio", "lm_studio", "localhost", "no-key-needed",
-        "no-key-required", "not-needed", "not-required", "not_needed", "notneeded", "password", "placeholder", "required",
+        "anything", "api-key", "api_key", "bearer", "changeme", "default", "lm-studio", "lm_studio", "localhost",
+        "no-key-needed",
+        "no-key-required", "not-needed", "not-required", "not_needed", "notneeded", "password", "placeholder",
+        "required",
         "sk-no-key-required", "something", "undefined", "withheld", "your-api-key",
     }
 )  # fmt: skip
