@@ -139,13 +139,13 @@ def test_one_of_each_kind_is_reached_by_name_from_the_command_line(tmp_path: Pat
     (tmp_path / "groups.talk").write_text(TALK)
     (tmp_path / "rules.toml").write_text('rules = [{ends_with = {text = "."}}]\ncombine = "min"\n')
     command = ["score", "groups.talk", "-o", "out.jsonl", "--judge", "wordy:1", "--protocol", "terse"]
-    done = run(*command, "--rules", "rules.toml", cwd=tmp_path)
+    done = run(*command, "--reward", "cubed", "--rules", "rules.toml", cwd=tmp_path)
     assert done.returncode == 1, done.stderr
     assert "groups.talk:2: it has no answers" in done.stderr
     first, second = map(json.loads, (tmp_path / "out.jsonl").read_text().splitlines())
     assert [one["explanation"] for one in first["trajectories"]] == ["asked by Acme"] * 3
-    assert [one["reward"] for one in first["trajectories"]] == [0.31, 0.71, 0.0]
-    assert [one["reward"] for one in second["trajectories"]] == [0.11, 0.31]
+    assert [one["reward"] for one in first["trajectories"]] == pytest.approx([0.31**3, 0.71**3, 0.0])
+    assert [one["reward"] for one in second["trajectories"]] == pytest.approx([0.11**3, 0.31**3])
 
 
 def test_a_reader_is_also_named_by_a_flag(tmp_path: Path) -> None:
@@ -159,7 +159,9 @@ def test_a_reader_is_also_named_by_a_flag(tmp_path: Path) -> None:
 
 def test_what_is_registered_is_in_help_and_lists(tmp_path: Path) -> None:
     shown = run("score", "--help", cwd=tmp_path).stdout
-    assert "[json|jsonl|parquet|talk]" in shown
+    for names in ("[json|jsonl|parquet|talk]", "[checklist|listwise|loose|pairwise|pointwise|terse]"):
+        assert names in shown
+    assert "[broken|cubed|min_max|rank|score|win_rate]" in shown
     listed = json.loads(run("judges", "--json", cwd=tmp_path).stdout)
     assert listed["always"] == ["embedded", "wordy"]
 

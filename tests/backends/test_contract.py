@@ -17,6 +17,7 @@ from calipers.backends.negotiation.negotiated import Capabilities
 from calipers.backends.providers.anthropic import Anthropic
 from calipers.backends.providers.azure import azure_openai
 from calipers.backends.providers.decisions import Decisions
+from calipers.backends.providers.gemini import Gemini
 from calipers.backends.providers.litellm import LiteLLM
 from calipers.backends.providers.openai_compatible import OpenAICompatible
 from calipers.backends.providers.scripted import Scripted
@@ -59,6 +60,7 @@ BACKENDS: dict[str, Callable[[FaultyServer, float], Backend]] = {
         "m", base_url=server.url, api_key="k", timeout=seconds, api_key_env="K"
     ),
     "anthropic": lambda server, seconds: Anthropic("m", base_url=server.url, timeout=seconds),
+    "gemini": lambda server, seconds: Gemini("m", base_url=server.url, timeout=seconds),
     "systemone": lambda server, seconds: Decisions("m", base_url=server.url, timeout=seconds),
     "decisions": lambda server, seconds: Decisions("m", base_url=server.url, route="decisions", timeout=seconds),
     "litellm": _litellm,

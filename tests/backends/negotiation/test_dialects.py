@@ -53,6 +53,7 @@ APPLIES: dict[str, dict[str, bool] | None] = {
     "DashScope, an older model": {"json_object": True},
     "DashScope, thinking": {"json_schema": False, "json_object": False},
     "DeepSeek": {"json_object": True},
+    "Gemini, an older model": {"json_object": True},
     "Groq": {"json_object": True},
     "OpenRouter": {"json_object": True},
     "OpenRouter, no form anywhere": {"json_schema": False, "json_object": False},

@@ -164,7 +164,8 @@ class Probing:
         finally:
             self.calls += meter.total.count
             self.usage = Usage.total([self.usage, usage, meter.total.usage])
-        if _in_use(server) != form or (completion.sent is not None and form.encode() not in completion.sent):
+        asked_for = f'"{server.names.forms[form].rpartition(".")[2]}"'.encode()
+        if _in_use(server) != form or (completion.sent is not None and asked_for not in completion.sent):
             # Refused meanwhile, or garbled by llama.cpp: the answer says nothing, and another one may.
             raise TransientError("bad_reply", f"{form} was left out of this question")
         return form_applied(form, word, completion)

@@ -156,6 +156,11 @@ def _then(path: str) -> Callable[[str, Environment], str]:
     return read
 
 
+def _gemini(value: str, variables: Environment) -> str:
+    """A server's address and the API's version, unless it is that of the OpenAI-compatible API there."""
+    return value if value.rstrip("/").endswith("/openai") else _then("v1beta")(value, variables)
+
+
 def _served(value: str, _: Environment) -> str:
     """A server's address, with or without the ``/v1`` of its OpenAI-compatible half."""
     return f"{value.rstrip('/')}/v1" if not urlsplit(value).path.strip("/") else value
@@ -276,11 +281,12 @@ PROVIDERS: Final[Mapping[str, Provider]] = {
         more_headers="FIREWORKS_CUSTOM_HEADERS",
     ),
     "gemini": Provider(
-        "https://generativelanguage.googleapis.com/v1beta/openai",
+        "https://generativelanguage.googleapis.com/v1beta",
         "GEMINI_API_KEY",
+        backend="calipers.backends.providers.gemini:gemini",
         addresses=(
-            Address("GOOGLE_GEMINI_BASE_URL", _then("v1beta/openai")),
-            Address("GEMINI_API_BASE", _then("v1beta/openai")),
+            Address("GOOGLE_GEMINI_BASE_URL", _gemini),
+            Address("GEMINI_API_BASE", _gemini),
             Address("GEMINI_BASE_URL", _as_it_is),
         ),
         other_keys=("GOOGLE_API_KEY",),

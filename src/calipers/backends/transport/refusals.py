@@ -60,8 +60,8 @@ _MODERATED = re.compile(
 _NO_MODEL = re.compile(
     r"model_not_found|invalid model name|server is pinned to|model\b.{0,200}?(?:does not exist|not found|not available)"
 )
-_KEY_NOT_FOUND = re.compile(r"no_db_connection|no connected db")
-"""A LiteLLM proxy without a database, asked with another key than its own."""
+_BAD_KEY = re.compile(r"no_db_connection|no connected db|api key (?:not valid|expired)")
+"""A LiteLLM proxy without a database, asked with another key than its own; and Google's API."""
 _TOO_BIG_A_MINUTE = re.compile(r"request too large")
 _NOT_JSON_AFTER_ALL = re.compile(r"json_validate_failed|failed_generation")
 _NO_IMAGES = re.compile(
@@ -126,7 +126,7 @@ def refusal_of(
         prose=prose,
         names=names,
         detail=detail,
-        retry_after=wait if (wait := retry_after(reply.headers)) is not None else _told_wait(prose),
+        retry_after=wait if (wait := retry_after(reply.headers)) is not None else _told_wait(prose, detail),
         location=None if (location := reply.headers.get("Location")) is None else excerpt(location, secrets),
         page=is_page(reply),
         usage=None if isinstance(said, str) else reported(detail.get("usage") or said.get("usage")),
@@ -180,9 +180,10 @@ def _wait(seconds: float) -> float | None:
     return max(seconds, 0.0) if _AGES_AGO < seconds < _YEAR else None  # NaN fails the comparison
 
 
-def _told_wait(prose: str) -> float | None:
-    """The wait in seconds that the text of an error names."""
-    told = _AGAIN_IN.search(prose)
+def _told_wait(prose: str, detail: Mapping[str, Any]) -> float | None:
+    """The wait in seconds that the text of an error names, or Google's ``RetryInfo`` in it."""
+    delays = [row["retryDelay"] for row in _rows(detail.get("details")) if isinstance(row.get("retryDelay"), str)]
+    told = _AGAIN_IN.search("; ".join([*(f"again in {delay[:32]}" for delay in delays), prose]))
     if told is None:
         return None
     seconds = float(told[2]) / (1000 if told[3] == "ms" else 1)
@@ -249,12 +250,16 @@ def _known_cause(  # noqa: PLR0911 - one cause after the other
 
 def _passes(refusal: Refusal) -> bool:
     """A quota by the minute: Google's words for it are the same as for a whole day's, but it says how long to wait."""
-    return refusal.status == 429 and _told_wait(refusal.prose) is not None and "perday" not in refusal.prose
+    return (
+        refusal.status == 429
+        and _told_wait(refusal.prose, refusal.detail) is not None
+        and "perday" not in refusal.prose
+    )
 
 
 def _by_status(refusal: Refusal, peer: Peer, said: str) -> BackendError:
     status = refusal.status
-    if status in {401, 403} or (status == 400 and _KEY_NOT_FOUND.search(refusal.prose)):
+    if status in {401, 403} or (status == 400 and _BAD_KEY.search(refusal.prose)):
         said = f"The key is not accepted: check {peer.key_hint} ({said})"
         return PermanentError("unauthorized", said, fatal=True)
     if status in {404, 405, 410} or (status in {400, 422} and _NO_MODEL.search(refusal.prose)):
