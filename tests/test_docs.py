@@ -33,7 +33,10 @@ from calipers.registry import BACKENDS, PROTOCOLS, READERS, REWARDS, VERIFIERS, 
 from calipers.types import Cause, FailureKind, Outcome
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = [ROOT / "README.md", ROOT / "examples" / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+_AT_THE_TOP = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "AGENTS.md")
+PAGES = [
+    *(ROOT / name for name in _AT_THE_TOP), ROOT / "examples" / "README.md", *sorted((ROOT / "docs").rglob("*.md")),
+]  # fmt: skip
 NEEDED = {"docs/trainers/art.md": "art"}
 """Pages whose blocks run only where a package is installed; a single block says so itself: <!-- needs art -->."""
 

@@ -277,23 +277,31 @@ DIALECTS: Mapping[str, Dialect] = {
     "Gemini, an older model": Dialect(
         "gemini/m",
         _server(
-            lambda asked: _google('Invalid JSON payload received. Unknown name "seed" at \'generation_config\': Cannot find field.')
-            if "seed" in asked.body["generationConfig"]
-            else None,
-            lambda asked: _google("responseJsonSchema is not supported by this model.")
-            if "responseJsonSchema" in asked.body["generationConfig"]
-            else None,
+            lambda asked: (
+                _google(
+                    "Invalid JSON payload received. Unknown name \"seed\" at 'generation_config': Cannot find field."
+                )
+                if "seed" in asked.body["generationConfig"]
+                else None
+            ),
+            lambda asked: (
+                _google("responseJsonSchema is not supported by this model.")
+                if "responseJsonSchema" in asked.body["generationConfig"]
+                else None
+            ),
         ),
     ),
     "Gemini, a shorter reply": Dialect(
         "gemini/m",
         _server(
-            lambda asked: _google(
-                "Unable to submit request because it has a maxOutputTokens value of 8192 but the supported range is from "
-                "1 (inclusive) to 4097 (exclusive). Update the value and try again."
+            lambda asked: (
+                _google(
+                    "Unable to submit request because it has a maxOutputTokens value of 8192 but the supported range is from "
+                    "1 (inclusive) to 4097 (exclusive). Update the value and try again."
+                )
+                if asked.body["generationConfig"]["maxOutputTokens"] > 4096
+                else None
             )
-            if asked.body["generationConfig"]["maxOutputTokens"] > 4096
-            else None
         ),
         again=2,
     ),

@@ -1,0 +1,101 @@
+"""The worked examples of CONTRIBUTING.md, done: their files written, their lines added, their tests run."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import calipers
+
+ROOT = Path(__file__).resolve().parents[1]
+_BLOCK = re.compile(
+    r"^<!-- not run: tests/test_contributing\.py (writes|adds) it to (\S+?)(?: under (\w+))? -->\n```\w*\n(.*?)^```$",
+    re.MULTILINE | re.DOTALL,
+)
+EXAMPLES = ("rewards", "verifiers", "readers", "providers", "trainers")
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The project with every example of the page in it."""
+    root = tmp_path_factory.mktemp("project")
+    shutil.copytree(ROOT / "src", root / "src", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(ROOT / "examples", root / "examples")
+    shutil.copy(ROOT / "pyproject.toml", root)
+    for kind, path, table, text in _BLOCK.findall((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")):
+        target = root / path
+        if kind == "writes":
+            assert not (ROOT / path).exists(), f"{path} exists, so the example would replace it"
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(text, encoding="utf-8")
+        else:
+            start = re.compile(rf"^{table}: .*?\{{\n", re.MULTILINE | re.DOTALL).search(target.read_text("utf-8"))
+            assert start, f"{path} has no {table}"
+            target.write_text(f"{start.string[: start.end()]}{text}{start.string[start.end() :]}", encoding="utf-8")
+    return root
+
+
+def run(copy: Path, *arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    paths = os.pathsep.join(map(str, (copy / "src", ROOT / "tests")))
+    return subprocess.run(
+        [sys.executable, "-P", "-m", *arguments], cwd=cwd or copy, env=os.environ | {"PYTHONPATH": paths},
+        capture_output=True, text=True, timeout=100, check=False,
+    )  # fmt: skip
+
+
+def test_the_tests_of_all_examples_pass(copy: Path) -> None:
+    written = sorted((copy / "tests").rglob("test_*.py"))
+    assert {path.parent.name for path in written} >= set(EXAMPLES)
+    done = run(copy, "pytest", "-q", "-p", "no:cacheprovider", "-W", "error", *map(str, written))
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = run(copy, "calipers", "--version")
+    assert found.returncode == 0, found.stderr
+
+
+def test_the_examples_are_reached_by_name_from_the_command_line(copy: Path, tmp_path: Path) -> None:
+    (tmp_path / "groups.csv").write_text("Who was it?,Ada,Charles Babbage\n")
+    (tmp_path / "rules.toml").write_text("gates = [{line_count = {at_most = 1}}]\n")
+    (tmp_path / "judge.jsonl").write_text('{"scores": {"1": 90, "2": 40}}\n')
+    command = ("calipers", "score", "groups.csv", "-o", "out.jsonl", "--judge", "scripted:judge.jsonl")
+    done = run(copy, *command, "--rules", "rules.toml", "--reward", "above_median", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    (group,) = map(json.loads, (tmp_path / "out.jsonl").read_text().splitlines())
+    assert [one["reward"] for one in group["trajectories"]] == [1.0, 0.0]
+    done = run(copy, "calipers", "score", "groups.csv", "-o", "-", "--judge", "acme/judge-1", cwd=tmp_path)
+    assert (done.returncode, "ACME_API_KEY is not set" in done.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("page", ["CONTRIBUTING.md", "SECURITY.md", "AGENTS.md"])
+def test_paths_and_commands_that_a_page_names_exist(page: str) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    for target in re.findall(r"`make (\w+)", text):
+        assert re.search(rf"^{target}:", makefile, re.MULTILINE), f"{page}: make {target}"
+    examples = {path for _, path, _, _ in _BLOCK.findall(text)}
+    for path in re.findall(r"`((?:src|tests|docs|\.ci|\.github)/[\w/.-]+)`", text):
+        assert (ROOT / path).exists() or path in examples, f"{page}: {path}"
+
+
+def test_the_citation_names_this_version() -> None:
+    text = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert re.search(rf"^version: {re.escape(calipers.__version__)}$", text, re.MULTILINE)
+
+
+def test_citation_and_issue_templates_are_valid() -> None:
+    yaml = pytest.importorskip("yaml", reason="PyYAML is not installed: pip install 'calipers[yaml]'")
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert {"cff-version", "message", "title", "authors"} <= citation.keys()
+    for path in (ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml"):
+        form = yaml.safe_load(path.read_text(encoding="utf-8"))
+        if path.stem != "config":
+            assert {"name", "description", "body"} <= form.keys(), path.name
+            for field in form["body"]:
+                assert field["type"] in {"textarea", "input", "dropdown", "checkboxes", "markdown"}, path.name
+                assert field["attributes"].get("label"), path.name
