@@ -131,3 +131,19 @@ async def test_members_that_no_chain_of_comparisons_links_have_no_score_and_say_
     apart = [one for one in result.trajectories if one.status != "scored"]
     assert (result.status, len(scored), len(apart)) == ("partial", 2, 2)
     assert all(one.reward is None and "no chain of comparisons" in (one.reason or "") for one in apart)
+
+
+@pytest.mark.parametrize("samples", [1, 2, 3])
+def test_of_one_order_further_presentations_are_the_swapped_ones_and_then_new_samples_in_turn(samples: int):
+    """No presentation is asked twice, however many a rule asks for."""
+    plan, state = Pairs(1, samples), state_of(3)
+    plain = [ask.order for ask in plan.presentation(state, 0)]
+    asked = []
+    for index in range(4 * samples):
+        asks = plan.presentation(state, index)
+        swapped = [ask.order for ask in asks] != plain
+        assert [ask.order[::-1] if swapped else ask.order for ask in asks] == plain
+        asked.append((swapped, asks[0].sample))
+    first = [(False, sample) for sample in range(samples)]
+    further = [(swapped, sample) for sample in range(samples, 2 * samples) for swapped in (False, True)]
+    assert asked == [*first, *((True, sample) for _, sample in first), *further]
