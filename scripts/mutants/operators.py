@@ -176,7 +176,7 @@ def _name(node: ast.AST) -> str:
 def _replacements(node: ast.AST) -> Iterator[ast.AST]:
     match node:
         case ast.Constant():
-            yield from map(ast.Constant, _other_values(node.value))
+            yield from (ast.Constant(value) for value in _other_values(node.value))
         case ast.Call():
             yield from _calls(node)
         case ast.Slice():
@@ -207,7 +207,7 @@ def _operations(node: ast.AST) -> Iterator[ast.AST]:
                 yield ast.BinOp(node.left, _ARITHMETIC[type(node.op)](), node.right)
 
 
-def _other_values(value: object) -> Iterator[object]:
+def _other_values(value: object) -> Iterator[bool | int | float]:
     if isinstance(value, bool):
         yield not value
     elif isinstance(value, int):
