@@ -110,7 +110,7 @@ def _likelihood(at: Array, both: Array, points: Array, ties: float, model: Bradl
     """The penalised log-likelihood, its slope and its negative second derivative, in n strengths and log tie rate.
 
     Without ties the tie parameter is held at zero, which is plain Bradley-Terry. A common constant that depends on the
-    comparisons alone is left out.
+    comparisons alone is omitted.
     """
     n = len(points)
     strength, tied = at[:n], ties > 0

@@ -1,4 +1,4 @@
-"""What each judge of a panel counts, learned without labels.
+"""The weight of each judge of a panel, learned without labels.
 
 From how well a judge repeats itself (over samples, or better over swapped orders), and where it never repeated, from
 how well it agrees with the others (one common factor: Spearman, *American Journal of Psychology* 15, 1904). Agreement
@@ -30,7 +30,8 @@ _EDGE = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """What each judge counts (they sum to 1), and why: ``agreement`` and ``repeatability`` in [0, 1], None if unknown.
+    """The judges' weights (they sum to 1), and what they follow from: ``agreement`` and ``repeatability`` in [0, 1],
+    None if unknown.
 
     ``agreement`` is a judge's estimated correlation with what the panel has in common; ``repeatability`` the
     correlation within groups of two of its calls.
@@ -44,9 +45,9 @@ class Weights:
 def learn_weights(calls: Sequence[Array]) -> Weights:
     """Weights from unlabelled calls: one array per judge, of shape (groups, calls, members), NaN for no score.
 
-    All arrays share groups and members; numbers of calls may differ. A judge counts by its repeatability, or by its
-    agreement where some judge was never asked twice. One that holds less than half of the weight, and does not agree
-    with the others beyond chance (one standard error), counts nothing.
+    All arrays share groups and members; numbers of calls may differ. A judge's weight follows from its
+    repeatability, or from its agreement if some judge was never asked twice. A judge with less than half of the weight
+    that does not agree with the others beyond chance (one standard error) has weight 0.
     """
     judges = len(calls)
     repeats = tuple(repeatability(one) for one in calls)

@@ -123,7 +123,7 @@ def _weights(groups: Sequence[BySlot], judges: int) -> tuple[float, ...] | None:
     if len(shared) < _FEWEST_SHARED:
         return None
     members = 1 + max(item for rows in shared for own in rows for row in own for item in row)
-    # As many calls as every judge made about most groups: a repeat that is rarely there says little.
+    # The number of calls that each judge made about most groups; rarer repeats say little.
     depth = [statistics.median_low(len(rows[slot]) for rows in shared) for slot in range(judges)]
     arrays: list[np.ndarray[Any, np.dtype[np.float64]]] = []
     for slot in range(judges):

@@ -109,7 +109,7 @@ def _crossed(rows: Sequence[dict[int, float]], n: int) -> Fit:
     count = len(rows)
     values: list[float | None] = [None] * n
     shares: list[float | None] = [None] * n
-    # One answer is its own mean, as nearly always.
+    # With a single answer, as nearly always, the means are its ratings.
     means = rows[0] if count == 1 else {item: math.fsum(row[item] for row in rows) / count for item in rows[0]}
     freedom = (len(means) - 1) * (count - 1)
     residual = 0.0

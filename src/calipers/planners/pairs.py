@@ -61,7 +61,7 @@ class Pivot(PairPresentations):
     """Compare every candidate with one that is drawn from the group's content: n - 1 comparisons in each presentation.
 
     Each further sample has another pivot. Cheap, and as good as its pivot: candidates are told apart only through it,
-    so a pivot that beats or loses to all leaves the rest to margins.
+    so if the pivot beats all or loses to all, margins alone tell the rest apart.
     """
 
     __slots__ = ()

@@ -47,7 +47,7 @@ class Cycle(_Panel):
     """Put each presentation to another judge, at the price of one; which judge begins is drawn from the group's
     content.
 
-    What one judge cannot answer goes to the next that was not asked it yet.
+    A question that one judge cannot answer goes to the next judge that was not asked it.
     """
 
     __slots__ = ()

@@ -35,7 +35,7 @@ class Swiss:
     others.
 
     Each round compares, from the top, candidates that have not met, in one order or in both (``orders``). Stops earlier
-    where nobody has anybody left to meet.
+    when every pair has met.
     """
 
     inner: Planner
@@ -70,7 +70,7 @@ def _neighbours(drawn: Sequence[int]) -> list[tuple[int, int]]:
 
 
 def _unmet(ranked: Sequence[int], met: set[frozenset[int]]) -> list[tuple[int, int]]:
-    """From the top, each with the next below that it has not met; somebody may be left over."""
+    """From the top, each with the next below that it has not met; a candidate may remain."""
     free, pairs = list(ranked), []
     while len(free) > 1:
         first = free.pop(0)

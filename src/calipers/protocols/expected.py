@@ -51,13 +51,15 @@ class Expectation:
 
     @property
     def words(self) -> str:
-        """For people."""
+        """The same in words, for an explanation."""
         shown = f"level {self.mean:.2f} of {TOP}, standard deviation {self.spread:.2f}"
         return f"{shown}; {self.mass:.0%} of the probability on digits"
 
 
 class _Expected(ScoreProtocol):
-    """A protocol's question, asked for digits, and its answer read as expectations. Comes before the protocol."""
+    """A protocol's question, asked for digits, and its answer read as expectations. The first base class, before the
+    protocol.
+    """
 
     __slots__ = ()
     top = TOP
