@@ -113,7 +113,7 @@ async def test_a_model_that_takes_no_images_says_so_in_one_call_and_judges_on(
     result = await judge.score_group(shown)
     (reason,) = {one.reason for one in result.trajectories}
     assert reason is not None
-    assert reason.startswith("m takes no images, and this group has some: name a judge with vision, or leave them out")
+    assert reason.startswith("m accepts no images, but this group has some: use a judge with vision, or remove them")
     assert len(faulty.posts) == 1
     assert judge.settings  # not paused: a group without images is another question
 
