@@ -27,7 +27,7 @@ _REMEMBERED: Final = 20_000
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
+class _Entry:
     weight: float
     group: TrajectoryGroup
     result: GroupResult
@@ -46,7 +46,7 @@ class ReviewQueue:
         require_above_zero(each=each)
         self._each = each
         self._lock = threading.Lock()
-        self._heaps: dict[Reason, list[tuple[float, int, _Kept]]] = {reason: [] for reason in get_args(Reason)}
+        self._heaps: dict[Reason, list[tuple[float, int, _Entry]]] = {reason: [] for reason in get_args(Reason)}
         self._numbers = count()
         self._levels: OrderedDict[bytes, float] = OrderedDict()
 
@@ -54,17 +54,17 @@ class ReviewQueue:
         """Consider a finished group for the queue; returns its result unchanged."""
         attacks = sum(len(trajectory.attacks) for trajectory in result.trajectories)
         if attacks:
-            self._keep("injected", _Kept(float(attacks), group, result, {}))
+            self._add("injected", _Entry(float(attacks), group, result, {}))
         rise = self._rise(group, result)
         if rise is not None and rise >= RISE:
-            self._keep("newly_won", _Kept(rise, group, result, {}))
+            self._add("newly_won", _Entry(rise, group, result, {}))
         return result
 
     def disputed(
         self, group: TrajectoryGroup, result: GroupResult, audit: Mapping[str, float | None], *, by: float
     ) -> None:
         """Consider an audited group. ``by`` is the disagreement (0-1), ``audit`` its scores."""
-        self._keep("disputed", _Kept(by, group, result, audit))
+        self._add("disputed", _Entry(by, group, result, audit))
 
     def write(self, path: str | Path) -> int:
         """Write the groups to a groups file (JSONL), greatest weight first within each reason, and return their number.
@@ -76,27 +76,27 @@ class ReviewQueue:
             ordered = [
                 (reason, entry) for reason, heap in self._heaps.items() for _, _, entry in sorted(heap, reverse=True)
             ]
-        together: dict[int, list[tuple[Reason, _Kept]]] = {}
+        together: dict[int, list[tuple[Reason, _Entry]]] = {}
         for reason, entry in ordered:
             together.setdefault(id(entry.result), []).append((reason, entry))
         seen: Counter[str] = Counter()
         lines = []
-        for kept in together.values():
-            name = kept[0][1].group.group_id
+        for entries in together.values():
+            name = entries[0][1].group.group_id
             seen[name] += 1  # a prompt of several epochs; ids of a groups file are unique
-            lines.append(_line(name if seen[name] == 1 else f"{name}~{seen[name]}", kept))
+            lines.append(_line(name if seen[name] == 1 else f"{name}~{seen[name]}", entries))
         Path(path).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
         return len(lines)
 
-    def _keep(self, reason: Reason, kept: _Kept) -> None:
+    def _add(self, reason: Reason, entry: _Entry) -> None:
         with self._lock:
             # Of two with equal weight the newer stays: it shows what the policy does now.
-            entry = (kept.weight, next(self._numbers), kept)
+            item = (entry.weight, next(self._numbers), entry)
             heap = self._heaps[reason]
             if len(heap) < self._each:
-                heapq.heappush(heap, entry)
+                heapq.heappush(heap, item)
             else:
-                heapq.heappushpop(heap, entry)
+                heapq.heappushpop(heap, item)
 
     def _rise(self, group: TrajectoryGroup, result: GroupResult) -> float | None:
         """How far the prompt's mean score rose since it was last judged; None if either score is missing."""
@@ -125,13 +125,13 @@ def _prompt_of(group: TrajectoryGroup) -> bytes:
     return blake2b(json.dumps(list(shared), default=str, sort_keys=True).encode(), digest_size=16).digest()
 
 
-def _line(name: str, kept: Sequence[tuple[Reason, _Kept]]) -> str:
-    first = kept[0][1]
+def _line(name: str, entries: Sequence[tuple[Reason, _Entry]]) -> str:
+    first = entries[0][1]
     review: dict[str, Any] = {
-        "reasons": {reason: round(entry.weight, 4) for reason, entry in kept},
+        "reasons": {reason: round(entry.weight, 4) for reason, entry in entries},
         "rewards": {trajectory.id: trajectory.reward for trajectory in first.result.trajectories},
     }
-    for _, entry in kept:
+    for _, entry in entries:
         review |= {"audit": dict(entry.audit)} if entry.audit else {}
     attacks = {
         trajectory.id: [hit.to_dict() for hit in trajectory.attacks]

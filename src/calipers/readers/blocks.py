@@ -88,8 +88,8 @@ class _Unfolding:
 
     def _close(self, *, last: bool = False) -> None:
         thoughts = "\n\n".join(filter(None, self.thoughts))
-        said = self.parts or self.calls or thoughts or not self.rest.keys().isdisjoint(("reasoning", "refusal"))
-        if not (said or last):
+        is_filled = self.parts or self.calls or thoughts or not self.rest.keys().isdisjoint(("reasoning", "refusal"))
+        if not (is_filled or last):
             return  # the message's other keys belong to the blocks that follow
         message = {"role": self.role, "content": _content(self.role, self.parts), **self.rest}
         if self.calls:

@@ -73,7 +73,7 @@ def render(
     distinct = _distinct(drafts, criteria)
     rubric = None if graded else as_standards(chosen) if isinstance(chosen, Rubric) else chosen
     digest = _digest(opening, distinct, rubric)
-    # A single distinct candidate has nobody to share with: its own messages stay in its body.
+    # A single distinct candidate shares nothing: all its messages stay in its body.
     common = common_length([draft.transcript.blocks for draft in distinct]) if len(distinct) > 1 else 0
     prefix = [*opening, *distinct[0].transcript.blocks[:common]] if common else opening
     names = exhibits(chain(prefix, *(draft.transcript.blocks[common:] for draft in distinct)))

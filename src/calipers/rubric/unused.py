@@ -15,6 +15,7 @@ from typing import Any, Final, Literal, TypeAlias, get_args
 
 from calipers.rubric.standards import CARRIERS, READ, as_text, references_in, standards_in
 from calipers.types import Rubric, TrajectoryGroup
+from calipers.types.packaged import packaged
 
 Kind: TypeAlias = Literal["rubric", "rules", "reference"]
 
@@ -140,17 +141,8 @@ def kind_of(key: str) -> Kind | None:
     """What a key of that name probably holds; None for any other key."""
     words = [word.lower() for word in _PART.findall(key[:_MOST])]
     pairs = [f"{first}_{second}" for first, second in pairwise(words)]
-    table = _key_words()
+    table = packaged(__package__, "key_words.toml")
     describes = not words or words[-1] in table["describing"] or words[0] in ("num", "number", "n")
     names = pairs if describes else [*words, *pairs]
     kinds: tuple[Kind, ...] = get_args(Kind)
-    return next((kind for kind in kinds if not table[kind].isdisjoint(names)), None)
-
-
-@lru_cache(maxsize=1)
-def _key_words() -> Mapping[str, frozenset[str]]:
-    import tomllib  # noqa: PLC0415 - few groups have unknown keys
-    from importlib import resources  # noqa: PLC0415 - likewise
-
-    text = resources.files(__package__).joinpath("key_words.toml").read_text("utf-8")
-    return {name: frozenset(words) for name, words in tomllib.loads(text).items()}
+    return next((kind for kind in kinds if any(name in table[kind] for name in names)), None)

@@ -32,7 +32,7 @@ class Rating:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """``first`` was shown before ``second``; ``margin`` > 0 says the first is better, 0 a tie, in [-1, 1]."""
+    """``first`` was shown before ``second``; ``margin`` in [-1, 1] is above 0 if the first is better, 0 for a tie."""
 
     first: int
     second: int
