@@ -158,7 +158,7 @@ async def test_where_only_the_plain_form_is_applied_it_is_asked_for_from_then_on
 ) -> None:
     faulty.script(server(lambda asked: said("An apple." if form_of(asked) == "json_schema" else "{}")))
     await run(faulty, tmp_path / "l.db", concurrency=1)
-    assert "asked for from now on" in caplog.text
+    assert "is used from now on" in caplog.text
     before = len(faulty.posts)
     await run(faulty, tmp_path / "l.db", seed=1)
     assert {form_of(one) for one in faulty.asked[before:] if one.method == "POST"} == {"json_object"}
@@ -216,7 +216,7 @@ async def test_a_parameter_of_the_users_that_is_refused_is_told_once(
     faulty.script(lambda asked: refusal if "temperature" in asked.body else said(verdict(asked)))
     await run(faulty, None, params={"temperature": 0, "top_p": 0.9})
     told = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
-    assert told == [f"openai/judge: {faulty.url} refuses temperature: questions go out without"]
+    assert told == [f"openai/judge: {faulty.url} refuses temperature: questions are sent without"]
 
 
 async def test_another_server_in_its_place_is_told_once_and_asked_for_everything_again(
@@ -342,7 +342,7 @@ async def test_each_server_of_a_pool_is_asked_by_itself(tmp_path: Path, caplog: 
         judge.close()
         assert asked_for(good) == ["json_schema"]
         assert asked_for(bad) == ["json_schema", "json_object"]
-        assert f"{bad.url} takes a json_schema" in caplog.text
+        assert f"{bad.url} accepts json_schema" in caplog.text
         assert f"{good.url} takes" not in caplog.text
 
 

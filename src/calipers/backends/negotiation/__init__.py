@@ -1,1 +1,1 @@
-"""What a server applies of what it is asked for: parameters stepped down, structured output found out."""
+"""What servers refuse or ignore: parameters stepped down, structured output probed."""

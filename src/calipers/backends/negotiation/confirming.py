@@ -1,8 +1,8 @@
-"""One small question that settles whether a server refuses whatever it is asked, beside everything that is recorded.
+"""One small question that shows whether a server refuses everything it is asked.
 
-A firewall refuses a question for what candidates wrote in it, and proxies hide models they have: only a question about
-nothing tells a judge that is not to be had from those. Not responsible for when it is asked, nor for what follows
-(``seat``, ``refusals``).
+A firewall refuses a question for what candidates wrote in it, and proxies hide models that they serve: only a question
+about nothing tells those from a judge that cannot be used. Nothing of it is recorded. Not responsible for when it is
+asked, nor for what follows (``judging``).
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from collections.abc import Callable
 from typing import Final
 
 from calipers.backends.negotiation.negotiated import Negotiated
-from calipers.backends.negotiation.probing import members
+from calipers.backends.negotiation.probing import negotiated_servers
 from calipers.errors import BackendError, CalipersError
 from calipers.interfaces import Backend
 from calipers.types import Ask, FailureKind, JudgeRequest, RenderedGroup, Usage
 
 REFUSED: Final[frozenset[FailureKind]] = frozenset({"unauthorized", "not_found"})
-"""401, 403, 404 and their like: the key, the model or the address, and no matter what is asked."""
+"""401, 403, 404 and the like: the key, the model or the address is wrong, whatever is asked."""
 
 _TOOK: Final[frozenset[FailureKind]] = frozenset({"bad_reply", "refused"})
-"""Failures of a question by a model that took it."""
+"""Failures of a question that the model accepted."""
 
 _SECONDS: Final = 30.0
 _TOKENS: Final = 16
@@ -33,17 +33,17 @@ _MESSAGES: Final = (
 
 
 class Confirming:
-    """Asks the servers behind ``bare``, within the run's budget as ``bounded`` puts a backend under it.
+    """Asks the servers behind ``bare``; ``bounded`` puts a backend under the run's budget.
 
-    A backend of the user's own is asked nothing but what it is for: its refusals are taken as they are.
+    A backend of the user's own is asked no questions but the run's: its refusals count as they are.
     """
 
     def __init__(self, bare: Backend, *, bounded: Callable[[Backend], Backend]) -> None:
-        self._servers = [one for one in members(bare) if isinstance(one, Negotiated)]
+        self._servers = negotiated_servers(bare)
         self._bounded = bounded
         self.calls = 0
         self.usage = Usage(cost_usd=0.0)
-        """What was spent on it: in no group's usage, for it is no group's."""
+        """Spent on these questions; it is in no group's usage."""
 
     @property
     def servers(self) -> int:
@@ -51,8 +51,9 @@ class Confirming:
         return len(self._servers)
 
     async def refusal(self, reason: str) -> str | None:
-        """Why every server refuses: ``reason`` where nobody can be asked; "" where one answers, None where it is not
-        known.
+        """Why every server refuses: "" if one of them answers, None if that is not known.
+
+        Where no server can be asked, it is ``reason``.
         """
         if not self._servers:
             return reason
@@ -62,9 +63,7 @@ class Confirming:
         return None if None in found else found[0]
 
     async def unlisted(self) -> list[tuple[str, str | None]]:
-        """What the servers' lists of models, once they were looked at, say against the model, and how that server
-        refuses it.
-        """
+        """For each server that does not list the model: its ``unlisted``, and how it refuses a question, if it does."""
         return [(one.unlisted, await self._asked(one)) for one in self._servers if one.unlisted is not None]
 
     async def _asked(self, server: Negotiated) -> str | None:

@@ -1,7 +1,7 @@
-"""A question whose answer only a server that applies the form can give, and what its answer proves.
+"""A question that shows whether a server applies structured output, and what its answer proves.
 
-A 200 alone proves nothing: some servers take a schema without a word and ignore it. The schema here allows one constant
-that the question does not mention. Pure; not responsible for asking (``probing``, ``doctor``) nor for what follows.
+A 200 alone proves nothing: some servers accept a schema and ignore it. The schema here allows one constant, which the
+question does not mention. Pure; not responsible for asking (``probing``, ``doctor``) nor for what follows.
 """
 
 from __future__ import annotations
@@ -16,30 +16,30 @@ from calipers.backends.negotiation.step_down import Form
 from calipers.types import Ask, Completion, JudgeRequest, RenderedGroup
 
 LIMIT: Final = 2048
-"""Tokens of a reply: room for a thought before the answer, and an end to an answer that finds none."""
+"""Tokens of a reply: enough for reasoning before the answer, and an end to replies that would not end."""
 
 _LETTERS = "bcdfghjkmnpqrstvwxz"
 _NOT_SENT = frozenset({"response_format", "seed", "temperature"})
-"""A form of the user's own would take this one's place, and fixed sampling would make every try the same."""
+"""A response format of the user's would replace this one, and fixed sampling would make every try the same."""
 
 _QUESTIONS: Mapping[Form, str] = {
     "json_schema": 'Name a fruit. Answer as JSON: {"answer": ...}',
     "json_object": "Say hello in one short sentence of plain words. Do not write JSON.",
 }
 _SYSTEM: Final = "You give short answers."
-"""A run's questions have a system message, and some chat templates make another prompt of one without."""
+"""The questions of a run have a system message, too; some chat templates write another prompt without one."""
 
 _NOBODY = RenderedGroup("", (), "", "", (), ())
 _THOUGHT = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL)
 
 
 def improbable(rng: random.Random) -> str:
-    """A word that no model says unless it is made to."""
+    """A word that no model writes unless it is forced to."""
     return "zq" + "".join(rng.choice(_LETTERS) for _ in range(8))
 
 
 def form_question(form: Form, word: str, *, params: Mapping[str, Any], max_tokens: int = LIMIT) -> JudgeRequest:
-    """A question that asks for ``form``; ``params`` go with it as in a run."""
+    """A question that asks for ``form``; ``params`` are sent along as in a run."""
     schema: dict[str, Any] = {
         "type": "object",
         "properties": {"answer": {"type": "string", "enum": [word]}},
@@ -52,13 +52,14 @@ def form_question(form: Form, word: str, *, params: Mapping[str, Any], max_token
 
 
 def form_applied(form: Form, word: str, completion: Completion) -> bool | None:
-    """Whether the answer proves that ``form`` was applied; None where it proves nothing, being cut before it began."""
+    """Whether ``form`` was applied; None where the reply was cut off before it showed that."""
     spoken = _THOUGHT.sub("", completion.text).strip()
     cut = completion.finish_reason == "length"
     if form == "json_schema":
         if word in completion.text:
             return True
-        # A cut reply says no only where it went another way already: some grammars let white space run on without end.
+        # A reply that was cut off proves the contrary only if it began otherwise: some grammars allow endless white
+        # space.
         begun = f'{{"answer":"{word}"}}'.startswith(re.sub(r"\s", "", spoken))
         return None if cut and begun else False
     if not spoken:

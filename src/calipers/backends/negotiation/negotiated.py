@@ -1,7 +1,7 @@
-"""A judge that refuses some of what it is asked for: what that is, and who answers there.
+"""A backend that adapts its requests to what its server refuses, and notices when another model answers.
 
 What a server refuses by name is left out at once, which is not a retry, and from then on. Not responsible for what a
-refusal means (``step_down``), for finding out what is ignored without a word (``probing``), nor for how a body travels.
+refusal means (``step_down``), for what a server ignores (``probing``), nor for sending (``server``).
 """
 
 from __future__ import annotations
@@ -20,26 +20,26 @@ from calipers.interfaces import FullBackend
 from calipers.types import Completion, FailedCall, JudgeRequest, Usage
 
 _MOST_STEPS = 8
-"""Every step leaves something out, so this only bounds servers that refuse one thing at a time, forever."""
+"""Every step leaves something out; this bounds servers that refuse one thing after the other, forever."""
 _MOST_VERSIONS = 8
-"""Versions remembered: a provider may answer from several at a time, and old ones do not come back."""
+"""Versions remembered: a provider may serve several at a time, and old ones do not come back."""
 _GARBLED = re.compile(r"does not match the expected [\w-]+ format")
-"""llama.cpp could not parse what its own grammar let the model write."""
+"""llama.cpp could not parse what its own grammar allowed the model to write."""
 
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """What an endpoint refused for a model; empty means that everything is still worth asking for.
+    """What an endpoint refused for a model; empty means that everything is requested.
 
     ``refused`` holds parameter names, ``json_schema``, ``json_object``, ``strict``, ``schema.KEYWORD``, ``unstreamed``
-    (whole answers: this model only streams) and ``top_logprobs>N`` (more than N alternatives). The set only grows, so
+    (this model only streams) and ``top_logprobs>N`` (more than N alternatives). The set only grows, so
     many calls in flight may learn at once and in any order.
     """
 
     refused: frozenset[str] = frozenset()
 
     def without(self, more: frozenset[str]) -> Capabilities:
-        """These and ``more``; the same object when that adds nothing."""
+        """These and ``more``; the same object if ``more`` adds nothing."""
         return self if more <= self.refused else Capabilities(self.refused | more)
 
     def to_dict(self) -> dict[str, Any]:
@@ -54,8 +54,9 @@ class Capabilities:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What one body asks for: nothing that is ``known`` (or supposed) to be refused, at most ``limit`` output tokens,
-    and no form where ``plain``.
+    """What a body may ask for: nothing that is ``known`` to be refused, and at most ``limit`` output tokens.
+
+    ``plain``: no structured output.
     """
 
     known: Capabilities
@@ -64,31 +65,30 @@ class Terms:
 
 
 Frame = Callable[[Terms], dict[str, Any]]
-"""Writes a body that asks for no more than the terms allow."""
+"""Writes a body that asks for everything that the terms allow."""
 Send = Callable[[Mapping[str, Any]], Awaitable[HttpReply]]
 
 
 class Negotiated(FullBackend):
-    """``model`` somewhere that refuses some of what it is asked for. A new server in its place is asked for everything
-    again.
+    """Asks ``model`` without what its server refuses. When the version changes, everything is requested again.
 
-    ``forms`` are the structured outputs that may be asked for there, the best first; ``names`` says how bodies name
+    ``forms`` are the structured outputs that may be requested, the strictest first; ``names`` says how bodies name
     things.
     """
 
     forms: ClassVar[tuple[Form, ...]] = ()
     names: ClassVar[BodyNames]
     unlisted: str | None = None
-    """What the server's list of models says against this one, once ``check`` has looked."""
+    """Why the server's list of models speaks against this model, once ``check`` was called; None where it does not."""
 
     def __init__(self, model: str, *, capabilities: Capabilities | None = None) -> None:
         self.model = model
         self.capabilities = capabilities or Capabilities()
-        """What this endpoint is known to refuse; grows while questions are asked."""
+        """What the endpoint is known to refuse; grows while questions are asked."""
         self.versions = Versions()
 
     def learned(self) -> Mapping[str, Any]:
-        """What is refused, and who answered, as plain JSON for the ledger."""
+        """What is refused, and which versions answered, as plain JSON for the ledger."""
         return {**self.capabilities.to_dict(), **self.versions.learned()}
 
     def learn(self, known: Mapping[str, Any]) -> None:
@@ -97,13 +97,13 @@ class Negotiated(FullBackend):
         self.versions.learn(known)
 
     def refusing(self, names: Iterable[str]) -> Self:
-        """The same, but taken to refuse ``names``, too; what either learns from now on is its own."""
+        """A copy that leaves out ``names``, too; from now on each learns for itself."""
         twin = copy(self)
         twin.capabilities = self.capabilities.without(frozenset(names))
         return twin
 
     def aside(self) -> Self:
-        """The same, for a question that teaches nothing: neither what is refused nor who answers."""
+        """A copy for a question that teaches this one nothing: neither what is refused nor who answers."""
         twin = copy(self)
         twin.versions = Versions()
         return twin
@@ -111,11 +111,10 @@ class Negotiated(FullBackend):
     async def _settle(
         self, request: JudgeRequest, frame: Frame, send: Send, *, secrets: tuple[str, ...]
     ) -> HttpReply | Refusal:
-        """The first 200 to a body from ``frame``, stepping down on the way, or the refusal that nothing was left to do
-        about.
+        """The first 200 to a body from ``frame``, or the refusal after which nothing could be left out.
 
-        What had to be left out is remembered only now that it helped: one odd 400 must not cost a run its form. An
-        answer that llama.cpp garbled is asked for once more, and then in plain text, for this question only. Every
+        What was left out is remembered only if it helped: one odd 400 must not cost a run its structured output. Where
+        llama.cpp garbled an answer, it is asked once more, and then for plain text, for this question only. Every
         refusal but the last is reported to the request's ``on_failed_call``. Raises what ``send`` raises.
         """
         terms, garbled, refusal = Terms(self.capabilities), 0, None
@@ -144,24 +143,24 @@ class Negotiated(FullBackend):
         return refusal
 
     def _answered(self, completion: Completion) -> Completion:
-        """``completion``, once it is known who gave it."""
+        """``completion``, after its version was noted."""
         if self.versions.saw(completion):
             self.capabilities = Capabilities()
         return completion
 
 
 def _stepped(refusal: Refusal) -> FailedCall:
-    """The call of a refusal that is not the last one. It is not billed, unless the server says so."""
+    """The failed call of a refusal that is not the last one. It is not billed, unless the server says so."""
     return FailedCall("bad_request", refusal.usage or Usage(cost_usd=0.0))
 
 
 def _repeats(body: Mapping[str, Any]) -> bool:
-    """Whether the same body would bring the same answer again."""
+    """Whether the same body would get the same answer again."""
     return body.get("seed") is not None or body.get("temperature") == 0
 
 
 class Versions:
-    """The models and versions that a server says it ran, and what was found out about each of them.
+    """The models and versions that a server reports, and what was found out about each.
 
     Safe to use from several threads and event loops.
     """
@@ -173,12 +172,12 @@ class Versions:
         self._heard = False
         self._changes: list[tuple[str, str]] = []
         self.strayed = False
-        """Whether any answer was no JSON object: then there is something that another form might mend."""
+        """True if any answer was not a JSON object: then another form may help."""
         self.revision = 0
-        """Grows with everything that is taken in and was not known before."""
+        """Grows with everything that becomes known."""
 
     def saw(self, completion: Completion) -> bool:
-        """Take in who answered. True where it is another than before, of which nothing is known yet."""
+        """Note which version answered. True if it is not the one before, and nothing is known of it."""
         version = completion.model or ""
         if not self.strayed and not completion.text.lstrip().startswith("{"):
             self.strayed = True
@@ -202,22 +201,22 @@ class Versions:
 
     @property
     def answering(self) -> str | None:
-        """Who answered last in this run."""
+        """The version that answered last in this run."""
         return self._current if self._heard else None
 
     @property
     def unknown(self) -> str | None:
-        """Who answers now, where nothing was found out about it yet."""
+        """The version that answers now, if nothing was found out about it yet."""
         version = self.answering
         return version if version is not None and not self._found.get(version) else None
 
     @property
     def found(self) -> Mapping[str, Any]:
-        """What was found out about who answered last in this run; empty where nothing was, or nobody answered."""
+        """What was found out about the version that answered last in this run; may be empty."""
         return self._found.get(self._current, {}) if self._heard and self._current is not None else {}
 
     def changes(self) -> list[tuple[str, str]]:
-        """Who answered in whose place (before, now), each returned once."""
+        """Changes of the version (before, now), each returned once."""
         with self._lock:
             changes, self._changes = self._changes, []
         return changes
@@ -234,9 +233,7 @@ class Versions:
             return {"servers": dict(self._found)} if self._found else {}
 
     def learn(self, known: Mapping[str, Any]) -> None:
-        """Begin with what an earlier run learned. The latest is taken to answer still, until an answer says
-        otherwise.
-        """
+        """Begin with what an earlier run learned; its latest version counts as current until an answer differs."""
         servers = known.get("servers")
         if isinstance(servers, Mapping):
             with self._lock:

@@ -1,7 +1,7 @@
 """What to leave out of a request that a server refused, or which number to lower.
 
-Servers differ in which parameters they know, and say so only in prose. How a body names things is the provider's to say
-(``BodyNames``). Pure; not responsible for asking again (``negotiated``).
+Servers differ in the parameters they support, and say so only in prose. Each provider states how its request bodies
+name things (``BodyNames``). Pure; not responsible for asking again (``negotiated``).
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ _LIMIT = re.compile(
     r"|range is from \d+ \(inclusive\) to (\d+) \(exclusive\)"
 )
 _MOST_ALTERNATIVES = re.compile(
-    r"(?:at most|less than or equal to|<=|between 0 and|\[0, ?|max(?:imum)?(?: allowed)?(?: value)?(?: is| of|:)?) "
-    r"*(\d+)"
+    r"(?:at most|less than or equal to|<=|between 0 and|\[0, ?|max(?:imum)?(?: allowed)?(?: value)?(?: is| of|:)?)"
+    r" *(\d+)"
 )
 _ROOM = re.compile(r"maximum context length is (?P<window>\d+) tokens.{0,60}?(?P<input>\d+) input tokens")
 _SUM = re.compile(r"exceed context limit: (?P<input>\d+) \+ \d+ > (?P<window>\d+)")
 _NEGOTIABLE_STATUSES = frozenset({400, 404, 422, 500, 501})
 ALTERNATIVES: Final = "top_logprobs>"
-"""Begins what is remembered of a server that returns fewer alternatives to a token than were asked for."""
+"""Prefix of what is remembered of a server that returns fewer alternatives per token than requested."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,21 +68,21 @@ class BodyNames:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """How to ask again: with ``refused`` left out, and with at most ``limit`` output tokens (this question only)."""
+    """How to ask again: without ``refused``, and with at most ``limit`` output tokens (this question only)."""
 
     refused: frozenset[str] = frozenset()
     limit: int | None = None
 
 
 def step_down(refusal: Refusal, body: Mapping[str, Any], names: BodyNames) -> Step | None:
-    """What to leave out of ``body`` after this refusal, or None when the refusal names nothing that was sent.
+    """What to leave out of ``body`` after this refusal; None when the refusal names nothing that was sent.
 
-    Only names and prose of the server count, never what it echoes, for that may hold what candidates wrote.
+    Only fields and prose of the server count, never what it echoes, because that may hold what candidates wrote.
     """
     if refusal.status not in _NEGOTIABLE_STATUSES or no_images(refusal):
         return None
     if refusal.status >= 500 and not _LOOKS_LIKE_REFUSAL.search(refusal.prose):
-        return None  # a plain failure, which may well mention what it failed at
+        return None  # an ordinary failure, which may mention any parameter
     if (smaller := _smaller_number(refusal, body, names)) is not None:
         return smaller
     if refusal.status == 404 and "endpoints found" not in refusal.prose:
@@ -139,7 +139,7 @@ def _named(refusal: Refusal, names: Iterable[str]) -> set[str]:
 
 
 def _is_named(name: str, refusal: Refusal) -> bool:
-    """Named by field or, in prose, as a word of its own; words that are also English only in quotes or up front."""
+    """Named as a field or, in prose, as a separate word; English words only in quotes or at the beginning."""
     if name in refusal.names:
         return True
     word = re.escape(name.lower())
@@ -151,7 +151,7 @@ def _is_named(name: str, refusal: Refusal) -> bool:
 
 
 def _smaller_number(refusal: Refusal, body: Mapping[str, Any], names: BodyNames) -> Step | None:
-    """The step to a number that a server would grant, where it minds only the number."""
+    """The step to a number that the server accepts, where it refuses only the number."""
     if (limit := _smaller_limit(refusal, body, names)) is not None:
         return Step(limit=limit)
     fewer = _fewer_alternatives(refusal, body, names)
@@ -159,7 +159,7 @@ def _smaller_number(refusal: Refusal, body: Mapping[str, Any], names: BodyNames)
 
 
 def _smaller_limit(refusal: Refusal, body: Mapping[str, Any], names: BodyNames) -> int | None:
-    """The output tokens a server would grant, when it minds their number and not the parameter."""
+    """The output tokens that the server allows, when it refuses their number and not the parameter."""
     sent = next((number for path in names.max_tokens if (number := at(body, path)) is not None), None)
     if sent is None:
         return None
@@ -174,7 +174,7 @@ def _smaller_limit(refusal: Refusal, body: Mapping[str, Any], names: BodyNames) 
 
 
 def _fewer_alternatives(refusal: Refusal, body: Mapping[str, Any], names: BodyNames) -> int | None:
-    """The alternatives to each token that a server would return, when it minds their number and not the parameter."""
+    """The alternatives per token that the server returns, when it refuses their number and not the parameter."""
     sent = at(body, names.top_logprobs) if names.top_logprobs else None
     if not isinstance(sent, int) or "logprobs" not in refusal.prose + " ".join(refusal.names):
         return None
@@ -185,12 +185,12 @@ def _fewer_alternatives(refusal: Refusal, body: Mapping[str, Any], names: BodyNa
 # --- schemas --------------------------------------------------------------------------------------------------------
 
 _ESSENTIAL = frozenset({"type", "required", "additionalProperties", "enum", "const", "items"})
-"""A schema without these would promise less than its reader thinks; then it is better not sent at all."""
+"""A schema without one of these would not constrain what it is meant to; then no schema is sent at all."""
 _NAMED_SCHEMAS = frozenset({"properties", "$defs", "definitions", "patternProperties"})
 
 
 def plainer(schema: Mapping[str, Any], dropped: AbstractSet[str]) -> Mapping[str, Any]:
-    """The schema without the keywords ``dropped``; a property may bear a keyword's name, and stays."""
+    """The schema without the keywords ``dropped``. A property with the name of a keyword stays."""
     plain: dict[str, Any] = {}
     for key, value in schema.items():
         if key in _NAMED_SCHEMAS and isinstance(value, Mapping):
