@@ -75,8 +75,8 @@ async def test_a_web_page_for_a_list_of_models_is_a_warning_that_names_it(faulty
         (replace(PAGE, status=403), "A proxy or a firewall stands in between"),
         (PAGE, "The answer is a web page: Sign in; is the base URL right, and no proxy in between"),
         (TLS, "should begin with https://"),
-        (error(404, "The model `m` does not exist"), "m is not to be had there .* The server offers m"),
-        (Answer(302, b"", {"Location": "https://elsewhere/v1"}), "sends us on to https://elsewhere/v1: use that"),
+        (error(404, "The model `m` does not exist"), "m is not available there .* The server offers m"),
+        (Answer(302, b"", {"Location": "https://elsewhere/v1"}), "redirects to https://elsewhere/v1: use that"),
     ],
 )
 async def test_what_only_a_question_shows_is_every_trajectorys_reason_and_no_number(
