@@ -192,7 +192,8 @@ class Probing:
         finally:
             self.calls += meter.total.count
             self.usage = Usage.total([self.usage, usage, meter.total.usage])
-        if _Server(backend).form != form or (completion.sent is not None and form.encode() not in completion.sent):
+        requested = f'"{backend.names.forms[form].rpartition(".")[2]}"'.encode()
+        if _Server(backend).form != form or (completion.sent is not None and requested not in completion.sent):
             # Refused meanwhile, or garbled by llama.cpp: this answer shows nothing, and another one may.
             raise TransientError("bad_reply", f"{form} was left out of this question")
         return form_applied(form, word, completion)

@@ -226,7 +226,11 @@ def _table() -> _Table:
 
 def _names_a_wait(refusal: Refusal) -> bool:
     """Whether the quota is one per minute: Google's words are those of a whole day's, but it says how long to wait."""
-    return refusal.status == 429 and _stated_wait(refusal.prose, refusal.detail) is not None and "perday" not in refusal.prose
+    return (
+        refusal.status == 429
+        and _stated_wait(refusal.prose, refusal.detail) is not None
+        and "perday" not in refusal.prose
+    )
 
 
 def _sizes(refusal: Refusal) -> tuple[int | None, int | None]:
