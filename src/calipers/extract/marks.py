@@ -17,7 +17,7 @@ from calipers.extract.caveats.quotations import hands_over, stands_in_quote
 from calipers.extract.caveats.standing import mentioned
 from calipers.extract.rejected import Rejected
 from calipers.extract.sentences import CORRECTING, FINAL
-from calipers.extract.wordlists import words
+from calipers.extract.wordlists import one_of
 
 Value = TypeVar("Value", bound=Hashable)
 
@@ -32,7 +32,7 @@ _EMPHASIS = r"[*_'\"`]{0,4}"
 _MOST = 64
 """Marks looked at, from the end; more is a repetition loop."""
 _KEYS, _OPTION_AFTER, _OPTION_BEFORE, _CONDITION_BEFORE, _RESERVE_BEFORE, _OTHERS_ANSWER, _ANSWERS, _AND_OR = (
-    "|".join(words("marks", name))
+    one_of("marks", name)
     for name in (
         "KEYS", "OPTION_AFTER", "OPTION_BEFORE", "CONDITION_BEFORE", "RESERVE_BEFORE", "OTHERS_ANSWER", "ANSWERS", "AND_OR",
     )

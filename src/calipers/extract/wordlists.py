@@ -39,6 +39,11 @@ def words(file: str, name: str) -> list[str]:
     return [entry for entries in word_lists(file)[name].values() for entry in entries]
 
 
+def one_of(file: str, *names: str) -> str:
+    """A regex for one of the entries of some lists, regexes themselves, in their order."""
+    return "|".join(entry for name in names for entry in words(file, name))
+
+
 def whole_words(entries: Iterable[str]) -> str:
     """A regex for one of ``entries``, regexes themselves, the longest tried first; a blank stands for one or two.
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from calipers.extract.criteria.met import said
+from calipers.extract.criteria.met import read_met
 from calipers.extract.strictjson import CUT
 
 
@@ -10,14 +10,14 @@ from calipers.extract.strictjson import CUT
     "value", [True, 1, 1.0, "PRESENT", "Met", "**Yes**", "yes.", "Yes - it does", "✅", "满足", "passed"]
 )
 def test_what_says_met(value: object) -> None:
-    assert said(value, {}).value is True
+    assert read_met(value, {}).value is True
 
 
 @pytest.mark.parametrize(
     "value", [False, 0, "NOT_PRESENT", "NOT PRESENT", "not-met", "Unmet", "No: none of it", "不满足"]
 )
 def test_what_says_not_met(value: object) -> None:
-    assert said(value, {}).value is False
+    assert read_met(value, {}).value is False
 
 
 @pytest.mark.parametrize("value", [
@@ -25,19 +25,19 @@ def test_what_says_not_met(value: object) -> None:
     "eyes", CUT,
 ])  # fmt: skip
 def test_what_says_neither(value: object) -> None:
-    row = said(value, {})
+    row = read_met(value, {})
     assert (row.value, row.undecided) == (None, False)
     assert row.problem
 
 
 @pytest.mark.parametrize("value", [None, "n/a", "Not applicable", "cannot tell: the log ends"])
 def test_what_says_that_it_cannot_be_told(value: object) -> None:
-    assert said(value, {}).undecided
+    assert read_met(value, {}).undecided
 
 
 def test_a_level_is_its_name() -> None:
     levels = {"not at all": 0.0, "partly": 0.25, "fully": 1.0}
-    assert [said(word, levels).value for word in ("Not at all", "PARTLY", "fully", "half", True)] == [
+    assert [read_met(word, levels).value for word in ("Not at all", "PARTLY", "fully", "half", True)] == [
         0,
         0.25,
         1,

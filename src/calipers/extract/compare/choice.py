@@ -22,12 +22,12 @@ from calipers.extract.formats.labels import Preferred, prefers, shown_as
 from calipers.extract.marks import Mark, agreed, is_torn, marks
 from calipers.extract.rejected import Rejected
 from calipers.extract.sentences import CONCLUDING, REFUSING, Sentence, before_next_example, prepared, sentences
-from calipers.extract.wordlists import words
+from calipers.extract.wordlists import one_of, words
 from calipers.types import Outcome
 
 Label = TypeVar("Label", str, int)
 
-_KINDS = "|".join(words("keys", "CHOSEN_KINDS"))
+_KINDS = one_of("keys", "CHOSEN_KINDS")
 _KEYS = (
     rf"choice|winner|preference|preferred(?:[\s_-](?:{_KINDS}))?|selection|selected(?:[\s_-](?:{_KINDS}))?|pick|vote|"
     rf"(?:better|best|winning)(?:[\s_-](?:{_KINDS}))?|chosen|选择|胜者|获胜者|更好的(?:回答|答案|助手|模型|输出)|优胜者|偏好"

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from calipers.extract.caveats.quotations import is_others, stands_in_quote
 from calipers.extract.caveats.takebacks import TAKEN_BACK, interrupted, taken_back
-from calipers.extract.criteria.met import Row, Said, said
+from calipers.extract.criteria.met import Met, Row, read_met
 from calipers.extract.documents import Document, find_documents, unwrapped
+from calipers.extract.rejected import Rejected
 from calipers.extract.scores.names import Names
-from calipers.extract.strictjson import Pairs, strict
-from calipers.extract.text import TOLERANT_LIMIT, cap, strip_reasoning, unfence
+from calipers.extract.strictjson import Pairs, pairs_of, plain_key, strict
+from calipers.extract.text import TOLERANT_LIMIT, strip_reasoning, unfence
+from calipers.extract.wordlists import words
 from calipers.types import FinishReason, Outcome
 
 
@@ -29,7 +31,7 @@ class ChecklistReading:
     its words. ``doubt``: the reply contradicts itself, or names what was not asked; then nothing of it is read.
     """
 
-    verdicts: dict[str, Said]
+    verdicts: dict[str, Met]
     missing: dict[str, str]
     outcome: Outcome
     undecided: frozenset[str] = frozenset()
@@ -38,14 +40,6 @@ class ChecklistReading:
     reason: str | None = None
     doubt: bool = False
     truncated: bool = False
-
-
-class _Rejected(Exception):  # noqa: N818  # not an error: how a stage says that the reply as a whole cannot be read
-    """Why nothing of the reply may be read: caught here, never seen by callers."""
-
-    def __init__(self, reason: str, *, doubt: bool = False, truncated: bool = False) -> None:
-        super().__init__(reason)
-        self.reason, self.doubt, self.truncated = reason, doubt, truncated
 
 
 def extract_checklist(
@@ -63,7 +57,7 @@ def extract_checklist(
     reader = _Reader(tuple(dict.fromkeys(ids)), levels or {})
     try:
         rows, outcome = reader.read(text, cut=finish_reason == "length")
-    except _Rejected as reject:
+    except Rejected as reject:
         nothing = dict.fromkeys(reader.ids, reject.reason)
         return ChecklistReading(
             {}, nothing, "rejected", reason=reject.reason, doubt=reject.doubt, truncated=reject.truncated
@@ -85,17 +79,9 @@ def _why(row: Row | None) -> str:
     return "not in the reply" if row is None else row.problem or "its value cannot be read"
 
 
-_MET_KEYS = (
-    "met", "is_met", "criteria_met", "criterion_met", "verdict", "present", "is_present", "satisfied", "is_satisfied",
-    "fulfilled", "passed", "pass", "decision", "judgment", "judgement", "result", "status", "answer", "label", "value",
-    "level", "grade", "score", "assessment", "evaluation",
-)  # fmt: skip
-_REASON_KEYS = ("reason", "explanation", "why", "rationale", "justification", "reasoning", "comment")
-_QUOTE_KEYS = ("quote", "evidence")
-_ID_KEYS = (
-    "id", "criterion_id", "rubric_id", "criterion", "criteria", "rubric", "idx", "index", "number", "no", "key", "name",
-    "item", "question", "question_id", "constraint", "candidate", "attempt",
-)  # fmt: skip
+_MET_KEYS, _REASON_KEYS, _QUOTE_KEYS, _ID_KEYS = (
+    words("verdicts", name) for name in ("MET_KEYS", "REASON_KEYS", "QUOTE_KEYS", "ID_KEYS")
+)
 _BIT = re.compile(r"\[\[\s{0,3}(-?\d{1,6})\s{0,3}\]\]")
 _NOTHING = "no verdict in it"
 _CONTRADICTS = "two verdicts on it that contradict each other"
@@ -120,62 +106,48 @@ class _Reader:
         self._numbered = ids == tuple(str(n) for n in range(1, len(ids) + 1))
 
     def read(self, text: str, *, cut: bool) -> tuple[dict[str, Row], Outcome]:
-        """Rows by id, and how they were come by."""
+        """Rows by id, and how they were come by. Raises Rejected where nothing can be read."""
         if cut:
-            raise _Rejected("the reply was cut off", truncated=True)
-        whole = strict(text)
-        if isinstance(whole, dict | list) and _BIT.fullmatch(text.strip()) is None:
-            return self._one(whole), "strict"
+            raise Rejected("the reply was cut off", truncated=True)
         answer = strip_reasoning(text)
+        for body in (text, unfence(answer or "")):
+            document = strict(body) if _BIT.fullmatch(body.strip()) is None else None
+            if isinstance(document, dict | list):
+                rows = self._rows(document) or self._in_order(document)
+                if not rows:
+                    raise Rejected("no verdicts in the reply")
+                return rows, "strict"
         if answer is None:
-            raise _Rejected("the reasoning never ends", truncated=True)
-        body = unfence(answer)
+            raise Rejected("the reasoning never ends", truncated=True)
         if not body:
-            raise _Rejected("the reply is empty")
-        whole = strict(body)
-        if isinstance(whole, dict | list) and _BIT.fullmatch(body) is None:
-            return self._one(whole), "strict"
+            raise Rejected("the reply is empty")
         if len(body) > TOLERANT_LIMIT:
-            raise _Rejected("the reply is too long to be read in part")
-        return self._mixed(unwrapped(cap(body)))
-
-    def _one(self, node: Any) -> dict[str, Row]:
-        rows = self._rows(node) or self._in_order(node)
-        if not rows:
-            raise _Rejected("no verdicts in the reply")
-        return rows
-
-    def _bit(self, bits: set[str]) -> Row:
-        """VerIF's ``[[1]]`` or ``[[0]]``, wherever it stands, where all of them agree."""
-        if len(bits) > 1:
-            raise _Rejected("two verdicts that contradict each other", doubt=True)
-        (bit,) = bits
-        return Row(bit == "1") if bit in {"0", "1"} else Row(None, f"[[{bit}]] is neither met nor not met")
+            raise Rejected("the reply is too long to be read in part")
+        return self._mixed(unwrapped(body))
 
     def _mixed(self, text: str) -> tuple[dict[str, Row], Outcome]:
         """Documents among words; the last complete one counts, and nothing that stands beside it may contradict it."""
         documents = find_documents(text)
         if documents is None:
-            raise _Rejected("the reply is too tangled to be read")
+            raise Rejected("the reply is too tangled to be read")
         floors = [0, *(document.end for document in documents)]
-        spoken = [
+        found = [
             (document, rows, _is_quoted(text, document.start, floor))
             for document, floor in zip(documents, floors, strict=False)
             if (rows := self._of_document(text, document))
         ]
-        if not spoken:
-            return self._lines(text), "text"
-        found = [(document, rows) for document, rows, quoted in spoken if not quoted]
         if not found:
-            raise _Rejected("the only verdicts are a draft, an example or a quotation", doubt=True)
-        complete = [pair for pair in found if pair[1].keys() >= set(self.ids)]
-        document, rows = complete[-1] if complete else found[-1]
-        if not complete:
-            rows = _agreed([rows for _, rows in found])
-        rows = _agreed([rows, *(others for later, others in found if later.start > document.start)])
+            return self._of_lines(text), "text"
+        own = [(document, rows) for document, rows, quoted in found if not quoted]
+        if not own:
+            raise Rejected("the only verdicts are a draft, an example or a quotation", doubt=True)
+        complete = [pair for pair in own if pair[1].keys() >= set(self.ids)]
+        document, rows = complete[-1] if complete else own[-1]
+        earlier = [] if complete else [others for _, others in own]
+        rows = _agreed([*earlier, rows, *(others for later, others in own if later.start > document.start)])
         reason = taken_back(text[document.end :].strip(" \r\n\t`~"))
         if reason is not None:
-            raise _Rejected(reason, doubt=True)
+            raise Rejected(reason, doubt=True)
         return rows, "strict" if document.strict else "repaired"
 
     def _of_document(self, text: str, document: Document) -> dict[str, Row]:
@@ -185,43 +157,32 @@ class _Reader:
         if not rows and isinstance(document.node, list) and not isinstance(document.node, Pairs):
             rows = self._in_order(document.node)
         if document.cut and (rows or document.start == 0 or text[: document.start].strip("` \n").endswith("json")):
-            raise _Rejected("the reply ends inside its verdicts", truncated=True)
+            raise Rejected("the reply ends inside its verdicts", truncated=True)
         if rows and document.garbled:
-            raise _Rejected("words out of place inside the verdicts", doubt=True)
+            raise Rejected("words out of place inside the verdicts", doubt=True)
         return rows
 
     def _rows(self, node: Any, depth: int = 3) -> dict[str, Row]:
         """The rows of the outermost table in ``node``: an object keyed by criteria, or a list of rows that name them."""
-        pairs = list(_pairs(node))
-        if pairs:
-            named = self._keyed(pairs)
-            if named:
-                return named
-        elif isinstance(node, list):
-            listed = self._listed(node)
-            if listed:
-                return listed
-        if depth:
-            inner = [value for _, value in pairs] if pairs else node if isinstance(node, list) else []
-            found = [rows for value in inner[:200] if (rows := self._rows(value, depth - 1))]
-            if found:
-                return _merged(found)
-            if pairs:
-                return self._positional([value for _, value in pairs])
-        return {}
-
-    def _positional(self, values: list[Any]) -> dict[str, Row]:
-        """The verdicts of an object that holds one list of them, in order: ``{"verdicts": [true, false]}``."""
-        lists = [value for value in values if isinstance(value, list) and not isinstance(value, Pairs)]
-        return self._in_order(lists[0]) if len(lists) == 1 else {}
+        pairs = list(pairs_of(node))
+        items = node if isinstance(node, list) and not pairs else []
+        rows = self._keyed(pairs) or self._listed(items)
+        if rows or not depth:
+            return rows
+        inner = [value for _, value in pairs] or items
+        found = [rows for value in inner[:200] if (rows := self._rows(value, depth - 1))]
+        lists = [value for _, value in pairs if isinstance(value, list) and not isinstance(value, Pairs)]
+        if not found and len(lists) == 1:  # {"verdicts": [true, false]}
+            return self._in_order(lists[0])
+        return _merged(found)
 
     def _keyed(self, pairs: list[tuple[Any, Any]]) -> dict[str, Row]:
         keys = [key for key, _ in pairs]
         shift = self._shift(keys)
         rows = [(id_, self._row(value, id_)) for key, value in pairs if (id_ := self._match(key, shift)) is not None]
-        if rows and (unknown := [key for key in keys if self._foreign(key, shift)]):
-            raise _Rejected(f"a verdict on {str(unknown[0])[:20]!r}, which was not asked about", doubt=True)
-        return _merged([{id_: row} for id_, row in self._in_place(rows)]) if rows else {}
+        if rows and (unknown := [key for key in keys if self._is_foreign(key, shift)]):
+            raise Rejected(f"a verdict on {str(unknown[0])[:20]!r}, which was not asked about", doubt=True)
+        return _merged([{id_: row} for id_, row in self._in_place(rows)])
 
     def _in_place(self, rows: list[tuple[str, Row]]) -> list[tuple[str, Row]]:
         """Rows by number, where one number is repeated and another missing: what stands elsewhere than it says may be another's."""
@@ -235,16 +196,15 @@ class _Reader:
         """Rows that name their criterion."""
         named: list[tuple[Any, Any]] = []
         for item in items[:500]:
-            pairs = dict(_pairs(item))
-            folded = {_key(key): value for key, value in pairs.items()}
-            names = [folded[key] for key in _ID_KEYS if _is_name(folded.get(key))]
+            fields = {plain_key(key): value for key, value in pairs_of(item)}
+            names = [fields[key] for key in _ID_KEYS if type(fields.get(key)) in (str, int)]
             if names:
-                named.append((next((one for one in names if self._names_one(one)), names[0]), item))
-        return self._keyed(named) if len(named) == len(items) and named else {}
+                named.append((next((name for name in names if self._names_one(name)), names[0]), item))
+        return self._keyed(named) if len(named) == len(items) else {}
 
     def _in_order(self, node: Any) -> dict[str, Row]:
         """Verdicts without names: exactly as many as were asked for, or one alone."""
-        if len(self.ids) == 1 and _pairs(node):
+        if len(self.ids) == 1 and pairs_of(node):
             row = self._row(node, self.ids[0])
             return {} if row.problem == _NOTHING else {self.ids[0]: row}
         if not isinstance(node, list) or isinstance(node, Pairs) or len(node) != len(self.ids):
@@ -254,21 +214,16 @@ class _Reader:
 
     def _row(self, value: Any, id_: str) -> Row:
         levels = self._levels.get(id_, {})
-        pairs = _pairs(value)
+        pairs = pairs_of(value)
         if not pairs:
-            return said(value, levels) if not isinstance(value, list) else Row(None, "a list where a verdict belongs")
-        folded: dict[str, Any] = {}
-        for key, item in pairs:
-            if _key(key) in folded and folded[_key(key)] != item:
-                return Row(None, _CONTRADICTS)
-            folded[_key(key)] = item
-        given = [folded[key] for key in _MET_KEYS if key in folded and not isinstance(folded[key], list | dict)]
-        read = [said(one, levels) for one in given]
-        values = {row.value for row in read if row.value is not None}
-        if len(values) > 1:
+            return Row(None, "a list where a verdict belongs") if isinstance(value, list) else read_met(value, levels)
+        fields: dict[str, Any] = {}
+        contradicts = any(fields.setdefault(plain_key(key), item) != item for key, item in pairs)
+        read = [read_met(fields[key], levels) for key in _MET_KEYS if not isinstance(fields.get(key, []), list | dict)]
+        if contradicts or len({row.value for row in read if row.value is not None}) > 1:
             return Row(None, _CONTRADICTS)
-        row = next((one for one in read if one.value is not None), read[0] if read else Row(None, _NOTHING))
-        return Row(row.value, row.problem, row.undecided, _first(folded, _REASON_KEYS), _first(folded, _QUOTE_KEYS))
+        row = next((row for row in read if row.value is not None), read[0] if read else Row(None, _NOTHING))
+        return replace(row, reason=_first(fields, _REASON_KEYS), quote=_first(fields, _QUOTE_KEYS))
 
     # --- names ---
 
@@ -288,15 +243,24 @@ class _Reader:
         numbers = {_number(key) for key in keys}
         return int(self._numbered and 0 in numbers and len(self.ids) not in numbers)
 
-    def _foreign(self, key: object, shift: int) -> bool:
+    def _is_foreign(self, key: object, shift: int) -> bool:
         """Whether a key is the number of a criterion that there is not."""
         number = _number(key)
         return number is not None and self._numbered and not 1 <= number + shift <= len(self.ids)
 
-    def _lines(self, text: str) -> dict[str, Row]:
+    def _of_lines(self, text: str) -> dict[str, Row]:
         """``1. NOT PRESENT``, a criterion a line; or the one verdict of a reply about one criterion."""
-        if len(self.ids) == 1 and not self._levels and (bits := set(_BIT.findall(text))):
-            return {self.ids[0]: self._bit(bits)}
+        alone = len(self.ids) == 1 and not self._levels
+        bits = set(_BIT.findall(text)) if alone else set()
+        if len(bits) > 1:
+            raise Rejected("two verdicts that contradict each other", doubt=True)
+        if bits:  # VerIF's [[1]] or [[0]], wherever it stands
+            (bit,) = bits
+            return {
+                self.ids[0]: Row(bit == "1")
+                if bit in ("0", "1")
+                else Row(None, f"[[{bit}]] is neither met nor not met")
+            }
         rows: list[dict[str, Row]] = []
         lines = text.split("\n")[:2000]
         end = 0
@@ -304,19 +268,18 @@ class _Reader:
             match = _LINE.fullmatch(line[:500].rstrip())
             id_ = self._match(match["name"], 0) if match else None
             if match and id_ is not None:
-                rows.append({id_: said(match["value"], self._levels.get(id_, {}))})
+                rows.append({id_: read_met(match["value"], self._levels.get(id_, {}))})
                 end = place + 1
-        if rows:
-            if interrupted("\n".join(lines[end:])):
-                raise _Rejected(TAKEN_BACK, doubt=True)
-            return _merged(rows)
-        if len(self.ids) == 1 and not self._levels:
-            from calipers.extract.criteria.verdict import extract_verdict  # noqa: PLC0415 - its patterns are slow to compile
+        if rows and interrupted("\n".join(lines[end:])):
+            raise Rejected(TAKEN_BACK, doubt=True)
+        if not rows and alone:
+            from calipers.extract.criteria.verdict import extract_verdict  # noqa: PLC0415 - slow to compile
 
-            single = extract_verdict(text)
-            if single.met is not None:
-                return {self.ids[0]: Row(single.met)}
-        raise _Rejected("no verdicts in the reply")
+            met = extract_verdict(text).met
+            rows = [{self.ids[0]: Row(met)}] if met is not None else []
+        if not rows:
+            raise Rejected("no verdicts in the reply")
+        return _merged(rows)
 
 
 _LINE = re.compile(
@@ -326,20 +289,6 @@ _LINE = re.compile(
 
 def _is_quoted(text: str, start: int, floor: int) -> bool:
     return is_others(text[max(floor, start - 200) : start]) or stands_in_quote(text, start)
-
-
-def _pairs(node: Any) -> list[tuple[Any, Any]]:
-    if isinstance(node, Pairs):
-        return list(node)
-    return list(node.items()) if isinstance(node, dict) else []
-
-
-def _key(key: object) -> str:
-    return re.sub(r"[\W_]+", "_", str(key)[:80]).strip("_").lower()
-
-
-def _is_name(value: object) -> bool:
-    return isinstance(value, str | int) and not isinstance(value, bool)
 
 
 def _number(key: object) -> int | None:
@@ -361,7 +310,7 @@ def _agreed(tables: Sequence[Mapping[str, Row]]) -> dict[str, Row]:
     merged = _merged(tables)
     for table in tables:
         if any(merged[id_].value != row.value for id_, row in table.items()):
-            raise _Rejected("two verdicts on one criterion that contradict each other", doubt=True)
+            raise Rejected("two verdicts on one criterion that contradict each other", doubt=True)
     return merged
 
 

@@ -24,6 +24,7 @@ from calipers.extract.formats.values import stated
 from calipers.extract.marks import Mark, agreed, marks
 from calipers.extract.rejected import Rejected
 from calipers.extract.sentences import CONCLUDING, REFUSING, Sentence, plain, prepared, sentences, unquoted
+from calipers.extract.wordlists import one_of, words
 from calipers.types import Outcome
 
 _Answer = Literal["yes", "no", "partly"]
@@ -64,92 +65,65 @@ def _read(text: str) -> VerdictReading:
 
 
 def _in_words(text: str) -> VerdictReading:
-    words = _BLOCK_QUOTE.sub("", text)
-    parts = sentences(words) or [Sentence("", 0)]
-    lone = [word for word in (_first_word(parts[0]), _last_word(parts)) if word]
+    text = _BLOCK_QUOTE.sub("", text)
+    parts = sentences(text) or [Sentence("", 0)]
+    first, last = _first_word(parts[0]), _last_word(parts)
     found = [
         (_answer(mark.match), mark)
-        for mark in marks(words, _VALUE, _KEYS)
-        if not stands_in_quotes(words, mark.match.start())
+        for mark in marks(text, _VALUE, one_of("verdicts", "SPOKEN_KEYS"))
+        if not stands_in_quotes(text, mark.match.start())
     ]
-    asked = not any(
-        mark.match.group().strip() and words[: mark.match.start()].rstrip()[-1:] not in ("?", "？") for _, mark in found
-    )
-    if asked and any(_ASKED_OTHERWISE.search(piece) for piece in (words[:_NEAR_QUESTION], words[-_NEAR_QUESTION:])):
+    starts = [mark.match.start() for _, mark in found if mark.match[0].strip()]
+    if all(text[:start].rstrip().endswith(("?", "？")) for start in starts) and _answers_bad_question(text):
         raise Rejected("the answer to a question of which yes may be the bad one", doubt=True)
-    reading = _decided(found, lone, list(_stated(parts)))
+    reading = _decided(found, [word for word in (first, last) if word], list(_stated(parts)))
     if reading is None:
-        raise Rejected("the judge declined" if REFUSING.search(words) else "no verdict stated")
-    return _undone(reading, words, parts, found)
-
-
-_DOUBTED = "words after the verdict take it back"
-_BAD = (
-    r"violat\w*|wrong|incorrect|fail\w*|miss(?:es|ing)|error\w*|false|invalid|contradict\w*|hallucinat\w*|unmet|not|lack\w*|"
-    r"harm\w*|unsafe|mistake\w*|problem\w*|issue\w*|break\w*|omit\w*|fehl\w*|verst\w*|falsch|faux|manqu\w*|"
-    r"mal|sbagliat\w*|errat\w*|errad\w*|falta\w*|неверн\w*|наруш\w*|ошиб\w*|错\w*|違反\w*|违反\w*|缺\w*|误\w*|誤り\w*|위반\w*|오류\w*"
-)
-_ASKED_OTHERWISE = re.compile(
-    rf"(?:(?:\A|(?<=[.!\n]))[^.!?？\n]{{0,160}}\b(?:{_BAD})\b[^.!?？\n]{{0,80}}[?？]\s{{0,4}}"
-    rf"|(?:\A|(?<=\n))[#*_\s-]{{0,6}}(?:not\s\w+|(?:{_BAD}))[*_]{{0,2}}\s?[:：]\s{{0,3}})"
-    r"[\"'*_`\[]{0,4}(?:yes|no|none|true|false|ja|nein|sí|si|sì|oui|non|да|нет|はい|いいえ|是|否|无|無|没有|なし|예|아니요|아니오|없음|"
-    r"keine?|aucune?|not|never)\b",
-    re.IGNORECASE,
-)
-"""``Does it violate the rule? No.``, ``Violation: no``, ``错误：无``."""
-_NEAR_QUESTION = 400
-_BLOCK_QUOTE = re.compile(r"^[ \t]{0,3}>.*$", re.MULTILINE)
-
-
-def _undone(
-    reading: VerdictReading, text: str, parts: list[Sentence], found: list[tuple[_Answer, Mark]]
-) -> VerdictReading:
-    """The reading, unless the reply goes on to say the other word, or to take the first back."""
-    if reading.outcome == "repaired":
+        raise Rejected("the judge declined" if REFUSING.search(text) else "no verdict stated")
+    if reading.outcome == "repaired":  # the last of several verdicts, which replaces the others
         return reading
-    said: _Answer = "yes" if reading.met else "no"
-    if any(word not in (said, "partly") for word in _turns(parts)):
+    if any(word not in ("yes" if reading.met else "no", "partly") for word in _lone_words(parts)):
         raise Rejected("the reply says both yes and no", doubt=True)
-    end = found[-1][1].match.end() if found else 0
-    if not found and _first_word(parts[0]) is not None:
-        end = parts[0].start + len(parts[0].text)
-    elif not found:
-        end = max(parts[-1].start + len(parts[-1].text), 0)
-    if retracted(text[end:]):
+    whole = parts[0] if first else parts[-1]
+    if retracted(text[found[-1][1].match.end() if found else whole.start + len(whole.text) :]):
         raise Rejected(_DOUBTED, doubt=True)
     return reading
 
 
-def _turns(parts: list[Sentence]) -> Iterator[_Answer]:
+_DOUBTED = "words after the verdict take it back"
+_BLOCK_QUOTE = re.compile(r"^[ \t]{0,3}>.*$", re.MULTILINE)
+_FAULT = one_of("verdicts", "FAULT")
+_BAD_QUESTION = re.compile(
+    rf"(?:(?:\A|(?<=[.!\n]))[^.!?？\n]{{0,160}}\b(?:{_FAULT})\b[^.!?？\n]{{0,80}}[?？]\s{{0,4}}"
+    rf"|(?:\A|(?<=\n))[#*_\s-]{{0,6}}(?:not\s\w+|(?:{_FAULT}))[*_]{{0,2}}\s?[:：]\s{{0,3}})"
+    rf"[\"'*_`\[]{{0,4}}(?:{one_of('verdicts', 'FAULT_ANSWER')})\b",
+    re.IGNORECASE,
+)
+_NEAR = 400
+_MOST_PARTS = 20
+
+
+def _answers_bad_question(text: str) -> bool:
+    """``Does it violate the rule? No.``, ``Violation: no``, ``错误：无``, at the beginning or the end."""
+    return any(_BAD_QUESTION.search(piece) for piece in (text[:_NEAR], text[-_NEAR:]))
+
+
+def _lone_words(parts: list[Sentence]) -> Iterator[_Answer]:
     """Yes and no as words of their own, wherever they stand: ``Yes ... actually no``. Answers to questions are none."""
     asked = False
     for part in [*parts[:_MOST_PARTS], *parts[_MOST_PARTS:][-_MOST_PARTS:]]:
-        for words, mark in lone_clauses(unquoted(without_quotes(part.text), most=1)):
-            match = _plain_word().fullmatch(words)
-            if match is not None and not asked and not mark.startswith(("?", "？")):
+        for clause, mark in lone_clauses(unquoted(without_quotes(part.text), most=1)):
+            was_asked, asked = asked, mark.startswith(("?", "？"))
+            match = None if asked or was_asked else _plain_word().fullmatch(clause)
+            if match is not None:
                 yield _answer(match)
-            asked = mark.startswith(("?", "？"))
-
-
-_MOST_PARTS = 20
 
 
 @cache
 def _plain_word() -> re.Pattern[str]:
     """A word for yes or no, folded, with at most a phrase that states it."""
     lead = r"(?:(?:it is|it s|i d say|i would say|i say|i mean|i meant|make that|so|therefore|the answer is)\s)?"
-    no, yes = ("|".join(folded(word).strip() for word in words.split("|")) for words in (_NO_WORDS, _YES_WORDS))
+    no, yes = ("|".join(folded(word).strip() for word in words("verdicts", name)) for name in ("NO_ALONE", "YES_ALONE"))
     return re.compile(rf"{lead}(?:(?P<no>{no})|(?P<yes>{yes}))(?P<partly>(?!))?")
-
-
-_YES_WORDS = (
-    "yes|yep|met|pass|passed|true|satisfied|sí|sì|oui|ja|sim|да|так|はい|예|네|是|是的|符合|满足|evet|tak|có|نعم|ano|kyllä|igen|"
-    "हाँ|ya"
-)
-_NO_WORDS = (
-    "no|nope|not met|unmet|fail|failed|false|not satisfied|nein|non|não|нет|ні|いいえ|아니요|아니오|不|否|不对|不是|不符合|不满足|"
-    "hayır|nie|nee|không|لا|nej|ei|nem|nu|नहीं|tidak"
-)
 
 
 def _in_format(text: str, form: Format) -> VerdictReading:
@@ -179,57 +153,15 @@ def _decided(
 
 # --- words ----------------------------------------------------------------------------------------------------------
 
-_ADJECTIVES_YES = (
-    "correct|right|true|valid|accurate|compliant|acceptable|satisfactory|successful|supported|present|met|satisfied|"
-    "fulfilled|consistent|faithful|equivalent|entailed|approved|accepted|passed|resolved|appropriate"
-)
-_ADJECTIVES_NO = (
-    "incorrect|wrong|false|invalid|inaccurate|non-?compliant|unacceptable|unsatisfactory|unsuccessful|unsupported|absent|"
-    "unmet|unsatisfied|unfulfilled|inconsistent|unfaithful|contradicted|rejected|failed|violated|missing|unresolved|"
-    "inappropriate"
-)
-_YES = (
-    rf"(?:yes|yep|yeah|pass(?:es)?|satisf(?:y|ies)|compl(?:y|ies)|meets?|accept|approve|success|positive|{_ADJECTIVES_YES}|"
-    r"si|sí|sì|oui|ja|sim|да|верно|はい|正しい|예|네|是的?|对|正确|符合(?:要求|标准)?|满足(?:要求|条件|标准)?|通过|合格|"
-    r"达标|成立|✅|✔️?|✓)"
-)
-_NO = (
-    rf"(?:no(?![\s.]{{0,4}}\d)|nope|fail(?:s|ure)?|violat(?:es|ion)|reject|negative|"
-    rf"(?:not|non)[\s_-]{{0,3}}(?:a )?(?:{_ADJECTIVES_YES}|pass(?:ing)?|meet(?:ing)?|satisfy)|"
-    rf"(?:does|did|do) not (?:pass|meet|satisfy|comply)|{_ADJECTIVES_NO}|non|nein|nee|não|нет|неверно|いいえ|아니[오요]|否|"
-    r"不是|不对|错误?|不(?:正确|符合(?:要求|标准)?|满足(?:要求|条件|标准)?|通过|合格|达标|成立)|未(?:通过|满足|达标)|"
-    r"没有(?:满足|通过)|❌|✗|✘|×)"
-)
-_PARTLY = (
-    r"(?:partial(?:ly)?|part(?:ly|ially)? (?:correct|met|satisfied|true|compliant)|mixed|unclear|unknown|n/?a\b|"
-    r"not applicable|inconclusive|borderline|maybe|undetermined|cannot (?:be )?(?:determined?|tell|say|assess|judge|verify)|"
-    r"can't (?:determine|tell|say)|unable to|uncertain|unsure|neither|both|insufficient|部分(?:正确|符合|满足)?|不确定|"
-    r"无法(?:判断|确定))"
-)
+_GOOD, _BAD = (one_of("verdicts", name) for name in ("GOOD", "BAD"))
+_NOT_GOOD = rf"(?:not|non)[\s_-]{{0,3}}(?:a )?(?:{_GOOD})"
 _VALUE = (
-    rf"[\[({{*_'\"]{{0,4}}(?:(?P<partly>{_PARTLY})|(?P<no>{_NO})|(?P<yes>{_YES}))"
-    r"(?![^\W\u3040-\u30ff\u4e00-\u9fff])[\])}*_'\"]{0,4}"
-)
-_KEYS = (
-    r"(?:is[\s_-])?(?:correct(?:ness)?|compliant|compliance|satisfied|met|present|supported|valid|passed|resolved)|"
-    r"criteri(?:a|on)[\s_-]{0,2}(?:is[\s_-])?(?:met|satisfied)?|"
-    r"(?:requirement|rubric|condition)s?[\s_-](?:is[\s_-]|are[\s_-])?(?:met|satisfied)|pass(?:/fail)?|grade|status|score|"
-    r"rating|是否(?:符合|满足|正确|通过)|(?:yes|pass|true)\s?/\s?(?:no|fail|false)|"
-    r"meets?[\s_-](?:the[\s_-])?(?:criteri(?:a|on)|requirements?|rubric)|urteil|antwort|respuesta|veredicto|réponse|"
-    r"verdetto|risposta|resposta|ответ|вердикт|回答"
-)
-_PLAIN_KEYS = (
-    "verdict decision judgment judgement conclusion criteria_met criterion_met criteria_satisfied met meets meets_criteria "
-    "meets_criterion meets_requirement satisfied correct correctness pass passed passes compliant compliance "
-    "requirement_met requirements_met condition_met rubric_met fulfilled"
-)
-_VAGUE_KEYS = (
-    "answer result outcome assessment evaluation label present presence supported valid success successful status grade "
-    "resolved"
+    rf"[\[({{*_'\"]{{0,4}}(?:(?P<partly>{one_of('verdicts', 'PARTLY')})|(?P<no>{one_of('verdicts', 'NO')}|{_NOT_GOOD}|{_BAD})"
+    rf"|(?P<yes>{one_of('verdicts', 'YES')}|{_GOOD}))(?![^\W\u3040-\u30ff\u4e00-\u9fff])[\])}}*_'\"]{{0,4}}"
 )
 _JSON_KEYS = tuple(
-    frozenset(lead + key for lead in ("", "final_", "overall_", "is_", "my_") for key in keys.split())
-    for keys in (_PLAIN_KEYS, _VAGUE_KEYS)
+    frozenset(lead + key for lead in ("", "final_", "overall_", "is_", "my_") for key in words("verdicts", name))
+    for name in ("PLAIN_KEYS", "VAGUE_KEYS")
 )
 """Keys that hold a verdict, and those that hold one where none of the first do."""
 
@@ -284,26 +216,15 @@ def _opening() -> re.Pattern[str]:
     )
 
 
-_YES_BUT = re.compile(
-    r"^\s*(?:and no\b|but|however|although|though|unless|if|only|provided|as long as|except|apart from|"
-    r"for (?:the )?(?:first|second|third|last|most|part|some|one)|according to|mostly|to some extent|in part|partially|partly|"
-    r"with (?:caveats|reservations))\b",
-    re.IGNORECASE,
-)
-
-
-_COPULA = re.compile(r"(?:would|is|was|were|might|could|may|cannot|can't)\b", re.IGNORECASE)
-
-
-def _mentions_only(rest: str) -> bool:
-    """``Yes would be too generous``, ``Yes is what it wants``: the word is spoken of."""
-    return _COPULA.match(rest) is not None
+_YES_BUT = re.compile(rf"^\s*(?:{one_of('verdicts', 'YES_BUT')})\b", re.IGNORECASE)
+_SPOKEN_OF = re.compile(r"(?:would|is|was|were|might|could|may|cannot|can't)\b", re.IGNORECASE)
+"""After yes: the word itself is the subject. ``Yes would be too generous``, ``Yes is what it wants``."""
 
 
 def _ends_otherwise(rest: str, answer: _Answer) -> bool:
     """``Ja, aber eigentlich nein``: the last word is the other one."""
-    words = folded(rest[:200]).split()
-    last = _plain_word().fullmatch(words[-1]) if len(words) in range(1, 6) else None
+    spoken = folded(rest[:200]).split()
+    last = _plain_word().fullmatch(spoken[-1]) if 0 < len(spoken) < 6 else None
     return last is not None and _answer(last) != answer
 
 
@@ -318,10 +239,9 @@ def _first_word(first: Sentence) -> _Answer | None:
     if match is None or first.text.endswith("?"):
         return None
     answer, rest = _answer(match), match["rest"].strip()
-    if hearsay(rest[:200]) or _mentions_only(rest) or _ends_otherwise(rest, answer):
-        return "partly"
     contradicted = rest in ("0", "1") and (rest == "1") != (answer == "yes")
-    return "partly" if contradicted or _YES_BUT.match(rest) else answer
+    doubtful = hearsay(rest[:200]) or _SPOKEN_OF.match(rest) or _ends_otherwise(rest, answer) or _YES_BUT.match(rest)
+    return "partly" if contradicted or doubtful else answer
 
 
 def _last_word(parts: list[Sentence]) -> _Answer | None:
@@ -332,11 +252,7 @@ def _last_word(parts: list[Sentence]) -> _Answer | None:
 
 # --- prose ----------------------------------------------------------------------------------------------------------
 
-_SUBJECT = (
-    r"(?:candidate|answer|response|output|assistant|agent|model|criteri(?:on|a)|requirements?|rubric(?: item)?|condition|"
-    r"statement|claim|student|solution|submission|completion|policy|reply|text|summary|it|this|interaction|conversation|"
-    r"trajectory|verdict|constraint|instruction)"
-)
+_SUBJECT = rf"(?:{one_of('verdicts', 'SUBJECT')})"
 _FILLERS = (
     r"(?:\s+(?:\w+ly|also|thus|indeed|in fact|considered|deemed|judged|rated|marked|as|an?|the|all|been|being|be)){0,5}"
 )
@@ -344,30 +260,35 @@ _FILLERS = (
 
 @cache
 def _says() -> re.Pattern[str]:
-    return re.compile(
-        rf"\b{_SUBJECT}(?:'s (?:\w+ ){{0,2}}?{_SUBJECT})?(?:\s?\([^()]{{0,80}}\))?(?: (?:provided|given|above|in question|itself))?\s+(?:"
-        rf"(?:is|are|was|were|has|have|had|seems|appears|can be|should be|would be considered|must be)(?P<not>\s+not|n't)?{_FILLERS}\s+"
-        rf"(?:(?P<partly>partial\w*|partly|somewhat|mostly|largely|nearly|almost|only|unclear|mixed)|(?P<neg>{_ADJECTIVES_NO})|"
-        rf"{_ADJECTIVES_YES})\b"
-        r"|(?:does|do|did|has|have)(?P<lacks>\s+not|n't)(?:\s+\w+ly)?\s+(?P<fully>fully\s+|completely\s+|entirely\s+)?"
+    is_ = r"(?:is|are|was|were|has|have|had|seems|appears|can be|should be|would be considered|must be)"
+    partly = r"(?P<partly>partial\w*|partly|somewhat|mostly|largely|nearly|almost|only|unclear|mixed)"
+    fully = r"(?P<fully>fully\s+|completely\s+|entirely\s+)?"
+    meets = (
         r"(?:meet|met|satisf\w+|fulfil\w*|comply|complied|adhere\w*|pass\w*|address\w*|provide\w* (?:a |the )?correct|"
-        r"contain\w* the|mention\w*|include\w*|follow\w*)\b"
+        r"contain\w* the|mention\w*|include\w*|follow\w*)"
+    )
+    return re.compile(
+        rf"\b{_SUBJECT}(?:'s (?:\w+ ){{0,2}}?{_SUBJECT})?(?:\s?\([^()]{{0,80}}\))?"
+        r"(?: (?:provided|given|above|in question|itself))?\s+(?:"
+        rf"{is_}(?P<not>\s+not|n't)?{_FILLERS}\s+(?:{partly}|(?P<bad>{_BAD})|{_GOOD})\b"
+        rf"|(?:does|do|did|has|have)(?P<lacks>\s+not|n't)(?:\s+\w+ly)?\s+{fully}{meets}\b"
         r"|(?P<part>partially\s+|partly\s+|mostly\s+|only\s+)?(?:\w+ly\s+)?"
-        r"(?:(?P<meets>meets|satisfies|fulfil?ls|complies|adheres|passes|passed)|(?:fails|violates|failed|contradicts))\b)",
+        r"(?:(?P<meets>meets|satisfies|fulfil?ls|complies|adheres|passes|passed)"
+        r"|(?P<fails>fails|violates|failed|contradicts))\b)",
         re.IGNORECASE,
     )
 
 
 _UNDECIDED = re.compile(
-    r"\b(?:cannot|can't|can not|am unable to|could not|impossible to|not (?:possible|enough information) to)\s+(?:\w+ly\s+)?"
-    r"(?:determine|tell|say|judge|verify|assess|evaluate|confirm|decide)\b|"
-    r"\b(?:unclear|partially|partly) (?:whether|if|correct|met|satisf\w+|compl\w+|true)\b|无法(?:判断|确定)|部分(?:正确|符合|满足)",
+    r"\b(?:cannot|can't|can not|am unable to|could not|impossible to|not (?:possible|enough information) to)\s+"
+    r"(?:\w+ly\s+)?(?:determine|tell|say|judge|verify|assess|evaluate|confirm|decide)\b|"
+    r"\b(?:unclear|partially|partly) (?:whether|if|correct|met|satisf\w+|compl\w+|true)\b|"
+    r"无法(?:判断|确定)|部分(?:正确|符合|满足)",
     re.IGNORECASE,
 )
 _HEDGED = re.compile(r"\b(?:if|unless|whether|would|could|might|may|should have)\b|[\"?]$", re.IGNORECASE)
 _OTHERS = re.compile(
-    r"\b(?:which|that|who|other|reference|correct|ground.truth|gold|user|argu\w+|claim\w*) $",
-    re.IGNORECASE,
+    r"\b(?:which|that|who|other|reference|correct|ground.truth|gold|user|argu\w+|claim\w*) $", re.IGNORECASE
 )
 _HAN = re.compile(
     r"(?:因此|所以|综上|总之|回答|该)[^。\n]{0,30}?(?:(?P<no>不(?:正确|符合|满足|通过|合格)|未(?:通过|满足)|没有满足|错误)|"
@@ -388,17 +309,15 @@ def _stated(parts: list[Sentence]) -> Iterator[tuple[_Answer, bool]]:
             before, after = text[: match.start()], text[match.end() :]
             doubted = denied(before) or subject(after) or hearsay(text) or led(before, match[0])
             if not doubted and not _HEDGED.search(near) and not _OTHERS.search(near[: len(near) - len(match[0])]):
-                yield _said(match), concluding
+                yield _meaning(match), concluding
         for match in _HAN.finditer(text):
             yield ("no" if match["no"] else "yes"), concluding
 
 
-def _said(match: re.Match[str]) -> _Answer:
+def _meaning(match: re.Match[str]) -> _Answer:
     if match["partly"] or match["part"] or match["fully"]:
         return "partly"
-    if match["lacks"]:
-        return "no"
-    if match["meets"]:
-        return "yes"
-    negative = match["neg"] is not None or re.search(r"(?:fails|violates|failed|contradicts)$", match[0], re.IGNORECASE)
-    return "yes" if bool(negative) == bool(match["not"]) else "no"
+    if match["lacks"] or match["meets"]:
+        return "no" if match["lacks"] else "yes"
+    negative = match["bad"] is not None or match["fails"] is not None
+    return "yes" if negative == bool(match["not"]) else "no"

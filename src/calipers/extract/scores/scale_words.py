@@ -6,7 +6,7 @@ responsible for what a match means (``stated``, ``announced``).
 
 from __future__ import annotations
 
-from calipers.extract.wordlists import whole_words, words
+from calipers.extract.wordlists import one_of, whole_words, words
 
 _FILE = "scales"
 
@@ -23,6 +23,6 @@ TOP_SCORE, FULL_MARKS, TO, BEST, WORST, LOWER_IS_BETTER, OTHERS = (
 SCORES = whole_words(words(_FILE, "NOUNS"))
 SCORE = whole_words(words(_FILE, "NOUNS") + words(_FILE, "VERBS"))
 GETS = rf"(?:{GETS}|(?:は|는|은)(?=\s?[\d.]{{1,8}}\s?[点점分/]))"
-PERCENT = f"(?:{'|'.join(words(_FILE, 'PERCENT'))})"
+PERCENT = f"(?:{one_of(_FILE, 'PERCENT')})"
 PER_HUNDRED = r"(?:%|٪|yüzde|百分之)\s?"
 """Before a percentage."""
