@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calipers.extract.scores.found import is_template_text
-from calipers.extract.scores.names import Names, is_placeholder
+from calipers.extract.scores.names import Names
+from calipers.extract.scores.rows import is_placeholder
 
 
 @given(st.lists(st.text(min_size=1, max_size=8), unique=True, min_size=1, max_size=6))

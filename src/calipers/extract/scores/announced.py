@@ -215,15 +215,15 @@ def without(text: str, found: Sequence[Announced]) -> str:
 # --- what several statements come to ----------------------------------------------------------------------------------
 
 
-def agreed(scales: Iterable[Scale]) -> Scale | None:
-    """The one scale that all say; unclear where they differ."""
+def agreed(scales: Iterable[Scale | None]) -> Scale | None:
+    """The one scale that all state, as far as they state one; unclear where they differ."""
     result: Scale | None = None
     for scale in scales:
         if scale in (UNCLEAR, UPSIDE_DOWN):
             return scale
-        if result is None:
+        if not isinstance(result, Stated):
             result = scale
-        elif isinstance(result, Stated) and isinstance(scale, Stated):
+        elif isinstance(scale, Stated):
             if not result.agrees(scale):
                 return UNCLEAR
             result = scale if scale.both else result
@@ -232,7 +232,7 @@ def agreed(scales: Iterable[Scale]) -> Scale | None:
 
 def settled(found: Sequence[Announced], numbers: Sequence[float], asked: tuple[float, float]) -> Scale | None:
     """The scale of the bare ``numbers``, by what was announced around them; None where they are on the one asked for."""
-    sure = agreed(scale for one in found if one.sure and (scale := told(one.scale, numbers)) is not None)
+    sure = agreed(not_largest(one.scale, numbers) for one in found if one.sure)
     if sure is not None:
         return sure
     return UNCLEAR if any(_may_hold(one.scale, numbers, asked) for one in found) else None
@@ -243,8 +243,8 @@ def _may_hold(scale: Scale, numbers: Sequence[float], asked: tuple[float, float]
     return isinstance(scale, Stated) and scale.changes(numbers, asked) and not fractional(list(numbers), scale.high)
 
 
-def told(scale: Scale | None, numbers: Sequence[float]) -> Scale | None:
-    """``scale``, where it cannot be the largest of several numbers; None where it is, unclear where it may be."""
+def not_largest(scale: Scale | None, numbers: Sequence[float]) -> Scale | None:
+    """``scale``, unless its top is the largest of several numbers: None then, and unclear where it may still be a scale."""
     if not isinstance(scale, Stated) or not scale.statistic or len(numbers) < 2 or max(numbers) != scale.high:
         return scale
     if scale.both and scale.low < min(numbers):

@@ -43,7 +43,7 @@ def check_beside(text: str, claim: Claim, claims: list[Claim], reader: VerdictRe
     after = _prose(text, claim.end, len(text), spoken, ids)
     reason = voided(before[-_NEAR:], ids, scale=scale) if before.strip() else None
     told = without(after, announced(after, reader.names)) if after.strip() else after
-    reason = reason or taken_back(told, ids, scores=_scores(claim.found), scale=scale)
+    reason = reason or taken_back(told, ids, scores=claim.found.numbers, scale=scale)
     if reason is None and interrupted(_prose(text, claim.start, claim.end, spoken, ids), ids):
         reason = _BETWEEN
     if reason is not None:
@@ -57,17 +57,13 @@ def check_beside(text: str, claim: Claim, claims: list[Claim], reader: VerdictRe
 def check_around(found: Found, reader: VerdictReader) -> None:
     """Reject when the words before, between or after the lines of a verdict in prose undo it."""
     ids, scale = reader.names.ids, reader.scale
-    reason = taken_back(found.tail, ids, scores=_scores(found), scale=scale) if found.tail else None
+    reason = taken_back(found.tail, ids, scores=found.numbers, scale=scale) if found.tail else None
     if reason is None and found.head.strip():
         reason = voided(found.head[-_NEAR:], ids, scale=scale)
     if reason is None and any(interrupted(between, ids) for between in found.between):
         reason = _BETWEEN
     if reason is not None:
         raise Rejected(reason, doubt=True)
-
-
-def _scores(found: Found) -> dict[str, float]:
-    return {id_: value.number for id_, value in found.values.items() if type(value) is Value}
 
 
 def _prose(text: str, start: int, end: int, claims: list[Claim], ids: tuple[str, ...]) -> str:

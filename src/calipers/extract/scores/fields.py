@@ -1,91 +1,121 @@
-"""The scale that fields beside a score state: ``max_score``, ``out_of``, ``"scale": "0-10"``, a unit, a percentage."""
+"""What the fields of a JSON row mean, by their keys, and the scale that they state for the score beside them.
+
+Keys are lists in ``words/roles.txt``. A scale is stated by ``max_score``, ``out_of``, ``"scale": "0-10"``, a unit or a
+percentage.
+"""
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final, Literal, TypeAlias, get_args
 
-from calipers.extract.scores.announced import agreed, announced, settled, told
-from calipers.extract.scores.found import (
-    UNCLEAR,
-    UNCLEAR_VALUE,
-    UPSIDE_DOWN,
-    UPSIDE_DOWN_VALUE,
-    Scale,
-    Stated,
-    Unread,
-    Value,
-)
+from calipers.extract.scores.announced import agreed, announced, not_largest, settled
+from calipers.extract.scores.found import OFF_SCALE, UNCLEAR, UPSIDE_DOWN, Scale, Score, Stated, Value, put_on
 from calipers.extract.scores.names import Names
-from calipers.extract.scores.roles import STATING, Role, role_of
-from calipers.extract.scores.stated import described, number_of
+from calipers.extract.scores.stated import described, number_of, of_key
 from calipers.extract.scores.values import PERCENTAGE
-from calipers.extract.strictjson import CUT, Pairs
+from calipers.extract.strictjson import CUT, Pairs, pairs_of
+from calipers.extract.wordlists import words
 
+Role: TypeAlias = Literal[
+    "score", "loose score", "normalized", "percent", "top", "bottom", "scale", "unit", "id", "weak id", "ids", "text",
+    "scores", "wrapper", "final", "aside",
+]  # fmt: skip
+STATING: Final[frozenset[Role]] = frozenset({"top", "bottom", "scale", "unit"})
+"""Fields that say on which scale the numbers beside them are."""
+
+
+def folded(key: object) -> str:
+    """A key as roles know it: without case, blanks and punctuation."""
+    return "".join(char for char in str(key).casefold() if char.isalnum())
+
+
+_ROLES: dict[str, Role] = {}
+for _role in get_args(Role):
+    for _key in words("roles", _role):
+        _ROLES.setdefault(folded(_key), _role)
+_FAST: dict[str, Role] = {
+    "trajectory_id": "id", "score": "score", "explanation": "text", "scores": "scores", "explanations": "text",
+}  # fmt: skip
+_OTHERS, _PERCENT, _STATISTICS, _MAY_BE_STATISTICS, _ABOUT = (
+    frozenset(words("roles", name)) for name in ("others", "percent units", "statistics", "may be statistics", "about")
+)
+_BRACKETED = re.compile(r"\([^()]{0,30}\)")
 _END = re.compile(r"\s*(\d{1,7}(?:[.,]\d{1,2})?)\s*(?:points?|pts?\.?|分|点|점|punkte|puntos)?\s*", re.IGNORECASE)
-_PERCENT = frozenset({"%", "percent", "percentage", "pct", "per cent", "prozent"})
-_STATISTICS = frozenset(
-    {"mean", "average", "avg", "median", "std", "stdev", "variance", "n", "count", "samples", "sum"}
-)
-_MAY_BE_STATISTICS = frozenset(
-    {"max", "maximum", "min", "minimum", "maxscore", "maximumscore", "scoremax", "maxpoints", "最高分"}
-)
-_ABOUT = frozenset({"metadata", "meta", "info", "config", "settings", "scoring", "rubric", "details", "criteria_scale"})
 _MAX_NOTE = 2_000
-_NORMALIZED = frozenset({"normalizedscore", "scorenormalized", "normalisedscore"})
 _PARTS = frozenset({3, 4, 5, 6, 7, 8, 9, 10, 12, 15, 20, 25, 30})
 """Tops that a total may well be."""
 
 
-def scale_beside(pairs: Sequence[tuple[str, Any]], roles: Sequence[Role | None]) -> Scale | None:
-    """The scale that fields state for the numbers beside them; None where they state none."""
-    if STATING.isdisjoint(roles):
+def role_of(key: Any) -> Role | None:
+    """What a key means."""
+    if type(key) is not str:
         return None
-    measured = any(str(key).casefold() in _STATISTICS for key, _ in pairs)
-    return agreed(_stated(pairs, roles, measured=measured))
+    known = _FAST.get(key)
+    if known is not None or len(key) > 60:
+        return known
+    plain = key if key.isascii() else unicodedata.normalize("NFKC", key)
+    name = folded(plain)
+    if name not in _ROLES:
+        others = (folded(of_key(plain)[0]), folded(_BRACKETED.sub("", plain)))
+        name = next((other for other in others if other in _ROLES), name)
+    known = _ROLES.get(name)
+    return "aside" if known is None and any(word in name for word in _OTHERS) else known
 
 
-def _stated(pairs: Sequence[tuple[str, Any]], roles: Sequence[Role | None], *, measured: bool) -> Iterator[Scale]:
-    fields = [(_plain(key), value, role) for (key, value), role in zip(pairs, roles, strict=True) if role in STATING]
+def is_mark(key: Any) -> bool:
+    """Whether a key that names a remark in one language names a score in another: French ``note``."""
+    return type(key) is str and folded(of_key(key)[0]) in ("note", "notes")
+
+
+class Row:
+    """The fields of one object: (key, value, what the key means), and all meanings there are."""
+
+    __slots__ = ("fields", "roles")
+
+    def __init__(self, fields: Iterable[tuple[Any, Any, Role | None]]) -> None:
+        self.fields = list(fields)
+        self.roles = {role for _, _, role in self.fields}
+
+    @classmethod
+    def of(cls, pairs: Iterable[tuple[Any, Any]]) -> Row:
+        """The row of an object's (key, value) pairs."""
+        return cls((key, value, role_of(key)) for key, value in pairs if key is not None)
+
+    def values(self, *roles: Role) -> list[Any]:
+        """The values of fields with one of the meanings."""
+        return [value for _, value, role in self.fields if role in roles]
+
+
+def scale_beside(row: Row) -> Scale | None:
+    """The scale that fields state for the numbers beside them; None where they state none."""
+    return None if STATING.isdisjoint(row.roles) else agreed(_stated(row))
+
+
+def _stated(row: Row) -> Iterator[Scale | None]:
+    measured = any(str(key).casefold() in _STATISTICS for key, _, _ in row.fields)
+    fields = [(folded(key), value, role) for key, value, role in row.fields if role in STATING]
     if measured:  # the smallest and the largest of several measurements
         fields = [field for field in fields if field[0] not in _MAY_BE_STATISTICS]
     low = next((_end(value) for _, value, role in fields if role == "bottom"), None)
-    for plain, value, role in fields:
+    for key, value, role in fields:
         if value is CUT or getattr(value, "closed", True) is False:
             yield UNCLEAR
         elif role == "top":
-            yield from _of_top(value, low, statistic=plain in _MAY_BE_STATISTICS)
+            high = _end(value)
+            if high is not None and high > (low or 0):
+                yield Stated(low or 0.0, high, both=low is not None, statistic=key in _MAY_BE_STATISTICS)
+            elif high is not None or type(value) is str:
+                yield UNCLEAR
         elif role == "unit" and type(value) is str and value.strip().casefold() in _PERCENT:
             yield PERCENTAGE
         elif role == "scale":
             scale = described(_whole(value))
-            if scale is not None and not (plain == "range" and _is_interval(scale)):
-                yield scale
-
-
-def _of_top(value: Any, low: float | None, *, statistic: bool) -> Iterator[Scale]:
-    high = _end(value)
-    if high is not None:
-        yield _of_ends(low, high, statistic=statistic)
-    elif type(value) is str:
-        yield UNCLEAR
-
-
-def _of_ends(low: float | None, high: float, *, statistic: bool) -> Scale:
-    if high <= (low or 0):
-        return UNCLEAR
-    return Stated(low or 0.0, high, both=low is not None, statistic=statistic)
-
-
-def _is_interval(scale: Scale) -> bool:
-    """Whether a range says how sure a number is, and not where it may lie."""
-    return isinstance(scale, Stated) and scale.low not in (0, 1)
-
-
-def _plain(key: str) -> str:
-    return "".join(char for char in str(key).casefold() if char.isalnum())
+            # A range from 75 says how sure a number is, and not where it may lie.
+            yield None if key == "range" and isinstance(scale, Stated) and scale.low not in (0, 1) else scale
 
 
 def _end(value: Any) -> float | None:
@@ -102,96 +132,71 @@ def _whole(value: Any) -> Any:
     return list(value) if isinstance(value, list) else value
 
 
-def on_scale_of_row(
-    read: Value, pairs: Sequence[tuple[str, Any]], roles: Sequence[Role | None], asked: tuple[float, float]
-) -> Value | Unread:
+def on_scale_of_row(read: Value, row: Row, asked: tuple[float, float]) -> Score:
     """A row's score in units of the scale asked for, by what the row's other fields say of it."""
-    scale = scale_beside(pairs, roles)
+    scale = scale_beside(row)
     if scale == UPSIDE_DOWN:
-        return UPSIDE_DOWN_VALUE
+        return OFF_SCALE[UPSIDE_DOWN]
     differs = isinstance(scale, Stated) and read.stated is not None and not read.stated.agrees(scale)
-    if scale == UNCLEAR or differs:
-        return UNCLEAR_VALUE
-    value = read.on(scale, asked) if isinstance(scale, Stated) and read.stated is None else read
-    if "percent" in roles:
-        return _as_in_percent(value, pairs, roles, asked)
+    value = OFF_SCALE[UNCLEAR] if differs or scale == UNCLEAR else put_on(read, scale, asked)
+    if type(value) is not Value:
+        return value
+    if "percent" in row.roles:
+        return _as_in_percent(value, row, asked)
     bare = value.stated is None
-    if bare and (_is_renormalized(value.number, pairs, asked) or _has_larger_total(value.number, pairs, asked)):
-        return UNCLEAR_VALUE
+    if bare and (_is_renormalized(value.number, row, asked) or _has_larger_total(value.number, row, asked)):
+        return OFF_SCALE[UNCLEAR]
     return value
 
 
-def _as_in_percent(
-    value: Value, pairs: Sequence[tuple[str, Any]], roles: Sequence[Role | None], asked: tuple[float, float]
-) -> Value | Unread:
+def _as_in_percent(value: Value, row: Row, asked: tuple[float, float]) -> Score:
     """A score beside a percentage: they agree, or neither is read."""
-    percent = percent_of(pairs, roles, asked)
-    if percent is None or abs(percent.number - value.number) <= 0.0051 * (asked[1] - asked[0]):  # rounded
+    percent = percent_of(row, asked)
+    if type(percent) is not Value or abs(percent.number - value.number) <= 0.0051 * (asked[1] - asked[0]):  # rounded
         return value
     share = value.raw / value.stated.high * 100 if value.stated is not None and value.raw is not None else None
     if share is not None and percent.raw is not None and abs(share - percent.raw) <= 0.51:
         return value
-    return percent if value.stated is None and value.number == percent.raw else UNCLEAR_VALUE
+    return percent if value.stated is None and value.number == percent.raw else OFF_SCALE[UNCLEAR]
 
 
-def percent_of(
-    pairs: Sequence[tuple[str, Any]], roles: Sequence[Role | None], asked: tuple[float, float]
-) -> Value | None:
+def percent_of(row: Row, asked: tuple[float, float]) -> Score | None:
     """The number of a field such as ``percentage``."""
-    for (_, value), role in zip(pairs, roles, strict=True):
-        number = _end(value.rstrip(" %") if type(value) is str else value) if role == "percent" else None
-        if number is not None:
-            return Value(number).on(PERCENTAGE, asked)
-    return None
+    ends = (_end(value.rstrip(" %") if type(value) is str else value) for value in row.values("percent"))
+    number = next((end for end in ends if end is not None), None)
+    return None if number is None else put_on(Value(number), PERCENTAGE, asked)
 
 
-def _is_renormalized(number: float, pairs: Sequence[tuple[str, Any]], asked: tuple[float, float]) -> bool:
+def _is_renormalized(number: float, row: Row, asked: tuple[float, float]) -> bool:
     """``{"score": 8, "normalized_score": 0.8}`` where 0 to 100 was asked for: the score is on another scale."""
-    shares = [_end(value) for key, value in pairs if _plain(key) in _NORMALIZED]
-    return any(
-        share is not None and abs(asked[0] + share * (asked[1] - asked[0]) - number) > 0.01 * asked[1]
-        for share in shares
-    )
+    shares = [share for value in row.values("normalized") if (share := _end(value)) is not None]
+    return any(abs(asked[0] + share * (asked[1] - asked[0]) - number) > 0.01 * asked[1] for share in shares)
 
 
-def _has_larger_total(number: float, pairs: Sequence[tuple[str, Any]], asked: tuple[float, float]) -> bool:
+def _has_larger_total(number: float, row: Row, asked: tuple[float, float]) -> bool:
     """``{"score": 8, "total": 10}``: out of ten, or one part of a sum."""
-    totals = [_end(value) for key, value in pairs if _plain(key) == "total"]
+    totals = [_end(value) for key, value, _ in row.fields if folded(key) == "total"]
     return any(
         total is not None and total != asked[1] and (total > number or (total == number and total in _PARTS))
         for total in totals
     )
 
 
-def scale_around(
-    pairs: Sequence[tuple[str, Any]],
-    roles: Sequence[Role | None],
-    numbers: Sequence[float],
-    names: Names,
-    asked: tuple[float, float],
-) -> Scale | None:
+def scale_around(row: Row, numbers: Sequence[float], names: Names, asked: tuple[float, float]) -> Scale | None:
     """The scale that an object states for the bare ``numbers`` in it: by fields, notes, or among its metadata."""
-    scale = told(scale_beside(pairs, roles), numbers)
+    scale = not_largest(scale_beside(row), numbers)
     if scale is None:
-        about = [
-            list(_whole(value).items())
-            for key, value in pairs
-            if _plain(key) in _ABOUT and isinstance(_whole(value), Mapping)
-        ]
-        scale = agreed(_each(scale_beside(inner, [role_of(key) for key, _ in inner]) for inner in about[:4]))
+        about = [value for key, value, _ in row.fields if folded(key) in _ABOUT and isinstance(_whole(value), Mapping)]
+        scale = agreed(scale_beside(Row.of(pairs_of(value))) for value in about[:4])
     notes = [
         value
-        for (_, value), role in zip(pairs, roles, strict=True)
+        for _, value, role in row.fields
         if type(value) is str and len(value) <= _MAX_NOTE and role in ("text", "aside", None)
     ]
     said = [one for note in notes[:8] for one in announced(note, names)]
-    if "id" in roles or "weak id" in roles:  # an explanation of one candidate
+    if not row.roles.isdisjoint({"id", "weak id"}):  # an explanation of one candidate
         said = [replace(one, sure=False) for one in said]
     noted = settled(said, numbers, asked)
-    if scale is None or noted is None or noted == scale:
+    if noted is None or scale is None:
         return scale if noted is None else noted
     return agreed((scale, noted)) if noted != UNCLEAR else UNCLEAR
-
-
-def _each(scales: Iterable[Scale | None]) -> Iterator[Scale]:
-    return (scale for scale in scales if scale is not None)

@@ -1,4 +1,8 @@
-"""What one piece of a reply was found to state and where it stands, before it is known whether that piece counts."""
+"""The nouns of reading scores: a scale that is stated, a score that was read or not, and what a part of a reply states.
+
+Nothing here knows yet whether that part counts (``selection``), nor whether its numbers are on the scale asked for
+(``scales``).
+"""
 
 from __future__ import annotations
 
@@ -15,14 +19,8 @@ UNCLEAR: Final = "unclear"
 UPSIDE_DOWN: Final = "upside down"
 ABSURD: Final = 1e6
 """Beyond this a number is a slip of the decoder, not an opinion on another scale."""
-
-WHOLE_LINE = 1_000_000
+WHOLE_LINE: Final = 1_000_000
 """The column after anything on a line."""
-
-_DOUBT = {
-    UNCLEAR: "a scale is stated that is not clear",
-    UPSIDE_DOWN: "a scale is stated on which low numbers are good",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +66,6 @@ class Value:
     stated: Stated | None = field(default=None, compare=False)
     raw: float | None = field(default=None, compare=False)
 
-    def on(self, stated: Stated, asked: tuple[float, float]) -> Value:
-        """A bare number, once the reply is known to state its scale."""
-        return Value(stated.of(self.number, asked) + 0.0, stated, self.number)
-
 
 @dataclass(frozen=True, slots=True)
 class Unread:
@@ -82,14 +76,21 @@ class Unread:
     empty: bool = False
 
 
+Score: TypeAlias = Value | Unread
+
 TOO_LARGE = Unread("the score is absurdly large")
-UNCLEAR_VALUE = Unread("the scale of the score is not clear")
-UPSIDE_DOWN_VALUE = Unread("on its stated scale low numbers are good")
-OFF_SCALE = (UNCLEAR_VALUE, UPSIDE_DOWN_VALUE)
+OFF_SCALE: Final = {
+    UNCLEAR: Unread("the scale of the score is not clear"),
+    UPSIDE_DOWN: Unread("on its stated scale low numbers are good"),
+}
 _NOT_FINITE = Unread("the score is not a finite number")
+_DOUBT = {
+    UNCLEAR: "a scale is stated that is not clear",
+    UPSIDE_DOWN: "a scale is stated on which low numbers are good",
+}
 
 
-def checked(number: float, stated: Stated | None = None) -> Value | Unread:
+def checked(number: float, stated: Stated | None = None) -> Score:
     """A number as a value, unless it is not finite or absurdly large."""
     try:
         number = float(number)
@@ -97,27 +98,39 @@ def checked(number: float, stated: Stated | None = None) -> Value | Unread:
         return TOO_LARGE
     if not math.isfinite(number):
         return _NOT_FINITE
-    if abs(number) > ABSURD:
-        return TOO_LARGE
-    return Value(number + 0.0, stated)
+    return TOO_LARGE if abs(number) > ABSURD else Value(number + 0.0, stated)
+
+
+def is_same(one: Score | None, other: Score | None) -> bool:
+    """Whether two values say the same: 80 and 80/100 do."""
+    if type(one) is Value and type(other) is Value:
+        return math.isclose(one.number, other.number, rel_tol=1e-9, abs_tol=1e-9)
+    return one == other
+
+
+def put_on(value: Score, scale: Scale | None, asked: tuple[float, float]) -> Score:
+    """A bare number, once the reply is known to state its scale; anything else as it is."""
+    if scale is None or type(value) is not Value or value.stated is not None:
+        return value
+    if not isinstance(scale, Stated):
+        return OFF_SCALE[scale]
+    return Value(scale.of(value.number, asked) + 0.0, scale, value.number)
 
 
 @dataclass(slots=True)
 class Found:
-    """What one document states. ``values`` by id; ``doubts`` is non-empty when it cannot be trusted as a whole.
+    """What one document, or the prose, states. ``doubts`` is non-empty when it cannot be trusted as a whole.
 
-    Where the verdict was prose, ``head`` is the text before the first score, ``tail`` after the last one, and ``between`` what
-    else stands on the lines from one to the other.
-    ``scoreless`` are ids that some row named without giving a score.
-    ``plain``: read the fast way, so that no scale is stated anywhere.
-    ``positional`` holds scores that name nobody, in order; ``nameless``: one such score and nothing else; ``weak`` when ids
-    were mere indices.
+    ``scoreless`` are ids that some row named without giving a score. ``positional`` holds scores that name nobody, in order;
+    ``nameless``: one such score and nothing else; ``weak``: ids were mere indices. ``plain``: the document was as asked for,
+    so that no scale is stated anywhere. Of prose, ``head`` is the text before the first score, ``tail`` after the last one,
+    and ``between`` what else stands on the lines from one to the other.
     """
 
-    values: dict[str, Value | Unread] = field(default_factory=dict)
+    values: dict[str, Score] = field(default_factory=dict)
     explanations: dict[str, str] = field(default_factory=dict)
     doubts: list[str] = field(default_factory=list)
-    positional: list[Value | Unread] = field(default_factory=list)
+    positional: list[Score] = field(default_factory=list)
     scoreless: set[str] = field(default_factory=set)
     nameless: bool = False
     weak: bool = False
@@ -148,17 +161,28 @@ class Found:
         return cls({id_: checked(number) for id_, number in numbers.items()}, texts, plain=True) if usual else None
 
     @property
+    def numbers(self) -> dict[str, float]:
+        """The numbers that were read, by id."""
+        return {id_: value.number for id_, value in self.values.items() if type(value) is Value}
+
+    @property
     def readable(self) -> bool:
         """Whether any number was read: a block without one is a template, not a verdict."""
         return any(type(value) is Value for value in (*self.values.values(), *self.positional))
 
-    def add(self, id_: str, value: Value | Unread) -> None:
+    def add(self, id_: str, value: Score) -> None:
         """Record ``value``; a second, different one is doubt."""
         known = self.values.get(id_)
         if known is None or (type(known) is Unread and known.empty):
             self.values[id_] = value
         elif not is_same(known, value) and not (type(value) is Unread and value.empty):
             self.doubts.append(f"two different scores for {id_!r}")
+
+    def explain(self, id_: str, text: Any) -> None:
+        """Record an explanation, if ``text`` is a text."""
+        if type(text) is str:
+            self.explanations[id_] = text
+            self.placeholders += is_template_text(text)
 
     def bare(self) -> list[float]:
         """The numbers for which no scale is stated yet."""
@@ -167,13 +191,11 @@ class Found:
 
     def restate(self, scale: Scale | None, asked: tuple[float, float]) -> None:
         """Take the bare numbers to be on ``scale``; one that is not clear is doubt."""
-        if scale is None:
-            return
-        if not isinstance(scale, Stated):
+        if scale in (UNCLEAR, UPSIDE_DOWN):
             self.doubts.append(_DOUBT[scale])
-            return
-        self.values = {id_: _on(value, scale, asked) for id_, value in self.values.items()}
-        self.positional = [_on(value, scale, asked) for value in self.positional]
+        elif scale is not None:
+            self.values = {id_: put_on(value, scale, asked) for id_, value in self.values.items()}
+            self.positional = [put_on(value, scale, asked) for value in self.positional]
 
     def merge(self, other: Found) -> None:
         """Take over what another part of the same verdict states."""
@@ -188,7 +210,11 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One verdict found in a reply and where it stands."""
+    """One verdict found in a reply, and where it stands.
+
+    ``floor`` is where the words before it begin: the end of the document before. ``breaks_off``: words about a scale after it
+    stop in the middle.
+    """
 
     found: Found
     start: int = 0
@@ -197,27 +223,26 @@ class Claim:
     cut: bool = False
     garbled: bool = False
     floor: int = 0
-    """Where the words before it begin: the end of the document before."""
     breaks_off: bool = False
-    """Words about a scale after it stop in the middle."""
 
     def check(self) -> None:
         """Raise Rejected where the verdict contradicts itself or holds words out of place."""
-        if self.found.doubts:
-            raise Rejected(self.found.doubts[0], doubt=True, truncated=self.cut)
         torn = [id_ for id_ in self.found.scoreless if type(self.found.values.get(id_)) is Value]
-        if torn:
-            raise Rejected(f"one row with a score and one without for {torn[0]!r}", doubt=True, truncated=self.cut)
-        if self.garbled:
-            raise Rejected("words out of place inside the verdict", doubt=True, truncated=self.cut)
+        doubts = [
+            *self.found.doubts,
+            *(f"one row with a score and one without for {id_!r}" for id_ in torn),
+            *(["words out of place inside the verdict"] if self.garbled else []),
+        ]
+        if doubts:
+            raise Rejected(doubts[0], doubt=True, truncated=self.cut)
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """One statement: an id, how its score was written, and whether it stands at the very end of the text.
+class Statement:
+    """One statement in prose: an id, how its score was written, and whether it stands at the very end of the text.
 
     It stands on the lines from ``begin`` to ``line`` (one line where ``begin`` is negative), and ends before column ``end``
-    of the last.
+    of the last. ``scale`` is stated for it elsewhere than beside the number.
     """
 
     id_: str
@@ -229,30 +254,15 @@ class Said:
     begin: int = -1
     end: int = WHOLE_LINE
     scale: Scale | None = None
-    """The scale that is stated for this one, elsewhere than beside the number."""
-
-
-def is_same(one: Value | Unread | None, other: Value | Unread | None) -> bool:
-    """Whether two values say the same: 80 and 80/100 do."""
-    if type(one) is Value and type(other) is Value:
-        return math.isclose(one.number, other.number, rel_tol=1e-9, abs_tol=1e-9)
-    return one == other
-
-
-def _on(value: Value | Unread, scale: Stated, asked: tuple[float, float]) -> Value | Unread:
-    return value.on(scale, asked) if type(value) is Value and value.stated is None else value
-
-
-_TEMPLATE_TEXT = re.compile(r"\s*(?:<.{1,60}>|\{.{0,60}\}|\[.{1,40}\]|\.{2,}|…|string|str)\s*", re.IGNORECASE)
 
 
 def _is_row(row: Any) -> bool:
     """Whether this is a row as it is asked for."""
-    return (
-        type(row) is dict
-        and row.keys() == {"trajectory_id", "explanation", "score"}
-        and type(row["trajectory_id"]) is str
-    )
+    fields = {"trajectory_id", "explanation", "score"}
+    return type(row) is dict and row.keys() == fields and type(row["trajectory_id"]) is str
+
+
+_TEMPLATE_TEXT = re.compile(r"\s*(?:<.{1,60}>|\{.{0,60}\}|\[.{1,40}\]|\.{2,}|…|string|str)\s*", re.IGNORECASE)
 
 
 def is_template_text(text: str) -> bool:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Literal, TypeAlias
 
 from calipers.extract.scores.announced import Announced, announced, settled, without
-from calipers.extract.scores.found import UNCLEAR, Found, Said, Scale, Stated, Unread, Value
+from calipers.extract.scores.found import UNCLEAR, Found, Stated, Statement, Unread, Value, put_on
 from calipers.extract.scores.names import PREFIX, Names
 from calipers.extract.scores.numbers import NUMBERISH, read_nameless
 from calipers.extract.scores.statements import read_statements
@@ -116,7 +116,7 @@ def read_lines(text: str, names: Names, scale: tuple[float, float], *, end: End 
     return found
 
 
-def _place(said: list[Said], lines: list[str], found: Found) -> None:
+def _place(said: list[Statement], lines: list[str], found: Found) -> None:
     """Tell what stands before, between and after the statements."""
     spans = sorted((one.line, one.end, one.begin) for one in said if one.written and one.line >= 0)
     if not spans:
@@ -139,7 +139,7 @@ def _split(text: str) -> list[str]:
     return [line[:_MAX_LINE] for line in text.split("\n")]
 
 
-def _each_its_scale(said: list[Said], stated: list[Announced], text: str) -> list[Said]:
+def _each_its_scale(said: list[Statement], stated: list[Announced], text: str) -> list[Statement]:
     """Each statement with the scale that stands after it, where as many are stated and they differ."""
     scales = [one for one in stated if one.sure and isinstance(one.scale, Stated)]
     scored = [place for place, one in enumerate(said) if one.written]
@@ -216,9 +216,9 @@ def _parts(text: str) -> Iterator[tuple[str, str]]:
     yield text, ""
 
 
-def _take(said: list[Said], found: Found, names: Names, scale: tuple[float, float], *, end: End) -> None:
+def _take(said: list[Statement], found: Found, names: Names, scale: tuple[float, float], *, end: End) -> None:
     for one in said:
-        value = _on(read_value(one.written, scale), one.scale, scale)
+        value = put_on(read_value(one.written, scale), one.scale, scale)
         if one.id_ not in names.known:
             if type(value) is Value:
                 found.doubts.append(f"an unknown id: {one.id_[:40]!r}")
@@ -228,14 +228,7 @@ def _take(said: list[Said], found: Found, names: Names, scale: tuple[float, floa
             found.add(one.id_, value)
 
 
-def _on(value: Value | Unread, stated: Scale | None, scale: tuple[float, float]) -> Value | Unread:
-    """A value on the scale stated for it alone."""
-    if stated is None or type(value) is not Value or value.stated is not None:
-        return value
-    return value.on(stated, scale) if isinstance(stated, Stated) else Unread(f"its scale is {stated}")
-
-
-def _may_be_cut(last: Said, said: list[Said], names: Names) -> bool:
+def _may_be_cut(last: Statement, said: list[Statement], names: Names) -> bool:
     """Whether a number at the very end may go on: ids are missing after it, or it is shorter than all others."""
     written = last.written
     others = [one.written for one in said if not one.at_end and one.written]

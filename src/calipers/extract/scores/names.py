@@ -32,10 +32,6 @@ _WORDS = {
         ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
     )
 }
-_PLACEHOLDER = re.compile(
-    r"<.{0,60}>|\{.{0,60}\}|\.{2,}|…|string|str|int|integer|number|(?:trajectory|candidate)?[ _-]?(?:id|key|name)|[xn]|id\d?|\$\w{0,20}",
-    re.IGNORECASE,
-)
 
 
 class Names:
@@ -111,11 +107,6 @@ def core(text: str, *, fold: bool = True) -> str:
     if fold and text.isdecimal() and text.isascii():
         text = text.lstrip("0") or "0"
     return text
-
-
-def is_placeholder(raw: Any) -> bool:
-    """Whether an id is one of a template's: ``<id>``, ``...``, ``string``."""
-    return isinstance(raw, str) and _PLACEHOLDER.fullmatch(raw.strip()) is not None
 
 
 def _fold(text: str) -> str:

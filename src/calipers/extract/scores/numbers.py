@@ -13,7 +13,7 @@ from itertools import islice
 from calipers.extract.caveats.phrases import folded, hits
 from calipers.extract.caveats.quotations import hands_over
 from calipers.extract.scores import scale_words as words
-from calipers.extract.scores.found import Said
+from calipers.extract.scores.found import Statement
 from calipers.extract.scores.stated import ATTACHED, BEFORE
 
 MAX_PAIRS = 400
@@ -103,7 +103,7 @@ def is_end(rest: str) -> bool:
     return not any(char.isalnum() for char in rest)
 
 
-def labelled(line: str, *, last: bool) -> Iterator[Said]:
+def labelled(line: str, *, last: bool) -> Iterator[Statement]:
     """Numbers after a word for score; those of a named aspect (``style score: 0.8``) only where nothing else is."""
     for one in islice(_LABELLED.finditer(line), MAX_PAIRS):
         before = line[max(0, one.start() - 200) : one.start()]
@@ -119,10 +119,10 @@ def labelled(line: str, *, last: bool) -> Iterator[Said]:
         written = written_in(one, rest)
         if written.endswith(_COUNTED) and not _MARK.search(line, one.start(), one.start("value")):
             continue  # ``it scored 5/7 goals``
-        yield Said("", written, last and is_end(rest), bool(one["kind"]), rest.startswith("."), end=end)
+        yield Statement("", written, last and is_end(rest), bool(one["kind"]), rest.startswith("."), end=end)
 
 
-def read_nameless(lines: list[str], id_: str) -> Iterator[Said]:
+def read_nameless(lines: list[str], id_: str) -> Iterator[Statement]:
     """For a question about one candidate: the labelled score, what the judge gives it, or nothing but a number."""
     spoken = [number for number, line in enumerate(lines) if line.strip()]
     heard = False
@@ -136,10 +136,10 @@ def read_nameless(lines: list[str], id_: str) -> Iterator[Said]:
         line = lines[spoken[0]].strip()
         alone = NUMBERISH.fullmatch(line) or NUMBERISH.fullmatch(line.rstrip("].)\"' "))
         if alone:
-            yield Said(id_, written_in(alone, ""), spoken[0] == len(lines) - 1, line=spoken[0])
+            yield Statement(id_, written_in(alone, ""), spoken[0] == len(lines) - 1, line=spoken[0])
 
 
-def _given(lines: list[str], id_: str) -> Iterator[Said]:
+def _given(lines: list[str], id_: str) -> Iterator[Statement]:
     """``I would give it 8 out of 10.``: one number, and no word of what for."""
     found = [(number, one) for number, line in enumerate(lines) for one in islice(_GIVEN.finditer(line), MAX_PAIRS)]
     if len(found) != 1:
@@ -148,7 +148,7 @@ def _given(lines: list[str], id_: str) -> Iterator[Said]:
     line = lines[number]
     end = one.start("value") + len(one["value"].rstrip(TRAILING))
     if _SAID_ALL.match(line, end) and not DOUBTFUL.search(line[: one.start()]):
-        yield Said(
+        yield Statement(
             id_, written_in(one, line[end:]), number == len(lines) - 1 and is_end(line[end:]), line=number, end=end
         )
 

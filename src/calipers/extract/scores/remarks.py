@@ -11,9 +11,8 @@ from typing import Any, Final
 from calipers.extract.caveats.disowned import DENYING, REMARKS, is_void
 from calipers.extract.caveats.phrases import folded, hits
 from calipers.extract.caveats.takebacks import TAKEN_BACK, VOID, taken_back, voided
-from calipers.extract.scores.roles import role_of
-from calipers.extract.scores.rows import pairs_of
-from calipers.extract.strictjson import Pairs
+from calipers.extract.scores.fields import role_of
+from calipers.extract.strictjson import Pairs, pairs_of
 
 _LONGEST = 4_000
 _MOST_KEYS = 64

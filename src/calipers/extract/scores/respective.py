@@ -9,7 +9,7 @@ import re
 from itertools import pairwise
 
 from calipers.extract.caveats.asides import Number, Sentence, sentences
-from calipers.extract.scores.found import Said
+from calipers.extract.scores.found import Statement
 from calipers.extract.scores.names import Names
 
 _LIST = re.compile(
@@ -30,7 +30,7 @@ def is_listed(before: str, names: Names) -> bool:
     return not lead.endswith((":", "=", ">", "→", "："))  # ``1: 2, 2: 1``: a score, not a name
 
 
-def read_respective(line: str, names: Names) -> list[Said]:
+def read_respective(line: str, names: Names) -> list[Statement]:
     """What a line says of several candidates in turn; empty where it does not, or not plainly."""
     if not any(char.isdecimal() for char in line) or sum(id_ in line for id_ in names.ids) < 2:  # a list
         return []
@@ -42,7 +42,7 @@ def read_respective(line: str, names: Names) -> list[Said]:
     return []
 
 
-def _of_sentence(sentence: Sentence, names: Names) -> list[Said]:
+def _of_sentence(sentence: Sentence, names: Names) -> list[Statement]:
     ids, numbers = _lists(sentence, names)
     values = numbers[: len(ids)]
     if len(ids) < 2 or len(values) < len(ids) or len(set(ids)) < len(ids):  # a list
@@ -53,7 +53,7 @@ def _of_sentence(sentence: Sentence, names: Names) -> list[Said]:
         return []  # a longer list than there are names
     if sentence.is_count(values[-1]) and not _is_told_after(sentence, values[-1]):
         return []
-    return [Said(id_, sentence.text[value.start : value.end]) for id_, value in zip(ids, values, strict=True)]
+    return [Statement(id_, sentence.text[value.start : value.end]) for id_, value in zip(ids, values, strict=True)]
 
 
 def _is_told_after(sentence: Sentence, number: Number) -> bool:

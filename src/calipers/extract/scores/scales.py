@@ -15,7 +15,7 @@ from itertools import islice
 from typing import Literal, TypeAlias
 
 from calipers.extract.rejected import Rejected
-from calipers.extract.scores.found import UNCLEAR_VALUE, Found, Stated, Unread, Value
+from calipers.extract.scores.found import OFF_SCALE, UNCLEAR, Found, Stated, Unread, Value
 
 OutOfRange: TypeAlias = Literal["reask", "rescale", "rank", "clamp"]
 
@@ -145,7 +145,7 @@ def _leave_explained(found: Found, asked: tuple[float, float]) -> None:
         value = found.values.get(id_)
         small = type(value) is Value and value.stated is None and low < value.number <= half
         if type(value) is Value and small and _is_explained(value.number, text, asked):
-            found.values[id_] = UNCLEAR_VALUE
+            found.values[id_] = OFF_SCALE[UNCLEAR]
 
 
 def _leave_mixed(found: Found, asked: tuple[float, float]) -> None:
@@ -154,7 +154,7 @@ def _leave_mixed(found: Found, asked: tuple[float, float]) -> None:
     others = [scale for scale in stated if scale.of(asked[1], asked) != asked[1]]
     for id_, value in found.values.items():
         if others and type(value) is Value and value.stated is None and _may_be_on(value.number, others, asked):
-            found.values[id_] = UNCLEAR_VALUE
+            found.values[id_] = OFF_SCALE[UNCLEAR]
 
 
 def _may_be_on(number: float, scales: list[Stated], asked: tuple[float, float]) -> bool:

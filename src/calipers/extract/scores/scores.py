@@ -126,8 +126,8 @@ def _checked(
     found = claim.found
     claim.check()
     if not found.readable:
-        why = next((value.reason for value in found.values.values() if value in OFF_SCALE), None)
-        raise Rejected(why or "no verdict in the reply", doubt=why is not None, truncated=claim.cut)
+        why = next((why for why in OFF_SCALE.values() if why in found.values.values()), None)
+        raise Rejected(why.reason if why else "no verdict in the reply", doubt=why is not None, truncated=claim.cut)
     if found.weak and (ids != tuple(map(str, range(1, len(ids) + 1))) or any(id_ not in found.values for id_ in ids)):
         raise Rejected("ids that may be mere positions", doubt=True)
     leave_unclear(found, scale, text, cut=claim.cut or claim.breaks_off or cut)

@@ -13,7 +13,7 @@ from itertools import islice
 
 from calipers.extract.caveats.quotations import hands_over, heads_others
 from calipers.extract.scores import scale_words as words
-from calipers.extract.scores.found import Found, Said, Value
+from calipers.extract.scores.found import Found, Statement, Value
 from calipers.extract.scores.names import PREFIX, Names
 from calipers.extract.scores.numbers import (
     BEFORE_VALUE,
@@ -74,10 +74,10 @@ class _Doubt(Exception):  # noqa: N818  # not an error: how a line says that no 
     pass
 
 
-def read_statements(lines: list[str], names: Names, found: Found) -> list[Said]:
+def read_statements(lines: list[str], names: Names, found: Found) -> list[Statement]:
     """What lines and sections state, in order; what puts all of it in doubt is added to ``found``."""
     reader = _LineReader(names)
-    said: list[Said] = []
+    said: list[Statement] = []
     aside = begun = False
     lead = ""
     leads: dict[int, str] = {}
@@ -104,14 +104,14 @@ def read_statements(lines: list[str], names: Names, found: Found) -> list[Said]:
     return _own(said, leads, names)
 
 
-def _own(said: list[Said], leads: dict[int, str], names: Names) -> list[Said]:
+def _own(said: list[Statement], leads: dict[int, str], names: Names) -> list[Statement]:
     """The statements without those that a line of words above them calls somebody else's."""
-    runs: list[tuple[str, list[Said]]] = [("", [])]
+    runs: list[tuple[str, list[Statement]]] = [("", [])]
     for one in said:
         if one.line in leads:
             runs.append((leads.pop(one.line), []))
         runs[-1][1].append(one)
-    own: list[Said] = []
+    own: list[Statement] = []
     for lead, run in runs:
         claimed = {one.id_ for one in run if one.written}
         if not lead or not hands_over(lead, names.ids, claimed):
@@ -128,7 +128,7 @@ class _LineReader:
         self.section: str | None = None
         self.scored = False
 
-    def read(self, line: str, *, last: bool) -> list[Said]:
+    def read(self, line: str, *, last: bool) -> list[Statement]:
         if _stranger(line, self.names):
             raise _Doubt("an unknown id")
         pairs = read_respective(line, self.names) or list(_pairs(line, self.patterns, self.names, last=last))
@@ -145,12 +145,12 @@ class _LineReader:
             shared = self.patterns.mention.search(rest) is not None  # two candidates share the line
             offset = len(line) - len(rest)
             scored = [] if shared else self._of_section(rest, last=last)
-            return [Said(id_, ""), *(replace(one, end=one.end + offset) for one in scored)]
+            return [Statement(id_, ""), *(replace(one, end=one.end + offset) for one in scored)]
         if _only_heading(line):
             self.section = None
         return [] if self.patterns.mention.search(line) else self._of_section(line, last=last)
 
-    def _bracketed(self, line: str) -> Iterator[Said]:
+    def _bracketed(self, line: str) -> Iterator[Statement]:
         """``Response A (8/10): clear``: one name with a ratio in brackets, and no other number that may be its score."""
         found = list(islice(self.patterns.bracket.finditer(line), 2))
         id_ = self.names.match(found[0]["id"]) if len(found) == 1 else None
@@ -161,9 +161,9 @@ class _LineReader:
             return  # ``Response A (1/3)``: the first of three
         end = found[0].end() + value[2]
         if line[end : end + 1] in (")", "]") and not any(labelled(line[end:], last=False)):
-            yield Said(id_, line[found[0].end() : end], end=end + 1)
+            yield Statement(id_, line[found[0].end() : end], end=end + 1)
 
-    def _of_section(self, line: str, *, last: bool) -> list[Said]:
+    def _of_section(self, line: str, *, last: bool) -> list[Statement]:
         """The labelled score of the section; a final one goes before others."""
         said = list(labelled(line, last=last))
         if len({one.written for one in said}) > 1:
@@ -179,7 +179,7 @@ class _LineReader:
         return []
 
 
-def _pairs(line: str, patterns: _Patterns, names: Names, *, last: bool) -> Iterator[Said]:
+def _pairs(line: str, patterns: _Patterns, names: Names, *, last: bool) -> Iterator[Statement]:
     """``Trajectory 1: 0.9``, ``1 = 0.9, 2 = 0.4``, ``RB gets 83``: an id and right after it a number."""
     matches = list(islice(_found(line, patterns), MAX_PAIRS))
     at = 0
@@ -202,10 +202,10 @@ def _pairs(line: str, patterns: _Patterns, names: Names, *, last: bool) -> Itera
         written = f"{value['value']} off?" if _is_deduction(verb, rest) else written_in(value, rest)
         conflicting = {other.written for other in labelled(rest, last=False)} - {written}
         if conflicting and not patterns.mention.search(rest):
-            yield Said(id_, f"{written} or other", end=at)
+            yield Statement(id_, f"{written} or other", end=at)
             continue
         at_end = last and place + 1 == len(matches) and is_end(rest)
-        yield Said(id_, written, at_end, stopped=rest.lstrip("\"')]} ").startswith("."), end=at)
+        yield Statement(id_, written, at_end, stopped=rest.lstrip("\"')]} ").startswith("."), end=at)
 
 
 def _is_deduction(verb: str, rest: str) -> bool:

@@ -10,11 +10,10 @@ from dataclasses import replace
 
 from calipers.extract.caveats.phrases import folded, hits
 from calipers.extract.caveats.quotations import hands_over, heads_others
-from calipers.extract.scores.fields import scale_beside
-from calipers.extract.scores.found import UNCLEAR, Said, Scale
+from calipers.extract.scores.fields import STATING, Role, Row, is_mark, role_of, scale_beside
+from calipers.extract.scores.found import UNCLEAR, Scale, Statement
 from calipers.extract.scores.names import Names
 from calipers.extract.scores.numbers import KEYWORD
-from calipers.extract.scores.roles import STATING, Role, is_mark, role_of
 from calipers.extract.scores.stated import of_key
 
 _MAX_HEADERS = 4
@@ -31,12 +30,12 @@ def _cells(line: str, mark: str) -> list[str]:
     return [cell.strip(" \t*_\"'`") for cell in line.split(mark)]
 
 
-def read_tables(lines: list[str], names: Names) -> list[Said]:
+def read_tables(lines: list[str], names: Names) -> list[Statement]:
     """All tables with a header: ids down with a score column, or ids across with a score row."""
     lines = _columns(lines)
     for mark in ("|", "\t", ",", ";"):
         tried, until = 0, 0
-        said: list[Said] = []
+        said: list[Statement] = []
         for number, line in enumerate(lines[:-1]):
             if number < until or mark not in line or len(line) > 2_000 or tried >= _MAX_HEADERS:
                 continue
@@ -70,7 +69,7 @@ def _columns(lines: list[str]) -> list[str]:
 _GAP = re.compile(r" {2,}")
 
 
-def _of_table(header: list[str], rows: list[tuple[list[str], bool]], names: Names, mark: str) -> list[Said]:
+def _of_table(header: list[str], rows: list[tuple[list[str], bool]], names: Names, mark: str) -> list[Statement]:
     roles = _roles(header, rows)
     if "score" in roles or roles.count("loose score") == 1:
         return _down(header, roles, rows, names, mark)
@@ -109,7 +108,7 @@ def _roles(header: list[str], rows: list[tuple[list[str], bool]]) -> list[Role |
 
 def _down(
     header: list[str], roles: list[Role | None], rows: list[tuple[list[str], bool]], names: Names, mark: str
-) -> list[Said]:
+) -> list[Statement]:
     score_at = _score_column(header, roles)
     if score_at is None:
         return []
@@ -128,9 +127,9 @@ def _down(
         id_ = names.match(row[id_at])
         scale = "upside down" if turned else _scale(header, roles, row, score_at)
         if id_ is not None:
-            said.append(Said(id_, row[score_at], open_end and score_at == len(row) - 1, scale=scale))
+            said.append(Statement(id_, row[score_at], open_end and score_at == len(row) - 1, scale=scale))
         elif row[id_at].casefold() not in _SUMMARY:
-            said.append(Said(row[id_at], row[score_at], scale=scale))
+            said.append(Statement(row[id_at], row[score_at], scale=scale))
     return said if any(one.id_ in names.known for one in said) else []
 
 
@@ -141,7 +140,7 @@ def _scale(header: list[str], roles: list[Role | None], row: list[str], score_at
         return stated
     if len(row) != len(header) or any(role in STATING and not cell for cell, role in zip(row, roles, strict=True)):
         return UNCLEAR
-    return scale_beside(list(zip(header, row, strict=True)), roles)
+    return scale_beside(Row(zip(header, row, roles, strict=True)))
 
 
 def _score_column(header: list[str], roles: list[Role | None]) -> int | None:
@@ -157,12 +156,12 @@ def _score_column(header: list[str], roles: list[Role | None]) -> int | None:
     return columns[0] if len(columns) == 1 else None
 
 
-def _across(header: list[str], rows: list[tuple[list[str], bool]], names: Names) -> list[Said]:
+def _across(header: list[str], rows: list[tuple[list[str], bool]], names: Names) -> list[Statement]:
     for cells, open_end in rows:
         if role_of(cells[0]) != "score" or len(cells) != len(header):
             continue
         return [
-            Said(id_, cell, open_end and place == len(cells) - 1, scale=of_key(cells[0])[1])
+            Statement(id_, cell, open_end and place == len(cells) - 1, scale=of_key(cells[0])[1])
             for place, (name, cell) in enumerate(zip(header, cells, strict=True))
             if (id_ := names.match(name)) is not None
         ]
@@ -174,7 +173,7 @@ _YAML_LINE = re.compile(
 )
 
 
-def read_yaml(lines: list[str], names: Names) -> list[Said]:
+def read_yaml(lines: list[str], names: Names) -> list[Statement]:
     """A YAML list of rows (``- trajectory_id: 1``), fields in any order."""
     items: list[dict[Role, tuple[str, bool]]] = []
     first_line = last_line = 0
@@ -199,8 +198,6 @@ def read_yaml(lines: list[str], names: Names) -> list[Said]:
             id_ = names.match(item["id"][0].strip("\"' "))
             named = id_ if id_ is not None else item["id"][0]
             stating = [(role, value) for role, (value, _) in item.items() if role in STATING]
-            scale = scale_beside(
-                [("out_of" if role == "top" else role, value) for role, value in stating], [role for role, _ in stating]
-            )
-            said.append(Said(named, *item["score"], line=last_line, begin=first_line, scale=scale))
+            scale = scale_beside(Row(("out_of" if role == "top" else role, value, role) for role, value in stating))
+            said.append(Statement(named, *item["score"], line=last_line, begin=first_line, scale=scale))
     return said if any(one.id_ in names.ids for one in said) else []

@@ -1,7 +1,7 @@
 """From a parsed document to the scores it states, whatever shape they were put in.
 
-Reads lists of rows, objects keyed by candidate, parallel lists, and the wrappers around them. Not responsible for
-finding documents (``documents``), for choosing among several, or for whether a number is on the scale (``scores``).
+Reads lists of rows, objects keyed by candidate, parallel lists, and the wrappers around them. Not responsible for finding
+documents (``documents``), for choosing among several (``selection``), or for whether a number is on the scale (``scales``).
 """
 
 from __future__ import annotations
@@ -10,18 +10,21 @@ import re
 from typing import Any
 
 from calipers.extract.scores.announced import agreed
-from calipers.extract.scores.found import Found, Scale, Unread, Value, is_template_text
+from calipers.extract.scores.fields import STATING, Role, Row, role_of
+from calipers.extract.scores.found import Found, Score, Unread, Value
 from calipers.extract.scores.remarks import doubtful_remark
-from calipers.extract.scores.roles import STATING, Role, role_of
-from calipers.extract.scores.rows import MAX_ROWS, RoleList, Row, RowReader, explain, pairs_of, rows_of
+from calipers.extract.scores.rows import MAX_ROWS, RowReader, rows_of
 from calipers.extract.scores.stated import of_key
 from calipers.extract.scores.values import read_value
-from calipers.extract.strictjson import CUT, Pairs, strict
+from calipers.extract.strictjson import CUT, Pairs, pairs_of, strict
 
 _SCORE_OF = re.compile(
     r"(?:scores?|rating)[\s_-]{0,2}(?:(?:for|of)[\s_-])?(.{1,60})|(.{1,60}?)(?:'s)?[\s_-]{0,2}(?:scores?|rating)",
     re.IGNORECASE,
 )
+_KINDS = r"scor|rat(?:e|ing)|grad|eval|judg|verdict|result|traj|candid|assess|apprais|mark|answer|output|overall|评|判|結果|결과"
+_WHOLE = re.compile(_KINDS, re.IGNORECASE)
+_SCORE_LIKE = re.compile(rf"{_KINDS}|[^\x00-\x7f]", re.IGNORECASE)
 _MAX_DEPTH = 10
 _QUIET = frozenset({"scores", "explanations"})
 """Keys that say nothing by themselves."""
@@ -39,36 +42,26 @@ class VerdictReader(RowReader):
         plain = Found.as_asked(node, self.names.known)
         if plain is not None:
             return plain
-        found = self._read(node, 0)
+        found = self._inner(node, 0)
+        pairs = pairs_of(node) if len(pairs_of(node)) <= MAX_ROWS else ()
         if not found.values and not found.positional:
             found.positional = self._positional(node)
-            found.nameless = isinstance(node, dict | Pairs) and len(node) <= MAX_ROWS and self._scores_nobody(node)
-            if found.positional and isinstance(node, dict | Pairs):
-                self.rescale([(key, value) for key, value in pairs_of(node) if key is not None], found)
-        if found.values and isinstance(node, dict | Pairs) and len(node) <= MAX_ROWS:
-            self._explain(node, found)
-            self._doubt(node, found)
+            found.nameless = self._scores_nobody(pairs)
+            if found.positional:
+                self.rescale(Row.of(pairs), found)
+        if found.values and pairs:
+            self._take_explanations(node, found)
+            if not all(key in self.names.known or key in _QUIET for key, _ in pairs):
+                reason = doubtful_remark(node, self.names.ids, scores=found.numbers, scale=self.scale)
+                found.doubts += [reason] if reason is not None else []
         return found
-
-    def _doubt(self, node: Any, found: Found) -> None:
-        """Add what stands beside the scores and puts them in doubt."""
-        if all(key in self.names.known or key in _QUIET for key, _ in pairs_of(node)):
-            return
-        scores = {id_: value.number for id_, value in found.values.items() if type(value) is Value}
-        reason = doubtful_remark(node, self.names.ids, scores=scores, scale=self.scale)
-        if reason is not None:
-            found.doubts.append(reason)
 
     # --- shapes ---
 
-    def _read(self, node: Any, depth: int) -> Found:
-        if depth > _MAX_DEPTH:
+    def _inner(self, node: Any, depth: int) -> Found:
+        if depth > _MAX_DEPTH or not isinstance(node, dict | list):
             return Found()
-        if isinstance(node, dict | Pairs):
-            return self._object(node, depth)
-        if isinstance(node, list):
-            return self._list(node, depth)
-        return Found()
+        return self._object(node, depth) if isinstance(node, dict | Pairs) else self._list(node, depth)
 
     def _list(self, node: list[Any], depth: int) -> Found:
         found = Found()
@@ -78,94 +71,93 @@ class VerdictReader(RowReader):
         if numbers is not None:
             return numbers
         nameless = False
-        scales: list[Scale] = []
+        scales = []
         for item in node:
-            kind = type(item)
-            if kind is float or kind is int or kind is str:
-                continue
-            if isinstance(item, dict | Pairs):
-                inner = self._object(item, depth + 1)
-                nameless = nameless or (not inner.values and self._scores_nobody(item))
+            pair = self._pair(item)
+            if pair is not None:
+                found.add(*pair)
+            elif isinstance(item, dict | list):
+                inner = self._inner(item, depth + 1)
                 found.merge(inner)
-                scale = None if inner.values else self.scale_of(item)
-                scales += [] if scale is None else [scale]
-            elif isinstance(item, list):
-                pair = self._pair(item)
-                if pair is None:
-                    found.merge(self._list(item, depth + 1) if depth < _MAX_DEPTH else Found())
-                else:
-                    found.add(*pair)
+                if not inner.values:
+                    nameless = nameless or self._scores_nobody(pairs_of(item))
+                    scales.append(self.scale_of(item))
         if nameless and found.values:
             found.doubts.append("a score that names nobody")
-        if scales and found.values:
+        if found.values:
             found.restate(agreed(scales), self.scale)
         return found
 
-    def _scores_nobody(self, item: Any) -> bool:
-        row = [(key, value) for key, value in pairs_of(item) if key is not None]
-        names = [role_of(key) for key, _ in row]
-        return "id" not in names and "weak id" not in names and type(self.score_of(row, names)) is Value
+    def _scores_nobody(self, pairs: Any) -> bool:
+        row = Row.of(pairs)
+        return row.roles.isdisjoint({"id", "weak id"}) and type(self.score_of(row)) is Value
 
-    def _pair(self, item: list[Any]) -> tuple[str, Value | Unread] | None:
+    def _pair(self, item: Any) -> tuple[str, Score] | None:
         """``["1", 0.9]``; a pair of two bare numbers says nothing."""
-        if len(item) != 2 or type(item[0]) is not str or type(item[1]) not in (int, float):
+        if (
+            not isinstance(item, list)
+            or len(item) != 2
+            or type(item[0]) is not str
+            or type(item[1]) not in (int, float)
+        ):
             return None
         id_ = self.names.match(item[0])
         return None if id_ is None else (id_, read_value(item[1], self.scale))
 
     def _number_pairs(self, node: list[Any]) -> Found | None:
         """``[[1, 0.9], [2, 0.4]]``: only where the first numbers are the ids and the second ones could not be."""
-        if len(node) != len(self.names.ids) or not all(isinstance(item, list) and len(item) == 2 for item in node):
+        pairs = [
+            item for item in node if isinstance(item, list) and list(map(type, item)) in ([int, int], [int, float])
+        ]
+        if not len(node) == len(pairs) == len(self.names.ids):
             return None
-        if not all(type(name) is int and type(number) in (int, float) for name, number in node):
+        ids = [self.names.match(name) for name, _ in pairs]
+        if None in ids or len(set(ids)) != len(ids) or all(self.names.match(number) for _, number in pairs):
             return None
-        ids = [self.names.match(name) for name, _ in node]
-        if None in ids or len(set(ids)) != len(ids) or all(self.names.match(number) for _, number in node):
-            return None
-        return Found({id_: read_value(number, self.scale) for id_, (_, number) in zip(ids, node, strict=True) if id_})
+        return Found({id_: read_value(number, self.scale) for id_, (_, number) in zip(ids, pairs, strict=True) if id_})
 
     def _object(self, node: Any, depth: int) -> Found:
-        found = Found()
-        if len(node) > MAX_ROWS or _role_in_chat(node):
-            return found
         pairs = list(pairs_of(node))
+        if len(pairs) > MAX_ROWS or dict(pairs).get("role") in ("user", "system", "tool", "developer"):
+            return Found()  # the last is a chat message of somebody else's: an echo of the input
+        found = Found()
         named = [(key, value) for key, value in pairs if key is not None]
-        loose = [value for key, value in pairs if key is None]
         rows = rows_of(named)
-        roles = [[role_of(key) for key, _ in row] for row in rows]
-        with_ids = any("id" in row or "weak id" in row for row in roles)
-        if not with_ids or not self.take_rows(rows, roles, found):
-            scoreless, found = found, Found()
-            self._keyed(named, found)
+        with_ids = any(not row.roles.isdisjoint({"id", "weak id"}) for row in rows)
+        if not with_ids or not self.take_rows(rows, found):
+            scoreless, found = found, self._keyed(named)
             if not found.values and not found.doubts:
-                found = self._inside(named, depth)
+                found = self._wrapped(named, depth)
             if not found.values and not found.doubts and len(rows) == 1 and not scoreless.values:
-                self._only_one(rows[0], roles[0], found)
+                self._take_only_one(rows[0], found)
             found.merge(scoreless)
-        for value in loose:  # rows whose brackets were lost
-            if isinstance(value, list | dict):
-                found.merge(self._read(value, depth + 1))
-        self.rescale(named, found)
+        for key, value in pairs:  # rows whose brackets were lost
+            if key is None and isinstance(value, list | dict):
+                found.merge(self._inner(value, depth + 1))
+        self.rescale(Row.of(named), found)
         return found
 
-    def _keyed(self, named: list[tuple[str, Any]], found: Found) -> None:
+    def _keyed(self, named: list[tuple[str, Any]]) -> Found:
         """``{"1": 0.9, "2": {"score": 0.4}}``."""
-        matches = [(self._key_id(key), key, value) for key, value in named]
-        if not any(id_ is not None for id_, _, _ in matches):
-            self._parallel(named, found)
-            return
-        for id_, key, value in matches:
-            inner = list(pairs_of(value)) if isinstance(value, dict | Pairs) else []
+        found = Found()
+        ids = [self._key_id(key) for key, _ in named]
+        if not any(id_ is not None for id_ in ids):
+            self._take_parallel(named, found)
+            return found
+        for id_, (key, value) in zip(ids, named, strict=True):
             if id_ is not None:
-                self._keyed_one(id_, key, value, found)
-            elif role_of(key) is None or (role_of(key) == "scores" and inner):
-                read = self.value_of(value)
-                if isinstance(value, list):
-                    continue
-                if role_of(key) == "scores" and type(read) is Unread:
-                    found.merge(self._read(value, 1))
-                else:
-                    self.doubt_unknown(key, read, found)
+                self._take_keyed(id_, key, value, found)
+                continue
+            role = role_of(key)
+            among_scores = role == "scores" and len(pairs_of(value)) > 0
+            if isinstance(value, list) or not (role is None or among_scores):
+                continue
+            read = self.value_of(value)
+            if among_scores and type(read) is Unread:
+                found.merge(self._inner(value, 1))
+            else:
+                self.doubt_unknown(key, read, found)
+        return found
 
     def _key_id(self, key: str) -> str | None:
         """The id a key names: ``1``, ``Trajectory 1``, ``trajectory_1_score``, ``score_1``."""
@@ -175,42 +167,37 @@ class VerdictReader(RowReader):
             id_ = self.names.match(found[1] or found[2]) if found else None
         return id_
 
-    def _keyed_one(self, id_: str, key: str, value: Any, found: Found) -> None:
-        inner = list(pairs_of(value)) if isinstance(value, dict | Pairs) else []
-        found.add(id_, self._field(key, value) if not inner else self.value_of(value))
-        names = [role_of(key) for key, _ in inner]
-        for (_, text), name in zip(inner, names, strict=True):
-            if name == "text" and type(text) is str:
-                found.explanations[id_] = text
-                found.placeholders += is_template_text(text)
-            elif name == "id" and self.names.match(text) not in (id_, None):
-                found.doubts.append("a row that names two ids")
+    def _take_keyed(self, id_: str, key: str, value: Any, found: Found) -> None:
+        inner = Row.of(pairs_of(value))
+        found.add(id_, self.value_of(value) if inner.fields else self.read_field(key, value))
+        for text in inner.values("text"):
+            found.explain(id_, text)
+        if any(self.names.match(name) not in (id_, None) for name in inner.values("id")):
+            found.doubts.append("a row that names two ids")
 
-    def _parallel(self, named: list[tuple[str, Any]], found: Found) -> None:
+    def _take_parallel(self, named: list[tuple[str, Any]], found: Found) -> None:
         """``{"ids": [...], "scores": [...]}``."""
-        ids = [value for key, value in named if role_of(key) in ("ids", "id") and isinstance(value, list)]
-        scores = [value for key, value in named if role_of(key) in ("scores", "score") and isinstance(value, list)]
-        if len(ids) != 1 or len(scores) != 1 or len(ids[0]) != len(scores[0]) or len(ids[0]) > MAX_ROWS:
+        row = Row.of(named)
+        ids = [value for value in row.values("ids", "id") if isinstance(value, list)]
+        scores = [value for value in row.values("scores", "score") if isinstance(value, list)]
+        if len(ids) != 1 or len(scores) != 1 or not len(ids[0]) == len(scores[0]) <= MAX_ROWS:
             return
-        if not all(getattr(part, "closed", True) for part in (ids[0], scores[0])):
-            return
-        if any(isinstance(item, list | dict) for item in (*ids[0], *scores[0])):
+        scalars = not any(isinstance(item, list | dict) for item in (*ids[0], *scores[0]))
+        if not scalars or not all(getattr(part, "closed", True) for part in (ids[0], scores[0])):
             return
         for name, value in zip(ids[0], scores[0], strict=True):
-            id_ = self.names.match(name)
-            read = read_value(value, self.scale)
+            id_, read = self.names.match(name), read_value(value, self.scale)
             if id_ is None:
                 self.doubt_unknown(str(name), read, found)
             else:
                 found.add(id_, read)
 
-    def _inside(self, named: list[tuple[str, Any]], depth: int) -> Found:
+    def _wrapped(self, named: list[tuple[str, Any]], depth: int) -> Found:
         """The verdict inside a wrapper; of several, those under the most telling key."""
         best, best_order = Found(), -1
         for key, value in named:
             role = role_of(key)
-            final_is_cut = role == "final" and (value is CUT or getattr(value, "closed", True) is False)
-            if final_is_cut and best.values:
+            if role == "final" and (value is CUT or getattr(value, "closed", True) is False) and best.values:
                 best.doubts.append("a later verdict is cut off")
             inner = self._under(key, value, role, depth)
             if not inner.values and not inner.doubts:
@@ -227,109 +214,56 @@ class VerdictReader(RowReader):
         if role in ("aside", "text", "percent") or role in STATING:
             return Found()
         held = value
-        if type(value) is str:
-            held = _decoded(value) if role in _CONTAINERS else None
-        if not isinstance(held, list | dict) or (role is None and not _may_hold_scores(key) and self._is_flat(held)):
+        if type(value) is str:  # a document inside a string (tool-call arguments)
+            held = strict(value.strip()) if role in _CONTAINERS and value.strip()[:1] in ("{", "[") else None
+        if not isinstance(held, list | dict) or (
+            role is None and (self._is_flat(key, held) or self._is_part(key, held))
+        ):
             return Found()
-        if role is None and self._is_part(key, held):
-            return Found()
-        found, stated = self._read(held, depth + 1), of_key(key)[1]
-        found.restate(stated, self.scale)
+        found = self._inner(held, depth + 1)
+        found.restate(of_key(key)[1], self.scale)
         return found
 
     def _is_part(self, key: str, held: Any) -> bool:
         """``{"accuracy": {"score": 3}}`` where one candidate was asked about: a part of its score."""
-        if len(self.names.ids) != 1 or not isinstance(held, dict | Pairs) or _WHOLE.search(str(key)[:60]):
-            return False
-        return self._scores_nobody(held)
+        return len(self.names.ids) == 1 and not _WHOLE.search(str(key)[:60]) and self._scores_nobody(pairs_of(held))
 
-    def _is_flat(self, value: Any) -> bool:
+    def _is_flat(self, key: str, held: Any) -> bool:
         """Whether this is a map from ids to bare numbers, which may be anything: costs, steps, ranks."""
-        if not isinstance(value, dict | Pairs):
-            return False
-        return any(self.names.match(key) and type(inner) in (int, float) for key, inner in pairs_of(value))
+        flat = any(self.names.match(name) and type(inner) in (int, float) for name, inner in pairs_of(held))
+        return flat and _SCORE_LIKE.search(str(key)[:60]) is None
 
-    def _only_one(self, row: Row, names: RoleList, found: Found) -> None:
+    def _take_only_one(self, row: Row, found: Found) -> None:
         """``{"score": 0.9}`` where one candidate was asked about."""
-        if len(self.names.ids) != 1:
-            return
-        read = self.score_of(row, names)
+        read = self.score_of(row) if len(self.names.ids) == 1 else None
         if read is not None:
             found.add(self.names.ids[0], read)
-            explain(self.names.ids[0], row, names, found)
+            found.explain(self.names.ids[0], next((text for text in row.values("text") if type(text) is str), None))
 
-    def _positional(self, node: Any) -> list[Value | Unread]:
+    def _positional(self, node: Any) -> list[Score]:
         """Scores without names: ``[0.9, 0.4]``, ``{"scores": [0.9, 0.4]}``, rows without ids."""
         if isinstance(node, dict | Pairs):
-            others = [value for key, value in pairs_of(node) if role_of(key) not in _BESIDE_SCORES]
-            lists = [value for key, value in pairs_of(node) if role_of(key) == "scores"]
-            if len(lists) != 1 or others:
-                return []
-            node = lists[0]
+            row = Row(((key, value, role_of(key)) for key, value in pairs_of(node)))
+            lists = row.values("scores")
+            node = lists[0] if len(lists) == 1 and _BESIDE_SCORES.issuperset(row.roles) else None
         if not isinstance(node, list) or isinstance(node, Pairs) or len(node) != len(self.names.ids):
             return []
-        if not getattr(node, "closed", True):
+        rows = [Row.of(pairs_of(item)) for item in node if isinstance(item, dict | Pairs)]
+        if not getattr(node, "closed", True) or (
+            len(rows) < len(node) and any(isinstance(one, list | dict) for one in node)
+        ):
             return []
-        if all(isinstance(item, dict | Pairs) for item in node):
-            return self._nameless_rows(node)
-        if any(isinstance(item, list | dict) for item in node):
-            return []
-        return [read_value(item, self.scale) for item in node]
+        if not rows:
+            return [read_value(item, self.scale) for item in node]
+        reads = [self.score_of(row) for row in rows if _BESIDE_SCORE.issuperset(row.roles)]
+        return [read for read in reads if read is not None] if len(reads) == len(rows) and None not in reads else []
 
-    def _nameless_rows(self, node: list[Any]) -> list[Value | Unread]:
-        reads = []
-        for item in node:
-            row = [(key, value) for key, value in pairs_of(item) if key is not None]
-            names = [role_of(key) for key, _ in row]
-            read = self.score_of(row, names)
-            if read is None or not _BESIDE_SCORE.issuperset(names):
-                return []  # a rank or a name may order the rows
-            reads.append(read)
-        return reads
-
-    def _explain(self, node: Any, found: Found) -> None:
+    def _take_explanations(self, node: Any, found: Found) -> None:
         """Take in a map of explanations that stands beside the scores."""
         for _ in range(4):
-            wrapped = None
-            for key, value in pairs_of(node):
-                if not isinstance(value, dict | Pairs):
-                    continue
-                if role_of(key) != "text":
-                    wrapped = wrapped or value
-                    continue
-                for name, text in pairs_of(value):
-                    id_ = self.names.match(name)
-                    if id_ is not None and type(text) is str:
-                        found.explanations.setdefault(id_, text)
-            if wrapped is None:
-                return
-            node = wrapped
-
-
-def _decoded(value: str) -> Any:
-    """A document inside a string (tool-call arguments); only strict JSON, only where a wrapper's key says so."""
-    text = value.strip()
-    if text[:1] not in ("{", "["):
-        return None
-    return strict(text)
-
-
-_KINDS = r"scor|rat(?:e|ing)|grad|eval|judg|verdict|result|traj|candid|assess|apprais|mark|answer|output|overall|评|判|結果|결과"
-_WHOLE = re.compile(_KINDS, re.IGNORECASE)
-_SCORE_LIKE = re.compile(rf"{_KINDS}|[^\x00-\x7f]", re.IGNORECASE)
-
-
-def _may_hold_scores(key: Any) -> bool:
-    return key is None or _SCORE_LIKE.search(str(key)[:60]) is not None
-
-
-def _role_in_chat(value: Any) -> bool:
-    """Whether this is a chat message of somebody else's: an echo of the input."""
-    if isinstance(value, list) and not isinstance(value, Pairs):
-        return False
-    return isinstance(value, dict | Pairs) and dict(pairs_of(value)).get("role") in (
-        "user",
-        "system",
-        "tool",
-        "developer",
-    )
+            objects = [(key, value) for key, value in pairs_of(node) if isinstance(value, dict | Pairs)]
+            for name, text in (pair for key, value in objects if role_of(key) == "text" for pair in pairs_of(value)):
+                id_ = self.names.match(name)
+                if id_ is not None and type(text) is str:
+                    found.explanations.setdefault(id_, text)
+            node = next((value for key, value in objects if value and role_of(key) != "text"), None)
