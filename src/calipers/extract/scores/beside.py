@@ -1,67 +1,70 @@
-"""Holds a verdict of scores against the words beside it: whose it is, and what they do to it.
+"""Holds a verdict of scores against what stands beside it: the words around it, and remarks in its own document.
 
-Only replies that are more than their verdict come here. The words are judged in ``takebacks`` and ``quotations``; which
-verdict counts is decided in ``selection``.
+Words can take trust away: they say whose the verdict is, or what becomes of it. They are judged in ``takebacks`` and
+``quotations``; which verdict counts is decided in ``selection``.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
+from calipers.extract.caveats.disowned import DENYING, REMARKS, is_void
+from calipers.extract.caveats.phrases import folded, hits
 from calipers.extract.caveats.quotations import fence_lead, is_others, stands_in_quote
-from calipers.extract.caveats.takebacks import interrupted, taken_back, voided
+from calipers.extract.caveats.takebacks import TAKEN_BACK, VOID, interrupted, taken_back, voided
 from calipers.extract.rejected import Rejected
 from calipers.extract.scores.announced import announced, without
+from calipers.extract.scores.fields import role_of
 from calipers.extract.scores.found import Claim, Found, Value, is_same
 from calipers.extract.scores.lines import read_lines
-from calipers.extract.scores.verdicts import VerdictReader
+from calipers.extract.scores.rows import RowReader
+from calipers.extract.strictjson import pairs_of
+from calipers.extract.wordlists import words
 
 _NEAR = 2_000
 """Characters before a verdict that may void it."""
 _QUOTATION = "[a document]"
 """Stands for a verdict that is somebody else's, so that *that is what it wrote* is not about the judge's."""
-_BETWEEN = "words between the scores take one back"
 _BREAK = re.compile(r"[.!?]\s+|[。！？；]|\n")
+_LONGEST_REMARK = 4_000
+_MOST_KEYS = 64
+_FLAGS: Final = frozenset(words("roles", "flags"))
 
 
 def is_quoted(text: str, claim: Claim, ids: tuple[str, ...]) -> bool:
     """Whether the words right before a verdict call it a draft, an example or somebody else's, or it stands in a quote."""
-    claimed = claim.found.values.keys()
-    if is_others(text[max(claim.floor, claim.start - 200) : claim.start], ids, claimed):
-        return True
-    fenced = fence_lead(text, claim.start, claim.floor)
-    return bool(fenced and is_others(fenced, ids, claimed)) or stands_in_quote(text, claim.start, ids)
+    leads = (text[max(claim.floor, claim.start - 200) : claim.start], fence_lead(text, claim.start, claim.floor))
+    others = any(is_others(lead, ids, claim.found.values.keys()) for lead in leads)
+    return others or stands_in_quote(text, claim.start, ids)
 
 
-def check_beside(text: str, claim: Claim, claims: list[Claim], reader: VerdictReader) -> None:
-    """Reject when the words around the verdict void it, or those after it say otherwise."""
+def check_beside(text: str, claim: Claim, claims: list[Claim], reader: RowReader) -> None:
+    """Raise Rejected when the words around a verdict void it, or those after it say otherwise."""
     ids, scale = reader.names.ids, reader.scale
     spoken = [other for other in claims if other.found.values or other.found.positional]
     if any(other.found.nameless and other.start >= claim.end and not is_quoted(text, other, ids) for other in claims):
         raise Rejected("a later score names nobody", doubt=True)
-    before = _prose(text, 0, claim.start, spoken, ids)
     after = _prose(text, claim.end, len(text), spoken, ids)
-    reason = voided(before[-_NEAR:], ids, scale=scale) if before.strip() else None
-    told = without(after, announced(after, reader.names)) if after.strip() else after
-    reason = reason or taken_back(told, ids, scores=claim.found.numbers, scale=scale)
-    if reason is None and interrupted(_prose(text, claim.start, claim.end, spoken, ids), ids):
-        reason = _BETWEEN
-    if reason is not None:
-        raise Rejected(reason, doubt=True)
-    said = read_lines(after, reader.names, scale)
-    for id_, value in said.values.items():
+    bare = without(after, announced(after, reader.names)) if after.strip() else after
+    between = (_prose(text, claim.start, claim.end, spoken, ids),)
+    _check(claim.found, _prose(text, 0, claim.start, spoken, ids), between, bare, reader)
+    for id_, value in read_lines(after, reader.names, scale).values.items():
         if type(value) is Value and not is_same(value, claim.found.values.get(id_)):
             raise Rejected(f"words after the verdict give {id_!r} another score", doubt=True)
 
 
-def check_around(found: Found, reader: VerdictReader) -> None:
-    """Reject when the words before, between or after the lines of a verdict in prose undo it."""
+def check_around(found: Found, reader: RowReader) -> None:
+    """Raise Rejected when the words before, between or after the lines of a verdict in prose undo it."""
+    _check(found, found.head, found.between, found.tail, reader)
+
+
+def _check(found: Found, before: str, between: Sequence[str], after: str, reader: RowReader) -> None:
     ids, scale = reader.names.ids, reader.scale
-    reason = taken_back(found.tail, ids, scores=found.numbers, scale=scale) if found.tail else None
-    if reason is None and found.head.strip():
-        reason = voided(found.head[-_NEAR:], ids, scale=scale)
-    if reason is None and any(interrupted(between, ids) for between in found.between):
-        reason = _BETWEEN
+    reason = voided(before[-_NEAR:], ids, scale=scale) or taken_back(after, ids, scores=found.numbers, scale=scale)
+    if reason is None and any(interrupted(words, ids) for words in between):
+        reason = "words between the scores take one back"
     if reason is not None:
         raise Rejected(reason, doubt=True)
 
@@ -79,3 +82,49 @@ def _prose(text: str, start: int, end: int, claims: list[Claim], ids: tuple[str,
         pieces.append(piece)
         start = claim.end
     return "\n".join([*pieces, text[start:end]])
+
+
+# --- remarks in the document ------------------------------------------------------------------------------------------
+
+
+def doubtful_remark(
+    node: Any, ids: Sequence[str], *, scores: Mapping[str, float], scale: tuple[float, float], depth: int = 2
+) -> str | None:
+    """Why what stands beside the scores in ``node`` puts them in doubt; None where nothing does.
+
+    ``"note": "these scores are random"``, ``"correction": {"KB": 50}``. Explanations of single candidates are not looked at.
+    """
+    pairs = pairs_of(node)
+    after = False
+    for key, value in pairs if len(pairs) <= _MOST_KEYS else ():
+        role = role_of(key)
+        if key is None or key in ids or role in ("scores", "final", "score"):
+            after = True
+            continue
+        reason = _of_pair(str(key)[:60], value)
+        remark = value[:_LONGEST_REMARK] if type(value) is str and role in (None, "text", "loose score") else ""
+        if reason is None and role == "wrapper" and depth:
+            reason = doubtful_remark(value, ids, scores=scores, scale=scale, depth=depth - 1)
+        elif reason is None and after:
+            reason = taken_back(remark, ids, scores=scores, scale=scale)
+        elif reason is None:
+            reason = voided(remark, ids, scale=scale)
+        if reason is not None:
+            return reason
+    return None
+
+
+def _of_pair(key: str, value: Any) -> str | None:
+    """What a key says by itself, where its value does not deny it."""
+    spoken = folded(key)
+    name = "_".join(spoken.split())
+    if (value is False and name in DENYING) or (type(value) is str and name in REMARKS and is_void(value)):
+        return VOID
+    if value is None or value is False or value in ("", 0, [], {}):
+        return None
+    found = hits(spoken)
+    whole = {kind for kind, spans in found.items() if (1, len(spoken) - 1) in spans}
+    if whole & {"CORRECTION", "CORRECTION_BEFORE_COLON", "RETRACTION", "SWAPS"}:
+        return TAKEN_BACK
+    flagged = value is True and (found.keys() & {"MEANINGLESS", "LOWER_IS_BETTER"} or _FLAGS & set(spoken.split()))
+    return VOID if flagged else None

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias
 
@@ -141,7 +142,7 @@ class Found:
     plain: bool = False
 
     @classmethod
-    def as_asked(cls, document: Any, ids: Collection[str]) -> Found | None:
+    def as_asked(cls, document: Any, ids: AbstractSet[str]) -> Found | None:
         """What a document in one of the two shapes that are asked for states, when nothing at all is unusual in it."""
         if type(document) is not dict or not document.keys() <= {"scores", "explanations"}:
             return None
@@ -154,7 +155,8 @@ class Found:
             type(numbers) is dict
             and type(texts) is dict
             and len(numbers) == len(scores)
-            and all(id_ in ids for part in (numbers, texts) for id_ in part)
+            and numbers.keys() <= ids
+            and texts.keys() <= ids
             and all(type(number) is float or type(number) is int for number in numbers.values())
             and all(type(text) is str and not is_template_text(text) for text in texts.values())
         )
@@ -227,14 +229,11 @@ class Claim:
 
     def check(self) -> None:
         """Raise Rejected where the verdict contradicts itself or holds words out of place."""
-        torn = [id_ for id_ in self.found.scoreless if type(self.found.values.get(id_)) is Value]
-        doubts = [
-            *self.found.doubts,
-            *(f"one row with a score and one without for {id_!r}" for id_ in torn),
-            *(["words out of place inside the verdict"] if self.garbled else []),
-        ]
-        if doubts:
-            raise Rejected(doubts[0], doubt=True, truncated=self.cut)
+        torn = next((id_ for id_ in self.found.scoreless if type(self.found.values.get(id_)) is Value), None)
+        if self.found.doubts or torn is not None or self.garbled:
+            inside = "words out of place inside the verdict"
+            inside = inside if torn is None else f"one row with a score and one without for {torn!r}"
+            raise Rejected(next(iter(self.found.doubts), inside), doubt=True, truncated=self.cut)
 
 
 @dataclass(frozen=True, slots=True)

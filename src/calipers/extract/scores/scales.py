@@ -49,8 +49,10 @@ def _dusted(number: float, low: float, high: float) -> float:
 
 def _fractions(values: Mapping[str, Value], low: float, high: float) -> bool:
     """On a wide scale: all at most 1 with a fraction among them, or one fraction among whole numbers far above it."""
+    if low < 0 or high < 10:
+        return False
     numbers = [value.number for value in values.values() if value.stated is None]
-    if low < 0 or high < 10 or not any(0 < number < 1 for number in numbers):
+    if not any(0 < number < 1 for number in numbers):
         return False
     rest = [number for number in numbers if number > 1]
     return not rest or (all(number.is_integer() for number in rest) and max(rest) >= high / 10)
@@ -130,9 +132,15 @@ def leave_unclear(found: Found, asked: tuple[float, float], text: str, *, cut: b
         _leave_explained(found, asked)
     if not found.plain:
         _leave_mixed(found, asked)
-    numbers = found.bare() if cut else []
-    whole = not any(0 < number < 1 for number in numbers)
-    if whole and any(Stated(0.0, top).changes(numbers, asked) for top in _OTHER_TOPS):
+    if cut:
+        _leave_unfinished(found, asked)
+
+
+def _leave_unfinished(found: Found, asked: tuple[float, float]) -> None:
+    """Leave bare numbers unread for which the end of the text may have stated another scale."""
+    numbers = found.bare()
+    fractions = any(0 < number < 1 for number in numbers)
+    if not fractions and any(Stated(0.0, top).changes(numbers, asked) for top in _OTHER_TOPS):
         bare = {id_ for id_, value in found.values.items() if type(value) is Value and value.stated is None}
         found.values.update(dict.fromkeys(bare, _UNFINISHED))
 

@@ -75,7 +75,7 @@ def extract_scores(
         scale = (0, 1) if scale is None else scale
         short = condensed(text)
         document = strict(short)
-        found = Found.as_asked(document, known)
+        found = Found.as_asked(document, known.keys())
         claim = Claim(found) if found and found.values else _searched(short, document, ids, scale, finish_reason)
         return _checked(claim, ids, text, scale=scale, out_of_range=out_of_range, cut=cut)
     except Rejected as reject:

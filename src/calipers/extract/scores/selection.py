@@ -7,6 +7,7 @@ off. Not responsible for shapes (``verdicts``), the words beside a verdict (``be
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -51,7 +52,7 @@ def find_claim(text: str, document: Any, reader: VerdictReader, finish_reason: F
     claim = _embedded(shown, reader, finish_reason, bounded=bounded)
     if claim is None:
         claim = _text(shown, answer, reader, finish_reason)
-    if bounded and not _full(claim, reader.names.ids):
+    if bounded and not _is_full(claim, reader.names.ids):
         raise Rejected("the reply is too long to be read in part")
     return claim
 
@@ -95,30 +96,46 @@ def _embedded(text: str, reader: VerdictReader, finish_reason: FinishReason | No
         raise Rejected("the reply is too tangled to be read")
     floors = [0, *(document.end for document in documents)]
     claims = [_of_document(document, floor, reader) for document, floor in zip(documents, floors, strict=False)]
-    if len(claims) == 1 and not claims[0].found.values and _is_all(text, documents[0]):
-        only = claims[0]
-        if only.found.positional and not only.garbled and not only.cut:
-            only.found.values = dict(zip(reader.names.ids, only.found.positional, strict=True))
+    first = claims[0].found if claims else Found()
+    if len(claims) == 1 and not first.values and not (claims[0].garbled or claims[0].cut):
+        only = not text[: claims[0].start].strip() and not text[claims[0].end :].strip(" \r\n\t]}`;,.")
+        first.values = dict(zip(reader.names.ids, first.positional, strict=True)) if only and first.positional else {}
     speaking = [
         claim
         for claim in claims
         if (claim.found.values or claim.found.doubts or claim.cut) and not _is_template(claim.found)
     ]
     if not any(claim.found.values and claim.found.readable for claim in speaking):
-        _no_verdict(speaking, text)
+        # Templates beside readable prose are no hindrance; a verdict that is cut off is.
+        if any(claim.cut and (claim.found.values or not claim.start or _begins(text, claim)) for claim in speaking):
+            raise Rejected("the reply ends inside its verdict", truncated=True)
         return None
     claim = _chosen(speaking, text, reader.names.ids)
-    if _debris(text, documents, speaking):
+    if _has_debris(text, documents, speaking):
         raise Rejected("pieces of another verdict stand outside of it", doubt=True)
     _rescale(text, documents, claim, reader)
-    _trailing(text, claim, finish_reason)
+    _check_trailing(text, claim, finish_reason)
     check_beside(text, claim, claims, reader)
     claim = replace(claim, breaks_off=finish_reason is None and breaks_off(text[claim.end :]))
-    if not _full(claim, reader.names.ids):
-        _outside(text, documents, claim, reader)
+    if not _is_full(claim, reader.names.ids):
+        _check_outside(text, documents, claim, reader)
     if bounded and (claim.outcome != "strict" or text[claim.end :].strip("`~ \r\n\t>/answer<")):
         raise Rejected("the reply is too long to be read in part")
     return claim
+
+
+def _begins(text: str, claim: Claim) -> bool:
+    """Whether anything stands right behind the first bracket of a document."""
+    return bool(text[claim.start + 1 : claim.start + 3].strip())
+
+
+def _prose(text: str, documents: list[Document]) -> Iterator[tuple[int, int]]:
+    """Where the words outside of the documents stand."""
+    end = 0
+    for start, following in (*((document.start, document.end) for document in documents), (len(text), len(text))):
+        if start > end:
+            yield end, start
+        end = max(end, following)
 
 
 _DIGIT = re.compile(r"\d")
@@ -131,35 +148,27 @@ def _rescale(text: str, documents: list[Document], claim: Claim, reader: Verdict
     numbers = claim.found.bare() if around else []
     if not numbers:
         return
-    comments, ends = [""], [0, *(document.end for document in documents)]
-    for document in documents:
-        if not document.strict and document.start < claim.end and document.end > claim.start:
-            comments += _COMMENT.findall(text[document.start : document.end])
-    near: list[Announced] = announced("\n".join(comments), reader.names)
+    mended = [one for one in documents if not one.strict and one.start < claim.end and one.end > claim.start]
+    comments = [comment for document in mended for comment in _COMMENT.findall(text[document.start : document.end])]
+    near: list[Announced] = announced("\n".join(["", *comments]), reader.names)
     far: list[Announced] = []
-    for start, end in zip(ends, [*(document.start for document in documents), len(text)], strict=True):
-        said = announced(text[start:end], reader.names) if start < end else []
-        (far if end < claim.floor else near).extend(said)
+    for start, end in _prose(text, documents):
+        (far if end < claim.floor else near).extend(announced(text[start:end], reader.names))
     for document in documents:
-        scale = None if document.start >= claim.start else reader.scale_of(document.node)
+        scale = reader.scale_of(document.node) if document.start < claim.start else None
         far += [] if scale is None else [Announced(scale, document.start, document.end)]
-    scale = settled(near, numbers, reader.scale)
-    claim.found.restate(settled(far, numbers, reader.scale) if scale is None else scale, reader.scale)
+    scale = settled(near, numbers, reader.scale) or settled(far, numbers, reader.scale)
+    claim.found.restate(scale, reader.scale)
     claim.check()
 
 
 _DEBRIS = re.compile(r"[\"'“”]\s{0,5}[:：]\s{0,5}[\"'“”\d\[{]|\d\s{0,5}[}\]]")
 
 
-def _debris(text: str, documents: list[Document], speaking: list[Claim]) -> bool:
+def _has_debris(text: str, documents: list[Document], speaking: list[Claim]) -> bool:
     """Whether pieces of JSON lie outside the documents after the first verdict: a string may have ended too early."""
-    end = next(claim for claim in speaking if claim.found.readable).end
-    for document in (*documents, None):
-        start = len(text) if document is None else document.start
-        if start >= end and _DEBRIS.search(text, end, start):
-            return True
-        end = max(end, start if document is None else document.end)
-    return False
+    first = next(claim for claim in speaking if claim.found.readable).end
+    return any(_DEBRIS.search(text, max(start, first), end) for start, end in _prose(text, documents) if end > first)
 
 
 def _of_document(document: Document, floor: int, reader: VerdictReader) -> Claim:
@@ -168,33 +177,18 @@ def _of_document(document: Document, floor: int, reader: VerdictReader) -> Claim
     return Claim(found, document.start, document.end, outcome, document.cut, document.garbled, floor)
 
 
-def _is_all(text: str, document: Document) -> bool:
-    return not text[: document.start].strip() and not text[document.end :].strip(" \r\n\t]}`;,.")
-
-
-def _no_verdict(speaking: list[Claim], text: str) -> None:
-    """Reject where documents speak without a readable number; templates beside readable prose are no hindrance."""
-    for claim in speaking:
-        if claim.cut and (claim.found.values or claim.start == 0 or text[claim.start + 1 : claim.start + 3].strip()):
-            raise Rejected("the reply ends inside its verdict", truncated=True)
-
-
-def _full(claim: Claim, ids: tuple[str, ...]) -> bool:
+def _is_full(claim: Claim, ids: tuple[str, ...]) -> bool:
     """Whether a claim names every id and nothing of it was lost at an end of text."""
-    values = claim.found.values
-    return all(id_ in values and not _lost(values[id_]) for id_ in ids)
-
-
-def _lost(value: Value | Unread) -> bool:
-    return type(value) is Unread and (value.cut or value.empty)
+    found = [claim.found.values.get(id_) for id_ in ids]
+    return all(value and not (type(value) is Unread and (value.cut or value.empty)) for value in found)
 
 
 def _chosen(claims: list[Claim], text: str, ids: tuple[str, ...]) -> Claim:
     """The last complete verdict, unless something after it or inside it puts it in doubt."""
-    full = [place for place, claim in enumerate(claims) if _full(claim, ids) and claim.found.readable]
+    full = [place for place, claim in enumerate(claims) if _is_full(claim, ids) and claim.found.readable]
     last = next((place for place in reversed(full) if not is_quoted(text, claims[place], ids)), None)
     if full and last is None:
-        raise Rejected("the only verdict is a draft, an example or a quotation", doubt=True)
+        raise Rejected(_NOT_OWN, doubt=True)
     if last is None:
         return _merged(claims, text, ids)
     winner = claims[last]
@@ -207,8 +201,11 @@ def _chosen(claims: list[Claim], text: str, ids: tuple[str, ...]) -> Claim:
     return winner
 
 
+_NOT_OWN = "the only verdict is a draft, an example or a quotation"
+
+
 def _compare(winner: Claim, later: Claim, text: str, ids: tuple[str, ...]) -> None:
-    """Reject when a later claim is cut off or says otherwise; templates and quotations say nothing."""
+    """Raise Rejected when a later claim is cut off or says otherwise; templates and quotations say nothing."""
     if later.cut:
         raise Rejected("a later verdict is cut off", doubt=True, truncated=True)
     if not later.found.readable or later.found.placeholders or is_quoted(text, later, ids):
@@ -221,47 +218,38 @@ def _compare(winner: Claim, later: Claim, text: str, ids: tuple[str, ...]) -> No
 
 def _merged(claims: list[Claim], text: str, ids: tuple[str, ...]) -> Claim:
     """Rows that stand in documents of their own (one a line, one a fence), as one verdict."""
-    parts = [claim for claim in claims if claim.found.values or claim.found.doubts or claim.cut]
-    spoken = [claim for claim in parts if claim.found.readable or claim.cut]
-    if len(spoken) > 1 and any(is_quoted(text, claim, ids) for claim in spoken):
-        raise Rejected("a draft, an example or a quotation stands beside the verdict", doubt=True)
+    spoken = [claim for claim in claims if claim.found.readable or claim.cut]
+    if any(is_quoted(text, claim, ids) for claim in spoken):
+        beside = "a draft, an example or a quotation stands beside the verdict"
+        raise Rejected(beside if len(spoken) > 1 else _NOT_OWN, doubt=True)
     total = Found()
     for claim in spoken:
         if claim.garbled:
             claim.check()
         total.merge(claim.found)
     last = spoken[-1]
-    merged = Claim(total, spoken[0].start, last.end, "repaired", any(claim.cut for claim in spoken))
-    if len(spoken) == 1:
-        merged = replace(merged, outcome=last.outcome)
-        if is_quoted(text, last, ids):
-            raise Rejected("the only verdict is a draft, an example or a quotation", doubt=True)
+    outcome: Outcome = last.outcome if len(spoken) == 1 else "repaired"
+    merged = Claim(total, spoken[0].start, last.end, outcome, any(claim.cut for claim in spoken))
     merged.check()
     return merged
 
 
-def _trailing(text: str, claim: Claim, finish_reason: FinishReason | None) -> None:
-    """Reject when a second verdict after this one was cut off."""
+def _check_trailing(text: str, claim: Claim, finish_reason: FinishReason | None) -> None:
+    """Raise Rejected when a second verdict after this one was cut off."""
     tail = text[claim.end :]
     words = tail.strip(" \r\n\t`~]}.,;")
-    if not words:
-        if text[: claim.start].count("```") % 2 == 0 and tail.count("```") % 2 == 1 and tail.strip() != "```":
-            raise Rejected("a later verdict is cut off", doubt=True, truncated=True)
-        return
-    if finish_reason == "length":
+    if words and finish_reason == "length":
         raise Rejected("the reply was cut off after a first verdict", doubt=True, truncated=True)
     inside = text[: claim.start].count("```") % 2
-    if (tail.count("```") - inside) % 2 == 1 or words.endswith((":", "：")):
+    opened = (tail.count("```") - inside) % 2 == 1 and (words or (not inside and tail.strip() != "```"))
+    if opened or words.endswith((":", "：")):
         raise Rejected("a later verdict is cut off", doubt=True, truncated=True)
 
 
-def _outside(text: str, documents: list[Document], claim: Claim, reader: VerdictReader) -> None:
-    """Reject where documents name some ids and the prose around them scores others: neither is the whole verdict."""
-    ends = [0, *(document.end for document in documents)]
-    starts = [*(document.start for document in documents), len(text)]
-    prose = "\n\n".join(text[end:start] for end, start in zip(ends, starts, strict=True) if start > end)
-    said = read_lines(prose, reader.names, reader.scale)
-    for id_, value in said.values.items():
+def _check_outside(text: str, documents: list[Document], claim: Claim, reader: VerdictReader) -> None:
+    """Raise Rejected where documents name some ids and the prose around them scores others: neither is the whole verdict."""
+    prose = "\n\n".join(text[start:end] for start, end in _prose(text, documents))
+    for id_, value in read_lines(prose, reader.names, reader.scale).values.items():
         if type(value) is Value and not is_same(value, claim.found.values.get(id_)):
             raise Rejected("documents and prose give different scores", doubt=True)
 
@@ -271,9 +259,9 @@ def _text(text: str, answer: str, reader: VerdictReader, finish_reason: FinishRe
     whole = finish_reason == "stop" or answer.endswith("\n")
     end: End = "cut" if finish_reason == "length" else "whole" if whole else "unknown"
     found = read_lines(text, reader.names, reader.scale, end=end)
-    if found.doubts:
-        raise Rejected(found.doubts[0], doubt=True)
+    claim = Claim(found, 0, len(text), "text", breaks_off=end == "unknown" and breaks_off(text))
+    claim.check()
     if not found.readable:
         raise Rejected("no verdict in the reply")
     check_around(found, reader)
-    return Claim(found, 0, len(text), "text", breaks_off=end == "unknown" and breaks_off(text))
+    return claim

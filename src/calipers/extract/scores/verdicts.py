@@ -10,9 +10,9 @@ import re
 from typing import Any
 
 from calipers.extract.scores.announced import agreed
+from calipers.extract.scores.beside import doubtful_remark
 from calipers.extract.scores.fields import STATING, Role, Row, role_of
 from calipers.extract.scores.found import Found, Score, Unread, Value
-from calipers.extract.scores.remarks import doubtful_remark
 from calipers.extract.scores.rows import MAX_ROWS, RowReader, rows_of
 from calipers.extract.scores.stated import of_key
 from calipers.extract.scores.values import read_value
