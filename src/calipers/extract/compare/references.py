@@ -12,15 +12,9 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from calipers.extract.sentences import plain
+from calipers.extract.wordlists import one_of
 
-THINGS = (
-    "output|response|answer|option|candidate|choice|text|summary|translation|completion|reply|trajectory|version|passage|"
-    "document|solution|essay|story|article|code|explanation|submission|generation|continuation|rollout|attempt|"
-    "feedback|critique|conversation|dialogue|sample|poem|letter|email|argument|report|result|item|caption|review|plan|design|program|proof"
-)
-ACTORS = "assistant|model|system|agent|ai|chatbot|bot|llm|player|student|participant|writer|team|side"
-JUDGES = "evaluator|judge|reviewer|annotator|expert|critic|grader|rater"
-HAN_NOUNS = "回答|答案|回复|响应|输出|选项|助手|模型|候选|方案|文本|译文|摘要"
+THINGS, ACTORS, JUDGES, HAN_NOUNS = (one_of("names", name) for name in ("THINGS", "ACTORS", "JUDGES", "HAN_THINGS"))
 NOUNS = f"(?:ai |chat|language )?(?:{THINGS}|{ACTORS})"
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
 _OPEN, _CLOSE = r"[*_~`'\"(\[{<$]{0,4}", r"(?:[*_~`\")\]}>$]|'(?!s\b)){0,4}"

@@ -17,7 +17,7 @@ from calipers.extract.scores.names import PREFIX, Names
 from calipers.extract.scores.numbers import NUMBERISH, read_nameless
 from calipers.extract.scores.statements import read_statements
 from calipers.extract.scores.tables import read_tables, read_yaml
-from calipers.extract.scores.values import ONES, TENS, han_digits, read_value
+from calipers.extract.scores.values import FRACTION, ONES, TENS, han_digits, read_value
 
 End: TypeAlias = Literal["whole", "unknown", "cut"]
 
@@ -44,7 +44,6 @@ _FULLWIDTH |= {
 }
 _MARKUP = re.compile(r"\*{1,3}|`{1,2}(?!`)|__|\\boxed\s?(?=\{)|\\\[|\\\]|\$(?=\\boxed|\d)|(?<=\d)\$")
 _BOXED = re.compile(r"\{(\s?[\d./%, ]{1,20})\}")
-_FRACTION = re.compile(r"\$?\\[dt]?frac\s?\{\s?([\d.,]{1,8})\s?\}\s?\{\s?([\d.,]{1,8})\s?\}\$?")
 _BRACKETED = re.compile(r"\[\[(\s?[\d./%, ]{1,20})\]\]")
 _HAN_SCORE = re.compile(
     r"(?:(?<=满分)|(?<=满分为)|(?<=百分之))[零〇一二两三四五六七八九十百]{1,5}|[零〇一二两三四五六七八九十百]{1,5}(?=分\s{0,3}(?:$|[^\w]))",
@@ -164,7 +163,7 @@ def _cleaned(text: str, *, keep: str) -> str:
     if "out of" in text:
         text = _SPELLED.sub(_in_digits, text)
     if "frac" in text:
-        text = _FRACTION.sub(r"\1/\2", text)
+        text = FRACTION.sub(r"\1/\2", text)
     if "<" in text and ">" in text:
         if "<td" in text.lower():
             text = _HTML_OTHER.sub("", _HTML_ROW.sub("\n| ", _HTML_CELL.sub(" | ", text)))

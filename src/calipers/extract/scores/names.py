@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property, partial
 from typing import Any
 
-PREFIX = (
-    r"(?:trajector(?:y|ie)|trayectoria|trajectoire|trajektorie|траектория|traj|candidate?|kandidat|candidato|rollout|sample"
-    r"|completion|solution|response|answer|option|output|agent|assistant|model|item|run|attempt|entry|key|id"
-    r"|轨迹|軌跡|軌道|候选|候選|回答|响应|选项|方案|答案|궤적|후보)"
-)
+from calipers.extract.wordlists import one_of, words
+
+PREFIX = f"(?:{one_of('names', 'BEFORE_ID')})"
 _PREFIXED = re.compile(
-    rf"(?:the\s)?{PREFIX}(?:[\s_\-]{{0,3}}(?:id|no\.?|number|nr\.?|num))?(?P<gap>[\s_\-#:.=№\"'(\[]{{0,6}})(?P<rest>.{{1,200}})",
+    rf"(?:the\s)?{PREFIX}(?:[\s_\-]{{0,3}}(?:id|no\.?|number|nr\.?|num))?(?P<gap>[\s_\-#:.=№\"'(\[]{{0,6}})"
+    r"(?P<rest>.{1,200})",
     re.IGNORECASE | re.DOTALL,
 )
 _TAG = re.compile(
@@ -26,87 +26,61 @@ _TAG = re.compile(
 _LABELLED = re.compile(r"([^()（）]{1,60}?)\s{1,3}[(（][^()（）]{0,80}[)）]")
 _ORDINAL = re.compile(r"第?(\d{1,6})(?:号|條|条|个|個|번|番)")
 _DECORATION = " \t\r\n\u00a0*_`\"'“”‘’„«»<>[](){}#№.:,;|"
-_WORDS = {
-    word: str(number)
-    for number, word in enumerate(
-        ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
-    )
-}
+_SPELLED = {word: str(number) for number, word in enumerate(words("spelled", "ONES")[:11])}
 
 
 class Names:
     """The ids of one question, and how replies may write them."""
 
-    __slots__ = ("_core", "_exact", "_folded", "ids", "known")
-
     def __init__(self, ids: Sequence[str]) -> None:
         self.ids = tuple(ids)
         self.known = frozenset(self.ids)
-        self._folded: dict[str, str] | None = None
-        self._core: dict[str, str] = {}
-        self._exact: dict[str, str] = {}
 
     def match(self, raw: Any) -> str | None:
         """The id ``raw`` (a key, an id field's value) names, or None."""
-        if type(raw) is str:
-            if raw in self.known:
-                return raw
-            text = raw
-        elif type(raw) is int:
-            text = _digits(raw)
-        elif type(raw) is float and raw.is_integer():
-            text = _digits(int(raw))
-        else:
-            return None
+        if type(raw) is float and raw.is_integer():
+            raw = int(raw)
+        text = raw if type(raw) is str else str(raw) if type(raw) is int and abs(raw) < 10**20 else ""
         if text in self.known:
             return text
-        return self._loosely(text) if 0 < len(text) <= 300 else None
+        if not 0 < len(text) <= 300:
+            return None
+        return next((id_ for form, ids in self._forms if (id_ := ids.get(form(text))) is not None), None)
+
+    @cached_property
+    def _forms(self) -> list[tuple[Callable[[str], str], dict[str, str]]]:
+        """How names are compared, one way after the other, each with the ids that it tells apart."""
+        forms: list[tuple[Callable[[str], str], dict[str, str]]]
+        forms = [(form, _unambiguous((form(id_), id_) for id_ in self.ids)) for form in (_fold, core)]
+        if len(forms[1][1]) < len(self.ids):
+            exact = partial(core, fold=False)
+            forms.insert(0, (exact, _unambiguous((exact(id_), id_) for id_ in self.ids)))
+        return forms
 
     @property
     def wide(self) -> str:
         """Characters of the ids that must not be made plain, because other ids are the same in plain characters."""
-        odd = [id_ for id_ in self.ids if not id_.isascii()]
-        if not odd or len({_fold(id_) for id_ in self.ids}) == len(self.ids):
-            return ""
-        return "".join({char for id_ in odd for char in id_ if not char.isascii()})
-
-    def _loosely(self, text: str) -> str | None:
-        if self._folded is None:
-            self._folded = _unambiguous((_fold(id_), id_) for id_ in self.ids)
-            self._core = _unambiguous((core(id_), id_) for id_ in self.ids)
-            if len(self._core) < len(self.ids):
-                self._exact = _unambiguous((core(id_, fold=False), id_) for id_ in self.ids)
-        if self._exact and (exact := self._exact.get(core(text, fold=False))):
-            return exact
-        found = self._folded.get(_fold(text))
-        if found is None and core(text):
-            found = self._core.get(core(text))
-        return found
+        odd = {char for id_ in self.ids for char in id_ if not id_.isascii() and not char.isascii()}
+        return "".join(odd) if odd and len(set(map(_fold, self.ids))) < len(self.ids) else ""
 
 
 def core(text: str, *, fold: bool = True) -> str:
     """``text`` without decoration and the word it is introduced by; without case and width, too, if ``fold``."""
     tag = _TAG.search(text)
-    if tag:
-        text = tag[1]
+    text = tag[1] if tag else text
     text = _fold(text) if fold else text
     for _ in range(2):
         labelled = _LABELLED.fullmatch(text.strip("*_` "))
         text = (labelled[1] if labelled else text).strip(_DECORATION)
         found = _PREFIXED.fullmatch(text)
-        if found is None:
+        rest = found["rest"].strip(_DECORATION) if found else ""
+        if not found or not (found["gap"] or rest.isnumeric() or len(rest) == 1):
             break
-        rest = found["rest"].strip(_DECORATION)
-        if not found["gap"] and not (rest.isnumeric() or len(rest) == 1):
-            break
-        text = _WORDS.get(rest.casefold(), rest)
+        text = _SPELLED.get(rest.casefold(), rest)
     text = text.strip(_DECORATION)
     ordinal = _ORDINAL.fullmatch(text)
-    if ordinal:
-        text = ordinal[1]
-    if fold and text.isdecimal() and text.isascii():
-        text = text.lstrip("0") or "0"
-    return text
+    text = ordinal[1] if ordinal else text
+    return (text.lstrip("0") or "0") if fold and text.isdecimal() and text.isascii() else text
 
 
 def _fold(text: str) -> str:
@@ -115,11 +89,7 @@ def _fold(text: str) -> str:
     return text.strip().casefold()
 
 
-def _digits(number: int) -> str:
-    return str(number) if abs(number) < 10**20 else ""
-
-
-def _unambiguous(pairs: Any) -> dict[str, str]:
+def _unambiguous(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
     """A mapping without the keys that two ids share."""
     found: dict[str, str] = {}
     shared = set()

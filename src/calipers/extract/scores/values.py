@@ -1,7 +1,7 @@
 """One written score to one number in the units of a scale, or the reason why it cannot be read.
 
-Ratios, percents and numbers with a scale beside them (``stated``) convert; everything else is taken as it stands.
-Whether a number lies on the scale, and what a reply with one off it means, is decided in ``scores``.
+Ratios, percents and numbers with a scale beside them (``stated``) convert; everything else is taken as it stands. Whether a
+number lies on the scale, and what a reply with one off it means, is decided in ``scales``.
 """
 
 from __future__ import annotations
@@ -11,118 +11,78 @@ import unicodedata
 from dataclasses import replace
 from typing import Any
 
-from calipers.extract.scores import scale_words as words
-from calipers.extract.scores.found import ABSURD, TOO_LARGE, Stated, Unread, Value, checked
+from calipers.extract.scores import scale_words
+from calipers.extract.scores.found import ABSURD, TOO_LARGE, Score, Stated, Unread, Value, checked
 from calipers.extract.scores.stated import attached, number_of
 from calipers.extract.strictjson import CUT
+from calipers.extract.wordlists import words
+
+PERCENTAGE = Stated(0.0, 100.0)
+ONES = {word: number for number, word in enumerate(words("spelled", "ONES"))}
+TENS = {word: 10 * number for number, word in enumerate(words("spelled", "TENS"), start=2)}
 
 _NONE = Unread("no score", empty=True)
 _CUT_OFF = Unread("the score is cut off", cut=True)
 _NO_NUMBER = Unread("the score is not a number")
-
 _DECIMAL = r"(?:(?:0|[1-9]\d{0,15})(?:[.,]\d{1,25})?|\.\d{1,25})"
 _PLAIN = re.compile(rf"[+-]?{_DECIMAL}(?:[eE][+-]?\d{{1,4}})?")
-_POINT = re.compile(r"(?:0|[1-9]\d{0,15})\.")
-_PERCENT = re.compile(rf"([+-]?{_DECIMAL})\s{{0,3}}{words.PERCENT}(?![^\W\d_])", re.IGNORECASE)
-_PER_HUNDRED = re.compile(rf"{words.PER_HUNDRED}({_DECIMAL})", re.IGNORECASE)
-_ALSO_PERCENT = re.compile(rf"\s{{0,3}}[(\[=,≈]{{1,2}}\s?[~≈]?({words.NUM})\s?{words.PERCENT}[)\]]?", re.IGNORECASE)
-_FRACTION = re.compile(r"\$?\\{1,2}[dt]?frac\s?\{\s?([\d.,]{1,8})\s?\}\s?\{\s?([\d.,]{1,8})\s?\}\$?")
-PERCENTAGE = Stated(0.0, 100.0)
-_LABEL = re.compile(
-    r"(?:(?:final|overall|total)\s{0,3})?(?:scores?|rating|grade|得分|分数|評分|评分|スコア|点数|점수|оценка|nota)\s{0,3}[:=]\s{0,3}",
+_PERCENT = re.compile(rf"([+-]?{_DECIMAL})\s{{0,3}}{scale_words.PERCENT}(?![^\W\d_])", re.IGNORECASE)
+_PER_HUNDRED = re.compile(rf"{scale_words.PER_HUNDRED}({_DECIMAL})", re.IGNORECASE)
+_ALSO_PERCENT = re.compile(
+    rf"\s{{0,3}}[(\[=,≈]{{1,2}}\s?[~≈]?({scale_words.NUM})\s?{scale_words.PERCENT}[)\]]?", re.IGNORECASE
+)
+FRACTION = re.compile(r"\$?\\{1,2}[dt]?frac\s?\{\s?([\d.,]{1,8})\s?\}\s?\{\s?([\d.,]{1,8})\s?\}\$?")
+_BEFORE = re.compile(
+    r"(?:(?:(?:final|overall|total)\s{0,3})?(?:scores?|rating|grade|得分|分数|評分|评分|スコア|点数|점수|оценка|nota)"
+    r"\s{0,3}[:=]\s{0,3}[*_`\"'“”‘’„ \t\r\n\u00a0]*)?"
+    r"(?:(?:~|≈|≃|about\s|approx(?:\.|imately)?\s|circa\s|ca\.\s|around\s|roughly\s)\s{0,3})?",
     re.IGNORECASE,
 )
-_UNIT = re.compile(rf"\s{{0,3}}{words.UNIT}", re.IGNORECASE)
+"""A label, and words for *about*."""
+_UNIT = re.compile(rf"\s{{0,3}}{scale_words.UNIT}", re.IGNORECASE)
 _REMARK = re.compile(r"\s{0,3}(?:[(\[].{0,300}[)\]]|(?:--?|[–—:;,])\s{1,3}[^\W\d].{0,300})", re.DOTALL)
-_HEDGE = re.compile(
+_DOUBTFUL = re.compile(
     r"\b(?:or|to|at|than|less|more|most|least|not|no|minus|plus|up|under|over|below|above|maybe|if|was|were|should"
-    r"|instead|previously|before|after|between|corrected|revised|changed|actually)\b",
+    r"|instead|previously|before|after|between|corrected|revised|changed|actually)\b"
+    rf"|\b(?:{scale_words.OUT_OF}|{scale_words.SCALE})|{scale_words.MAXIMUM}|{scale_words.TOP_SCORE}"
+    rf"|{scale_words.FULL_MARKS}|点満|分制",
     re.IGNORECASE,
 )
-_STATES = re.compile(
-    rf"\b(?:{words.OUT_OF}|{words.SCALE})|{words.MAXIMUM}|{words.TOP_SCORE}|{words.FULL_MARKS}|点満|分制", re.IGNORECASE
-)
-"""In a remark: a scale that was not understood."""
+"""In a remark: a hedge, or a scale that was not understood."""
 _WRAPPED = "*_`\"'“”‘’„ \t\r\n\u00a0"
-_APPROX = re.compile(
-    r"(?:~|≈|≃|about\s|approx(?:\.|imately)?\s|circa\s|ca\.\s|around\s|roughly\s)\s{0,3}", re.IGNORECASE
-)
-ONES = {
-    word: number
-    for number, word in enumerate(
-        [
-            "zero",
-            "one",
-            "two",
-            "three",
-            "four",
-            "five",
-            "six",
-            "seven",
-            "eight",
-            "nine",
-            "ten",
-            "eleven",
-            "twelve",
-            "thirteen",
-            "fourteen",
-            "fifteen",
-            "sixteen",
-            "seventeen",
-            "eighteen",
-            "nineteen",
-        ]
-    )
-}
-TENS = {
-    word: 10 * number
-    for number, word in enumerate(
-        ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"], start=2
-    )
-}
 _HAN = {char: number for number, char in enumerate("零一二三四五六七八九十")} | {"〇": 0, "两": 2}
 _HAN_NUMBER = re.compile(r"(?!百分之)[零〇一二两三四五六七八九十百]{1,6}(?:点[零〇一二三四五六七八九]{1,4})?")
 
 
-def read_value(raw: Any, scale: tuple[float, float]) -> Value | Unread:
+def read_value(raw: Any, scale: tuple[float, float]) -> Score:
     """The number ``raw`` (a JSON value, or text as a judge wrote it) says."""
     kind = type(raw)
     if kind is float or kind is int:
         return checked(raw)
-    if kind is str:
-        return _of_text(raw, scale) if len(raw) <= 400 else _NO_NUMBER
-    if raw is None:
-        return _NONE
-    if raw is CUT:
-        return _CUT_OFF
-    if isinstance(raw, list) and type(raw) is list and len(raw) == 1 and not isinstance(raw[0], list):
+    if kind is str and len(raw) <= 400:
+        return _of_text(raw, scale)
+    if raw is None or raw is CUT:
+        return _NONE if raw is None else _CUT_OFF
+    if kind is list and len(raw) == 1 and not isinstance(raw[0], list):
         return read_value(raw[0], scale)
     return _NO_NUMBER
 
 
-def _of_text(raw: str, scale: tuple[float, float]) -> Value | Unread:
+def _of_text(raw: str, scale: tuple[float, float]) -> Score:
     text = _plain(raw)
-    if text is None:
+    if text == "":
+        return _NONE
+    if text is None or text.casefold() in ("null", "none", "n/a", "na", "-", "–", "—", "?"):
         return _NO_NUMBER
-    if not text or text.casefold() in ("null", "none", "n/a", "na", "-", "–", "—", "?"):
-        return _NONE if not text else _NO_NUMBER
-    label = _LABEL.match(text)
-    if label:
-        text = text[label.end() :].strip(_WRAPPED)
-    approx = _APPROX.match(text)
-    if approx:
-        text = text[approx.end() :]
-    read = _number(text, scale)
-    if read is None:
-        read = _of_words(text, scale)
-    return _NO_NUMBER if read is None else read
+    before = _BEFORE.match(text)
+    text = text[before.end() if before else 0 :].rstrip(_WRAPPED)
+    return _number(text, scale) or _of_words(text, scale) or _NO_NUMBER
 
 
 def _plain(raw: str) -> str | None:
     """Digits and punctuation of any script as ASCII; None when a footnote mark or vulgar fraction would join in."""
-    if raw.isascii():
-        text = raw
-    else:
+    text = raw
+    if not raw.isascii():
         if any(unicodedata.category(char) == "No" for char in raw):
             return None
         text = unicodedata.normalize("NFKC", raw.replace("٫", "."))
@@ -130,7 +90,7 @@ def _plain(raw: str) -> str | None:
         text = text.replace("−", "-")
         if not any(char.isdecimal() for char in text):
             text = han_digits(text)
-    text = _FRACTION.sub(r"\1/\2", text) if "frac" in text else text
+    text = FRACTION.sub(r"\1/\2", text) if "frac" in text else text
     text = text.strip(_WRAPPED)
     for opener, closer in (("[[", "]]"), ("[", "]"), ("(", ")")):
         if text.startswith(opener) and text.endswith(closer):
@@ -138,15 +98,15 @@ def _plain(raw: str) -> str | None:
     return text
 
 
-def _number(text: str, scale: tuple[float, float]) -> Value | Unread | None:
+def _number(text: str, scale: tuple[float, float]) -> Score | None:
     """A number at the start of ``text`` with at most its scale, a unit and a harmless remark after it."""
     beside = attached(text)
     if beside is not None:
         part, stated, end = beside
-        return _on(part, stated, scale) if _agreeing(text[end:], part, stated) else None
+        return _on(part, stated, scale) if _agrees(text[end:], part, stated) else None
     for pattern in (_PERCENT, _PER_HUNDRED, _PLAIN):
         found = pattern.match(text)
-        if found is None or not _harmless(text[found.end() :]):
+        if found is None or not _is_harmless(text[found.end() :]):
             continue
         plain = pattern is _PLAIN
         number = _float(found[0] if plain else found[1])
@@ -156,7 +116,7 @@ def _number(text: str, scale: tuple[float, float]) -> Value | Unread | None:
     return None
 
 
-def _on(number: float, stated: Stated, scale: tuple[float, float]) -> Value | Unread:
+def _on(number: float, stated: Stated, scale: tuple[float, float]) -> Score:
     if number > ABSURD or stated.high > ABSURD:
         return TOO_LARGE
     read = checked(stated.of(number, scale), stated)
@@ -164,54 +124,40 @@ def _on(number: float, stated: Stated, scale: tuple[float, float]) -> Value | Un
     return replace(read, raw=number) if type(read) is Value and stated.high >= 50 else read
 
 
-def _agreeing(rest: str, number: float, stated: Stated) -> bool:
+def _agrees(rest: str, number: float, stated: Stated) -> bool:
     """Whether what follows a ratio is harmless, be it the same in percent."""
     also = _ALSO_PERCENT.match(rest)
-    if also is not None:
-        if abs(number / stated.high * 100 - number_of(also[1])) > 0.51:  # rounded
-            return False
-        rest = rest[also.end() :]
-    return _harmless(rest)
+    same = also is None or abs(number / stated.high * 100 - number_of(also[1])) <= 0.51  # rounded
+    return same and _is_harmless(rest[also.end() if also else 0 :])
 
 
 def _float(text: str) -> float | None:
     """The number, a comma read as decimal; None where it may as well separate thousands."""
-    if "," in text:
-        whole, _, decimals = text.partition(",")
-        if len(decimals) == 3 and whole.lstrip("+-0"):
-            return None
-        text = text.replace(",", ".")
-    return float(text)
+    whole, _, decimals = text.partition(",")
+    return None if len(decimals) == 3 and whole.lstrip("+-0") else float(text.replace(",", "."))
 
 
-def _harmless(rest: str) -> bool:
-    if not rest or rest.isspace():
-        return True
+def _is_harmless(rest: str) -> bool:
     unit = _UNIT.match(rest)
     if unit and not rest[unit.end() : unit.end() + 1].isalpha():
-        rest = rest[unit.end() :]
-        if not rest.strip(" ."):
-            return True
-    remark = _REMARK.fullmatch(rest)
-    return (
-        remark is not None
-        and not any(map(str.isnumeric, rest))
-        and not _HEDGE.search(rest)
-        and not _STATES.search(rest)
-    )
+        rest = rest[unit.end() :] if rest[unit.end() :].strip(" .") else ""
+    if not rest or rest.isspace():
+        return True
+    numeric = any(map(str.isnumeric, rest))
+    return not numeric and _REMARK.fullmatch(rest) is not None and _DOUBTFUL.search(rest) is None
 
 
-def _of_words(text: str, scale: tuple[float, float]) -> Value | Unread | None:
+def _of_words(text: str, scale: tuple[float, float]) -> Score | None:
     """``eighty-five``, ``zero point nine``, ``nine out of ten``."""
     if len(text) > 60:
         return None
     parts = re.split(r"\s{1,3}out\s{1,3}of\s{1,3}|\s{1,3}percent\b|\s{0,3}%", text.casefold().strip())
     numbers = [number for part in parts if part and (number := _spelled(part)) is not None]
-    if not numbers or len(numbers) != sum(map(bool, parts)):
+    if not 1 <= len(numbers) == sum(map(bool, parts)) <= 2:
         return None
     if len(parts) == 1:
         return checked(numbers[0])
-    if len(numbers) > 2 or (len(numbers) == 1) == ("out" in text.casefold()) or not numbers[-1]:
+    if (len(numbers) == 1) == ("out" in text.casefold()) or not numbers[-1]:
         return None
     return _on(numbers[0], PERCENTAGE if len(numbers) == 1 else Stated(0.0, numbers[1], both=False), scale)
 
@@ -239,19 +185,15 @@ def _spelled(text: str) -> float | None:
     if _PLAIN.fullmatch(text):
         return _float(text)
     whole, point, decimals = text.partition("point")
-    if point:
-        digits = [ONES.get(word, 10) for word in decimals.split()]
-        start = _spelled_integer(whole) if whole.strip() else 0
-        if start is None or not digits or max(digits) > 9:
-            return None
-        return float(f"{start}.{''.join(map(str, digits))}")
-    integer = _spelled_integer(text)
-    return None if integer is None else float(integer)
+    start = _spelled_integer(whole) if whole.strip() or not point else 0
+    digits = [ONES.get(word, 10) for word in decimals.split()]
+    if start is None or (point and (not digits or max(digits) > 9)):
+        return None
+    return float(f"{start}.{''.join(map(str, digits))}") if point else float(start)
 
 
 def _spelled_integer(text: str) -> int | None:
-    words = text.replace("-", " ").split()
-    match words:
+    match text.replace("-", " ").split():
         case ["one", "hundred"] | ["hundred"] | ["a", "hundred"]:
             return 100
         case [word]:
