@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from calipers.extract.scores.announced import Announced, agreed, announced, breaks_off, settled, told, without
+from calipers.extract.scores.announced import Announced, agreed, announced, breaks_off, not_largest, settled, without
 from calipers.extract.scores.found import UNCLEAR, UPSIDE_DOWN, Stated
 from calipers.extract.scores.names import Names
 
@@ -107,10 +107,10 @@ def test_a_mention_makes_only_numbers_that_fit_it_doubtful() -> None:
 
 def test_a_maximum_that_is_the_largest_score_may_be_a_statistic() -> None:
     top = Stated(0.0, 10.0, both=False, statistic=True)
-    assert told(top, [10.0, 6.0]) == UNCLEAR
-    assert told(top, [9.0, 6.0]) == top
-    assert told(Stated(0.0, 83.0, both=False, statistic=True), [83.0, 6.0]) is None
-    assert told(Stated(1.0, 10.0, statistic=True), [10.0, 6.0]) == Stated(1.0, 10.0)
+    assert not_largest(top, [10.0, 6.0]) == UNCLEAR
+    assert not_largest(top, [9.0, 6.0]) == top
+    assert not_largest(Stated(0.0, 83.0, both=False, statistic=True), [83.0, 6.0]) is None
+    assert not_largest(Stated(1.0, 10.0, statistic=True), [10.0, 6.0]) == Stated(1.0, 10.0)
 
 
 @pytest.mark.parametrize("tail", ["\n(out of", "\nScores are on a", "\n\n(Skala von 1", "KB: 3 (scale"])

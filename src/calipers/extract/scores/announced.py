@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from itertools import islice
 
 from calipers.extract.scores import scale_words as words
@@ -18,7 +17,7 @@ from calipers.extract.scores.found import UNCLEAR, UPSIDE_DOWN, Scale, Stated
 from calipers.extract.scores.names import PREFIX, Names
 from calipers.extract.scores.scale_words import NUM, SCALE, SCORE
 from calipers.extract.scores.scales import fractional
-from calipers.extract.scores.stated import RANGE, USUAL_TOPS, before, described, is_best, number_of
+from calipers.extract.scores.stated import BEFORE_NUMBER, RANGE, USUAL_TOPS, described, is_best, number_of
 
 _MAX_SENTENCE = 300
 _MAX_EXAMINED = 100
@@ -64,40 +63,32 @@ _OF_OTHERS = re.compile(words.OTHERS)
 _RANKS = re.compile(r"\brank")
 
 
-@cache
-def _tops() -> tuple[re.Pattern[str], ...]:
-    return tuple(
-        re.compile(pattern)
-        for pattern in (
-            rf"{SCORE}[^\d\n]{{0,40}}?(?:(?<!\w){words.OUT_OF}\s{{1,3}}|/\s?)({NUM})",
-            rf"{SCORE}[^\d\n]{{0,40}}?[(\[]\s?(?:{words.OF}|{words.MAXIMUM}\.?)\s?({NUM})",
-            rf"{SCORE}[^\d\n]{{0,30}}?({NUM})\s?{words.AFTER_TOP}",
-            rf"(?:{words.FULL_MARKS})\W{{0,3}}(?:为|是|は|is|are)?\s?({NUM})",
-            rf"({NUM})\s?(?:点満点|分满分|分制|점\s?만점|점제|[\s-]{{1,2}}points?[\s-](?:scale|system)|-?\s?балл?ьн\w{{2,3}})",
-            rf"{SCALE}[^\d\n]{{0,16}}?({NUM})(?!\s?[^\W\d_]|\s?[-–]\s?\d)",
-            rf"(?<!\w)(?:max|maximum|out[\s_]of|max_points|points_possible|possible|possible\spoints)\s?[:=]\s?({NUM})",
-            rf"^\W*(?:{words.OUT_OF}|{words.OF})\s({NUM})\W*$",
-            rf"^\W*{SCORE}\s{words.OF}\s({NUM})\s?:\W*$",
-            rf"^\W*(?:{words.MAXIMUM})\W{{0,3}}({NUM})\W*$",
-            rf"\b(?:{words.BEST})\s?=\s?({NUM})|({NUM})\s?=\s?(?:{words.BEST})",
-        )
+_TOPS = tuple(
+    re.compile(pattern)
+    for pattern in (
+        rf"{SCORE}[^\d\n]{{0,40}}?(?:(?<!\w){words.OUT_OF}\s{{1,3}}|/\s?)({NUM})",
+        rf"{SCORE}[^\d\n]{{0,40}}?[(\[]\s?(?:{words.OF}|{words.MAXIMUM}\.?)\s?({NUM})",
+        rf"{SCORE}[^\d\n]{{0,30}}?({NUM})\s?{words.AFTER_TOP}",
+        rf"(?:{words.FULL_MARKS})\W{{0,3}}(?:为|是|は|is|are)?\s?({NUM})",
+        rf"({NUM})\s?(?:点満点|分满分|分制|점\s?만점|점제|[\s-]{{1,2}}points?[\s-](?:scale|system)|-?\s?балл?ьн\w{{2,3}})",
+        rf"{SCALE}[^\d\n]{{0,16}}?({NUM})(?!\s?[^\W\d_]|\s?[-–]\s?\d)",
+        rf"(?<!\w)(?:max|maximum|out[\s_]of|max_points|points_possible|possible|possible\spoints)\s?[:=]\s?({NUM})",
+        rf"^\W*(?:{words.OUT_OF}|{words.OF})\s({NUM})\W*$",
+        rf"^\W*{SCORE}\s{words.OF}\s({NUM})\s?:\W*$",
+        rf"^\W*(?:{words.MAXIMUM})\W{{0,3}}({NUM})\W*$",
+        rf"\b(?:{words.BEST})\s?=\s?({NUM})|({NUM})\s?=\s?(?:{words.BEST})",
     )
-
-
+)
 _STATISTIC = re.compile(rf"(?:{words.TOP_SCORE}|max_score)[^\d\n]{{0,12}}?({NUM})")
-
-
-@cache
-def _ranges() -> tuple[re.Pattern[str], ...]:
-    return tuple(
-        re.compile(pattern)
-        for pattern in (
-            rf"{SCALE}[^\d\n]{{0,30}}?({RANGE})",
-            rf"({RANGE})[^\d\n]{{0,24}}?{SCALE}",
-            rf"(?:{SCORE}|range)(?:[\s(:\[]|{words.FROM}){{0,5}}({RANGE})",
-            rf"({RANGE})\s?[分点점]?\s?(?:{SCORE})",
-        )
+_RANGES = tuple(
+    re.compile(pattern)
+    for pattern in (
+        rf"{SCALE}[^\d\n]{{0,30}}?({RANGE})",
+        rf"({RANGE})[^\d\n]{{0,24}}?{SCALE}",
+        rf"(?:{SCORE}|range)(?:[\s(:\[]|{words.FROM}){{0,5}}({RANGE})",
+        rf"({RANGE})\s?[分点점]?\s?(?:{SCORE})",
     )
+)
 
 
 def announced(text: str, names: Names) -> list[Announced]:
@@ -105,28 +96,23 @@ def announced(text: str, names: Names) -> list[Announced]:
     if _DIGIT.search(text) is None:
         return []
     masked = text.replace("，", ";")  # as long as before, and no decimal comma
-    for pattern in (_TABLE, _QUOTED, before()):
+    for pattern in (_TABLE, _QUOTED, BEFORE_NUMBER):
         masked = pattern.sub(lambda found: " " * len(found[0]), masked)
-    if "<" in masked:
-        masked = _TAG.sub(lambda found: f" {found[1]} ".rjust(len(found[0])), masked)
-    return list(_announced(masked, names))
+    masked = _TAG.sub(lambda found: f" {found[1]} ".rjust(len(found[0])), masked)
+    sentences = islice(_sentences(masked), _MAX_EXAMINED)
+    read = ((at, _of_sentence(sentence, names)) for at, sentence in sentences)
+    return [replace(found, start=at + found.start, end=at + found.end) for at, found in read if found is not None]
 
 
-def _announced(text: str, names: Names) -> Iterator[Announced]:
-    start, examined = 0, 0
+def _sentences(text: str) -> Iterator[tuple[int, str]]:
+    """The sentences that may state a scale, and where they begin."""
+    start = 0
     for stop in (*(found.end() for found in _SENTENCE_END.finditer(text)), len(text)):
-        sentence, at = text[start:stop], start
-        start = stop
-        if stop - at > _MAX_SENTENCE or _DIGIT.search(sentence) is None or sentence.lstrip()[:1] == ">":
+        sentence, at, start = text[start:stop], start, stop
+        if len(sentence) > _MAX_SENTENCE or sentence.lstrip()[:1] == ">" or not _DIGIT.search(sentence):
             continue
-        if _CUE.search(_lowered(sentence)) is None:
-            continue
-        found = _of_sentence(sentence, names)
-        if found is not None:
-            yield replace(found, start=at + found.start, end=at + found.end)
-        examined += 1
-        if examined >= _MAX_EXAMINED:
-            return
+        if _CUE.search(_lowered(sentence)):
+            yield at, sentence
 
 
 def _lowered(text: str) -> str:
@@ -154,7 +140,7 @@ def _of_clause(clause: str) -> Scale | None:
         return None if _RANKS.search(clause) else UPSIDE_DOWN
     if len(numbers) == 1:
         return _of_top(clause, number_of(numbers[0]))
-    for pattern in _ranges() if len(numbers) == 2 else ():
+    for pattern in _RANGES if len(numbers) == 2 else ():
         found = pattern.search(clause)
         ends = described(found[1]) if found else None
         if type(ends) is Stated and ends.low in (0, 1) and ends.high in USUAL_TOPS:
@@ -167,33 +153,30 @@ def _of_top(clause: str, top: float) -> Scale | None:
     if _BEST.search(clause) and is_best(clause) and _SCALE.search(clause):
         return Stated(0.0, top, both=False)
     statistic = _STATISTIC.search(clause) is not None
-    stated = top > 1 and (statistic or any(pattern.search(clause) for pattern in _tops()))
-    return Stated(0.0, top, both=False, statistic=statistic) if stated else None
+    if top <= 1 or not (statistic or any(pattern.search(clause) for pattern in _TOPS)):
+        return None
+    return Stated(0.0, top, both=False, statistic=statistic)
 
 
 def _is_legend(scale: Scale, lowered: str) -> bool:
-    """``Schulnoten (1 = sehr gut, 6 = ungenügend)``: whoever's it is, the numbers beside it are not to be trusted."""
+    """``Schulnoten (1 = sehr gut, 6 = ungenügend)``: whosever it is, the numbers beside it are not to be trusted."""
     ends = _BEST.search(lowered) and _WORST.search(lowered)
     return scale == UPSIDE_DOWN and ends is not None and not _OF_OTHERS.search(lowered)
 
 
 def _is_own(clause: str, lowered: str, names: Names) -> bool:
     """Whether the statement is about the reply's own scores, all of them."""
-    if _OF_OTHERS.search(lowered) or _mentions(clause, names):
+    if _OF_OTHERS.search(lowered) or any(_mentions(clause, id_) for id_ in names.ids[:50]):
         return False
     about = _ABOUT_SCORES.match(lowered) or _FIRST_PERSON.search(lowered) or _FRAGMENT.match(lowered)
     return about is not None or len(clause.split()) <= 4
 
 
-def _mentions(clause: str, names: Names) -> bool:
+def _mentions(clause: str, id_: str) -> bool:
     """Whether a clause is about one candidate."""
-    for id_ in names.ids[:50]:
-        if id_ not in clause:
-            continue
-        before = rf"\b{PREFIX}[\s#]{{1,2}}" if len(id_) == 1 or id_.isdecimal() else r"(?<!\w)"
-        if re.search(rf"{before}{re.escape(id_)}(?!\w)", clause, re.IGNORECASE if len(id_) == 1 else 0):
-            return True
-    return False
+    before = rf"\b{PREFIX}[\s#]{{1,2}}" if len(id_) == 1 or id_.isdecimal() else r"(?<!\w)"
+    flags = re.IGNORECASE if len(id_) == 1 else re.NOFLAG
+    return id_ in clause and re.search(rf"{before}{re.escape(id_)}(?!\w)", clause, flags) is not None
 
 
 def breaks_off(text: str) -> bool:
@@ -206,7 +189,7 @@ def breaks_off(text: str) -> bool:
 
 def without(text: str, found: Sequence[Announced]) -> str:
     """``text`` with the statements blanked, so that their numbers are nobody's scores."""
-    for one in reversed(found):
+    for one in found:
         if one.sure:
             text = text[: one.start] + _NOT_LINE.sub(" ", text[one.start : one.end]) + text[one.end :]
     return text

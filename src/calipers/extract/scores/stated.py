@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Mapping
-from functools import cache
 from typing import Any
 
 from calipers.extract.scores import scale_words as words
@@ -50,38 +49,29 @@ BEFORE = (
 """The top of a scale and then the number."""
 
 
-@cache
-def _attached() -> re.Pattern[str]:
-    return re.compile(rf"(?P<number>{NUM}|\.\d{{1,4}})(?P<scale>{ATTACHED})", re.IGNORECASE)
-
-
-@cache
-def before() -> re.Pattern[str]:
-    """The top of a scale and then the number, compiled."""
-    return re.compile(BEFORE, re.IGNORECASE)
-
-
+BEFORE_NUMBER = re.compile(BEFORE, re.IGNORECASE)
+_ATTACHED = re.compile(rf"(?P<number>{NUM}|\.\d{{1,4}})(?P<scale>{ATTACHED})", re.IGNORECASE)
 _NUMBER = re.compile(NUM)
 _IN_WORDS = re.compile(SCALE)
 
 
 def attached(text: str) -> tuple[float, Stated, int] | None:
     """The number at the start of ``text`` with the scale stated beside it, and where that ends."""
-    found = before().match(text)
+    found = BEFORE_NUMBER.match(text)
     if found is not None:
-        top, number = map(number_of, _NUMBER.findall(found[0])[:2])
-        stated = _top(top)
-        return None if stated is None else (number, stated, found.end())
-    found = _attached().match(text)
-    if found is None:
-        return None
-    said = found["scale"]
-    stated = _ends(said)
-    usual = stated is None or (stated.low in (0, 1) and stated.high in USUAL_TOPS)
-    if not usual and _IN_WORDS.search(said.lower()) is None:
-        return None  # ``80 (75-85)``: how sure it is
-    stated = stated or _top(number_of(_NUMBER.findall(said)[-1]))
-    return None if stated is None else (number_of(found["number"]), stated, found.end())
+        high, number = map(number_of, _NUMBER.findall(found[0])[:2])
+        stated = _top(high)
+    else:
+        found = _ATTACHED.match(text)
+        if found is None:
+            return None
+        written, number = found["scale"], number_of(found["number"])
+        stated = _ends(written)
+        if stated is None:
+            stated = _top(number_of(_NUMBER.findall(written)[-1]))
+        elif (stated.low not in (0, 1) or stated.high not in USUAL_TOPS) and not _IN_WORDS.search(written.lower()):
+            return None  # ``80 (75-85)``: how sure it is
+    return None if stated is None else (number, stated, found.end())
 
 
 def number_of(text: str) -> float:
@@ -158,32 +148,28 @@ def _of_words(text: str) -> Scale | None:
         return Stated(0.0, 100.0)
     one = _ONE_NUMBER.fullmatch(text)
     scale: Scale | None = _ends(text) or (described(number_of(one[1])) if one else None)
-    if scale is None:
-        labelled = {number for _, number in _labels(text)}
-        full = re.search(_TOP, text)
-        if len(labelled) > 1 and min(labelled) <= 1:
-            scale = Stated(min(labelled), max(labelled))
-        elif full is not None:
-            scale = _top(number_of(_NUMBER.findall(full[0])[0]))
-        elif any(char.isdecimal() for char in text):
-            scale = UNCLEAR
-    return scale
+    if scale is not None:
+        return scale
+    labelled = {number for _, number in _labels(text)}
+    if len(labelled) > 1 and min(labelled) <= 1:
+        return Stated(min(labelled), max(labelled))
+    full = re.search(_TOP, text)
+    if full is not None:
+        return _top(number_of(_NUMBER.findall(full[0])[0]))
+    return UNCLEAR if any(map(str.isdecimal, text)) else None
 
 
-@cache
-def _label_patterns() -> tuple[tuple[bool, re.Pattern[str]], ...]:
-    after = r"{num}\s?(?:分|点|점)?\s?(?:=|:|\(|means|is|being|für|pour|para|это|-\s)?\s?(?:the\s|le\s|la\s|el\s|o\s|il\s)?{word}"
-    before = r"{word}\s?(?:=|:|\()\s?{num}"
-    return tuple(
-        (good, re.compile(form.format(num=rf"(?<![\d.,])({NUM})", word=word)))
-        for good, word in ((True, words.BEST), (False, words.WORST))
-        for form in (after, before)
-    )
+_AFTER = r"{num}\s?(?:分|点|점)?\s?(?:=|:|\(|means|is|being|für|pour|para|это|-\s)?\s?(?:the\s|le\s|la\s|el\s|o\s|il\s)?{word}"
+_LABEL_PATTERNS = tuple(
+    (good, re.compile(form.format(num=rf"(?<![\d.,])({NUM})", word=word)))
+    for good, word in ((True, words.BEST), (False, words.WORST))
+    for form in (_AFTER, r"{word}\s?(?:=|:|\()\s?{num}")
+)
 
 
 def _labels(text: str) -> list[tuple[bool, float]]:
     """Numbers that the text calls best (True) or worst."""
-    return [(good, number_of(found)) for good, pattern in _label_patterns() for found in pattern.findall(text)]
+    return [(good, number_of(found)) for good, pattern in _LABEL_PATTERNS for found in pattern.findall(text)]
 
 
 def is_best(text: str) -> bool:
@@ -198,10 +184,10 @@ def is_upside_down(text: str) -> bool:
     labels = _labels(text)
     best = [number for good, number in labels if good]
     worst = [number for good, number in labels if not good]
-    others = [number_of(number) for number in _NUMBER.findall(text)]
     if best and worst:
         return max(best) < min(worst)
-    return bool((best and max(best) <= 1 < max(others)) or (worst and 1 < min(worst) == max(others)))
+    highest = max(map(number_of, _NUMBER.findall(text)), default=0)
+    return bool((best and max(best) <= 1 < highest) or (worst and 1 < min(worst) == highest))
 
 
 # --- keys that say it themselves --------------------------------------------------------------------------------------
@@ -219,17 +205,11 @@ def of_key(key: Any) -> tuple[str, Stated | None]:
     """A key without the scale it states, and that scale: ``score_out_of_10``, ``Score (/10)``, ``得分（满分10分）``."""
     if type(key) is not str or len(key) > 80 or _HINT.search(key) is None:
         return key, None
-    text = unicodedata.normalize("NFKC", key).strip(" *_`")
-    found = _ANNOTATION.fullmatch(text)
-    if found is None or not found["base"].strip():
+    found = _ANNOTATION.fullmatch(unicodedata.normalize("NFKC", key).strip(" *_`"))
+    base = found["base"].strip(" *_`") if found else ""
+    if found is None or not base or (found["inner"] and not _INNER.fullmatch(found["inner"])):
         return key, None
-    base = found["base"].strip(" *_`")
-    if found["percent"]:
+    inner = found["inner"] or found["ends"] or found["top"] or "100"
+    if found["percent"] or _PERCENT.fullmatch(inner.lower()):
         return base, Stated(0.0, 100.0)
-    if found["inner"] is None:
-        return base, _top(number_of(found["top"])) if found["top"] else _ends(found["ends"])
-    inner = found["inner"]
-    if _INNER.fullmatch(inner) is None:
-        return key, None
-    ends = Stated(0.0, 100.0) if _PERCENT.fullmatch(inner.lower()) else _ends(inner)
-    return base, ends or _top(number_of(_NUMBER.findall(inner)[-1]))
+    return base, _ends(inner) if found["ends"] else _ends(inner) or _top(number_of(_NUMBER.findall(inner)[-1]))
