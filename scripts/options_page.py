@@ -23,8 +23,8 @@ _HEAD: Final = """\
 
 <!-- Written by scripts/options_page.py from src/calipers/config/options.py: change it there. -->
 
-An option has one name everywhere. In Python, everyday options are arguments of `Judge`, and the others are in a group,
-an object from `calipers.config` or a mapping of its fields:
+An option has one name everywhere. In Python, everyday options are arguments of `Judge`, and the others belong to a
+group, which is an object from `calipers.config` or a mapping of its fields:
 
 ```python
 import calipers
@@ -36,7 +36,7 @@ flat = calipers.Judge.of({"judge": "embedded", "orders": 2, "timeout": 30, "at_o
 assert judge.settings == same.settings == flat.settings
 ```
 
-`Judge.of` takes flat names, as [verl's table](trainers/verl.md) does: the name in Python, or the one in brackets after
+`Judge.of` takes flat names, as [verl's table](trainers/verl.md) does: the name in Python, or the one in brackets behind
 it. In [calipers.toml](cli.md), keys are the flags' names. A lone value stands for the first field of a group:
 `panel="cycle"`, `reward="rank"`, `resolve=0.015`; `resolve=True` takes that group's defaults.
 """

@@ -167,7 +167,7 @@ def test_protocols_are_held_against_each_other_within_what_a_group_may_cost(fold
     assert all(judge["cost"]["cost_usd"] is None for judge in report["judges"])
     assert "at most 9 transcripts read" in report["recommendation"]
     table = calipers(*recorded, cwd=folder)
-    assert "What a price buys" in table.stdout
+    assert "Cost-accuracy frontier" in table.stdout
     assert "both orders name one winner in" in table.stdout
 
 

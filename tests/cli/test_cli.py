@@ -79,7 +79,7 @@ def test_a_wrong_file_is_told_of_in_a_few_lines_and_costs_no_older_results(folde
     assert done.returncode == 2
     assert len(said) == 12
     assert said[0].startswith("Error: notes.txt:1: not JSON")
-    assert said[-1] == "Error: notes.txt: not one group of it can be read; nothing was written"
+    assert said[-1] == "Error: notes.txt: no group in it can be read; nothing was written"
     assert (folder / "out.jsonl").read_text() == older
 
 
@@ -164,8 +164,8 @@ def test_what_could_not_be_scored_is_null_and_the_exit_code_is_1(folder: Path):
         (["score", "none.jsonl", "-o", "out.jsonl"], "none.jsonl"),
         (["score", "groups.jsonl", "-o", "no/such/folder/out.jsonl"], "folder does not exist"),
         (["score", "groups.jsonl", "-o", "groups.jsonl"], "the groups file itself"),
-        (["score", "groups.jsonl", "-o", "out.parquet"], "--out out.parquet: results are JSON lines"),
-        (["score", "groups.jsonl", "-o", "out.jsonl.gz"], "--out out.jsonl.gz: results are JSON lines"),
+        (["score", "groups.jsonl", "-o", "out.parquet"], "--out out.parquet: results are uncompressed JSON lines"),
+        (["score", "groups.jsonl", "-o", "out.jsonl.gz"], "--out out.jsonl.gz: results are uncompressed JSON lines"),
         (["score", "groups.jsonl", "-o", "out.jsonl", "--judge", "gpt-5"], "provider/model"),
         (["score", "groups.jsonl", "-o", "out.jsonl", "--judge", "openai/gpt-5"], "OPENAI_API_KEY"),
         (["score", "groups.jsonl", "-o", "out.jsonl", "--judge", "a/b", "--judge", "c/d"], "unknown provider"),

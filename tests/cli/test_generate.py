@@ -88,7 +88,7 @@ def test_the_same_command_again_asks_only_what_is_open(server: FaultyServer, pro
     assert before == 6
     again = calipers(*arguments, cwd=prompts.parent)
     assert len(server.posts) == before + 2
-    assert "4 of them from before" in again.stderr
+    assert "4 of them from an earlier run" in again.stderr
     assert (prompts.parent / "out.jsonl").read_text("utf-8") == first
     server.script(said("now it works"))
     third = calipers(*arguments, cwd=prompts.parent)
@@ -280,8 +280,7 @@ def test_a_server_with_several_models_wants_one_named(server: FaultyServer, prom
     assert server.posts[0]["model"] == "org/b"
 
 
-# --- calipers ifeval with generation
-# -----------------------------------------------------------------------------------
+# --- calipers ifeval with generation ----------------------------------------------------------------------------------
 
 IFEVAL = [
     {"key": 1, "prompt": "one", "instruction_id_list": ["punctuation:no_comma"], "kwargs": [{}]},
@@ -326,7 +325,7 @@ def test_nothing_generated_is_nothing_scored(server: FaultyServer, tmp_path: Pat
 
 
 @pytest.mark.parametrize(("arguments", "complaint"), [
-    ((), "name RESPONSES to check, or the prompts"), (("--input", "data.jsonl"), "who generates them"),
+    ((), "name RESPONSES to check, or the prompts"), (("--input", "data.jsonl"), "a model to generate them"),
     (("data.jsonl", "--model", "x"), "leave --model out"),
 ])  # fmt: skip
 def test_ifeval_says_what_is_missing(tmp_path: Path, arguments: tuple[str, ...], complaint: str) -> None:

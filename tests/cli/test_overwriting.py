@@ -141,7 +141,7 @@ def test_nothing_is_written_where_sqlite_keeps_what_is_not_in_the_ledger_yet(fol
     ):
         done = calipers(*arguments, cwd=folder)
         assert done.returncode == 2
-        assert "what is written beside it" in done.stderr
+        assert "a file that belongs to it" in done.stderr
         assert not (folder / f"new.db{end}").exists()
 
 

@@ -17,7 +17,7 @@ from calipers.config import Calls, JudgeOptions, Panel, Question, Resolution
 from calipers.config.flat import flat_options, nested, recorded_options
 from calipers.config.option import Option, groups_of, options_of
 from calipers.config.settings import Named, Settings, as_recorded_now
-from calipers.errors import ConfigError
+from calipers.errors import ConfigError, LedgerError
 from calipers.ledger import Unrecorded
 from calipers.testing import SimulatedJudge
 
@@ -163,6 +163,14 @@ def test_what_decides_results_is_recorded_and_read_again() -> None:
         {"tolerance": 0.1, "most": 4, "unresolved": "tie"}, False, 0.5,
     )  # fmt: skip
     assert record["reward"] == {"kind": "rank", "ties": 1.0, "length": 0.2, "blend": "sum", "weight": 0.25}
+
+
+def test_a_record_from_before_an_option_has_its_default_and_one_with_an_unknown_option_is_refused() -> None:
+    record = json.loads(json.dumps(Settings((Named("a", "here", "m"),), resolve=Resolution()).to_dict()))
+    del record["reward"]["weight"], record["resolve"]["most"]
+    assert Settings.of(record) == Settings((Named("a", "here", "m"),), resolve=Resolution())
+    with pytest.raises(LedgerError, match=r"recorded with reward\.shape, which"):
+        Settings.of(record | {"reward": {"shape": "round"}})
 
 
 def test_every_recorded_option_has_its_default_in_a_record_that_lacks_it() -> None:

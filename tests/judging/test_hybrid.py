@@ -243,9 +243,9 @@ async def test_many_groups_stream_in_order() -> None:
     ({"combine": "sum"}, "combine='sum'"), ({"code": "some"}, "code='some'"), ({"threshold": 2}, "threshold=2"),
     ({"floor": -1}, "floor=-1"),
     ({"cap": "a"}, "cap='a'"), ({"combine": "verif_code", "code": "all"}, "leave code= out"),
-    ({"checks": ["regex"]}, "'regex' is no verifier"),
-    ({"gates": [7]}, "7 is no verifier"), ({"checks": 7}, "7 is no verifier"),
-    ({"judge": Judge("embedded", reward={"range": (-1, 1)})}, "reward_range"),
+    ({"checks": ["regex"]}, "'regex' is not a verifier"),
+    ({"gates": [7]}, "7 is not a verifier"), ({"checks": 7}, "7 is not a verifier"),
+    ({"judge": Judge("embedded", reward={"range": (-1, 1)})}, "reward range"),
 ])  # fmt: skip
 def test_settings_that_cannot_work_are_refused(settings: Any, complaint: str) -> None:
     with pytest.raises(ConfigError, match=complaint):

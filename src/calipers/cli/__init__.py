@@ -1,4 +1,4 @@
-"""The ``calipers`` command. Progress and words go to stderr; stdout is data.
+"""The ``calipers`` command. Progress and messages go to stderr; stdout is data.
 
 Exit codes: 0 all scored; 1 something could not be scored; 2 bad usage or configuration. A user's mistake is one
 sentence and the remedy, never a traceback.
@@ -56,7 +56,7 @@ app.add_command(doctor)
 
 
 def _name_source(error: click.ClickException) -> None:
-    """Say where a bad value came from when nobody typed the flag that click complains about."""
+    """Print where a bad value came from if it was not typed as a flag."""
     if not isinstance(error, click.BadParameter) or error.ctx is None or error.param is None or not error.param.name:
         return
     match error.ctx.get_parameter_source(error.param.name):
@@ -78,7 +78,7 @@ def main() -> None:
         say(f"Error: {error}")
         code = 2
     except (KeyboardInterrupt, click.Abort):
-        say("Interrupted. Run the same command again to go on where it stopped.")
+        say("Interrupted. Run the same command again to continue.")
         code = _INTERRUPTED
     except BrokenPipeError:
         sys.stderr.close()

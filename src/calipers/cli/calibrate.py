@@ -1,4 +1,4 @@
-"""``calipers calibrate``: how far recorded judges can be trusted, on groups with gold."""
+"""``calipers calibrate``: how far judges agree with gold."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, get_args
 
 import click
-from click.core import ParameterSource
 
 from calipers.cli.asked import check_saving, save_judgments, tell_spent, tell_unused
 from calipers.cli.calibration_report import print_report
 from calipers.cli.judge_options import given, judge_option
 from calipers.cli.overwriting import JUDGMENTS, forcing
-from calipers.cli.setting import setting
+from calipers.cli.setting import is_typed, setting
 from calipers.cli.withheld import key_for
 from calipers.cli.words import BadLines, say
 from calipers.config.texts import rubric_of
@@ -35,41 +34,39 @@ _ORDERS = {"pairwise": 2, "pointwise": 2}
     "--judgments",
     type=click.Path(),
     metavar="FILE",
-    help="Recorded answers of judges about these groups (.jsonl or .jsonl.gz).",
+    help="Recorded judgments of these groups (.jsonl or .jsonl.gz).",
 )
 @setting(
     "--format",
     metavar="NAME",
-    help="The format of replies in --judgments that are not parsed (raw_text) and name none, as in mt_bench, "
-    "prometheus.",
+    help="The format of unparsed replies (raw_text) in --judgments that name none, e.g. mt_bench, prometheus.",
 )
 @setting(
     "--judge",
     multiple=True,
     metavar="MODEL",
-    help="Ask this judge about the groups now; may be repeated, each is measured by itself and all as a panel.",
+    help="Query this judge about the groups now; may be repeated: each is measured alone, and all as a panel.",
 )
 @setting(
     "--protocol",
     multiple=True,
     default=("listwise",),
     metavar="NAME",
-    help="How --judge is asked; given several times, protocols are held against each other at their price. "
-    "[default: listwise]",
+    help="How --judge is asked; given several times, protocols are compared at their cost. [default: listwise]",
 )
 @judge_option("expected")
 @judge_option(
     "orders",
     default=None,
     show_default=False,
-    help="Presentations of each group that --judge is asked about. [default: 4; pairwise 2, pointwise 2]",
+    help="Presentations of each group that --judge scores. [default: 4; pairwise 2, pointwise 2]",
 )
 @judge_option("samples")
 @setting(
     "--rubric",
     multiple=True,
     type=click.Path(dir_okay=False),
-    help="Text file with the standards; given twice, how stable judgments are under another wording is measured, too.",
+    help="Text file with the standards; given twice, stability under another wording is measured as well.",
 )
 @judge_option(
     "grading",
@@ -82,19 +79,19 @@ _ORDERS = {"pairwise": 2, "pointwise": 2}
     multiple=True,
     metavar="KIND=AMOUNT",
     help="What a group may cost in a run: tokens=20000, usd=0.01, shown=32 (transcripts read) or calls=4; "
-    "the recommendation is the best within it. [default: the cheapest that keeps 98.5 % of the best]",
+    "the recommendation is the best within it. [default: the cheapest with 98.5 % of the best fidelity]",
 )
-@setting("--save", named=True, metavar="FILE", help="Write what --judge said as a judgments file (.jsonl).")
+@setting("--save", named=True, metavar="FILE", help="Write the judgments of --judge to a judgments file (.jsonl).")
 @forcing
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
 def calibrate(groups: str, judgments: str | None, *, as_json: bool, **options: Any) -> int:
-    """Measure how far judges agree with the gold in GROUPS, how biased and how noisy they are.
+    """Measure how far judges agree with the gold in GROUPS, and how biased and noisy they are.
 
     GROUPS may also be labelled criteria in HealthBench's meta-evaluation schema: then balanced F1 is measured, per
     category and against each annotator.
 
-    Judges are asked now (--judge), or their recorded answers are read (--judgments), or both. Prints a table of judges
-    with 95 % intervals, what a panel of them reaches, findings, and a recommendation to put into calipers.toml.
+    Judges are queried now (--judge), or their recorded judgments are read (--judgments), or both. Prints a table of
+    judges with 95 % intervals, the figures of a panel of them, findings, and a recommendation for calipers.toml.
 
     \b
     calipers calibrate groups.jsonl --judge openai/gpt-5-mini \\
@@ -109,15 +106,15 @@ def calibrate(groups: str, judgments: str | None, *, as_json: bool, **options: A
     from calipers.calibration.records import read_judgments  # noqa: PLC0415 - likewise
     from calipers.cli.meta_evaluation import meta_evaluation  # noqa: PLC0415 - likewise
 
-    if judgments is not None and not _typed("judge"):
-        options["judge"] = ()  # a judge from calipers.toml is a run's, and is not asked by reading a file
+    if judgments is not None and not is_typed("judge"):
+        options["judge"] = ()  # a judge from calipers.toml is for runs: reading a file does not query it
     if judgments is None and not options["judge"]:
-        raise ConfigError("name what to measure: a judge to ask (--judge), or recorded answers (--judgments FILE)")
+        raise ConfigError("name what to measure: a judge to query (--judge), or recorded judgments (--judgments FILE)")
     if is_labelled(groups):
-        if _typed("per_group"):
+        if is_typed("per_group"):
             raise ConfigError("--per-group is about groups with gold, and GROUPS are labelled criteria")
         return meta_evaluation(groups, judgments, options, as_json=as_json)
-    if _typed("grading"):
+    if is_typed("grading"):
         raise ConfigError("--grading is about labelled criteria, and GROUPS are groups with gold")
     limit = dict(map(_read_limit, options["per_group"]))
     if options["save"] is not None:
@@ -136,24 +133,16 @@ def calibrate(groups: str, judgments: str | None, *, as_json: bool, **options: A
     return 1 if bad.count else 0
 
 
-def _typed(name: str) -> bool:
-    """Whether an option was given on the command line."""
-    return click.get_current_context().get_parameter_source(name) is ParameterSource.COMMANDLINE
-
-
 def _ask(groups: str, options: dict[str, Any]) -> list[dict[str, Any]]:
-    """What the judges say now; what each took is told on stderr."""
+    """The judges' judgments, queried now; the usage of each is printed to stderr."""
     from calipers.calibration.collect import ask  # noqa: PLC0415 - likewise
     from calipers.readers import read_groups  # noqa: PLC0415 - likewise
 
-    shown = list(read_groups(groups, on_error=lambda _: None))  # measuring names what is wrong with them
-    chosen = given(options)
-    settings: dict[str, Any] = {
-        name: chosen[name] for name in ("samples", "params", "expected", "ledger") if name in chosen
-    }
+    shown = list(read_groups(groups, on_error=lambda _: None))  # measuring reports bad groups
+    settings = given(options, "samples", "params", "expected", "ledger")
     settings["experience"] = False  # the judge is measured, not what an earlier run learned about it
     if options["rubric"] and (own := sum(group.rubric is not None for group in shown)):
-        say(f"Warning: {own:,} of {len(shown):,} groups bring a rubric of their own; --rubric is measured in its place")
+        say(f"Warning: {own:,} of {len(shown):,} groups have a rubric of their own; --rubric replaces it")
     variants: list[tuple[str | None, str | Rubric | None]] = [
         (Path(path).stem, rubric_of(path)) for path in options["rubric"]
     ] or [(None, None)]

@@ -1,6 +1,6 @@
-"""What ``calipers calibrate`` prints for people.
+"""The tables and findings that ``calipers calibrate`` prints.
 
-Not responsible for any figure: they come measured.
+Not responsible for any figure (``calibration``).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _HEADS = (
 
 
 def print_report(found: Calibration) -> None:
-    """Judges, places, panel, what each price buys, findings, and the recommendation; to stdout."""
+    """Print judges, position bias, panel, cost-accuracy frontier, findings and the recommendation to stdout."""
     from calipers.cli.terminal import tables  # noqa: PLC0415 - --help stays quick
 
     console = tables(width=_WIDTH)
@@ -79,17 +79,17 @@ def _print_judges(console: Console, judges: tuple[JudgeFigures, ...]) -> None:
 
 
 def _missing(one: JudgeFigures) -> str:
-    """Groups with gold that it did not score, as abstained + failed + not recorded."""
+    """The groups with gold that it did not score: abstained + failed + not recorded."""
     gone = one.missing
     return f"{gone.abstained}+{gone.failed}+{gone.unrecorded}" if gone.total else ""
 
 
 def _print_common(console: Console, judges: tuple[JudgeFigures, ...]) -> None:
-    """The judges on the groups that all of them scored, where some scored more than others."""
+    """The judges on the groups that all of them scored, if some scored more than others."""
     counts = {one.groups for one in judges}
     if len(counts) < 2:
         return
-    console.print("\n[bold]On common groups[/bold] (who keeps silent about hard groups looks better on the rest)")
+    console.print("\n[bold]On common groups[/bold] (a judge that leaves out hard groups looks better on the others)")
     for one in judges:
         low_high = one.common_fidelity_interval
         interval = f" ({low_high[0]:.3f} to {low_high[1]:.3f})" if low_high else ""
@@ -103,19 +103,17 @@ def _print_common(console: Console, judges: tuple[JudgeFigures, ...]) -> None:
 
 
 def _print_places(console: Console, judges: tuple[JudgeFigures, ...]) -> None:
-    """What a place in the list is worth, where that is known and not nothing."""
+    """Position bias in lists, where it is known and not zero."""
     leaning = [(one, one.place_curve) for one in judges if one.place_curve and any(one.place_curve.worth)]
     if leaning:
-        console.print("\n[bold]Places[/bold] (what being shown there is worth, first to last, in units of the scores)")
+        console.print("\n[bold]Position bias[/bold] (what each position adds, first to last, in units of the scores)")
     for one, curve in leaning:
         worth = " ".join(f"{value:+.3g}" for value in curve.worth)
         console.print(f"  {one.judge} ({_asked(one)}): {worth}", markup=False, soft_wrap=True)
 
 
 def _print_pairs(console: Console, judges: tuple[JudgeFigures, ...]) -> None:
-    """Both orders of a pair as one verdict, where a contradiction is a tie: how many are left, and how many are
-    right.
-    """
+    """Pairs asked in both orders, where a contradiction is a tie: how many agree, and how many of those are right."""
     swapped = [one for one in judges if one.agreeing_share is not None]
     if swapped:
         console.print("\n[bold]Pairs in both orders[/bold] (a contradiction is a tie)")
@@ -129,7 +127,7 @@ def _print_pairs(console: Console, judges: tuple[JudgeFigures, ...]) -> None:
 
 
 def _print_frontier(console: Console, choice: Choice | None) -> None:
-    """The ways to ask that no cheaper one equals."""
+    """The cost-accuracy frontier: ways to ask that no cheaper one equals."""
     from rich.table import Table  # noqa: PLC0415 - likewise
     from rich.text import Text  # noqa: PLC0415 - likewise
 
@@ -138,7 +136,7 @@ def _print_frontier(console: Console, choice: Choice | None) -> None:
     if choice is None:
         return
     console.print()
-    table = Table(title="What a price buys: a group, no cheaper way agrees as well", title_justify="left", box=None)
+    table = Table(title="Cost-accuracy frontier, per group", title_justify="left", box=None)
     table.add_column("way", overflow="fold")
     for name in ("calls", "read", "tokens", "$", "fidelity", ""):
         table.add_column(name, justify="right", no_wrap=True)
@@ -174,7 +172,7 @@ def _print_panel(console: Console, found: Calibration) -> None:
         return
     console.print("\n[bold]Panel[/bold] (one call each; weights learned without labels)")
     for name, weight, repeats in zip(panel.members, panel.weights, panel.repeatability, strict=True):
-        again = "" if repeats is None else f", repeats itself {repeats:.2f}"
+        again = "" if repeats is None else f", repeatability {repeats:.2f}"
         console.print(f"  {weight:.2f}  {name}{again}", markup=False)
     if panel.advantage_fidelity is None:
         return
@@ -188,7 +186,7 @@ def _print_panel(console: Console, found: Calibration) -> None:
 
 
 def _findings(findings: tuple[Finding, ...]) -> list[str]:
-    """One line a finding; what several judges share is said once."""
+    """One line for each finding; one that several judges share is printed once."""
     said = Counter(one.text if one.judge is None else f"{one.kind}\0{one.text}" for one in findings)
     lines = []
     for one in findings:

@@ -1,8 +1,8 @@
 """``calipers.toml``: the same keys as the flags, at the top level or in a table named for the command.
 
-A file that ``--config`` or CALIPERS_CONFIG names is the user's own word. One that lies in the working directory was
-found by chance: it may have come with somebody's data. It sets nothing that is written, and an address in it gets no
-key. Not responsible for the environment (click reads it) or for what a value means (the option checks it).
+A file that ``--config`` or CALIPERS_CONFIG names is trusted. One found in the working directory is not: it may have
+come with somebody's data. It may name no file that is written, and an address in it gets no key. Not responsible for
+the environment (click reads it) or for what a value means (the option checks it).
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ _FOUND = "calipers.config.found_by_chance"
 
 
 def found_by_chance(context: click.Context, name: str) -> bool:
-    """Whether the option ``name`` has its value from a settings file that nobody named."""
+    """Whether the value of the option ``name`` comes from a settings file that the user did not name."""
     return bool(context.meta.get(_FOUND)) and context.get_parameter_source(name) is ParameterSource.DEFAULT_MAP
 
 
 def settings_from(path: str | None, context: click.Context, app: click.Group) -> None:
-    """Make the settings file's values the defaults of ``context``, and say on stderr which file was read."""
+    """Make the settings file's values the defaults of ``context``, and print to stderr which file was read."""
     context.meta[_FOUND] = path is None
     context.default_map = load_config(path, app)
     if context.default_map and not context.resilient_parsing:
@@ -38,9 +38,9 @@ def settings_from(path: str | None, context: click.Context, app: click.Group) ->
 
 
 def load_config(path: str | None, app: click.Group) -> dict[str, dict[str, Any]]:
-    """Each command's defaults from the file, in click's ``default_map`` form; {} where there is no file.
+    """Each command's defaults from the file, in click's ``default_map`` form; {} if there is no file.
 
-    Raises ConfigError naming the file and the key for a file that cannot be read, or a key that no flag has.
+    Raises ConfigError for a file that cannot be read, and for a key that is not a flag.
     """
     file = Path(path or _DEFAULT)
     if not file.is_file():
@@ -51,13 +51,13 @@ def load_config(path: str | None, app: click.Group) -> dict[str, dict[str, Any]]
         content = tomllib.loads(file.read_text(encoding="utf-8"), parse_float=_finite)
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{file}: cannot be read: {error}") from error
-    except (ValueError, RecursionError) as error:  # an integer of thousands of digits is a ValueError of its own
+    except (ValueError, RecursionError) as error:  # an integer of thousands of digits is another ValueError
         raise ConfigError(f"{file}: not valid TOML: {error}") from error
     if _holds_nul(content):
         raise ConfigError(f"{file}: a value holds the character U+0000, which no setting can have")
     flags = {name: _flags(command) for name, command in app.commands.items()}
     known = {flag for names in flags.values() for flag in names}
-    # `rubric` is a command and a flag: a table is the command's, anything else the flag's.
+    # `rubric` is a command and a flag: a table belongs to the command, anything else to the flag.
     everywhere = {
         key: value
         for key, value in content.items()
@@ -78,10 +78,10 @@ def load_config(path: str | None, app: click.Group) -> dict[str, dict[str, Any]]
 
 
 def _finite(number: str) -> float:
-    """A float of the file. Raises ValueError for one that no setting can be: click turns some into integers."""
+    """A finite float. Raises ValueError for others, which click would turn into integers."""
     value = float(number)
     if not isfinite(value):
-        raise ValueError(f"{number[:40]} is no number that a setting can have")
+        raise ValueError(f"{number[:40]} is not a number that a setting can have")
     return value
 
 
@@ -94,7 +94,7 @@ def _holds_nul(value: object) -> bool:
 
 
 def _refuse_unnamed(file: Path, command: click.Command, settings: Mapping[str, Any]) -> None:
-    """Raise ConfigError where a file found by chance says what is to be written, written over, or unpickled."""
+    """Raise ConfigError if a file that the user did not name says what is written, replaced, or unpickled."""
     names = {_flag(key) for key in settings}
     for inner in command.commands.values() if isinstance(command, click.Group) else (command,):
         for option in inner.params:
@@ -102,13 +102,12 @@ def _refuse_unnamed(file: Path, command: click.Command, settings: Mapping[str, A
             if isinstance(option, Setting) and option.named and flag in names:
                 raise ConfigError(
                     f"{file}: {flag!r} names what is written or unpickled, and a settings file that was found in the "
-                    f"working directory may not: give --{flag} on the command line, or name the file with --config "
-                    f"{file}"
+                    f"working directory may not: give --{flag} on the command line, or --config {file}"
                 )
 
 
 def _defaults(command: click.Command, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """What of ``settings`` the command has flags for; a group of commands has one such mapping for each."""
+    """The ``settings`` that are flags of the command; for a group of commands, one such mapping for each."""
     if isinstance(command, click.Group):
         return {name: _defaults(inner, settings) for name, inner in command.commands.items()}
     names = _flags(command)
@@ -121,7 +120,7 @@ def _defaults(command: click.Command, settings: Mapping[str, Any]) -> dict[str, 
 
 
 def _flags(command: click.Command) -> dict[str, str]:
-    """Flag names as written in the file, to the parameter names click knows them by; of a group, all its commands'."""
+    """Click's parameter names by the flags as written in the file; of a group, those of all its commands."""
     if isinstance(command, click.Group):
         return {flag: name for inner in command.commands.values() for flag, name in _flags(inner).items()}
     return {

@@ -1,4 +1,4 @@
-"""``calipers doctor``: what a judge can and cannot do, before a run."""
+"""``calipers doctor``: examine a judge before a run."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ _STYLES = {"good": "green", "note": "", "bad": "red", "unknown": "dim"}
 @judge_option("price")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table.")
 def doctor(judge: tuple[str, ...], *, as_json: bool, **options: Any) -> int:
-    """Find out what a judge can and cannot do, with some forty short questions, and whether to use it.
+    """Find out with some forty short questions what a judge can do, and whether to use it.
 
-    Is it there, does it take the key, which structured form does it really apply, does it keep to ids and scale, does
-    it know good answers from bad ones, whatever their order and whatever they say to it? Prints a verdict (fit, fit
-    with these settings, unfit) with its reason, and settings for calipers.toml.
+    Can it be reached, is the key accepted, which structured output does it enforce, does it keep to ids and scale, does
+    it rank good answers above bad ones, in any order and whatever they say to it? Prints a verdict (fit, fit with these
+    settings, unfit) with its reason, and settings for calipers.toml.
 
     \b
     calipers doctor --judge openai/gpt-5-mini
@@ -62,22 +62,14 @@ def doctor(judge: tuple[str, ...], *, as_json: bool, **options: Any) -> int:
 
     if len(judge) > 1:
         raise ConfigError("--judge was given more than once: examine one judge at a time")
-    chosen = given(options)
-    asked: dict[str, Any] = {
-        "params": chosen.get("params"),
-        "max_tokens": options["max_tokens"],
-        "timeout": options["timeout"],
-        "api_key": key_for(judge[0], options["base_url"]),
-        "within": options["within"],
-        "price": chosen.get("price"),
-        "tell": say,
-    }
-    urls = options["base_url"]
+    name, urls = judge[0], options["base_url"]
+    settings = given(options, "params", "max_tokens", "timeout", "price")
+    settings |= {"api_key": key_for(name, urls), "within": options["within"], "tell": say}
     found: Diagnosis | Servers
     if len(urls) > 1:
-        found = asyncio.run(diagnose_each(judge[0], urls, **asked))
+        found = asyncio.run(diagnose_each(name, urls, **settings))
     else:
-        found = asyncio.run(diagnose(judge[0], base_url=next(iter(urls), None), **asked))
+        found = asyncio.run(diagnose(name, base_url=next(iter(urls), None), **settings))
     if as_json:
         click.echo(json.dumps(found.to_dict(), ensure_ascii=False))
     else:

@@ -1,7 +1,7 @@
-"""``calipers generate``: a file of prompts in, a file of responses out.
+"""``calipers generate``: from a file of prompts to a file of responses.
 
-The options that ``ifeval`` shares, and the run itself, stand here too. How prompts are read, asked and written is in
-``generation``.
+Its options and its run serve ``ifeval`` as well. Not responsible for reading prompts, sending them, or writing
+responses (``generation``).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
-from calipers.cli.overwriting import NOT_KEPT, RESPONSES, SAMPLES, forcing, protect
+from calipers.cli.overwriting import NO_SAMPLES, RESPONSES, SAMPLES, forcing, protect
 from calipers.cli.setting import setting
 from calipers.cli.withheld import key_for
 from calipers.cli.words import BadLines, say
@@ -36,18 +36,20 @@ _SAY_EVERY = 10.0
 
 
 def generating(command: F) -> F:
-    """The options of whatever generates responses."""
+    """The options of commands that generate responses."""
     for option in reversed(
         [
             setting(
-                "--model", metavar="MODEL", help="Who answers: provider/model, a server's model, a folder or hub name."
+                "--model",
+                metavar="MODEL",
+                help="The model that answers: provider/model, a server's model, a folder or a hub name.",
             ),
             setting(
                 "--base-url",
                 multiple=True,
                 metavar="URL",
-                help="An OpenAI-compatible server; several share the load. [default: the provider's, or vLLM in this "
-                "process]",
+                help="An OpenAI-compatible server; several share the work. "
+                "[default: the provider's, else vLLM in this process]",
             ),
             setting("--n", default=1, show_default=True, type=click.IntRange(1), help="Responses to each prompt."),
             setting(
@@ -59,9 +61,7 @@ def generating(command: F) -> F:
             ),
             setting("--temperature", type=click.FloatRange(0), metavar="T", help="[default: the model's]"),
             setting("--top-p", type=click.FloatRange(0, 1, min_open=True), metavar="P", help="[default: the model's]"),
-            setting(
-                "--sampling-seed", type=int, metavar="N", help="Response i of a prompt is asked for with seed N + i."
-            ),
+            setting("--sampling-seed", type=int, metavar="N", help="Response i of a prompt uses the seed N + i."),
             setting(
                 "--param",
                 multiple=True,
@@ -81,21 +81,21 @@ def generating(command: F) -> F:
                 default=1,
                 show_default=True,
                 type=click.IntRange(1),
-                help="Devices that share a model loaded into this process.",
+                help="Devices that share a model loaded in this process.",
             ),
             setting(
                 "--ckpt-dir",
                 type=click.Path(file_okay=False),
                 named=True,
                 metavar="DIR",
-                help="An FSDP checkpoint of verl's, merged first; needs --merge-target.",
+                help="An FSDP checkpoint of verl, which is merged first; needs --merge-target.",
             ),
             setting(
                 "--merge-target",
                 type=click.Path(file_okay=False),
                 named=True,
                 metavar="DIR",
-                help="Where the merged model is put; one that is there already is used.",
+                help="The folder for the merged model; an existing one is used.",
             ),
         ]
     ):
@@ -110,8 +110,8 @@ def generating(command: F) -> F:
 @setting(
     "--form",
     type=click.Choice(["groups", "rows", "responses"]),
-    help="A groups file, the prompts' rows with their responses, or a line per response. [default: groups; rows in "
-    "Parquet]",
+    help="A groups file, the prompts' rows with a column of responses, or one line for each response. "
+    "[default: groups; rows in Parquet]",
 )
 @forcing
 @setting("--prompt-key", metavar="FIELD", help="The prompts' field. [default: prompt, messages or context]")
@@ -119,8 +119,8 @@ def generating(command: F) -> F:
 def generate(prompts: str, out: str, form: Form | None, *, strict: bool, **options: Any) -> int:
     """Generate responses to the prompts in PROMPTS (.jsonl, .jsonl.gz or .parquet: text or messages) and write OUT.
 
-    Responses are kept in OUT.samples.jsonl as they come: run the same command again to go on after an interruption, and
-    nothing is generated twice. A request that fails is reported and has no response in OUT.
+    Responses are recorded in OUT.samples.jsonl as they arrive: run the same command again to continue after an
+    interruption, and nothing is generated twice. A request that fails is reported and has no response in OUT.
 
     \b
     calipers generate prompts.jsonl -o out.jsonl --model openai/gpt-5-mini --n 8
@@ -137,20 +137,20 @@ def generate(prompts: str, out: str, form: Form | None, *, strict: bool, **optio
     from calipers.generation.prompts import read_prompts  # noqa: PLC0415 - likewise
 
     check_out(prompts, out, force=options.pop("force"))
-    said = Said()
+    progress = Progress()
     chosen = form or form_for(out)
-    check = None if chosen == "responses" else for_main_eval  # what score could not read is not asked about
-    on_error = None if strict else said.error
+    check = None if chosen == "responses" else for_main_eval  # rows that score could not read are skipped
+    on_error = None if strict else progress.error
     asked = read_prompts(prompts, key=options.pop("prompt_key"), on_error=on_error, check=check)
-    answered = asyncio.run(respond(asked, out=out, options=options, said=said))
+    answered = asyncio.run(respond(asked, out=out, options=options, progress=progress))
     write((row for one in answered for row in rows_of(one, chosen)), out)
-    said.summary(answered, out)
-    return said.exit_code
+    progress.summary(answered, out)
+    return progress.exit_code
 
 
 @dataclass(slots=True)
-class Said:
-    """What went wrong, told on stderr as it comes; failures of requests are summed up."""
+class Progress:
+    """Progress, problems and the summary on stderr; failed requests are counted by reason."""
 
     bad_lines: BadLines = field(default_factory=BadLines)
     failures: Counter[str] = field(default_factory=Counter)
@@ -164,30 +164,30 @@ class Said:
     def warn(self, message: str) -> None:
         say(f"Warning: {message}")
 
-    def progress(self, done: Answered, number: int, total: int) -> None:
-        """Count what failed, and say now and then how far it is."""
+    def add(self, done: Answered, number: int, total: int) -> None:
+        """Count failed requests, and print a line every few seconds."""
         for failed in done.failed:
             self.failures[failed.reason] += 1
         if time.monotonic() - self.last >= _SAY_EVERY:
             self.last = time.monotonic()
             rate = number / (self.last - self.began)
-            failed_yet = f", {self.failures.total():,} requests failed" if self.failures else ""
-            say(f"{number:,} of {total:,} prompts answered, {rate:,.1f}/s{failed_yet}")
+            failures = f", {self.failures.total():,} requests failed" if self.failures else ""
+            say(f"{number:,} of {total:,} prompts answered, {rate:,.1f}/s{failures}")
 
     def summary(self, answered: Sequence[Answered], out: str) -> None:
-        """What there is now, and the commonest reasons why it is not more."""
+        """Print the counts, and the commonest reasons of failures."""
         samples = [sample for one in answered for sample in one.samples]
         cut = sum(sample.finish_reason == "length" for sample in samples)
-        told = [f"{len(samples):,} responses to {sum(bool(one.samples) for one in answered):,} prompts"]
-        told += [f"{self.reused:,} of them from before"] if self.reused else []
-        told += [f"{cut:,} cut off at the token limit"] if cut else []
+        parts = [f"{len(samples):,} responses to {sum(bool(one.samples) for one in answered):,} prompts"]
+        parts += [f"{self.reused:,} of them from an earlier run"] if self.reused else []
+        parts += [f"{cut:,} cut off at the token limit"] if cut else []
         tokens = sum(sample.usage.output_tokens for sample in samples)
-        told += [f"{tokens:,} tokens"] if tokens else []
-        say(f"{', '.join(told)}: {out}")
+        parts += [f"{tokens:,} tokens"] if tokens else []
+        say(f"{', '.join(parts)}: {out}")
         notes = Counter(sample.note for sample in samples if sample.note is not None)
         if notes:
             listed = ", ".join(f"{count:,} × {note}{_REMEDIES.get(note, '')}" for note, count in notes.most_common())
-            say(f"{notes.total():,} of them are no usual text, and are responses all the same: {listed}")
+            say(f"{notes.total():,} of them are unusual, and are written as responses: {listed}")
         if self.failures:
             say(f"{self.failures.total():,} requests failed and have no response:")
         for reason, count in self.failures.most_common(5):
@@ -199,22 +199,25 @@ class Said:
 
 
 def check_out(prompts: str, out: str, *, force: bool) -> None:
-    """Raise ConfigError where OUT cannot be written or must not be replaced, before anything is generated."""
+    """Raise ConfigError if OUT cannot be written or must not be replaced, before anything is generated."""
     path = Path(out)
     if out == "-":
-        raise ConfigError("--out -: name a file: responses are kept beside it, so that an interrupted run can go on")
+        raise ConfigError(
+            "--out -: name a file: responses are recorded beside it, so that an interrupted run can continue"
+        )
     if path.is_dir() or not path.absolute().parent.is_dir():
         raise ConfigError(f"--out {out}: name a file in a folder that exists")
-    # Prompts with responses and groups are what people keep, too: a file is this command's where its responses lie
-    # beside it.
-    ours = RESPONSES if Path(f"{out}.samples.jsonl").is_file() else NOT_KEPT
+    # People have files of prompts with responses as well: one with OUT.samples.jsonl beside it is this command's.
+    ours = RESPONSES if Path(f"{out}.samples.jsonl").is_file() else NO_SAMPLES
     protect("--out", out, ours, force=force, beside={"the file of prompts": prompts})
-    # It is added to, never replaced: nothing of a foreign file would be lost, and nothing of ours found again.
+    # It is appended to, never replaced, even with --force: our responses would not be found in a foreign file.
     protect("--out", f"{out}.samples.jsonl", SAMPLES, force=False, beside={"the file of prompts": prompts})
 
 
-async def respond(prompts: Sequence[Prompt], *, out: str, options: dict[str, Any], said: Said) -> list[Answered]:
-    """Every prompt with its responses, as the options say. Raises ConfigError before anything is asked."""
+async def respond(
+    prompts: Sequence[Prompt], *, out: str, options: dict[str, Any], progress: Progress
+) -> list[Answered]:
+    """Every prompt with its responses. Raises ConfigError before any request."""
     from calipers.generation.models import find_model  # noqa: PLC0415 - likewise
     from calipers.generation.response_file import ResponseFile  # noqa: PLC0415 - --help stays quick
     from calipers.generation.sampling import generate as answers  # noqa: PLC0415 - likewise
@@ -229,13 +232,13 @@ async def respond(prompts: Sequence[Prompt], *, out: str, options: dict[str, Any
         tp_size=options["tp_size"],
     )
     for warning in warnings:
-        said.warn(warning)
+        progress.warn(warning)
     answered: list[Answered] = []
     with ResponseFile(f"{out}.samples.jsonl") as stored:
         async for done in answers(prompts, model, sampling=sampling, stored=stored, concurrency=options["concurrency"]):
             answered.append(done)
-            said.progress(done, len(answered), len(prompts))
-        said.reused = stored.reused
+            progress.add(done, len(answered), len(prompts))
+        progress.reused = stored.reused
     return answered
 
 
@@ -250,10 +253,12 @@ def _sampling(options: dict[str, Any]) -> Sampling:
 
 
 def _merged(options: dict[str, Any]) -> str | None:
-    """The model's name; that of the merged checkpoint where there is one to merge."""
+    """The model's name, or the merged checkpoint."""
     checkpoint, target, model = options["ckpt_dir"], options["merge_target"], options["model"]
     if (checkpoint is None) != (target is None):
-        raise ConfigError("--ckpt-dir and --merge-target belong together: what is merged, and where to")
+        raise ConfigError(
+            "--ckpt-dir and --merge-target need each other: the checkpoint, and the folder for the merged model"
+        )
     if checkpoint is None:
         return None if model is None else str(model)
     if model is not None:

@@ -1,6 +1,6 @@
-"""``calipers ifeval``: a file of responses in, IFEval's accuracies out.
+"""``calipers ifeval``: from a file of responses to IFEval's accuracies.
 
-What a check means and how rows belong together is in ``verifiers.ifeval``; here files are read and tables printed.
+Not responsible for what a check means, or how prompts and responses are matched (``verifiers.ifeval``).
 """
 
 from __future__ import annotations
@@ -13,12 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
-from click.core import ParameterSource
 
-from calipers.cli.generate import Said as Told
-from calipers.cli.generate import check_out, generating, respond
+from calipers.cli.generate import Progress, check_out, generating, respond
 from calipers.cli.overwriting import PER_RESPONSE, forcing, protect
-from calipers.cli.setting import setting
+from calipers.cli.setting import is_typed, setting
 from calipers.cli.words import BadLines, say
 from calipers.errors import ConfigError, InputError
 from calipers.types.encoding import printable
@@ -30,7 +28,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _NOT_IFEVALS: Final = frozenset({"rubric", "rubrics", "checkers", "functions", "constraints"})
-"""Keys of a row that ask for more than instructions."""
+"""Keys of a row for standards other than instructions."""
 _ACCURACIES = ("prompt_strict", "inst_strict", "prompt_loose", "inst_loose")
 
 
@@ -48,14 +46,15 @@ _ACCURACIES = ("prompt_strict", "inst_strict", "prompt_loose", "inst_loose")
     default="official",
     show_default=True,
     type=click.Choice(["official", "official_2025", "fixed"]),
-    help="The official checker's verdicts, those of its revisions since 2025, or those with its known faults mended.",
+    help="The official checker's verdicts, those of its revisions since 2025, or those with its known faults fixed.",
 )
 @setting(
     "--output-dir",
     type=click.Path(file_okay=False),
     named=True,
     metavar="DIR",
-    help="Also write eval_results_strict.jsonl and eval_results_loose.jsonl there, as the official evaluator does.",
+    help="Also write eval_results_strict.jsonl and eval_results_loose.jsonl there, one line for each response, as the "
+    "official evaluator does.",
 )
 @generating
 @setting(
@@ -66,7 +65,7 @@ _ACCURACIES = ("prompt_strict", "inst_strict", "prompt_loose", "inst_loose")
     type=click.Path(),
     named=True,
     metavar="OUT",
-    help="Where generated responses are kept, one a line.",
+    help="The file of generated responses, one a line.",
 )
 @forcing
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table.")
@@ -86,7 +85,7 @@ def ifeval(
     Without RESPONSES, and with --model, --base-url or --ckpt-dir, responses to the prompts in DATA are generated first.
 
     Prints the share of prompts and of instructions followed, strictly and loosely, and a table by kind of instruction.
-    Needs no network. Responses are matched to DATA by key where they have one, else by prompt.
+    Needs no network. Responses are matched to DATA by key if they have one, else by prompt.
 
     \b
     calipers ifeval responses.jsonl --input input_data.jsonl
@@ -101,15 +100,15 @@ def ifeval(
     from calipers.verifiers.ifeval.punkt import parameters  # noqa: PLC0415 - --help stays quick
     from calipers.verifiers.ifeval.report import check_response, report, write  # noqa: PLC0415 - likewise
 
-    said = _Said(strict=strict)
+    problems = _Problems(strict=strict)
     if output_dir is not None:
         _check_folder(output_dir, {"the file of responses": responses, "the file of prompts": data}, options["force"])
     if responses is None:
-        responses = _generated(data, said, options)
-    elif typed := [name for name in ("model", "base_url", "ckpt_dir") if _typed(name)]:
+        responses = _generated(data, problems, options)
+    elif typed := [name for name in ("model", "base_url", "ckpt_dir") if is_typed(name)]:  # not a judge's server
         flag = f"--{typed[0].replace('_', '-')}"
         raise ConfigError(f"{responses} is checked as it is: leave {flag} out, or write -o {responses} to generate it")
-    pairing = _paired(responses, data, mode, said)
+    pairing = _paired(responses, data, mode, problems)
     if not pairing.pairs:
         raise InputError("no response could be checked", source=responses)
     judged = [(prompt, response, check_response(prompt, response)) for prompt, response in pairing.pairs]
@@ -118,7 +117,7 @@ def ifeval(
         write(judged, Path(output_dir))
     model = parameters().name
     if model != "punkt" and any("sentences" in name for name in found.by_type):
-        said.warn(
+        problems.warn(
             "sentences are split by the built-in list of abbreviations; for the official splits on every text, run: "
             "pip install --no-deps llama-index-core"
         )
@@ -126,18 +125,18 @@ def ifeval(
         result = found.to_dict() | {
             "mode": mode,
             "sentence_model": model,
-            "warnings": said.warnings,
-            "errors": said.errors,
+            "warnings": problems.warnings,
+            "errors": problems.errors,
         }
         click.echo(json.dumps(result))
     else:
         _print(found)
-    return 1 if said.errors or pairing.unanswered else 0
+    return 1 if problems.errors or pairing.unanswered else 0
 
 
 @dataclass(frozen=True, slots=True)
-class _Said:
-    """What was complained about, on stderr as it came. With ``strict`` the first bad line is raised instead."""
+class _Problems:
+    """Warnings and errors, printed to stderr as they come. With ``strict`` the first bad line is raised instead."""
 
     strict: bool
     warnings: list[str] = field(default_factory=list)
@@ -156,7 +155,7 @@ class _Said:
 
 
 def _check_folder(folder: str, beside: dict[str, str | None], force: bool) -> None:  # noqa: FBT001 - a flag's value
-    """Raise ConfigError where the per-response files cannot be written to ``folder``."""
+    """Raise ConfigError if the per-response files cannot be written to ``folder``."""
     from calipers.verifiers.ifeval.report import READINGS, file_of  # noqa: PLC0415 - --help stays quick
 
     if not Path(folder).is_dir():
@@ -165,17 +164,8 @@ def _check_folder(folder: str, beside: dict[str, str | None], force: bool) -> No
         protect("--output-dir", str(file_of(Path(folder), reading)), PER_RESPONSE, force=force, beside=beside)
 
 
-def _typed(name: str) -> bool:
-    """Whether an option stands on the command line: a judge's server in the settings is none of this command's
-    business.
-    """
-    return click.get_current_context().get_parameter_source(name) is ParameterSource.COMMANDLINE
-
-
-def _generated(data: str | None, said: _Said, options: dict[str, Any]) -> str:
-    """The file of responses to DATA's prompts, generated now. A request that fails is reported, and leaves no
-    response.
-    """
+def _generated(data: str | None, problems: _Problems, options: dict[str, Any]) -> str:
+    """The file of responses to DATA's prompts, generated now. A request that fails is reported and has no response."""
     from calipers.generation.forms import rows_of, write  # noqa: PLC0415 - as above
     from calipers.generation.prompts import read_prompts  # noqa: PLC0415
 
@@ -183,19 +173,20 @@ def _generated(data: str | None, said: _Said, options: dict[str, Any]) -> str:
     if data is None:
         raise ConfigError("name RESPONSES to check, or the prompts to generate some for: --input DATA with --model")
     if not (options["model"] or options["base_url"] or options["ckpt_dir"]):
-        raise ConfigError("name RESPONSES to check, or who generates them: --model, --base-url or --ckpt-dir")
+        raise ConfigError("name RESPONSES to check, or a model to generate them: --model, --base-url or --ckpt-dir")
     check_out(data, out, force=options.pop("force"))
-    told = Told()
-    # What is wrong with a row is told once, where its instructions are read.
+    progress = Progress()
+    # A bad row is reported once, when its instructions are read.
     prompts = read_prompts(data, key="prompt", on_error=lambda _: None)
-    answered = asyncio.run(respond(prompts, out=out, options=options, said=told))
+    answered = asyncio.run(respond(prompts, out=out, options=options, progress=progress))
     write((row for one in answered for row in rows_of(one, "responses")), out)
-    told.summary(answered, out)
-    said.errors.extend(f"{count} requests failed and have no response: {why}" for why, count in told.failures.items())
+    progress.summary(answered, out)
+    failures = progress.failures.items()
+    problems.errors.extend(f"{count} requests failed and have no response: {why}" for why, count in failures)
     return out
 
 
-def _paired(responses: str, data: str | None, mode: Mode, said: _Said) -> Pairing:
+def _paired(responses: str, data: str | None, mode: Mode, problems: _Problems) -> Pairing:
     from calipers.verifiers.ifeval.rows import Pairing, pair, read_prompt, read_response  # noqa: PLC0415 - as above
 
     if data is None:
@@ -207,25 +198,25 @@ def _paired(responses: str, data: str | None, mode: Mode, said: _Said) -> Pairin
                 )
             return read_prompt(row, line, mode=mode), read_response(row, line)
 
-        return Pairing(tuple(_read(responses, parse, said)), (), (), ())
-    prompts: list[Prompt] = _read(data, lambda row, line: read_prompt(row, line, mode=mode), said)
-    given: list[Response] = _read(responses, read_response, said)
+        return Pairing(tuple(_read(responses, parse, problems)), (), (), ())
+    prompts: list[Prompt] = _read(data, lambda row, line: read_prompt(row, line, mode=mode), problems)
+    given: list[Response] = _read(responses, read_response, problems)
     pairing = pair(prompts, given)
     for line, message in pairing.errors:
-        said.error(InputError(message, source=responses, line=line))
+        problems.error(InputError(message, source=responses, line=line))
     for warning in pairing.warnings:
-        said.warn(f"{responses}: {warning}")
+        problems.warn(f"{responses}: {warning}")
     if pairing.unanswered:
         some = ", ".join(str(prompt.key) for prompt in pairing.unanswered[:5])
         more = ", ..." if len(pairing.unanswered) > 5 else ""
-        said.warn(
-            f"{len(pairing.unanswered)} of {len(prompts)} prompts have no response and are left out of all figures "
+        problems.warn(
+            f"{len(pairing.unanswered)} of {len(prompts)} prompts have no response and are excluded from all figures "
             f"(keys {some}{more})"
         )
     return pairing
 
 
-def _read(path: str, parse: Callable[[dict[str, Any], int], T], said: _Said) -> list[T]:
+def _read(path: str, parse: Callable[[dict[str, Any], int], T], problems: _Problems) -> list[T]:
     from calipers.cli.ifeval_rows import each_response  # noqa: PLC0415 - as above
 
     rows, others = [], set[str]()
@@ -235,14 +226,14 @@ def _read(path: str, parse: Callable[[dict[str, Any], int], T], said: _Said) -> 
             others |= _NOT_IFEVALS & {key for key, value in row.items() if value}
             rows += [parse(one, line) for one in each_response(row)]
         except InputError as error:
-            said.error(InputError(str(error), source=path, line=line))
+            problems.error(InputError(str(error), source=path, line=line))
     if others:
-        said.warn(f"{path}: not used: {', '.join(sorted(others))}; only IFEval's instructions are checked here")
+        problems.warn(f"{path}: not used: {', '.join(sorted(others))}; only IFEval's instructions are checked here")
     return rows
 
 
 def _rows(path: str) -> Iterator[tuple[int, bytes | dict[str, Any]]]:
-    """The lines of a file of JSON lines, or the rows of a Parquet file, numbered from 1."""
+    """The lines of a JSONL file or the rows of a Parquet file, numbered from 1."""
     if not path.endswith(".parquet"):
         yield from _lines(path)
         return
@@ -255,7 +246,7 @@ def _rows(path: str) -> Iterator[tuple[int, bytes | dict[str, Any]]]:
 
 
 def _lines(path: str) -> Iterator[tuple[int, bytes]]:
-    """The lines of a file, numbered from 1, blank ones left out. Raises InputError where it cannot be read."""
+    """The lines of a file that are not blank, numbered from 1. Raises InputError if it cannot be read."""
     try:
         data = click.open_file(path, "rb").read() if path == "-" else Path(path).read_bytes()
     except FileNotFoundError:

@@ -1,7 +1,6 @@
-"""IFEval's fields out of rows that keep them elsewhere: verl's ``extra_info`` and ``reward_model``, JSON text, groups
-files.
+"""IFEval's fields from other kinds of rows: verl's ``extra_info`` and ``reward_model``, JSON text, groups files.
 
-Pure. Not responsible for what the fields mean (``verifiers.ifeval.rows``), or for where standards stand in a row
+Pure. Not responsible for what the fields mean (``verifiers.ifeval.rows``), or for where standards are in a row
 (``rubric.standards``).
 """
 
@@ -17,9 +16,9 @@ from calipers.verifiers.answer import final_answer, text_of
 
 
 def each_response(row: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Rows as ``rows`` reads them, one for each response that ``row`` has: ``response``, ``responses``, or a group's.
+    """A row for each response of ``row``: its ``response``, its ``responses``, or the trajectories of a group.
 
-    A trajectory's answer is its last message without the reasoning before it. Raises InputError naming the field.
+    A trajectory's response is its last message without the reasoning before it. Raises InputError naming the field.
     """
     flat = _with_instructions(dict(row))
     listed = flat.get("responses")
@@ -41,23 +40,23 @@ def _with_instructions(row: dict[str, Any]) -> dict[str, Any]:
             row |= rules.value
     for name in ("instruction_id_list", "kwargs"):
         row[name] = _list(row.get(name), name)
-    return {**row, "prompt": _asked(row)}
+    return {**row, "prompt": _prompt(row)}
 
 
 def _list(value: Any, name: str) -> Any:
-    """A list that may be JSON text, and so may its members."""
+    """A list, from JSON text if need be, and its items likewise."""
     value = unpacked(value, name)
     if isinstance(value, list):
         return [unpacked(one, f"{name}[{place}]") for place, one in enumerate(value)]
     return value
 
 
-def _asked(row: Mapping[str, Any]) -> Any:
-    """The prompt's text: that of the last message which a user wrote, where the prompt is messages."""
+def _prompt(row: Mapping[str, Any]) -> Any:
+    """The prompt's text; of messages, the last user message."""
     prompt = row.get("prompt") if row.get("prompt") is not None else row.get("context")
     if isinstance(prompt, str) or not isinstance(prompt, Sequence):
         return prompt
-    said = [one for one in prompt if isinstance(one, Mapping) and one.get("role") == "user"]
-    if not said:
-        raise InputError("prompt: must be text, or messages with one of a user's")
-    return text_of(dict(said[-1]))
+    of_user = [one for one in prompt if isinstance(one, Mapping) and one.get("role") == "user"]
+    if not of_user:
+        raise InputError("prompt: must be text, or messages with a user message")
+    return text_of(dict(of_user[-1]))

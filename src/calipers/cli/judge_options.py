@@ -1,6 +1,4 @@
-"""A judge's options as flags, made from their fields (``config.options``), and the judge that the given ones
-describe.
-"""
+"""A judge's options as flags, made from their fields (``config.options``), and the judge that they describe."""
 
 from __future__ import annotations
 
@@ -38,11 +36,9 @@ def judge_option(key: str, **changes: Any) -> Callable[[F], F]:
 
 
 def _flag(option: Option, **changes: Any) -> Callable[[F], F]:
-    turns_off = option.flag.startswith("no-")
-    sentence = f"Do not {option.help[0].lower()}{option.help[1:]}" if turns_off else option.help
-    unset = f" [default: {option.unset}]" if option.unset and not turns_off else ""
+    unset = f" [default: {option.unset}]" if option.unset and not option.off else ""
     attributes: dict[str, Any] = {
-        "help": f"{sentence}{' May be repeated.' if option.many else ''}{unset}",
+        "help": f"{option.off or option.help}{' May be repeated.' if option.many else ''}{unset}",
         "metavar": option.metavar,
         "multiple": option.many,
         "named": option.named,
@@ -71,17 +67,22 @@ def _whole(bound: float | None) -> int | None:
     return None if bound is None else int(bound)
 
 
-def given(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Of a command's ``values``, the judge's options that somebody set, by their flat names. Raises ConfigError."""
+def given(values: Mapping[str, Any], *keys: str) -> dict[str, Any]:
+    """The judge's options that the user set among a command's ``values``, by their flat names: all, or ``keys``.
+
+    Raises ConfigError.
+    """
     context = click.get_current_context()
+    options = flat_options()
     found = {}
-    for key, option in flat_options().items():
+    for key in keys or options:
+        option = options[key]
         name = option.flag.replace("-", "_")
         value = values.get(name)
         if value in (None, False, ()) or context.get_parameter_source(name) is ParameterSource.DEFAULT:
             continue
         if option.kind == "flag":
-            value = not option.flag.startswith("no-")
+            value = not option.off
         found[key] = value if option.reads is None else option.reads(value)
     return found
 

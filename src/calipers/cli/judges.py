@@ -1,4 +1,4 @@
-"""``calipers judges``: which judges are within reach from here."""
+"""``calipers judges``: the judges that can be reached from here."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ if TYPE_CHECKING:
 _WIDTH = 120
 
 
-@click.command(short_help="Show which judges are within reach.")
+@click.command(short_help="Show which judges can be reached.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
 def judges(*, as_json: bool) -> int:
-    """Show which judges can be had from here: providers whose key is set, and local servers with their models.
+    """Show which judges can be reached: providers whose key is set, and local servers with their models.
 
-    Each with the address its questions go to, and the variable that names it where that is not the provider's usual one
+    Each has the address its questions go to, and the variable that sets it if it is not the provider's usual one
     (OPENAI_BASE_URL, OLLAMA_HOST and the like). Keys are shown by the name of their variable, never by value, and are
-    not tried: that is what doctor is for. Of servers, only those on this machine are asked for their list of models.
+    not tried: doctor does that. Only servers on this machine are asked for their list of models.
 
     \b
     calipers judges
     calipers judges --json | jq -r '.servers[].judges[]'
 
-    Exit code: 0, whatever was found.
+    Exit code: always 0.
     """  # noqa: D301 - click's mark for lines to keep as they are
     from calipers.doctor.discovery import find_judges  # noqa: PLC0415 - --help stays quick
 
@@ -48,18 +48,18 @@ def _print(found: JudgesFound) -> None:
     console = tables(width=_WIDTH)
     table = Table("judge", "where", "", box=None, pad_edge=False)
     for name in found.always:
-        says = "needs nothing; for first steps, not for training" if name == "embedded" else "another package's"
+        says = "needs no key; for first steps, not for training" if name == "embedded" else "another package's"
         table.add_row(name, "in this process", says)
     for key in found.keys:
-        named = f"; the address is {key.told_by}'s" if key.told_by else ""
+        named = f"; {key.told_by} sets the address" if key.told_by else ""
         table.add_row(f"{key.provider}/MODEL", Text(key.base_url), Text(f"{key.variable} is set{named}"))
     for one in found.elsewhere:
-        table.add_row(f"{one.provider}/MODEL", Text(one.base_url), Text(f"the address is {one.told_by}'s; not asked"))
+        table.add_row(f"{one.provider}/MODEL", Text(one.base_url), Text(f"{one.told_by} sets the address; not asked"))
     for server in found.servers:
         for name, says in _rows(server):
             table.add_row(Text(name), Text(server.base_url), Text(says))
     if found.litellm:
-        table.add_row("litellm/NAME", "what LiteLLM knows", "installed")
+        table.add_row("litellm/NAME", "every provider of LiteLLM", "installed")
     console.print(table)
     console.print("\nTry one before a run: calipers doctor --judge NAME", markup=False)
 

@@ -1,4 +1,4 @@
-"""``calipers calibrate`` on labelled criteria: how far a judge's single verdicts agree with people's."""
+"""``calipers calibrate`` on labelled criteria: how far a judge's verdicts agree with people's."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.core import ParameterSource
 
 from calipers.cli.asked import check_saving, save_judgments, tell_spent
 from calipers.cli.judge_options import given
 from calipers.cli.overwriting import VERDICTS
+from calipers.cli.setting import is_typed
 from calipers.cli.tables import print_figures
 from calipers.cli.withheld import key_for
 from calipers.cli.words import BadLines, fitted
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _WIDTH = 160
 _SHOWN = 10
-"""Annotators in the tables, those with the most labels; --json has all."""
+"""Annotators in the tables: those with the most labels. --json has all."""
 _ABOUT_GROUPS = ("protocol", "orders", "rubric", "expected")
 
 
@@ -38,9 +38,8 @@ def meta_evaluation(path: str, verdicts: str | None, options: Mapping[str, Any],
         read_verdicts,
     )
 
-    context = click.get_current_context()
     for name in _ABOUT_GROUPS:
-        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+        if is_typed(name):
             raise ConfigError(f"--{name} is about groups, and {path} holds labelled criteria")
     if options["save"] is not None:
         beside = {"the file of labels": path, "the verdicts file": verdicts, "the ledger": options["ledger"]}
@@ -64,19 +63,8 @@ def meta_evaluation(path: str, verdicts: str | None, options: Mapping[str, Any],
 def _ask(rows: Any, name: str, options: Mapping[str, Any]) -> list[dict[str, Any]]:
     from calipers.calibration.criteria.collect import ask  # noqa: PLC0415 - --help stays quick
 
-    chosen = given(options)
-    asked = asyncio.run(
-        ask(
-            rows,
-            name,
-            grading=chosen.get("grading"),
-            samples=options["samples"],
-            params=chosen.get("params"),
-            api_key=key_for(name),
-            ledger=options["ledger"],
-            experience=False,
-        )
-    )
+    settings = given(options, "grading", "samples", "params", "ledger")
+    asked = asyncio.run(ask(rows, name, api_key=key_for(name), experience=False, **settings))
     tell_spent(asked.spent())
     return asked.judgments
 

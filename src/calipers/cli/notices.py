@@ -1,4 +1,4 @@
-"""What calipers logs while a command runs, as lines of its own among the progress."""
+"""Logged warnings of calipers, printed between lines of progress."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 
-class _Saying(logging.Handler):
+class _Printing(logging.Handler):
     def __init__(self, say: Callable[[str], None]) -> None:
         super().__init__(logging.WARNING)
         self._say = say
@@ -18,9 +18,9 @@ class _Saying(logging.Handler):
 
 @contextmanager
 def warnings_to(say: Callable[[str], None]) -> Iterator[None]:
-    """Hand calipers' logged warnings to ``say``, and nowhere else, while this lasts."""
+    """Pass calipers' logged warnings to ``say``, and to nothing else."""
     logger = logging.getLogger("calipers")
-    handler, before = _Saying(say), logger.propagate
+    handler, before = _Printing(say), logger.propagate
     logger.addHandler(handler)
     logger.propagate = False
     try:

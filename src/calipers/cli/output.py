@@ -1,4 +1,4 @@
-"""The result file: opened when there is a result to write, so that a mistake never costs an older file."""
+"""The result file: opened when there is a result to write, so that a mistake destroys no older file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from calipers.types import GroupResult
 
 
 class Output:
-    """Result lines to ``out``, or to stdout for ``-``. Raises ConfigError where that cannot be written."""
+    """Writes result lines to ``out``, or to stdout for ``-``. Raises ConfigError if it cannot be written."""
 
     def __init__(self, out: str) -> None:
         self._out = out
@@ -25,7 +25,7 @@ class Output:
         return self
 
     def write(self, result: GroupResult) -> None:
-        """One line, handed to the system before the next group is waited for."""
+        """Write one line, and flush it."""
         file = self._opened()
         try:
             try:
@@ -37,8 +37,8 @@ class Output:
             raise
         except OSError as error:
             raise ConfigError(
-                f"--out {self._out}: cannot be written: {error.strerror}. What was answered is kept; mend that and "
-                "run the same command again"
+                f"--out {self._out}: cannot be written: {error.strerror}. What was answered is "
+                "recorded; fix that and run the same command again"
             ) from error
 
     def _opened(self) -> TextIO:

@@ -1,7 +1,7 @@
-"""What a command may write over: an empty file, or one of the kind it writes; all else needs ``--force``.
+"""Which existing files a command may replace: empty ones, and those of the kind it writes; others need ``--force``.
 
-A file is known by its first line (Parquet by its columns), not by its name. Not responsible for writing (``output``,
-and each command).
+The first line (in Parquet, the columns) tells the kind of a file, not its name. Not responsible for writing
+(``output``, and each command).
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from calipers.cli.setting import setting
 from calipers.errors import ConfigError
 
 _SIDES: Final = ("", "-wal", "-shm", "-journal")
-"""What SQLite writes beside a ledger: a result file in its place costs both."""
+"""Endings of the files that SQLite writes beside a ledger: replacing one would damage it."""
 F = TypeVar("F", bound=Callable[..., Any])
 _FIRST_LINE: Final = 2**26
-"""Bytes of a first line that are looked at; a result of one group with longer explanations is not known again."""
+"""Bytes of a first line that are read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of file that a command writes: what a sentence calls it, and whether a file is one."""
+    """A kind of file that a command writes: its name in messages, and a test whether a file is one."""
 
     name: str
     is_one: Callable[[Path], bool]
 
 
 def _rows_with(*columns: frozenset[str]) -> Callable[[Path], bool]:
-    """Whether a file's first row has all names of one of the ``columns``."""
+    """A test whether a file's first row has all names of one of the ``columns``."""
 
     def is_one(path: Path) -> bool:
         names = _columns(path)
@@ -81,20 +81,20 @@ RESPONSES: Final = Kind(
     "a file of responses",
     _rows_with(frozenset({"responses"}), frozenset({"prompt", "response"}), frozenset({"group_id", "trajectories"})),
 )
-NOT_KEPT: Final = Kind("a file of responses whose OUT.samples.jsonl lies beside it", lambda _: False)
+NO_SAMPLES: Final = Kind("a file of responses with OUT.samples.jsonl beside it", lambda _: False)
 PER_RESPONSE: Final = Kind("a file of IFEval's results", _rows_with(frozenset({"follow_instruction_list", "response"})))
-SAMPLES: Final = Kind("a file of kept responses", _rows_with(frozenset({"key", "text", "finish_reason"})))
+SAMPLES: Final = Kind("a file of recorded responses", _rows_with(frozenset({"key", "text", "finish_reason"})))
 
 
 def protect(flag: str, path: str, kind: Kind, *, force: bool, beside: Mapping[str, str | None]) -> None:
-    """Raise ConfigError where writing ``path`` would destroy something: a file of another kind (unless ``force``), or
-    one that the same command reads or writes besides (``beside``: what it is -> path).
+    """Raise ConfigError if writing ``path`` would destroy a file of another kind (unless ``force``), or one that the
+    same command also reads or writes (``beside``: its name in messages -> path).
     """
     if path == "-":
         return
     for other, where in beside.items():
         if where is not None and where != "-" and any(_same(path, where + end) for end in _SIDES):
-            raise ConfigError(f"{flag} {path}: is {other} itself, or what is written beside it; name another file")
+            raise ConfigError(f"{flag} {path}: is {other} itself, or a file that belongs to it; name another file")
     file = Path(path)
     try:
         foreign = file.is_file() and file.stat().st_size > 0 and not kind.is_one(file)
@@ -102,13 +102,13 @@ def protect(flag: str, path: str, kind: Kind, *, force: bool, beside: Mapping[st
         raise ConfigError(f"{flag} {path}: cannot be read, so it is not replaced ({error.strerror})") from error
     if foreign and not force:
         raise ConfigError(
-            f"{flag} {path}: is there already and is not {kind.name}, so it is not replaced; name another file, or "
+            f"{flag} {path}: exists and is not {kind.name}, so it is not replaced; name another file, or "
             "replace it with --force"
         )
 
 
 def _same(path: str, other: str) -> bool:
-    """Whether two paths lead to one file, or would once it is there."""
+    """Whether two paths name the same file, existing or not."""
     one, two = Path(path), Path(other.removeprefix("sqlite:///"))
     if one.exists() and two.exists():
         return one.samefile(two)
@@ -121,5 +121,5 @@ def forcing(command: F) -> F:
         "--force",
         is_flag=True,
         named=True,
-        help="Replace a file that is there though it is not of the kind this command writes.",
+        help="Replace an existing file even if it is not of the kind that this command writes.",
     )(command)

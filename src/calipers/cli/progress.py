@@ -1,4 +1,4 @@
-"""Progress on stderr: a live line in a terminal, a plain line now and then elsewhere; and the summary at the end."""
+"""Progress on stderr: a live line in a terminal, else a plain line every few seconds; and the summary at the end."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from calipers.rubric.unused import UNUSED
 from calipers.types import GroupResult, Usage
 
 _PLAIN_EVERY = 10.0
-"""Seconds between progress lines where there is no terminal."""
+"""Seconds between progress lines if stderr is not a terminal."""
 _LATELY = 20.0
-"""Seconds over which the rate is taken."""
+"""Seconds over which the rate is measured."""
 
 
 class Report:
-    """Counts results as they come, shows how it goes, and sums up. ``total`` is the number of groups, if known.
+    """Counts results, shows progress, and prints the summary. ``total`` is the number of groups, if known.
 
-    ``judges`` names the judges of a panel in their order; what each took is told apart then. ``live=False`` where the
-    terminal shows something else meanwhile.
+    ``judges`` names the judges of a panel by slot; usage is then counted for each. ``live=False`` if the terminal shows
+    the results.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class Report:
                 TimeElapsedColumn(),
                 console=self.console,
                 transient=True,
-                redirect_stdout=False,  # stdout is data, and goes where the user sent it
+                redirect_stdout=False,  # stdout is data
             )
             self._task = self._progress.add_task("starting", total=self._total)
             self._progress.start()
@@ -95,11 +95,11 @@ class Report:
         now = self._clock()
         self._recent.append((now, self.groups.total()))
         while len(self._recent) > 2 and self._recent[0][0] < now - _LATELY:
-            self._recent.popleft()  # two are kept: a judge may take longer for a group than is looked back on
+            self._recent.popleft()  # two stay: one group may take longer than this window
         self._show()
 
     def say(self, text: str) -> None:
-        """Print a line without disturbing the live one."""
+        """Print a line above the live one."""
         if self.console.is_terminal:
             text = folded(text, self.console.width)
         self.console.print(text, markup=False, highlight=False, soft_wrap=True)
@@ -114,7 +114,7 @@ class Report:
             self.say(self._line())
 
     def _rate(self) -> float:
-        """Groups a second of late: a resumed run begins with answers that cost no time."""
+        """Recent groups a second: a resumed run begins with recorded answers, which take no time."""
         (since, before), (now, done) = self._recent[0], self._recent[-1]
         return (done - before) / max(now - since, 1e-9)
 
@@ -130,9 +130,9 @@ class Report:
     def summary(
         self, *, bad_lines: str = "", reused: int = 0, probed: tuple[int, Usage] = (0, Usage()), out: str = ""
     ) -> None:
-        """Print what became of everything, the commonest reasons, and where the results are.
+        """Print the counts, the commonest reasons, and where the results are.
 
-        ``bad_lines``: how many could not be read, in words. ``probed``: calls and usage beside the groups' own.
+        ``bad_lines``: how many could not be read, in words. ``probed``: calls and usage that are in no group's.
         """
         lines = [
             ("groups", _counts(self.groups, ("scored", "partial", "abstained", "failed"))),
@@ -145,12 +145,12 @@ class Report:
             billed = f", {self.unusable:,} of them with a billed reply" if self.unusable else ""
             lines.append(("", f"{in_vain:,} call{'s' * (in_vain > 1)} without an answer{billed}"))
         paid = ", as first paid" if reused else ""
-        lines.append(("tokens", f"{_told(self.usage)}{paid}"))
+        lines.append(("tokens", f"{_shown(self.usage)}{paid}"))
         for name, (answers, usage) in zip(self._judges, self._shares, strict=True):
-            lines.append(("", f"{name}: {answers:,} answers, {_told(usage)}"))
+            lines.append(("", f"{name}: {answers:,} answers, {_shown(usage)}"))
         if probed[0]:
             calls = "1 call" if probed[0] == 1 else f"{probed[0]} calls"
-            lines.append(("probes", f"{calls} to know the server, {_told(probed[1])}, not in the above"))
+            lines.append(("probes", f"{calls} to examine the server, {_shown(probed[1])}, not included above"))
         elapsed = self._clock() - self._started
         lines.append(("time", f"{_span(elapsed)}, {self.groups.total() / max(elapsed, 1e-9):,.1f} groups/s"))
         if out:
@@ -167,27 +167,27 @@ class Report:
 
 
 def _with(share: tuple[int, Usage], told: Mapping[str, Any]) -> tuple[int, Usage]:
-    """A judge's answers and usage so far, and those of one more group."""
+    """A judge's answers and usage, with those of one more group."""
     answers, usage = share
     return answers + told["answers"], Usage.total([usage, Usage(**told["usage"])])
 
 
-def _told(usage: Usage) -> str:
+def _shown(usage: Usage) -> str:
     cached = f" ({usage.cached_tokens:,} cached)" if usage.cached_tokens else ""
     cost = "unknown" if usage.cost_usd is None else f"${usage.cost_usd:,.4f}"
     return f"{usage.input_tokens:,} in{cached}, {usage.output_tokens:,} out, cost {cost}"
 
 
 def _in_short(warning: str) -> str:
-    """One note for all groups that were shortened, or attacked: what happened to each of them is in the results."""
+    """One note for all groups with the same kind of warning; the results have the details."""
     if " addresses the judge: " in warning:
-        return "trajectories address the judge; in the results, warnings and attacks tell which and how"
+        return "trajectories address the judge; the results' warnings and attacks say which and how"
     if " was not shown to the judge: " in warning:
         return "trajectories too long for the judge's context window have no score; the results' warnings name them"
     if " address the judge: " in warning:
-        return "trajectories may address the judge; in the results, warnings and attacks tell which and how"
+        return "trajectories may address the judge; the results' warnings and attacks say which and how"
     if warning.endswith(" left out"):
-        return "shortened to fit the judge's context window; the results' warnings tell what was left out"
+        return "shortened to fit the judge's context window; the results' warnings say what was omitted"
     return warning
 
 

@@ -1,4 +1,4 @@
-"""``calipers replay``: a recorded run's result file again, from its ledger alone."""
+"""``calipers replay``: a recorded run's result file, written again from its ledger."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from calipers.cli.setting import setting
 def replay(ledger: str, out: str, run: int | None, *, force: bool) -> int:
     """Read the answers recorded in LEDGER again and write the run's result file to OUT, without any network.
 
-    With the same version of calipers the file is the same byte for byte; with a better reader of replies, old answers
-    are read anew for free.
+    With the same version of calipers the file is the same, byte for byte. A newer version may read old replies better,
+    for free.
     """
     protect("--out", out, RESULTS, force=force, beside={"the ledger": ledger})
     return asyncio.run(_replay(ledger, out, run))

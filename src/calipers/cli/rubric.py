@@ -30,7 +30,7 @@ def rubric() -> None:
 def check(file: str) -> int:
     """Read the criteria in FILE (.toml, .json, .yaml) and print them, with what a score can be.
 
-    Exit code: 0 it can be used, 2 it cannot, with the criterion and the field.
+    Exit code: 0 it can be used, 2 it cannot; the message names the criterion and the field.
     """
     from rich.table import Table  # noqa: PLC0415 - likewise
     from rich.text import Text  # noqa: PLC0415 - likewise
@@ -59,7 +59,7 @@ def check(file: str) -> int:
 
 @rubric.command(short_help="Draft a rubric from groups.")
 @click.argument("groups", type=click.Path())
-@setting("-o", "--out", required=True, named=True, metavar="OUT", help="Where the rubric goes (TOML); - for stdout.")
+@setting("-o", "--out", required=True, named=True, metavar="OUT", help="The rubric file (TOML); - for stdout.")
 @judge_option(
     "judge", required=True, multiple=False, help="provider/model, as for score: it proposes criteria, and it grades."
 )
@@ -80,17 +80,17 @@ def check(file: str) -> int:
 @judge_option("params")
 @forcing
 def draft(groups: str, out: str, **options: Any) -> int:
-    """Let a judge propose criteria from GROUPS, grade the groups by them twice, and write what proved useful to OUT.
+    """Let a judge propose criteria from GROUPS, grade the groups by them twice, and write the useful ones to OUT.
 
-    Above each criterion stands what was measured; what never told trajectories apart, or was decided differently the
-    second time, is commented out. The file is to be edited.
+    A comment above each criterion has its figures. A criterion that is the same for all trajectories, or was decided
+    differently the second time, is commented out. Edit the file before you use it.
 
     \b
     calipers rubric draft groups.jsonl -o rubric.toml --judge openai/gpt-5-mini
     calipers score groups.jsonl -o scored.jsonl --judge openai/gpt-5-mini \\
       --protocol checklist --rubric rubric.toml
 
-    Exit code: 0 a rubric was written, 1 also, but something went wrong on the way, 2 nothing usable came of it.
+    Exit code: 0 a rubric was written, 1 it was written but there were warnings, 2 no usable criterion was found.
     """  # noqa: D301 - click's mark for lines to keep as they are
     if options["judge"] == "embedded":
         raise ConfigError("--judge embedded: it counts surface features and proposes no criteria; name a real judge")
@@ -106,13 +106,12 @@ async def _draft(groups: str, out: str, options: dict[str, Any]) -> int:
     from calipers.ledger import Ledger  # noqa: PLC0415 - likewise
     from calipers.readers import read_groups  # noqa: PLC0415 - likewise
 
-    chosen = given(options)
     problems: list[str] = []
     few = list(islice(read_groups(groups, on_error=lambda error: problems.append(str(error))), options["first"]))
     if not few:
         raise InputError("no group in it can be read", source=groups)
     if own := sum(group.rubric is not None for group in few):
-        say(f"Note: {own} of {len(few)} groups bring a rubric of their own, which is not looked at")
+        say(f"Note: {own} of {len(few)} groups have a rubric of their own, which is not used")
     with ExitStack() as stack:
         where = options["ledger"] or (None if out == "-" else f"{out}.ledger.db")
         ledger = None if where is None else Ledger(where)
@@ -125,14 +124,14 @@ async def _draft(groups: str, out: str, options: dict[str, Any]) -> int:
             ledger=ledger,
             base_url=options["base_url"],
             api_key=key_for(options["judge"], [options["base_url"]] if options["base_url"] else ()),
-            options={name: chosen[name] for name in ("max_tokens", "concurrency", "params") if name in chosen},
+            options=given(options, "max_tokens", "concurrency", "params"),
         )
     for problem in (*problems, *found.problems):
         say(f"Warning: {problem}")
     summary = f"{found.proposed} proposals, {len(found.kept)} criteria kept, {len(found.dropped)} dropped"
     if not found.kept:
         why = "; ".join(f"{one.criterion.text!r}: {figures.fault()}" for one, figures in found.dropped)
-        raise InputError(f"nothing useful was left ({summary}): {why}")
+        raise InputError(f"no criterion proved useful ({summary}): {why}")
     _write(out, found.toml(f"Drafted by {options['judge']} from {len(few)} groups: {summary}."))
     say(f"{summary}; calipers rubric check {out} shows them.")
     return 1 if problems or found.problems else 0

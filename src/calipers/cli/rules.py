@@ -1,6 +1,6 @@
-"""``--rules`` and ``--combine``: rules in front of the judge.
+"""``--rules`` and ``--combine``: rules that are checked before the judge is asked.
 
-Not responsible for what they come to (``calipers.Hybrid``), nor for the file's fields (``verifiers.rule_files``).
+Not responsible for the reward (``calipers.Hybrid``), or for the file's fields (``verifiers.rule_files``).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Scoring(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Ruled:
-    """What scores groups, and ``readable``: the groups whose constraints can be read, the others told."""
+    """What scores groups, and the rules by which it does."""
 
     scoring: Scoring
     rules: RuleFile
@@ -33,7 +33,7 @@ class Ruled:
     def readable(
         self, groups: Iterable[TrajectoryGroup], on_error: Callable[[InputError], None] | None
     ) -> Iterator[TrajectoryGroup]:
-        """Groups in order, without those whose constraints are broken: each is handed to ``on_error``, else raised."""
+        """The groups whose constraints can be read; an error goes to ``on_error``, or is raised."""
         for group in groups:
             try:
                 self.rules.constraints_of(group)
@@ -49,10 +49,10 @@ class Ruled:
 def with_references(
     groups: Iterable[TrajectoryGroup], standards: str, *, rules: RuleFile | None = None
 ) -> Iterator[TrajectoryGroup]:
-    """The groups, with the reference of each beside its rubric or the judge's ``standards``; criteria say it
-    themselves.
+    """The groups, each with its reference added to its rubric or to the judge's ``standards``.
 
-    Under ``rules``, a judge that is asked about constraints, or not at all, is asked as it is without a reference.
+    Criteria contain what an answer needs, so they get none. Neither does a group whose ``rules`` leave the judge
+    nothing but constraints to check.
     """
     from calipers.rubric.standards import as_text, standards_in  # noqa: PLC0415 - --help stays quick
     from calipers.trainers.rollouts.messages import with_reference  # noqa: PLC0415 - likewise
@@ -66,18 +66,16 @@ def with_references(
 
 
 def _weighed(group: TrajectoryGroup, rules: RuleFile) -> bool:
-    """Whether a judge weighs the group by its rubric or by standards of its own."""
+    """Whether the judge scores the group by a rubric."""
     try:
         asked = rules.constraints_of(group)
     except InputError:
-        return True  # what cannot be read is told where rules are
+        return True  # the error is reported where rules are read
     return asked.judged and not asked.soft
 
 
 def ruled(judge: Judge, options: Mapping[str, Any]) -> Ruled | None:
-    """Rules before the judge, where the options ask for them; None where they do not. Raises ConfigError,
-    InputError.
-    """
+    """Rules before the judge, if the options ask for any. Raises ConfigError, InputError."""
     path, combine = options["rules"], options["combine"]
     if path is None and combine is None:
         return None

@@ -1,4 +1,4 @@
-"""``calipers score``: a groups file in, a result file out."""
+"""``calipers score``: from a groups file to a result file."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ from calipers.registry import READERS
     required=True,
     named=True,
     metavar="OUT",
-    help="Result file (JSONL), one line a group; - for stdout.",
+    help="Result file (JSONL), one line for each group; - for stdout.",
 )
 @setting(
     "--reader",
     type=Registered(READERS),
-    help="What reads GROUPS. [default: told by the file's suffix]",
+    help="The reader of GROUPS. [default: by the file's suffix]",
 )
 @judge_options
 @setting(
@@ -48,7 +48,7 @@ from calipers.registry import READERS
     "--combine",
     section="Rules that code checks",
     type=click.Choice(["product", "average", "min", "all", "verif_code", "verif_paper"]),
-    help="How rules, those that groups bring among them, and judge become one reward. [default: product, with --rules]",
+    help="How rules, including those of the groups, and the judge become one reward. [default: product, with --rules]",
 )
 @setting(
     "--reference",
@@ -65,10 +65,10 @@ from calipers.registry import READERS
     help="Print each group's ranking with explanations; -vv also every reply and the judge's reasoning.",
 )
 def score(groups: str, out: str, **options: Any) -> int:
-    """Score the trajectories of each group in GROUPS against one another and write one result line a group to OUT.
+    """Score the trajectories of each group in GROUPS against one another and write a result line for each group to OUT.
 
-    GROUPS is .jsonl, .jsonl.gz, .json or .parquet (- for JSONL on stdin). Answers are kept in a ledger next to OUT: run
-    the same command again to go on after an interruption, and nothing answered is paid twice.
+    GROUPS is .jsonl, .jsonl.gz, .json or .parquet (- for JSONL on stdin). Answers are recorded in a ledger next to OUT:
+    run the same command again to continue after an interruption, and no answer is paid for twice.
 
     \b
     calipers score groups.jsonl -o out.jsonl
@@ -116,10 +116,10 @@ async def _score(run: _Run) -> int:
         if rules is not None:
             scoring, source = rules.scoring, rules.readable(source, on_error)
         output = stack.enter_context(Output(run.out))
-        # Where the ledger has answers, a judge that is not to be had is no reason to stop: the rest is written out
+        # If the ledger has answers, a judge that cannot be reached stops nothing: the other groups are written as
         # failed.
         stops = not judge.has_recorded_answers()
-        # Closed before the ledger is: what is still asked has something to write into.
+        # Closed before the ledger is, so that calls in flight can still be recorded.
         results: Any = scoring.score_groups(source, ordered=True)
         stack.push_async_callback(results.aclose)
         async for result in results:
@@ -132,7 +132,7 @@ async def _score(run: _Run) -> int:
 
                 report.say(describe_result(result, width=console.width if console.is_terminal else None))
         if bad.count and not report.groups:
-            raise InputError("not one group of it can be read; nothing was written", source=run.groups)
+            raise InputError("no group in it can be read; nothing was written", source=run.groups)
         reused = judge.store.reused
     bad_lines = bad.told if bad.count else ""
     report.summary(bad_lines=bad_lines, reused=reused, probed=judge.probed, out=run.out if run.out != "-" else "")
@@ -147,7 +147,7 @@ def _report(console: Any, run: _Run, judge: Any) -> Any:
 
 
 def shows_results(out: str) -> bool:
-    """Whether results go to a terminal, where a live line would be written into them."""
+    """Whether results go to a terminal, where a live line would overwrite them."""
     return out == "-" and sys.stdout.isatty()
 
 
@@ -156,18 +156,18 @@ def _default_ledger(out: str) -> str | None:
 
 
 def exit_code(statuses: Any, *, bad_lines: int = 0) -> int:
-    """0 when every trajectory was scored and every line read, else 1."""
+    """0 if every trajectory was scored and every line was read, else 1."""
     return 0 if set(statuses) <= {"scored"} and not bad_lines else 1
 
 
 async def _preflight(judge: Any) -> list[str]:
-    """Find out what is wrong before tokens are spent; a judge that cannot be reached still serves what is recorded."""
+    """Check the judge before tokens are spent; recorded answers do without one that cannot be reached."""
     try:
         return list(await judge.check())
     except ConfigError as error:
         if not judge.has_recorded_answers():
             raise
-        return [f"{error} Going on with the answers the ledger has."]
+        return [f"{error} Continuing with the answers in the ledger."]
 
 
 def _check_paths(run: _Run) -> None:
@@ -176,7 +176,7 @@ def _check_paths(run: _Run) -> None:
         return
     path = Path(out)
     if path.suffix in {".parquet", ".gz"}:
-        raise ConfigError(f"--out {out}: results are JSON lines, not packed; name a .jsonl file")
+        raise ConfigError(f"--out {out}: results are uncompressed JSON lines; name a .jsonl file")
     if path.is_dir():
         raise ConfigError(f"--out {out}: is a folder; name a file in it")
     if not path.absolute().parent.is_dir():
@@ -187,7 +187,7 @@ def _check_paths(run: _Run) -> None:
 
 
 def _count_lines(groups: str) -> int | None:
-    """How many groups a plain JSONL file has, for the time left; None where counting is not free."""
+    """The number of groups in a plain JSONL file, for the time left; None if counting is not cheap."""
     path = Path(groups)
     if path.suffix != ".jsonl" or not path.is_file():
         return None

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from calipers.registry import Registry
 
@@ -18,8 +19,8 @@ _NUMBERS = frozenset({"integer", "integer range", "float", "float range"})
 class Setting(click.Option):
     """An option with a place in the help: ``section`` is the heading it stands under, among those without one if None.
 
-    ``named``: a settings file sets it only where the user named that file. It names what is written, lets a file be
-    replaced, or names what is loaded with more trust than text.
+    ``named``: a settings file sets it only if the user named that file. It names a file that is written, allows one
+    to be replaced, or names one that is loaded with more trust than text.
     """
 
     def __init__(self, *names: Any, section: str | None = None, named: bool = False, **attributes: Any) -> None:
@@ -27,11 +28,11 @@ class Setting(click.Option):
         self.section = section
         self.named = named
         if self.metavar is None and self.type.name in _NUMBERS:
-            self.metavar = "N"  # the range stands behind the words
+            self.metavar = "N"  # click adds the range to the help
 
 
 class Registered(click.ParamType):  # type: ignore[type-arg]  # older versions have no type arguments
-    """A name of ``registry``, ours or another package's; the help shows those there are."""
+    """A name of ``registry``, ours or another package's; the help lists them."""
 
     name = "name"
 
@@ -62,6 +63,11 @@ class Sectioned(click.Command):
         for heading, records in sections.items():
             with formatter.section(heading):
                 formatter.write_dl(records)
+
+
+def is_typed(name: str) -> bool:
+    """Whether an option of the running command was given on the command line."""
+    return click.get_current_context().get_parameter_source(name) is ParameterSource.COMMANDLINE
 
 
 def setting(*names: str, **attributes: Any) -> Callable[[F], F]:

@@ -1,8 +1,4 @@
-"""Tables of figures under names: side by side where there is room, else each name on a line of its own above its
-figures.
-
-Not responsible for what stands in them.
-"""
+"""Tables of figures with long names: side by side if there is room, else each name on a line above its figures."""
 
 from __future__ import annotations
 
@@ -17,9 +13,7 @@ if TYPE_CHECKING:
 def print_figures(
     console: Console, title: str, names: Sequence[str], heads: Sequence[str], rows: Sequence[Sequence[str]]
 ) -> None:
-    """Print ``rows`` of as many names as ``names`` and figures as ``heads``. Figures are never folded, nor names letter
-    by letter.
-    """
+    """Print ``rows``: first a cell for each of ``names``, then a figure for each of ``heads``, which never wraps."""
     beside = _table(heads, rows, names)
     if beside.__rich_measure__(console, console.options.update(width=10_000)).maximum <= console.width:
         console.print(title, style="table.title", markup=False)
@@ -37,7 +31,7 @@ def print_figures(
 
 
 def _stacked(heads: Sequence[str]) -> list[str]:
-    """Narrow heads: a word a line, and a figure's name above its interval, which is as wide."""
+    """Narrow heads: one word a line, and a figure's name above its interval, which is wider."""
     narrow = [head.replace(" ", "\n") for head in heads]
     for place, head in enumerate(heads[1:], 1):
         if not head:

@@ -1,7 +1,7 @@
-"""Keys that do not go along: to an address from a settings file that nobody named, no provider's key is sent.
+"""Keys that are not sent: an address from a settings file that the user did not name gets no provider's key.
 
-Such a file may have come with somebody's data, and an address in it would be handed the key of whoever works there. Not
-responsible for which file was read (``config``).
+Such a file may have come with somebody's data, and its address would receive the user's key. Not responsible for which
+file was read (``config``).
 """
 
 from __future__ import annotations
@@ -20,33 +20,33 @@ from calipers.cli.words import say
 from calipers.errors import ConfigError
 
 _INSTEAD: Final = "withheld"
-"""What is sent where a key would stand: a key that is left out would be looked up in the environment."""
+"""What is sent in place of a key: an omitted key would be looked up in the environment."""
 _ADDRESSES: Final = frozenset({"base_url", "api_base", "api_key", "custom_llm_provider", "extra_headers", "proxy"})
-"""Parameters by which LiteLLM would ask somebody else, or as somebody else; it has more, and no list of them."""
+"""Parameters that change where LiteLLM sends a request, or as whom; it has more, and no list of them."""
 _OF_SAMPLING: Final = frozenset(
     {
         "chat_template_kwargs", "enable_thinking", "frequency_penalty", "logit_bias", "max_completion_tokens",
-        "max_tokens",
-        "min_p", "presence_penalty", "reasoning", "reasoning_effort", "repetition_penalty", "response_format",
-        "safety_settings",
-        "seed", "service_tier", "stop", "temperature", "thinking", "top_k", "top_p", "verbosity",
+        "max_tokens", "min_p", "presence_penalty", "reasoning", "reasoning_effort", "repetition_penalty",
+        "response_format", "safety_settings", "seed", "service_tier", "stop", "temperature", "thinking", "top_k",
+        "top_p", "verbosity",
     }
 )  # fmt: skip
-"""Parameters that say how a model answers, and never who is asked."""
+"""Parameters that change how a model answers, and never where a request is sent."""
 _USUAL_PORTS: Final = {"http": 80, "https": 443}
 
 
 def keys_for(judges: Sequence[str], base_urls: Sequence[str]) -> str | dict[str, str] | None:
-    """``key_for`` each of a panel's members, as ``Judge`` takes them: by name where there are several."""
+    """``key_for`` each judge, in the form that ``Judge`` takes: by name if there are several."""
     if len(judges) == 1:
         return key_for(judges[0], base_urls)
     return {judge: key for judge in judges if (key := key_for(judge)) is not None} or None
 
 
 def key_for(name: str, base_urls: Sequence[str] = (), *, flag: str = "judge") -> str | None:
-    """What to give as ``api_key`` for the judge ``name``, which ``flag`` names: None where its own key may go.
+    """The ``api_key`` for the judge ``name``, which ``flag`` names: None if its own key may be sent.
 
-    Says on stderr which key is withheld, and from whom. Raises ConfigError for a request parameter that is an address.
+    Prints to stderr which key is withheld, and from which address. Raises ConfigError for a request parameter that is
+    an address.
     """
     context = click.get_current_context()
     bare, url = apart(name)
@@ -56,19 +56,19 @@ def key_for(name: str, base_urls: Sequence[str] = (), *, flag: str = "judge") ->
     doubted = found_by_chance(context, "base_url" if url is None else flag)
     if known is None and "://" in bare and found_by_chance(context, flag):
         doubted, urls = True, (*urls, bare.partition("/")[2])  # LiteLLM takes some models' names for addresses
-    # Every address is looked at, so that each is told of.
+    # Every address is checked, so that each is reported.
     withheld = [where for where in urls if doubted and _withhold(bare, where)]
     return _INSTEAD if withheld else None
 
 
 def _withhold(name: str, url: str) -> bool:
-    """Whether a key would go to ``url`` that belongs elsewhere, and is said to be kept back."""
+    """Whether a key for another address would be sent to ``url``; if so, it is reported as withheld."""
     known = provider_of(name)
     if known is None:
         variable = "its key"  # LiteLLM looks for that itself
     else:
         provider = registry.BACKENDS.find(known)
-        named = provider.named_address()  # an address in the environment is the user's own word
+        named = provider.named_address()  # an address in the environment is the user's own
         held = provider.credential()
         if held is None or _server(url) in {_server(one) for one in (provider.base_url, *(named or ())[:1])}:
             return False
@@ -82,9 +82,7 @@ def _withhold(name: str, url: str) -> bool:
 
 
 def _server(url: str) -> tuple[str, str, int | None] | None:
-    """Scheme, host and port: a key meant for one is not sent in clear, nor to another port. None for what is no
-    address.
-    """
+    """Scheme, host and port, all of which must match for a key to be sent; None if it is not an address."""
     try:
         parts = urlsplit(url.strip())
         return parts.scheme, parts.hostname or url, parts.port or _USUAL_PORTS.get(parts.scheme)

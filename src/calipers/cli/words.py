@@ -1,6 +1,6 @@
-"""Words for people: folded between words where a terminal would cut them in the middle, whole elsewhere.
+"""Messages for people: wrapped between words in a terminal, unchanged elsewhere.
 
-Not responsible for tables, nor for data on stdout, which is never folded.
+Not responsible for tables, or for data on stdout, which is never wrapped.
 """
 
 from __future__ import annotations
@@ -22,25 +22,23 @@ _BAD_LINES_SHOWN = 10
 
 
 def folded(text: str, width: int) -> str:
-    """``text`` with no line longer than ``width``, where words allow; what a line goes on with stands below its
-    text.
-    """
+    """``text`` with no line longer than ``width``, where words allow; further lines keep the indent."""
     return "\n".join(line if len(line) <= width else _folded(line, width) for line in text.split("\n"))
 
 
 def _folded(line: str, width: int) -> str:
     indent = line[: len(line) - len(line.lstrip())]
-    # Names of files and models, and URLs, stay whole: they are to be copied.
+    # Names of files and models, and URLs, are copied by users, so they are not broken.
     return textwrap.fill(line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
 def fitted(console: Console, text: str) -> str:
-    """``text`` as a table's neighbour on stdout: folded where ``console`` is a terminal, whole in a file or a pipe."""
+    """``text`` for stdout, beside a table: wrapped if ``console`` is a terminal, unchanged in a file or a pipe."""
     return folded(text, console.width) if console.is_terminal else text
 
 
 def say(text: str) -> None:
-    """Print ``text`` to stderr, folded if that is a terminal."""
+    """Print ``text`` to stderr, wrapped if that is a terminal."""
     from calipers.judging.describe import columns  # noqa: PLC0415 - --help stays quick
 
     width, text = columns(), printable(text)
@@ -49,7 +47,7 @@ def say(text: str) -> None:
 
 @dataclass(slots=True)
 class BadLines:
-    """Tells of the first lines that cannot be read, and counts them all: a wrong file has thousands of one kind."""
+    """Reports the first lines that cannot be read, and counts all: a wrong file has thousands of the same kind."""
 
     tell: Callable[[str], None] = say
     count: int = 0
@@ -59,11 +57,11 @@ class BadLines:
         if self.count <= _BAD_LINES_SHOWN:
             self.tell(f"Error: {error}")
         elif self.count == _BAD_LINES_SHOWN + 1:
-            self.tell("Error: further lines cannot be read, either; they are only counted")
+            self.tell("Error: further lines cannot be read either; they are only counted")
 
     @property
     def told(self) -> str:
-        """How many there are, and where they are named."""
+        """How many there are, and where they were reported."""
         if self.count > _BAD_LINES_SHOWN:
             return f"{self.count:,} (the first {_BAD_LINES_SHOWN} reported above; not scored)"
         return f"{self.count:,} (reported above, not scored)"

@@ -1,4 +1,4 @@
-"""Checks of what a user passed: one sentence each, before anything is done with it."""
+"""Checks of arguments: each raises a ConfigError of one sentence."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def require_above_zero(**numbers: object) -> None:
 
 
 def require_one_of(known: Sequence[str], **choices: object) -> None:
-    """Each is one of the known words."""
+    """Each is one of ``known``."""
     for name, value in choices.items():
         if value not in known:
             raise ConfigError(f"{name}={value!r}: it must be one of {', '.join(known)}")
 
 
 def require_callable(**functions: object) -> None:
-    """Each is something to call, or None."""
+    """Each is a function, or None."""
     for name, value in functions.items():
         if value is not None and not callable(value):
             raise ConfigError(f"{name}={value!r}: it must be a function")

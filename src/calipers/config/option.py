@@ -26,16 +26,17 @@ Kind: TypeAlias = Literal["whole", "number", "choice", "flag", "function", "obje
 class Option:
     """One option. ``name`` is its field's, ``group`` that of the argument of ``Judge`` which holds it, "" for none.
 
-    ``low`` and ``high`` bound a number; ``above`` and ``below`` say that the bound itself is excluded. ``choices`` are
-    words that are values; or else its names in ``registered`` are.
-    ``check`` is called with a name for errors and the value. ``none`` allows None where that is not the default.
+    ``low`` and ``high`` bound a number; ``above`` and ``below`` exclude the bound itself. ``choices`` are words that
+    are values; or the names in ``registered`` are. ``check`` is called with a name for errors and the value. ``none``
+    allows None where that is not the default.
 
-    ``key`` is the flat name (in calipers.toml, in verl's table, for ``Judge.of``) where it differs from the field's. An
-    option with a ``section`` has a flag, ``--flag`` where that differs from the key; ``--no-...`` turns a flag off.
-    ``reads`` makes a value of the flag's text, of all its texts if ``many``. ``named``: calipers.toml may set it only
-    where the user named that file. ``unset`` says what holds where nothing is set. ``recorded`` marks what decides a
-    judge's results: the ledger keeps it with each run, True under the flat name. ``link`` leads to more in the docs.
-    ``formerly`` is an argument of ``Judge`` that it has replaced.
+    ``key`` is the flat name (for ``Judge.of``, in verl's table) where it differs from the field's. An option with a
+    ``section`` has a flag: ``--flag`` where that differs from the key. A flag ``--no-...`` turns the option off, and
+    ``off`` is its sentence. ``reads`` makes a value of the flag's text, or of all its texts if ``many``. ``named``:
+    calipers.toml may set it only if the user named that file. ``unset`` tells people what holds if nothing is set.
+
+    ``recorded`` marks what decides a judge's results: the ledger records it with each run, True under the flat name.
+    ``link`` leads to its page in the docs. ``formerly`` is an argument of ``Judge`` that it has replaced.
     """
 
     help: str
@@ -58,6 +59,7 @@ class Option:
     reads: Callable[[Any], Any] | None = None
     many: bool = False
     named: bool = False
+    off: str = ""
     unset: str = ""
     recorded: bool | str = False
     link: str = ""

@@ -57,7 +57,7 @@ Unresolved: TypeAlias = Literal["keep", "tie", "abstain"]
 Reasoning: TypeAlias = Literal["hidden", "shown"]
 
 THE_JUDGE, PANEL, QUESTION = "The judge", "Several judges", "The question"
-READING, RESOLVING, REWARD = "Reading the answer", "Asking on", "Scores to rewards"
+READING, RESOLVING, REWARD = "Reading the answer", "Resolving close scores", "Scores to rewards"
 LIMITS, DEFENCE, OUTPUT = "Limits and money", "Trajectories that address the judge", "Options"
 SECTIONS = (THE_JUDGE, PANEL, QUESTION, READING, RESOLVING, REWARD, LIMITS, DEFENCE, OUTPUT)
 """The headings of the help, in their order."""
@@ -128,8 +128,7 @@ class Resolution(Group):
     unresolved: Unresolved = choice(
         "keep",
         Unresolved,
-        "With --resolve: keep, tie or leave unscored a group whose scores differ by no more than their standard "
-        "errors.",
+        "With --resolve: keep, tie or leave unscored a group whose scores differ only within their standard errors.",
         section=RESOLVING,
         recorded="resolve.unresolved",
         link="resolution.md",
@@ -292,8 +291,9 @@ class Calls(Group):
     )
     probe: bool | None = flag(
         None,
-        "Check with one extra call which output format a server enforces that the ledger has not seen.",
+        "Check with one call whether a server that the ledger has not seen enforces the output format.",
         flag="no-probe",
+        off="Skip the one-call check of structured output on servers the ledger has not seen.",
         section=THE_JUDGE,
         unset="on with a ledger",
         link="judges.md#what-is-asked-of-a-server",
@@ -383,6 +383,7 @@ class Records(Group):
         "Learn the judge's noise, its position bias and the panel's weights from the ledger's earlier answers.",
         key="experience",
         flag="no-experience",
+        off="Do not learn from the ledger's earlier answers: the judge's noise, position bias, a panel's weights.",
         section=READING,
         recorded="learns",
         link="resolution.md#what-the-ledger-teaches",
@@ -506,11 +507,11 @@ class JudgeOptions(Everyday):
     )
     ledger: str | Path | Store | Any = thing(
         None,
-        "Where answers are recorded: a path or sqlite:///PATH.",
+        "Where answers are recorded: a path or sqlite:///PATH. In Python, nowhere unless it is given.",
         section=OUTPUT,
         metavar="URL",
         named=True,
-        unset="none; score: OUT.ledger.db",
+        unset="OUT.ledger.db",
         link="ledger.md",
         formerly="store",
     )

@@ -1,17 +1,17 @@
-"""What decides a judge's results, as plain data.
+"""The options that decide a judge's results, as a run records them.
 
-Not responsible for how a judge is reached, at what pace, or at what price: none of that moves a score.
+Not responsible for options that move no score, such as limits and prices.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, is_dataclass, replace
 from typing import Any, Final, Self
 
 from calipers.aggregators.priors import Priors
 from calipers.config.flat import nested, recorded_options
-from calipers.config.option import groups_of
+from calipers.config.option import Option, groups_of
 from calipers.config.options import (
     Calls,
     Defence,
@@ -31,7 +31,7 @@ from calipers.types import Rubric, Window
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """Which judge this is, and what it can read at once as far as was known when the run began."""
+    """Which judge this is, and its context window as far as it was known when the run began."""
 
     judge: str
     endpoint: str
@@ -41,7 +41,7 @@ class Named:
 
     @property
     def window(self) -> Window | None:
-        """What fits the judge at once; None where that is not known."""
+        """The judge's context window; None if it is not known."""
         return None if self.context_window is None else Window(self.context_window, self.bytes_per_token)
 
 
@@ -49,10 +49,10 @@ class Named:
 class Settings(Everyday):
     """What decides a judge's results, as plain data: recorded with each run in the ledger, and enough to replay it.
 
-    ``judges`` are in the order of their slots; one alone is no panel. ``experience`` is what was known of them when the
-    run began, and ``begins_with`` the digest of its first group: the same input is judged with the same knowledge.
-    ``windows`` is what refusals taught since: (number of the first group it holds for, slot, tokens, bytes in a token).
-    Of the groups of options, those fields count that are marked ``recorded``.
+    ``judges`` are by slot. ``experience`` holds their priors when the run began, and ``begins_with`` the digest of its
+    first group: the same input is judged with the same priors. ``windows`` are context windows that refusals revealed
+    since: (number of the first group it holds for, slot, tokens, bytes per token). Of the groups of options, the fields
+    that are marked ``recorded`` count.
     """
 
     judges: tuple[Named, ...]
@@ -90,46 +90,48 @@ class Settings(Everyday):
 
     @property
     def standards(self) -> str:
-        """The rubric as text, criteria as lines, for what can only take text."""
+        """The rubric as text, criteria as lines."""
         return self.rubric if isinstance(self.rubric, str) else as_standards(self.rubric)
 
-    def at(self, position: int) -> Self:
-        """These settings for the group of that number: within the windows that were known when it began."""
+    def at(self, number: int) -> Self:
+        """These settings for the group with this number: with the windows that were known when it began."""
         judges = list(self.judges)
         for first, slot, tokens, density in self.windows:
-            if first <= position:
+            if first <= number:
                 judges[slot] = replace(judges[slot], context_window=tokens, bytes_per_token=density)
         return replace(self, judges=tuple(judges)) if self.windows else self
 
-    def narrowed(self, position: int, told: Sequence[Window | None]) -> Self:
-        """These settings with what refusals told of each slot, for groups from ``position`` on; the same where that is
-        no news.
+    def narrowed(self, number: int, revealed: Sequence[Window | None]) -> Self:
+        """These settings with the windows that refusals ``revealed`` by slot, for groups from ``number`` on.
+
+        Returns these settings themselves if no window is smaller than known.
         """
-        known = [one.context_window for one in self.at(position).judges]
+        known = [judge.context_window for judge in self.at(number).judges]
         news = tuple(
-            (position, slot, window.tokens, window.bytes_per_token)
-            for slot, (window, tokens) in enumerate(zip(told, known, strict=True))
+            (number, slot, window.tokens, window.bytes_per_token)
+            for slot, (window, tokens) in enumerate(zip(revealed, known, strict=True))
             if window is not None and (tokens is None or window.tokens < tokens)
         )
         return replace(self, windows=(*self.windows, *news)) if news else self
 
     def begun_again(self, before: Mapping[str, Any]) -> Self | None:
-        """These settings with the windows of a run like it, so that the same groups are shown the same and their
-        answers found again; None where a window is known to be another now.
+        """These settings with the windows that an equal earlier run used, so that its groups render identically.
+
+        None if a window is known to differ now.
         """
         then = Settings.of(before)
-        told = [one.context_window for one in self.judges]
-        if any(now is not None and now != one.context_window for now, one in zip(told, then.judges, strict=True)):
+        now = [judge.context_window for judge in self.judges]
+        if any(tokens not in (None, judge.context_window) for tokens, judge in zip(now, then.judges, strict=True)):
             return None
         return replace(self, judges=then.judges, windows=then.windows)
 
     @classmethod
     def of(cls, record: Mapping[str, Any]) -> Self:
-        """The settings of a run's record: what ``to_dict`` gave, after JSON; ``as_recorded_now`` mends older ones.
+        """The settings in a run's record: a ``to_dict`` after JSON; ``as_recorded_now`` brings older ones up to date.
 
         Raises LedgerError for settings that this version does not know.
         """
-        if unknown := record.keys() - cls(()).to_dict().keys():
+        if unknown := {*_keys(record)} - {*_keys(cls((), resolve=Resolution()).to_dict())}:
             raise LedgerError(
                 f"the run was recorded with {', '.join(sorted(unknown))}, which this version of calipers does not "
                 "know; replay it with the version that recorded it, or a newer one"
@@ -141,7 +143,7 @@ class Settings(Everyday):
 
     @classmethod
     def _read(cls, record: Mapping[str, Any]) -> Self:
-        values: dict[str, Any] = {option.key: _found(record, option.record) for option in recorded_options()}
+        values: dict[str, Any] = {option.key: _found(record, option) for option in recorded_options()}
         rate = values.pop("canary_rate")
         if rate:
             values |= {"canaries": "sampled", "canary_rate": rate}
@@ -187,16 +189,26 @@ def _plain(value: Any) -> Any:
     return asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
 
 
-def _found(record: Mapping[str, Any], key: str) -> Any:
-    top, _, name = key.partition(".")
-    return record[top][name] if name and record[top] is not None else record[top]
+def _keys(record: Mapping[str, Any]) -> Iterator[str]:
+    """The keys of a record, and those of the objects in it that hold options, with a dot between."""
+    objects = {option.record.partition(".")[0] for option in recorded_options() if "." in option.record}
+    for key, value in record.items():
+        yield key
+        if key in objects and isinstance(value, Mapping):
+            yield from (f"{key}.{name}" for name in value)
+
+
+def _found(record: Mapping[str, Any], option: Option) -> Any:
+    """The option's recorded value; its default if its object was recorded before there was such an option."""
+    top, _, name = option.record.partition(".")
+    return record[top].get(name, option.default) if name and record[top] is not None else record[top]
 
 
 def as_recorded_now(recorded: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A run's recorded settings as this version writes them: what it did not know yet is as it was without it."""
+    """A run's recorded settings as this version writes them, with the defaults of options that it did not have yet."""
     if not isinstance(recorded, Mapping):
         raise _unreadable()
-    if "judges" not in recorded:  # before there were panels, the one judge's name stood among the rest
+    if "judges" not in recorded:  # recorded before there were panels, with the judge's fields at the top
         names = [one.name for one in fields(Named)]
         alone = {name: recorded[name] for name in names if name in recorded}
         recorded = {key: value for key, value in recorded.items() if key not in names} | {"judges": [alone]}
@@ -210,4 +222,4 @@ _WHO: Final = frozenset({"judge", "endpoint", "model"})
 
 
 def _unreadable() -> LedgerError:
-    return LedgerError("what the ledger holds as a run's settings cannot be any: it is damaged, or was changed by hand")
+    return LedgerError("the settings of a run in the ledger cannot be read: it is damaged, or was changed by hand")

@@ -1,6 +1,6 @@
-"""The two functions most people need, over a Judge built once per name.
+"""``score_group`` and ``score_groups``, which build a Judge once for each judge name.
 
-Not responsible for options beyond which judge: build a ``Judge`` for those.
+Not responsible for options other than the judge and its rubric: build a ``Judge`` for those.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ async def score_group(
     ``judge`` a name such as ``"openai/gpt-5-mini"``, a Backend, several of them (a panel), or a Judge for everything
     that can be set.
 
-    Never raises for a judge's doing: each trajectory of the result is ``scored``, ``abstained`` or ``failed``, with a
-    reason, and has a reward in [0, 1] or None. Raises ConfigError for settings that cannot work and InputError for a
+    Never raises because of a judge: each trajectory of the result is ``scored``, ``abstained`` or ``failed``, with a
+    reason, and has a reward in [0, 1] or None. Raises ConfigError for options that cannot work and InputError for a
     group that cannot be read, both before any token is spent.
     """
     return await _as_judge(judge, rubric).score_group(group)
@@ -44,8 +44,9 @@ def score_groups(
 ) -> AsyncIterator[GroupResult]:
     """Judge many groups, ``concurrency`` at a time, and yield results as they finish (``ordered``: in input order).
 
-    ``groups`` may be any iterable, also an endless or asynchronous one; memory stays flat. A group that cannot be read
-    is handed to ``on_error`` and left out; without one, its InputError is raised. Otherwise as score_group.
+    ``groups`` may be any iterable, also an endless or asynchronous one; memory use does not grow. A group that cannot
+    be read is passed to ``on_error`` and skipped; without ``on_error``, its InputError is raised. Otherwise as
+    score_group.
     """
     return _as_judge(judge, rubric, concurrency).score_groups(
         groups, concurrency=concurrency, ordered=ordered, on_error=on_error
@@ -65,15 +66,13 @@ def _as_judge(
 
 
 def _asked_now(name: str) -> Asked | None:
-    """Where the environment has this judge asked now, and with which key; None where the name or another URL
-    decides.
-    """
+    """The judge's address and key by the environment now; None if its name or another URL decides."""
     bare, url = apart(name)
     provider = provider_of(bare)
     try:
         return None if provider is None else asked_at(provider, base_url=url)
     except ConfigError:
-        return None  # what cannot work is said where the Judge is built
+        return None  # the Judge that is built reports it
 
 
 @lru_cache(maxsize=32)

@@ -1,7 +1,8 @@
-"""A second opinion on a share of finished groups, off the reward path: where it parts from the first, look for hacking.
+"""A second opinion on a share of finished groups, off the reward path: growing disagreement is a sign of reward
+hacking.
 
-The audit never makes a reward, and never delays or fails one: it works on a thread of its own, drops what it has no
-room for, and keeps its own failures to itself (and to ``summary``). Not responsible for deciding who is right.
+The audit never makes, delays or fails a reward: it works on a thread of its own, drops groups when its queue is full,
+and reports its own failures in ``summary`` only. Not responsible for deciding which judge is right.
 """
 
 from __future__ import annotations
@@ -26,16 +27,16 @@ from calipers.monitoring.review import ReviewQueue
 from calipers.types import GroupResult, TrajectoryGroup
 
 Opinion: TypeAlias = Mapping[str, float | None]
-"""What the audit gives each trajectory, by id; None where it cannot tell."""
+"""The audit's score of each trajectory, by id; None if it is unknown."""
 
 _STOP: Final = None
 
 
 @dataclass(frozen=True, slots=True)
 class AuditSummary:
-    """What an audit has come to. ``disagreement`` is the mean over ``compared`` groups, or None before the first.
+    """An audit so far. ``disagreement`` is the mean over ``compared`` groups, or None before the first.
 
-    ``changed_at`` are the numbers of the audited groups at which disagreement was found to have risen.
+    ``changed_at`` are the numbers of the audited groups at which a rise of disagreement was detected.
     """
 
     audited: int = 0
@@ -50,13 +51,13 @@ class AuditSummary:
 class Auditor:
     """Shows a ``share`` (0-1) of finished groups to ``second``: a Judge of another family, or a Verifier.
 
-    Give one to ``Judge(records={"watchers": [...])}``, or ``offer`` groups to it. At most ``room`` groups wait; further
-    ones are dropped and counted. ``on_disagreement`` is called, on the audit's thread, with each group's disagreement
-    (0-1); ``on_change`` with the summary when ``change`` finds that it rose. ``review`` collects disputed groups. Which
-    groups are sampled is drawn from their content and ``seed``. ``close`` it, or use it with ``with``, to hear the last
-    ones out.
+    Give one to ``Judge(records={"watchers": [...]})``, or ``offer`` groups to it. At most ``room`` groups wait;
+    further ones are dropped and counted. On the audit's thread, ``on_disagreement`` is called with each group's
+    disagreement (0-1), and ``on_change`` with the summary when ``change`` detects a rise. ``review`` collects
+    disputed groups. Which groups are sampled depends on their content and ``seed``. ``close`` it, or use it with
+    ``with``, to finish the queue.
 
-    Raises ConfigError for settings that cannot work.
+    Raises ConfigError for options that cannot work.
     """
 
     def __init__(
@@ -93,11 +94,11 @@ class Auditor:
 
     @property
     def summary(self) -> AuditSummary:
-        """What the audit has come to so far."""
+        """The audit so far."""
         return self._summary
 
     def seen(self, group: TrajectoryGroup, result: GroupResult) -> GroupResult:
-        """Consider a finished group; its result, with a warning where disagreement has risen."""
+        """Offer a finished group; returns its result, with a warning once disagreement has risen."""
         if self._review is not None:
             self._review.seen(group, result)
         self.offer(group, result)
@@ -108,7 +109,7 @@ class Auditor:
         return replace(result, warnings=(*result.warnings, note))
 
     def offer(self, group: TrajectoryGroup, result: GroupResult) -> bool:
-        """Have the group audited if it is sampled and there is room; whether it will be. Never waits, never raises."""
+        """Queue the group if it is sampled and there is room; True if it was. Never waits, never raises."""
         scored = sum(one.reward is not None for one in result.trajectories)
         if self._closed or scored < 2 or not self._is_sampled(group):
             return False
@@ -121,7 +122,7 @@ class Auditor:
         return True
 
     def close(self, timeout: float | None = 60.0) -> None:
-        """Hear out what waits, for at most ``timeout`` seconds; nothing is taken after this."""
+        """Finish the queue within ``timeout`` seconds; later groups are not accepted."""
         with self._lock:
             self._closed = True
             thread = self._thread
@@ -130,7 +131,7 @@ class Auditor:
         try:
             self._waiting.put(_STOP, timeout=timeout)
         except queue.Full:
-            return  # it is stuck in a call; its thread is a daemon and ends with the process
+            return  # a call does not return; the thread is a daemon and ends with the process
         thread.join(timeout)
 
     def __enter__(self) -> Self:
@@ -159,7 +160,7 @@ class Auditor:
                 try:
                     opinion = runner.run(self._opinion(group))
                     self._compare(group, result, opinion)
-                except Exception as error:  # noqa: BLE001 - a user's verifier may fail in any way; an audit fails nobody
+                except Exception as error:  # noqa: BLE001 - a user's verifier may fail in any way, and must fail no group
                     self._fail(error)
 
     async def _opinion(self, group: TrajectoryGroup) -> Opinion:
@@ -223,10 +224,10 @@ class Auditor:
 
 
 def disagreement(rewards: Opinion, audit: Opinion) -> float | None:
-    """The share of pairs that the audit tells apart and the rewards order differently; ties of rewards count half.
+    """The share of pairs untied in the audit that the rewards order differently; ties of rewards count half.
 
-    In [0, 1], 0.5 for rewards that have nothing to do with the audit: (1 - d) / 2 with Somers' d of the rewards given
-    the audit (R. H. Somers, American Sociological Review 27, 1962). None where the audit tells no pair apart.
+    In [0, 1], 0.5 for rewards that are independent of the audit: (1 - d) / 2 with Somers' d of the rewards given the
+    audit (R. H. Somers, American Sociological Review 27, 1962). None if the audit ties every pair.
     """
     both = [name for name, value in audit.items() if value is not None and rewards.get(name) is not None]
     against = pairs = 0.0

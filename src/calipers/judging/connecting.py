@@ -75,8 +75,8 @@ def recorded(settings: Settings) -> JudgeInstances:
 def _instance(judge: str | Backend, bare: FullBackend, calls: Calls, *, probes: bool, **limits: Any) -> JudgeInstance:
     """``judge``, whose backend is ``bare``, within ``limits``.
 
-    A judge given by name is retried, and probed if ``probes``. A backend of the caller's own makes its retries itself;
-    a Shared one has its own limits.
+    A judge given by name is retried, and probed if ``probes``. A backend of the caller's own makes its retries
+    itself; a Shared one has its own limits.
     """
     for name in ("requests_per_minute", "tokens_per_minute", "hedge", "max_tokens"):
         limits[name] = getattr(calls, name)

@@ -1,6 +1,6 @@
-"""What a person reads: a judge's answer (``debug=True``) and a ranked group.
+"""A judge's answer (``debug``) and a ranked group as plain text for people.
 
-Plain text to stderr or to a string; colours and tables are the command line's.
+Not responsible for colours and tables (``cli``).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _WIDTH = 110
 
 
 def columns() -> int | None:
-    """Columns of the terminal that stderr is; None where it is none."""
+    """Columns of the terminal behind stderr; None if it is not a terminal."""
     try:
         return os.get_terminal_size(sys.stderr.fileno()).columns or None
     except (AttributeError, OSError, ValueError):  # a stream without a descriptor, or a descriptor without a terminal
@@ -24,7 +24,7 @@ def columns() -> int | None:
 
 
 def print_answer(request: JudgeRequest, completion: Completion, reading: Reading) -> None:
-    """Print one answer to stderr: who was asked what, what the judge thought, what it wrote, what was read."""
+    """Print one answer to stderr: the question, the judge's reasoning, its reply, and the scores read from it."""
     sys.stderr.write(describe_answer(request, completion, reading, width=columns()))
 
 

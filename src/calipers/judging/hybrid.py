@@ -1,11 +1,11 @@
-"""Hybrid: what code can check and what a judge has to weigh, as one reward.
+"""Hybrid: rules that code checks and a judge's score, combined into one reward.
 
-Rules first, for they cost nothing; a judge only where something is left to weigh, and only about those that passed the
-gates. Not responsible for judging (``judge``), for what a check means (``verifiers``), or for rows of data sets
-(``verifiers.constraints``).
+Rules are checked first, because they are free. The judge is asked only if it can still change the reward, and only
+about trajectories that passed the gates. Not responsible for judging (``judge``), for what a check means
+(``verifiers``), or for rows of data sets (``verifiers.constraints``).
 
-VerIF: Peng et al., arXiv 2506.09942. Its paper averages two readings in {0, 1}; its code multiplies the share of rules
-followed by the judge's bit. They are different rewards, and both are here by name.
+VerIF: Peng et al., arXiv 2506.09942. Its paper averages two values in {0, 1}; its code multiplies the share of rules
+followed by the judge's bit. These are different rewards, and both are here by name.
 """
 
 from __future__ import annotations
@@ -38,19 +38,19 @@ _READINGS: Final[Mapping[str, tuple[Code, Literal["product", "average", "min"]]]
     "verif_code": ("mean", "product"),
     "verif_paper": ("all", "average"),
 }
-"""Combinations that say themselves what rules come to, and whose soft part is 0 or 1."""
+"""Combinations that fix how rules are counted, and in which the judge's part is 0 or 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class Combination:
-    """How verdicts and a judge's reward become one number from 0 to 1. Pure."""
+    """How verdicts of rules and a judge's reward become one number from 0 to 1. Pure."""
 
     code: Code
     how: Literal["product", "average", "min"]
     threshold: float | None
 
     def rules(self, verdicts: Sequence[Verdict]) -> float | Verdict | None:
-        """What the rules come to; None without rules; the verdict that cannot tell where it leaves this open."""
+        """The rules' score; None without rules; a verdict that is unknown, if the score depends on it."""
         mets = [verdict.met for verdict in verdicts]
         if self.code == "all" and False in mets:
             return 0.0
@@ -61,10 +61,10 @@ class Combination:
     def combined(
         self, rules: float | None, soft: float | None, stderr: float | None = None
     ) -> tuple[float | None, float | None]:
-        """The reward of the parts there are, and its standard error where it follows from the judge's."""
+        """The reward from the parts that exist, and its standard error if that follows from the judge's."""
         if soft is not None and self.threshold is not None:
             soft, stderr = float(soft >= self.threshold), None
-        if rules is None or soft is None:  # a part that is missing drops out: it is not a constant 1
+        if rules is None or soft is None:  # a missing part is ignored: it is not a constant 1
             return (soft, stderr) if rules is None else (rules, None)
         match self.how:
             case "product":
@@ -76,23 +76,22 @@ class Combination:
 
 
 class Hybrid:
-    """``judge`` (a Judge, or what makes one: a name, several) and ``checks``, ``combine``d to one reward from 0 to 1
-    for each trajectory.
+    """``judge`` (a Judge, a judge's name, or several) and ``checks``, combined to a reward from 0 to 1 per trajectory.
 
-    ``checks`` are verifiers for every group, whose trajectories the judge weighs, too; or a function from a group to
-    its ``Constraints``: then the judge is asked only where some are soft, and about those (or where they say
-    ``judged``). ``code`` says what rules come to: the share followed (``"mean"``, the default), or 1 if ``"all"`` are,
-    else 0. ``combine`` is ``"product"``, ``"average"``, ``"min"``, ``"all"`` (1 if all rules are followed and the judge
-    is content, else 0), or a reading of VerIF: ``"verif_paper"`` (1 if all rules are followed, averaged with the
-    judge's bit), ``"verif_code"`` (the share, times the bit). A part that is missing (no rules, nothing soft) drops
-    out. With ``threshold`` the judge's reward counts as 1 from there on and as 0 below; where the soft part has to be a
-    bit, it is 0.5.
+    ``checks`` are verifiers for every group, whose trajectories the judge scores as well; or a function from a group
+    to its ``Constraints``: then the judge is asked only if some are soft, and about those (or if they say
+    ``judged``). ``code`` is the rules' score: the share followed (``"mean"``, the default), or 1 if ``"all"`` are,
+    else 0. ``combine`` is ``"product"``, ``"average"``, ``"min"``, ``"all"`` (1 if all rules are followed and the
+    judge is content, else 0), or one of VerIF's: ``"verif_paper"`` (1 if all rules are followed, averaged with the
+    judge's bit), ``"verif_code"`` (the share, times the bit). A missing part (no rules, nothing soft) is ignored.
+    With ``threshold``, the judge's reward counts as 1 from there on and as 0 below; where it must be a bit, the
+    threshold is 0.5.
 
-    ``gates`` are checked before any token is spent. Who fails one is not shown to the judge and gets ``floor``; with
-    ``cap`` it is judged with the rest and gets ``cap`` at most. A rule or a gate that cannot tell leaves the trajectory
-    abstained and unasked: a broken rule is no reward.
+    ``gates`` are checked before any token is spent. A trajectory that fails one is not shown to the judge and gets
+    ``floor``; with ``cap`` it is judged with the others and gets at most ``cap``. A rule or a gate without a verdict
+    leaves the trajectory abstained and unasked: a broken rule never becomes a reward.
 
-    Raises ConfigError for settings that cannot work, before anything is asked.
+    Raises ConfigError for options that cannot work, before anything is asked.
     """
 
     def __init__(
@@ -111,12 +110,12 @@ class Hybrid:
         if code not in (None, *get_args(Code)):
             raise ConfigError(f"code={code!r}: it must be mean or all")
         if combine in _READINGS and code is not None:
-            raise ConfigError(f"combine={combine!r} says itself what rules come to: leave code= out")
+            raise ConfigError(f"combine={combine!r} fixes how rules are counted: leave code= out")
         _require_shares(threshold=threshold, floor=floor, cap=cap)
         _require_verifiers(*gates, *(checks if isinstance(checks, Sequence) else (checks,)))
         self.judge = judge if isinstance(judge, Judge) else Judge(judge)
         if tuple(self.judge.settings.reward.range) != (0.0, 1.0):
-            raise ConfigError("Hybrid combines parts from 0 to 1: leave the judge's reward_range at (0, 1)")
+            raise ConfigError("Hybrid combines parts from 0 to 1: leave the judge's reward range at (0, 1)")
         if combine in _READINGS:
             of_rules, how = _READINGS[combine]
             self._combination = Combination(of_rules, how, 0.5 if threshold is None else threshold)
@@ -130,14 +129,14 @@ class Hybrid:
         self._cap = cap
 
     async def score_group(self, group: object) -> GroupResult:
-        """One group, as ``Judge.score_group`` takes it. Never raises for a judge's or a rule's doing.
+        """Judge one group, as ``Judge.score_group`` does. Never raises because of a judge or a rule.
 
-        Each trajectory's ``extra`` has ``checks``: the rules' verdicts, what they come to, and the judge's reward.
+        Each trajectory's ``extra`` has ``checks``: the rules' verdicts, their score, and the judge's reward.
         """
         return await self._begin(as_group(group))
 
     def _begin(self, group: TrajectoryGroup) -> Coroutine[Any, Any, GroupResult]:
-        # Called in input order, before any waiting: the first group names a run, whichever is asked about first.
+        # Called in input order, before any waiting: the first group identifies a run, whichever is asked about first.
         self.judge.begin_with(group)
         return self._score(group)
 
@@ -148,10 +147,12 @@ class Hybrid:
         opened = [one for one, of in zip(given.trajectories, checked, strict=True) if self._is_open(of)]
         judged: GroupResult | None = None
         if weighs and opened:
-            rubric = self._standards(constraints.soft) if constraints.soft else given.rubric
-            # Rules are this class's business: the judge need not say that it does not check them.
-            left = {key: item for key, item in given.extra.items() if key not in CARRIERS and key != "constraints"}
-            judged = await self.judge.score_group(replace(given, trajectories=tuple(opened), rubric=rubric, extra=left))
+            rubric = self._rubric(constraints.soft) if constraints.soft else given.rubric
+            # This class checks the rules: the judge need not warn that it does not.
+            extra = {key: item for key, item in given.extra.items() if key not in CARRIERS and key != "constraints"}
+            judged = await self.judge.score_group(
+                replace(given, trajectories=tuple(opened), rubric=rubric, extra=extra)
+            )
         soft = {} if judged is None else {one.id: one for one in judged.trajectories}
         results = tuple(
             self._result(trajectory, of, soft.get(trajectory.id), weighs=weighs)
@@ -172,11 +173,10 @@ class Hybrid:
         )
 
     def preparing(self, head: TrajectoryGroup) -> Prepare:
-        """As ``Judge.preparing``; each trajectory's gates and rules are checked besides, in a thread, as soon as it
-        comes.
+        """As ``Judge.preparing``; each trajectory's gates and rules are also checked in a thread as soon as it comes.
 
-        Where ``checks`` is a function, it is asked about ``head``, too: rules that it only has for a group with
-        trajectories, or has otherwise then, are checked when the group is whole.
+        If ``checks`` is a function, it is called with ``head`` as well: rules that it has only for a group with
+        trajectories, or that differ then, are checked when the group is complete.
         """
         return self._early.preparing(head, self._rules_for(head), self.judge.preparing(head))
 
@@ -185,14 +185,14 @@ class Hybrid:
             return tuple(self._checks)
         try:
             return tuple(self._checks(head).rules)
-        except Exception:  # noqa: BLE001 - what is wrong with it is told when the group is scored
+        except Exception:  # noqa: BLE001 - the same error is reported when the group is scored
             return ()
 
     async def score_groups(
         self, groups: Iterable[object] | AsyncIterable[object], *, concurrency: int | None = None, ordered: bool = False
     ) -> AsyncIterator[GroupResult]:
-        """Many groups, as they finish or (``ordered``) in input order. Raises InputError for one that cannot be
-        read.
+        """Judge many groups; results as they finish, or (``ordered``) in input order. Raises InputError for a bad
+        group.
         """
         limit = concurrency or self.judge.concurrency
         work = stream(groups, lambda group: self._begin(as_group(group)), limit=limit, ordered=ordered)
@@ -200,12 +200,12 @@ class Hybrid:
             async for result in work:
                 yield result
 
-    def _standards(self, soft: Sequence[str]) -> str | Rubric:
-        """The soft constraints as the judge takes them: criteria to check, or text to weigh by."""
-        return _rubric(soft) if self.judge.settings.grading is None else as_rubric(soft)
+    def _rubric(self, soft: Sequence[str]) -> str | Rubric:
+        """The soft constraints as a rubric: criteria for a checklist, else text."""
+        return _as_text(soft) if self.judge.settings.grading is None else as_rubric(soft)
 
     def _is_open(self, checked: Checked) -> bool:
-        """Whether there is anything left for a judge to decide."""
+        """Whether a judge can still change the reward."""
         if checked.gate is not None and (checked.gate.met is None or self._cap is None):
             return False
         return not isinstance(self._combination.rules(checked.rules), Verdict)
@@ -214,33 +214,33 @@ class Hybrid:
         self, trajectory: Trajectory, checked: Checked, soft: TrajectoryResult | None, *, weighs: bool
     ) -> TrajectoryResult:
         gate, rules = checked.gate, self._combination.rules(checked.rules)
-        base = soft or TrajectoryResult(trajectory.id, "abstained")  # what else the judge found stays in it
-        told = {**carried(trajectory), **base.extra, "checks": _shown(checked, rules, soft)}
+        base = soft or TrajectoryResult(trajectory.id, "abstained")  # with everything else that the judge found
+        extra = {**carried(trajectory), **base.extra, "checks": _parts(checked, rules, soft)}
         if gate is not None and gate.met is False and self._cap is None:
             why = gate.reason or "a gate was not passed"
-            return TrajectoryResult(trajectory.id, "scored", self._floor, self._floor, None, why, None, told)
+            return TrajectoryResult(trajectory.id, "scored", self._floor, self._floor, None, why, None, extra)
         for unclear in (gate, rules):
             if isinstance(unclear, Verdict) and unclear.met is None:
-                return TrajectoryResult(trajectory.id, "abstained", reason=unclear.reason or _CANNOT_TELL, extra=told)
+                return TrajectoryResult(trajectory.id, "abstained", reason=unclear.reason or _CANNOT_TELL, extra=extra)
         if soft is not None and soft.reward is None:
-            return replace(soft, extra=told)
+            return replace(soft, extra=extra)
         assert not isinstance(rules, Verdict)  # noqa: S101 - looked at above
         reward, stderr = self._combination.combined(rules, base.reward, base.stderr)
         if reward is None or (weighs and soft is None):
-            return replace(base, reason="there is nothing to check or to judge", extra=told)
+            return replace(base, reason="there is nothing to check or to judge", extra=extra)
         if gate is not None and self._cap is not None and reward > self._cap:
             reward, stderr = float(self._cap), None
-        explanation = base.explanation or _said(checked)
+        explanation = base.explanation or _broken_rules(checked)
         return replace(
-            base, status="scored", reward=reward, score=reward, stderr=stderr, explanation=explanation, extra=told
+            base, status="scored", reward=reward, score=reward, stderr=stderr, explanation=explanation, extra=extra
         )
 
 
 _CANNOT_TELL = "a check cannot tell"
 
 
-def _rubric(soft: Sequence[str]) -> str:
-    """Soft constraints as the standards to judge by, in place of the judge's own."""
+def _as_text(soft: Sequence[str]) -> str:
+    """Soft constraints as a rubric in place of the judge's own."""
     listed = "\n".join(f"- {' '.join(constraint.split())}" for constraint in soft)
     return (
         "Judge by these requirements only. Each weighs the same, and an answer that satisfies all of them gets the "
@@ -248,7 +248,7 @@ def _rubric(soft: Sequence[str]) -> str:
     )
 
 
-def _shown(checked: Checked, rules: float | Verdict | None, soft: TrajectoryResult | None) -> dict[str, Any]:
+def _parts(checked: Checked, rules: float | Verdict | None, soft: TrajectoryResult | None) -> dict[str, Any]:
     """The parts of a reward, for the result file."""
     return {
         "rules": [{"met": verdict.met, "reason": verdict.reason} for verdict in checked.rules],
@@ -258,8 +258,8 @@ def _shown(checked: Checked, rules: float | Verdict | None, soft: TrajectoryResu
     }
 
 
-def _said(checked: Checked) -> str | None:
-    """What was not met, where the judge says nothing."""
+def _broken_rules(checked: Checked) -> str | None:
+    """Why rules were not followed: the explanation where the judge has none."""
     return "; ".join(verdict.reason for verdict in checked.rules if verdict.met is False and verdict.reason) or None
 
 
@@ -273,4 +273,4 @@ def _require_shares(**values: float | None) -> None:
 def _require_verifiers(*verifiers: object) -> None:
     for verifier in verifiers:
         if not callable(verifier):
-            raise ConfigError(f"{verifier!r} is no verifier; calipers.verifiers.verifier_from makes one from a name")
+            raise ConfigError(f"{verifier!r} is not a verifier; calipers.verifiers.verifier_from makes one from a name")

@@ -1,8 +1,8 @@
 """The judges of a panel, or the one there is: how each is called, which refuse everything, and what their answers
 teach.
 
-A judge that only ever refuses (a mistyped model, a wrong key, a wrong address) would score nothing to the end of a run,
-so it is found by how its calls end and one small call more. Not responsible for which judge is asked what
+A judge that only ever refuses (a mistyped model, a wrong key, a wrong address) would score nothing to the end of a
+run, so it is found by how its calls end and one small call more. Not responsible for which judge is asked what
 (``planners``), or for how names become backends (``connecting``).
 """
 
@@ -189,9 +189,7 @@ class JudgeInstances:
             )
 
     async def probe(self, *, until: float | None) -> None:
-        """Examine new servers behind the judges, up to ``until`` by the event loop's clock. Never raises for a
-        judge.
-        """
+        """Examine new servers behind the judges, until ``until`` by the event loop's clock. Never raises."""
         for judge in self:
             if judge.probing is not None and judge.probing.is_due:
                 left = _LONGEST_PROBE if until is None else until - asyncio.get_running_loop().time()

@@ -65,8 +65,8 @@ class Judge:
 
     With several judges, ``base_url``, ``api_key`` and ``calls={"price": ...}`` are mappings by judge name. Of several
     ``base_url`` of one judge, the first names it in the ledger. ``ledger`` is a path, a ``sqlite:///`` URL, a Ledger,
-    or a Store of your own. ``rubric`` is for groups that bring none: text or, for ``protocol="checklist"``, criteria (a
-    Rubric, its object, or the Path of its file).
+    or a Store of your own. ``rubric`` is for groups that bring none: text or, for ``protocol="checklist"``, criteria
+    (a Rubric, its object, or the Path of its file).
 
     Safe to use from several event loops. Raises ConfigError, before any token is spent, for options that cannot work.
     """
@@ -278,7 +278,8 @@ class Judge:
         """Find out whether the judge can be reached; returns warnings. Usually free.
 
         If its server lists other models, one small question is asked. Raises ConfigError, with the remedy, when the
-        judge cannot be reached or refuses it; of judges that replace one another (fallback), when none can be reached.
+        judge cannot be reached or refuses it; of judges that replace one another (fallback), when none can be
+        reached.
         """
         warnings = await self._judges.check(all_needed=self.settings.panel.mode != "fallback")
         if not isinstance(self._store, Recorder):
@@ -292,9 +293,9 @@ class Judge:
     async def require_answering(self) -> None:
         """Raise ConfigError if every call so far was refused for good: the model, the key or the address is wrong.
 
-        Loops that train or write results await this after a batch of groups; it is free once the judge has answered. A
-        batch whose calls all ended in 401, 403, 404 or the like is confirmed by one small question; failures that may
-        pass (429, 5xx, timeouts) never raise here. Of a panel, all must refuse: a warning names a judge that does
+        Loops that train or write results await this after a batch of groups; it is free once the judge has answered.
+        A batch whose calls all ended in 401, 403, 404 or the like is confirmed by one small question; failures that
+        may pass (429, 5xx, timeouts) never raise here. Of a panel, all must refuse: a warning names a judge that does
         alone.
         """
         await self._judges.require_answering()

@@ -232,8 +232,8 @@ def _omitted(view: RenderedGroup, answered: Sequence[Answered]) -> list[str]:
     """A warning for each candidate that the judge was not shown, or not always."""
     why = {item: reason for done in answered for item, reason in done.omitted.items()}
     return [
-        f"trajectory {', '.join(repr(view.ids[member]) for member in view.candidates[item].members)} was not shown to "
-        f"the judge: {why[item]}"
+        f"trajectory {', '.join(repr(view.ids[member]) for member in view.candidates[item].members)} was not shown "
+        f"to the judge: {why[item]}"
         for item in sorted(why)
     ]
 

@@ -38,7 +38,8 @@ async def stream(
     """
     news: asyncio.Queue[asyncio.Future[Any]] = asyncio.Queue()
     tell = news.put_nowait
-    items: _Coming[S] | _There[S] = _Coming(source, tell) if isinstance(source, AsyncIterable) else _There(source)
+    items: _AsyncItems[S] | _Items[S]
+    items = _AsyncItems(source, tell) if isinstance(source, AsyncIterable) else _Items(source)
     running: dict[asyncio.Future[R], int] = {}
     early: dict[int, R] = {}
     begun = given = 0
@@ -53,7 +54,7 @@ async def stream(
                 return
             done = await news.get()
             if done not in running:
-                continue  # of the source
+                continue  # news of the source
             number = running.pop(done)
             if not ordered:
                 given += 1
@@ -70,8 +71,8 @@ async def stream(
         await asyncio.gather(*left, return_exceptions=True)
 
 
-class _There(Generic[S]):
-    """Items that can be had at once: ``taken`` is one, whenever ``take`` says so, until they are ``exhausted``."""
+class _Items(Generic[S]):
+    """Items of a plain iterable: ``take`` is True if there is another, which is ``taken`` then."""
 
     taken: S
     pending: tuple[asyncio.Future[None], ...] = ()
@@ -81,9 +82,9 @@ class _There(Generic[S]):
         self.exhausted = False
 
     def take(self) -> bool:
-        """Whether there is one now. Raises what the source raises."""
+        """Whether there is another. Raises what the source raises."""
         if self.exhausted:
-            return False  # an iterator is not asked again
+            return False  # an exhausted iterator is not called again
         for item in self._items:
             self.taken = item
             return True
@@ -91,10 +92,10 @@ class _There(Generic[S]):
         return False
 
 
-class _Coming(Generic[S]):
-    """Items that come when they come, drawn one at a time by one task, and only once somebody would take them.
+class _AsyncItems(Generic[S]):
+    """Items of an asynchronous iterable, drawn one at a time by one task, and only when the next one is wanted.
 
-    ``tell`` is called with that task when an item is there, and when none will come any more.
+    ``tell`` is called with that task when an item arrives, and when there are no more.
     """
 
     taken: S
@@ -109,16 +110,16 @@ class _Coming(Generic[S]):
 
     @property
     def exhausted(self) -> bool:
-        """Whether none is there, and none will come."""
+        """Whether there is no item, and there will be none."""
         return not self._drawn and self._drawing.done()
 
     @property
     def pending(self) -> tuple[asyncio.Future[None], ...]:
-        """What still runs."""
+        """Tasks that still run."""
         return (self._drawing,)
 
     def take(self) -> bool:
-        """Whether there is one now; if not, it is wanted. Raises what the source raised."""
+        """Whether there is an item now; if not, the next one is wanted. Raises what the source raised."""
         if self._drawn:
             self.taken = self._drawn.pop()
             return True
