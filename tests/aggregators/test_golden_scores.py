@@ -1,4 +1,4 @@
-"""Judgments give the scores, errors and learned statistics that version 0.1.0 gave, to six digits."""
+"""Judgments give the scores, errors and learned statistics on file, to six digits."""
 
 from __future__ import annotations
 

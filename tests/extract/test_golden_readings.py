@@ -1,4 +1,4 @@
-"""Replies, whole and damaged, are read as version 0.1.0 read them: recorded runs replay with the same rewards."""
+"""Replies, whole and damaged, are read as the golden file says: what changes a reading shows there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Attacks and look-alikes, whole and damaged, are found as version 0.1.0 found them: what is quarantined decides
+"""Attacks and look-alikes, whole and damaged, are found as the golden file says: what is quarantined decides
 rewards.
 """
 

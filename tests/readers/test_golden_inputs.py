@@ -1,4 +1,4 @@
-"""Messages, groups and rows in the forms in use, whole and with places changed, are read as version 0.1.0 read them."""
+"""Messages, groups and rows in the forms in use, whole and with places changed, are read as the golden file says."""
 
 from __future__ import annotations
 

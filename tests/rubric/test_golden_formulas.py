@@ -1,4 +1,4 @@
-"""Verdicts give the scores that version 0.1.0 gave, by every formula and every rule for missing ones."""
+"""Verdicts give the scores on file, by every formula and every rule for missing ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers, whole and damaged, get the verdicts that version 0.1.0 gave them: a run that is begun again has the same
+"""Answers, whole and damaged, get the verdicts on file: a run that is begun again has the same
 rewards.
 """
 
