@@ -240,7 +240,7 @@ def test_a_bad_line_is_named_and_the_rest_is_done(
     (("--model", "openai/gpt-5-mini"), "OPENAI_API_KEY is not set"),
     (("--base-url", "http://127.0.0.1:9/v1"), "does not list its models"),
     (("--model", "x", "--ckpt-dir", "a", "--merge-target", "b"), "both name the model"),
-    (("--ckpt-dir", "a"), "--ckpt-dir and --merge-target belong together"),
+    (("--ckpt-dir", "a"), "--ckpt-dir and --merge-target need each other"),
     (("--ckpt-dir", ".", "--merge-target", "b"), "holds no FSDP checkpoint"),
     (("--model", "scripted:none.jsonl"), "cannot be read"),
 ])  # fmt: skip
@@ -258,7 +258,7 @@ def test_bad_usage_is_one_sentence_before_anything_is_asked(
     ("out", "complaint"),
     [
         ("no/out.jsonl", "folder that exists"),
-        ("-", "name a file: responses are kept"),
+        ("-", "name a file: responses are recorded"),
         (".", "name a file"),
         ("prompts.jsonl", "file of prompts itself"),
     ],
