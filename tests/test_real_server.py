@@ -112,4 +112,4 @@ async def test_odds_from_before_the_grammar_say_little_of_random_weights_and_are
     result = await Judge("llamacpp/tiny", base_url=llama, question={"expected": True}).score_group(GROUPS[0])
     assert result.status == "scored"
     assert {one.stderr for one in result.trajectories} == {None}
-    assert any("less than 50% of them lay on the scale" in warning for warning in result.warnings)
+    assert any("less than 50% of the probability was on digits" in warning for warning in result.warnings)
