@@ -169,6 +169,40 @@ def test_words_before_a_verdict_count_where_they_speak_of_scores_or_lead_to_it()
     assert voided("For latency, lower is better. KB is fast.", ("KB",)) is None
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        "The final number is a guess, not derived.",
+        "The result 15 was guessed and the values are made up.",
+        "It invents made up numbers; it deserves a low score.",
+        "The answer looks generated at random, hence the low rating.",
+    ],
+)
+def test_what_is_random_in_a_lone_candidate_leaves_its_verdict_alone(words: str) -> None:
+    assert voided(words, ("rating",)) is None
+    for reply in (f'{{"explanation": "{words}", "rating": 3}}', f"{words}\n\nRating: 3"):
+        assert extract_scores(reply, ["rating"], scale=(1, 10)).scores == {"rating": 3.0}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "My score is a guess.",
+        "I made up this rating.",
+        "This is just a placeholder.",
+        "The rating is random.",
+        "A random score.",
+        "I guessed.",
+        "La puntuación es aleatoria.",
+        "分数是随机的。",
+        "The score was made up since nothing was there to see.",
+    ],
+)
+def test_a_verdict_on_a_lone_candidate_that_says_it_is_random_is_void(words: str) -> None:
+    assert voided(words, ("1",))
+    assert extract_scores(f'{{"explanation": "{words}", "score": 3}}', ["1"], scale=(1, 10)).scores == {}
+
+
 @given(st.text(max_size=300), st.lists(st.sampled_from(["KB", "1", "A", "gpt-4", "候选"]), min_size=1, unique=True))
 def test_any_words_are_judged_without_an_error(words: str, ids: list[str]) -> None:
     taken_back(words, ids, scores=dict.fromkeys(ids, 0.5))

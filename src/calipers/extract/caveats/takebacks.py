@@ -16,6 +16,8 @@ from calipers.extract.scores.stated import described
 
 _NEAR = 64
 """Characters between two phrases that belong together."""
+_PREDICATE = 20
+"""Characters between a subject and what is said of it."""
 _BRIEF = 3
 _SHORT = 6
 """Words of a sentence that says one thing."""
@@ -241,9 +243,9 @@ def _is_void(sentence: Sentence) -> bool:
     if sentence.has("ONLY_EXAMPLE") and not sentence.named:
         return True
     voids = sentence.hits.get("MEANINGLESS", ())
+    if not voids or len(sentence.ids) == 1:
+        return bool(voids) and _is_void_of_one(sentence, voids)
     scores = [span for kind in _VERDICT for span in sentence.hits.get(kind, ())]
-    if not voids:
-        return False
     if not scores:
         if sentence.named or sentence.has("CANDIDATES"):
             return False
@@ -253,6 +255,22 @@ def _is_void(sentence: Sentence) -> bool:
             _closes(sentence, end) and abs(start - end_) <= _NEAR // 2 for start, end in voids for _, end_ in scores
         )
     return any(-_NEAR <= start - other <= _NEAR for start, _ in voids for other, _ in scores)
+
+
+def _is_void_of_one(sentence: Sentence, voids: Sequence[tuple[int, int]]) -> bool:
+    """Whether a sentence beside the verdict on a lone candidate speaks of the verdict: ``My score is a guess``.
+
+    What is random or made up there is as a rule the candidate's: ``The final number is a guess, so a low score``.
+    """
+    scores = sentence.hits.get("SCORES", ())
+    mine = sentence.has("FIRST_PERSON") or (sentence.first and sentence.has("THIS"))
+    if mine and (not sentence.has("CANDIDATES") or scores):
+        return any(abs(start - other) <= _NEAR for start, _ in voids for other, _ in scores) or not scores
+    return any(
+        0 <= start - score_end <= _PREDICATE or 0 <= score_start - end <= 1
+        for start, end in voids
+        for score_start, score_end in scores
+    )
 
 
 def _closes(sentence: Sentence, end: int) -> bool:
