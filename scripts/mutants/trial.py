@@ -22,8 +22,11 @@ from .operators import sites
 from .report import Outcome
 from .sample import Mutant
 
-_BUDGET_S = 40.0
+_BUDGET_S = 30.0
 """Seconds of tests, as the map timed them, that a mutant is tried with at most."""
+
+_FIRST_S = 5.0
+"""Of which so many go to each of the nearest files first."""
 
 _FILES = 30
 _MEMORY = 6 << 30
@@ -39,35 +42,25 @@ class Plan:
 
 
 def plan(mutant: Mutant, cover: Cover, uses: Uses) -> Plan:
-    """The tests which execute the mutated lines: the mirrored file's first, then its neighbours', the cheapest
-    first.
-    """
+    """The tests which execute the mutated lines: a few cheap ones of each near file, then the rest, nearest first."""
     by_file: dict[str, list[int]] = defaultdict(list)
-    for test in _reaching(mutant, cover, uses):
+    for test in sorted(_reaching(mutant, cover, uses), key=cover.seconds.__getitem__):
         by_file[cover.tests[test].partition("::")[0]].append(test)
+    files = sorted(by_file, key=lambda name: (_distance(mutant.path, name), cover.seconds[by_file[name][0]]))[:_FILES]
+    cheap = {name: _within(by_file[name], _FIRST_S, cover) for name in files if _distance(mutant.path, name) == 0}
+    rest = [_within(by_file[name], _BUDGET_S / 4, cover)[len(cheap.get(name, ())) :] for name in files]
+    batches = [*cheap.values(), *(list(itertools.chain(*rest[place : place + 5])) for place in range(0, len(rest), 5))]
+    ordered = _within([test for tests in batches for test in tests], _BUDGET_S, cover)
+    chosen = set(ordered)
+    names = [tuple(cover.tests[test] for test in tests if test in chosen) for tests in batches]
+    seconds = [cover.seconds[test] for test in ordered]
+    return Plan(tuple(tests for tests in names if tests), sum(seconds), max(seconds, default=0.0))
 
-    def rank(name: str) -> tuple[int, float]:
-        return _distance(mutant.path, name), sum(cover.seconds[test] for test in by_file[name]) / len(by_file[name])
 
-    chosen: list[tuple[str, list[int]]] = []
-    left = _BUDGET_S
-    for name in sorted(by_file, key=rank)[:_FILES]:
-        taken = []
-        for test in sorted(by_file[name], key=cover.seconds.__getitem__):
-            left -= cover.seconds[test]
-            if left < 0 and (taken or chosen):
-                break
-            taken.append(test)
-        if taken:
-            chosen.append((name, taken))
-        if left < 0:
-            break
-    near = [tests for name, tests in chosen if _distance(mutant.path, name) == 0]
-    rest = [tests for name, tests in chosen if _distance(mutant.path, name) > 0]
-    batches = [*near, *([*itertools.chain(*rest[place : place + 5])] for place in range(0, len(rest), 5))]
-    seconds = [cover.seconds[test] for tests in batches for test in tests]
-    names = tuple(tuple(cover.tests[test] for test in tests) for tests in batches)
-    return Plan(names, sum(seconds), max(seconds, default=0.0))
+def _within(tests: Sequence[int], budget: float, cover: Cover) -> list[int]:
+    """The first of ``tests`` that together take no more than ``budget`` seconds, but one at least."""
+    ends = itertools.accumulate(cover.seconds[test] for test in tests)
+    return [test for place, (test, end) in enumerate(zip(tests, ends, strict=True)) if end <= budget or not place]
 
 
 def _reaching(mutant: Mutant, cover: Cover, uses: Uses) -> set[int]:
@@ -81,12 +74,15 @@ def _reaching(mutant: Mutant, cover: Cover, uses: Uses) -> set[int]:
 
 
 def _distance(source: str, test: str) -> int:
-    """0 for the test file that mirrors ``source``, 1 in the same folder, 2 in the same room, 3 elsewhere."""
+    """0 for the test file that mirrors ``source`` and for its room's golden ones, then 1, 2, 3 by how far away it is."""
     module = PurePosixPath(source).relative_to("src/calipers")
     file = PurePosixPath(test).relative_to("tests")
+    same_room = len(file.parts) > 1 and file.parts[0] == module.parts[0]
+    if same_room and file.stem.startswith("test_golden"):
+        return 0
     if file.parent == module.parent:
         return 0 if file.stem == f"test_{module.stem}" else 1
-    return 2 if len(file.parts) > 1 and file.parts[0] == module.parts[0] else 3
+    return 2 if same_room else 3
 
 
 def tried(root: Path, plans: Mapping[Mutant, Plan], workers: int, *, mutate: bool = True) -> Iterator[Outcome]:
