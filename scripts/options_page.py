@@ -13,15 +13,14 @@ from typing import Final
 
 from calipers.config import JudgeOptions
 from calipers.config.flat import flat_options
-from calipers.config.option import Option, groups_of
-from calipers.config.options import SECTIONS
+from calipers.config.option import SECTIONS, Option, groups_of
 
 PAGE: Final = Path(__file__).parents[1] / "docs" / "options.md"
 _IN_PYTHON: Final = "Only in Python"
 _HEAD: Final = """\
 # Every option of a judge
 
-<!-- Written by scripts/options_page.py from src/calipers/config/options.py: change it there. -->
+<!-- Written by scripts/options_page.py from the fields in src/calipers/config/*options.py: change them there. -->
 
 An option has one name everywhere. In Python, everyday options are arguments of `Judge`, and the others belong to a
 group, which is an object from `calipers.config` or a mapping of its fields:

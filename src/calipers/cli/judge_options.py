@@ -11,8 +11,7 @@ from click.core import ParameterSource
 from calipers.cli.setting import Registered, setting
 from calipers.cli.withheld import keys_for
 from calipers.config.flat import flat_options
-from calipers.config.option import Option
-from calipers.config.options import SECTIONS
+from calipers.config.option import SECTIONS, Option
 from calipers.errors import ConfigError
 
 if TYPE_CHECKING:

@@ -12,7 +12,8 @@ from inspect import signature
 from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
 from calipers.config.option import Option, did_you_mean, groups_of, options_of
-from calipers.config.options import JudgeOptions, resolution
+from calipers.config.options import JudgeOptions
+from calipers.config.score_options import resolution
 from calipers.errors import ConfigError
 
 _GROUPS: Final = groups_of(JudgeOptions)

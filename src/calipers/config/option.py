@@ -19,6 +19,12 @@ from calipers.types.encoding import finite_number
 _KEY: Final = "calipers.option"
 _GROUP: Final = "calipers.options"
 
+THE_JUDGE, PANEL, QUESTION = "The judge", "Several judges", "The question"
+READING, RESOLVING, REWARD = "Reading the answer", "Resolving close scores", "Scores to rewards"
+LIMITS, DEFENCE, OUTPUT = "Limits and money", "Trajectories that address the judge", "Options"
+SECTIONS = (THE_JUDGE, PANEL, QUESTION, READING, RESOLVING, REWARD, LIMITS, DEFENCE, OUTPUT)
+"""The headings of the help, in their order."""
+
 Kind: TypeAlias = Literal["whole", "number", "choice", "flag", "function", "object"]
 
 

@@ -12,17 +12,9 @@ from typing import Any, Final, Self
 from calipers.aggregators.priors import Priors
 from calipers.config.flat import nested, recorded_options
 from calipers.config.option import Option, groups_of
-from calipers.config.options import (
-    Calls,
-    Defence,
-    Everyday,
-    JudgeOptions,
-    Panel,
-    Question,
-    Records,
-    Resolution,
-    Reward,
-)
+from calipers.config.options import Everyday, JudgeOptions
+from calipers.config.question_options import Calls, Defence, Question, Records
+from calipers.config.score_options import Panel, Resolution, Reward
 from calipers.errors import LedgerError
 from calipers.render import BYTES_PER_TOKEN
 from calipers.rubric import DEFAULT_RUBRIC, Grading, as_rubric, as_standards

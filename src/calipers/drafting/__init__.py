@@ -14,7 +14,7 @@ from typing import Any
 from calipers.backends.connect import connect
 from calipers.backends.limits.bounds import wrapped
 from calipers.config.flat import nested
-from calipers.config.options import Calls
+from calipers.config.question_options import Calls
 from calipers.drafting.measure import Measured, measure
 from calipers.drafting.merge import Merged, merge
 from calipers.drafting.question import Proposal, frame, read

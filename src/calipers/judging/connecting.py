@@ -16,7 +16,8 @@ from calipers.backends.limits.budget import Budget, SharedBudget
 from calipers.backends.names import shown
 from calipers.backends.negotiation.confirming import Confirming
 from calipers.backends.negotiation.probing import Probing
-from calipers.config.options import Calls, JudgeOptions, Judges
+from calipers.config.options import JudgeOptions, Judges
+from calipers.config.question_options import Calls
 from calipers.config.settings import Settings
 from calipers.errors import ConfigError
 from calipers.interfaces import Backend, FullBackend

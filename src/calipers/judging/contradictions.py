@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import Final
 
 from calipers import registry
-from calipers.config.options import Defence, JudgeOptions, Panel, Question, Reward
+from calipers.config.options import JudgeOptions
+from calipers.config.question_options import Defence, Question
+from calipers.config.score_options import Panel, Reward
 from calipers.config.settings import Settings
 from calipers.errors import ConfigError
 from calipers.interfaces import Backend

@@ -11,7 +11,7 @@ from dataclasses import replace
 from difflib import get_close_matches
 
 from calipers.aggregators.resolution import is_all_noise, tied, unscored
-from calipers.config.options import Resolution
+from calipers.config.score_options import Resolution
 from calipers.config.settings import Named, Settings
 from calipers.judging.criteria import as_explanation, open_criteria, undecided, verdicts_of
 from calipers.rewards.blend import Blend, blended

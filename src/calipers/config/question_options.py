@@ -1,0 +1,236 @@
+"""The options that decide what a judge is asked and how it is called, its defence, and what is recorded of its answers.
+
+Not responsible for how answers become rewards (``score_options``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from calipers.config.arguments import require_params
+from calipers.config.option import (
+    DEFENCE,
+    LIMITS,
+    QUESTION,
+    READING,
+    THE_JUDGE,
+    Group,
+    choice,
+    flag,
+    function,
+    number,
+    thing,
+    whole,
+)
+from calipers.config.texts import read_aspects, read_gradings, read_params, read_price
+from calipers.guard.canary import CANARY_RATE, Canaries
+from calipers.interfaces import Watcher
+from calipers.rubric import Grading
+from calipers.types import Completion, JudgeRequest, OnAttack, Reading
+
+Observer: TypeAlias = Callable[[JudgeRequest, Completion, Reading], None]
+"""Called with every request, the judge's answer, and what was read from the answer."""
+
+Pairing: TypeAlias = Literal["all", "pivot", "swiss"]
+Reasoning: TypeAlias = Literal["hidden", "shown"]
+
+
+@dataclass(frozen=True, repr=False)
+class Question(Group):
+    """What stands in a question, and what is asked again."""
+
+    grading: Grading | Mapping[str, Any] | None = thing(
+        None,
+        "How a checklist is asked and scored, e.g. mode=relative or on_missing=partial.",
+        section=QUESTION,
+        metavar="KEY=VALUE",
+        many=True,
+        reads=read_gradings,
+        recorded=True,
+        link="rubrics.md#how-it-is-put-to-the-judge",
+    )
+    aspects: Mapping[str, float] | Sequence[str] | Sequence[tuple[str, float]] | None = thing(
+        None,
+        "Listwise: score these aspects separately, e.g. correctness=2; the score is their weighted mean.",
+        flag="aspect",
+        section=QUESTION,
+        metavar="NAME[=WEIGHT]",
+        many=True,
+        reads=read_aspects,
+        recorded=True,
+        link="protocols.md#aspects",
+    )
+    at_once: int | None = whole(
+        None,
+        "Listwise: the most candidates in a question; larger groups are asked about in overlapping chunks.",
+        low=4,
+        section=QUESTION,
+        unset="all",
+        recorded=True,
+        link="protocols.md#large-groups",
+    )
+    pairing: Pairing = choice(
+        "all",
+        Pairing,
+        "Pairwise: which pairs are compared.",
+        section=QUESTION,
+        recorded=True,
+        link="protocols.md#large-groups",
+    )
+    reasoning: Reasoning = choice(
+        "hidden",
+        Reasoning,
+        "Whether the judge sees the agents' reasoning.",
+        section=QUESTION,
+        recorded=True,
+    )
+    expected: bool = flag(
+        False,
+        "Read scores as means over the digits the judge might have written, weighted by their log-probabilities.",
+        section=READING,
+        recorded=True,
+        link="protocols.md#expected-scores",
+    )
+    reasks: int = whole(
+        2, "The most follow-up questions in a row after an answer that lacks something.", low=0, recorded=True
+    )
+    absolute: bool = flag(False, "Also ask about a group of one trajectory, for evaluation.", recorded=True)
+
+
+@dataclass(frozen=True, repr=False)
+class Calls(Group):
+    """How a judge is called: what goes with each call, at what pace, and at what price."""
+
+    params: Mapping[str, Any] | None = thing(
+        None,
+        "A further request parameter, sent unchanged, e.g. temperature=0 (VALUE is JSON or text).",
+        check=require_params,
+        flag="param",
+        section=THE_JUDGE,
+        metavar="KEY=VALUE",
+        many=True,
+        reads=read_params,
+        recorded=True,
+    )
+    max_tokens: int | None = whole(
+        8192,
+        "Token limit of a reply, reasoning included; raised fourfold after a reply that was cut off.",
+        low=1,
+        none=True,
+        section=THE_JUDGE,
+        recorded=True,
+    )
+    context_window: int | None = whole(
+        None,
+        "Tokens of question and reply that the judge can read; longer groups lose the middles of their longest texts.",
+        low=1,
+        section=THE_JUDGE,
+        unset="as the server reports",
+        link="transcript.md#length",
+    )
+    probe: bool | None = flag(
+        None,
+        "Check with one call whether a server that the ledger has not seen enforces the output format.",
+        flag="no-probe",
+        off="Skip the one-call check of structured output on servers the ledger has not seen.",
+        section=THE_JUDGE,
+        unset="on with a ledger",
+        link="judges.md#what-is-asked-of-a-server",
+    )
+    timeout: float = number(120.0, "Seconds a call may take.", low=0, above=True, section=LIMITS)
+    attempts: int = whole(5, "The most attempts at a call that fails on the way.", low=1)
+    requests_per_minute: float | None = number(
+        None,
+        "The most calls begun in a minute.",
+        low=0,
+        above=True,
+        section=LIMITS,
+        link="cost-and-limits.md#requests-and-tokens-a-minute",
+    )
+    tokens_per_minute: float | None = number(
+        None,
+        "The most tokens sent and received in a minute.",
+        low=0,
+        above=True,
+        section=LIMITS,
+        link="cost-and-limits.md#requests-and-tokens-a-minute",
+    )
+    hedge: float | None = number(
+        None,
+        "The largest share of calls, the slowest, that are sent a second time, e.g. 0.05.",
+        low=0,
+        high=0.5,
+        above=True,
+        section=LIMITS,
+        link="cost-and-limits.md#stragglers",
+    )
+    price: Sequence[float] | Mapping[str, Sequence[float]] | None = thing(
+        None,
+        "US dollars per million tokens of input, output and cached input, for a judge whose price is not known.",
+        section=LIMITS,
+        metavar="IN,OUT[,CACHED]",
+        reads=read_price,
+        unset="the price list's",
+        link="cost-and-limits.md#prices",
+    )
+
+
+@dataclass(frozen=True, repr=False)
+class Defence(Group):
+    """Protection of the judge against prompt injection by trajectories."""
+
+    on_attack: OnAttack = choice(
+        "report",
+        OnAttack,
+        "What happens to a trajectory that certainly addresses the judge: report it, do not judge it (quarantine), or "
+        "give it the lowest reward (floor).",
+        section=DEFENCE,
+        recorded=True,
+        link="hostile.md#what-becomes-of-them",
+    )
+    canaries: Canaries = choice(
+        "off",
+        Canaries,
+        "Plant decoy answers among the real ones, in a share of the questions or in all: they reveal judges that obey "
+        "candidates.",
+        section=DEFENCE,
+        link="hostile.md#canaries",
+    )
+    canary_rate: float = number(
+        CANARY_RATE,
+        "The share of the questions that get a decoy, with --canaries sampled.",
+        low=0,
+        high=1,
+        above=True,
+        section=DEFENCE,
+        recorded=True,
+        link="hostile.md#canaries",
+    )
+
+    @property
+    def share(self) -> float:
+        """The share (0-1) of the questions that hold a canary."""
+        return {"off": 0.0, "always": 1.0}.get(self.canaries, self.canary_rate)
+
+
+@dataclass(frozen=True, repr=False)
+class Records(Group):
+    """What is learned from recorded answers, and who sees new ones."""
+
+    learn: bool = flag(
+        True,
+        "Learn the judge's noise, its position bias and the panel's weights from the ledger's earlier answers.",
+        key="experience",
+        flag="no-experience",
+        off="Do not learn from the ledger's earlier answers: the judge's noise, position bias, a panel's weights.",
+        section=READING,
+        recorded="learns",
+        link="resolution.md#what-the-ledger-teaches",
+    )
+    watchers: Sequence[Watcher] = thing(
+        (), "Objects that see every finished group: a Monitor, an Auditor, a ReviewQueue.", link="health.md"
+    )
+    observer: Observer | None = function("A function called with (request, completion, reading) for every answer.")
+    debug: bool = flag(False, "Print every answer, and the judge's reasoning, to stderr.")
