@@ -228,8 +228,8 @@ READERS: Final = Registry(
     "reader",
     "calipers.readers",
     {
-        "json": "calipers.readers.jsonl:read_whole",
-        "jsonl": "calipers.readers.jsonl:read_lines",
-        "parquet": "calipers.readers.parquet:rows",
+        "json": "calipers.readers.jsonl:read_json_file",
+        "jsonl": "calipers.readers.jsonl:read_json_lines",
+        "parquet": "calipers.readers.parquet:parquet_group_rows",
     },
 )

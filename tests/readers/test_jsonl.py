@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calipers.readers.jsonl import parsed, rows, uncompressed
+from calipers.readers.jsonl import decompressed_stream, json_line_rows, parse_json_line
 
 
 def read(data: bytes, **options: Any) -> list[tuple[int, Any]]:
-    return list(rows(uncompressed(io.BytesIO(data)), **options))
+    return list(json_line_rows(decompressed_stream(io.BytesIO(data)), **options))
 
 
 @given(st.binary() | st.binary().map(lambda data: b"\x1f\x8b\x08" + data))
@@ -59,13 +59,13 @@ def test_an_object_spread_over_lines_is_one_error_and_a_broken_first_line_is_onl
     ],
 )
 def test_what_is_wrong_with_a_line_is_said(line: bytes, reason: str) -> None:
-    value = parsed(line)
+    value = parse_json_line(line)
     assert isinstance(value, str)
     assert value.startswith(reason)
 
 
 def test_lone_surrogates_become_replacement_characters() -> None:
-    assert parsed(rb'{"a\ud800": ["\uDBFFx", "\ud83d\ude00"]}') == {"a\ufffd": ["\ufffdx", "\U0001f600"]}
+    assert parse_json_line(rb'{"a\ud800": ["\uDBFFx", "\ud83d\ude00"]}') == {"a\ufffd": ["\ufffdx", "\U0001f600"]}
 
 
 def test_a_line_over_the_limit_is_refused_and_the_next_one_read() -> None:

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calipers.errors import InputError
-from calipers.readers.plain import compact, finite, is_encodable, plain, without_surrogates
+from calipers.readers.plain import compact_json, is_encodable, plain_data, without_nan, without_surrogates
 
 json_like = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
@@ -43,7 +43,7 @@ class Model:
 
 @given(json_like)
 def test_plain_data_stays_as_it_is_but_for_numbers_that_json_has_not(value: Any) -> None:
-    assert plain(value) == finite(value)
+    assert plain_data(value) == without_nan(value)
 
 
 def test_models_dataclasses_bags_arrays_and_enums_become_their_data() -> None:
@@ -56,7 +56,7 @@ def test_models_dataclasses_bags_arrays_and_enums_become_their_data() -> None:
         "when": dt.date(2026, 1, 2),
         "bytes": b"\x00",
     }
-    assert plain(value) == {
+    assert plain_data(value) == {
         "model": {"role": "user", "content": [{"type": "text", "text": "hi"}]},
         "bag": {"role": "user"},
         "array": [1.5, 2.5],
@@ -69,11 +69,11 @@ def test_models_dataclasses_bags_arrays_and_enums_become_their_data() -> None:
 
 def test_a_class_in_place_of_an_instance_is_named() -> None:
     with pytest.raises(InputError, match="is the class Block, not an instance"):
-        plain([Block])
+        plain_data([Block])
 
 
 def test_compact_json_keeps_key_order_and_characters() -> None:
-    assert compact({"b": 1, "a": "ü"}) == '{"b":1,"a":"ü"}'
+    assert compact_json({"b": 1, "a": "ü"}) == '{"b":1,"a":"ü"}'
 
 
 @given(st.dictionaries(any_text, st.lists(any_text, max_size=3), max_size=3))
@@ -87,4 +87,4 @@ def test_mending_changes_only_what_is_unsound(text: str) -> None:
 
 
 def test_finite_leaves_no_number_that_json_lacks() -> None:
-    assert finite({"a": [float("nan"), 1.0], "b": float("-inf")}) == {"a": [None, 1.0], "b": None}
+    assert without_nan({"a": [float("nan"), 1.0], "b": float("-inf")}) == {"a": [None, 1.0], "b": None}

@@ -81,7 +81,7 @@ def read_judgments(
         found = True
         return as_record(value, format=format)
 
-    yield from jsonl.read_each(jsonl.read_lines(path), record, source=os.fspath(path), on_error=on_error)
+    yield from jsonl.convert_rows(jsonl.read_json_lines(path), record, source=os.fspath(path), on_error=on_error)
     if not found:
         raise InputError(f"holds no judgments; expected one JSON object a line: {_SHAPE}", source=os.fspath(path))
 

@@ -237,12 +237,12 @@ def _rows(path: str) -> Iterator[tuple[int, bytes | dict[str, Any]]]:
     if not path.endswith(".parquet"):
         yield from _lines(path)
         return
-    from calipers.readers.parquet import table_rows, without_empty  # noqa: PLC0415 - as above
+    from calipers.readers.parquet import parquet_rows, without_empty_fields  # noqa: PLC0415 - as above
 
-    for number, row in table_rows(Path(path)):
+    for number, row in parquet_rows(Path(path)):
         if isinstance(row, str):
             raise InputError(row, source=path, line=number)
-        yield number, without_empty(row)
+        yield number, without_empty_fields(row)
 
 
 def _lines(path: str) -> Iterator[tuple[int, bytes]]:

@@ -12,8 +12,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from calipers.readers.parquet import without_empty
-from calipers.readers.plain import plain
+from calipers.readers.parquet import without_empty_fields
+from calipers.readers.plain import plain_data
 from calipers.rubric.standards import as_truth, standards_in
 from calipers.types import Message, Rubric
 
@@ -23,7 +23,7 @@ def for_main_eval(row: Mapping[str, Any], prompt: Sequence[Message]) -> dict[str
 
     Raises InputError if that is ambiguous, as with two different rubrics.
     """
-    read = without_empty(plain(row))
+    read = without_empty_fields(plain_data(row))
     stated = standards_in(read)
     model = dict(model) if isinstance(model := row.get("reward_model"), Mapping) else {"style": "rule"}
     truth = model.get("ground_truth")

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from calipers.errors import ConfigError, InputError
-from calipers.readers.jsonl import uncompressed
+from calipers.readers.jsonl import decompressed_stream
 from calipers.types import Message
 
 _KEYS: Final = ("prompt", "messages", "context")
@@ -112,7 +112,7 @@ def _messages(row: Mapping[str, Any] | str, key: str | None) -> tuple[Message, .
 
 def _lines(path: str) -> Iterator[tuple[int, dict[str, Any] | str]]:
     try:
-        with Path(path).open("rb") as file, uncompressed(file) as stream:
+        with Path(path).open("rb") as file, decompressed_stream(file) as stream:
             for number, line in enumerate(stream, start=1):
                 if line.strip():
                     yield number, _object(line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line)

@@ -1,9 +1,9 @@
-"""Files and foreign trajectories to groups, and files to rubrics.
+"""Read groups from files, trajectories from other libraries' objects, and rubrics from files.
 
-``canonical`` reads message lists of any API, ``as_trajectory`` and ``as_group`` the objects that hold them,
-``read_groups`` files, ``read_rubric`` a rubric that people wrote, and ``read_rubrics`` data sets with a rubric in each
-row. Not responsible for judging or rendering. No foreign library is imported (except pyarrow for a Parquet file), and
-reading executes nothing.
+``canonical`` reads message lists of any API, ``as_trajectory`` and ``as_group`` the objects that hold such lists,
+``read_groups`` files of groups, ``read_rubric`` a rubric that people wrote, and ``read_rubrics`` data sets with a
+rubric in each row. Not responsible for judging or rendering. No foreign library is imported (except pyarrow for a
+Parquet file), and reading executes nothing.
 """
 
 from __future__ import annotations

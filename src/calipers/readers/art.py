@@ -1,7 +1,7 @@
-"""Trajectories of ART (openpipe-art) to what ``groups`` reads, by duck typing: art is never imported.
+"""Read trajectories of ART (openpipe-art) by duck typing: art is never imported.
 
 Two forms exist: ``messages_and_choices`` with ``additional_histories`` (from 0.4), and ``exchanges``, recorded requests
-that only ART itself can convert to messages (from 0.5.19). Failed rollouts (``group.exceptions``) are no trajectories.
+that only ART itself can convert to messages (from 0.5.19). Failed rollouts (``group.exceptions``) are not trajectories.
 """
 
 from __future__ import annotations
@@ -10,19 +10,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from calipers.errors import InputError
-from calipers.readers.plain import kind_of
+from calipers.readers.plain import type_in_words
 
 HOLDERS = frozenset(("messages_and_choices", "additional_histories", "exchanges"))
-"""ART's fields that hold messages."""
+"""Fields of an ART trajectory that hold messages."""
 
 
-def is_trajectory(value: Any) -> bool:
-    """Whether ``value`` is an ART trajectory or its dump."""
+def is_art_trajectory(value: Any) -> bool:
+    """Return whether ``value`` is an ART trajectory, or the dict that ART dumped from a trajectory."""
     return _has(value, "messages_and_choices") or _has(value, "exchanges")
 
 
-def trajectory_fields(value: Any) -> dict[str, Any]:
-    """The trajectory as a groups-file object without an id; its messages may still hold ART's choices.
+def art_trajectory_fields(value: Any) -> dict[str, Any]:
+    """Return an ART trajectory as a trajectory object of a groups file, without an id; its messages may be ART's
+    choices.
 
     Further histories follow the first, each after a system message that numbers it, so that a judge sees the whole
     rollout. Raises InputError, with ART's reason, for recorded exchanges that ART cannot convert to chat messages.
@@ -55,7 +56,7 @@ def _listed(value: Any, name: str) -> Sequence[Any]:
     if not found:
         return ()
     if not isinstance(found, list | tuple):
-        raise InputError(f"has {kind_of(found)} as {name!r}, where ART holds a list")
+        raise InputError(f"has {type_in_words(found)} as {name!r}, where ART holds a list")
     return found
 
 

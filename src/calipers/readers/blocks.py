@@ -1,4 +1,4 @@
-"""Typed content blocks, as Anthropic's API writes them and LangChain, MCP and OpenAI repeat them.
+"""Read typed content blocks, as Anthropic's API writes them and LangChain, MCP and OpenAI repeat them.
 
 One message of blocks may become several chat messages: every tool result in it becomes a tool message, in order. Not
 responsible for blocks that are pure content (``parts``).
@@ -10,9 +10,9 @@ from typing import Any
 
 from calipers.errors import InputError
 from calipers.readers import mcp
-from calipers.readers.parts import joined_text, parts
-from calipers.readers.plain import compact, kind_of
-from calipers.readers.tools import tool_call
+from calipers.readers.parts import content_parts, joined_block_text
+from calipers.readers.plain import compact_json, type_in_words
+from calipers.readers.tools import openai_tool_call
 
 _THOUGHTS = frozenset(("thinking", "redacted_thinking", "reasoning"))
 _CALLS = frozenset({
@@ -21,20 +21,20 @@ _CALLS = frozenset({
 })  # fmt: skip
 
 
-def unfold(head: dict[str, Any], content: Any, *, fallback_id: str) -> list[dict[str, Any]]:
-    """``head`` (a message without content) with ``content`` as one or more chat messages.
+def messages_from_blocks(head: dict[str, Any], content: Any, *, fallback_id: str) -> list[dict[str, Any]]:
+    """Return a message, given as ``head`` (its keys without content) and ``content``, as one or more chat messages.
 
-    ``content`` is plain: None, text, a block or a list of blocks; other data that a tool returned becomes JSON text.
-    Raises InputError with the reason.
+    ``content`` is plain data: None, text, a block or a list of blocks; other data that a tool returned becomes JSON
+    text. Raises InputError with the reason.
     """
     if content is None or isinstance(content, str):
-        return [_placed(head, content if content is not None or head["role"] == "assistant" else "")]
+        return [_message_with_content(head, content if content is not None or head["role"] == "assistant" else "")]
     if isinstance(content, dict) and isinstance(content.get("type"), str):
         content = [content]
     if not isinstance(content, list) or (head["role"] == "tool" and not all(map(_is_block, content))):
         if head["role"] == "tool":
-            return [_placed(head, compact(content))]
-        raise InputError(f"'content' must be text or a list of parts, not {kind_of(content)}")
+            return [_message_with_content(head, compact_json(content))]
+        raise InputError(f"'content' must be text or a list of parts, not {type_in_words(content)}")
     return _Unfolding(head, fallback_id).run(content)
 
 
@@ -42,18 +42,18 @@ def _is_block(value: Any) -> bool:
     return isinstance(value, str) or (isinstance(value, dict) and isinstance(value.get("type"), str))
 
 
-def _placed(head: dict[str, Any], content: Any) -> dict[str, Any]:
+def _message_with_content(head: dict[str, Any], content: Any) -> dict[str, Any]:
     return {"role": head["role"], "content": content, **head}
 
 
 class _Unfolding:
-    """Walks the blocks of one message; a tool result between them ends the current message."""
+    """Converts the blocks of one message; a tool result among the blocks ends the current chat message."""
 
     def __init__(self, head: dict[str, Any], fallback_id: str) -> None:
         self.role = head["role"]
         self.fallback_id = fallback_id
         self.done: list[dict[str, Any]] = []
-        # LangChain writes the same call both as a block and in ``tool_calls``.
+        # LangChain writes the same tool call twice: as a block and in ``tool_calls``.
         self.known = {call["id"] for call in head.get("tool_calls", ())}
         self._open({key: value for key, value in head.items() if key != "role"})
 
@@ -66,22 +66,22 @@ class _Unfolding:
     def run(self, blocks: list[Any]) -> list[dict[str, Any]]:
         for number, block in enumerate(blocks, start=1):
             kind = str(block.get("type")) if isinstance(block, dict) else ""
-            if kind in _CALLS and self.role != "tool":  # in a tool's result they are data, not calls
+            if kind in _CALLS and self.role != "tool":  # inside a tool's result these blocks are data, not calls
                 self._call(block, number)
             elif kind in _THOUGHTS and self.role != "tool":
-                self.thoughts.append(joined_text(block))
+                self.thoughts.append(joined_block_text(block))
             elif kind == "refusal" and isinstance(block.get("refusal"), str):
                 self.rest["refusal"] = block["refusal"]
             elif kind.endswith("tool_result"):
                 self._close()
                 self.done.extend(_tool_messages(block, self.fallback_id))
             else:
-                self.parts.extend(parts(block))
+                self.parts.extend(content_parts(block))
         self._close(last=not self.done)
         return self.done
 
     def _call(self, block: dict[str, Any], number: int) -> None:
-        call = tool_call(block, fallback_id=f"{self.fallback_id}_{number}")
+        call = openai_tool_call(block, fallback_id=f"{self.fallback_id}_{number}")
         if call["id"] not in self.known:
             self.known.add(call["id"])
             self.calls.append(call)
@@ -111,7 +111,7 @@ def _content(role: str, found: list[dict[str, Any]]) -> Any:
 def _tool_messages(block: dict[str, Any], fallback_id: str) -> list[dict[str, Any]]:
     head: dict[str, Any] = {"role": "tool"}
     result = {key: block[key] for key in block if key not in ("type", "tool_use_id", "name")}
-    content = mcp.take_result(result)
+    content = mcp.take_mcp_content(result)
     call_id = block.get("tool_use_id") or block.get("tool_call_id") or block.get("toolUseId")
     if call_id:
         head["tool_call_id"] = str(call_id)
@@ -120,4 +120,4 @@ def _tool_messages(block: dict[str, Any], fallback_id: str) -> list[dict[str, An
         head["is_error"] = True
     if "output" in block and content is None:  # LangChain's server_tool_result
         content = block["output"]
-    return unfold(head, content, fallback_id=fallback_id)
+    return messages_from_blocks(head, content, fallback_id=fallback_id)

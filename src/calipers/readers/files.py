@@ -1,4 +1,4 @@
-"""``read_groups``: a groups file of any kind to groups, one after the other.
+"""Read the groups of a file, of any registered kind, one after the other: ``read_groups``.
 
 This file reports problems of a file as a whole, and ids that repeat. Not responsible for lines (``jsonl``, ``parquet``)
 or for groups (``groups``).
@@ -30,14 +30,14 @@ def read_groups(
     strict: bool = False,
     on_error: Callable[[InputError], None] | None = None,
 ) -> Iterator[TrajectoryGroup]:
-    """The groups of a ``.jsonl``, ``.jsonl.gz`` or ``.parquet`` file, ``-`` for JSON lines on stdin, in order.
+    """Yield the groups of a ``.jsonl``, ``.jsonl.gz`` or ``.parquet`` file in order; ``-`` reads JSON lines from stdin.
 
-    ``reader`` names a registered reader, which another package may provide; by default the file's suffix selects it.
-
-    A bad line (or Parquet row) goes to ``on_error`` as an InputError naming file, 1-based line and remedy, and is
+    ``reader`` names a registered reader, which another package may provide; by default the file's suffix selects it. A
+    bad line (or Parquet row) goes to ``on_error`` as an InputError naming file, 1-based line and remedy, and is
     skipped; with ``strict``, or without ``on_error``, it is raised. A line that repeats an earlier ``group_id`` is bad;
-    lines without one get an id derived from their content. A ``.json`` file may hold one group or an array of them, and
-    is read whole; other files need memory for one line (or a batch of 64 rows), and a few bytes for each id.
+    lines without a ``group_id`` get an id derived from their content. A ``.json`` file may hold one group or an array
+    of groups, and is read whole; other files need memory for one line (or a batch of 64 rows), and a few bytes for each
+    id.
 
     The first iteration raises InputError for a path that is missing, a directory, unreadable or without any group, and
     ConfigError for Parquet without pyarrow.
@@ -48,7 +48,7 @@ def read_groups(
     first = next(found, None)
     if first is None:
         raise InputError(f"holds no groups; expected {_SHAPE}", source=source)
-    yield from jsonl.read_each(
+    yield from jsonl.convert_rows(
         chain([first], found),
         lambda value, line: _group(value, line, seen),
         source=source,
@@ -66,7 +66,7 @@ def _group(value: object, line: int, seen: dict[int, int]) -> TrajectoryGroup:
     while (earlier := seen.setdefault(hash(group.group_id), line)) != line:
         if not derived:
             raise InputError(f"the group_id {group.group_id!r} was used on line {earlier}; each group needs its own")
-        # The same content again gets a count as suffix, which does not depend on other lines.
+        # The same content again gets a count as suffix, so that its id does not depend on other lines.
         stem, _, count = group.group_id.partition("-")
         group = replace(group, group_id=f"{stem}-{int(count or 1) + 1}")
     return group
@@ -74,17 +74,17 @@ def _group(value: object, line: int, seen: dict[int, int]) -> TrajectoryGroup:
 
 def _rows(source: str, reader: str | None) -> Iterable[tuple[int, object]]:
     if source == "<stdin>":
-        return jsonl.rows(jsonl.uncompressed(sys.stdin.buffer))
+        return jsonl.json_line_rows(jsonl.decompressed_stream(sys.stdin.buffer))
     path = Path(source)
     read: Reader = registry.READERS.find(reader or _reader_of(path))
     return read(path)
 
 
 def _reader_of(path: Path) -> str:
-    """The name of the reader: by the file's first bytes, then by its suffix; otherwise JSON lines."""
+    """Return the name of the reader for a file: by the file's first bytes, then by its suffix; by default ``"jsonl"``."""
     suffix = path.suffix.removeprefix(".")
-    if path.is_file():  # bytes read from a pipe would be lost
-        with jsonl.opened(path) as stream:
+    if path.is_file():  # only for files: bytes read here from a pipe would be lost
+        with jsonl.open_binary(path) as stream:
             head = stream.read(4)
         if head == b"PAR1":
             return "parquet"

@@ -1,4 +1,5 @@
-"""Any group or trajectory, of calipers or foreign, to a checked ``TrajectoryGroup`` or ``Trajectory`` with an id.
+"""Convert any group or trajectory, of calipers or foreign, to a checked ``TrajectoryGroup`` or ``Trajectory`` with an
+id.
 
 This file enforces the contract of the groups file's objects. Not responsible for files (``files``) or messages
 (``messages``).
@@ -17,9 +18,9 @@ from typing import Any
 from calipers.errors import ConfigError, InputError
 from calipers.readers import art
 from calipers.readers.messages import canonical
-from calipers.readers.parquet import without_empty
-from calipers.readers.plain import attributes, finite, kind_of, plain
-from calipers.readers.tools import tool_definitions
+from calipers.readers.parquet import without_empty_fields
+from calipers.readers.plain import plain_data, record_fields, type_in_words, without_nan
+from calipers.readers.tools import openai_tool_definitions
 from calipers.rubric import as_rubric
 from calipers.rubric.standards import CARRIERS, READ, as_standard, standards_in
 from calipers.types import Rubric, Trajectory, TrajectoryGroup
@@ -30,11 +31,13 @@ _SHAPE = 'a group is {"trajectories": [{"id": "a", "messages": [...]}, ...]} or 
 
 
 def as_group(value: Any, *, group_id: str | None = None) -> TrajectoryGroup:
-    """``value`` as a group: a TrajectoryGroup, a groups-file object, a list of message lists or trajectories, or ART's.
+    """Return ``value`` as a group: a TrajectoryGroup, an object of a groups file, a list of trajectories, or ART's
+    group.
 
-    Trajectories without an id get their 1-based position. Without ``group_id``, given or in ``value``, the id is
-    derived from the content, so that the same group always gets the same id. Raises InputError naming the trajectory
-    and message that cannot be read, and for two trajectories with the same id.
+    Each trajectory in a list may itself be a message list. Trajectories without an id get their 1-based position.
+    Without ``group_id``, given or in ``value``, the id is derived from the content, so that the same group always gets
+    the same id. Raises InputError naming the trajectory and message that cannot be read, and for two trajectories with
+    the same id.
     """
     if isinstance(value, TrajectoryGroup):
         return _checked_group(value, group_id)
@@ -48,19 +51,22 @@ def as_group(value: Any, *, group_id: str | None = None) -> TrajectoryGroup:
     if isinstance(members, list | tuple):
         metadata = getattr(value, "metadata", None)
         return _from_object({"trajectories": members} | ({"metadata": metadata} if metadata else {}), group_id)
-    raise InputError(f"cannot read {kind_of(value)} as a group; {_SHAPE}")
+    raise InputError(f"cannot read {type_in_words(value)} as a group; {_SHAPE}")
 
 
 def as_trajectory(value: Any, *, default_id: str) -> Trajectory:
-    """``value`` as a trajectory: a Trajectory, a groups-file object, a message list, or ART's (both its forms).
+    """Return ``value`` as a trajectory: a Trajectory, an object of a groups file, a message list, or either form of
+    ART's.
 
-    ``default_id`` is used where ``value`` has none. Raises InputError naming the trajectory and what was expected.
+    ``default_id`` is used if ``value`` has no id. Raises InputError naming the trajectory and what was expected.
     """
     if isinstance(value, Trajectory):
         if value.prepared is not None and value.prepared.messages is value.messages:
-            return value  # checked before it was prepared
+            return value  # it was checked before it was prepared
         where = f"trajectory {value.id!r}: "
-        _carried({"metadata": value.metadata, **value.extra}, where)  # refuses values nested too deeply
+        _checked_plain_values(
+            {"metadata": value.metadata, **value.extra}, where
+        )  # called for its check: it refuses values nested too deeply
         messages = canonical(value.messages, where=where)
         return value if messages is value.messages else replace(value, messages=messages)
     if isinstance(value, BaseException):
@@ -69,28 +75,30 @@ def as_trajectory(value: Any, *, default_id: str) -> Trajectory:
         )
     if isinstance(value, list | tuple):
         return Trajectory(default_id, canonical(value, where=f"trajectory {default_id!r}: "))
-    if art.is_trajectory(value):
+    if art.is_art_trajectory(value):
         try:
-            value = _extra(value) | art.trajectory_fields(value)
+            value = _extra(value) | art.art_trajectory_fields(value)
         except InputError as error:
             raise InputError(f"trajectory {default_id} {error}") from error
     if isinstance(value, Mapping):
         return _trajectory(value, default_id)
     if isinstance(getattr(value, "messages", None), list | tuple):
-        fields = attributes(value) or {"messages": value.messages}
+        fields = record_fields(value) or {"messages": value.messages}
         return _trajectory(fields | {"messages": value.messages}, default_id)
     return Trajectory(default_id, canonical(value, where=f"trajectory {default_id!r}: "))
 
 
 def _extra(value: Any) -> dict[str, Any]:
-    """The keys of an ART dump without those that hold its messages."""
+    """Return the keys of an ART trajectory's dump except those that hold its messages."""
     return {key: value[key] for key in value if key not in art.HOLDERS} if isinstance(value, Mapping) else {}
 
 
 def _checked_group(group: TrajectoryGroup, group_id: str | None) -> TrajectoryGroup:
     members = tuple(as_trajectory(member, default_id=member.id) for member in group.trajectories)
     _check_members(members)
-    _carried({"tools": group.tools, **group.extra}, "")  # refuses values nested too deeply
+    _checked_plain_values(
+        {"tools": group.tools, **group.extra}, ""
+    )  # called for its check: it refuses values nested too deeply
     context = canonical(group.context, where="context: ")
     changed = any(new is not old for new, old in zip(members, group.trajectories, strict=True))
     if changed or context is not group.context:
@@ -103,7 +111,7 @@ def _from_object(value: Mapping[str, Any], group_id: str | None) -> TrajectoryGr
         value = _from_responses(value)
     listed = value.get("trajectories")
     if not isinstance(listed, list | tuple):
-        found = kind_of(listed) if "trajectories" in value else f"the keys {', '.join(map(str, value)) or 'none'}"
+        found = type_in_words(listed) if "trajectories" in value else f"the keys {', '.join(map(str, value)) or 'none'}"
         single = "; one response a line is for calipers ifeval: calipers generate --form groups writes groups"
         raise InputError(
             f"has no list of trajectories but {found[:200]}; {_SHAPE}{single if 'response' in value else ''}"
@@ -117,17 +125,17 @@ def _from_object(value: Mapping[str, Any], group_id: str | None) -> TrajectoryGr
         group_id="",
         trajectories=members,
         context=() if context is None else canonical(context, where="context: "),
-        tools=None if value.get("tools") is None else tool_definitions(value["tools"]),
+        tools=None if value.get("tools") is None else openai_tool_definitions(value["tools"]),
         rubric=_row_rubric(value) if not CARRIERS.isdisjoint(value) else _rubric(value.get("rubric"), ""),
-        extra=_carried({key: item for key, item in value.items() if key not in _GROUP}, ""),
+        extra=_checked_plain_values({key: item for key, item in value.items() if key not in _GROUP}, ""),
     )
     named = value.get("group_id") if group_id is None else group_id
-    return replace(group, group_id=derived_id(group) if named is None else _id(named, "group_id"))
+    return replace(group, group_id=derived_group_id(group) if named is None else _id(named, "group_id"))
 
 
 def _from_responses(value: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A row with a prompt and a column of responses, as verl has them, as a group object."""
-    responses, notes = plain(value["responses"]), plain(value.get("response_notes")) or []
+    """Return a data set's row with a prompt and a list of responses (verl's form) as a group object of a groups file."""
+    responses, notes = plain_data(value["responses"]), plain_data(value.get("response_notes")) or []
     prompt = next(
         (value[key] for key in ("context", "prompt", "messages", "question") if value.get(key) is not None), None
     )
@@ -138,14 +146,16 @@ def _from_responses(value: Mapping[str, Any]) -> Mapping[str, Any]:
         | ({"metadata": {"note": notes[number]}} if number < len(notes) and notes[number] else {})
         for number, text in enumerate(responses)
     ]
-    asked = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else plain(prompt)
+    asked = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else plain_data(prompt)
     rest = {key: item for key, item in value.items() if key not in ("responses", "response_notes")}
     return {**rest, "context": asked, "trajectories": members}
 
 
 def _row_rubric(value: Mapping[str, Any]) -> str | Rubric | None:
-    """The rubric in a data set's row, under ``rubric`` or anywhere else. Raises InputError where two differ."""
-    row = without_empty(plain({key: value[key] for key in READ if value.get(key) is not None}))
+    """Return the rubric of a data set's row, from ``rubric`` or any other field. Raises InputError if two fields
+    differ.
+    """
+    row = without_empty_fields(plain_data({key: value[key] for key in READ if value.get(key) is not None}))
     if (own := _rubric(value.get("rubric"), "")) is not None:
         row["rubric"] = own
     return standards_in(row).rubric
@@ -162,12 +172,12 @@ def _trajectory(value: Mapping[str, Any], default_id: str) -> Trajectory:
         raise InputError(f"{where}has no 'messages'; {_SHAPE}")
     metadata = value.get("metadata")
     if metadata is not None and not isinstance(metadata, Mapping):
-        raise InputError(f"{where}'metadata' must be an object or null, not {kind_of(metadata)}")
+        raise InputError(f"{where}'metadata' must be an object or null, not {type_in_words(metadata)}")
     try:
-        tools = None if value.get("tools") is None else tool_definitions(value["tools"])
+        tools = None if value.get("tools") is None else openai_tool_definitions(value["tools"])
     except InputError as error:
         raise InputError(f"{where}{error}") from error
-    # A rubric column of a data set may hold anything; only an object with criteria is meant for grading.
+    # A data set's ``rubric`` column may hold anything; only an object with criteria is used for grading.
     own = value.get("rubric")
     graded = isinstance(own, Rubric) or (isinstance(own, Mapping) and "criteria" in own)
     carried = _TRAJECTORY | {"rubric"} if graded else _TRAJECTORY
@@ -178,31 +188,33 @@ def _trajectory(value: Mapping[str, Any], default_id: str) -> Trajectory:
         tools=tools,
         reward=_number(value, "reward", where),
         gold=gold,
-        metadata=_carried({"metadata": metadata}, where)["metadata"] if metadata else {},
-        extra=_carried({key: item for key, item in value.items() if key not in carried}, where),
+        metadata=_checked_plain_values({"metadata": metadata}, where)["metadata"] if metadata else {},
+        extra=_checked_plain_values({key: item for key, item in value.items() if key not in carried}, where),
         rubric=rubric if isinstance(rubric, Rubric) else None,
     )
 
 
-def _carried(values: dict[str, Any], where: str) -> dict[str, Any]:
-    """Values that are carried through to the result, as plain data. Raises InputError for one nested too deeply."""
+def _checked_plain_values(values: dict[str, Any], where: str) -> dict[str, Any]:
+    """Return values that are copied to the result unchanged, as plain data. Raises InputError if a value is nested too
+    deeply.
+    """
     found = {}
     for key, value in values.items():
         try:
-            found[key] = finite(dict(value)) if isinstance(value, Mapping) else finite(value)
+            found[key] = without_nan(dict(value)) if isinstance(value, Mapping) else without_nan(value)
         except InputError as error:
             raise InputError(f"{where}{key!r} {error}") from None
     return found
 
 
 def _rubric(value: Any, where: str) -> str | Rubric | None:
-    """Text to judge by, or criteria to grade by, or None."""
+    """Return a group's or trajectory's rubric: text to judge by, criteria to grade by, or None."""
     if value is None or isinstance(value, str):
         return value or None
     if callable(getattr(value, "tolist", None)) or isinstance(value, list | tuple):
-        return as_standard(plain(value), f"{where}'rubric'")
+        return as_standard(plain_data(value), f"{where}'rubric'")
     if not isinstance(value, Mapping | Rubric):
-        raise InputError(f"{where}'rubric' must be text, an object with criteria, or null, not {kind_of(value)}")
+        raise InputError(f"{where}'rubric' must be text, an object with criteria, or null, not {type_in_words(value)}")
     try:
         return as_rubric(value)
     except ConfigError as error:
@@ -219,7 +231,7 @@ def _check_members(members: tuple[Trajectory, ...]) -> None:
 
 
 def _is_message(value: Any) -> bool:
-    """Whether ``value`` is a message and certainly no trajectory."""
+    """Return whether ``value`` is a chat message and certainly not a trajectory."""
     if isinstance(value, Mapping):
         return "role" in value and "messages" not in value and "messages_and_choices" not in value
     if isinstance(value, tuple) and len(value) == 2:
@@ -232,7 +244,7 @@ def _id(given: Any, what: str) -> str:
         return str(int(given))
     if not isinstance(given, str) or not given:
         raise InputError(
-            f"{what} must be non-empty text or an integer, not {'empty' if given == '' else kind_of(given)}"
+            f"{what} must be non-empty text or an integer, not {'empty' if given == '' else type_in_words(given)}"
         )
     return given
 
@@ -241,9 +253,9 @@ def _number(value: Mapping[str, Any], key: str, where: str) -> float | None:
     given = value.get(key)
     if given is None:
         return None
-    # Many data sets write solved and not solved as True and False.
+    # Booleans count as numbers: many data sets write True for solved and False for not solved.
     if not isinstance(given, numbers.Real):
-        raise InputError(f"{where}{key!r} must be a number or null, not {kind_of(given)}")
+        raise InputError(f"{where}{key!r} must be a number or null, not {type_in_words(given)}")
     try:
         number = float(given)
     except OverflowError:
@@ -253,8 +265,8 @@ def _number(value: Mapping[str, Any], key: str, where: str) -> float | None:
     return number
 
 
-def derived_id(group: TrajectoryGroup) -> str:
-    """An id hashed from what a judge would see of the group."""
+def derived_group_id(group: TrajectoryGroup) -> str:
+    """Return a group id hashed from everything in the group that a judge would see."""
     content = (
         group.context,
         group.tools,

@@ -1,7 +1,7 @@
-"""Lines of JSON to plain objects, one at a time: encoding, compression, line length, syntax.
+"""Read JSON lines as plain objects, one at a time: encoding, compression, line length, syntax.
 
-A problem of a line becomes a row like the others, so that reading goes on. Not responsible for what the objects mean
-(``groups``).
+A problem of a line becomes a row with the problem's text, so that reading continues. Not responsible for the meaning of
+the objects (``groups``).
 """
 
 from __future__ import annotations
@@ -17,34 +17,36 @@ from pathlib import Path
 from typing import IO, Any, TypeAlias, TypeVar, cast
 
 from calipers.errors import ConfigError, InputError
-from calipers.readers.plain import kind_of, without_surrogates
+from calipers.readers.plain import type_in_words, without_surrogates
 
 MAX_LINE = 64 * 1024 * 1024
-"""Bytes. A longer line is refused, for parsing needs a multiple of its size in memory."""
+"""The longest line accepted, in bytes: parsing a line needs a multiple of its size in memory."""
 
 T = TypeVar("T")
 V = TypeVar("V")
 Row: TypeAlias = tuple[int, dict[str, Any] | str]
-"""A 1-based line number with its object, or with the problem as text."""
+"""A 1-based line number, with the line's object or its problem as text."""
 
 _SPREAD = (
-    "JSON spread over lines, and not one group a line; `jq -c . FILE` writes it so (`jq -c '.[]' FILE` for a list)"
+    "one JSON object is spread over several lines; write one group a line: `jq -c . FILE` (a list: `jq -c '.[]' FILE`)"
 )
 
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 _GZIP = b"\x1f\x8b"
 
 
-def read_lines(path: str | os.PathLike[str]) -> Iterator[Row]:
-    """The rows of a file of JSON lines, compressed or not. Raises InputError if it cannot be read."""
-    with opened(Path(path)) as stream:
-        yield from rows(uncompressed(stream))
+def read_json_lines(path: str | os.PathLike[str]) -> Iterator[Row]:
+    """Yield the rows of a file of JSON lines, compressed or not. Raises InputError if the file cannot be read."""
+    with open_binary(Path(path)) as stream:
+        yield from json_line_rows(decompressed_stream(stream))
 
 
-def read_whole(path: Path) -> Iterator[Row]:
-    """A ``.json`` file: an array of groups (numbered from 1), one group over many lines, or JSON lines after all."""
-    with opened(path) as stream:
-        data = uncompressed(stream).read().removeprefix(b"\xef\xbb\xbf")
+def read_json_file(path: Path) -> Iterator[Row]:
+    """Yield the rows of a ``.json`` file: an array of groups (numbered from 1), one group over many lines, or JSON
+    lines.
+    """
+    with open_binary(path) as stream:
+        data = decompressed_stream(stream).read().removeprefix(b"\xef\xbb\xbf")
     if not data.strip():
         return
     if data.lstrip()[:1] == b"[":
@@ -56,14 +58,14 @@ def read_whole(path: Path) -> Iterator[Row]:
             yield number, value if isinstance(value, dict) else "not an object with 'trajectories'"
         return
     first = data.lstrip().partition(b"\n")[0]
-    if isinstance(parsed(first), str):
-        yield 1, parsed(data)
+    if isinstance(parse_json_line(first), str):
+        yield 1, parse_json_line(data)
     else:
-        yield from rows(io.BytesIO(data))
+        yield from json_line_rows(io.BytesIO(data))
 
 
-def opened(path: Path) -> IO[bytes]:
-    """The file, opened. Raises InputError if it cannot be."""
+def open_binary(path: Path) -> IO[bytes]:
+    """Return the file, opened for reading bytes. Raises InputError if it cannot be opened."""
     try:
         return path.open("rb")
     except FileNotFoundError:
@@ -74,29 +76,29 @@ def opened(path: Path) -> IO[bytes]:
         raise InputError(f"cannot be read: {error.strerror or error}", source=str(path)) from error
 
 
-def uncompressed(stream: IO[bytes]) -> IO[bytes]:
-    """``stream``, decompressed if its first bytes are gzip's, whatever its name."""
+def decompressed_stream(stream: IO[bytes]) -> IO[bytes]:
+    """Return ``stream``, decompressed if its first bytes are gzip's; the file's name does not matter."""
     buffered = stream if isinstance(stream, io.BufferedReader) else io.BufferedReader(cast("io.RawIOBase", stream))
     if buffered.peek(2)[:2] == _GZIP:
         return cast("IO[bytes]", gzip.GzipFile(fileobj=buffered, mode="rb"))
     return buffered
 
 
-def read_each(
+def convert_rows(
     lines: Iterable[tuple[int, V]],
-    as_one: Callable[[V, int], T],
+    convert: Callable[[V, int], T],
     *,
     source: str,
     on_error: Callable[[InputError], None] | None = None,
 ) -> Iterator[T]:
-    """``as_one(row, line number)`` for each of ``lines`` of the file ``source``, in order.
+    """Yield ``convert(row, line number)`` for each row in ``lines``, which come from the file ``source``, in order.
 
-    An error of ``as_one`` goes to ``on_error`` as an InputError with file and line, and the row is skipped; without
-    ``on_error`` it is raised.
+    An error that ``convert`` raises goes to ``on_error`` as an InputError with file and line, and the row is skipped;
+    without ``on_error`` it is raised.
     """
     for line, value in lines:
         try:
-            yield as_one(value, line)
+            yield convert(value, line)
         except (InputError, ConfigError) as error:
             placed = InputError(str(error), source=source, line=line)
             if on_error is None:
@@ -104,10 +106,11 @@ def read_each(
             on_error(placed)
 
 
-def rows(stream: IO[bytes], *, max_line: int = MAX_LINE) -> Iterator[Row]:
-    """Every line that is not blank, in order. The last row of a stream that breaks off reports that.
+def json_line_rows(stream: IO[bytes], *, max_line: int = MAX_LINE) -> Iterator[Row]:
+    """Yield a row for every line of ``stream`` that is not blank, in order.
 
-    An object spread over several lines is one row that reports that, not an error for each line.
+    The last row of a damaged stream reports the damage. An object spread over several lines yields one row that reports
+    that problem, instead of an error for each line.
     """
     lines = _lines(stream, max_line)
     for number, line in lines:
@@ -122,11 +125,11 @@ def rows(stream: IO[bytes], *, max_line: int = MAX_LINE) -> Iterator[Row]:
 
 
 def _row(number: int, line: bytes | str) -> Row:
-    return number, parsed(line) if isinstance(line, bytes) else line
+    return number, parse_json_line(line) if isinstance(line, bytes) else line
 
 
 def _lines(stream: IO[bytes], max_line: int) -> Iterator[tuple[int, bytes | str]]:
-    """The number of every line that is not blank, and the line or its problem."""
+    """Yield the number of every line of a JSON lines file that is not blank, with the line or its problem as text."""
     number = 0
     while True:
         number += 1
@@ -150,8 +153,8 @@ def _lines(stream: IO[bytes], max_line: int) -> Iterator[tuple[int, bytes | str]
             yield number, line
 
 
-def parsed(line: bytes) -> dict[str, Any] | str:  # noqa: PLR0911 - one return for each thing that can be wrong
-    """The JSON object in ``line``, or its problem as text."""
+def parse_json_line(line: bytes) -> dict[str, Any] | str:  # noqa: PLR0911 - one return for each thing that can be wrong
+    """Return the JSON object in a line of a file, or the line's problem as text."""
     try:
         text = line.decode()
     except UnicodeDecodeError as error:
@@ -160,16 +163,16 @@ def parsed(line: bytes) -> dict[str, Any] | str:  # noqa: PLR0911 - one return f
         return f"not UTF-8 at byte {error.start + 1} of the line; save the file as UTF-8"
     try:
         value = json.loads(text)
-        # Only escapes can bring in lone surrogates, which cannot be hashed, sent or written.
+        # Only JSON escapes can produce lone surrogates, which cannot be hashed, sent or written.
         value = without_surrogates(value) if _SURROGATE.search(text) else value
     except json.JSONDecodeError as error:
         return _syntax(text, error)
     except RecursionError:
         return "not readable: nested too deeply"
-    except ValueError as error:  # an integer of thousands of digits
+    except ValueError as error:  # raised for an integer of thousands of digits
         return f"not readable JSON: {error}"
     if not isinstance(value, dict):
-        what = kind_of(value)
+        what = type_in_words(value)
         hint = '; wrap the message lists as {"trajectories": [{"messages": [...]}, ...]}' if what == "a list" else ""
         return f"the line is {what}, not an object with 'trajectories'{hint}"
     return value

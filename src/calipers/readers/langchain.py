@@ -1,4 +1,4 @@
-"""LangChain and LangGraph messages to chat messages: dumps, and the output of ``messages_to_dict`` and ``dumpd``.
+"""Read LangChain and LangGraph messages: model dumps, and the output of ``messages_to_dict`` and ``dumpd``.
 
 Only the envelope is read here. Not responsible for content blocks (``blocks``).
 """
@@ -8,15 +8,15 @@ from __future__ import annotations
 from typing import Any
 
 from calipers.errors import InputError
-from calipers.readers.plain import kind_of
+from calipers.readers.plain import type_in_words
 
 _ROLES = {"human": "user", "ai": "assistant", "system": "system", "tool": "tool", "function": "function"}
 _TYPES = frozenset((*_ROLES, "chat", "remove", "developer"))
 _OPENAI_ROLES = frozenset(("system", "developer", "user", "assistant", "tool", "function"))
 
 
-def is_langchain(value: dict[str, Any]) -> bool:
-    """Whether a plain dict is one of LangChain's forms of a message."""
+def is_langchain_message(value: dict[str, Any]) -> bool:
+    """Return whether a plain dict is a LangChain message in any of its serialised forms."""
     if value.get("lc") == 1 and isinstance(value.get("kwargs"), dict) and "role" not in value:
         return True
     kind = value.get("type")
@@ -25,8 +25,8 @@ def is_langchain(value: dict[str, Any]) -> bool:
     return isinstance(value.get("data"), dict) or ("content" in value and ("role" not in value or kind == "chat"))
 
 
-def chat_form(value: dict[str, Any]) -> dict[str, Any] | None:
-    """The message as an OpenAI-like dict, or None for RemoveMessage, which is an instruction to a reducer."""
+def chat_message_from_langchain(value: dict[str, Any]) -> dict[str, Any] | None:
+    """Return a LangChain message as an OpenAI-like dict; None for RemoveMessage, which only instructs a graph's state."""
     body = value.get("kwargs") if value.get("lc") == 1 else value.get("data", value)
     if not isinstance(body, dict):
         raise InputError("a LangChain message needs its fields in 'data' or 'kwargs'")
@@ -35,7 +35,7 @@ def chat_form(value: dict[str, Any]) -> dict[str, Any] | None:
         return None
     extra = body.get("additional_kwargs") or {}
     if not isinstance(extra, dict):
-        raise InputError(f"'additional_kwargs' must be an object, not {kind_of(extra)}")
+        raise InputError(f"'additional_kwargs' must be an object, not {type_in_words(extra)}")
     message = {
         "role": extra.get("__openai_role__") or _ROLES.get(kind, kind),
         "content": body.get("content"),
@@ -49,23 +49,23 @@ def chat_form(value: dict[str, Any]) -> dict[str, Any] | None:
     if not message["tool_calls"]:
         message["function_call"] = extra.get("function_call")
     if kind == "chat":
-        _name_speaker(message, body.get("role"))
+        _set_chat_role(message, body.get("role"))
     return message
 
 
 def _calls(body: dict[str, Any]) -> list[Any]:
     found: list[Any] = []
-    # A malformed call is what the model did, so it is shown like others.
+    # The model wrote a malformed call too, so a judge sees it like the others.
     for key in ("tool_calls", "invalid_tool_calls"):
         calls = body.get(key) or []
         if not isinstance(calls, list):
-            raise InputError(f"{key!r} must be a list, not {kind_of(calls)}")
+            raise InputError(f"{key!r} must be a list, not {type_in_words(calls)}")
         found.extend(calls)
     return found
 
 
-def _name_speaker(message: dict[str, Any], role: Any) -> None:
-    """ChatMessage allows any role; a role that OpenAI lacks becomes a user message with that name."""
+def _set_chat_role(message: dict[str, Any], role: Any) -> None:
+    """Set the role of a LangChain ChatMessage: a role that OpenAI lacks becomes a user message with that name."""
     if isinstance(role, str) and role in _OPENAI_ROLES:
         message["role"] = role
     else:
@@ -73,7 +73,7 @@ def _name_speaker(message: dict[str, Any], role: Any) -> None:
 
 
 def _kind(kind: str) -> str:
-    """The kind without a chunk's suffix: ``AIMessageChunk`` is ``ai``."""
+    """Return a LangChain message's type without the suffix of a chunk: ``AIMessageChunk`` -> ``ai``."""
     if kind.endswith("MessageChunk"):
         return kind.removesuffix("MessageChunk").lower()
     return kind

@@ -1,4 +1,4 @@
-"""MCP tool results (``CallToolResult``) to a tool message's content. Not responsible for its blocks (``parts``)."""
+"""Read the content of MCP tool results (``CallToolResult``). Not responsible for the content's blocks (``parts``)."""
 
 from __future__ import annotations
 
@@ -6,31 +6,31 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from calipers.readers.plain import compact
+from calipers.readers.plain import compact_json
 
-# The wire format writes camelCase, the Python SDK's attributes are snake_case since version 2.
+# MCP's wire format uses camelCase; the attributes of its Python SDK are snake_case since version 2.
 _ERROR = ("isError", "is_error")
 _ENVELOPE = ("_meta", "meta", "resultType", "result_type")
 _STRUCTURED = ("structuredContent", "structured_content")
 
 
-def is_result(value: Any) -> bool:
-    """Whether a plain value is an MCP result: content blocks, with one of MCP's own keys beside them."""
+def is_mcp_result(value: Any) -> bool:
+    """Return whether a plain value is an MCP tool result: content blocks, beside at least one of MCP's own keys."""
     return (
         isinstance(value, Mapping) and "role" not in value and _content(value) and any(map(value.__contains__, _KEYS))
     )
 
 
-def has_content(message: Mapping[str, Any]) -> bool:
-    """Whether a message without ``content`` has structured content."""
+def has_structured_content(message: Mapping[str, Any]) -> bool:
+    """Return whether an MCP tool result without ``content`` has structured content."""
     return any(key in message for key in _STRUCTURED)
 
 
-def take_result(message: dict[str, Any]) -> Any:
-    """Removes MCP's keys from ``message`` and returns its content, structured content included.
+def take_mcp_content(message: dict[str, Any]) -> Any:
+    """Remove MCP's keys from a tool message and return its content, structured content included.
 
-    Sets ``is_error`` True if the result was an error. Structured content that a text block repeats, as servers are
-    advised to do for old clients, is not shown twice.
+    Sets ``is_error`` to True if the result was an error. Structured content that a text block repeats, as MCP advises
+    servers to do for old clients, is returned only once.
     """
     for key in _ENVELOPE:
         message.pop(key, None)
@@ -39,15 +39,15 @@ def take_result(message: dict[str, Any]) -> Any:
         message["is_error"] = True
     structured = next((found for found in [message.pop(key, None) for key in _STRUCTURED] if found is not None), None)
     content = message.pop("content", None)
-    if is_result(content):
+    if is_mcp_result(content):
         inner = dict(content)
-        content = take_result(inner)
+        content = take_mcp_content(inner)
         if inner.get("is_error"):
             message["is_error"] = True
     blocks = content if isinstance(content, list) else [content] if content else []
     if structured is None or _is_repeated(blocks, structured):
         return content
-    return [*blocks, {"type": "text", "text": compact(structured)}]
+    return [*blocks, {"type": "text", "text": compact_json(structured)}]
 
 
 def _is_repeated(blocks: Any, structured: Any) -> bool:
@@ -64,12 +64,12 @@ def _same(text: str, value: Any) -> bool:
         return True
     try:
         return bool(json.loads(text) == value)
-    except (ValueError, RecursionError):  # no JSON, so certainly not this value
+    except (ValueError, RecursionError):  # text that is not JSON differs from any structured value
         return False
 
 
 def _content(value: Mapping[str, Any]) -> bool:
-    return isinstance(value.get("content"), list) or has_content(value)
+    return isinstance(value.get("content"), list) or has_structured_content(value)
 
 
 _KEYS = (*_ERROR, *_STRUCTURED)

@@ -1,18 +1,18 @@
-"""Items of OpenAI's Responses API to fragments of chat messages.
+"""Convert items of OpenAI's Responses API to fragments of chat messages.
 
-That API splits one turn into several items; ``join`` decides which fragments belong to one assistant message. Not
-responsible for messages in the list (``type: message``), which ``messages`` reads as chat messages.
+That API splits one turn into several items; ``join_assistant_messages`` decides which fragments belong to one assistant
+message. Not responsible for messages in the list (``type: message``), which ``messages`` reads as chat messages.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from calipers.readers.parts import joined_text
-from calipers.readers.plain import compact
-from calipers.readers.tools import tool_call
+from calipers.readers.parts import joined_block_text
+from calipers.readers.plain import compact_json
+from calipers.readers.tools import openai_tool_call
 
-# Bookkeeping between client and server: nothing the model said or did.
+# Bookkeeping between client and server: the model neither wrote nor did any of these.
 _SILENT = frozenset({
     "item_reference", "compaction", "compaction_trigger", "configuration_update", "additional_tools", "mcp_list_tools",
 })  # fmt: skip
@@ -20,8 +20,8 @@ _OUTPUTS = ("output", "outputs", "results", "result", "error")
 _ENVELOPE = frozenset(("type", "id", "call_id", "status", "name", "caller", "created_by", "namespace", *_OUTPUTS))
 
 
-def is_item(value: dict[str, Any]) -> bool:
-    """Whether a plain dict is a Responses item other than a message."""
+def is_responses_item(value: dict[str, Any]) -> bool:
+    """Return whether a plain dict is an item of the Responses API other than a message."""
     kind = value.get("type")
     if not isinstance(kind, str) or "role" in value:
         return False
@@ -30,21 +30,21 @@ def is_item(value: dict[str, Any]) -> bool:
     )
 
 
-def fragments(item: dict[str, Any], *, fallback_id: str) -> list[dict[str, Any]]:
-    """Chat message fragments of one item; their content may still be blocks. Bookkeeping items have none."""
+def message_fragments(item: dict[str, Any], *, fallback_id: str) -> list[dict[str, Any]]:
+    """Return the chat message fragments of one Responses item, none for bookkeeping; their content may still be blocks."""
     kind = item["type"]
     if kind in _SILENT:
         return []
     if kind == "reasoning":
-        text = joined_text(item.get("content")) or joined_text(item.get("summary"))
+        text = joined_block_text(item.get("content")) or joined_block_text(item.get("summary"))
         return [{"role": "assistant", "content": None, "reasoning": text}] if text else []
     if kind.endswith("_output"):
         return [_output(item)]
     return _call(item, fallback_id)
 
 
-def join(previous: dict[str, Any], following: dict[str, Any]) -> dict[str, Any] | None:
-    """The assistant message that both belong to, or None if ``following`` begins a new one.
+def join_assistant_messages(previous: dict[str, Any], following: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the assistant message that two fragments form together, or None if ``following`` begins a new message.
 
     In a turn, text follows reasoning and calls follow text; reasoning after text or calls begins a new turn.
     """
@@ -76,11 +76,11 @@ def _output(item: dict[str, Any]) -> dict[str, Any]:
 
 
 def _call(item: dict[str, Any], fallback_id: str) -> list[dict[str, Any]]:
-    """A call and, for tools that the provider runs, the result in the same item."""
+    """Return the messages of a Responses tool call: the call, and its result if the provider ran the tool."""
     name = item.get("name") or item["type"].removesuffix("_call")
     known = next((item[key] for key in ("arguments", "input", "code") if item.get(key) is not None), None)
     rest = _without_none({key: value for key, value in item.items() if key not in _ENVELOPE})
-    call = tool_call(
+    call = openai_tool_call(
         {"id": item.get("call_id") or item.get("id"), "name": name, "arguments": rest if known is None else known},
         fallback_id=fallback_id,
     )
@@ -93,13 +93,13 @@ def _call(item: dict[str, Any], fallback_id: str) -> list[dict[str, Any]]:
         kind = item.get("output_format") or "png"
         content = [{"type": "image", "data": content, "mime_type": f"image/{kind}"}]
     elif not isinstance(content, str):
-        content = compact(content)
+        content = compact_json(content)
     result = {"role": "tool", "tool_call_id": call["id"], "content": content}
     return [*found, result | ({"is_error": True} if key == "error" else {})]
 
 
 def _without_none(value: Any) -> Any:
-    """A provider's own fields without None; never applied to arguments that a model wrote."""
+    """Return a provider's own fields without None values; never used for arguments that a model wrote."""
     if isinstance(value, dict):
         return {key: _without_none(item) for key, item in value.items() if item is not None}
     return [_without_none(item) for item in value] if isinstance(value, list) else value

@@ -1,7 +1,7 @@
-"""Parquet rows to plain objects, a batch at a time; pyarrow is imported only when a file is read.
+"""Read Parquet rows as plain objects, one batch at a time; pyarrow is imported only when a file is read.
 
 Columns may be nested or JSON text. Parquet gives every struct the union of all keys, so empty fields are dropped. Not
-responsible for what the objects mean (``groups``).
+responsible for the meaning of the objects (``groups``).
 """
 
 from __future__ import annotations
@@ -17,22 +17,25 @@ from calipers.errors import ConfigError, InputError
 from calipers.readers.jsonl import Row
 from calipers.readers.plain import without_surrogates
 
-# Rows in memory at once; groups are tens of kilobytes, so a batch is a few megabytes of Python objects.
+# Rows in memory at once. Groups have tens of kilobytes, so a batch is a few megabytes of Python objects.
 _BATCH = 64
-# Columns that may be JSON text, and those inside them that may be again.
+# Columns that may be JSON text, each with the fields inside it that may again be JSON text.
 _MESSAGES = {"tool_calls": dict[str, Any]()}
 _TRAJECTORIES = {"messages": _MESSAGES, "tools": {}, "metadata": {}}
 _ROW: Mapping[str, Any] = {"trajectories": _TRAJECTORIES, "context": _MESSAGES, "tools": {}, "metadata": {}}
 
 
-def rows(path: Path) -> Iterator[Row]:
-    """Every row with its 1-based number. Raises ConfigError without pyarrow, InputError for any other file."""
-    for number, row in table_rows(path, _check_columns):
-        yield number, row if isinstance(row, str) else _read(row)
+def parquet_group_rows(path: Path) -> Iterator[Row]:
+    """Yield every row of a Parquet file of groups with its 1-based number.
+
+    Raises ConfigError if pyarrow is missing, InputError if the file is not Parquet or has no groups.
+    """
+    for number, row in parquet_rows(path, _check_columns):
+        yield number, row if isinstance(row, str) else _row_as_object(row)
 
 
-def table_rows(path: Path, check: Callable[[list[str], str], None] | None = None) -> Iterator[Row]:
-    """Every row with its 1-based number, unchanged. ``check`` is first called with the columns' names and the path."""
+def parquet_rows(path: Path, check: Callable[[list[str], str], None] | None = None) -> Iterator[Row]:
+    """Yield every row of a Parquet file unchanged, with its 1-based number; ``check(column names, path)`` runs first."""
     try:
         import pyarrow as pa  # noqa: PLC0415 - an extra, and slow to import
         import pyarrow.parquet as pq  # noqa: PLC0415 - likewise
@@ -63,17 +66,19 @@ def _check_columns(names: list[str], source: str) -> None:
         )
 
 
-def without_empty(row: dict[str, Any]) -> dict[str, Any]:
-    """The row as plain data, without the empty fields that a struct has for keys of other rows."""
+def without_empty_fields(row: dict[str, Any]) -> dict[str, Any]:
+    """Return a Parquet row as plain data, without the empty fields that a struct has because other rows have those
+    keys.
+    """
     return _fields(row.items())
 
 
-def _read(row: dict[str, Any]) -> dict[str, Any] | str:
+def _row_as_object(row: dict[str, Any]) -> dict[str, Any] | str:
     try:
-        value = _unpacked(without_empty(row), _ROW)
+        value = _unpacked(without_empty_fields(row), _ROW)
     except json.JSONDecodeError as error:
         return f"a column of JSON text is not JSON: {error.msg} at column {error.pos + 1}"
-    except ValueError as error:  # an integer of thousands of digits
+    except ValueError as error:  # raised for an integer of thousands of digits
         return f"a column of JSON text is not readable JSON: {error}"
     except RecursionError:
         return "not readable: nested too deeply"
@@ -81,7 +86,7 @@ def _read(row: dict[str, Any]) -> dict[str, Any] | str:
 
 
 def _unpacked(value: dict[str, Any], inner: Mapping[str, Any]) -> dict[str, Any]:
-    """JSON text parsed wherever the contract requires a list or an object; message content stays text."""
+    """Parse JSON text wherever a groups file requires a list or an object; message content stays text."""
     return {key: _column(item, inner[key]) if key in inner else item for key, item in value.items()}
 
 
@@ -95,11 +100,11 @@ def _column(value: Any, inner: Mapping[str, Any]) -> Any:
 
 
 def _value(value: Any) -> Any:  # noqa: PLR0911 - one return a kind
-    """Plain data without None."""
+    """Return a Parquet value as plain data without None."""
     match value:
         case dict():
             return _fields(value.items())
-        case list() if value and all(isinstance(item, tuple) for item in value):  # a map
+        case list() if value and all(isinstance(item, tuple) for item in value):  # a Parquet map
             return _fields(value)
         case list():
             return [_value(item) for item in value]

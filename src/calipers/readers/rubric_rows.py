@@ -1,7 +1,7 @@
-"""``read_rubrics``: data sets with a rubric in each row, from JSON lines or Parquet.
+"""Read data sets with a rubric in each row from JSON lines or Parquet: ``read_rubrics``.
 
-Where a row keeps its rubric is found by ``rubric.standards``: HealthBench's rows, RuscaRL's verl rows, Rubrics as
-Rewards, and question lists as in AdvancedIF. Not responsible for checking rubrics (``rubric.criteria``).
+``rubric.standards`` finds the rubric in a row: HealthBench's rows, RuscaRL's verl rows, Rubrics as Rewards, and
+question lists as in AdvancedIF. Not responsible for checking rubrics (``rubric.criteria``).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 from calipers.errors import ConfigError, InputError
 from calipers.readers import jsonl, parquet
 from calipers.readers.messages import canonical
-from calipers.readers.plain import plain
+from calipers.readers.plain import plain_data
 from calipers.rubric.dataset_criteria import Pitfalls
 from calipers.rubric.standards import standards_in, unpacked
 from calipers.types import Message, Rubric
@@ -30,7 +30,9 @@ _SHAPE = (
 
 @dataclass(frozen=True, slots=True)
 class RubricRow:
-    """One row: its 1-based number, id, prompt and rubric. ``extra`` holds the row's other fields (a reference, say)."""
+    """One row: its 1-based number, id, prompt and rubric. ``extra`` holds the row's other fields (a reference, for
+    example).
+    """
 
     row: int
     id: str
@@ -45,37 +47,37 @@ def read_rubrics(
     pitfalls: Pitfalls = "penalty",
     on_error: Callable[[InputError], None] | None = None,
 ) -> Iterator[RubricRow]:
-    """The rows of a ``.jsonl``, ``.jsonl.gz`` or ``.parquet`` file with their rubrics, in order.
+    """Yield the rows of a ``.jsonl``, ``.jsonl.gz`` or ``.parquet`` file with their rubrics, in order.
 
-    ``pitfalls`` says how Rubrics-as-Rewards pitfalls are read: "penalty" keeps the file's negative weights (met costs
+    ``pitfalls`` selects how Rubrics-as-Rewards pitfalls are read: "penalty" uses the file's negative weights (met costs
     points), "positive" follows the paper, where every criterion is phrased as something desired and has the positive
     weight of its label.
 
-    A bad row (and a prompt that repeats with another rubric) goes to ``on_error`` as an InputError naming file, row and
+    A bad row (or a prompt that repeats with another rubric) goes to ``on_error`` as an InputError naming file, row and
     field, and is skipped; without ``on_error`` it is raised.
     """
     seen: dict[str, tuple[int, Rubric]] = {}
 
     def read(value: Mapping[str, Any] | str, number: int) -> RubricRow:
-        if isinstance(value, str):  # the problem of the line
+        if isinstance(value, str):  # the line could not be read, and this text is its problem
             raise InputError(value)
         row = as_rubric_row(value, number, pitfalls=pitfalls)
         _check_repeat(row, seen)
         return row
 
     file = Path(path)
-    lines = parquet.table_rows(file) if file.suffix == ".parquet" else jsonl.read_lines(file)
-    return jsonl.read_each(lines, read, source=os.fspath(path), on_error=on_error)
+    lines = parquet.parquet_rows(file) if file.suffix == ".parquet" else jsonl.read_json_lines(file)
+    return jsonl.convert_rows(lines, read, source=os.fspath(path), on_error=on_error)
 
 
 def as_rubric_row(value: Mapping[str, Any], number: int = 1, *, pitfalls: Pitfalls = "penalty") -> RubricRow:
-    """One row of a data set and its rubric. ``value`` may hold numpy arrays and tuples.
+    """Return one row of a data set with its rubric. ``value`` may hold numpy arrays and tuples.
 
     Raises InputError or ConfigError naming the field.
     """
     if pitfalls not in ("penalty", "positive"):
         raise ConfigError(f"pitfalls={pitfalls!r}: it must be penalty or positive")
-    row = parquet.without_empty(plain(value))
+    row = parquet.without_empty_fields(plain_data(value))
     rubric = standards_in(row, pitfalls=pitfalls).rubric
     if not isinstance(rubric, Rubric):
         raise InputError(f"no rubric with criteria is in the fields {', '.join(map(str, row)) or 'none'}; {_SHAPE}")
@@ -99,7 +101,7 @@ def _prompt(row: Mapping[str, Any]) -> tuple[Message, ...]:
 
 
 def _check_repeat(row: RubricRow, seen: dict[str, tuple[int, Rubric]]) -> None:
-    """Refuse a prompt that repeats with another rubric: it would be graded in two ways without notice."""
+    """Raise InputError for a prompt that repeats with another rubric: it would be graded in two ways."""
     if not row.prompt:
         return
     first, rubric = seen.setdefault(json.dumps(row.prompt, sort_keys=True, default=str), (row.row, row.rubric))

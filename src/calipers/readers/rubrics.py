@@ -1,6 +1,7 @@
-"""``read_rubric``: one rubric from a file that people write, in TOML, JSON or YAML.
+"""Read one rubric from a file that people write, in TOML, JSON or YAML: ``read_rubric``.
 
-Not responsible for checking it (``rubric.criteria``), nor for data sets with a rubric in each row (``rubric_rows``).
+Not responsible for checking the rubric (``rubric.criteria``), nor for data sets with a rubric in each row
+(``rubric_rows``).
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from calipers.errors import ConfigError, InputError
-from calipers.readers.jsonl import opened
+from calipers.readers.jsonl import open_binary
 from calipers.rubric import as_rubric
 from calipers.types import Rubric
 
@@ -21,9 +22,9 @@ _INSTALL = "reading YAML needs PyYAML: pip install 'calipers[yaml]', or write th
 
 
 def read_rubric(path: str | os.PathLike[str]) -> Rubric:
-    """The rubric in a ``.toml``, ``.json``, ``.yaml`` or ``.yml`` file: a table with ``criteria``, or (not in TOML) a
-    list of criteria, which are tables or plain questions.
+    """Return the rubric in a ``.toml``, ``.json``, ``.yaml`` or ``.yml`` file.
 
+    The file holds a table with ``criteria``, or (not in TOML) a list of criteria, which are tables or plain questions.
     Raises InputError naming the file, the criterion and the field that cannot be read; ConfigError for YAML without
     PyYAML, and for a file of another kind.
     """
@@ -39,7 +40,7 @@ def read_rubric(path: str | os.PathLike[str]) -> Rubric:
 
 def _parsed(file: Path) -> Any:
     try:
-        with opened(file) as stream:
+        with open_binary(file) as stream:
             text = stream.read().decode("utf-8-sig")
         if file.suffix == ".toml":
             return tomllib.loads(text)

@@ -1,4 +1,4 @@
-"""Tool calls and tool definitions of any API to OpenAI's form. Not responsible for the messages around them."""
+"""Convert tool calls and tool definitions of any API to OpenAI's form. Not responsible for the messages around them."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from calipers.errors import InputError
-from calipers.readers.plain import compact, finite, kind_of, plain
+from calipers.readers.plain import compact_json, plain_data, type_in_words, without_nan
 from calipers.types import Tool
 
 
-def tool_call(call: Any, *, fallback_id: str) -> dict[str, Any]:
-    """One plain tool call in OpenAI's form; arguments given as data are dumped compactly, key order kept.
+def openai_tool_call(call: Any, *, fallback_id: str) -> dict[str, Any]:
+    """Return one plain tool call in OpenAI's form; arguments given as data become compact JSON with their key order.
 
-    Understands OpenAI (function and custom), Anthropic ``tool_use``, LangChain (``args``) and Responses
-    (``call_id``). A call without an id gets ``fallback_id``. Raises InputError for a call without a name.
+    Understands OpenAI (function and custom), Anthropic ``tool_use``, LangChain (``args``) and Responses (``call_id``).
+    A call without an id gets ``fallback_id``. Raises InputError for a call without a name.
     """
     if not isinstance(call, dict):
-        raise InputError(f"a tool call must be an object with a name and arguments, not {kind_of(call)}")
+        raise InputError(f"a tool call must be an object with a name and arguments, not {type_in_words(call)}")
     body = call.get("function") or call.get("custom") or call
     if not isinstance(body, dict) or not isinstance(body.get("name"), str):
         raise InputError('a tool call needs a name: {"id", "type": "function", "function": {"name", "arguments"}}')
@@ -33,31 +33,31 @@ def _arguments(body: Mapping[str, Any]) -> str:
     for key in ("arguments", "args", "input"):
         given = body.get(key)
         if given is not None:
-            return given if isinstance(given, str) else compact(given)
+            return given if isinstance(given, str) else compact_json(given)
     return ""
 
 
-def tool_definitions(tools: Any) -> tuple[Tool, ...] | None:
-    """Tool definitions in OpenAI's form, or None for an empty list; providers' built-in tools stay unchanged.
+def openai_tool_definitions(tools: Any) -> tuple[Tool, ...] | None:
+    """Return tool definitions in OpenAI's form, or None for an empty list; providers' built-in tools stay unchanged.
 
     Understands Anthropic (``input_schema``), MCP (``inputSchema``) and Responses (flat) definitions.
     """
     if not isinstance(tools, Sequence) or isinstance(tools, str | bytes):
-        tools = plain(tools)
+        tools = plain_data(tools)
     if isinstance(tools, dict) and isinstance(tools.get("tools"), list):  # an MCP list_tools result
         tools = tools["tools"]
     if not isinstance(tools, Sequence) or isinstance(tools, str):
-        raise InputError(f"'tools' must be a list of tool definitions or null, not {kind_of(tools)}")
+        raise InputError(f"'tools' must be a list of tool definitions or null, not {type_in_words(tools)}")
     return tuple(_definition(tool) for tool in tools) or None
 
 
 def _definition(given: Any) -> Tool:
     if type(given) is dict and given.get("type") == "function" and type(given.get("function")) is dict:
-        kept: Tool = finite(given)
+        kept: Tool = without_nan(given)
         return given if kept == given else kept
-    tool = plain(given)
+    tool = plain_data(given)
     if not isinstance(tool, dict):
-        raise InputError(f"a tool definition must be an object, not {kind_of(tool)}")
+        raise InputError(f"a tool definition must be an object, not {type_in_words(tool)}")
     tool = {key: item for key, item in tool.items() if item is not None}
     if isinstance(tool.get("function"), dict):
         return {"type": "function", **tool}

@@ -18,7 +18,7 @@ from typing import Any, Final
 from calipers.errors import InputError
 from calipers.readers import jsonl
 from calipers.readers.messages import canonical
-from calipers.readers.plain import kind_of
+from calipers.readers.plain import type_in_words
 from calipers.types import Message
 
 _SHAPE: Final = (
@@ -60,7 +60,10 @@ def is_labelled(path: str | os.PathLike[str]) -> bool:
     except OSError:
         return False  # reading the file reports the error
     with stream:
-        first = next((value for _, value in jsonl.rows(jsonl.uncompressed(stream)) if isinstance(value, dict)), {})
+        first = next(
+            (value for _, value in jsonl.json_line_rows(jsonl.decompressed_stream(stream)) if isinstance(value, dict)),
+            {},
+        )
     return "binary_labels" in first and "completion" in first
 
 
@@ -71,7 +74,7 @@ def read_labelled(
 
     A bad row is passed to ``on_error`` as an InputError with file, line and field, and skipped; without it, raised.
     """
-    yield from jsonl.read_each(jsonl.read_lines(path), as_labelled, source=os.fspath(path), on_error=on_error)
+    yield from jsonl.convert_rows(jsonl.read_json_lines(path), as_labelled, source=os.fspath(path), on_error=on_error)
 
 
 def as_labelled(value: Mapping[str, Any] | str, line: int = 1) -> Labelled:
@@ -90,7 +93,7 @@ def as_labelled(value: Mapping[str, Any] | str, line: int = 1) -> Labelled:
         raise InputError("anonymized_physician_ids: contains an id twice, but each annotator labels a row once")
     category = value.get("category")
     if category is not None and not isinstance(category, str):
-        raise InputError(f"category: must be text, not {kind_of(category)}")
+        raise InputError(f"category: must be text, not {type_in_words(category)}")
     return Labelled(
         line,
         _prompt(value.get("prompt")),
@@ -106,14 +109,14 @@ def _prompt(prompt: Any) -> tuple[Message, ...]:
     if isinstance(prompt, str):
         return ({"role": "user", "content": prompt},)
     if not isinstance(prompt, list):
-        raise InputError(f"prompt: must be messages or text, not {kind_of(prompt)}; expected {_SHAPE}")
+        raise InputError(f"prompt: must be messages or text, not {type_in_words(prompt)}; expected {_SHAPE}")
     return canonical(prompt, where="prompt: ")
 
 
 def _text(value: Mapping[str, Any], name: str) -> str:
     text = value.get(name)
     if not isinstance(text, str) or not text.strip():
-        said = "is missing" if text is None else "is empty" if isinstance(text, str) else f"is {kind_of(text)}"
+        said = "is missing" if text is None else "is empty" if isinstance(text, str) else f"is {type_in_words(text)}"
         raise InputError(f"{name}: {said}; expected {_SHAPE}")
     return text
 
@@ -121,7 +124,7 @@ def _text(value: Mapping[str, Any], name: str) -> str:
 def _list(value: Mapping[str, Any], name: str) -> Sequence[Any]:
     listed = value.get(name)
     if not isinstance(listed, list):
-        raise InputError(f"{name}: must be a list, not {kind_of(listed)}; expected {_SHAPE}")
+        raise InputError(f"{name}: must be a list, not {type_in_words(listed)}; expected {_SHAPE}")
     return listed
 
 

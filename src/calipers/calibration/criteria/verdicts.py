@@ -41,8 +41,8 @@ def read_verdicts(
 
     ``format`` is that of a ``raw_text`` without one.
     """
-    yield from jsonl.read_each(
-        jsonl.read_lines(path),
+    yield from jsonl.convert_rows(
+        jsonl.read_json_lines(path),
         lambda value, _: as_recorded(value, format=format),
         source=os.fspath(path),
         on_error=on_error,

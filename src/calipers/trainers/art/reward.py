@@ -16,7 +16,7 @@ from calipers.errors import CalipersError, ConfigError, InputError
 from calipers.interfaces import Backend
 from calipers.judging.judge import Judge
 from calipers.protocols.question import Parse
-from calipers.readers.art import trajectory_fields
+from calipers.readers.art import art_trajectory_fields
 from calipers.rubric import DEFAULT_RUBRIC
 from calipers.trainers.art.judge import judge_for
 from calipers.trainers.art.scores import Response, TrajectoryScore
@@ -160,7 +160,7 @@ def _readable(members: Iterable[Any]) -> list[dict[str, Any]]:
     readable = []
     for number, member in enumerate(members, start=1):
         try:
-            fields = trajectory_fields(member)
+            fields = art_trajectory_fields(member)
         except InputError as error:
             raise InputError(f"trajectory {number} {error}") from error
         readable.append({"messages": fields["messages"], "tools": fields["tools"]})

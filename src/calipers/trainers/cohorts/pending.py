@@ -14,7 +14,7 @@ from typing import Any, Final, Protocol
 from calipers.errors import CalipersError, InputError
 from calipers.judging.preparing import Prepare
 from calipers.readers import as_group, as_trajectory
-from calipers.readers.groups import derived_id
+from calipers.readers.groups import derived_group_id
 from calipers.types import GroupResult, Trajectory, TrajectoryGroup, TrajectoryResult
 
 UNNAMED: Final = "?"
@@ -144,7 +144,7 @@ def assembled(pending: PendingGroup) -> tuple[list[Member], TrajectoryGroup]:
         replace(one.trajectory, id=next(free)) if one.trajectory.id == UNNAMED else one.trajectory for one in members
     )
     group = replace(pending.common, trajectories=named)
-    return members, group if group.group_id else replace(group, group_id=derived_id(group))
+    return members, group if group.group_id else replace(group, group_id=derived_group_id(group))
 
 
 def sort_key_of(trajectory: Trajectory) -> tuple[str, str]:

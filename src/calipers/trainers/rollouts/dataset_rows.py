@@ -11,8 +11,8 @@ from collections.abc import Collection, Mapping
 from typing import Any, Final
 
 from calipers.errors import InputError
-from calipers.readers.parquet import without_empty
-from calipers.readers.plain import plain
+from calipers.readers.parquet import without_empty_fields
+from calipers.readers.plain import plain_data
 from calipers.rubric.standards import CARRIERS, READ, Standards, standards_in
 from calipers.rubric.unused import unknown_keys
 from calipers.types import Rubric
@@ -26,7 +26,7 @@ _OBJECTS: Final = ("reward_model", "extra_info", "prompt_metadata")
 def standards_of(row: Mapping[str, Any]) -> Standards:
     """What a row of a data set asks for. Raises InputError, with the field, for what cannot be read."""
     keys = READ | {"rubric"}
-    return standards_in(without_empty(plain({key: row[key] for key in keys if row.get(key) is not None})))
+    return standards_in(without_empty_fields(plain_data({key: row[key] for key in keys if row.get(key) is not None})))
 
 
 def rubric_of_row(row: object, default: str | None) -> str | Rubric | None:

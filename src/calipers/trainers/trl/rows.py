@@ -12,8 +12,8 @@ from typing import Any, Final
 
 from calipers.errors import ConfigError, InputError
 from calipers.readers import canonical
-from calipers.readers.parquet import without_empty
-from calipers.readers.plain import plain
+from calipers.readers.parquet import without_empty_fields
+from calipers.readers.plain import plain_data
 from calipers.rubric.standards import CARRIERS, as_standard, standards_in
 from calipers.trainers.rollouts.images import Images
 from calipers.trainers.rollouts.messages import assistant_message, split_reasoning, with_reference
@@ -153,10 +153,10 @@ def read_rubric(value: Any, what: str) -> str | Rubric | None:
     """
     if value is None or value == "":
         return None
-    read = plain(value)
+    read = plain_data(value)
     try:
         if isinstance(read, Mapping) and "criteria" not in read and not CARRIERS.isdisjoint(read):
-            return standards_in(without_empty(dict(read))).rubric
+            return standards_in(without_empty_fields(dict(read))).rubric
         return as_standard(read, "")
     except (ConfigError, InputError) as error:
         raise InputError(f"{what} is neither text nor criteria: {error}") from None

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from calipers.errors import CalipersError, ConfigError
 from calipers.judging.judge import Judge
-from calipers.readers.plain import plain
+from calipers.readers.plain import plain_data
 from calipers.rubric.standards import Standards, as_truth
 from calipers.trainers.no_signal.run import Score
 from calipers.trainers.process import blocking
@@ -118,10 +118,10 @@ def standards_in_row(ground_truth: object, extra_info: Mapping[str, Any] | None)
 
 def prompt_of(ground_truth: object, extra_info: Mapping[str, Any] | None) -> Any:
     """The prompt, text or messages; None if there is none."""
-    for source in (as_truth(plain(ground_truth)) or {}, extra_info or {}):
+    for source in (as_truth(plain_data(ground_truth)) or {}, extra_info or {}):
         prompt = next((source[key] for key in PROMPTS if source.get(key) is not None), None)
         if prompt is not None:
-            return [prompt] if isinstance(prompt, Mapping) else plain(prompt)
+            return [prompt] if isinstance(prompt, Mapping) else plain_data(prompt)
     return None
 
 

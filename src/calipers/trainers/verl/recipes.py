@@ -17,7 +17,7 @@ from calipers.errors import ConfigError, InputError
 from calipers.judging.hybrid import Hybrid
 from calipers.judging.judge import Judge
 from calipers.readers import as_group
-from calipers.readers.plain import plain
+from calipers.readers.plain import plain_data
 from calipers.trainers.process import blocking
 from calipers.trainers.process.once import once_per_process
 from calipers.trainers.rollouts.dataset_rows import standards_of, warn_unused
@@ -210,4 +210,4 @@ _NO_CRITERIA: Final = (
 def _truth(value: object) -> Any:
     if not isinstance(value, str | Mapping) or not value:
         raise InputError("the row has no reward_model.ground_truth with checkers and functions, as VerIF has it")
-    return plain(value)
+    return plain_data(value)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any, Protocol
 
-from calipers.readers.plain import plain
+from calipers.readers.plain import plain_data
 from calipers.rubric.standards import Standards, as_text
 from calipers.trainers.rollouts.dataset_rows import standards_of, warn_unused
 from calipers.trainers.rollouts.images import Images
@@ -52,7 +52,7 @@ def group_of(row: Mapping[str, Any], *, rubric: str, reference: bool) -> dict[st
 
 def reference_text(stated: Standards) -> str:
     """The reference of a row as text; empty if there is none."""
-    return "" if stated.reference is None else as_text(plain(stated.reference.value))
+    return "" if stated.reference is None else as_text(plain_data(stated.reference.value))
 
 
 def member_of(outputs: Sequence[Output], name: object, decode: Decode, *, limit: int | None = None) -> dict[str, Any]:
