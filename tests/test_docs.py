@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import asyncio
 import contextlib
+import importlib
 import importlib.util
 import inspect
 import io
@@ -16,6 +17,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -377,6 +379,32 @@ def test_every_provider_is_documented_with_its_address_and_key(name: str) -> Non
     provider, row = PROVIDERS[name], row_of("judges.md", f"{name}/")
     assert f"`{provider.base_url}`" in row
     assert f"`{provider.key}`" in row if provider.key else "none" in row
+
+
+def layers() -> dict[str, int]:
+    """Each package and top-level module in a layer, with the layer's number from below."""
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"][
+        "contracts"
+    ]
+    (found,) = [contract["layers"] for contract in contracts if contract["type"] == "layers"]
+    return {name: number for number, layer in enumerate(reversed(found), start=1) for name in layer.split(" | ")}
+
+
+def test_the_design_page_has_every_package_in_its_layer_with_an_example_that_exists() -> None:
+    section = text_of("design.md").split("\n## The packages\n")[1].split("\n## ")[0]
+    row = r"^\| (\d+) \| `(\w+)(?:/|\.py)` \| .+ \| (none|[\d–]+) \| `(\w+)`(?: in `([\w/]+)\.py`)? \|$"
+    rows = re.findall(row, section, flags=re.MULTILINE)
+    assert {name: int(number) for number, name, *_ in rows} == layers()
+    for number, name, imports, example, file in rows:
+        assert imports == {1: "none", 2: "1"}.get(int(number), f"1–{int(number) - 1}"), name
+        module = ".".join(["calipers", name, *file.split("/")] if file else ["calipers", name])
+        home = importlib.import_module(module)
+        assert getattr(home, example).__module__ == module, (name, example)
+
+
+def test_every_file_and_folder_that_the_design_page_names_exists() -> None:
+    for path in re.findall(r"`((?:\w+/)+(?:\w+\.py)?)`", text_of("design.md")):
+        assert (ROOT / path).exists() or any(Path(calipers.__file__).parent.rglob(path.rstrip("/"))), path
 
 
 def test_the_figures_of_the_embedded_judge_are_those_of_its_model_file() -> None:
