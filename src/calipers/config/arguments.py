@@ -1,4 +1,4 @@
-"""Checks of arguments: each raises a ConfigError of one sentence."""
+"""Checks of single arguments. Each raises a ConfigError of one sentence that names the argument and its value."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from calipers.errors import ConfigError
 from calipers.types.encoding import finite_number
 
 _OURS = ("messages", "model", "stream", "n")
-"""Request parameters that calipers sets itself: another value would change what is asked, or how it is answered."""
+"""Request parameters that only calipers sets: another value would change the question, or the form of the answer."""
 
 
 def require_whole(**numbers: object) -> None:
-    """Each is a whole number, or None."""
+    """Raise ConfigError unless each argument is a whole number or None."""
     for name, value in numbers.items():
         if value is not None and (not isinstance(value, int) or isinstance(value, bool)):
             raise ConfigError(f"{name}={value!r}: it must be a whole number")
 
 
 def require_above_zero(**numbers: object) -> None:
-    """Each is a finite number above 0, or None."""
+    """Raise ConfigError unless each argument is a finite number above 0 or None."""
     for name, value in numbers.items():
         match value:
             case None:
@@ -31,28 +31,28 @@ def require_above_zero(**numbers: object) -> None:
 
 
 def require_one_of(known: Sequence[str], **choices: object) -> None:
-    """Each is one of ``known``."""
+    """Raise ConfigError unless each argument is one of the ``known`` words."""
     for name, value in choices.items():
         if value not in known:
             raise ConfigError(f"{name}={value!r}: it must be one of {', '.join(known)}")
 
 
 def require_callable(**functions: object) -> None:
-    """Each is a function, or None."""
+    """Raise ConfigError unless each argument is a function or None."""
     for name, value in functions.items():
         if value is not None and not callable(value):
             raise ConfigError(f"{name}={value!r}: it must be a function")
 
 
 def require_text(**texts: object) -> None:
-    """Each is a string, or None."""
+    """Raise ConfigError unless each argument is a string or None."""
     for name, value in texts.items():
         if value is not None and not isinstance(value, str):
             raise ConfigError(f"{name}={value!r}: it must be text")
 
 
 def require_range(name: str, value: object) -> None:
-    """Two finite numbers, the lower one first."""
+    """Raise ConfigError unless the argument ``name`` is two finite numbers, the lower one first."""
     match value:
         case (low, high) if (bottom := finite_number(low)) is not None and (top := finite_number(high)) is not None:
             if bottom < top and finite_number(top - bottom) is not None:
@@ -61,7 +61,10 @@ def require_range(name: str, value: object) -> None:
 
 
 def require_params(name: str, value: object) -> None:
-    """Request parameters by name that can be sent as JSON and that calipers does not set itself."""
+    """Raise ConfigError unless ``value`` maps names of request parameters to values that can be sent as JSON.
+
+    Parameters that calipers sets itself, such as ``messages``, are refused.
+    """
     if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
         raise ConfigError(f"{name}={value!r}: it must be a mapping of parameter names to values")
     if taken := [key for key in _OURS if key in value]:

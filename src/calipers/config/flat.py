@@ -1,6 +1,6 @@
-"""From a flat mapping of options to the arguments of ``Judge``: the one way for flags, calipers.toml, verl, wrappers.
+"""Turns a flat mapping of options into the arguments of ``Judge``, for flags, calipers.toml, verl's table and wrappers.
 
-Flat names are those of the command line, with underscores. Not responsible for reading text (``texts``).
+Flat names are those of the command line, with underscores. Not responsible for reading values from text (``texts``).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Made = TypeVar("Made")
 
 @lru_cache(maxsize=1)
 def flat_options() -> Mapping[str, Option]:
-    """Every option by its flat name."""
+    """Return every option of a judge by its flat name, such as ``"timeout"`` for ``calls={"timeout": ...}``."""
     found = list(options_of(JudgeOptions))
     for group, of in _GROUPS.items():
         found += [replace(option, group=group) for option in options_of(of)]  # type: ignore[arg-type]  # mypy #11469
@@ -33,14 +33,15 @@ def flat_options() -> Mapping[str, Option]:
 
 @lru_cache(maxsize=1)
 def recorded_options() -> tuple[Option, ...]:
-    """The options that decide a judge's results, which the ledger keeps."""
+    """Return the options that decide a judge's results, which the ledger records with each run."""
     return tuple(option for option in flat_options().values() if option.recorded)
 
 
 def nested(flat: Mapping[str, Any]) -> dict[str, Any]:
-    """Arguments of ``Judge`` from options by their flat names. A group may be given too; a flat name goes before it.
+    """Turn options by their flat names into the arguments of ``Judge``.
 
-    Raises ConfigError for a name there is not.
+    ``{"orders": 2, "timeout": 30}`` becomes ``{"orders": 2, "calls": Calls(timeout=30)}``. The mapping may also hold a
+    whole group; a flat name then overrides the group's field. Raises ConfigError for an unknown name.
     """
     known = flat_options()
     arguments: dict[str, Any] = {}
@@ -60,9 +61,9 @@ def nested(flat: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def takes(options: Callable[P, Made]) -> Callable[[Callable[[S, Made], None]], Callable[Concatenate[S, P], None]]:
-    """A method of the arguments that ``options`` has, which is called with the options made of them.
+    """Decorate a method that takes an ``options`` object so that it takes the object's fields as arguments instead.
 
-    An argument that moved into a group, or is unknown, is a ConfigError that names the place or the nearest name.
+    An unknown argument raises a ConfigError that names the group it has moved to, or the nearest known argument.
     """
     expected = signature(options)
 
@@ -82,7 +83,7 @@ def takes(options: Callable[P, Made]) -> Callable[[Callable[[S, Made], None]], C
 
 
 def _moved(name: str, known: Mapping[str, Any]) -> str:
-    """What to write in place of an argument that is no longer, or never was."""
+    """Return the error for an argument that ``Judge`` does not have: where it has moved to, or the nearest known name."""
     options = flat_options()
     moved = options.get(name) or next((one for one in options.values() if one.formerly == name), None)
     if moved is None:

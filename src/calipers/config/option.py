@@ -1,4 +1,4 @@
-"""What one option is: its default, type, range, unit and sentence, and the names it goes by outside Python.
+"""How one option of a judge is declared: its default, type, range and help sentence, and its names outside Python.
 
 An option is one field of a frozen dataclass, written with ``whole``, ``number``, ``choice``, ``flag`` or ``thing``. Not
 responsible for which options there are (``options``).
@@ -23,26 +23,29 @@ THE_JUDGE, PANEL, QUESTION = "The judge", "Several judges", "The question"
 READING, RESOLVING, REWARD = "Reading the answer", "Resolving close scores", "Scores to rewards"
 LIMITS, DEFENCE, OUTPUT = "Limits and money", "Trajectories that address the judge", "Options"
 SECTIONS = (THE_JUDGE, PANEL, QUESTION, READING, RESOLVING, REWARD, LIMITS, DEFENCE, OUTPUT)
-"""The headings of the help, in their order."""
+"""The headings of the options in the help, in order."""
 
 Kind: TypeAlias = Literal["whole", "number", "choice", "flag", "function", "object"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Option:
-    """One option. ``name`` is its field's, ``group`` that of the argument of ``Judge`` which holds it, "" for none.
+    """How one option of a judge is declared. ``name`` is the dataclass field, ``group`` the argument of ``Judge`` that
+    holds the option ("" if the option is an argument itself).
 
-    ``low`` and ``high`` bound a number; ``above`` and ``below`` exclude the bound itself. ``choices`` are words that
-    are values; or the names in ``registered`` are. ``check`` is called with a name for errors and the value. ``none``
-    allows None where that is not the default.
+    ``low`` and ``high`` bound a number; ``above`` and ``below`` exclude the bound itself. A choice lists its allowed
+    words in ``choices``, or ``registered`` is the registry that knows them. ``check`` is called with the option's name,
+    for error messages, and the value. ``none`` allows None even if the default is something else.
 
-    ``key`` is the flat name (for ``Judge.of``, in verl's table) where it differs from the field's. An option with a
-    ``section`` has a flag: ``--flag`` where that differs from the key. A flag ``--no-...`` turns the option off, and
-    ``off`` is its sentence. ``reads`` makes a value of the flag's text, or of all its texts if ``many``. ``named``:
-    calipers.toml may set it only if the user named that file. ``unset`` tells people what holds if nothing is set.
+    ``key`` is the flat name (for ``Judge.of`` and verl's table) where it differs from the field's. An option with a
+    ``section`` has a flag, ``--flag`` where that differs from the key. A flag ``--no-...`` turns the option off, and
+    ``off`` is its help sentence. ``reads`` makes the value from the flag's text, or from all its texts if ``many``.
+    ``named`` means that calipers.toml may set the option only if the user named that file. ``unset`` describes in the
+    help what applies if nothing is set.
 
-    ``recorded`` marks what decides a judge's results: the ledger records it with each run, True under the flat name.
-    ``link`` leads to its page in the docs. ``formerly`` is an argument of ``Judge`` that it has replaced.
+    ``recorded`` marks an option that decides a judge's results. The ledger records it with each run: under the flat
+    name if True, else under the key given. ``link`` is its page in the docs. ``formerly`` is the old argument that it
+    replaces.
     """
 
     help: str
@@ -73,22 +76,24 @@ class Option:
 
     @property
     def argument(self) -> str:
-        """How it is given to ``Judge``."""
+        """How a caller passes this option to ``Judge``, such as ``calls={"timeout": ...}``."""
         return f'{self.group}={{"{self.name}": ...}}' if self.group else f"{self.name}="
 
     @property
     def variable(self) -> str:
-        """The environment variable that sets it."""
+        """The environment variable that sets this option, such as ``CALIPERS_MAX_TOKENS``."""
         return "CALIPERS_" + self.flag.replace("-", "_").upper()
 
     @property
     def record(self) -> str:
-        """The key under which the ledger keeps it; a dot leads into an object. Empty where it is not kept."""
+        """The key of this option in the ledger's record of a run, such as ``"resolve.most"``; empty if it is not
+        recorded.
+        """
         return self.key if self.recorded is True else self.recorded or ""
 
     @property
     def range(self) -> str:
-        """What a value must be, in words."""
+        """The allowed values in words, such as ``"a number from 0 to 1"``, for help and error messages."""
         match self.kind:
             case "choice":
                 return f"one of {', '.join(self.choices or (self.registered.names() if self.registered else ()))}"
@@ -103,7 +108,9 @@ class Option:
         return ", or ".join([noun + low + high, *self.choices])
 
     def require(self, value: object, *, within: str = "") -> None:
-        """Raise ConfigError unless ``value`` can be this option's; ``within`` names its group there."""
+        """Raise ConfigError unless ``value`` is allowed for this option. ``within`` is its group's name for the
+        message.
+        """
         if value is None and (self.default is None or self.none):
             return
         called = f"{within}: {self.name}" if within else self.name
@@ -134,43 +141,43 @@ class Option:
 
 
 def whole(default: int | None, help: str, **more: Any) -> Any:  # noqa: A002 - the option's own word
-    """A field that holds a whole number."""
+    """Declare an option whose value is a whole number."""
     return _field(default, Option(help=help, kind="whole", default=default, **more))
 
 
 def number(default: float | None, help: str, **more: Any) -> Any:  # noqa: A002 - likewise
-    """A field that holds a number."""
+    """Declare an option whose value is a number."""
     return _field(default, Option(help=help, kind="number", default=default, **more))
 
 
 def flag(default: bool | None, help: str, **more: Any) -> Any:  # noqa: A002, FBT001 - likewise
-    """A field that is on or off."""
+    """Declare an option that is on or off."""
     return _field(default, Option(help=help, kind="flag", default=default, **more))
 
 
 def choice(default: str | None, of: Any, help: str, **more: Any) -> Any:  # noqa: A002 - likewise
-    """A field that holds one of some words: those of a Literal, or the names in a registry."""
+    """Declare an option whose value is a word: of a Literal type, or a name in a registry."""
     known = {"registered": of} if isinstance(of, Registry) else {"choices": get_args(of)}
     return _field(default, Option(help=help, kind="choice", default=default, **known, **more))
 
 
 def function(help: str, **more: Any) -> Any:  # noqa: A002 - likewise
-    """A field that holds a function, or None."""
+    """Declare an option whose value is a function or None."""
     return _field(None, Option(help=help, kind="function", **more))
 
 
 def thing(default: Any, help: str, **more: Any) -> Any:  # noqa: A002 - likewise
-    """A field that holds anything else: text, a mapping, a function, an object."""
+    """Declare an option whose value is of any other type: text, a mapping, an object."""
     return _field(default, Option(help=help, default=default, **more))
 
 
 def required(help: str, **more: Any) -> dict[str, Any]:  # noqa: A002 - likewise
-    """The metadata of a field without a default."""
+    """Return the dataclass metadata of an option that has no default and must be given."""
     return {_KEY: Option(help=help, **more)}
 
 
 def group(of: type[Group], default: Any = None) -> Any:
-    """A field that holds options which belong together: an object, a mapping of its fields, or a lone value."""
+    """Declare an argument that holds a group of options: an object, a mapping of its fields, or a single value."""
     return field(default=default, metadata={_GROUP: of})
 
 
@@ -179,29 +186,33 @@ def _field(default: Any, option: Option) -> Any:
 
 
 class Options:
-    """The base of dataclasses whose fields are options."""
+    """The base of dataclasses whose fields are options of a judge."""
 
     def __repr__(self) -> str:
-        """Name what differs from its default."""
+        """Show the options that differ from their defaults."""
         changed = [one.name for one in fields(self) if getattr(self, one.name) != one.default]  # type: ignore[arg-type]
         return f"{type(self).__name__}({', '.join(f'{name}={getattr(self, name)!r}' for name in changed)})"
 
     def require(self, name: str = "") -> None:
-        """Raise ConfigError for an option whose value cannot work; ``name`` is what it calls these options."""
+        """Raise ConfigError if an option has a value that is not allowed. ``name`` is the group's name for the message."""
         for option in options_of(type(self)):  # type: ignore[arg-type]  # mypy #11469
             option.require(getattr(self, option.name), within=name)
 
 
 class Group(Options):
-    """Options that belong together. ``alone`` names the field that a lone value stands for, as in ``panel="cycle"``."""
+    """A group of options that belong together, such as ``Panel``.
+
+    ``alone`` is the field that a single value stands for: ``panel="cycle"`` means ``panel={"mode": "cycle"}``.
+    """
 
     alone: ClassVar[str] = ""
 
     @classmethod
     def of(cls, value: object, name: str) -> Self:
-        """``value`` as these options: itself, a mapping of fields, a lone value, or None for the defaults.
+        """Turn ``value`` into this group: the group itself, a mapping of its fields, a single value, or None for the
+        defaults.
 
-        ``name`` is what an error calls it. Raises ConfigError for a field there is not.
+        ``name`` is the group's name for error messages. Raises ConfigError for an unknown field.
         """
         match value:
             case None:
@@ -221,7 +232,7 @@ class Group(Options):
 
 @lru_cache(maxsize=16)
 def options_of(cls: Any) -> tuple[Option, ...]:
-    """The options that the fields of ``cls`` are, in their order, without those of groups within it."""
+    """Return the options that the dataclass ``cls`` declares, in order, without those of the groups in it."""
     found = []
     for one in fields(cls):
         option: Option | None = one.metadata.get(_KEY)
@@ -233,12 +244,12 @@ def options_of(cls: Any) -> tuple[Option, ...]:
 
 @lru_cache(maxsize=4)
 def groups_of(cls: Any) -> Mapping[str, type[Group]]:
-    """The groups of options within ``cls``, by the names of their fields."""
+    """Return the groups of options in the dataclass ``cls`` by the names of their fields."""
     return {one.name: one.metadata[_GROUP] for one in fields(cls) if _GROUP in one.metadata}
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """A sentence that names what is nearest to ``name`` among ``known``, or all of it."""
+    """Return a sentence that suggests the known name nearest to ``name``, or lists all known names."""
     names = sorted(known)
     near = difflib.get_close_matches(name, names, n=1)
     return f" Did you mean {near[0]}?" if near else f" Known: {', '.join(names)}."

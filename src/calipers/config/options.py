@@ -44,7 +44,7 @@ Judges: TypeAlias = "str | Backend | Sequence[str | Backend]"
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Everyday(Options):
-    """The everyday options that decide a judge's results as they stand."""
+    """The everyday options that decide a judge's results and that no group holds."""
 
     protocol: str = choice(
         "listwise",
@@ -94,7 +94,7 @@ class Everyday(Options):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class JudgeOptions(Everyday):
-    """All options of a judge, as ``Judge`` takes them. Raises ConfigError for a value that cannot work."""
+    """All options of a judge, as ``Judge`` takes them. Raises ConfigError for a value that is not allowed."""
 
     judge: Judges = field(
         kw_only=False,
@@ -171,7 +171,7 @@ class JudgeOptions(Everyday):
     records: Records | Mapping[str, Any] = group(Records, Records())
 
     def __post_init__(self) -> None:
-        """Make the groups objects and check every value."""
+        """Turn groups given as mappings or single values into objects, and check every value."""
         self.require()
         object.__setattr__(self, "resolve", resolution(self.resolve))
         for name, of in groups_of(JudgeOptions).items():

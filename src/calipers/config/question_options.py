@@ -1,4 +1,4 @@
-"""The options that decide what a judge is asked and how it is called, its defence, and what is recorded of its answers.
+"""The options about questions and calls: what a judge is asked, how it is called, its defence, and its records.
 
 Not responsible for how answers become rewards (``score_options``).
 """
@@ -39,7 +39,7 @@ Reasoning: TypeAlias = Literal["hidden", "shown"]
 
 @dataclass(frozen=True, repr=False)
 class Question(Group):
-    """What stands in a question, and what is asked again."""
+    """What a question to the judge contains, and when a question is repeated."""
 
     grading: Grading | Mapping[str, Any] | None = thing(
         None,
@@ -101,7 +101,7 @@ class Question(Group):
 
 @dataclass(frozen=True, repr=False)
 class Calls(Group):
-    """How a judge is called: what goes with each call, at what pace, and at what price."""
+    """How the judge is called: request parameters, token limits, pace, retries and prices."""
 
     params: Mapping[str, Any] | None = thing(
         None,
@@ -211,13 +211,13 @@ class Defence(Group):
 
     @property
     def share(self) -> float:
-        """The share (0-1) of the questions that hold a canary."""
+        """The share (0-1) of the questions that contain a decoy answer."""
         return {"off": 0.0, "always": 1.0}.get(self.canaries, self.canary_rate)
 
 
 @dataclass(frozen=True, repr=False)
 class Records(Group):
-    """What is learned from recorded answers, and who sees new ones."""
+    """What calipers learns from recorded answers, and which functions and objects see new ones."""
 
     learn: bool = flag(
         True,

@@ -1,4 +1,4 @@
-"""The options that decide how judges' answers become rewards: panels, the resolution of close scores, rewards.
+"""The options that decide how answers become rewards: panels of judges, resolving close scores, reward transforms.
 
 Not responsible for what a judge is asked (``question_options``).
 """
@@ -21,7 +21,7 @@ Unresolved: TypeAlias = Literal["keep", "tie", "abstain"]
 
 @dataclass(frozen=True, repr=False)
 class Panel(Group):
-    """How several judges share the work, and whom to keep out."""
+    """How several judges share the work, and which judges are refused."""
 
     alone: ClassVar[str] = "mode"
     mode: PanelMode = choice(
@@ -93,7 +93,7 @@ class Resolution(Group):
 
 @dataclass(frozen=True, repr=False)
 class Reward(Group):
-    """How scores become rewards. ``kind`` None is the protocol's own."""
+    """How scores become rewards. ``kind=None`` uses the protocol's usual transform."""
 
     alone: ClassVar[str] = "kind"
     kind: str | None = choice(
@@ -153,7 +153,7 @@ class Reward(Group):
 
 
 def resolution(resolve: object) -> Resolution | None:
-    """``resolve`` as ``Judge`` takes it: None or False for off, True for the defaults, or as any group."""
+    """Turn the ``resolve`` argument of ``Judge`` into a group: None or False is off, True takes the defaults."""
     if resolve is None or resolve is False:
         return None
     return Resolution() if resolve is True else Resolution.of(resolve, "resolve")

@@ -1,6 +1,6 @@
-"""The options that decide a judge's results, as a run records them.
+"""The settings of a run: the options that decide a judge's results, as the ledger records them.
 
-Not responsible for options that move no score, such as limits and prices.
+Not responsible for options that change no score, such as limits and prices.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from calipers.types import Rubric, Window
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """Which judge this is, and its context window as far as it was known when the run began."""
+    """One judge of a run as the ledger records it: its name, address and model, and its context window if known."""
 
     judge: str
     endpoint: str
@@ -39,12 +39,13 @@ class Named:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Settings(Everyday):
-    """What decides a judge's results, as plain data: recorded with each run in the ledger, and enough to replay it.
+    """The options that decide a judge's results, as plain data. Recorded with each run, and enough to replay it.
 
-    ``judges`` are by slot. ``experience`` holds their priors when the run began, and ``begins_with`` the digest of its
-    first group: the same input is judged with the same priors. ``windows`` are context windows that refusals revealed
-    since: (number of the first group it holds for, slot, tokens, bytes per token). Of the groups of options, the fields
-    that are marked ``recorded`` count.
+    ``judges`` are in the order of their slots. ``experience`` holds the priors that the run started with, and
+    ``begins_with`` is the digest of its first group: a run that starts with the same group again gets the same priors.
+    ``windows`` are the context windows that refused questions revealed during the run, each as (number of the first
+    group that it applies to, slot, tokens, bytes per token). Of the groups of options, only fields marked ``recorded``
+    count.
     """
 
     judges: tuple[Named, ...]
@@ -64,29 +65,29 @@ class Settings(Everyday):
 
     @classmethod
     def chosen(cls, options: JudgeOptions, **more: Any) -> Self:
-        """The settings that ``options`` are, without judges and with ``more`` fields."""
+        """Return the settings that follow from ``options``, still without judges; ``more`` sets further fields."""
         flat = {one.name: getattr(options, one.name) for one in fields(Everyday)}
         groups = {name: getattr(options, name) for name in groups_of(JudgeOptions)}
         return cls((), **flat, **groups, **more)
 
     @property
     def grading(self) -> Grading | None:
-        """How criteria are asked and scored; None for a protocol without criteria."""
+        """How criteria are asked about and scored; None for a protocol without criteria."""
         return self.question.grading if isinstance(self.question.grading, Grading) else None
 
     @property
     def aspects(self) -> tuple[tuple[str, float], ...] | None:
-        """The aspects that are scored separately, with their weights."""
+        """The aspects that are scored separately, each with its weight."""
         given = self.question.aspects
         return None if given is None else tuple((name, weight) for name, weight in given)  # type: ignore[str-unpack, misc]
 
     @property
     def standards(self) -> str:
-        """The rubric as text, criteria as lines."""
+        """The rubric as text; criteria become one line each."""
         return self.rubric if isinstance(self.rubric, str) else as_standards(self.rubric)
 
     def at(self, number: int) -> Self:
-        """These settings for the group with this number: with the windows that were known when it began."""
+        """Return these settings for group ``number``, with the context windows that were known when its judging began."""
         judges = list(self.judges)
         for first, slot, tokens, density in self.windows:
             if first <= number:
@@ -94,9 +95,9 @@ class Settings(Everyday):
         return replace(self, judges=tuple(judges)) if self.windows else self
 
     def narrowed(self, number: int, revealed: Sequence[Window | None]) -> Self:
-        """These settings with the windows that refusals ``revealed`` by slot, for groups from ``number`` on.
+        """Return these settings with the context windows in ``revealed`` (by slot) for the groups from ``number`` on.
 
-        Returns these settings themselves if no window is smaller than known.
+        Returns the same object if no window is smaller than the one already known.
         """
         known = [judge.context_window for judge in self.at(number).judges]
         news = tuple(
@@ -107,9 +108,10 @@ class Settings(Everyday):
         return replace(self, windows=(*self.windows, *news)) if news else self
 
     def begun_again(self, before: Mapping[str, Any]) -> Self | None:
-        """These settings with the windows that an equal earlier run used, so that its groups render identically.
+        """Return these settings with the context windows of ``before``, an equal earlier run: its groups then render
+        the same.
 
-        None if a window is known to differ now.
+        Returns None if a judge's context window is known to differ now.
         """
         then = Settings.of(before)
         now = [judge.context_window for judge in self.judges]
@@ -119,9 +121,10 @@ class Settings(Everyday):
 
     @classmethod
     def of(cls, record: Mapping[str, Any]) -> Self:
-        """The settings in a run's record: a ``to_dict`` after JSON; ``as_recorded_now`` brings older ones up to date.
+        """Read the settings from a run's record, which is the result of ``to_dict`` after a round trip through JSON.
 
-        Raises LedgerError for settings that this version does not know.
+        ``as_recorded_now`` brings records of older versions up to date first. Raises LedgerError for settings that this
+        version does not know.
         """
         if unknown := {*_keys(record)} - {*_keys(cls((), resolve=Resolution()).to_dict())}:
             raise LedgerError(
@@ -158,7 +161,7 @@ class Settings(Everyday):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON."""
+        """Return the settings as plain data for the ledger."""
         record: dict[str, Any] = {name: getattr(self, name) for name in _OF_THE_RUN}
         record |= {"judges": [asdict(one) for one in self.judges], "experience": _plain(self.experience)}
         record["rubric"] = _plain(self.rubric)
@@ -182,7 +185,7 @@ def _plain(value: Any) -> Any:
 
 
 def _keys(record: Mapping[str, Any]) -> Iterator[str]:
-    """The keys of a record, and those of the objects in it that hold options, with a dot between."""
+    """Yield the keys of a run's record; for objects in it that hold options, also ``object.key``."""
     objects = {option.record.partition(".")[0] for option in recorded_options() if "." in option.record}
     for key, value in record.items():
         yield key
@@ -191,16 +194,19 @@ def _keys(record: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _found(record: Mapping[str, Any], option: Option) -> Any:
-    """The option's recorded value; its default if its object was recorded before there was such an option."""
+    """Return the option's recorded value, or its default if the record is older than the option."""
     top, _, name = option.record.partition(".")
     return record[top].get(name, option.default) if name and record[top] is not None else record[top]
 
 
 def as_recorded_now(recorded: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A run's recorded settings as this version writes them, with the defaults of options that it did not have yet."""
+    """Bring a run's recorded settings up to date: options that did not exist yet get their defaults.
+
+    Raises LedgerError for a damaged record.
+    """
     if not isinstance(recorded, Mapping):
         raise _unreadable()
-    if "judges" not in recorded:  # recorded before there were panels, with the judge's fields at the top
+    if "judges" not in recorded:  # before panels existed, a run's only judge was recorded at the top level
         names = [one.name for one in fields(Named)]
         alone = {name: recorded[name] for name in names if name in recorded}
         recorded = {key: value for key, value in recorded.items() if key not in names} | {"judges": [alone]}

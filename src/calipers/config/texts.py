@@ -1,5 +1,6 @@
-"""Options as text (in a flag, an environment variable or calipers.toml), read. A mistake is a ConfigError with the
-flag.
+"""Reads options from text: from a flag, an environment variable or calipers.toml.
+
+A text that cannot be read raises a ConfigError that names the flag and shows how to write it.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from calipers.types import Rubric
 
 
 def rubric_of(path: str) -> str | Rubric:
-    """The rubric in a file: criteria if its name ends like one, else the text. Raises ConfigError."""
+    """Read the rubric file at ``path``: criteria if it ends in .toml, .json or .yaml, else text. Raises ConfigError."""
     if path.endswith(SUFFIXES):
         return read_rubric(path)
     try:
@@ -29,7 +30,7 @@ def rubric_of(path: str) -> str | Rubric:
 
 
 def read_pairs(texts: Sequence[str], *, flag: str, example: str) -> dict[str, Any]:
-    """``KEY=VALUE`` texts, each value read as JSON if it is JSON."""
+    """Read ``KEY=VALUE`` texts of ``flag`` into a mapping; a value that is valid JSON is decoded."""
     pairs: dict[str, Any] = {}
     for text in texts:
         key, equals, value = text.partition("=")
@@ -37,23 +38,23 @@ def read_pairs(texts: Sequence[str], *, flag: str, example: str) -> dict[str, An
             raise ConfigError(f"{flag} {text}: write KEY=VALUE, as in {example}")
         try:
             pairs[key] = json.loads(value)
-        except (ValueError, RecursionError):  # not JSON; or an integer of thousands of digits, or nested too deeply
+        except (ValueError, RecursionError):  # not JSON, an integer of thousands of digits, or nested too deeply
             pairs[key] = value
     return pairs
 
 
 def read_params(texts: Sequence[str]) -> dict[str, Any]:
-    """Request parameters."""
+    """Read the request parameters given with ``--param``."""
     return read_pairs(texts, flag="--param", example="temperature=0")
 
 
 def read_gradings(texts: Sequence[str]) -> dict[str, Any]:
-    """Fields of a Grading."""
+    """Read the fields of a ``Grading`` given with ``--grading``."""
     return read_pairs(texts, flag="--grading", example="mode=relative")
 
 
 def read_concurrency(text: str) -> int | Literal["auto"]:
-    """A number of calls, or "auto"."""
+    """Read the value of ``--concurrency``: a number of calls, or "auto"."""
     if text == "auto":
         return "auto"
     if not text.isdecimal() or len(text) > 9 or int(text) < 1:
@@ -62,7 +63,7 @@ def read_concurrency(text: str) -> int | Literal["auto"]:
 
 
 def read_amounts(texts: Sequence[str]) -> dict[str, float]:
-    """``KIND=AMOUNT`` of a budget."""
+    """Read the budget given with ``--budget`` as ``KIND=AMOUNT``, such as ``usd=5``."""
     try:
         return {kind: float(amount) for kind, _, amount in (text.partition("=") for text in texts)}
     except ValueError:
@@ -70,7 +71,7 @@ def read_amounts(texts: Sequence[str]) -> dict[str, float]:
 
 
 def read_price(text: str) -> tuple[float, ...]:
-    """``INPUT,OUTPUT[,CACHED]`` in US dollars per million tokens."""
+    """Read the value of ``--price``: ``INPUT,OUTPUT[,CACHED]`` in US dollars per million tokens."""
     return _numbers(
         text,
         f"--price {text}: write INPUT,OUTPUT or INPUT,OUTPUT,CACHED in US dollars per million tokens, as in 0.25,2",
@@ -78,7 +79,7 @@ def read_price(text: str) -> tuple[float, ...]:
 
 
 def read_weights(text: str) -> tuple[float, ...]:
-    """One number for each judge."""
+    """Read the value of ``--weights``: one number for each judge, such as ``2,1,1``."""
     return _numbers(text, f"--weights {text}: write one number for each judge, as in 2,1,1")
 
 
@@ -90,7 +91,7 @@ def _numbers(text: str, problem: str) -> tuple[float, ...]:
 
 
 def read_aspects(texts: Sequence[str]) -> dict[str, float]:
-    """``NAME`` or ``NAME=WEIGHT``; an aspect without a weight has weight 1."""
+    """Read the values of ``--aspect``: ``NAME=WEIGHT``, or ``NAME`` for a weight of 1."""
     aspects = {}
     for text in texts:
         name, equals, weight = text.partition("=")

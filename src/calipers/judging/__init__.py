@@ -1,1 +1,1 @@
-"""Groups to results: a judge is asked, its answers become scores, and scores become rewards."""
+"""Judges a group: asks the judge, turns its answers into scores and the scores into rewards."""

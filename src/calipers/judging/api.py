@@ -1,4 +1,4 @@
-"""``score_group`` and ``score_groups``, which build a Judge once for each judge name.
+"""``score_group`` and ``score_groups``, which reuse one Judge for each judge name.
 
 Not responsible for options other than the judge and its rubric: build a ``Judge`` for those.
 """
@@ -22,9 +22,9 @@ async def score_group(
 ) -> GroupResult:
     """Judge the trajectories of one group against one another.
 
-    ``group`` is a TrajectoryGroup, an object of the groups file, a list of message lists, or a trainer's own group;
-    ``judge`` a name such as ``"openai/gpt-5-mini"``, a Backend, several of them (a panel), or a Judge for everything
-    that can be set.
+    ``group`` is a TrajectoryGroup, an object of the groups file, a list of message lists, or a trainer's own group.
+    ``judge`` is a name such as ``"openai/gpt-5-mini"``, a Backend, several of them (a panel), or a Judge, which has all
+    other options.
 
     Never raises because of a judge: each trajectory of the result is ``scored``, ``abstained`` or ``failed``, with a
     reason, and has a reward in [0, 1] or None. Raises ConfigError for options that cannot work and InputError for a
@@ -66,13 +66,13 @@ def _as_judge(
 
 
 def _asked_now(name: str) -> Asked | None:
-    """The judge's address and key by the environment now; None if its name or another URL decides."""
+    """Return the judge's address and key in the environment now; None if neither depends on the environment."""
     bare, url = apart(name)
     provider = provider_of(bare)
     try:
         return None if provider is None else asked_at(provider, base_url=url)
     except ConfigError:
-        return None  # the Judge that is built reports it
+        return None  # building the Judge raises the same error
 
 
 @lru_cache(maxsize=32)
@@ -82,5 +82,5 @@ def _named(
     asked: tuple[Asked | None, ...],  # noqa: ARG001 - another environment is another judge
     concurrency: int,
 ) -> Judge:
-    """One Judge per names, rubric, address, key and limit: its connections and its limit serve all calls."""
+    """Return a Judge shared by all calls with these arguments, so that connections and limits are shared as well."""
     return Judge(names, rubric=rubric, concurrency=concurrency)

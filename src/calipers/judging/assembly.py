@@ -1,4 +1,4 @@
-"""From settings to strategies: the protocol, the planner, the aggregator and the reward of a judge or a panel.
+"""Chooses the strategies that the settings name: protocol, planner, aggregator and reward transform.
 
 Pure. Not responsible for what a strategy does, or for checking settings (``contradictions``).
 """
@@ -38,11 +38,11 @@ _PANELS: Final[Mapping[str, type[Everyone | Cycle | Fallback]]] = {
 }
 
 _USUAL_SPREAD = 0.03
-"""A weak prior: the variance of scores within a group, for a judge that the ledger does not know."""
+"""The variance of scores within a group that is assumed for a judge without answers in the ledger: a weak prior."""
 
 
 def strategies(settings: Settings, parse: Parse | None) -> Strategies:
-    """The strategies for every group; ``parse`` is the user's own reader of replies."""
+    """Build the strategies for every group of a run; ``parse`` is the user's own reader of replies."""
     return Strategies(_protocol(settings, parse), _planner(settings), _aggregator(settings), _reward(settings))
 
 
@@ -64,7 +64,9 @@ def _protocol(settings: Settings, parse: Parse | None) -> JudgingProtocol:
 
 
 def _planner(settings: Settings) -> Planner:
-    """The protocol's first asks, each for its judges; then follow-ups to poor answers; then more of them to resolve."""
+    """Build the planner: the protocol's first asks for each judge, then follow-ups to poor answers, then asks to
+    resolve.
+    """
     first = _first_asks(settings)
     sharing = len(settings.judges) if settings.panel.mode == "cycle" else 1
     inner: Planner = FollowUps(first, settings.question.reasks, sharing)
@@ -84,7 +86,7 @@ def _planner(settings: Settings) -> Planner:
 def _first_asks(settings: Settings) -> FirstAsks:
     orders, judges = settings.orders, len(settings.judges)
     if settings.resolve is not None and settings.protocol != "pairwise" and not _has_errors(settings):
-        # Resolving needs standard errors, and two calls are the fewest that give one.
+        # Resolving needs standard errors, which take at least two calls.
         orders = max(orders, 2)
     first: FirstAsks
     if settings.question.at_once is not None:
@@ -100,7 +102,7 @@ def _first_asks(settings: Settings) -> FirstAsks:
 
 
 def _has_errors(settings: Settings) -> bool:
-    """Whether one presentation comes with standard errors: from several judges, or from each judge's known noise."""
+    """Whether one presentation gives standard errors: from several judges, or from each judge's known noise."""
     if len(settings.judges) > 1 and settings.panel.mode == "all":
         return True
     priors = _priors(settings)
@@ -112,11 +114,11 @@ def _priors(settings: Settings) -> dict[int, JudgePriors]:
 
 
 def _aggregator(settings: Settings) -> Aggregator:
-    """Answers to scores, corrected by each judge's priors; a panel's judges each on their own scale."""
+    """Build the aggregator of answers into scores: corrected by each judge's priors, each panel judge on its own scale."""
     method = registry.find_method(settings.protocol)
     judges = len(settings.judges)
     if method.graded:
-        # Verdicts have no scale of the judge's own, so the aggregator combines a panel's judges itself.
+        # Verdicts on criteria have no scale that differs by judge, so the aggregator combines a panel's judges itself.
         graded: Aggregator = registry.load(method.aggregator)(
             settings.grading,
             judges=judges,
@@ -150,7 +152,7 @@ def _within(settings: Settings) -> Aggregator:
 
 
 def _reward(settings: Settings) -> RewardTransform:
-    """Scores to rewards: the kind, then length among near-tied scores, then ties."""
+    """Build the reward transform: its kind, then length control among near-tied scores, then ties."""
     plan = settings.reward
     method = registry.find_method(settings.protocol)
     kind = registry.REWARDS.find(plan.kind) if plan.kind else registry.load(method.reward)

@@ -1,5 +1,4 @@
-"""A second opinion on a share of finished groups, off the reward path: growing disagreement is a sign of reward
-hacking.
+"""Audits a share of finished groups with a second judge: growing disagreement is a sign of reward hacking.
 
 The audit never makes, delays or fails a reward: it works on a thread of its own, drops groups when its queue is full,
 and reports its own failures in ``summary`` only. Not responsible for deciding which judge is right.
@@ -27,14 +26,14 @@ from calipers.monitoring.review import ReviewQueue
 from calipers.types import GroupResult, TrajectoryGroup
 
 Opinion: TypeAlias = Mapping[str, float | None]
-"""The audit's score of each trajectory, by id; None if it is unknown."""
+"""The second judge's score of each trajectory, by id; None if it is unknown."""
 
 _STOP: Final = None
 
 
 @dataclass(frozen=True, slots=True)
 class AuditSummary:
-    """An audit so far. ``disagreement`` is the mean over ``compared`` groups, or None before the first.
+    """The state of an audit. ``disagreement`` is the mean over ``compared`` groups, or None before the first.
 
     ``changed_at`` are the numbers of the audited groups at which a rise of disagreement was detected.
     """
@@ -49,13 +48,13 @@ class AuditSummary:
 
 
 class Auditor:
-    """Shows a ``share`` (0-1) of finished groups to ``second``: a Judge of another family, or a Verifier.
+    """Gives a ``share`` (0-1) of finished groups to ``second`` for audit: a Judge of another family, or a Verifier.
 
-    Give one to ``Judge(records={"watchers": [...]})``, or ``offer`` groups to it. At most ``room`` groups wait;
-    further ones are dropped and counted. On the audit's thread, ``on_disagreement`` is called with each group's
-    disagreement (0-1), and ``on_change`` with the summary when ``change`` detects a rise. ``review`` collects
-    disputed groups. Which groups are sampled depends on their content and ``seed``. ``close`` it, or use it with
-    ``with``, to finish the queue.
+    Pass an Auditor to ``Judge(records={"watchers": [...]})``, or ``offer`` groups to it. At most ``room`` groups wait;
+    further groups are dropped and counted. On the audit's thread, ``on_disagreement`` is called with each group's
+    disagreement (0-1), and ``on_change`` with the summary when ``change`` detects a rise. ``review`` collects disputed
+    groups. Which groups are sampled depends on their content and ``seed``. Call ``close``, or use the Auditor in a
+    ``with`` statement, to finish the queue.
 
     Raises ConfigError for options that cannot work.
     """
@@ -94,11 +93,11 @@ class Auditor:
 
     @property
     def summary(self) -> AuditSummary:
-        """The audit so far."""
+        """The state of the audit."""
         return self._summary
 
     def seen(self, group: TrajectoryGroup, result: GroupResult) -> GroupResult:
-        """Offer a finished group; returns its result, with a warning once disagreement has risen."""
+        """Offer a finished group to the audit; return its result, with a warning once disagreement has risen."""
         if self._review is not None:
             self._review.seen(group, result)
         self.offer(group, result)
@@ -109,7 +108,10 @@ class Auditor:
         return replace(result, warnings=(*result.warnings, note))
 
     def offer(self, group: TrajectoryGroup, result: GroupResult) -> bool:
-        """Queue the group if it is sampled and there is room; True if it was. Never waits, never raises."""
+        """Queue a finished group for the audit if it is sampled and the queue has room. Never waits, never raises.
+
+        Returns whether the group was queued.
+        """
         scored = sum(one.reward is not None for one in result.trajectories)
         if self._closed or scored < 2 or not self._is_sampled(group):
             return False
@@ -122,7 +124,7 @@ class Auditor:
         return True
 
     def close(self, timeout: float | None = 60.0) -> None:
-        """Finish the queue within ``timeout`` seconds; later groups are not accepted."""
+        """Accept no more groups, and wait at most ``timeout`` seconds until the audit has finished its queue."""
         with self._lock:
             self._closed = True
             thread = self._thread
@@ -131,7 +133,7 @@ class Auditor:
         try:
             self._waiting.put(_STOP, timeout=timeout)
         except queue.Full:
-            return  # a call does not return; the thread is a daemon and ends with the process
+            return  # a call of the audit hangs; its thread is a daemon and ends with the process
         thread.join(timeout)
 
     def __enter__(self) -> Self:
@@ -224,10 +226,11 @@ class Auditor:
 
 
 def disagreement(rewards: Opinion, audit: Opinion) -> float | None:
-    """The share of pairs untied in the audit that the rewards order differently; ties of rewards count half.
+    """The share of pairs of trajectories, of those untied in the audit, that the rewards order differently.
 
-    In [0, 1], 0.5 for rewards that are independent of the audit: (1 - d) / 2 with Somers' d of the rewards given the
-    audit (R. H. Somers, American Sociological Review 27, 1962). None if the audit ties every pair.
+    A tie of rewards counts half. The result is in [0, 1], and 0.5 for rewards that are independent of the audit: it is
+    (1 - d) / 2 with Somers' d of the rewards given the audit (R. H. Somers, American Sociological Review 27, 1962).
+    None if the audit ties every pair.
     """
     both = [name for name, value in audit.items() if value is not None and rewards.get(name) is not None]
     against = pairs = 0.0

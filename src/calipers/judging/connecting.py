@@ -1,6 +1,6 @@
-"""From the judges that a user names to backends with limits and retries around them. Nothing is contacted.
+"""Connects the judges that a user names: each becomes a backend with limits and retries. Sends no request.
 
-Not responsible for how a name becomes a backend (``backends.connect``), or for what is done with it (``instances``).
+Not responsible for how a name becomes a backend (``backends.connect``), or for asking the judges (``instances``).
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from calipers.judging.instances import JudgeInstance, JudgeInstances
 from calipers.ledger import Ledger, Nobody
 
 _LIMITS_OF_SHARED: Final = ("budget", "price", "requests_per_minute", "tokens_per_minute", "hedge")
-"""Limits that a Shared backend has of its own."""
+"""Limits that belong to ``Shared``, not to a Judge that uses it."""
 
 
 def judges_in(judge: Judges) -> tuple[str | Backend, ...]:
-    """The judges of a ``judge=`` argument, by slot. Raises ConfigError for none."""
+    """Return the judges of a ``judge=`` argument as a tuple, in the order of their slots. Raises ConfigError for []."""
     if isinstance(judge, str) or not isinstance(judge, Sequence):
         return (judge,)
     if not judge:
@@ -38,7 +38,7 @@ def judges_in(judge: Judges) -> tuple[str | Backend, ...]:
 
 
 def connected(judges: Sequence[str | Backend], options: JudgeOptions, calls: Calls) -> JudgeInstances:
-    """The ``judges``, with limits and retries. Raises ConfigError for an unknown one, and for the same one twice."""
+    """Connect the ``judges``, each with its limits and retries. Raises ConfigError for an unknown or repeated judge."""
     budget = None if options.budget is None else SharedBudget(Budget.of(options.budget))
     probes = isinstance(options.ledger, str | Path | Ledger) if calls.probe is None else calls.probe
     found = [
@@ -68,16 +68,16 @@ def connected(judges: Sequence[str | Backend], options: JudgeOptions, calls: Cal
 
 
 def recorded(settings: Settings) -> JudgeInstances:
-    """The judges of a recorded run, for its replay: they are never asked."""
+    """Return stand-ins for the judges of a recorded run, for a replay that never asks them."""
     backends = [Nobody(judge.endpoint, judge.model, settings.warnings) for judge in settings.judges]
     return JudgeInstances([_instance(one, one, Calls(), probes=False) for one in backends])
 
 
 def _instance(judge: str | Backend, bare: FullBackend, calls: Calls, *, probes: bool, **limits: Any) -> JudgeInstance:
-    """``judge``, whose backend is ``bare``, within ``limits``.
+    """Wrap the backend ``bare`` of ``judge`` in retries and ``limits``.
 
-    A judge given by name is retried, and probed if ``probes``. A backend of the caller's own makes its retries
-    itself; a Shared one has its own limits.
+    A judge given by name is retried, and probed if ``probes``. A caller's own Backend makes its retries itself; a
+    Shared backend brings its own limits.
     """
     for name in ("requests_per_minute", "tokens_per_minute", "hedge", "max_tokens"):
         limits[name] = getattr(calls, name)
@@ -96,9 +96,10 @@ def _instance(judge: str | Backend, bare: FullBackend, calls: Calls, *, probes: 
 
 
 def for_each(option: str, value: object, judges: Sequence[str | Backend]) -> list[Any]:
-    """An option's ``value`` for every judge: a mapping by judge name, or one value for one judge.
+    """Return the value of an option for each judge, from a mapping by judge name or from a single value for a single
+    judge.
 
-    Raises ConfigError for a name that no judge has, and for one value and several judges.
+    Raises ConfigError for a name that no judge has, and for a single value with several judges.
     """
     if isinstance(value, Mapping):
         names = [judge for judge in judges if isinstance(judge, str)]

@@ -1,6 +1,6 @@
-"""Options that cannot go together, refused before anything is asked.
+"""Refuses options that contradict one another, before a judge is asked.
 
-A value that cannot work by itself is refused by ``config``. Not responsible for what options do (``assembly``).
+A value that is wrong in any combination is refused by ``config``. Not responsible for what options do (``assembly``).
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from calipers.types import Rubric
 
 CHECKLIST: Final = "checklist"
 _MOST_PRESENTATIONS: Final = 10_000
-"""A group's first questions are planned all at once, and must fit in memory."""
+"""The most first questions about a group: they are planned all at once, and must fit in memory."""
 
 
 def settings_of(options: JudgeOptions, judges: Sequence[str | Backend]) -> Settings:
-    """The settings that ``options`` are, without their judges. Raises ConfigError where they contradict one another."""
+    """Return the settings that follow from ``options``, without judges. Raises ConfigError for contradictory options."""
     chosen = Settings.chosen(options, custom_parse=options.parse is not None)
     protocol, question, panel = chosen.protocol, chosen.question, chosen.panel
     _require_ledger(options.ledger)
@@ -64,7 +64,7 @@ def _require_ledger(ledger: object) -> None:
 
 
 def require_logprobs(settings: Settings, judges: JudgeInstances) -> None:
-    """Raise ConfigError where ``expected`` needs log-probabilities and a judge's API has none."""
+    """Raise ConfigError if ``expected`` scores need log-probabilities that a judge's API does not offer."""
     for judge in judges:
         if settings.question.expected and not judge.bare.has_logprobs:
             raise ConfigError(
@@ -135,7 +135,9 @@ def _require_reward(reward: Reward, protocol: str) -> None:
 
 
 def _read(rubric: object) -> str | Rubric | None:
-    """``rubric=`` as text or criteria. Raises ConfigError for another type, InputError for a bad file."""
+    """Return the ``rubric=`` argument as text or criteria. Raises ConfigError for another type, InputError for a bad
+    file.
+    """
     if isinstance(rubric, Path):
         rubric = read_rubric(rubric)
     if rubric is None or isinstance(rubric, str):
@@ -146,7 +148,7 @@ def _read(rubric: object) -> str | Rubric | None:
 
 
 def _grading(chosen: Settings, rubric: str | Rubric | None) -> Grading | None:
-    """How a checklist is graded; None for other protocols."""
+    """Return how a checklist is graded; None for other protocols. Raises ConfigError for options that contradict it."""
     given = chosen.question.grading
     if chosen.protocol != CHECKLIST:
         if given is not None:
@@ -171,7 +173,7 @@ _ASPECT: Final = re.compile(r"[A-Za-z][A-Za-z _-]{0,39}")
 
 
 def _aspects(aspects: Mapping[str, float] | Sequence[object] | None) -> tuple[tuple[str, float], ...] | None:
-    """Aspects with their weights, 1 each where only names are given. Raises ConfigError."""
+    """Return the aspects with their weights; an aspect without a weight has weight 1. Raises ConfigError."""
     if aspects is None:
         return None
     weighted = dict(aspects) if isinstance(aspects, Mapping) else dict.fromkeys(aspects, 1.0)

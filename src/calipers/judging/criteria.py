@@ -1,5 +1,4 @@
-"""Grading by criteria, beside the general loop: which rubrics can be graded, and each criterion's verdict in the
-result.
+"""The part of judging that is special to criteria: which rubrics can be graded, and the verdicts in the result.
 
 Not responsible for questions (``protocols``), formulas (``rubric``) or rewards (``rewards``).
 """
@@ -20,7 +19,7 @@ from calipers.verifiers.criteria import require_rules
 def with_criteria(
     group: TrajectoryGroup, view: RenderedGroup, grading: Grading
 ) -> tuple[RenderedGroup, tuple[str, ...]]:
-    """The group with only those rubrics that the formula can grade, and warnings of the others."""
+    """Drop the rubrics that the formula cannot grade from the rendered group; return it with a warning for each."""
     notes = []
     if isinstance(group.rubric, str):
         notes.append("the group's rubric is text, which a checklist cannot check: it was not shown to the judge")
@@ -38,7 +37,7 @@ def with_criteria(
 
 
 def ungradable(rubric: Rubric, grading: Grading) -> str | None:
-    """Why this rubric cannot be graded like this; None if it can."""
+    """Return why this rubric cannot be graded with these settings; None if it can."""
     try:
         require_rules(rubric)
     except ConfigError as error:
@@ -47,17 +46,18 @@ def ungradable(rubric: Rubric, grading: Grading) -> str | None:
 
 
 def require_graded(result: GroupResult) -> None:
-    """Raise UngradedError for the first trajectory without a score (``on_missing`` "raise")."""
+    """Raise UngradedError for the first trajectory without a score, as ``on_missing="raise"`` demands."""
     for one in result.trajectories:
         if one.reward is None:
             raise UngradedError(f"group {result.group_id!r}, trajectory {one.id!r} was not graded: {one.reason}")
 
 
 def verdicts_of(view: RenderedGroup, answered: Sequence[Answered]) -> Mapping[int, Mapping[str, Any]]:
-    """Each graded candidate's criteria, in the rubric's order: ``met``, ``reason``, and what else the verdict holds.
+    """Return each graded candidate's verdicts by criterion, in the rubric's order, as objects of the result file.
 
-    ``by`` is "rule" for a criterion that a rule checks; ``asked`` is false where rules left nothing for a judge. Of
-    several gradings, ``met`` is the majority's (None for a tie) and ``votes`` lists them.
+    Each object has ``met``, ``reason``, and what else the verdict holds. ``by`` is "rule" for a criterion that a rule
+    checks; ``asked`` is false if rules left nothing for a judge. Of several gradings, ``met`` is the majority's (None
+    for a tie) and ``votes`` lists them all.
     """
     found: dict[tuple[int, str], list[Verdict]] = {}
     for verdict in _verdicts(answered):
@@ -84,7 +84,7 @@ _NOT_NEEDED = "not asked: rules had decided what becomes of the score"
 
 
 def undecided(view: RenderedGroup, item: int, answered: Sequence[Answered]) -> str | None:
-    """The reason if a rule without a verdict left a candidate unscored; None if a judge's failure may have."""
+    """Return the reason if a rule without a verdict left a candidate unscored; None if a judge's failure may have."""
     if any(isinstance(done.result, Failure) and item in done.ask.members for done in answered):
         return None
     verdicts = view.rule_verdicts[item] if view.rule_verdicts else {}
@@ -96,7 +96,7 @@ def _of_rule(verdict: Verdict) -> dict[str, Any]:
 
 
 def as_explanation(criteria: Mapping[str, Mapping[str, Any]]) -> str:
-    """One line for each criterion, for people."""
+    """Return a candidate's verdicts as explanation for people, one line for each criterion."""
     words = {True: "met", False: "not met", None: "no verdict"}
     lines = []
     for name, one in criteria.items():
@@ -107,7 +107,7 @@ def as_explanation(criteria: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def open_criteria(criteria: Mapping[str, Mapping[str, Any]]) -> tuple[str, ...]:
-    """The criteria of a trajectory that should have a verdict, and have none."""
+    """Return the criteria of a trajectory that should have a verdict, and have none."""
     return tuple(
         name
         for name, one in criteria.items()
@@ -116,7 +116,7 @@ def open_criteria(criteria: Mapping[str, Mapping[str, Any]]) -> tuple[str, ...]:
 
 
 def _verdicts(answered: Sequence[Answered]) -> list[Verdict]:
-    """Each grading's last verdict on each candidate and criterion; one that decides goes before one that does not."""
+    """Return the last verdict of each grading on each candidate and criterion; met or not met goes before unknown."""
     found: dict[tuple[object, ...], Verdict] = {}
     for done in answered:
         if not isinstance(done.result, Reading):

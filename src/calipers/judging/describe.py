@@ -1,4 +1,4 @@
-"""A judge's answer (``debug``) and a ranked group as plain text for people.
+"""A judge's answer (for ``debug``) and a ranked group as plain text for people.
 
 Not responsible for colours and tables (``cli``).
 """
@@ -16,22 +16,29 @@ _WIDTH = 110
 
 
 def columns() -> int | None:
-    """Columns of the terminal behind stderr; None if it is not a terminal."""
+    """Return the width in columns of the terminal behind stderr; None if stderr is no terminal."""
     try:
         return os.get_terminal_size(sys.stderr.fileno()).columns or None
-    except (AttributeError, OSError, ValueError):  # a stream without a descriptor, or a descriptor without a terminal
+    except (
+        AttributeError,
+        OSError,
+        ValueError,
+    ):  # a stream without a file descriptor, or a descriptor that is no terminal
         return None
 
 
 def print_answer(request: JudgeRequest, completion: Completion, reading: Reading) -> None:
-    """Print one answer to stderr: the question, the judge's reasoning, its reply, and the scores read from it."""
+    """Print a judge's answer to stderr: the question, the judge's reasoning, its reply, and the scores read from it."""
     sys.stderr.write(describe_answer(request, completion, reading, width=columns()))
 
 
 def describe_answer(
     request: JudgeRequest, completion: Completion, reading: Reading, *, width: int | None = None
 ) -> str:
-    """One answer as indented plain text, with trajectory ids in place of the opaque names; see ``describe_result``."""
+    """Describe a judge's answer as indented plain text, with trajectory ids in place of the opaque candidate keys.
+
+    Text is folded at ``width`` columns, as in ``describe_result``.
+    """
     ask, view = request.ask, request.view
     shown = [view.ids[members[0]] if (members := view.candidates[item].members) else "(canary)" for item in ask.order]
     names = ", ".join(f"{key}={trajectory}" for key, trajectory in zip(request.keys, shown, strict=True))
@@ -51,7 +58,7 @@ def describe_answer(
 
 
 def describe_result(result: GroupResult, *, width: int | None = None) -> str:
-    """A group's ranking as plain text: best first, then those without a score, each with its explanation or reason.
+    """Describe a group's ranking as plain text: best first, then trajectories without a score, each with its reason.
 
     Explanations are folded at ``width`` columns, 110 at most, and 110 for None.
     """

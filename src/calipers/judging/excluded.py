@@ -1,7 +1,7 @@
-"""Trajectories that the judge is not shown: empty ones, and by the user's rule those that address it.
+"""Trajectories that are hidden from the judge: those without messages and, if the user says so, prompt injections.
 
-They are taken out before the judge is asked, and put back into the result afterwards. Only attacks that are certain
-have consequences; the others are reported. Pure. Not responsible for finding attacks (``guard.injection``).
+They are removed before the judge is asked, and restored in the result afterwards. Only attacks that are certain have
+consequences; the others are reported. Pure. Not responsible for finding attacks (``guard.injection``).
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from calipers.types import (
 )
 
 Attacks: TypeAlias = Mapping[str, tuple[Attack, ...]]
-"""The attacks of each trajectory that has any, by its id."""
+"""The attacks on the judge in each trajectory that has any, by the trajectory's id."""
 
 _WORDING: Final[Mapping[Certainty, str]] = {
     "certain": "addresses the judge",
     "likely": "seems to address the judge",
     "suspicious": "may address the judge",
 }
-"""The warning for the most certain of a trajectory's attacks, from certain to suspicious."""
+"""What a warning says of a trajectory, by the certainty of its most certain attack."""
 
 POLICY = "assistant"
 """The role whose messages the policy under training writes."""
@@ -41,14 +41,14 @@ _EMPTY = "it has no messages: there is nothing of it to judge"
 
 
 def with_messages(group: TrajectoryGroup) -> TrajectoryGroup:
-    """The group without trajectories that have no message at all (a rollout that crashed, say)."""
+    """Remove trajectories without any message from the group, such as a rollout that crashed."""
     if all(trajectory.messages for trajectory in group.trajectories):
         return group
     return replace(group, trajectories=tuple(one for one in group.trajectories if one.messages))
 
 
 def with_empty(result: GroupResult, group: TrajectoryGroup) -> GroupResult:
-    """The result with the trajectories that ``with_messages`` took out: failed, in their places."""
+    """Restore the trajectories without messages in the result, as failed, in their positions."""
     if len(result.trajectories) == len(group.trajectories):
         return result
     judged = {one.id: one for one in result.trajectories}
@@ -60,14 +60,14 @@ def with_empty(result: GroupResult, group: TrajectoryGroup) -> GroupResult:
 
 
 def find_attacks_of(group: TrajectoryGroup, view: RenderedGroup) -> Attacks:
-    """What in each trajectory of ``group`` addresses the judge; identical trajectories share it."""
+    """Return the attacks on the judge in each trajectory of ``group``; identical trajectories share theirs."""
     context = len(group.context)
     found = attacks_in(view, context=context, prepared=[_prepared(group, one, context) for one in view.candidates])
     return {view.ids[member]: hits for item, hits in found.items() for member in view.candidates[item].members}
 
 
 def _prepared(group: TrajectoryGroup, candidate: Candidate, context: int) -> tuple[Attack, ...] | None:
-    """The attacks found before the group was complete; None if it was not searched, or is shown differently now."""
+    """Return the attacks found in a candidate before its group was complete; None if it has to be searched now."""
     prepared = group.trajectories[candidate.members[0]].prepared
     if prepared is None or candidate.messages[context:] != prepared.transcript.messages:
         return None
@@ -75,7 +75,7 @@ def _prepared(group: TrajectoryGroup, candidate: Candidate, context: int) -> tup
 
 
 def without_attackers(group: TrajectoryGroup, attacks: Attacks, rule: OnAttack) -> TrajectoryGroup:
-    """The group without the trajectories that ``rule`` decides, so that they move nobody else's score."""
+    """Remove the trajectories that ``rule`` excludes from the group, so that they cannot affect the others' scores."""
     if not any(_is_excluded(hits, rule) for hits in attacks.values()):
         return group
     rest = tuple(one for one in group.trajectories if not _is_excluded(attacks.get(one.id, ()), rule))
@@ -85,10 +85,10 @@ def without_attackers(group: TrajectoryGroup, attacks: Attacks, rule: OnAttack) 
 def with_attackers(
     result: GroupResult, group: TrajectoryGroup, attacks: Attacks, *, rule: OnAttack, floor: float
 ) -> GroupResult:
-    """``result`` with every attack on its trajectory and in a warning.
+    """Add every attack on the judge to its trajectory in the ``result`` and to the warnings.
 
-    Trajectories that ``without_attackers`` took out are back in their places: abstained under "quarantine", and with
-    the reward ``floor`` and no score under "floor".
+    Trajectories that ``without_attackers`` removed are restored in their positions: abstained under "quarantine", and
+    with the reward ``floor`` and no score under "floor".
     """
     if not attacks:
         return result
@@ -112,7 +112,7 @@ def _is_excluded(hits: Sequence[Attack], rule: OnAttack) -> bool:
             return False
         case "quarantine":
             return any(hit.certainty == "certain" for hit in hits)
-        case "floor":  # the policy is not responsible for what a tool or a user wrote
+        case "floor":  # a tool or a user may have written the text, for which the policy is not responsible
             return any(hit.certainty == "certain" and hit.role == POLICY for hit in hits)
 
 
@@ -132,7 +132,7 @@ def _excluded(trajectory: Trajectory, hits: Sequence[Attack], *, rule: OnAttack,
 
 
 def _places(hits: Sequence[Attack]) -> str:
-    """Which kinds of attack are in which messages; their text is only in the trajectory itself."""
+    """Say in which messages each kind of attack is; a warning must not quote the text of an attack."""
     places: dict[str, list[str]] = {}
     for hit in hits:
         places.setdefault(hit.kind.replace("_", " "), []).append(f"{hit.message} ({hit.role})")

@@ -1,4 +1,4 @@
-"""Model families: a judge that belongs to the policy's own is refused, because models favour their own kind."""
+"""Recognises model families: a judge of the policy's own family is refused, because models favour their own kind."""
 
 from __future__ import annotations
 
@@ -17,10 +17,12 @@ _REMEDY: Final = "choose another judge, or allow it with panel={'own_family': Tr
 
 
 def families(model: str) -> frozenset[str]:
-    """The model families a name mentions: a distilled model may have two. Empty if none is recognised."""
+    """Return the model families that a model's name mentions: a distilled model may have two, an unknown model none."""
     table = _table()
     same: dict[str, str] = table["models"]
-    words = [word for word in _WORD.findall(apart(model)[0].lower()) if word != "llamacpp"]  # a server, not a family
+    words = [
+        word for word in _WORD.findall(apart(model)[0].lower()) if word != "llamacpp"
+    ]  # the name of a server, not of a model family
     found = {name for name in (*table["families"], *same) for word in words if word.startswith(name)}
     return frozenset(same.get(name, name) for name in found)
 
@@ -33,7 +35,7 @@ def _table() -> dict[str, Any]:
 
 
 def require_other_family(policy: str | None, judges: Sequence[str | Backend], *, allowed: bool) -> None:
-    """Raise ConfigError if a judge is of the ``policy``'s family, or the policy itself, unless that is ``allowed``."""
+    """Raise ConfigError if a judge is the ``policy`` or belongs to its model family, unless that is ``allowed``."""
     if policy is None or allowed:
         return
     for judge in judges:
@@ -48,5 +50,5 @@ def require_other_family(policy: str | None, judges: Sequence[str | Backend], *,
 
 
 def _bare(model: str) -> str:
-    """A model's own name, without its provider or maker."""
+    """Return a model's own name, without its provider or maker."""
     return apart(model)[0].rstrip("/").rpartition("/")[2].lower()

@@ -1,11 +1,11 @@
-"""Hybrid: rules that code checks and a judge's score, combined into one reward.
+"""Combines rules that code checks with a judge's score into one reward.
 
 Rules are checked first, because they are free. The judge is asked only if it can still change the reward, and only
 about trajectories that passed the gates. Not responsible for judging (``judge``), for what a check means
 (``verifiers``), or for rows of data sets (``verifiers.constraints``).
 
 VerIF: Peng et al., arXiv 2506.09942. Its paper averages two values in {0, 1}; its code multiplies the share of rules
-followed by the judge's bit. These are different rewards, and both are here by name.
+followed by the judge's bit. These are different rewards, so each has its own name here.
 """
 
 from __future__ import annotations
@@ -34,23 +34,23 @@ Code: TypeAlias = Literal["mean", "all"]
 Checks: TypeAlias = Sequence[Verifier] | Callable[[TrajectoryGroup], Constraints]
 
 _READINGS: Final[Mapping[str, tuple[Code, Literal["product", "average", "min"]]]] = {
-    "all": ("all", "min"),  # of zeros and ones
+    "all": ("all", "min"),  # the minimum of two values in {0, 1}
     "verif_code": ("mean", "product"),
     "verif_paper": ("all", "average"),
 }
-"""Combinations that fix how rules are counted, and in which the judge's part is 0 or 1."""
+"""Combinations that fix how the rules' score is computed, and in which the judge's part is 0 or 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class Combination:
-    """How verdicts of rules and a judge's reward become one number from 0 to 1. Pure."""
+    """How a trajectory's reward (0-1) is computed from its rules' verdicts and the judge's reward. Pure."""
 
     code: Code
     how: Literal["product", "average", "min"]
     threshold: float | None
 
     def rules(self, verdicts: Sequence[Verdict]) -> float | Verdict | None:
-        """The rules' score; None without rules; a verdict that is unknown, if the score depends on it."""
+        """Return the rules' score; None without rules; the unknown verdict if the score depends on it."""
         mets = [verdict.met for verdict in verdicts]
         if self.code == "all" and False in mets:
             return 0.0
@@ -61,10 +61,13 @@ class Combination:
     def combined(
         self, rules: float | None, soft: float | None, stderr: float | None = None
     ) -> tuple[float | None, float | None]:
-        """The reward from the parts that exist, and its standard error if that follows from the judge's."""
+        """Return the reward from the rules' score and the judge's reward (``soft``), each of which may be missing.
+
+        The second value is its standard error, if it follows from the judge's.
+        """
         if soft is not None and self.threshold is not None:
             soft, stderr = float(soft >= self.threshold), None
-        if rules is None or soft is None:  # a missing part is ignored: it is not a constant 1
+        if rules is None or soft is None:  # a missing part is ignored; counting it as 1 would change averages
             return (soft, stderr) if rules is None else (rules, None)
         match self.how:
             case "product":
@@ -76,20 +79,20 @@ class Combination:
 
 
 class Hybrid:
-    """``judge`` (a Judge, a judge's name, or several) and ``checks``, combined to a reward from 0 to 1 per trajectory.
+    """A ``judge`` (a Judge, a judge's name, or several) and ``checks``, combined into a reward from 0 to 1.
 
-    ``checks`` are verifiers for every group, whose trajectories the judge scores as well; or a function from a group
-    to its ``Constraints``: then the judge is asked only if some are soft, and about those (or if they say
-    ``judged``). ``code`` is the rules' score: the share followed (``"mean"``, the default), or 1 if ``"all"`` are,
-    else 0. ``combine`` is ``"product"``, ``"average"``, ``"min"``, ``"all"`` (1 if all rules are followed and the
-    judge is content, else 0), or one of VerIF's: ``"verif_paper"`` (1 if all rules are followed, averaged with the
-    judge's bit), ``"verif_code"`` (the share, times the bit). A missing part (no rules, nothing soft) is ignored.
-    With ``threshold``, the judge's reward counts as 1 from there on and as 0 below; where it must be a bit, the
-    threshold is 0.5.
+    ``checks`` are verifiers for every group, whose trajectories the judge scores as well. Or they are a function from a
+    group to its ``Constraints``: then the judge is asked only if some constraints are soft, and about those (or if the
+    constraints say ``judged``). ``code`` is the rules' score: the share of rules followed (``"mean"``, the default), or
+    1 if ``"all"`` are followed, else 0. ``combine`` is ``"product"``, ``"average"``, ``"min"``, ``"all"`` (1 if all
+    rules are followed and the judge's bit is 1, else 0), or one of VerIF's: ``"verif_paper"`` (1 if all rules are
+    followed, else 0, averaged with the judge's bit), ``"verif_code"`` (the share of rules followed, times the judge's
+    bit). A missing part (no rules, or nothing for the judge) is ignored. The judge's bit is 1 if its reward is at least
+    ``threshold`` (0.5 if none is given), else 0; with a ``threshold``, the other combinations use the bit as well.
 
-    ``gates`` are checked before any token is spent. A trajectory that fails one is not shown to the judge and gets
-    ``floor``; with ``cap`` it is judged with the others and gets at most ``cap``. A rule or a gate without a verdict
-    leaves the trajectory abstained and unasked: a broken rule never becomes a reward.
+    ``gates`` are checked before any token is spent. A trajectory that fails a gate is not shown to the judge and gets
+    ``floor``; with ``cap`` it is judged with the others and gets at most ``cap``. If a rule or a gate has no verdict,
+    the trajectory abstains and the judge is not asked about it: a broken rule never becomes a reward.
 
     Raises ConfigError for options that cannot work, before anything is asked.
     """
@@ -136,7 +139,7 @@ class Hybrid:
         return await self._begin(as_group(group))
 
     def _begin(self, group: TrajectoryGroup) -> Coroutine[Any, Any, GroupResult]:
-        # Called in input order, before any waiting: the first group identifies a run, whichever is asked about first.
+        # Called in input order, before anything is awaited: the first group of the input identifies a run.
         self.judge.begin_with(group)
         return self._score(group)
 
@@ -148,7 +151,7 @@ class Hybrid:
         judged: GroupResult | None = None
         if weighs and opened:
             rubric = self._rubric(constraints.soft) if constraints.soft else given.rubric
-            # This class checks the rules: the judge need not warn that it does not.
+            # This class checks the rules, so the judge must not warn that it ignores them.
             extra = {key: item for key, item in given.extra.items() if key not in CARRIERS and key != "constraints"}
             judged = await self.judge.score_group(
                 replace(given, trajectories=tuple(opened), rubric=rubric, extra=extra)
@@ -173,9 +176,9 @@ class Hybrid:
         )
 
     def preparing(self, head: TrajectoryGroup) -> Prepare:
-        """As ``Judge.preparing``; each trajectory's gates and rules are also checked in a thread as soon as it comes.
+        """As ``Judge.preparing``; each trajectory's gates and rules are also checked in a thread as soon as it arrives.
 
-        If ``checks`` is a function, it is called with ``head`` as well: rules that it has only for a group with
+        If ``checks`` is a function, it is called with ``head`` as well. Rules that it returns only for a group with
         trajectories, or that differ then, are checked when the group is complete.
         """
         return self._early.preparing(head, self._rules_for(head), self.judge.preparing(head))
@@ -191,8 +194,9 @@ class Hybrid:
     async def score_groups(
         self, groups: Iterable[object] | AsyncIterable[object], *, concurrency: int | None = None, ordered: bool = False
     ) -> AsyncIterator[GroupResult]:
-        """Judge many groups; results as they finish, or (``ordered``) in input order. Raises InputError for a bad
-        group.
+        """Judge many groups and yield results as they finish, or (``ordered``) in input order.
+
+        Raises InputError for a group that cannot be read.
         """
         limit = concurrency or self.judge.concurrency
         work = stream(groups, lambda group: self._begin(as_group(group)), limit=limit, ordered=ordered)
@@ -201,11 +205,11 @@ class Hybrid:
                 yield result
 
     def _rubric(self, soft: Sequence[str]) -> str | Rubric:
-        """The soft constraints as a rubric: criteria for a checklist, else text."""
+        """Return the soft constraints as the group's rubric: criteria for a checklist, else text."""
         return _as_text(soft) if self.judge.settings.grading is None else as_rubric(soft)
 
     def _is_open(self, checked: Checked) -> bool:
-        """Whether a judge can still change the reward."""
+        """Whether the judge's answer can still change the trajectory's reward."""
         if checked.gate is not None and (checked.gate.met is None or self._cap is None):
             return False
         return not isinstance(self._combination.rules(checked.rules), Verdict)
@@ -214,7 +218,7 @@ class Hybrid:
         self, trajectory: Trajectory, checked: Checked, soft: TrajectoryResult | None, *, weighs: bool
     ) -> TrajectoryResult:
         gate, rules = checked.gate, self._combination.rules(checked.rules)
-        base = soft or TrajectoryResult(trajectory.id, "abstained")  # with everything else that the judge found
+        base = soft or TrajectoryResult(trajectory.id, "abstained")  # what else the judge found is copied to the result
         extra = {**carried(trajectory), **base.extra, "checks": _parts(checked, rules, soft)}
         if gate is not None and gate.met is False and self._cap is None:
             why = gate.reason or "a gate was not passed"
@@ -240,7 +244,7 @@ _CANNOT_TELL = "a check cannot tell"
 
 
 def _as_text(soft: Sequence[str]) -> str:
-    """Soft constraints as a rubric in place of the judge's own."""
+    """Return soft constraints as a rubric that replaces the judge's own."""
     listed = "\n".join(f"- {' '.join(constraint.split())}" for constraint in soft)
     return (
         "Judge by these requirements only. Each weighs the same, and an answer that satisfies all of them gets the "
@@ -249,7 +253,7 @@ def _as_text(soft: Sequence[str]) -> str:
 
 
 def _parts(checked: Checked, rules: float | Verdict | None, soft: TrajectoryResult | None) -> dict[str, Any]:
-    """The parts of a reward, for the result file."""
+    """Return the parts of a trajectory's reward as an object of the result file."""
     return {
         "rules": [{"met": verdict.met, "reason": verdict.reason} for verdict in checked.rules],
         "gate": None if checked.gate is None else {"met": checked.gate.met, "reason": checked.gate.reason},
@@ -259,7 +263,7 @@ def _parts(checked: Checked, rules: float | Verdict | None, soft: TrajectoryResu
 
 
 def _broken_rules(checked: Checked) -> str | None:
-    """Why rules were not followed: the explanation where the judge has none."""
+    """Return why rules were not followed, as explanation where the judge gives none."""
     return "; ".join(verdict.reason for verdict in checked.rules if verdict.met is False and verdict.reason) or None
 
 

@@ -1,9 +1,8 @@
-"""The judges of a panel, or the one there is: how each is called, which refuse everything, and what their answers
-teach.
+"""The judges of a ``Judge``: how each is called, which of them refuse every question, and what answers teach of them.
 
-A judge that only ever refuses (a mistyped model, a wrong key, a wrong address) would score nothing to the end of a
-run, so it is found by how its calls end and one small call more. Not responsible for which judge is asked what
-(``planners``), or for how names become backends (``connecting``).
+A judge that refuses every question (a mistyped model, a wrong key, a wrong address) would leave a whole run without
+scores. It is recognised by how its calls end, and confirmed by one small call. Not responsible for which judge is asked
+what (``planners``), or for how names become backends (``connecting``).
 """
 
 from __future__ import annotations
@@ -26,14 +25,15 @@ from calipers.types import Answered, Failure, Reading, Usage
 _log = logging.getLogger(__name__)
 
 _SHORTEST_PROBE, _LONGEST_PROBE = 0.5, 30.0
-"""Seconds for a probe: with less left of a group's deadline, another group's turn is waited for."""
+"""Seconds for a probe. If a group's deadline leaves less than the first, a later group's turn is used."""
 
 
 @dataclass(slots=True, eq=False)
 class JudgeInstance:
-    """One judge of a ``Judge``: ``bare`` is the backend that was named, ``backend`` the same with limits and retries.
+    """One judge of a ``Judge``: ``bare`` is its backend, ``backend`` the same with limits and retries.
 
-    ``confirming`` finds out whether it refuses everything; ``probing`` examines the servers of a judge given by name.
+    ``confirming`` finds out whether the judge refuses every question; ``probing`` examines the servers of a judge given
+    by name.
     """
 
     name: str
@@ -43,60 +43,64 @@ class JudgeInstance:
     probing: Probing | None = None
     window: WindowEstimate = field(default_factory=WindowEstimate)
     answered: bool = False
-    """Whether it ever answered."""
+    """Whether the judge ever answered a question."""
     refused: str | None = None
-    """The first refusal of the batch of calls so far."""
+    """The first refusal since ``require_answering`` last looked."""
     failed_otherwise: bool = False
-    """Whether a call of the batch failed in a way that may pass."""
+    """Whether a call since then failed in a way that may pass."""
     refuses: str | None = None
-    """Why it is known to refuse everything."""
+    """Why the judge is known to refuse every question."""
     _warned: bool = False
     _saved: Mapping[str, Any] = field(init=False)
 
     def __post_init__(self) -> None:
-        """Begin with what the backend knows already."""
+        """Note what the backend knows already, so that only news is recorded."""
         self._saved = self.learned()
 
     def named(self, context_window: int | None = None) -> Named:
-        """What a run records of it, with its context window as far as that is known now."""
+        """Return the judge as a run records it, with its context window if that is known now."""
         tokens = context_window or self.window.tokens
         return Named(self.name, self.bare.endpoint, self.bare.model, tokens, self.window.bytes_per_token)
 
     async def aclose(self) -> None:
-        """Close the running loop's connections of a judge given by name; the caller closes a backend of their own."""
+        """Close this event loop's connections to a judge given by name; a caller closes their own Backend."""
         if self.probing is not None:
             await self.bare.aclose()
 
     def take_up(self, known: Mapping[str, Any]) -> None:
-        """Begin with what earlier runs learned about this judge."""
+        """Start from what earlier runs learned about this judge."""
         self.window.take_up(known)
         self.bare.learn({key: value for key, value in known.items() if key != "window"})
         self._saved = self.learned()
 
     def learned(self) -> Mapping[str, Any]:
-        """What is worth recording for later runs, as plain JSON."""
+        """Return what later runs should know about this judge, as plain JSON data."""
         return {**self.bare.learned(), **self.window.learned()}
 
     def save_learned(self, store: Store) -> None:
-        """Record what is new since the run began, or since the last call; this run's snapshot stays as it was."""
+        """Record what was learned about this judge since the last call; the settings of this run do not change."""
         if (learned := self.learned()) != self._saved:
             self._saved = learned
             store.learn(self.bare, learned)
 
     def saw(self, result: Reading | Failure) -> None:
-        """Count how a question ended."""
-        if isinstance(result, Reading) or result.kind == "refused":  # the key and the name are right then
+        """Note how a question to this judge ended: answered, refused for good, or failed in another way."""
+        if (
+            isinstance(result, Reading) or result.kind == "refused"
+        ):  # a refusal in words shows that the key and the model's name are right
             self.answered = True
         elif result.kind in REFUSED:
-            self.refused = self.refused or result.reason  # the first: later ones say that calls are paused
+            self.refused = (
+                self.refused or result.reason
+            )  # the first reason, because later ones only say that calls are paused
         else:
             self.failed_otherwise = True
 
     async def check(self) -> list[str]:
-        """Warnings before this judge is asked. Raises ConfigError when no question can succeed.
+        """Check this judge before a run; return warnings. Raises ConfigError if every question would fail.
 
-        This costs no token, unless the server's list of models lacks the model: then one small question finds out
-        whether the server answers for it anyway, as proxies do that hide models.
+        The check costs no token, unless the server's list of models lacks the model: then one small question finds out
+        whether the server answers for it nevertheless, as proxies do that hide models.
         """
         warnings = await self.bare.check()
         unlisted = await self.confirming.unlisted()
@@ -113,7 +117,7 @@ class JudgeInstances:
     def __init__(self, instances: Sequence[JudgeInstance]) -> None:
         self._all = tuple(instances)
         self._lock = threading.Lock()
-        self._all_answered = False  # looked at after every group, so it is not counted each time
+        self._all_answered = False  # read after every group, so it is not computed each time
 
     def __len__(self) -> int:
         return len(self._all)
@@ -125,7 +129,10 @@ class JudgeInstances:
         return iter(self._all)
 
     async def check(self, *, all_needed: bool) -> list[str]:
-        """Every judge's warnings. Raises ConfigError for one that cannot answer; unless ``all_needed``, if none can."""
+        """Check all judges; return their warnings.
+
+        Raises ConfigError for a judge that cannot answer; unless ``all_needed``, only if no judge can.
+        """
         warnings: list[str] = []
         errors: list[ConfigError] = []
         for judge in self:
@@ -139,7 +146,7 @@ class JudgeInstances:
         return warnings
 
     def saw(self, answered: Sequence[Answered]) -> None:
-        """Count how a group's questions ended; recorded answers are answers."""
+        """Note how the questions about a group ended for each judge; a recorded answer counts as an answer."""
         if not self._all_answered:
             with self._lock:
                 for done in answered:
@@ -147,11 +154,11 @@ class JudgeInstances:
                 self._all_answered = all(judge.answered for judge in self)
 
     async def require_answering(self) -> None:
-        """Raise ConfigError if every judge is known to refuse everything; warn once of one that does while others
-        answer.
+        """Raise ConfigError if every judge refuses every question; log one warning for a judge that refuses alone.
 
-        The calls since the last time are a batch. A judge that never answered, and whose every call in the batch was
-        refused for good, is asked one small question; if that is refused as well, it is known. Free otherwise.
+        The calls since the last check are a batch. A judge that never answered, and refused every call of the batch for
+        good, is asked one small question. If it refuses that as well, it is known to refuse every question. Otherwise
+        free.
         """
         if self._all_answered:
             return
@@ -170,7 +177,7 @@ class JudgeInstances:
                 )
 
     def _suspects(self) -> list[tuple[JudgeInstance, str]]:
-        """Judges whose calls of the batch that ends now were all refused, each with the reason."""
+        """Return the judges that refused all their calls since the last check, each with its first reason."""
         found = []
         with self._lock:
             for judge in self:
@@ -189,7 +196,7 @@ class JudgeInstances:
             )
 
     async def probe(self, *, until: float | None) -> None:
-        """Examine new servers behind the judges, until ``until`` by the event loop's clock. Never raises."""
+        """Probe new servers of the judges until the time ``until`` of the event loop's clock. Never raises."""
         for judge in self:
             if judge.probing is not None and judge.probing.is_due:
                 left = _LONGEST_PROBE if until is None else until - asyncio.get_running_loop().time()
@@ -198,15 +205,15 @@ class JudgeInstances:
 
     @property
     def probed(self) -> tuple[int, Usage]:
-        """Calls and usage of probes and of calls that confirm a refusal: they are in no group's."""
+        """Calls and usage of probes and of calls that confirm a refusal; no group's result counts them."""
         calls: list[Probing | Confirming] = [judge.confirming for judge in self]
         calls += [judge.probing for judge in self if judge.probing is not None]
         return sum(one.calls for one in calls), Usage.total([one.usage for one in calls])
 
     def narrowed(self, settings: Settings, store: Store, *, begun: int) -> Settings:
-        """``settings`` with the context windows that refusals revealed, for groups after the ``begun`` ones, recorded.
+        """Return ``settings`` with the context windows that refusals revealed, for groups after the first ``begun``.
 
-        A replay knows them beforehand.
+        The new settings are recorded, so that a replay has them from the beginning.
         """
         revealed = [judge.window.told for judge in self]
         if not any(revealed) or store.replays:

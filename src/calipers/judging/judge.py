@@ -1,4 +1,4 @@
-"""Judge: from options to strategies, and from a group to its result.
+"""``Judge``: from options to strategies, and from a group to its result.
 
 Not responsible for the questions and answers about a group (``loop``), for what options mean (``config.options``), or
 for how names become backends (``connecting``).
@@ -50,23 +50,24 @@ from calipers.types import GroupResult, RenderedGroup, TrajectoryGroup, Usage
 from calipers.verifiers.criteria import with_rules
 
 _MOST_AHEAD = 32
-"""Groups that are begun before a call of theirs can be made."""
+"""The most groups that are begun beyond the judge's calls in flight."""
 
 
 class Judge:
-    """A judge and how to ask it. Constructor arguments are the whole configuration; nothing is contacted until used.
+    """A judge and how to ask it. Constructor arguments are the whole configuration; no request is sent until it is
+    used.
 
     ``judge`` is a name (``"openai/gpt-5-mini"``, ``"vllm/qwen3"``, ``"embedded"``...) or a Backend of your own, which
-    is used as it is, without retries. Several are a panel. Everyday options are arguments; the others are in groups
-    (``panel``, ``resolve``, ``reward``, ``question``, ``calls``, ``defence``, ``records``), each an object from
-    ``calipers.config`` or a mapping of its fields, as in ``calls={"timeout": 30}``. A lone value stands for the obvious
-    field: ``panel="cycle"``, ``reward="rank"``, ``resolve=0.015``. All of them, with defaults and ranges, are in
+    is used without retries. Several are a panel. Everyday options are arguments; the others are in groups (``panel``,
+    ``resolve``, ``reward``, ``question``, ``calls``, ``defence``, ``records``), each an object from ``calipers.config``
+    or a mapping of its fields, as in ``calls={"timeout": 30}``. A single value sets a group's first field:
+    ``panel="cycle"``, ``reward="rank"``, ``resolve=0.015``. All options, with defaults and ranges, are in
     docs/options.md.
 
     With several judges, ``base_url``, ``api_key`` and ``calls={"price": ...}`` are mappings by judge name. Of several
     ``base_url`` of one judge, the first names it in the ledger. ``ledger`` is a path, a ``sqlite:///`` URL, a Ledger,
-    or a Store of your own. ``rubric`` is for groups that bring none: text or, for ``protocol="checklist"``, criteria
-    (a Rubric, its object, or the Path of its file).
+    or a Store of your own. ``rubric`` is for groups that bring none: text or, for ``protocol="checklist"``, criteria (a
+    Rubric, its object, or the Path of its file).
 
     Safe to use from several event loops. Raises ConfigError, before any token is spent, for options that cannot work.
     """
@@ -104,8 +105,8 @@ class Judge:
         self._judges = judges
         self._parse = parse
         self._strategies = strategies(settings, parse)
-        # While one group's answer is recorded, another's question is sent. A group that waits for its call uses up its
-        # deadline, so with a deadline none waits.
+        # Groups begun beyond the calls in flight keep the judge busy while answers are recorded. A group that waits for
+        # its call uses up its deadline, so with a deadline no group is begun early.
         self._ahead = 0 if settings.deadline is not None else min(_MOST_AHEAD, concurrency // 2)
         records = settings.records
         observers = [watcher.observe for watcher in records.watchers if isinstance(watcher, AnswerWatcher)]
@@ -119,7 +120,8 @@ class Judge:
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> Self:
-        """A judge from options by their flat names (docs/options.md), as flags, calipers.toml and trainers have them.
+        """Build a judge from options by their flat names (docs/options.md), as flags, calipers.toml and trainers give
+        them.
 
         Raises ConfigError as the constructor does, and for an unknown name.
         """
@@ -127,7 +129,7 @@ class Judge:
 
     @classmethod
     def replaying(cls, settings: Settings, store: Store, *, parse: Parse | None = None) -> Self:
-        """A judge that asks as ``settings`` say and gets its answers from ``store`` only."""
+        """Build a judge for a replay: it asks as ``settings`` say and gets its answers from ``store`` only."""
         if settings.custom_parse and parse is None:
             raise ConfigError("this run was read by a parse= function of its own: replay it from Python, with it")
         judge = cls.__new__(cls)
@@ -138,15 +140,15 @@ class Judge:
 
     @property
     def store(self) -> Store:
-        """Where answers are recorded; with a ledger, the run begins when this is first needed."""
+        """The store that records answers; with a ledger, the first use of this property begins the run."""
         return self._store or self._begin_run(None)
 
     def begin_with(self, group: TrajectoryGroup) -> Store:
-        """Begin the run, unless it has begun: ``group`` identifies it, whether or not the judge is asked about it."""
+        """Begin the run with ``group``, which identifies it, unless the run has begun. Returns the run's store."""
         return self._store or self._begin_run(group)
 
     def _begin_run(self, first: TrajectoryGroup | None) -> Store:
-        """Begin the run with its ``first`` group: once, however many threads bring one."""
+        """Begin the run with its ``first`` group; only the first of several threads does so."""
         with self._lock:
             if self._store is None:
                 assert self._ledger is not None  # noqa: S101 - there is a ledger or a store
@@ -165,9 +167,10 @@ class Judge:
         return await self._begin(as_group(group))
 
     def preparing(self, head: TrajectoryGroup) -> Prepare:
-        """A function that does part of the work on each trajectory before the group is complete.
+        """Return a function that does part of the judging of each trajectory before the group is complete.
 
-        ``head`` is the group without trajectories. ``score_group`` gives the same result for prepared ones, sooner.
+        ``head`` is the group without trajectories. ``score_group`` gives the same result for prepared trajectories,
+        sooner.
         """
         chosen = self.settings
         return preparing(head, reasoning=chosen.question.reasoning, rubric=chosen.rubric, grading=chosen.grading)
@@ -182,19 +185,19 @@ class Judge:
     ) -> AsyncIterator[GroupResult]:
         """Judge many groups and yield results as they finish, or (``ordered``) in input order.
 
-        ``concurrency`` groups are worked on at a time; by default, as many as the judge's calls in flight need.
+        ``concurrency`` groups are judged at a time; by default, enough to keep all of the judge's calls in flight busy.
 
         A group that cannot be read is passed to ``on_error`` as an InputError that names it, and skipped; without
         ``on_error``, the InputError is raised. Memory use does not grow with the number of groups.
         """
         limit = concurrency or self.concurrency + self._ahead
         results = stream(readable(groups, on_error), self._begin, limit=limit, ordered=ordered)
-        async with aclosing(results):  # a consumer that stops early leaves no call in flight
+        async with aclosing(results):  # if the consumer stops early, no call stays in flight
             async for result in results:
                 yield result
 
     async def _begin(self, group: TrajectoryGroup) -> GroupResult:
-        # Called in input order, and nothing is awaited before: numbers in the ledger are input positions.
+        # Called in input order, and nothing is awaited before: a group's number in the ledger is its input position.
         number = await self.begin_with(group).begin()
         with self._lock:
             self._begun = max(self._begun, number + 1)
@@ -202,14 +205,15 @@ class Judge:
         return await self._score(group, number, settings)
 
     async def _score(self, group: TrajectoryGroup, number: int, settings: Settings) -> GroupResult:
-        # A replay has no deadline: its effect on the recorded run is recorded.
+        # A replay needs no deadline: the failures that the deadline caused are in the ledger.
         started = asyncio.get_running_loop().time()
         ends = None if settings.deadline is None or self.store.replays else started + settings.deadline
         judged = with_messages(group)
         view = self._render(judged)
         attacks = find_attacks_of(judged, view)
-        # Other groups reach this stage first, here and before a question is sent: one stage for many groups in a row
-        # takes less CPU than every stage for each group in turn, and answers are received meanwhile.
+        # Yield to the event loop here, and again before a question is sent, so that other groups reach the same stage.
+        # One stage for many groups in a row takes less CPU than all stages for each group, and answers arrive
+        # meanwhile.
         await asyncio.sleep(0)
         shown = without_attackers(judged, attacks, settings.defence.on_attack)
         if shown is not judged:
@@ -222,7 +226,7 @@ class Judge:
         warnings += rubric_not_used(group, settings)
         result = await self._judge(shown, view, number, settings, ends, warnings)
         if settings.grading is not None and settings.grading.on_missing == "raise":
-            require_graded(result)  # excluded trajectories are not to be graded, and are put back after this
+            require_graded(result)  # before excluded trajectories are restored, which need no grade
         floor = settings.reward.range[0]
         result = with_attackers(result, judged, attacks, rule=settings.defence.on_attack, floor=floor)
         result = with_empty(result, group)
@@ -241,7 +245,10 @@ class Judge:
         ends: float | None,
         warnings: tuple[str, ...],
     ) -> GroupResult:
-        """The result of the trajectories that are shown; a constant reward where there is nothing to compare."""
+        """Ask the judge about the trajectories it may see, and return the group's result.
+
+        If there is nothing to compare, the judge is not asked and the reward is constant.
+        """
         compares = len(view.candidates) > 1 or settings.question.absolute or settings.grading is not None
         if not view.candidates or not compares:
             return constant(group, view, settings.reward.range, warnings=warnings)
@@ -262,7 +269,7 @@ class Judge:
         return result
 
     async def _finish(self, group: TrajectoryGroup, number: int, result: GroupResult) -> None:
-        """Record what the group's calls revealed about the judges, and its result."""
+        """Record the group's result, and what its calls revealed about the judges."""
         with self._lock:
             self.settings = self._judges.narrowed(self.settings, self.store, begun=self._begun)
             for judge in self._judges:
@@ -275,11 +282,11 @@ class Judge:
         return render(group, rubric=chosen.rubric, reasoning=chosen.question.reasoning, graded=graded)
 
     async def check(self) -> Sequence[str]:
-        """Find out whether the judge can be reached; returns warnings. Usually free.
+        """Check whether the judge can be reached; return warnings. Usually free.
 
-        If its server lists other models, one small question is asked. Raises ConfigError, with the remedy, when the
-        judge cannot be reached or refuses it; of judges that replace one another (fallback), when none can be
-        reached.
+        If the judge's server does not list its model, one small question is asked. Raises ConfigError, with the remedy,
+        when the judge cannot be reached or refuses the question; for a panel with ``mode="fallback"``, only when no
+        judge can be reached.
         """
         warnings = await self._judges.check(all_needed=self.settings.panel.mode != "fallback")
         if not isinstance(self._store, Recorder):
@@ -293,24 +300,24 @@ class Judge:
     async def require_answering(self) -> None:
         """Raise ConfigError if every call so far was refused for good: the model, the key or the address is wrong.
 
-        Loops that train or write results await this after a batch of groups; it is free once the judge has answered.
-        A batch whose calls all ended in 401, 403, 404 or the like is confirmed by one small question; failures that
-        may pass (429, 5xx, timeouts) never raise here. Of a panel, all must refuse: a warning names a judge that does
-        alone.
+        Loops that train or write results await this after a batch of groups; it is free once the judge has answered. If
+        all calls of a batch ended in 401, 403, 404 or the like, one small question confirms the refusal. Failures that
+        may pass (429, 5xx, timeouts) never raise here. A panel raises if all its judges refuse; a judge that refuses
+        alone is named in a warning.
         """
         await self._judges.require_answering()
 
     @property
     def probed(self) -> tuple[int, Usage]:
-        """Calls and usage of probes and of questions that confirm a refusal: they are in no group's."""
+        """Calls and usage of probes and of questions that confirm a refusal; no group's result counts them."""
         return self._judges.probed
 
     def has_recorded_answers(self) -> bool:
-        """Whether the ledger has answers of these judges."""
+        """Whether the ledger has answers of any of these judges."""
         return self._ledger is not None and any(has_answers(self._ledger, judge.bare) for judge in self._judges)
 
     def close(self) -> None:
-        """Close the ledger this judge opened. Connections close with their event loop."""
+        """Close the ledger if this judge opened it. Connections close with their event loop."""
         if self._ledger is not None and self._owns_ledger:
             self._ledger.close()
 

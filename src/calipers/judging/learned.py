@@ -1,4 +1,4 @@
-"""What a run begins with: priors and facts that earlier runs recorded about its judges.
+"""What a run starts from: priors and facts that earlier runs recorded about its judges.
 
 Not responsible for how priors are learned (``aggregators.priors``), or for the file they come from (``ledger``).
 """
@@ -16,10 +16,10 @@ from calipers.ledger import Ledger, find_learned, heard, last_like
 
 
 def with_learned(settings: Settings, ledger: Ledger, judges: JudgeInstances) -> Settings:
-    """``settings`` with what earlier runs learned; the ``judges`` take it up as well.
+    """Add to ``settings`` what earlier runs in the ledger learned about the judges, and start the ``judges`` from it.
 
-    Everything that decides a question is in the settings, so that a run replays. A run that is begun again starts from
-    what it knew the first time, so that the same input has the same reward.
+    All that decides a question is in the settings, so that a run can be replayed. A run that repeats a recorded run
+    starts from the same knowledge as that run did, so that the same input gets the same rewards.
     """
     for judge in judges:
         judge.take_up(find_learned(ledger, judge.bare.endpoint, judge.bare.model))
@@ -31,7 +31,7 @@ def with_learned(settings: Settings, ledger: Ledger, judges: JudgeInstances) -> 
 
 
 def _priors(ledger: Ledger, settings: Settings, before: Mapping[str, Any] | None) -> Priors | None:
-    """What earlier answers teach about the judges; None if there are none, or nothing is to be learned."""
+    """Learn the judges' priors from recorded answers; None if there are no answers, or learning is off."""
     if not settings.records.learn:
         return None
     if before is not None:

@@ -1,4 +1,4 @@
-"""The loop for one group: plan, frame, ask, read; then plan again with what is known now.
+"""The loop that queries the judge about one group: plan, frame, ask, read; then plan again with the new answers.
 
 Not responsible for what questions look like (``protocols``), which are asked (``planners``), how answers travel
 (``backends``) and are recorded (``ledger``), or how scores become rewards (``judge``).
@@ -35,7 +35,7 @@ from calipers.types import (
 
 @dataclass(frozen=True, slots=True)
 class Strategies:
-    """The strategies that the settings name, for all groups; ``assembly`` makes them."""
+    """The strategies that a run's settings name, for all its groups; ``assembly`` builds them."""
 
     protocol: JudgingProtocol
     planner: Planner
@@ -45,7 +45,8 @@ class Strategies:
 
 @dataclass(frozen=True, slots=True)
 class QueryLoop:
-    """The loop for one group, which has ``number`` in the run that ``store`` records.
+    """The loop that queries the judge about one group; ``number`` is the group's number in the run that ``store``
+    records.
 
     ``ends`` is when the group's deadline passes, by the event loop's clock.
     """
@@ -60,7 +61,7 @@ class QueryLoop:
     ends: float | None = None
 
     async def run(self) -> tuple[tuple[Answered, ...], Scores]:
-        """All answers, and their scores: asks until the planner has no more questions or ``ends`` has passed.
+        """Ask until the planner has no more questions or ``ends`` has passed; return all answers and the scores.
 
         Raises errors that are not the judge's, such as LedgerError; a judge's failures are in the answers.
         """
@@ -77,7 +78,7 @@ class QueryLoop:
             async with asyncio.TaskGroup() as tasks:
                 running = [tasks.create_task(self._ask(ask)) for ask in asks]
         except* CalipersError as errors:
-            # It is not the judge's error (the ledger's disk is full, say): raise it once, not for every question.
+            # Not the judge's error (the ledger's disk is full, for example): raise it once, not for every question.
             raise errors.exceptions[0] from None
         return tuple(task.result() for task in running)
 
@@ -89,7 +90,7 @@ class QueryLoop:
             await self.store.note(self.number, whole, fit.failure)
             return Answered(ask, fit.failure, omitted=fit.omitted)
         request = fit.request
-        await asyncio.sleep(0)  # as in ``Judge``: other groups are framed meanwhile
+        await asyncio.sleep(0)  # yield, as in ``Judge``, so that other groups' questions are framed meanwhile
         meter = Meter()
         answer, question = await self._answer(replace(request, on_failed_call=meter.add), window, meter)
         if isinstance(answer, Failure):
@@ -102,9 +103,11 @@ class QueryLoop:
     async def _answer(
         self, request: JudgeRequest, window: Window | None, meter: Meter
     ) -> tuple[Completion | Failure, str]:
-        """The answer or why there is none, with the failed calls; and the question's name if the store has one."""
+        """Return the judge's answer, or a failure, each with its failed calls; and the ledger's key of the question, if
+        known.
+        """
         if self.ends is not None and asyncio.get_running_loop().time() >= self.ends:
-            return self._too_late(meter), ""  # no call that would be cancelled, and may be billed
+            return self._too_late(meter), ""  # a call now would be cancelled, and might be billed
         clock = None if self.ends is None else asyncio.timeout_at(self.ends)
         try:
             answer = self.store.answer(self.number, request, self.judges[request.ask.slot].backend)
@@ -125,7 +128,7 @@ class QueryLoop:
                 return self._too_late(meter), ""
             reason = f"the judge's backend raised {type(error).__name__}: {error}"
             return Failure("internal", reason, failed=meter.total), ""
-        if completion.failed is None:  # a user's own store does not count failed calls
+        if completion.failed is None:  # a user's own Store does not count failed calls
             completion = replace(completion, failed=meter.total)
         return completion, completion.question
 

@@ -1,4 +1,4 @@
-"""Work on the rollouts of a group that is not complete yet, so that little is left to do when the last one comes.
+"""Does part of the judging of each rollout as it arrives, so that little is left to do when its group is complete.
 
 Not responsible for collecting a group (``trainers.cohorts``), or for what checks mean (``verifiers``, ``hybrid``).
 """
@@ -19,22 +19,22 @@ from calipers.verifiers.checking import Checked, StartedChecks, check_group, sta
 from calipers.verifiers.criteria import start_rules
 
 Prepare: TypeAlias = Callable[[Trajectory], Trajectory]
-"""From a rollout of a certain group to the same with ``prepared``."""
+"""A function that returns a rollout of one group with its ``prepared`` set."""
 
 Preparing: TypeAlias = Callable[[TrajectoryGroup], Prepare]
-"""From what a group's rollouts share (a group without trajectories) to the function that prepares each."""
+"""A function from a group without trajectories to the function that prepares each rollout of the group."""
 
 
 def preparing(
     head: TrajectoryGroup, *, reasoning: Reasoning, rubric: object = None, grading: Grading | None = None
 ) -> Prepare:
-    """A function that makes each rollout of ``head`` canonical, transcribes it, and searches it for attacks.
+    """Return a function that makes each rollout of ``head`` canonical, transcribes it, and searches it for attacks.
 
-    With ``grading``, the rules of its criteria (its own, its group's, or the judge's ``rubric``) are begun in a thread.
-    Judging the complete group would do the same work, with the same results.
+    With ``grading``, it also starts the rules of the rollout's criteria (its own, its group's, or those of the judge's
+    ``rubric``) in a thread. Judging the complete group would do the same work, with the same results.
     """
     transcriber = Transcriber(head, reasoning)
-    searched: dict[str, Any] = {}  # rollouts may repeat the prompt, which is searched once
+    searched: dict[str, Any] = {}  # texts searched already: rollouts may repeat the prompt
 
     def prepare(member: Trajectory) -> Trajectory:
         transcript = transcriber.transcript(member)
@@ -48,12 +48,12 @@ def preparing(
 
 @dataclass(frozen=True, slots=True)
 class EarlyChecks:
-    """The checks of one ``Hybrid``: begun when a trajectory comes, or made when its group is complete."""
+    """The gates and rules of a ``Hybrid``, checked when a trajectory arrives or when its group is complete."""
 
     gates: tuple[Verifier, ...]
 
     def preparing(self, head: TrajectoryGroup, rules: tuple[Verifier, ...], prepare: Prepare) -> Prepare:
-        """``prepare``, which also begins the checks of what it has prepared."""
+        """Return a function that calls ``prepare`` and then starts the gates and rules of the prepared trajectory."""
         if not self.gates and not rules:
             return prepare
 
@@ -67,13 +67,13 @@ class EarlyChecks:
         return prepared
 
     async def checked(self, group: TrajectoryGroup, rules: tuple[Verifier, ...]) -> list[Checked]:
-        """As ``check_group``, without blocking: waits for checks that were begun early, and makes the others now."""
+        """As ``check_group``, without blocking: wait for checks that were started early, and make the missing ones."""
         started = [self._started(one, group, rules) for one in group.trajectories]
         rest = tuple(one for one, early in zip(group.trajectories, started, strict=True) if early is None)
-        # Rules may be slow, and block: in a thread, other groups' questions go on meanwhile.
+        # Rules may block, so they run in a thread while other groups are judged.
         alone = replace(group, trajectories=rest)
         found = iter(await asyncio.to_thread(check_group, alone, gates=self.gates, rules=rules) if rest else ())
-        # A caller that stops waiting does not cancel the checks for a caller that asks again.
+        # Shielded, because another caller may wait for the same checks after this one is cancelled.
         return [
             next(found) if early is None else await asyncio.shield(asyncio.wrap_future(early.result))
             for early in started

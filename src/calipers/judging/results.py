@@ -1,4 +1,4 @@
-"""From answers and scores to a GroupResult: which trajectories are scored, abstained or failed, and why.
+"""Assembles a GroupResult from answers and scores: which trajectories are scored, abstained or failed, and why.
 
 Pure. Not responsible for where scores come from (``aggregators``), or for trajectories that no judge is shown
 (``excluded``).
@@ -39,7 +39,7 @@ from calipers.types import (
 )
 
 _ABSTAINS: frozenset[FailureKind] = frozenset({"refused", "context_window"})
-"""Failures of a judge that works: it answered that it will not or cannot judge this group."""
+"""Failures that make a trajectory abstain: the judge works, but will not or cannot judge this group."""
 
 
 def assemble(
@@ -52,7 +52,7 @@ def assemble(
     warnings: Sequence[str] = (),
     quorum: int = 1,
 ) -> GroupResult:
-    """The result of a group that the judge was asked about; identical trajectories share score and reward."""
+    """Build the result of a group that the judge was asked about; identical trajectories share score and reward."""
     explanations = _explanations(answered)
     criteria = verdicts_of(view, answered) if view.rubrics else {}
     gaps: list[str] = []
@@ -104,7 +104,7 @@ def assemble(
 def constant(
     group: TrajectoryGroup, view: RenderedGroup, reward_range: tuple[float, float], *, warnings: Sequence[str]
 ) -> GroupResult:
-    """The result of a group with nothing to compare: no call, no score, one constant reward, so no gradient."""
+    """Build the result of a group with nothing to compare: no call, no score, and one constant reward, so no gradient."""
     low, high = reward_range
     count = len(group.trajectories)
     alone = "the group has one trajectory" if count == 1 else f"the group's {count} trajectories are identical"
@@ -119,7 +119,10 @@ def constant(
 
 
 def resolved(scores: Scores, resolution: Resolution) -> tuple[Scores, tuple[str, ...]]:
-    """``scores`` as the rule for unresolved groups leaves them, and a warning where it changes them."""
+    """Apply the ``unresolved`` option to scores that differ only within their standard errors.
+
+    Returns the scores, tied or removed, and a warning if they changed.
+    """
     if resolution.unresolved == "keep" or not is_all_noise(scores):
         return scores, ()
     if resolution.unresolved == "tie":
@@ -128,10 +131,10 @@ def resolved(scores: Scores, resolution: Resolution) -> tuple[Scores, tuple[str,
 
 
 def with_judges(result: GroupResult, answered: Sequence[Answered], judges: Sequence[Named]) -> GroupResult:
-    """The result with each panel judge's part in it: ``judges``, one object a slot.
+    """Add ``judges`` to a panel's result: an object for each slot.
 
-    ``answers`` counts its answers, ``scored`` the trajectories that it scored (identical ones once); ``usage`` is as
-    for the group.
+    ``answers`` counts the judge's answers, ``scored`` the trajectories that it scored (identical ones once); ``usage``
+    has the same keys as the group's.
     """
     parts = []
     for slot, judge in enumerate(judges):
@@ -145,7 +148,7 @@ def with_judges(result: GroupResult, answered: Sequence[Answered], judges: Seque
 
 
 def with_own_rewards(result: GroupResult, group: TrajectoryGroup, *, how: Blend, weight: float) -> GroupResult:
-    """The result with rewards blended with those the trajectories already had; a trajectory without one abstains."""
+    """Blend the rewards with the trajectories' own rewards; a trajectory without a reward of its own abstains."""
     rewards = blended(result.rewards, [one.reward for one in group.trajectories], how=how, weight=weight)
     trajectories = tuple(
         replace(one, reward=reward)
@@ -160,7 +163,7 @@ _NOTHING_TO_BLEND = "it has no reward of its own to blend the judge's with"
 
 
 def group_status(trajectories: Sequence[TrajectoryResult]) -> GroupStatus:
-    """A group's status from those of its trajectories."""
+    """Return a group's status, which follows from the statuses of its trajectories."""
     statuses = {trajectory.status for trajectory in trajectories}
     if statuses <= {"scored"}:
         return "scored"
@@ -170,18 +173,16 @@ def group_status(trajectories: Sequence[TrajectoryResult]) -> GroupStatus:
 
 
 def carried(trajectory: Trajectory) -> dict[str, object]:
-    """What calipers passes through unread: a trajectory's own keys, and its metadata."""
+    """Return what calipers copies unread from a trajectory to its result: unknown keys, and the metadata."""
     metadata = {"metadata": dict(trajectory.metadata)} if trajectory.metadata else {}
     return {**trajectory.extra, **metadata}
 
-
-# --- warnings about a group -------------------------------------------------------------------------------------------
 
 _MEANT_AS_CONTEXT = ("prompt", "prompts", "question", "input", "messages", "task", "query")
 
 
 def doubts(group: TrajectoryGroup, settings: Settings) -> tuple[str, ...]:
-    """Warnings of what a group brings and the judge does not use: rules, say, or a task under an unknown key."""
+    """Return warnings of what a group contains and the judge does not use: rules, or a task under an unknown key."""
     notes: list[str] = []
     if group.extra or group.rubric is not None or any(one.extra or one.rubric for one in group.trajectories):
         notes = unused(group, checklist=settings.grading is not None and settings.grading.mode != "holistic")
@@ -191,7 +192,7 @@ def doubts(group: TrajectoryGroup, settings: Settings) -> tuple[str, ...]:
 
 
 def _tasks_elsewhere(group: TrajectoryGroup) -> list[str]:
-    """A warning for each unknown key that probably holds the task, where no trajectory does."""
+    """Return a warning for each unknown key that probably holds the task, if the trajectories do not hold it."""
     if any(message.get("role") != "assistant" for one in group.trajectories for message in one.messages[:2]):
         return []
     meant = [key for key in group.extra if key in _MEANT_AS_CONTEXT or get_close_matches(key, ["context"], cutoff=0.8)]
@@ -199,14 +200,14 @@ def _tasks_elsewhere(group: TrajectoryGroup) -> list[str]:
 
 
 def rubric_not_used(group: TrajectoryGroup, settings: Settings) -> tuple[str, ...]:
-    """A warning where the group's rubric replaces the one that the judge was given."""
+    """Return a warning if the group's rubric replaces the judge's."""
     if group.rubric is None or settings.rubric in ("", DEFAULT_RUBRIC, group.rubric):
         return ()
     return ("not used: the judge's rubric; the group brings its own",)
 
 
 def _notes(answered: Sequence[Answered]) -> list[str]:
-    """Warnings about the answers together, and those of each answer."""
+    """Return the warnings of all answers, and one if questions were left without an answer."""
     readings = [done.result for done in answered if isinstance(done.result, Reading)]
     complete = len(readings) == len(answered) and all(reading.judgments for reading in readings)
     warnings = dict.fromkeys(warning for reading in readings for warning in reading.warnings)
@@ -214,7 +215,7 @@ def _notes(answered: Sequence[Answered]) -> list[str]:
 
 
 def _unanswered(answered: Sequence[Answered]) -> list[str]:
-    """A warning where fewer first questions were answered than planned: the orders are then out of balance."""
+    """Return a warning if fewer first questions were answered than planned: orders are then out of balance."""
     parents = {done.ask.number: done.ask.parent for done in answered}
     useful = {done.ask.number for done in answered if isinstance(done.result, Reading) and done.result.judgments}
     reached = set()
@@ -229,7 +230,7 @@ def _unanswered(answered: Sequence[Answered]) -> list[str]:
 
 
 def _omitted(view: RenderedGroup, answered: Sequence[Answered]) -> list[str]:
-    """A warning for each candidate that the judge was not shown, or not always."""
+    """Return a warning for each candidate that at least one question left out."""
     why = {item: reason for done in answered for item, reason in done.omitted.items()}
     return [
         f"trajectory {', '.join(repr(view.ids[member]) for member in view.candidates[item].members)} was not shown "
@@ -246,17 +247,14 @@ def _unmetered(failed: Sequence[FailedCalls]) -> list[str]:
     return [f"{calls} brought no answer and may be billed: {are} not in the usage"]
 
 
-# --- one trajectory ---------------------------------------------------------------------------------------------------
-
-
 def _bill(answered: Sequence[Answered]) -> tuple[list[Usage], list[FailedCalls]]:
-    """The usage of each answer, and the failed calls; asks that put the same question share both."""
+    """Return the usage of each answer, and the failed calls; asks with the same question share both."""
     asked = {done.question or done.ask.number: done for done in reversed(answered)}.values()
     return [done.usage for done in asked if done.usage is not None], [done.failed for done in asked]
 
 
 def _explanations(answered: Sequence[Answered]) -> dict[int, str]:
-    """The first explanation of each candidate. Of criteria, every verdict has its own."""
+    """Return the first explanation of each candidate; a graded candidate's verdicts replace it later."""
     explanations: dict[int, str] = {}
     for done in answered:
         if isinstance(done.result, Reading):
@@ -271,9 +269,10 @@ _NOT_LINKED = "no chain of comparisons links it to the members that have a score
 def _why_unscored(
     index: int, answered: Sequence[Answered], quorum: int, *, others: bool
 ) -> tuple[TrajectoryStatus, str]:
-    """A candidate's status and reason, from the last answer about it: abstained if the judge answered, else failed.
+    """Return the status and reason of a candidate without a score, from the last answer about it.
 
-    ``others``: other candidates have a score, so that a candidate that was compared as well is not linked to them.
+    Abstained if the judge answered, else failed. ``others`` means that other candidates have a score: if this one was
+    compared as well, no chain of comparisons links it to them.
     """
     about = [done for done in answered if index in done.ask.members]
     if not about:
@@ -302,7 +301,7 @@ def _is_open(done: Answered, index: int) -> bool:
 
 
 def _is_compared(index: int, answered: Sequence[Answered]) -> bool:
-    """Whether a comparison of the candidate was read."""
+    """Whether any answer compares the candidate with another."""
     return any(
         isinstance(one, Comparison) and index in (one.first, one.second)
         for done in answered

@@ -1,4 +1,4 @@
-"""Many groups at once, a bounded number at a time, in bounded memory."""
+"""Judges many groups concurrently, a bounded number at a time, in bounded memory."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ S = TypeVar("S")
 R = TypeVar("R")
 
 _AHEAD = 16
-"""In input order, how many times ``limit`` results may wait for a slow one before no more work is begun."""
+"""In input order, up to this many times ``limit`` results may wait for a slow result; then no more work begins."""
 
 
 async def stream(
@@ -33,8 +33,8 @@ async def stream(
     """Yield ``work(item)`` for each item of ``source``, as they finish or (``ordered``) in input order.
 
     At most ``limit`` run at once; ``work`` is called in input order, in the consumer's own task. Results do not wait
-    for a source that is slow. Memory stays bounded however long the source is and however slow the consumer. An
-    exception of ``work`` or of the source, or closing the iterator, cancels what still runs.
+    for a slow source. Memory stays bounded however long the source is and however slow the consumer. An exception of
+    ``work`` or of the source, or closing the iterator, cancels what still runs.
     """
     news: asyncio.Queue[asyncio.Future[Any]] = asyncio.Queue()
     tell = news.put_nowait
@@ -54,7 +54,7 @@ async def stream(
                 return
             done = await news.get()
             if done not in running:
-                continue  # news of the source
+                continue  # the source has a new item, or has ended
             number = running.pop(done)
             if not ordered:
                 given += 1
@@ -72,7 +72,7 @@ async def stream(
 
 
 class _Items(Generic[S]):
-    """Items of a plain iterable: ``take`` is True if there is another, which is ``taken`` then."""
+    """The items of a plain iterable. If ``take`` returns True, ``taken`` is the next item."""
 
     taken: S
     pending: tuple[asyncio.Future[None], ...] = ()
@@ -82,9 +82,9 @@ class _Items(Generic[S]):
         self.exhausted = False
 
     def take(self) -> bool:
-        """Whether there is another. Raises what the source raises."""
+        """Take the next item into ``taken``; return False if there is none. Raises what the source raises."""
         if self.exhausted:
-            return False  # an exhausted iterator is not called again
+            return False  # an exhausted iterator must not be called again
         for item in self._items:
             self.taken = item
             return True
@@ -93,9 +93,9 @@ class _Items(Generic[S]):
 
 
 class _AsyncItems(Generic[S]):
-    """Items of an asynchronous iterable, drawn one at a time by one task, and only when the next one is wanted.
+    """The items of an asynchronous iterable, drawn one at a time by one task, and only when the next item is wanted.
 
-    ``tell`` is called with that task when an item arrives, and when there are no more.
+    ``tell`` is called with that task when an item arrives, and when the source ends.
     """
 
     taken: S
@@ -110,16 +110,18 @@ class _AsyncItems(Generic[S]):
 
     @property
     def exhausted(self) -> bool:
-        """Whether there is no item, and there will be none."""
+        """Whether the source has ended and every item was taken."""
         return not self._drawn and self._drawing.done()
 
     @property
     def pending(self) -> tuple[asyncio.Future[None], ...]:
-        """Tasks that still run."""
+        """The task that draws items, which must be cancelled in the end."""
         return (self._drawing,)
 
     def take(self) -> bool:
-        """Whether there is an item now; if not, the next one is wanted. Raises what the source raised."""
+        """Take the next item into ``taken``; if none has arrived, request it and return False. Raises what the source
+        raised.
+        """
         if self._drawn:
             self.taken = self._drawn.pop()
             return True
@@ -140,7 +142,9 @@ class _AsyncItems(Generic[S]):
 def readable(
     groups: Iterable[object] | AsyncIterable[object], on_error: _OnError
 ) -> Iterator[TrajectoryGroup] | AsyncIterator[TrajectoryGroup]:
-    """The groups that can be read. An InputError names another, and goes to ``on_error`` or is raised."""
+    """Yield the groups that can be read. For others, an InputError that names the group goes to ``on_error`` or is
+    raised.
+    """
     return _readable_async(groups, on_error) if isinstance(groups, AsyncIterable) else _readable(groups, on_error)
 
 

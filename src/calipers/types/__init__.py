@@ -1,4 +1,4 @@
-"""The nouns of calipers: trajectories, groups, questions, answers, judgments, results. Import them from here."""
+"""The data types of calipers: trajectories, groups, questions, answers, judgments, results. Import them from here."""
 
 from calipers.types.answers import (
     Answered,

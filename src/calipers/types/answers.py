@@ -1,4 +1,7 @@
-"""How an ask ended: with a completion that was read, or a failure; and the state that a planner plans from."""
+"""What comes back for a question: the judge's completion and what was read from it, or a failure.
+
+Also ``PlanState``, from which a planner chooses the next questions.
+"""
 
 from __future__ import annotations
 
@@ -17,18 +20,18 @@ FailureKind: TypeAlias = Literal[
 ]  # fmt: skip
 
 Logprobs: TypeAlias = tuple[tuple[int, tuple[tuple[str, float], ...]], ...]
-"""For each token with a digit: its position in the text, and (token, log-probability) of it and its alternatives."""
+"""For each token with a digit: its position in the text, and (token, log-probability) for it and each alternative."""
 
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """A judge's answer as it came. ``model`` is what the server reports; ``reasoning`` is not part of ``text``.
+    """A judge's answer as received. ``model`` is what the server reports; ``reasoning`` is not part of ``text``.
 
     ``latency`` is in seconds and ``attempts`` counts transport tries (1 = no retry); both describe this call only.
-    ``sent`` is the request body, where there was one; the ledger records it as the request. ``recorded`` means that the
-    answer came out of a ledger. ``fingerprint`` is the server's name for its own version. ``logprobs`` is None where
-    the server offers none. ``text_source`` is where ``text`` was in the reply: some servers put an answer into a tool
-    call's arguments or under reasoning. ``failed`` are the failed calls for the same question (None: not counted);
+    ``sent`` is the body of the request, if there was one; the ledger records it. ``recorded`` means that the answer was
+    read from a ledger. ``fingerprint`` is the server's name for its own version. ``logprobs`` is None if the server
+    offers none. ``text_source`` is the part of the reply that held ``text``: some servers put an answer into a tool
+    call's arguments or under reasoning. ``failed`` sums up the failed calls for the same question (None: not counted).
     ``question`` is the ledger's key of the question.
     """
 
@@ -50,10 +53,11 @@ class Completion:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """An ask without an answer. ``fatal`` means that asking again fails too, until somebody fixes the cause.
+    """A question without an answer. ``fatal`` means that repeating it fails too, until somebody fixes the cause.
 
-    ``limit`` and ``prompt`` are the tokens of the context window and of the question, where a server that refused a
-    question as too long reported them; ``window`` is what follows from them. ``failed`` are its failed calls.
+    If a server refused the question as too long, ``limit`` is the context window and ``prompt`` the question, both in
+    tokens as far as the server reported them, and ``window`` is the context window to use from now on. ``failed`` sums
+    up the failed calls for the question.
     """
 
     kind: FailureKind
@@ -67,10 +71,10 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """How one ask ended: with a reading or a failure. ``usage`` is None without an answer.
+    """A question (``ask``) with its ``result``: a reading, or a failure. ``usage`` is None without an answer.
 
-    ``failed`` are its failed calls. ``question`` is the ledger's key of the question, where it is known: two asks with
-    the same question share its answer. ``omitted`` maps candidates that were too long to be shown to the reason.
+    ``failed`` sums up the failed calls. ``question`` is the ledger's key of the question, if known: two asks with the
+    same key share one answer. ``omitted`` maps each candidate that was too long to be shown to the reason.
     """
 
     ask: Ask
@@ -83,7 +87,7 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class PlanState:
-    """Everything a planner may look at. ``answered`` is in the order in which the asks were numbered."""
+    """Everything a planner may use to choose the next questions. ``answered`` is in the order of the asks' numbers."""
 
     view: RenderedGroup
     answered: tuple[Answered, ...]

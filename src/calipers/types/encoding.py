@@ -1,6 +1,6 @@
-"""JSON written fast, for what is sent or recorded. Not for what is hashed: those bytes must never change.
+"""Fast JSON for what is sent or recorded, and text that is safe for files, databases and terminals.
 
-Not responsible for reading judges' JSON (``extract``).
+Not for data that is hashed, whose bytes must never change. Not responsible for reading judges' JSON (``extract``).
 """
 
 from __future__ import annotations
@@ -16,14 +16,15 @@ import orjson
 _AS_JSON_DOES: Final = (
     orjson.OPT_PASSTHROUGH_SUBCLASS | orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_DATACLASS
 )
-"""Makes orjson refuse what Python's own encoder refuses."""
+"""Options that make orjson refuse the types that Python's own encoder refuses."""
 
 
 class EncodedDict(dict[str, Any]):
-    """A JSON object that never changes, and its encoded ``text``: compact ASCII, exactly as an encoder writes it.
+    """A JSON object that never changes, with its encoded ``text``: compact ASCII, exactly as the standard encoder
+    writes it.
 
-    Encoding a question's schema takes as long as hashing the whole question. ``text`` put together from ready pieces
-    takes almost no time; None encodes the object.
+    Encoding a question's JSON schema takes as long as hashing the whole question; joining encoded pieces takes almost
+    no time. ``text=None`` encodes the object.
     """
 
     __slots__ = ("text",)
@@ -34,27 +35,27 @@ class EncodedDict(dict[str, Any]):
 
 
 def to_json(value: object, *, lone: Literal["strict", "replace"] = "strict") -> bytes:
-    """``value`` as compact JSON in UTF-8; an ``EncodedDict`` is copied without encoding it again.
+    """Encode ``value`` as compact JSON in UTF-8; the text of an ``EncodedDict`` is copied.
 
     Callers must not pass NaN or infinity: readers turn them into None, and parameters that hold them are refused.
     ``lone`` says what happens to half a surrogate pair, which UTF-8 cannot encode. Raises ValueError or TypeError for
-    values without a JSON form.
+    values that JSON cannot express.
     """
     try:
         return orjson.dumps(value, _other, _AS_JSON_DOES)
-    except TypeError:  # an integer of over 64 bits, a key that is no text, half a surrogate pair
+    except TypeError:  # an integer of over 64 bits, a key that is not a string, or half a surrogate pair
         return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_plain).encode("utf-8", lone)
 
 
 _MAX_WEIGHT: Final = 2**27
-"""Estimated bytes of memory for the values of a JSON text."""
+"""The most bytes of memory that the values of a JSON text may take, by estimate."""
 _MAX_STRINGS: Final = 2**20
 _STRING: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
-"""A string, terminated or not."""
+"""A JSON string; the last one in a text may lack its closing quote."""
 
 
 def require_light(data: bytes) -> None:
-    """Raise ValueError for JSON that would take far more memory than it has bytes: millions of tiny objects or numbers.
+    """Raise ValueError if decoding this JSON would take far more memory than its bytes: millions of tiny values.
 
     The contents of strings do not count, however long they are.
     """
@@ -66,12 +67,12 @@ def require_light(data: bytes) -> None:
 
 
 def _weight(data: bytes) -> int:
-    """An estimate of the memory in bytes that the values in ``data`` take, from its braces, brackets and commas."""
+    """Estimate from braces, brackets and commas how many bytes of memory the decoded JSON would take."""
     return 200 * data.count(b"{") + 64 * data.count(b"[") + 40 * data.count(b",")
 
 
 def json_text(value: object) -> str:
-    """``value`` as compact JSON for the ledger, whatever its strings hold."""
+    """Encode ``value`` as compact JSON for the ledger; strings that UTF-8 cannot encode are escaped."""
     try:
         return to_json(value).decode()
     except UnicodeEncodeError:
@@ -79,23 +80,23 @@ def json_text(value: object) -> str:
 
 
 def finite_number(value: object) -> float | None:
-    """``value`` as a float, or None for anything but a finite number that fits into a float."""
+    """Return ``value`` as a float; None unless it is a finite number that fits into a float."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= sys.float_info.max:
         return None
     return float(value)
 
 
 def encodable(text: str) -> str:
-    """``text`` with a question mark for half a surrogate pair, which JSON can spell and no file or database accepts."""
+    """Replace each half of a surrogate pair by a question mark: JSON can express it, but files and databases refuse it."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
 _UNPRINTABLE: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
-"""Control characters except tab and line feed, Unicode's line separators, and what changes the writing direction."""
+"""Control characters except tab and line feed, Unicode line separators, and marks that change writing direction."""
 
 
 def printable(text: str) -> str:
-    """``text`` as a terminal may show it: characters that control the terminal are visible escapes."""
+    """Return ``text`` with characters that control a terminal replaced by visible escapes."""
     return _UNPRINTABLE.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
@@ -108,7 +109,7 @@ def _plain(value: Any) -> Any:
         return dict(value.items())
     if isinstance(value, list | tuple):
         return [*value]
-    # Subclasses, such as an IntEnum or a numpy float.
+    # Subclasses, such as an IntEnum or a numpy float, become plain values.
     if isinstance(value, str):
         return str.__str__(value)
     if isinstance(value, int):

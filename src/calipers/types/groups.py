@@ -35,7 +35,7 @@ class Criterion:
     rule: Mapping[str, Any] | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """The rubric file's object, without the fields that have their default."""
+        """Return the criterion as an object of a rubric file, without fields that have their default."""
         own: dict[str, Any] = {"id": self.id, "text": self.text, "points": self.points}
         optional = {"tags": list(self.tags), "veto": self.veto, "levels": dict(self.levels), "rule": self.rule}
         return own | {key: value for key, value in optional.items() if value}
@@ -54,7 +54,7 @@ class Rubric:
     veto_floor: float = 0.0
 
     def to_dict(self) -> dict[str, Any]:
-        """The rubric file's object, from which ``rubric.as_rubric`` builds this rubric again."""
+        """Return the rubric as an object of a rubric file, which ``rubric.as_rubric`` turns back into this rubric."""
         return {
             "title": self.title,
             "all_negative": self.all_negative,
@@ -82,9 +82,10 @@ class Transcript:
 class Prepared:
     """Work done on a trajectory before its group was complete. It saves time and changes no result.
 
-    It is valid for these ``messages`` after this ``context`` with this ``reasoning`` setting, and is redone for any
+    The work is valid for exactly these ``messages``, ``context`` and ``reasoning`` setting, and is repeated for any
     other. ``attacks`` (``types.Attack``) are the places where the trajectory addresses the judge. ``gate_checks`` holds
-    the gates and rules that a ``Hybrid`` has run or is running; ``criterion_checks`` the same for rules of criteria.
+    the gates and rules that a ``Hybrid`` has run or is running; ``criterion_checks`` holds the rules of criteria in the
+    same way.
     """
 
     messages: tuple[Message, ...]
@@ -96,16 +97,18 @@ class Prepared:
     criterion_checks: object = None
 
     def is_valid_for(self, messages: object, context: tuple[Message, ...], reasoning: str) -> bool:
-        """Whether it was made for these. Messages are compared by identity, which takes no time."""
+        """Whether the work was done for these messages, compared by identity to save time, this context and this
+        setting.
+        """
         return messages is self.messages and reasoning == self.reasoning and context == self.context
 
 
 @dataclass(frozen=True, slots=True)
 class Trajectory:
-    """One rollout. ``messages`` follow the group's ``context``; only calibration reads ``gold``.
+    """One rollout of a policy. ``messages`` continue the group's ``context``; only calibration reads ``gold``.
 
-    ``reward`` is an independent reward that the trajectory already had. ``extra`` holds unknown keys, which are carried
-    through to the result. ``rubric`` replaces the group's rubric for this trajectory.
+    ``reward`` is an independent reward that the trajectory already has. ``extra`` holds unknown keys, which are copied
+    to the result. ``rubric`` replaces the group's rubric for this trajectory.
     """
 
     id: str
@@ -119,7 +122,7 @@ class Trajectory:
     prepared: Prepared | None = field(default=None, compare=False, repr=False)
 
     def to_dict(self) -> dict[str, Any]:
-        """The groups file's object of one trajectory."""
+        """Return the trajectory as an object of a groups file."""
         own: dict[str, Any] = {
             "id": self.id,
             "messages": list(self.messages),
@@ -134,9 +137,9 @@ class Trajectory:
 
 @dataclass(frozen=True, slots=True)
 class TrajectoryGroup:
-    """Rollouts of one prompt: the unit that a judge compares, and that GRPO normalises within.
+    """The rollouts of one prompt. A judge compares them, and GRPO normalises rewards within the group.
 
-    ``rubric`` is text for a judge to read, or criteria for it to check.
+    ``rubric`` is text for the judge to read, or criteria for it to check.
     """
 
     group_id: str
@@ -147,7 +150,7 @@ class TrajectoryGroup:
     extra: Mapping[str, Any] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        """The groups file's object, from which a reader builds this group again."""
+        """Return the group as a line of a groups file, which a reader turns back into this group."""
         own: dict[str, Any] = {
             "group_id": self.group_id,
             "context": list(self.context),

@@ -1,4 +1,4 @@
-"""What answers say, in numbers: ratings, comparisons, verdicts, and the scores made of them.
+"""What a judge's answers say in numbers: ratings, comparisons, verdicts, and the scores computed from them.
 
 The ledger records judgments by their field names, so these are part of its format.
 """
@@ -16,10 +16,10 @@ CanaryKind: TypeAlias = Literal["empty", "master_key", "instruction"]
 
 @dataclass(frozen=True, slots=True)
 class Rating:
-    """Candidate ``item`` got ``value`` (0-1) at position ``place`` of the list that the judge was shown.
+    """The judge gave candidate ``item`` the ``value`` (0-1) when it was at position ``place`` of the list shown.
 
-    ``presentation`` numbers the list; an answer that fills the gaps of an earlier one has that one's number.
-    ``spread`` is the value's standard deviation by the judge's log-probabilities, if there are any.
+    ``presentation`` is the number of that list; an answer that fills the gaps of an earlier answer has the earlier
+    number. ``spread`` is the value's standard deviation according to the judge's log-probabilities, if there are any.
     """
 
     item: int
@@ -32,7 +32,10 @@ class Rating:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """``first`` was shown before ``second``; ``margin`` in [-1, 1] is above 0 if the first is better, 0 for a tie."""
+    """The judge compared two candidates, ``first`` shown before ``second``.
+
+    ``margin`` (-1 to 1) is above 0 if the first is better, and 0 for a tie.
+    """
 
     first: int
     second: int
@@ -43,11 +46,11 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """``met`` is True, False, or None where it is unknown, with the ``reason``.
+    """The answer to whether a criterion is met: ``met`` is True, False, or None for unknown, with the ``reason``.
 
-    It is about ``criterion`` of candidate ``item``, in presentation ``presentation``, by panel member ``slot``.
-    ``share`` is the share (0-1) of the points that a criterion with levels earns. ``quote`` is evidence found verbatim
-    in the trajectory.
+    The verdict is about ``criterion`` of candidate ``item``, in presentation ``presentation``, by panel member
+    ``slot``. ``share`` is the share (0-1) of the points that a criterion with levels earns. ``quote`` is evidence found
+    verbatim in the trajectory.
     """
 
     met: bool | None
@@ -65,7 +68,7 @@ Judgment: TypeAlias = Rating | Comparison | Verdict
 
 @dataclass(frozen=True, slots=True)
 class Canary:
-    """A decoy answer was judged, and ``won`` or not. ``alone``: in a separate question before the real one."""
+    """The judge scored a decoy answer, which ``won`` or not. ``alone``: in a separate question before the real one."""
 
     kind: CanaryKind
     won: bool
@@ -74,12 +77,13 @@ class Canary:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What was read from one answer. ``missing`` maps candidates that were asked about and got nothing to the reason.
+    """What was read from one answer of a judge. ``missing`` maps candidates that were asked about and got no score to
+    reasons.
 
-    ``reason`` describes the problem (None: no problem); ``truncated`` means that the reply ended inside its answer.
-    ``complaint`` tells the judge about the problem in fixed words, so that no text of a reply gets into a question;
-    None where asking again is pointless. ``open`` are the (candidate, criterion) pairs to ask about again. ``canary``
-    is set where a decoy answer was shown and scored.
+    ``reason`` describes the problem with the answer (None: no problem); ``truncated`` means that the reply ended inside
+    the answer. ``complaint`` describes the problem to the judge in fixed words, so that no text of a reply gets into
+    the next question; None if repeating the question is pointless. ``open`` are the (candidate, criterion) pairs to ask
+    about again. ``canary`` is set if a decoy answer was shown and scored.
     """
 
     judgments: tuple[Judgment, ...]
@@ -96,7 +100,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """A value and a standard error for each candidate; None where there is no judgment, or the error is unknown."""
+    """A score and a standard error for each candidate; None if there is no judgment, or the error is unknown."""
 
     values: tuple[float | None, ...]
     stderrs: tuple[float | None, ...]
@@ -104,5 +108,5 @@ class Scores:
 
 @lru_cache(maxsize=64)
 def unscored(n: int) -> Scores:
-    """The scores of ``n`` candidates without any judgment."""
+    """Return the scores of ``n`` candidates before any judgment: all None."""
     return Scores((None,) * n, (None,) * n)

@@ -1,4 +1,4 @@
-"""Word lists and tables that the package ships as TOML files, so that they can be edited without reading code."""
+"""Reads word lists and tables that the package ships as TOML files, so that they can be edited without reading code."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from typing import Any
 
 @cache
 def packaged(package: str, name: str) -> dict[str, Any]:
-    """What the TOML file ``name`` in the folder of ``package`` holds. Read once; callers must not change it."""
+    """Return the contents of the TOML file ``name`` in the folder of ``package``.
+
+    The file is read once, so callers must not change what they get.
+    """
     import tomllib  # noqa: PLC0415 - not every run needs a table
     from importlib.resources import files  # noqa: PLC0415 - likewise
 

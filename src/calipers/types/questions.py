@@ -21,7 +21,7 @@ Cause: TypeAlias = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """An image part, passed on as an image, never as text. ``url`` is an http(s) or a data URL."""
+    """An image in a message, passed to the judge as an image, never as text. ``url`` is an http(s) or a data URL."""
 
     url: str
     detail: str | None = None
@@ -33,11 +33,11 @@ Part: TypeAlias = str | Image
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One distinct trajectory as a judge sees it.
+    """A distinct trajectory as a judge sees it. Identical trajectories of a group are one candidate.
 
-    ``members`` are the positions in the group of the identical trajectories that it represents; a decoy answer (canary)
-    represents none, and comes last. ``messages`` are canonical and include the shared prefix; they are for judges that
-    need no prose. ``body`` is the transcript without what all candidates share. ``elided`` lists what was omitted.
+    ``members`` are the positions of these trajectories in the group; a decoy answer (canary) has none, and comes last.
+    ``messages`` are canonical and include the shared prefix, for judges that need no prose. ``body`` is the transcript
+    without what all candidates share. ``elided`` lists what was omitted.
     """
 
     members: tuple[int, ...]
@@ -48,14 +48,15 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class RenderedGroup:
-    """A group ready to be shown: the shared parts once, then one body for each distinct candidate.
+    """A group rendered for a judge: the shared parts once, then one body for each distinct candidate.
 
-    ``ids`` are those of all trajectories, in input order; ``Candidate.members`` are positions in it. ``marker`` begins
-    every structural line and occurs nowhere in the content, so content cannot forge structure. ``head`` holds tools,
-    the shared prefix and long messages that recur. ``digest`` (hex) is a hash of all content and the rubric, and seeds
-    every random choice. ``prefix_length`` counts the messages that all candidates share. ``rubrics`` holds each
-    candidate's criteria where they are graded; ``digest`` does not cover them, so that a question about one criterion
-    stays the same when another is edited. ``rule_verdicts`` holds what rules decided about each candidate's criteria.
+    ``ids`` are the ids of all trajectories in input order; ``Candidate.members`` are positions in ``ids``. ``marker``
+    begins every structural line and occurs nowhere in the content, so content cannot forge structure. ``head`` holds
+    tools, the shared prefix and long messages that recur. ``digest`` (hex) is a hash of all content and the rubric, and
+    seeds every random choice. ``prefix_length`` counts the messages that all candidates share. ``rubrics`` holds each
+    candidate's criteria if criteria are graded. ``digest`` does not cover them, so that a question about one criterion
+    stays the same when another criterion is edited. ``rule_verdicts`` holds the verdicts of rules on each candidate's
+    criteria.
     """
 
     group_id: str
@@ -74,7 +75,7 @@ class RenderedGroup:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A judge's context window: ``tokens`` for question and reply together, and how many UTF-8 bytes a token has."""
+    """A judge's context window: ``tokens`` for question and reply together, and the UTF-8 bytes per token."""
 
     tokens: int
     bytes_per_token: float
@@ -82,15 +83,16 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """One question about some candidates of a group, as planners plan it.
+    """One question about some candidates of a group, as a planner plans it.
 
     ``members`` are the candidates asked about and ``order`` all candidates shown, first to last (anchors included),
     both as positions in ``RenderedGroup.candidates``. ``anchors`` are candidates whose score (0-1) is stated in the
-    question. ``slot`` is the panel member, ``sample`` counts repeats of the same question, ``cause`` says why it is
-    asked, ``note`` what was wrong with the previous reply, ``max_tokens_factor`` multiplies the reply's token limit,
-    and ``parent`` is the number of the ask whose reply made this one necessary. ``presentation`` is the number that
-    its ratings get: its own (None), or that of the answer whose gaps it fills. ``window`` is the context window that a
-    refusal revealed. ``criteria`` are the ids of the criteria asked about, where the protocol asks about criteria.
+    question. ``slot`` is the panel member, ``sample`` counts repeats of the same question, ``cause`` is why it is
+    asked, ``note`` what was wrong with the previous reply, and ``max_tokens_factor`` multiplies the reply's token
+    limit. ``parent`` is the number of the ask whose reply made this one necessary. ``presentation`` is the number that
+    its ratings get: its own number (None), or the number of the answer whose gaps it fills. ``window`` is the context
+    window that a refusal revealed. ``criteria`` are the ids of the criteria asked about, for protocols that ask about
+    criteria.
     """
 
     number: int
@@ -110,13 +112,13 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class JudgeRequest:
-    """What a backend is asked to complete. ``view`` and ``ask`` are for judges that need no prose, and are outside
-    the ledger key. ``keys`` are the opaque candidate keys in the order shown (``keys[i]`` is ``ask.order[i]``).
+    """A request to a backend. ``view`` and ``ask`` are for judges that need no prose, and no part of the ledger's key.
 
-    ``schema`` is the JSON schema that the reply should follow, or None. ``max_tokens`` None means the server's own
-    limit. ``params`` are further body parameters (temperature, seed, ...), sent unchanged. ``max_score`` is the highest
-    score asked for; ``is_comparison`` means that two candidates are compared and only the difference of their scores
-    counts. ``on_failed_call`` is called with every failed call for this request.
+    ``keys`` are the opaque candidate keys in the order shown (``keys[i]`` is ``ask.order[i]``). ``schema`` is the JSON
+    schema that the reply should follow, or None. ``max_tokens=None`` means the server's own limit. ``params`` are
+    further body parameters (temperature, seed, ...), sent unchanged. ``max_score`` is the highest score asked for.
+    ``is_comparison`` means that two candidates are compared and only the difference of their scores counts.
+    ``on_failed_call`` is called with every failed call for this request.
     """
 
     messages: tuple[Message, ...]

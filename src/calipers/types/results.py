@@ -1,4 +1,4 @@
-"""What the user gets: results of groups and trajectories, and the attacks found in them."""
+"""What ``score_group`` returns: results of groups and trajectories, and the prompt injections found in them."""
 
 from __future__ import annotations
 
@@ -19,10 +19,9 @@ OnAttack: TypeAlias = Literal["report", "quarantine", "floor"]
 class Attack:
     """Content of a trajectory that addresses its judge. ``message`` is the position among the trajectory's messages.
 
-    ``role`` is who wrote it ("assistant" is the policy); ``excerpt`` is a line of at most 120 characters.
-    ``certainty`` is "certain" where the text speaks to the grader or about its own answer and demands an outcome, or
-    forges the judge's layout for that purpose; "likely" where part of that is missing; "suspicious" where it may be
-    harmless.
+    ``role`` is the author ("assistant" is the policy); ``excerpt`` is a line of at most 120 characters. ``certainty``
+    is "certain" if the text speaks to the grader or about its own answer and demands an outcome, or forges the judge's
+    layout for that purpose; "likely" if part of that is missing; "suspicious" if the text may be harmless.
     """
 
     kind: AttackKind
@@ -32,15 +31,16 @@ class Attack:
     certainty: Certainty
 
     def to_dict(self) -> dict[str, Any]:
-        """The result file's object."""
+        """Return the attack as an object of the result file."""
         return {name: getattr(self, name) for name in self.__slots__}
 
 
 @dataclass(frozen=True, slots=True)
 class TrajectoryResult:
-    """One trajectory's share of a GroupResult; its attributes are the result file's keys.
+    """The result of one trajectory; its attributes are keys of the result file.
 
-    ``attacks`` are the places where it addresses the judge; the result file has the key only if there are any.
+    ``attacks`` are the places where the trajectory addresses the judge; the result file has the key only if there are
+    any.
     """
 
     id: str
@@ -54,7 +54,7 @@ class TrajectoryResult:
     attacks: tuple[Attack, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """The result file's object: contract keys first, then ``extra``."""
+        """Return the result as an object of the result file: the contract's keys first, then ``extra``."""
         names = ("id", "status", "reward", "score", "stderr", "explanation", "reason")
         own: dict[str, Any] = {name: getattr(self, name) for name in names}
         if self.attacks:
@@ -64,7 +64,7 @@ class TrajectoryResult:
 
 @dataclass(frozen=True, slots=True)
 class GroupResult:
-    """The result of one group; its attributes are the result file's keys, trajectories in input order.
+    """The result of one group, with its trajectories in input order; its attributes are keys of the result file.
 
     ``judge_calls`` counts answers, ``attempts`` all calls made for them, and ``unusable`` the calls that were billed
     without a usable answer. ``usage`` is the sum over all of them.
@@ -82,11 +82,11 @@ class GroupResult:
 
     @property
     def rewards(self) -> list[float | None]:
-        """Rewards in input order; None is *no signal*, never zero."""
+        """The rewards in input order; None means *no signal*, never zero."""
         return [trajectory.reward for trajectory in self.trajectories]
 
     def to_dict(self) -> dict[str, Any]:
-        """The result file's line as an object."""
+        """Return the result as a line of the result file."""
         own = {
             "group_id": self.group_id,
             "status": self.status,
@@ -101,5 +101,5 @@ class GroupResult:
 
 
 def _with_extra(own: dict[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:
-    """``own``, then ``extra``, which never overwrites a contract key."""
+    """Merge ``own`` and ``extra``; a key of the contract is never overwritten."""
     return own | {key: value for key, value in extra.items() if key not in own} if extra else own

@@ -1,4 +1,4 @@
-"""What calls cost: tokens, dollars, and the calls that failed."""
+"""What calls to a judge cost: tokens, US dollars, and the calls that failed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens and US dollars. ``cost_usd`` None is *unknown*, which is not 0."""
+    """Tokens and US dollars. ``cost_usd=None`` means that the cost is unknown, which is not 0."""
 
     input_tokens: int = 0
     output_tokens: int = 0
@@ -18,16 +18,16 @@ class Usage:
 
     @property
     def is_nonzero(self) -> bool:
-        """Whether anything was counted or charged."""
+        """Whether any tokens were counted or any dollars charged."""
         return bool(self.input_tokens or self.output_tokens or self.cost_usd)
 
     def to_dict(self) -> dict[str, Any]:
-        """The result file's object."""
+        """Return the usage as an object of the result file."""
         return {name: getattr(self, name) for name in self.__slots__}
 
     @staticmethod
     def total(parts: Sequence[Usage]) -> Usage:
-        """The sum. Its cost is unknown when the cost of any part is; an empty sum costs 0."""
+        """Add up usages. The sum's cost is unknown if the cost of any part is; an empty sum costs 0."""
         known = [part.cost_usd for part in parts if part.cost_usd is not None]
         return Usage(
             sum(part.input_tokens for part in parts),
@@ -39,10 +39,10 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class FailedCall:
-    """A call without a usable answer: the failure's kind, or "broken_off", and the usage that the server reported.
+    """A call without a usable answer: the kind of failure, or "broken_off", and the usage that the server reported.
 
-    ``usage`` of zeros is a call that the server did not process (a 429, for example). None means that nothing was
-    reported, and that the provider may bill for it.
+    ``usage`` of zeros means that the server did not process the call (a 429, for example). None means that the server
+    reported nothing, and that the provider may bill for the call.
     """
 
     kind: str
@@ -54,7 +54,7 @@ class FailedCalls:
     """The sum of all failed calls for one question.
 
     ``unusable`` counts calls with a billed reply, whose tokens are in ``usage``. ``unmetered`` counts calls that may be
-    billed without any report: the cost is then unknown (None).
+    billed without any report, which makes the cost unknown (None).
     """
 
     count: int = 0
@@ -64,18 +64,18 @@ class FailedCalls:
 
     @staticmethod
     def of(calls: Sequence[FailedCall]) -> FailedCalls:
-        """The sum of ``calls``."""
+        """Add up failed ``calls``."""
         billed = [call.usage for call in calls if call.usage is not None and call.usage.is_nonzero]
         unmetered = sum(call.usage is None for call in calls)
         return FailedCalls(len(calls), len(billed), unmetered, Usage.total([*billed, *[Usage()] * bool(unmetered)]))
 
     @staticmethod
     def from_dict(recorded: Mapping[str, Any]) -> FailedCalls:
-        """The inverse of ``to_dict``."""
+        """Read the sum of failed calls from the result of ``to_dict``."""
         return FailedCalls(**{**recorded, "usage": Usage(**recorded["usage"])})
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, for a ledger."""
+        """Return the sum of failed calls as plain data for the ledger."""
         numbers = {"count": self.count, "unusable": self.unusable, "unmetered": self.unmetered}
         return {**numbers, "usage": self.usage.to_dict()}
 
