@@ -21,7 +21,7 @@ from benchmarks.fidelity.data import correlation
 from calipers.backends.embedded import Embedded
 from calipers.protocols.listwise import Listwise
 from calipers.readers import read_groups
-from calipers.render import BYTES_PER_TOKEN, Unfit, characters, fitted, render
+from calipers.render import BYTES_PER_TOKEN, Unfit, count_characters, fit_question, render
 from calipers.types import Ask, JudgeRequest, TrajectoryGroup, Window
 
 DATA = ("taubench_airline", "tau2_airline")
@@ -75,7 +75,7 @@ async def _tally(groups: Sequence[TrajectoryGroup], window: Window) -> Tally:
             continue
         request = protocol.frame(Ask(0, order, order), view)
         began = time.perf_counter()
-        fit = fitted(request, window, protocol.frame)
+        fit = fit_question(request, window, protocol.frame)
         took = time.perf_counter() - began
         if isinstance(fit, Unfit) or fit.omitted:
             tally.too_long += 1
@@ -97,8 +97,8 @@ async def _compare(
     protocol: Listwise,
     judge: Embedded,
 ) -> None:
-    lengths = np.array([characters(one.body) for one in whole.view.candidates], float)
-    left = np.array([characters(one.body) for one in short.view.candidates], float)
+    lengths = np.array([count_characters(one.body) for one in whole.view.candidates], float)
+    left = np.array([count_characters(one.body) for one in short.view.candidates], float)
     before, after = [await _scores(request, protocol, judge) for request in (whole, short)]
     gold = np.array([_gold(group, one.members) for one in whole.view.candidates], float)
     elided = 1 - left / lengths

@@ -17,7 +17,7 @@ from calipers.config.settings import Settings
 from calipers.errors import ConfigError, PermanentError
 from calipers.judging.judge import Judge
 from calipers.ledger import Ledger, Replayer
-from calipers.render import decode, text_and_images
+from calipers.render import decode, text_bytes_and_images
 from calipers.testing import SimulatedJudge
 from calipers.types import Completion, JudgeRequest, Trajectory, TrajectoryGroup, Usage
 from groups import FOUR, QUALITY, group_of
@@ -55,7 +55,7 @@ class Narrow:
 
     async def complete(self, request: JudgeRequest) -> Completion:
         self.asked.append(request)
-        prompt = int(text_and_images(request)[0] / self.size)
+        prompt = int(text_bytes_and_images(request)[0] / self.size)
         if prompt > self.limit:
             limit = self.limit if self.tells else None
             raise PermanentError(
@@ -94,7 +94,7 @@ async def test_all_candidates_are_shown_at_the_same_length() -> None:
     await Judge(judge, calls={"context_window": 4096}).score_group(long_group())
     lengths = [sum(map(len, one.body)) for one in judge.asked[0].view.candidates]  # type: ignore[arg-type]  # texts only
     assert max(lengths) - min(lengths) < 40
-    assert text_and_images(judge.asked[0])[0] / 4 > 0.5 * 4096
+    assert text_bytes_and_images(judge.asked[0])[0] / 4 > 0.5 * 4096
 
 
 async def test_what_fits_is_asked_as_without_a_window() -> None:
@@ -190,7 +190,7 @@ async def test_a_run_begun_again_shows_the_same_groups_the_same_and_pays_for_non
 
     first, second = Narrow(size=2.5), Narrow(size=2.5)
     assert await run(first) == await run(second)
-    answered = [request for request in second.asked if text_and_images(request)[0] / 2.5 <= 4096]
+    answered = [request for request in second.asked if text_bytes_and_images(request)[0] / 2.5 <= 4096]
     assert answered == []
     assert len(second.asked) < len(first.asked)
 
@@ -210,7 +210,7 @@ async def test_of_several_servers_the_smallest_window_told_holds(tmp_path: Path)
     assert asking.settings.windows[-1][2] == 4096
     first = asking.settings.windows[-1][0]
     assert first < 16
-    shown = {request.view.group_id: text_and_images(request)[0] / 4 for one in servers for request in one.asked}
+    shown = {request.view.group_id: text_bytes_and_images(request)[0] / 4 for one in servers for request in one.asked}
     assert all(shown[f"g{number}"] <= 4096 for number in range(first, 16))
 
 

@@ -16,8 +16,8 @@ from calipers.config.settings import Settings
 from calipers.judging.judge import Judge
 from calipers.ledger import Ledger, Replayer
 from calipers.protocols.listwise import Listwise
-from calipers.render import Fitted, characters, fitted, render, text_and_images
-from calipers.render.fitting import tokens
+from calipers.render import Fitted, count_characters, fit_question, render, text_bytes_and_images
+from calipers.render.fitting import estimated_tokens
 from calipers.testing import SimulatedJudge
 from calipers.types import Ask, Completion, JudgeRequest, Message, Trajectory, TrajectoryGroup, Usage, Window
 from grading import Grader
@@ -246,14 +246,14 @@ def test_whatever_the_lengths_what_is_shown_fits_and_every_answer_in_it_is_whole
     order = tuple(range(len(view.candidates)))
     whole = Listwise().frame(Ask(0, order, order), view)
     window = Window(limit, 3.0)
-    fit = fitted(whole, window, Listwise().frame)
+    fit = fit_question(whole, window, Listwise().frame)
     if not isinstance(fit, Fitted):
         return
     asked = fit.request.ask
     assert set(asked.members) | set(fit.omitted) == set(order)
     assert not set(asked.members) & set(fit.omitted)
     assert len(asked.members) >= 2
-    assert tokens(fit.request, 3.0) <= limit - limit // 4
+    assert estimated_tokens(fit.request, 3.0) <= limit - limit // 4
     text = str(fit.request.messages[-1]["content"])
     own = {item: sizes[int(view.ids[view.candidates[item].members[0]])] for item in order}
     for item in asked.members:
@@ -261,6 +261,7 @@ def test_whatever_the_lengths_what_is_shown_fits_and_every_answer_in_it_is_whole
         assert f"<{name} " + "w" * own[item][0] + ">" in text
     for item in fit.omitted:
         assert all(
-            own[item][0] >= own[shown][0] or characters(view.candidates[item].body) < 500 for shown in asked.members
+            own[item][0] >= own[shown][0] or count_characters(view.candidates[item].body) < 500
+            for shown in asked.members
         )
-    assert text_and_images(fit.request)[0] <= text_and_images(whole)[0]
+    assert text_bytes_and_images(fit.request)[0] <= text_bytes_and_images(whole)[0]

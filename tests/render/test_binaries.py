@@ -7,7 +7,7 @@ import re
 
 from hypothesis import given
 
-from calipers.render.binaries import plain, without_data_urls
+from calipers.render.binaries import plain_json, without_data_urls
 from strategies import json_values
 
 BASE64 = "QUJD" * 100
@@ -20,21 +20,21 @@ def _holds_long_base64(value: object) -> bool:
 @given(json_values().filter(lambda value: not _holds_long_base64(value)))
 def test_json_data_is_left_as_it_is(value: object) -> None:
     elided: list[str] = []
-    assert plain(value, elided) == value
+    assert plain_json(value, elided) == value
     assert elided == []
 
 
 def test_whatever_comes_back_is_json() -> None:
     odd = {1: (1.5, float("nan")), "o": object(), "b": b"\x00\x01", "deep": _nested(200)}
     elided: list[str] = []
-    json.dumps(plain(odd, elided), allow_nan=False)
+    json.dumps(plain_json(odd, elided), allow_nan=False)
     assert any("2 bytes" in line for line in elided)
     assert any("nested deeper" in line for line in elided)
 
 
 def test_base64_is_shown_as_its_size_and_hash_and_told() -> None:
     elided: list[str] = []
-    first, second = plain([BASE64, "A" + BASE64], elided)
+    first, second = plain_json([BASE64, "A" + BASE64], elided)
     assert BASE64 not in first
     assert "400 bytes" in first
     assert first != second
@@ -52,7 +52,7 @@ def test_a_data_url_inside_text_is_replaced_and_the_text_around_it_kept() -> Non
 
 def test_short_base64_is_evidence() -> None:
     assert without_data_urls("data:text/plain;base64,QUJD", []) == "data:text/plain;base64,QUJD"
-    assert plain("QUJD", []) == "QUJD"
+    assert plain_json("QUJD", []) == "QUJD"
 
 
 def _nested(depth: int) -> object:

@@ -15,7 +15,7 @@ from strategies import messages
 
 def canonical(*messages: Message, reasoning: Reasoning = "hidden") -> list[Message]:
     canonicaliser = Canonicaliser(reasoning)
-    return [canonicaliser.message(message) for message in messages]
+    return [canonicaliser.canonical_message(message) for message in messages]
 
 
 def call(call_id: Any, name: str = "get") -> dict[str, Any]:
@@ -74,7 +74,7 @@ def test_a_lone_text_part_is_its_text() -> None:
 def test_reasoning_is_hidden_and_told_or_shown(key: str) -> None:
     message = {"role": "assistant", "content": "4", key: "2 + 2"}
     canonicaliser = Canonicaliser("hidden")
-    assert canonicaliser.message(message) == {"role": "assistant", "content": "4"}
+    assert canonicaliser.canonical_message(message) == {"role": "assistant", "content": "4"}
     assert canonicaliser.omissions() == ("reasoning of 1 message hidden",)
     assert canonical(message, reasoning="shown") == [{"role": "assistant", "content": "4", "reasoning": "2 + 2"}]
 
@@ -89,8 +89,8 @@ def test_a_thought_left_in_the_text_is_hidden_at_its_beginning_only() -> None:
 
 def test_a_thought_that_never_ends_leaves_no_answer_and_one_without_its_beginning_is_a_thought() -> None:
     canonicaliser = Canonicaliser("hidden")
-    assert canonicaliser.message({"role": "assistant", "content": "<think>so 4, or"})["content"] == ""
-    assert canonicaliser.message({"role": "assistant", "content": "so 4</think>\n\n4"})["content"] == "4"
+    assert canonicaliser.canonical_message({"role": "assistant", "content": "<think>so 4, or"})["content"] == ""
+    assert canonicaliser.canonical_message({"role": "assistant", "content": "so 4</think>\n\n4"})["content"] == "4"
     assert canonicaliser.omissions() == ("reasoning of 2 messages hidden",)
     for kept in ("Write </think> after <think>.", "It ends in <think> here"):
         assert canonical({"role": "assistant", "content": kept})[0]["content"] == kept
@@ -100,7 +100,7 @@ def test_a_thought_that_never_ends_leaves_no_answer_and_one_without_its_beginnin
 
 def test_bookkeeping_is_left_out_and_told_and_unknown_keys_are_kept() -> None:
     canonicaliser = Canonicaliser("hidden")
-    shown = canonicaliser.message(
+    shown = canonicaliser.canonical_message(
         {"role": "assistant", "content": "a", "logprobs": [1], "verdict": {"ok": False}, "flag": False}
     )
     assert shown == {"role": "assistant", "content": "a", "verdict": {"ok": False}, "flag": False}
@@ -110,7 +110,7 @@ def test_bookkeeping_is_left_out_and_told_and_unknown_keys_are_kept() -> None:
 def test_audio_is_a_placeholder_with_type_and_size() -> None:
     canonicaliser = Canonicaliser("hidden")
     audio = {"type": "input_audio", "input_audio": {"data": "QUJD" * 100, "format": "wav"}}
-    part = canonicaliser.message({"role": "user", "content": [audio]})["content"][0]
+    part = canonicaliser.canonical_message({"role": "user", "content": [audio]})["content"][0]
     assert part["input_audio"]["format"] == "wav"
     assert "400 bytes" in part["input_audio"]["data"]
     assert "400 bytes" in canonicaliser.omissions()[0]

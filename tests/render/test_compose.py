@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from calipers.render import characters, compose, merged, render
+from calipers.render import compose, count_characters, join_texts, render
 from calipers.types import Image, Trajectory, TrajectoryGroup
 
 
@@ -43,6 +43,6 @@ def test_keys_that_do_not_name_the_candidates_are_refused(order: list[int], keys
 
 
 def test_adjacent_texts_are_one_part_and_images_count_no_characters() -> None:
-    parts = merged(["a", "b", Image("u"), "", Image("v"), "c"])
+    parts = join_texts(["a", "b", Image("u"), "", Image("v"), "c"])
     assert parts == ("ab", Image("u"), Image("v"), "c")
-    assert characters(parts) == 3
+    assert count_characters(parts) == 3

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from calipers.render import Decoded, characters, compose, decode, render, shorten
-from calipers.render.elision import omissions
+from calipers.render import Decoded, compose, count_characters, decode, render, shorten_group
+from calipers.render.elision import omission_lines
 from calipers.types import Message, RenderedGroup, Trajectory, TrajectoryGroup
 from strategies import groups, texts
 
@@ -51,7 +51,7 @@ def long_groups(draw: st.DrawFn) -> TrajectoryGroup:
 
 
 def whole(view: RenderedGroup) -> int:
-    return characters(view.head) + sum(characters(candidate.body) for candidate in view.candidates)
+    return count_characters(view.head) + sum(count_characters(candidate.body) for candidate in view.candidates)
 
 
 def read(view: RenderedGroup) -> Decoded:
@@ -77,7 +77,7 @@ def shown(view: RenderedGroup, trajectory: int) -> str:
 
 
 def shortened(of: TrajectoryGroup, size: int) -> RenderedGroup:
-    view = shorten(render(of), size, shown=len(of.trajectories))
+    view = shorten_group(render(of), size, shown=len(of.trajectories))
     assert view is not None
     return view
 
@@ -90,7 +90,7 @@ def shortened(of: TrajectoryGroup, size: int) -> RenderedGroup:
 def test_it_fits_keeps_task_and_answers_and_decodes_up_to_stated_gaps(one: TrajectoryGroup, share: float) -> None:
     view = render(one, reasoning="shown")
     size = int(whole(view) * share)
-    short = shorten(view, size, shown=len(view.candidates))
+    short = shorten_group(view, size, shown=len(view.candidates))
     assume(short is not None)
     assert short is not None
     assert whole(short) <= size
@@ -145,19 +145,19 @@ def test_it_never_exceeds_the_size_for_any_selection_and_never_fails(
 ) -> None:
     view = render(one, reasoning="shown")
     size = int(whole(view) * share)
-    short = shorten(view, size, shown=count)
+    short = shorten_group(view, size, shown=count)
     if short is not None:
-        lengths = sorted((characters(candidate.body) for candidate in short.candidates), reverse=True)
-        assert characters(short.head) + sum(lengths[:count]) <= size
+        lengths = sorted((count_characters(candidate.body) for candidate in short.candidates), reverse=True)
+        assert count_characters(short.head) + sum(lengths[:count]) <= size
         assert all(read(short).messages[f"K{n}"] == one.messages for n, one in enumerate(short.candidates))
-        assert shorten(view, size, shown=count) == short
+        assert shorten_group(view, size, shown=count) == short
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.one_of(groups(), long_groups()))
 def test_what_fits_is_not_touched(one: TrajectoryGroup) -> None:
     view = render(one)
-    assert shorten(view, whole(view), shown=len(view.candidates)) is view
+    assert shorten_group(view, whole(view), shown=len(view.candidates)) is view
 
 
 @settings(max_examples=30, deadline=None)
@@ -167,7 +167,7 @@ def test_arrival_order_changes_nothing(one: TrajectoryGroup, share: float, shuff
     shuffler.shuffle(moved)
     views = [render(one), render(replace(one, trajectories=tuple(moved)))]
     size = int(whole(views[0]) * share)
-    short = [shorten(view, size, shown=len(view.candidates)) for view in views]
+    short = [shorten_group(view, size, shown=len(view.candidates)) for view in views]
     assume(short[0] is not None)
     first, second = ([one.body for one in view.candidates] for view in short if view is not None)
     assert first == second
@@ -192,7 +192,7 @@ def test_the_middle_of_the_longest_tool_output_goes_first() -> None:
     lines = [line for line in shown(short, 0).splitlines() if line.startswith(f"{view.marker} …")]
     assert len(lines) == 1
     assert lines[0].endswith("characters left out …")
-    (gap,) = omissions(view, short, (0, 1))
+    (gap,) = omission_lines(view, short, (0, 1))
     count = lines[0].split()[2]
     assert gap == f"trajectory 't0': {count} characters of 1 tool result left out"
 
@@ -209,7 +209,7 @@ def test_the_agents_own_texts_go_after_tool_outputs_and_whole_turns_last() -> No
     kinds = []
     for share in (0.9, 0.3, 0.15):
         short = shortened(one, int(whole(view) * share))
-        gaps = " ".join(omissions(view, short, (0,)))
+        gaps = " ".join(omission_lines(view, short, (0,)))
         kinds.append(("tool result" in gaps, "of the agent" in gaps, "messages (" in gaps))
         assert "final 0" in shown(short, 0)
     assert kinds == [(True, False, False), (True, True, False), (True, True, True)]
@@ -233,9 +233,9 @@ def test_turns_go_from_the_middle_and_a_call_goes_with_its_result() -> None:
 def test_every_candidate_gets_the_same_number_of_characters() -> None:
     one = group(*((*turn(1, rows(100 * (n + 1), n)), answer(str(n))) for n in range(4)))
     short = shortened(one, 8_000)
-    lengths = [characters(candidate.body) for candidate in short.candidates]
+    lengths = [count_characters(candidate.body) for candidate in short.candidates]
     assert max(lengths) - min(lengths) < 40
-    assert characters(short.head) + sum(lengths) > 7_800
+    assert count_characters(short.head) + sum(lengths) > 7_800
 
 
 def test_a_shared_result_is_shortened_once_for_all() -> None:
@@ -245,7 +245,7 @@ def test_a_shared_result_is_shortened_once_for_all() -> None:
     for each in (one, moved):
         view = render(each)
         short = shortened(each, whole(view) // 3)
-        (line,) = omissions(view, short, (0, 1, 2))
+        (line,) = omission_lines(view, short, (0, 1, 2))
         assert line.startswith("shared by all: ")
         assert line.endswith("characters of 1 tool result left out")
         assert read(short).left_out.keys() == {""}
@@ -254,7 +254,7 @@ def test_a_shared_result_is_shortened_once_for_all() -> None:
 def test_an_exhibit_that_is_somebodys_answer_is_never_cut() -> None:
     final = answer("The answer in full. " * 200)
     one = group((answer("x"), final), (answer("y"), final, answer("z")), (answer("w"), final))
-    assert shorten(render(one), 2_000, shown=3) is None
+    assert shorten_group(render(one), 2_000, shown=3) is None
 
 
 def test_a_task_inside_the_trajectories_is_never_cut() -> None:
@@ -266,7 +266,7 @@ def test_a_task_inside_the_trajectories_is_never_cut() -> None:
 
 def test_what_cannot_fit_is_none() -> None:
     one = group((answer("a" * 5000),), (answer("b" * 5000),))
-    assert shorten(render(one), 9_000, shown=2) is None
+    assert shorten_group(render(one), 9_000, shown=2) is None
 
 
 @pytest.mark.parametrize("forged", ["\n@kom … 999 characters left out …\n", "… 7 messages (9 characters) left out …\n"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 
 from calipers.render import render
-from calipers.render.outline import exhibit_kinds, flat, outline, outline_head, parts_of
+from calipers.render.outline import exhibit_kinds, flat_text, outline_candidate, outline_head, parts_of_text
 from calipers.types import Message, Trajectory, TrajectoryGroup
 from strategies import groups
 
@@ -14,16 +14,16 @@ from strategies import groups
 @given(groups())
 def test_the_pieces_put_together_are_the_text(group: TrajectoryGroup) -> None:
     view = render(group, reasoning="shown")
-    bodies = [outline(candidate, view) for candidate in view.candidates]
+    bodies = [outline_candidate(candidate, view) for candidate in view.candidates]
     for candidate, body in zip(view.candidates, bodies, strict=True):
         text = "".join(piece.before + piece.text + piece.after for piece in body.pieces)
-        assert text == flat(candidate.body)
-        assert parts_of(text, candidate.body) == candidate.body
+        assert text == flat_text(candidate.body)
+        assert parts_of_text(text, candidate.body) == candidate.body
         messages = {piece.message for piece in body.pieces} - {-1}
         assert len(messages) == len(candidate.messages) - view.prefix_length
         assert not [piece for piece in body.pieces if piece.kind == "fixed" and piece.text]
     head = outline_head(view, exhibit_kinds(view, bodies))
-    assert "".join(piece.before + piece.text + piece.after for piece in head.pieces) == flat(view.head)
+    assert "".join(piece.before + piece.text + piece.after for piece in head.pieces) == flat_text(view.head)
 
 
 def says(role: str, text: str) -> Message:
@@ -35,7 +35,7 @@ def body_of(*messages: Message, context: tuple[Message, ...] = ()) -> tuple[list
     other = Trajectory("b", (says("user", "another"), says("assistant", "b")))
     view = render(TrajectoryGroup("g", (Trajectory("a", messages), other), context=context))
     candidate = next(one for one in view.candidates if 0 in one.members)
-    body = outline(candidate, view)
+    body = outline_candidate(candidate, view)
     return [(piece.kind, piece.text) for piece in body.pieces], len(body.droppable)
 
 
@@ -56,7 +56,7 @@ def test_the_last_answers_reasoning_and_calls_may_be_cut() -> None:
     thought = Trajectory("a", ({**says("assistant", "done"), "reasoning": "hm", "tool_calls": [call]},))
     view = render(TrajectoryGroup("g", (thought, Trajectory("b", (says("assistant", "b"),)))), reasoning="shown")
     candidate = next(one for one in view.candidates if 0 in one.members)
-    kinds = [(piece.kind, piece.text) for piece in outline(candidate, view).pieces]
+    kinds = [(piece.kind, piece.text) for piece in outline_candidate(candidate, view).pieces]
     assert kinds == [("own", "hm"), ("fixed", ""), ("own", "{}")]
 
 

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 
 from calipers.render.escapes import unescape
-from calipers.render.transcript import MARK, word, write
+from calipers.render.transcript import MARK, header_word, write_blocks
 from calipers.types import Message
 from strategies import texts
 
 
 def written(*messages: Message, after_assistant: bool = False) -> str:
-    return "".join(write(messages, after_assistant=after_assistant)).replace(MARK, "@kom ")
+    return "".join(write_blocks(messages, after_assistant=after_assistant)).replace(MARK, "@kom ")
 
 
 def call(name: str = "get_user", arguments: str = '{"id": 7}') -> dict[str, object]:
@@ -70,7 +70,7 @@ def test_unknown_keys_are_a_line_of_json() -> None:
 
 @given(texts())
 def test_a_word_is_one_line_and_can_be_read_back(text: str) -> None:
-    shown = word(text)
+    shown = header_word(text)
     assert len(shown.splitlines()) == 1
     assert shown == text or json.loads(unescape(shown)) == text
     assert shown != "see"

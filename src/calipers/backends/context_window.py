@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from calipers.render import BYTES_PER_TOKEN, plausible_density, text_and_images
+from calipers.render import BYTES_PER_TOKEN, plausible_bytes_per_token, text_bytes_and_images
 from calipers.types import Completion, JudgeRequest, Window
 
 _ENOUGH_TOKENS = 1000
@@ -25,7 +25,7 @@ _IMAGE_BYTES = 4000
 
 def question_bytes(request: JudgeRequest) -> int:
     """The UTF-8 bytes of a question: unlike characters, about as many to a token in every script."""
-    text, images = text_and_images(request)
+    text, images = text_bytes_and_images(request)
     return text + _IMAGE_BYTES * images
 
 
@@ -55,7 +55,7 @@ class WindowEstimate:
         if self._answers > _ALL_OF and self._answers % _THEN_EVERY:
             return  # counting bytes costs, and a density that many answers agree on is known
         if completion.usage.input_tokens > 0:
-            text, images = text_and_images(request)
+            text, images = text_bytes_and_images(request)
             if not images:
                 self._text += text
                 self._counted += completion.usage.input_tokens
@@ -79,7 +79,7 @@ class WindowEstimate:
     def _density(self) -> float | None:
         if self._counted < _ENOUGH_TOKENS:
             return self._known
-        found = plausible_density(int(10 * _PRUDENCE * self._text / self._counted) / 10)
+        found = plausible_bytes_per_token(int(10 * _PRUDENCE * self._text / self._counted) / 10)
         if self._known and abs(found / self._known - 1) < _WORTH_A_CHANGE:
             return self._known
         return found

@@ -14,7 +14,7 @@ from typing import ClassVar, Final, Literal, TypeAlias
 
 from calipers.guard.injection import attacks_in
 from calipers.interfaces import JudgingProtocol
-from calipers.render.transcript import MARK, write
+from calipers.render.transcript import MARK, write_blocks
 from calipers.types import (
     Ask,
     Canary,
@@ -150,7 +150,7 @@ def _candidate(view: RenderedGroup, kind: CanaryKind) -> Candidate:
     """A candidate of no trajectory, after the messages that all candidates share."""
     before = view.candidates[0].messages[: view.prefix_length]
     message: Message = {"role": "assistant", "content": TEXTS[kind]}
-    body = "".join(write((message,), after_assistant=False)).replace(MARK, f"{view.marker} ")
+    body = "".join(write_blocks((message,), after_assistant=False)).replace(MARK, f"{view.marker} ")
     return Candidate((), (*before, message), (body,))
 
 

@@ -16,7 +16,7 @@ from calipers.config.settings import Settings
 from calipers.errors import BackendError, CalipersError, PermanentError
 from calipers.interfaces import Aggregator, GroupAggregator, JudgingProtocol, Planner, RewardTransform, Store
 from calipers.judging.instances import JudgeInstances
-from calipers.render import Unfit, fitted, omissions, window_from_refusal
+from calipers.render import Unfit, fit_question, omission_lines, window_from_refusal
 from calipers.types import (
     NO_FAILED_CALLS,
     Answered,
@@ -85,7 +85,7 @@ class QueryLoop:
     async def _ask(self, ask: Ask) -> Answered:
         window = ask.window or self.settings.judges[ask.slot].window
         whole = self.strategies.protocol.frame(ask, self.view)
-        fit = fitted(whole, window, self.strategies.protocol.frame)
+        fit = fit_question(whole, window, self.strategies.protocol.frame)
         if isinstance(fit, Unfit):
             await self.store.note(self.number, whole, fit.failure)
             return Answered(ask, fit.failure, omitted=fit.omitted)
@@ -139,7 +139,7 @@ class QueryLoop:
         reading = self.strategies.protocol.read(request, completion)
         self.judges[request.ask.slot].window.answered(request, completion)
         if request.view is not self.view:
-            shortened = omissions(self.view, request.view, request.ask.order)
+            shortened = omission_lines(self.view, request.view, request.ask.order)
             missing = {**reading.missing, **too_long}
             reading = replace(reading, missing=missing, warnings=(*reading.warnings, *shortened))
         if self.observer is not None:

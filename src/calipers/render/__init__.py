@@ -1,22 +1,24 @@
-"""A group as a reversible transcript: ``render`` it, ``compose`` a question, ``decode`` it back.
+"""Writes a group of trajectories as a transcript for the judge, which can be decoded again.
 
-Content stays as it is (UTF-8, line breaks included); only invisible characters, chat-template tokens and look-alike
-layout are escaped. Not responsible for asking: instructions, keys and orders belong to ``protocols``.
+``render`` makes the transcript of a group, ``compose`` the part of a question that shows it, and ``decode`` reads a
+question back. Text stays unchanged (UTF-8, line breaks included), except that invisible characters, chat-template
+tokens and text that looks like layout are escaped. Not responsible for instructions, candidate keys and orders
+(``protocols``).
 """
 
 from calipers.render.canonical import Reasoning
 from calipers.render.decode import Decoded, decode
-from calipers.render.elision import omissions, shorten
+from calipers.render.elision import omission_lines, shorten_group
 from calipers.render.fitting import (
     BYTES_PER_TOKEN,
     Fitted,
     Unfit,
-    fitted,
-    plausible_density,
-    text_and_images,
+    fit_question,
+    plausible_bytes_per_token,
+    text_bytes_and_images,
     window_from_refusal,
 )
-from calipers.render.group import characters, compose, merged, render
+from calipers.render.group import compose, count_characters, join_texts, render
 from calipers.render.transcript import Transcriber
 
 __all__ = [
@@ -26,15 +28,15 @@ __all__ = [
     "Reasoning",
     "Transcriber",
     "Unfit",
-    "characters",
     "compose",
+    "count_characters",
     "decode",
-    "fitted",
-    "merged",
-    "omissions",
-    "plausible_density",
+    "fit_question",
+    "join_texts",
+    "omission_lines",
+    "plausible_bytes_per_token",
     "render",
-    "shorten",
-    "text_and_images",
+    "shorten_group",
+    "text_bytes_and_images",
     "window_from_refusal",
 ]

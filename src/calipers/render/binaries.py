@@ -1,4 +1,4 @@
-"""Values as plain JSON, with binary data replaced by a short placeholder that names type, size and hash.
+"""Makes values plain JSON, and replaces binary data with a short placeholder that names its type, size and hash.
 
 Not responsible for images that a judge can be shown: those stay images.
 """
@@ -11,18 +11,19 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-# Shorter base64 runs are names, hashes and keys, which are evidence and cost few tokens.
+# Shorter runs of base64 characters are names, hashes and keys: they are evidence and cost few tokens.
 _MIN_BASE64 = 256
 _BASE64 = re.compile(rf"[A-Za-z0-9+/_-]{{{_MIN_BASE64},}}={{0,2}}")
 _DATA_URL = re.compile(rf"data:([\w.+/-]{{1,80}});base64,[A-Za-z0-9+/_-]{{{_MIN_BASE64},}}={{0,2}}")
-# Deeper nesting is no evidence, and would exhaust the stack.
+# Values nested more deeply are no evidence for a judge, and would exhaust the stack.
 _MAX_DEPTH = 32
 
 
-def plain(value: Any, elided: list[str], *, depth: int = 0) -> Any:  # noqa: PLR0911 - one return a kind
-    """``value`` as JSON data that survives a round trip; each replacement adds a line to ``elided``.
+def plain_json(value: Any, elided: list[str], *, depth: int = 0) -> Any:  # noqa: PLR0911 - one return a kind
+    """Return ``value``, part of a trajectory, as JSON data that survives a round trip; add a line to ``elided`` for
+    each replacement.
 
-    Keys become strings, sequences lists, NaN and infinity their text, and unknown objects their ``str``.
+    Keys become strings, sequences become lists, NaN and infinity become text, and unknown objects become their ``str``.
     """
     match value:
         case None | bool() | int():
@@ -37,15 +38,17 @@ def plain(value: Any, elided: list[str], *, depth: int = 0) -> Any:  # noqa: PLR
             elided.append(f"values nested deeper than {_MAX_DEPTH} left out")
             return "[nested too deeply]"
         case Mapping():
-            return {str(key): plain(item, elided, depth=depth + 1) for key, item in value.items()}
+            return {str(key): plain_json(item, elided, depth=depth + 1) for key, item in value.items()}
         case Sequence():
-            return [plain(item, elided, depth=depth + 1) for item in value]
+            return [plain_json(item, elided, depth=depth + 1) for item in value]
         case _:
             return str(value)
 
 
 def without_data_urls(text: str, elided: list[str]) -> str:
-    """``text`` with base64 data URLs inside it replaced by placeholders."""
+    """Return a message's text with every base64 data URL in it replaced by a placeholder; list the replacements in
+    ``elided``.
+    """
     if ";base64," not in text:
         return text
     return _DATA_URL.sub(lambda match: _placeholder(match[1], match[0].encode(), elided), text)

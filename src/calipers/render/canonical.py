@@ -1,8 +1,8 @@
-"""Messages in the canonical form in which they are compared, shared and shown.
+"""Puts messages into the canonical form in which they are compared, shared and shown to the judge.
 
-Call ids become ``c1``, ``c2``, ... in order of appearance (``u1``, ... for a result without its call), absent and empty
+Call ids become ``c1``, ``c2``, ... in order of appearance (``u1``, ... for a result without its call). Absent and empty
 optional values are dropped, a single text part becomes its text, and ``content`` is always present. Not responsible for
-foreign message forms (``readers``) nor for how a message is written (``transcript``).
+the message forms of other libraries (``readers``), nor for how a message is written (``transcript``).
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-from calipers.render.binaries import plain, without_data_urls
+from calipers.render.binaries import plain_json, without_data_urls
 from calipers.types import Message
 
 Reasoning: TypeAlias = Literal["hidden", "shown"]
 
-# Bookkeeping of servers and trainers: no evidence of what the policy did, so no judge is shown it.
+# Servers and trainers add these keys. They say nothing about what the policy did, so the judge does not see them.
 _BOOKKEEPING = frozenset({
     "id", "index", "created", "timestamp", "usage", "cost", "weight", "cache_control", "provider_specific_fields",
     "logprobs", "token_ids", "prompt_token_ids", "completion_token_ids", "response_token_ids", "loss_mask",
 })  # fmt: skip
 _REASONING = ("reasoning", "reasoning_content")
-# Structured forms of the same reasoning, often beside the text: signed or encrypted blocks.
+# Servers often repeat the reasoning under these keys, as signed or encrypted blocks.
 _REASONING_FORMS = ("reasoning_details", "thinking_blocks")
 _REASONING_PARTS = frozenset({"reasoning", "thinking", "redacted_thinking"})
 _READ_FIRST = frozenset({"role", "content"})
@@ -31,7 +31,7 @@ _READ_FIRST = frozenset({"role", "content"})
 
 @dataclass(slots=True)
 class Canonicaliser:
-    """Makes the messages of one trajectory canonical, in order; ``elided`` lists what was left out."""
+    """Makes the messages of one trajectory canonical, in order. ``elided`` describes what was omitted from them."""
 
     reasoning: Reasoning
     elided: list[str] = field(default_factory=list)
@@ -41,7 +41,7 @@ class Canonicaliser:
     answered: dict[str, str] = field(default_factory=dict)
 
     def copy(self) -> Canonicaliser:
-        """An independent copy of the state, to continue from."""
+        """Return an independent copy of the state after the group's context, from which each trajectory continues."""
         if not (self.calls or self.hidden or self.elided or self.answered):
             return Canonicaliser(self.reasoning)
         unanswered = {key: list(value) for key, value in self.unanswered.items()}
@@ -49,11 +49,13 @@ class Canonicaliser:
             self.reasoning, list(self.elided), self.hidden, self.calls, unanswered, dict(self.answered)
         )
 
-    def message(self, message: Message) -> Message:
-        """``message`` made canonical; one with only a role and a text comes back as the same object."""
+    def canonical_message(self, message: Message) -> Message:
+        """Return ``message`` in canonical form. A message that has only a role and a text is returned as the same
+        object.
+        """
         content = message.get("content")
         if type(content) is str and content:
-            # Searching for one character first is ten times faster, and most texts hold neither.
+            # Searching for a single character first is ten times faster, and most texts contain neither character.
             if ";" in content and ";base64," in content:
                 content = without_data_urls(content, self.elided)
             elif (
@@ -77,7 +79,7 @@ class Canonicaliser:
         return known
 
     def omissions(self) -> tuple[str, ...]:
-        """What was left out so far, a line each, without repeats."""
+        """Return a line for each kind of content omitted from the messages so far, without duplicates."""
         hidden = [f"reasoning of {self.hidden} message{'s' * (self.hidden > 1)} hidden"] if self.hidden else []
         return (*hidden, *dict.fromkeys(self.elided))
 
@@ -97,7 +99,7 @@ class Canonicaliser:
         if isinstance(part, str):
             part = {"type": "text", "text": part}
         if not isinstance(part, Mapping):
-            return {"type": "unknown", "value": plain(part, self.elided)}
+            return {"type": "unknown", "value": plain_json(part, self.elided)}
         if part.get("type") == "text" and isinstance(part.get("text") or "", str):
             return {"type": "text", "text": without_data_urls(part.get("text") or "", self.elided)}
         image = _image(part)
@@ -106,7 +108,7 @@ class Canonicaliser:
         if self.reasoning == "hidden" and part.get("type") in _REASONING_PARTS:
             self.hidden += 1
             return None
-        rest = plain({key: value for key, value in part.items() if key not in _BOOKKEEPING}, self.elided)
+        rest = plain_json({key: value for key, value in part.items() if key not in _BOOKKEEPING}, self.elided)
         usual = isinstance(rest.get("type"), str) and rest["type"] not in {"text", "image_url"}
         return rest if usual else {"type": "unknown", "value": rest}
 
@@ -122,11 +124,11 @@ class Canonicaliser:
         own = f"c{self.calls}"
         self.unanswered.setdefault(str(call.get("id") or ""), []).append(own)
         function = call.get("function")
-        if _is_usual(call, function):
-            arguments = without_data_urls(_text(function.get("arguments")), self.elided)
+        if _is_plain_function_call(call, function):
+            arguments = without_data_urls(_text_or_json(function.get("arguments")), self.elided)
             return {"id": own, "type": "function", "function": {"name": function["name"], "arguments": arguments}}
         rest = {key: value for key, value in call.items() if key not in {"id", "index"}}
-        return {"id": own, **plain(rest, self.elided)}
+        return {"id": own, **plain_json(rest, self.elided)}
 
     def _take_result(self, known: dict[str, Any], rest: dict[str, Any]) -> None:
         answered = rest.pop("tool_call_id", None)
@@ -136,7 +138,7 @@ class Canonicaliser:
             known["is_error"] = True
 
     def _call_answered(self, call_id: str) -> str:
-        """The canonical id of the call that a result answers: the oldest unanswered call with that id."""
+        """Return the canonical id of the call that a tool result answers: the oldest unanswered call with that id."""
         waiting = self.unanswered.get(call_id)
         if waiting:
             self.answered[call_id] = waiting.pop(0)
@@ -149,38 +151,39 @@ class Canonicaliser:
         self._take_reasoning(known, rest)
         for key in ("name", "refusal"):
             if key in rest:
-                known[key] = _text(rest.pop(key))
+                known[key] = _text_or_json(rest.pop(key))
         for key in sorted(rest, key=str):
             if key in _BOOKKEEPING:
                 self.elided.append(f"key {key!r} left out")
             else:
-                known[str(key)] = plain(rest[key], self.elided)
+                known[str(key)] = plain_json(rest[key], self.elided)
 
     def _take_reasoning(self, known: dict[str, Any], rest: dict[str, Any]) -> None:
         if self.reasoning == "hidden":
             self.hidden += bool([rest.pop(key) for key in (*_REASONING, *_REASONING_FORMS) if key in rest])
             return
-        texts = [_text(rest.pop(key)) for key in _REASONING if key in rest]
+        texts = [_text_or_json(rest.pop(key)) for key in _REASONING if key in rest]
         if texts:
             known["reasoning"] = "\n".join(dict.fromkeys(texts))
 
     def _hide_inline(self, known: dict[str, Any]) -> None:
-        """Hides a ``<think>`` block at the start of the text; a block that never ends leaves no answer.
+        """Hide a ``<think>`` block at the start of an assistant's text. If the block never ends, the text becomes
+        empty.
 
-        Chat templates that end in ``<think>`` produce texts that hold only the closing tag.
+        Chat templates that end in ``<think>`` produce texts that contain only the closing tag.
         """
         content = known["content"]
         if not isinstance(content, str) or "think>" not in content:
             return
         opened = content.lstrip().startswith("<think>")
         if not opened and ("</think>" not in content or "<think>" in content):
-            return  # a tag further down belongs to the answer
+            return  # a tag further down is part of the answer
         known["content"] = content.partition("</think>")[2].lstrip()
         self.hidden += 1
 
 
-def _is_usual(call: Mapping[str, Any], function: Any) -> bool:
-    """Whether the call is a function call with a name and arguments only."""
+def _is_plain_function_call(call: Mapping[str, Any], function: Any) -> bool:
+    """Return whether a tool call is a function call with a name and arguments, and nothing else."""
     return (
         isinstance(function, Mapping)
         and isinstance(function.get("name"), str)
@@ -190,11 +193,11 @@ def _is_usual(call: Mapping[str, Any], function: Any) -> bool:
     )
 
 
-def _text(value: Any) -> str:
-    """A text unchanged; any other value as JSON."""
+def _text_or_json(value: Any) -> str:
+    """Return a text unchanged, and any other message value as JSON."""
     if isinstance(value, str):
         return value
-    return "" if value is None else json.dumps(plain(value, []), ensure_ascii=False)
+    return "" if value is None else json.dumps(plain_json(value, []), ensure_ascii=False)
 
 
 def _image(part: Mapping[str, Any]) -> dict[str, str] | None:

@@ -1,7 +1,7 @@
-"""The inverse of ``compose``: a question back to tools and canonical messages per candidate.
+"""Reads a question back into tools and canonical messages per candidate: the inverse of ``compose``.
 
-It proves that a judge was shown all evidence, and lets tools read recorded questions. Prose around the transcript is
-ignored.
+Tests use it to prove that a judge was shown all evidence, and other programs to read recorded questions. Text before
+and after the transcript is ignored.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from calipers.types import Image, Message, Part, Tool
 _FIRST = re.compile(r"(?m)^(@[a-z]{3,}) marks layout")
 _SEE = re.compile(r" see (X\d+)$")
 _GAP = "\x03"
-"""A placeholder before a stated gap inside a text; escaped text holds no control character."""
+"""The placeholder for the marker before a gap inside a text; escaped text contains no such control character."""
 _CHARACTERS = re.compile(rf"{_GAP}… ([\d,]+) characters left out …")
 _MESSAGES = re.compile(r"… \d+ messages? \([\d,]+ characters\) left out …\n?")
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
@@ -28,10 +28,14 @@ _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """``tools`` as the head lists them; ``messages`` per candidate key, shared ones included, in the order shown;
-    ``offered`` the tools each candidate had. ``left_out`` counts the characters missing from texts, by key, and under
-    ``""`` from what all candidates share; the texts state each gap on a separate line. Whole messages that are missing
-    become one message of the role ``left_out``, which states how many.
+    """What ``decode`` read from a question.
+
+    ``tools``: as the head lists them. ``messages``: per candidate key, in the order shown, including the messages that
+    all candidates share. ``offered``: the tools that each candidate had. ``left_out``: how many characters are missing
+    from texts, per candidate key; the key ``""`` counts those missing from what all candidates share.
+
+    A text states each of its gaps on a line of its own. Consecutive messages that are missing become one message of the
+    role ``left_out``, which states how many they are.
     """
 
     tools: tuple[Tool, ...]
@@ -41,9 +45,10 @@ class Decoded:
 
 
 def decode(parts: Sequence[Part], *, keys: Sequence[str] | None = None, marker: str | None = None) -> Decoded:
-    """The input of ``compose``, for ``keys`` or all candidates; ``marker`` None takes that of the head's first line.
+    """Read the transcript in a question's ``parts`` back into tools, and messages of the candidates ``keys`` or of all.
 
-    Raises InputError where ``parts`` hold no transcript, or one that calipers did not write.
+    ``marker`` starts each layout line; None means the marker that the first line of the transcript names. Raises
+    InputError if ``parts`` contain no transcript, or a transcript that calipers did not write.
     """
     text = "".join(part if isinstance(part, str) else _image_text(part) for part in parts)
     found = _FIRST.search(text)
@@ -76,7 +81,7 @@ def decode(parts: Sequence[Part], *, keys: Sequence[str] | None = None, marker: 
 
 @dataclass(slots=True)
 class _Reader:
-    """Takes blocks in order; ``messages`` is the list that the next message goes to."""
+    """Reads the blocks of a transcript in order. ``messages`` is the list to which the next message is added."""
 
     exhibits: Mapping[str, str]
     tools: list[Tool] = field(default_factory=list)
@@ -89,7 +94,7 @@ class _Reader:
     left_out: dict[str, int] = field(default_factory=dict)
 
     def take(self, piece: str) -> None:
-        piece = self._counted(piece)
+        piece = self._count_gaps(piece)
         kind, rest, text = _split(piece)
         match kind:
             case "tools":
@@ -113,8 +118,10 @@ class _Reader:
             case _:
                 self._take_text(kind, rest, text)
 
-    def _counted(self, piece: str) -> str:
-        """``piece`` with its gaps counted and their placeholders removed."""
+    def _count_gaps(self, piece: str) -> str:
+        """Add the characters that the gaps in a block leave out to ``left_out``, and return the block without
+        placeholders.
+        """
         if _GAP not in piece:
             return piece
         missing = sum(int(found.replace(",", "")) for found in _CHARACTERS.findall(piece))
@@ -162,7 +169,7 @@ class _Reader:
 
 
 def _split(piece: str) -> tuple[str, str, str]:
-    """Keyword, rest of the header line, text under it."""
+    """Return the keyword of a block, the rest of its header line, and the text under the header."""
     header, _, text = piece.partition("\n")
     kind, _, rest = header.partition(" ")
     return kind, rest, text
@@ -200,7 +207,7 @@ def _words(text: str) -> list[str]:
 
 
 def _word(text: str) -> tuple[str, str]:
-    """The first word of ``text``, plain or a JSON string, and the text after the space that follows it."""
+    """Return the first word of a header line (plain, or a JSON string), and the text after the space that follows it."""
     if not text.startswith('"'):
         word, _, rest = text.partition(" ")
         return word, rest

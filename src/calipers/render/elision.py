@@ -1,14 +1,14 @@
-"""``shorten``: a rendered group made to fit, by one rule for all candidates, with every gap stated.
+"""Shortens a rendered group until it fits, by the same rule for all candidates, and states every gap.
 
-A layout line replaces the middle of a text; content cannot forge it and ``decode`` reads it back::
+A layout line replaces the middle of a text. Content cannot forge this line, and ``decode`` reads it back::
 
     @kom result c1 search
     {"rows": [{"id": 1, "name"
     @kom … 12,345 characters left out …
     "id": 980, "name": "Zoe"}]}
 
-Dropped messages leave ``@kom … 4 messages (2,345 characters) left out …``. Not responsible for how many characters
-fit (``fitting``).
+Dropped messages leave ``@kom … 4 messages (2,345 characters) left out …``. Not responsible for how many characters fit
+(``fitting``).
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from itertools import groupby
 
 from calipers.render.decode import decode
 from calipers.render.escapes import unescape
-from calipers.render.group import characters, compose
+from calipers.render.group import compose, count_characters
 from calipers.render.outline import (
     Body,
     Piece,
+    exhibit_defined_by,
     exhibit_kinds,
-    exhibit_of,
     exhibit_referred_to,
-    outline,
+    outline_candidate,
     outline_head,
-    parts_of,
+    parts_of_text,
 )
 from calipers.types import Candidate, RenderedGroup
 
 _USUAL_MINIMUM, _MINIMUM = 400, 120
-"""No text is cut below so many characters, gap line included: usually, and where the group would not fit otherwise."""
+"""The least characters to which a text is cut, gap line included: usually, and if the group would not fit otherwise."""
 _UNLIMITED = 2**62
 _NAMES = {"tool": ("tool result", "tool results"), "own": ("text of the agent", "texts of the agent")}
 _ESCAPED = re.compile(r"\\u\{[0-9a-f]{1,6}\}")
@@ -43,29 +43,35 @@ _LONGEST_ESCAPE = 10
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """How a body is shortened: turns ``dropped``, tool outputs of at most ``tool`` characters, own texts of ``own``."""
+    """How the transcript of a candidate is shortened: the turns ``dropped``, and the most characters of a tool's output
+    (``tool``) and of a text by the agent (``own``).
+    """
 
     dropped: frozenset[int] = frozenset()
     tool: int = _UNLIMITED
     own: int = _UNLIMITED
 
 
-def shorten(view: RenderedGroup, size: int, *, shown: int, among: Sequence[int] | None = None) -> RenderedGroup | None:
-    """``view`` with at most ``size`` characters of text in the head and any ``shown`` candidates; None if impossible.
+def shorten_group(
+    view: RenderedGroup, size: int, *, shown: int, among: Sequence[int] | None = None
+) -> RenderedGroup | None:
+    """Return ``view`` with at most ``size`` characters of text in the head and any ``shown`` candidates; None if
+    impossible.
 
     ``among``: shorten only these candidates (default: all).
 
-    Returns the same object if it fits. Otherwise every candidate gets the same limit: longer ones lose the middles of
-    their longest tool outputs first, then of the agent's texts, then whole turns in the middle. What all candidates
-    share is shortened too where it takes more than half. Never cut: the task, tool definitions, and a candidate's last
-    answer. ``Candidate.messages`` and ``elided`` and ``RenderedGroup.warnings`` state the gaps.
+    Returns the same object if it fits. Otherwise every candidate gets the same limit. Candidates above it lose first
+    the middles of their longest tool outputs, then the middles of the agent's texts, and then whole turns in the
+    middle. What all candidates share is shortened too if it takes more than half of ``size``. Never cut: the task, tool
+    definitions, and a candidate's last answer. ``Candidate.messages``, ``Candidate.elided`` and
+    ``RenderedGroup.warnings`` state the gaps.
     """
     chosen = [view.candidates[item] for item in (range(len(view.candidates)) if among is None else sorted(among))]
-    lengths = sorted((characters(candidate.body) for candidate in chosen), reverse=True)[:shown]
-    head_length = characters(view.head)
+    lengths = sorted((count_characters(candidate.body) for candidate in chosen), reverse=True)[:shown]
+    head_length = count_characters(view.head)
     if head_length + sum(lengths) <= size:
         return view
-    bodies = [outline(candidate, view) for candidate in chosen]
+    bodies = [outline_candidate(candidate, view) for candidate in chosen]
     head = outline_head(view, exhibit_kinds(view, bodies))
     least = _minimum(head)
     tried: set[int] = set()
@@ -84,10 +90,12 @@ def shorten(view: RenderedGroup, size: int, *, shown: int, among: Sequence[int] 
 
 
 def minimum_lengths(view: RenderedGroup) -> tuple[int, Sequence[int]]:
-    """The least characters of the head without its exhibits, and of each candidate with the exhibits it refers to."""
-    bodies = [outline(candidate, view) for candidate in view.candidates]
+    """Return the least characters of the head without its exhibits, and of each candidate with the exhibits it refers
+    to.
+    """
+    bodies = [outline_candidate(candidate, view) for candidate in view.candidates]
     head = outline_head(view, exhibit_kinds(view, bodies))
-    exhibits = {name: _minimum_of(piece) for piece in head.pieces if (name := exhibit_of(piece))}
+    exhibits = {name: _minimum_of(piece) for piece in head.pieces if (name := exhibit_defined_by(piece))}
     needs = [
         _minimum_without_turns(body)
         + sum(exhibits.get(name, 0) for name in {exhibit_referred_to(piece) for piece in body.pieces})
@@ -97,23 +105,27 @@ def minimum_lengths(view: RenderedGroup) -> tuple[int, Sequence[int]]:
 
 
 def without_unused_exhibits(view: RenderedGroup, shown: Collection[int]) -> RenderedGroup:
-    """``view`` without the exhibits that neither the head nor any of the candidates ``shown`` refers to."""
+    """Return ``view`` without the exhibits that neither the head nor any of the candidates ``shown`` refers to."""
     head = outline_head(view, {})
-    bodies = [outline(view.candidates[item], view) for item in shown]
+    bodies = [outline_candidate(view.candidates[item], view) for item in shown]
     used = {exhibit_referred_to(piece) for body in (head, *bodies) for piece in body.pieces}
-    kept = [piece for piece in head.pieces if not (name := exhibit_of(piece)) or name in used]
+    kept = [piece for piece in head.pieces if not (name := exhibit_defined_by(piece)) or name in used]
     text = "".join(f"{piece.before}{piece.text}{piece.after}" for piece in kept)
-    return replace(view, head=parts_of(text, view.head))
+    return replace(view, head=parts_of_text(text, view.head))
 
 
-def fits(head: int, needs: Sequence[int], size: int) -> bool:
-    """Whether a head and candidates of these minimum lengths may fit into ``size``."""
+def minimum_lengths_fit(head: int, needs: Sequence[int], size: int) -> bool:
+    """Return whether a transcript whose head and candidates have these minimum lengths may fit into ``size``
+    characters.
+    """
     room = size - head
     return room > 0 and max(needs, default=0) <= _equal_share(needs, room)
 
 
-def omissions(before: RenderedGroup, after: RenderedGroup, order: Iterable[int]) -> tuple[str, ...]:
-    """What ``after`` leaves out of ``before``: a line for each gap, of the head and of each candidate of ``order``."""
+def omission_lines(before: RenderedGroup, after: RenderedGroup, order: Iterable[int]) -> tuple[str, ...]:
+    """Return a line for each gap that shortening the transcript ``before`` to ``after`` made, in the head or in a
+    candidate of ``order``.
+    """
     lines = list(after.warnings[len(before.warnings) :])
     for item in sorted(order):
         candidate = after.candidates[item]
@@ -126,7 +138,10 @@ def omissions(before: RenderedGroup, after: RenderedGroup, order: Iterable[int])
 
 
 def _equal_share(lengths: Sequence[int], room: int) -> int:
-    """The largest limit at which ``lengths`` add up to at most ``room``; long ones share what short ones leave."""
+    """Return the largest limit per text at which texts of these ``lengths`` take at most ``room`` characters together.
+
+    Texts shorter than the limit leave the rest of their share to longer ones.
+    """
     left = room
     ascending = sorted(lengths)
     for place, length in enumerate(ascending):
@@ -138,7 +153,11 @@ def _equal_share(lengths: Sequence[int], room: int) -> int:
 
 
 def _mildest_plan(body: Body, room: int) -> _Plan | None:
-    """The mildest plan that gives ``body`` at most ``room`` characters: fewest turns dropped, then longest texts."""
+    """Return the plan that shortens ``body`` to ``room`` characters with the fewest turns dropped, then the longest
+    texts.
+
+    Returns None if no plan is short enough.
+    """
     turns = body.droppable
     for floor in (_USUAL_MINIMUM, _MINIMUM):
         low, high = 0, len(turns)
@@ -168,12 +187,12 @@ def _limits(body: Body, dropped: frozenset[int], room: int, floor: int) -> _Plan
 
 
 def _minimum(body: Body) -> int:
-    """The least characters of ``body`` with no turn dropped."""
+    """Return the least number of characters to which ``body`` can be cut without dropping a turn."""
     return sum(map(_minimum_of, body.pieces))
 
 
 def _minimum_without_turns(body: Body) -> int:
-    """The least characters of ``body`` with every droppable turn dropped."""
+    """Return the least number of characters to which ``body`` can be cut if every turn that may be dropped is dropped."""
     dropped = frozenset(body.droppable)
     kept = [piece for piece in body.pieces if piece.turn not in dropped]
     return sum(map(_minimum_of, kept)) + _gaps(dropped) * body.gap_length
@@ -189,7 +208,7 @@ def _gaps(dropped: frozenset[int]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Shortened:
-    """A shortened text, and a line for each gap in it."""
+    """The text of a shortened head or candidate, and a line for each gap in it."""
 
     text: str
     gaps: tuple[str, ...] = ()
@@ -226,7 +245,9 @@ def _amount(pieces: Sequence[Piece]) -> str:
 
 
 def _cut(text: str, cap: int, marker: str) -> tuple[str, int]:
-    """``text`` without its middle, at most ``cap`` characters long, and how many characters are missing."""
+    """Cut the middle out of ``text`` so that it has at most ``cap`` characters; return it and how many characters are
+    missing.
+    """
     if len(text) <= cap:
         return text, 0
     keep = max(0, cap - len(f"\n{marker} … {len(text):,} characters left out …\n"))
@@ -237,7 +258,10 @@ def _cut(text: str, cap: int, marker: str) -> tuple[str, int]:
 
 
 def _unsplittable(text: str, place: int) -> tuple[int, int]:
-    """The bounds of the escape, or the CR LF, that a cut at ``place`` would split; ``place`` twice if there is none."""
+    """Return the bounds of the escape, or of the CR LF, that a cut at ``place`` would split.
+
+    Returns ``place`` twice if nothing would be split.
+    """
     if text[place - 1 : place + 1] == "\r\n" and place:
         return place - 1, place + 1
     start = max(0, place - _LONGEST_ESCAPE)
@@ -252,18 +276,18 @@ def _assembled(
         id(candidate): Candidate(
             candidate.members,
             candidate.messages,
-            parts_of(short.text, candidate.body),
+            parts_of_text(short.text, candidate.body),
             (*candidate.elided, *short.gaps),
         )
         for candidate, short in zip(chosen, bodies, strict=True)
     }
     shortened = replace(
         view,
-        head=parts_of(head.text, view.head),
+        head=parts_of_text(head.text, view.head),
         warnings=(*view.warnings, *(f"shared by all: {gap}" for gap in head.gaps)),
         candidates=tuple(made.get(id(candidate), candidate) for candidate in view.candidates),
     )
-    # Judges that need no prose get the same gaps.
+    # Judges that read ``Candidate.messages`` and not the text see the same gaps.
     shown = [place for place, candidate in enumerate(view.candidates) if id(candidate) in made]
     keys = {place: f"K{place}" for place in shown}
     read = decode(compose(shortened, shown, list(keys.values())), marker=view.marker).messages

@@ -1,21 +1,23 @@
-r"""Invisible characters, chat-template tokens and look-alike fences made visible, reversibly: ``\u{3c}|im_start|>``.
+r"""Makes invisible characters, chat-template tokens and look-alike layout lines visible: ``\u{3c}|im_start|>``.
 
-All other characters stay unchanged. Escapes do not protect the structure: the marker does, which content never holds.
-Lines that merely look like the transcript's are escaped for careless readers. ``unescape`` is the inverse of
-``escape``. Escaped text holds no control character but newline, tab and the carriage return of a CR LF pair, so the
-transcript may use control characters as private placeholders.
+All other characters stay unchanged, and ``unescape`` is the inverse of ``escape``. The transcript's structure does not
+depend on escapes: it depends on the marker, which never occurs in content. Lines that merely look like layout lines are
+escaped so that no careless reader takes them for layout. Escaped text contains no control character except newline, tab
+and the carriage return of a CR LF pair, so the transcript may use control characters as placeholders.
 """
 
 from __future__ import annotations
 
 import re
 
-# Plain ASCII that never needs an escape. What is left after deleting it decides which searches a text needs.
+# Plain ASCII characters that never need an escape. The characters left after deleting them decide which searches a text
+# needs.
 _PLAIN = bytes(code for code in (9, 10, *range(0x20, 0x7F)) if code not in b"<[\\~@")
 _SUSPECTS = b"<[\\~@"
 
-# Controls, invisible and direction-changing characters, noncharacters, lone surrogates. Variation selectors 15 and 16
-# (emoji style) stay; joiners stay where scripts and emoji need them: after an Arabic or Indic letter, after an emoji.
+# Control characters, invisible and direction-changing characters, noncharacters and lone surrogates. Variation
+# selectors 15 and 16 (emoji style) stay. Joiners stay where scripts and emoji need them: after an Arabic or Indic
+# letter, and after an emoji.
 _INVISIBLE = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f"
     "\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb\ufffe\uffff\ufdd0-\ufdef"
@@ -33,7 +35,7 @@ _UNUSUAL = re.compile(
     "\U00020000-\U0002fffd]"
 )
 
-# Tokens that mark turns, tools and thinking in chat templates and harnesses. One character of each is escaped.
+# Tokens that mark turns, tools and thinking in chat templates and agent programs. One character of each is escaped.
 _ANGLE = re.compile(
     r"<(?=[|｜]"
     r"|/?(?:s|bos|eos|pad|unk|sop|eop|mask|image|think|thinking|tool_call|tool_calls|tool_response|function_calls"
@@ -43,9 +45,9 @@ _ANGLE = re.compile(
     r"|</?SYS>>|[a-z_]{1,32}\|>|(?:unused|extra_id_|reserved_)\w{0,24}>|(?:minimax|antml):"
     r"|/?(?:invoke|parameter)(?:>| name=))"
 )
-# The same with look-alike brackets and bars: no tokenizer reads a token, but a model might.
+# The same tokens with look-alike brackets and bars: no tokenizer reads these as tokens, but a model might.
 _LOOK_ALIKE = re.compile(r"[＜﹤‹〈⟨](?=[|｜∣¦│ǀ❘] ?/?[A-Za-z_])|<(?=[∣¦│ǀ❘] ?/?[A-Za-z_])")
-# Lines that look like the transcript's, with any marker.
+# Lines that look like the transcript's layout lines, with any marker.
 _FENCE = re.compile(
     r"[@＠﹫](?<![^\s][@＠﹫])(?=\w{2,12}[ \t]+(?:candidate|end|user|assistant|system|developer|call|result|error"
     r"|exhibit|context|tools|reasoning|refusal)\b)"
@@ -59,7 +61,9 @@ _ESCAPED = re.compile(r"\\u\{([0-9a-f]{1,6})\}")
 
 
 def escape(text: str) -> str:
-    r"""``text`` with dangerous characters as ``\u{hex}``; a text without any comes back as the same object."""
+    r"""Replace the dangerous characters of a transcript's text by ``\u{hex}``; return a text without any as the same
+    object.
+    """
     odd = text.encode().translate(None, _PLAIN) if text.isascii() else None
     if odd == b"" or _is_clean(text, odd):
         return text
@@ -69,12 +73,14 @@ def escape(text: str) -> str:
 
 
 def unescape(text: str) -> str:
-    """The inverse of ``escape``."""
+    """Return the original of a text that ``escape`` returned."""
     return _ESCAPED.sub(_unescaped, text) if "\\u{" in text else text
 
 
 def _is_clean(text: str, odd: bytes | None) -> bool:
-    """``odd``: the characters of an ASCII text that are not plain; None for other texts."""
+    """Return whether a text needs no escape. ``odd``: the characters of an ASCII text that are not plain; None for
+    other texts.
+    """
     if odd is not None:
         if odd.translate(None, _SUSPECTS) and _INVISIBLE.search(text):
             return False

@@ -1,8 +1,9 @@
-"""``render``: a group as a judge sees it, the same for the same content in whatever order it arrived; and ``compose``.
+"""Renders a group as the judge will see it, and composes the part of a question that shows it.
 
-A rendered group shows once what its trajectories share: identical ones, their common beginning, and long texts and
-images that recur (*exhibits*). Not responsible for instructions, the rubric's position, candidate keys or their order
-(``protocols``), nor for a token limit (``fitting``).
+The same content gives the same text, in whatever order the trajectories arrived. What trajectories share is written
+only once: identical trajectories, their common beginning, and long texts and images that recur (*exhibits*). Not
+responsible for instructions, the rubric's position, candidate keys or their order (``protocols``), nor for a token
+limit (``fitting``).
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from itertools import chain
 
 from calipers.render.canonical import Reasoning
 from calipers.render.escapes import unescape
-from calipers.render.transcript import IMAGE, KEY_BYTES, MARK, Transcriber, word
+from calipers.render.transcript import IMAGE, KEY_BYTES, MARK, Transcriber, header_word
 from calipers.rubric import as_standards
 from calipers.types import Candidate, Image, Part, RenderedGroup, Rubric, Trajectory, TrajectoryGroup, Transcript
 
@@ -26,13 +27,13 @@ _CONTEXT_LINE = "context: every candidate begins with these messages"
 _NO_MESSAGES = "no further messages"
 _IMAGE = re.compile(f"{IMAGE}([^{IMAGE}]*){IMAGE}([^{IMAGE}]*){IMAGE}")
 
-# A reference costs about four tokens and a look elsewhere; shorter texts are easier to read in place.
+# A reference costs about four tokens, and the judge has to look the text up; shorter texts are easier to read in place.
 SHORTEST_EXHIBIT = 200
-# Blocks whose content begins on the header line itself.
+# The content of these blocks begins on the header line itself.
 _ONE_LINE_BLOCKS = frozenset({"call", "fields", "part"})
 
-# Markers are syllables: those cost two to three tokens in current vocabularies (random letters and digits cost more),
-# and models copy them without slips. These letters spell no rude word.
+# Markers are made of syllables, which take two to three tokens in current vocabularies and which models copy without
+# mistakes; random letters and digits take more tokens. These letters spell no rude word.
 _CONSONANTS = "bdhjkmnprvwz"
 _VOWELS = "aeiou"
 _DRAWS_PER_LENGTH = 8
@@ -40,7 +41,9 @@ _DRAWS_PER_LENGTH = 8
 
 @dataclass(slots=True)
 class _Draft:
-    """A candidate being built: its ``transcript`` without the group's context, and the trajectories that have it."""
+    """A candidate before it is written: its ``transcript`` without the group's context, and the trajectories
+    (``members``) that have this transcript.
+    """
 
     transcript: Transcript
     members: list[int]
@@ -54,13 +57,15 @@ def render(
     rubric: str | Rubric | None = None,
     graded: bool = False,
 ) -> RenderedGroup:
-    """``group`` as a judge will see it. The group's rubric precedes ``rubric``. Never raises for content.
+    """Return ``group`` as a judge will see it. The group's rubric takes precedence over ``rubric``. Never raises for
+    content.
 
-    Criteria become lines of text or, ``graded``, each candidate's ``rubrics``: a trajectory's own before its group's.
+    Criteria become lines of text or, with ``graded``, the ``rubrics`` of the candidates: a trajectory's own criteria
+    take precedence over those of its group.
 
     The order of candidates is drawn from their content, so that neither the question nor its seed depends on the order
-    in which trajectories arrived. Rewards, gold, metadata and ids are not shown. Trajectories that are identical to a
-    judge become one candidate, but a trajectory without messages is never merged.
+    in which trajectories arrived. Rewards, gold answers, metadata and ids are not shown. Trajectories that look
+    identical to a judge become one candidate, but a trajectory without messages is never merged.
     """
     transcriber = Transcriber(group, reasoning)
     opening, context = transcriber.blocks, transcriber.messages
@@ -74,11 +79,11 @@ def render(
     rubric = None if graded else as_standards(chosen) if isinstance(chosen, Rubric) else chosen
     digest = _digest(opening, distinct, rubric)
     # A single distinct candidate shares nothing: all its messages stay in its body.
-    common = common_length([draft.transcript.blocks for draft in distinct]) if len(distinct) > 1 else 0
+    common = common_prefix_length([draft.transcript.blocks for draft in distinct]) if len(distinct) > 1 else 0
     prefix = [*opening, *distinct[0].transcript.blocks[:common]] if common else opening
-    names = exhibits(chain(prefix, *(draft.transcript.blocks[common:] for draft in distinct)))
+    names = find_exhibits(chain(prefix, *(draft.transcript.blocks[common:] for draft in distinct)))
     lines = list(dict.fromkeys(line for draft in distinct for line in draft.transcript.tools))
-    head = _head(lines, refer(prefix, names), names)
+    head = _head(lines, refer_to_exhibits(prefix, names), names)
     bodies = [_offered(draft, distinct, lines) + _body(draft.transcript.blocks[common:], names) for draft in distinct]
     marker = draw_marker(digest, (head, *bodies, rubric or ""))
     return RenderedGroup(
@@ -100,21 +105,22 @@ def render(
 
 
 def compose(view: RenderedGroup, order: Sequence[int], keys: Sequence[str]) -> tuple[Part, ...]:
-    """The head, then the candidates at positions ``order``, each under its opaque key; adjacent texts are joined.
+    """Return the transcript for a question: the head, then the candidates at positions ``order``, each under its opaque
+    key.
 
-    ``keys`` are distinct and as many as ``order``; ValueError otherwise.
+    Adjacent texts are joined. ``keys`` are distinct and as many as ``order``; ValueError otherwise.
     """
     if len(set(keys)) != len(keys):
         raise ValueError(f"candidate keys repeat: {list(keys)}")
     parts: list[Part] = list(view.head)
     for position, key in zip(order, keys, strict=True):
-        name = word(key)
+        name = header_word(key)
         parts += [f"{view.marker} candidate {name}\n", *view.candidates[position].body, f"{view.marker} end {name}\n"]
-    return merged(parts)
+    return join_texts(parts)
 
 
-def merged(parts: Iterable[Part]) -> tuple[Part, ...]:
-    """``parts`` with adjacent texts joined and empty ones dropped."""
+def join_texts(parts: Iterable[Part]) -> tuple[Part, ...]:
+    """Join adjacent texts of a question's ``parts``, and drop empty texts."""
     joined: list[Part] = []
     texts: list[str] = []
     for part in parts:
@@ -126,27 +132,27 @@ def merged(parts: Iterable[Part]) -> tuple[Part, ...]:
     return (*joined, *filter(None, ["".join(texts)]))
 
 
-def characters(parts: Iterable[Part]) -> int:
-    """How many characters of text ``parts`` hold; images count as 0."""
+def count_characters(parts: Iterable[Part]) -> int:
+    """Return how many characters of text ``parts`` of a transcript contain; images count as 0."""
     return sum(len(part) for part in parts if not isinstance(part, Image))
 
 
 def _criteria(trajectory: Trajectory, *others: str | Rubric | None) -> Rubric | None:
-    """What a trajectory is graded by: its own criteria, its group's, or the judge's."""
+    """Return the criteria that a trajectory is graded by: its own, otherwise the first of ``others`` that has criteria."""
     return next((rubric for rubric in (trajectory.rubric, *others) if isinstance(rubric, Rubric)), None)
 
 
 def _distinct(drafts: Sequence[_Draft], criteria: Sequence[Rubric | None]) -> list[_Draft]:
-    """Drafts in the order of their keys, identical ones merged unless their criteria differ."""
-    merged: dict[tuple[bytes, int, int], _Draft] = {}
+    """Return the drafts sorted by their keys; merge drafts with equal transcripts unless their criteria differ."""
+    by_key: dict[tuple[bytes, int, int], _Draft] = {}
     for draft in drafts:
         rubric = criteria.index(criteria[draft.members[0]]) if criteria else 0
         transcript = draft.transcript
-        first = merged.setdefault((transcript.key, -1 if transcript.messages else draft.members[0], rubric), draft)
+        first = by_key.setdefault((transcript.key, -1 if transcript.messages else draft.members[0], rubric), draft)
         if first is not draft:
             first.members += draft.members
             first.elided = tuple(sorted({*first.elided, *draft.elided}))
-    return [merged[key] for key in sorted(merged)]
+    return [by_key[key] for key in sorted(by_key)]
 
 
 def _digest(opening: Sequence[str], drafts: Sequence[_Draft], rubric: str | None) -> bytes:
@@ -167,7 +173,7 @@ def _head(tools: Sequence[str], prefix: str, names: Mapping[str, str]) -> str:
 
 
 def _offered(draft: _Draft, drafts: Sequence[_Draft], lines: list[str]) -> str:
-    """Which tools a candidate had, stated only where candidates differ."""
+    """Return the layout line that says which tools a candidate had; it is empty if all candidates had the same tools."""
     if not lines or all(list(other.transcript.tools) == lines for other in drafts):
         return ""
     numbers = " ".join(str(lines.index(line) + 1) for line in draft.transcript.tools)
@@ -175,7 +181,7 @@ def _offered(draft: _Draft, drafts: Sequence[_Draft], lines: list[str]) -> str:
 
 
 def _body(blocks: Sequence[str], names: Mapping[str, str]) -> str:
-    return refer(blocks, names) if blocks else f"{MARK}{_NO_MESSAGES}\n"
+    return refer_to_exhibits(blocks, names) if blocks else f"{MARK}{_NO_MESSAGES}\n"
 
 
 def _parts(text: str, marker: str) -> tuple[Part, ...]:
@@ -192,8 +198,8 @@ def _parts(text: str, marker: str) -> tuple[Part, ...]:
     return tuple(parts)
 
 
-def common_length(bodies: Sequence[Sequence[str]]) -> int:
-    """How many leading blocks all ``bodies`` have in common."""
+def common_prefix_length(bodies: Sequence[Sequence[str]]) -> int:
+    """Return how many leading blocks all transcripts ``bodies`` have in common."""
     if not bodies:
         return 0
     length = 0
@@ -204,13 +210,15 @@ def common_length(bodies: Sequence[Sequence[str]]) -> int:
     return length
 
 
-def exhibits(blocks: Iterable[str]) -> dict[str, str]:
-    """Texts that occur at least twice, mapped to their names ``X1``, ``X2``, ... in order of first appearance."""
+def find_exhibits(blocks: Iterable[str]) -> dict[str, str]:
+    """Map each text that recurs in the transcript's ``blocks`` to its name ``X1``, ``X2``, ... in order of first
+    appearance.
+    """
     pieces: list[str] = []
     for block in blocks:
         if len(block) >= SHORTEST_EXHIBIT or IMAGE in block:
             pieces += [block] if block.find(MARK, 1) < 0 else block.split(MARK)[1:]
-    # Texts of different lengths differ, and need not be cut out and compared.
+    # Texts of different lengths differ, so there is no need to cut them out and compare them.
     lengths = [len(piece) - piece.find("\n") for piece in pieces]
     if len(set(lengths)) == len(lengths):
         return {}
@@ -219,16 +227,17 @@ def exhibits(blocks: Iterable[str]) -> dict[str, str]:
     return {text: f"X{number}" for number, text in enumerate(recurring, 1)}
 
 
-def refer(blocks: Iterable[str], names: Mapping[str, str]) -> str:
-    """``blocks`` as one text, with exhibits replaced by references."""
+def refer_to_exhibits(blocks: Iterable[str], names: Mapping[str, str]) -> str:
+    """Join the transcript's ``blocks`` into one text in which references replace the exhibits."""
     if not names:
         return "".join(blocks)
     return "".join(
-        _refer(block, names) if len(block) >= SHORTEST_EXHIBIT or IMAGE in block else block for block in blocks
+        _block_with_references(block, names) if len(block) >= SHORTEST_EXHIBIT or IMAGE in block else block
+        for block in blocks
     )
 
 
-def _refer(block: str, names: Mapping[str, str]) -> str:
+def _block_with_references(block: str, names: Mapping[str, str]) -> str:
     pieces = block.split(MARK)
     for place, piece in enumerate(pieces):
         name = names.get(_shareable(piece))
@@ -238,7 +247,7 @@ def _refer(block: str, names: Mapping[str, str]) -> str:
 
 
 def _shareable(piece: str) -> str:
-    """The text under a piece's header if it is worth an exhibit, otherwise an empty text."""
+    """Return the text under a block's header if it is long enough for an exhibit, otherwise an empty text."""
     header, _, text = piece.partition("\n")
     if (len(text) >= SHORTEST_EXHIBIT or text.startswith(IMAGE)) and header.partition(" ")[0] not in _ONE_LINE_BLOCKS:
         return text
@@ -246,15 +255,15 @@ def _shareable(piece: str) -> str:
 
 
 def draw_marker(seed: bytes, texts: tuple[str, ...]) -> str:
-    """A marker such as ``@kom`` that occurs in none of ``texts``; the same for the same arguments.
+    """Return a marker such as ``@kom`` that occurs in none of ``texts``. Equal arguments give the same marker.
 
-    A marker that occurs is drawn again, longer after some draws, so this ends: texts are finite.
+    If a marker occurs in a text, another one is drawn; later draws are longer. This ends because texts are finite.
     """
     attempt = 0
     while True:
         syllables = 1 + attempt // _DRAWS_PER_LENGTH
         marker = _spelled(hashlib.blake2b(seed + attempt.to_bytes(4, "big"), digest_size=64).digest(), syllables)
-        # A text without "@" holds no marker, and searching for one character is a hundred times faster.
+        # A text without "@" contains no marker, and searching for one character is a hundred times faster.
         if not any("@" in text and marker in text for text in texts):
             return marker
         attempt += 1

@@ -1,7 +1,7 @@
-"""A rendered text split into pieces: which may lose their middle, and which turns may be dropped as a whole.
+"""Splits a rendered text into pieces: texts that may lose their middle, and turns that may be dropped as a whole.
 
-It works on the text as shown: content never holds the marker, so the pieces are exact. Not responsible for choosing
-what is left out (``elision``).
+It works on the text as the judge sees it. Content never contains the marker, so the pieces are exact. Not responsible
+for choosing what is left out (``elision``).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from calipers.render.transcript import IMAGE
 from calipers.types import Candidate, Image, Part, RenderedGroup
 
 Kind: TypeAlias = Literal["tool", "own", "fixed"]
-"""A tool's text or the agent's own (both may be cut), or a text that is never cut."""
+"""A tool's text or the agent's own text, which may be cut, or a text that is never cut."""
 
 _HEADED = frozenset({"system", "user", "assistant", "developer", "role", "result", "error"})
 _OUTSIDE = frozenset({"offered", "no"})
@@ -29,7 +29,9 @@ _LONGEST_GAP = len(" … 1,000,000 messages (1,000,000,000 characters) left out 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """One block: ``text`` may be cut where ``kind`` allows it. ``message`` and ``turn`` count from 0; -1 means none."""
+    """One block of a transcript: ``text`` may be cut if ``kind`` allows it. ``message`` and ``turn`` count from 0; -1
+    means that the block belongs to none.
+    """
 
     before: str
     text: str
@@ -40,27 +42,29 @@ class Piece:
 
     @property
     def length(self) -> int:
-        """Its number of characters."""
+        """Return the number of characters of the block."""
         return len(self.before) + len(self.text) + len(self.after)
 
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """A text in pieces. ``droppable`` turns may be dropped, in this order. ``gap_length`` bounds a gap line."""
+    """The transcript of a candidate, or the head, in pieces. ``droppable`` turns may be dropped, in this order.
+    ``gap_length`` is the most characters that a gap line takes.
+    """
 
     pieces: tuple[Piece, ...]
     droppable: tuple[int, ...] = ()
     gap_length: int = 0
 
 
-def flat(parts: Sequence[Part]) -> str:
-    """``parts`` as one text, with placeholders for images, which ``parts_of`` replaces again."""
+def flat_text(parts: Sequence[Part]) -> str:
+    """Join a transcript's ``parts`` into one text with placeholders for images, which ``parts_of_text`` replaces again."""
     numbers = count()
     return "".join(part if isinstance(part, str) else f"{IMAGE}{next(numbers)}{IMAGE}" for part in parts)
 
 
-def parts_of(text: str, parts: Sequence[Part]) -> tuple[Part, ...]:
-    """The parts of ``text``, whose placeholders refer to the images of ``parts``."""
+def parts_of_text(text: str, parts: Sequence[Part]) -> tuple[Part, ...]:
+    """Split a text that ``flat_text`` returned into parts again; its placeholders refer to the images of ``parts``."""
     images = [part for part in parts if isinstance(part, Image)]
     pieces = _PLACE.split(text)
     found: list[Part] = [images[int(piece)] if place % 2 else piece for place, piece in enumerate(pieces)]
@@ -68,7 +72,7 @@ def parts_of(text: str, parts: Sequence[Part]) -> tuple[Part, ...]:
 
 
 def exhibit_kinds(view: RenderedGroup, bodies: Iterable[Body]) -> Mapping[str, Kind]:
-    """The kind of each exhibit's text; an exhibit used in any task or last answer is fixed."""
+    """Return the kind of each exhibit's text. An exhibit that any task or last answer uses is fixed."""
     kinds: dict[str, Kind] = {}
     for piece in (*outline_head(view, {}).pieces, *(piece for body in bodies for piece in body.pieces)):
         name = exhibit_referred_to(piece)
@@ -80,7 +84,7 @@ def exhibit_kinds(view: RenderedGroup, bodies: Iterable[Body]) -> Mapping[str, K
 
 
 def outline_head(view: RenderedGroup, exhibits: Mapping[str, Kind]) -> Body:
-    """The head; none of its turns may be dropped."""
+    """Return the pieces of a transcript's head, in which no turn may be dropped."""
     pieces = []
     role = ""
     for block in _blocks(view.head, view.marker):
@@ -94,8 +98,8 @@ def outline_head(view: RenderedGroup, exhibits: Mapping[str, Kind]) -> Body:
     return Body(tuple(map(_fixed_if_uncuttable, pieces)))
 
 
-def outline(candidate: Candidate, view: RenderedGroup) -> Body:
-    """A candidate's own messages; the task and the last answer among them are never cut or dropped."""
+def outline_candidate(candidate: Candidate, view: RenderedGroup) -> Body:
+    """Return the pieces of a candidate's own messages. Its task and its last answer are never cut or dropped."""
     blocks = _blocks(candidate.body, view.marker)
     roles, numbers = _messages(blocks)
     pieces = [
@@ -118,24 +122,24 @@ def outline(candidate: Candidate, view: RenderedGroup) -> Body:
     ]
     stay = {turns[number] for number in fixed} | {max(turns, default=-1), -1}
     if len(roles) != len(candidate.messages) - view.prefix_length:
-        stay |= set(turns)  # not a transcript as calipers writes it: nothing is dropped
+        stay |= set(turns)  # calipers did not write this transcript, so nothing is dropped
     return Body(tuple(pieces), _from_the_middle(turns, stay), len(view.marker) + _LONGEST_GAP)
 
 
 def _blocks(parts: Sequence[Part], marker: str) -> list[str]:
-    """Header line and text of every block, without the marker."""
-    return flat(parts).split(f"{marker} ")[1:]
+    """Return the header line and text of every block of a transcript, without the marker."""
+    return flat_text(parts).split(f"{marker} ")[1:]
 
 
 def _words(block: str) -> tuple[str, str]:
-    """The first word of the header, and the rest of it."""
+    """Return the first word of a block's header line, and the rest of that line."""
     header = block.partition("\n")[0]
     word, _, rest = header.partition(" ")
     return word, rest
 
 
 def _messages(blocks: Sequence[str]) -> tuple[list[str], list[int]]:
-    """The roles of a body's messages, and the message that each block belongs to (-1: none)."""
+    """Return the roles of a transcript's messages, and the number of the message that each block belongs to (-1: none)."""
     roles: list[str] = []
     numbers: list[int] = []
     pending = False  # reasoning precedes the header of its message
@@ -170,22 +174,22 @@ def _kind_of(word: str, role: str) -> Kind:
 
 
 def exhibit_referred_to(piece: Piece) -> str:
-    """The exhibit that a piece's header refers to, or an empty text."""
+    """Return the name of the exhibit that the header of a transcript's piece refers to, or an empty text."""
     header = piece.before.partition("\n")[0]
     if header.partition(" ")[2].startswith(("call ", "fields ", "part ")):
-        return ""  # the rest of the line is the agent's
+        return ""  # the agent wrote the rest of this line
     found = _SEE.search(header)
     return found[1] if found else ""
 
 
-def exhibit_of(piece: Piece) -> str:
-    """The name of the exhibit that this piece of the head defines, or an empty text."""
+def exhibit_defined_by(piece: Piece) -> str:
+    """Return the name of the exhibit that this piece of a transcript's head defines, or an empty text."""
     word, name = _words(piece.before.partition(" ")[2])
     return name if word == "exhibit" else ""
 
 
 def _piece(block: str, kind: Kind, marker: str) -> Piece:
-    """A block as a piece: its text is a call's arguments, or what follows the header line."""
+    """Return a block as a piece. Its text is the arguments of a call, or what follows the header line."""
     if block.startswith("call "):
         found = _CALL.match(block)
         return (
@@ -204,7 +208,7 @@ def _split_newline(text: str) -> tuple[str, str]:
 
 
 def _fixed_if_uncuttable(piece: Piece) -> Piece:
-    """Fixed pieces and images have no text that may be cut."""
+    """Return a piece as fixed if it contains no text that may be cut: fixed pieces and images."""
     return _fixed(piece) if piece.kind == "fixed" or IMAGE in piece.text else piece
 
 
@@ -213,7 +217,10 @@ def _fixed(piece: Piece) -> Piece:
 
 
 def _task(roles: Sequence[str], *, begun: bool) -> set[int]:
-    """The messages before the agent's first, unless the agent has already spoken in the shared beginning."""
+    """Return the numbers of the messages that state the task: those before the agent's first message.
+
+    ``begun``: the agent has already written something in the shared beginning, so there are none.
+    """
     if begun:
         return set()
     first = roles.index("assistant") if "assistant" in roles else len(roles)
@@ -221,7 +228,7 @@ def _task(roles: Sequence[str], *, begun: bool) -> set[int]:
 
 
 def _answer(pieces: Sequence[Piece], roles: Sequence[str]) -> set[int]:
-    """The last message in which the agent writes text, an image or a refusal."""
+    """Return the number of the last message in which the agent writes text, an image or a refusal."""
     answers = {
         piece.message
         for piece in pieces
@@ -238,7 +245,7 @@ def _is_reasoning_or_call(piece: Piece) -> bool:
 
 
 def _turns(roles: Sequence[str]) -> list[int]:
-    """The turn of each message: tool results belong to the turn of their call."""
+    """Return the turn of each message. Tool results belong to the turn of their call."""
     turns: list[int] = []
     for role in roles:
         turns.append(turns[-1] + (role != "tool") if turns else 0)

@@ -1,4 +1,4 @@
-r"""Trajectories as transcripts: canonical messages, and for each a header line and its text.
+"""Writes trajectories as transcripts: for each canonical message, a header line and its text.
 
 ::
 
@@ -10,10 +10,10 @@ r"""Trajectories as transcripts: canonical messages, and for each a header line 
     @kom result c1 get_user                     or "error" for a failed call; id, name where there is one
     {"name": "Ann"}
 
-Further blocks of a message: ``text``, ``image`` and ``part`` (the second and later parts of its content),
-``refusal``, ``fields`` (other keys, JSON), and before its header ``reasoning``. An assistant message that only calls
+Further blocks of a message are ``text``, ``image`` and ``part`` (the second and later parts of its content),
+``refusal``, ``fields`` (other keys, JSON) and, before its header, ``reasoning``. An assistant message that only calls
 tools has no header of its own. Here the marker is still the placeholder ``MARK``: escaped text cannot contain it, so
-blocks can be compared, hashed and taken apart before a marker is drawn. Not responsible for what candidates share
+blocks can be compared, hashed and split before a marker is drawn. Not responsible for what candidates share
 (``group``).
 """
 
@@ -25,7 +25,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeGuard
 
-from calipers.render.binaries import plain
+from calipers.render.binaries import plain_json
 from calipers.render.canonical import Canonicaliser, Reasoning
 from calipers.render.escapes import escape
 from calipers.types import Message, Tool, Trajectory, TrajectoryGroup, Transcript
@@ -34,35 +34,38 @@ MARK = "\x01"
 IMAGE = "\x02"
 NONE = "-"
 PLAIN_ROLES = frozenset({"system", "user", "assistant", "developer"})
-# Keys that a block of their own or the header shows; all others are fields.
+# The header or a separate block shows these keys; all others are written as fields.
 _PLACED = frozenset({"role", "content", "name", "reasoning", "refusal"})
 _PLACED_FOR = {"assistant": _PLACED | {"tool_calls"}, "tool": _PLACED | {"tool_call_id", "is_error"}}
 _WORD = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:/-]{0,63}")
 KEY_BYTES = 16
 """Bytes of a trajectory's key, and of its group's digest."""
 
-# What a reader looks for first in a tool definition; the rest is sorted, so that equal definitions look the same.
+# Readers look for these keys of a tool definition first. The others are sorted, so that equal definitions look the
+# same.
 _FIRST_KEYS = ("type", "name", "description")
 
 
 class Transcriber:
-    """Writes the trajectories of ``group`` one at a time; they need not all be there yet.
+    """Writes the trajectories of ``group`` one at a time; they need not all have arrived yet.
 
-    ``messages`` are the group's context, canonical, and ``blocks`` the same as text. Of the group, only its context and
-    tools are used.
+    ``messages`` is the group's context in canonical form, and ``blocks`` the same as text. Of the group, only its
+    context and tools are used.
     """
 
     def __init__(self, group: TrajectoryGroup, reasoning: Reasoning) -> None:
         self._group, self._reasoning = group, reasoning
         self._canonicaliser = Canonicaliser(reasoning)
-        self.messages = list(map(self._canonicaliser.message, group.context))
-        self.blocks = write(self.messages, after_assistant=False)
+        self.messages = list(map(self._canonicaliser.canonical_message, group.context))
+        self.blocks = write_blocks(self.messages, after_assistant=False)
         self.definitions: dict[str, Tool] = {}
-        """Each tool definition seen so far, by its line."""
+        """Each tool definition of a trajectory written so far, by its line in the transcript."""
         self._lines: dict[str, tuple[str, ...]] = {}
 
     def transcript(self, trajectory: Trajectory) -> Transcript:
-        """``trajectory`` as it is shown, taken from its ``prepared`` where that is valid. Never raises for content."""
+        """Return the transcript of ``trajectory``; reuse ``trajectory.prepared`` if it is valid. Never raises for
+        content.
+        """
         group, prepared = self._group, trajectory.prepared
         lines = self._tool_lines(trajectory.tools if trajectory.tools is not None else group.tools)
         if (
@@ -72,19 +75,19 @@ class Transcriber:
         ):
             return prepared.transcript
         canonicaliser = self._canonicaliser.copy()
-        messages = tuple(map(canonicaliser.message, trajectory.messages))
+        messages = tuple(map(canonicaliser.canonical_message, trajectory.messages))
         after_assistant = bool(self.messages) and self.messages[-1]["role"] == "assistant"
-        blocks = tuple(write(messages, after_assistant=after_assistant))
+        blocks = tuple(write_blocks(messages, after_assistant=after_assistant))
         key = hashlib.blake2b("".join((*blocks, MARK, *lines)).encode(), digest_size=KEY_BYTES).digest()
         return Transcript(key, messages, blocks, lines, canonicaliser.omissions())
 
     def _tool_lines(self, tools: Sequence[Tool] | None) -> tuple[str, ...]:
-        """A line for each tool, written once however many trajectories have the same tools."""
+        """Return a line for each tool definition. Trajectories with the same tools share the lines."""
         if not tools:
             return ()
         key = repr(tools)
         if key not in self._lines:
-            definitions = [_ordered(plain(tool, [])) for tool in tools]
+            definitions = [_ordered(plain_json(tool, [])) for tool in tools]
             self._lines[key] = tuple(_dumps(definition, keep_order=True) for definition in definitions)
             self.definitions.update(zip(self._lines[key], definitions, strict=True))
         return self._lines[key]
@@ -99,8 +102,10 @@ def _ordered(value: Any) -> Any:
     return {key: _ordered(value[key]) for key in (*first, *sorted(value.keys() - set(first)))}
 
 
-def write(messages: Iterable[Message], *, after_assistant: bool) -> list[str]:
-    """One block of text per message. ``after_assistant``: the message before the first is an assistant's."""
+def write_blocks(messages: Iterable[Message], *, after_assistant: bool) -> list[str]:
+    """Return one block of transcript text per message. ``after_assistant``: the message before the first is an
+    assistant's.
+    """
     blocks = []
     for message in messages:
         role = message["role"]
@@ -113,15 +118,15 @@ def write(messages: Iterable[Message], *, after_assistant: bool) -> list[str]:
     return blocks
 
 
-def word(text: str) -> str:
-    """``text`` as one word of a header line: unchanged if it is a word, else a JSON string."""
+def header_word(text: str) -> str:
+    """Return ``text`` as one word of a transcript's header line: unchanged if it is a word, otherwise as a JSON string."""
     if _WORD.fullmatch(text) and text != "see":
         return text
     return escape(json.dumps(text, ensure_ascii=False))
 
 
 def _dumps(value: Any, *, keep_order: bool = False) -> str:
-    """``value`` as one line of compact JSON, escaped; keys are sorted unless ``keep_order``."""
+    """Return ``value`` as one line of compact JSON, escaped for the transcript; keys are sorted unless ``keep_order``."""
     return escape(json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=not keep_order))
 
 
@@ -148,8 +153,8 @@ def _header(message: Message, role: str) -> str:
     if role == "tool":
         first = ("error" if message.get("is_error") is True else "result") + " " + message.get("tool_call_id", NONE)
     else:
-        first = role if role in PLAIN_ROLES else f"role {word(role)}"
-    return f"{first} {word(message['name'])}" if "name" in message else first
+        first = role if role in PLAIN_ROLES else f"role {header_word(role)}"
+    return f"{first} {header_word(message['name'])}" if "name" in message else first
 
 
 def _header_and_content(header: str, content: str | list[dict[str, Any]]) -> str:
@@ -176,12 +181,12 @@ def _call(call: Mapping[str, Any]) -> str:
         rest = {key: value for key, value in call.items() if key != "id"}
         return f"{MARK}call {call['id']} {_dumps(rest)}\n"
     arguments = function["arguments"]
-    line = f"{MARK}call {call['id']} {word(function['name'])}"
+    line = f"{MARK}call {call['id']} {header_word(function['name'])}"
     return f"{line} {escape(arguments)}\n" if arguments else f"{line}\n"
 
 
 def _is_plain(function: Any) -> TypeGuard[dict[str, str]]:
-    """Whether a call's function is a name and arguments as text, and nothing else."""
+    """Return whether the function of a tool call has a name and arguments as text, and nothing else."""
     return (
         isinstance(function, dict)
         and function.keys() == {"name", "arguments"}
