@@ -12,28 +12,28 @@ def scores(values: tuple[float | None, ...], error: float | None) -> Scores:
 
 
 def test_a_group_far_apart_is_settled_by_one_call():
-    assert StoppingRule(spread=1.0).is_settled(scores((0.0, 5.0, 9.0), 0.3), calls=1)
+    assert StoppingRule(spread=1.0).should_stop(scores((0.0, 5.0, 9.0), 0.3), calls=1)
 
 
 def test_a_near_tie_is_asked_about_again():
-    assert not StoppingRule(spread=1.0).is_settled(scores((5.0, 5.3, 4.8), 0.6), calls=1)
+    assert not StoppingRule(spread=1.0).should_stop(scores((5.0, 5.3, 4.8), 0.6), calls=1)
 
 
 def test_a_hopeless_group_is_left_alone_at_once():
     """Where the judge usually sees next to no difference and the noise is large, no call can resolve anything."""
-    assert StoppingRule(spread=1e-6).is_settled(scores((5.0, 5.1), 3.0), calls=1)
+    assert StoppingRule(spread=1e-6).should_stop(scores((5.0, 5.1), 3.0), calls=1)
 
 
 def test_the_budget_ends_it():
     near = scores((5.0, 5.3), 0.6)
-    assert not StoppingRule(spread=1.0, budget=3).is_settled(near, calls=2)
-    assert StoppingRule(spread=1.0, budget=3).is_settled(near, calls=3)
+    assert not StoppingRule(spread=1.0, budget=3).should_stop(near, calls=2)
+    assert StoppingRule(spread=1.0, budget=3).should_stop(near, calls=3)
 
 
 def test_without_two_scores_or_without_errors_there_is_nothing_to_wait_for():
     rule = StoppingRule(spread=1.0)
-    assert rule.is_settled(scores((5.0, None), 0.6), calls=1)
-    assert rule.is_settled(scores((5.0, 5.1), None), calls=1)
+    assert rule.should_stop(scores((5.0, None), 0.6), calls=1)
+    assert rule.should_stop(scores((5.0, 5.1), None), calls=1)
 
 
 @given(st.floats(0, 50), st.floats(1e-3, 20), st.integers(1, 20), st.integers(1, 30))

@@ -17,7 +17,7 @@ DOWN = Failure("server", "down")
 class Until:
     calls: int
 
-    def is_settled(self, scores: Scores, *, calls: int) -> bool:
+    def should_stop(self, scores: Scores, *, calls: int) -> bool:
         return calls >= self.calls
 
 

@@ -33,7 +33,7 @@ class StoppingRule:
     tolerance: float = 0.015
     budget: int = 8
 
-    def is_settled(self, scores: Scores, *, calls: int) -> bool:
+    def should_stop(self, scores: Scores, *, calls: int) -> bool:
         """Whether to stop after ``calls`` calls that led to ``scores``.
 
         True as well where what another call would add cannot be estimated: fewer than two candidates have a score, or

@@ -1,1 +1,1 @@
-"""What to ask next, given what is known; planners wrap one another."""
+"""Plans what to ask the judges next, given the answers so far. Planners wrap one another."""

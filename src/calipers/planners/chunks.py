@@ -1,7 +1,7 @@
-"""First asks for groups too large for one question: overlapping chunks, linked by shared candidates.
+"""Plans the first questions about a group that is too large for one question: overlapping chunks.
 
-Every chunk rates two candidates that the other chunks of its presentation rate as well; their ratings put the chunks on
-one scale (``aggregators.two_way``). Not responsible for whether a chunk fits the context window.
+Every chunk contains two candidates that the other chunks of its presentation contain as well. Their ratings put the
+chunks on one scale (``aggregators.two_way``). Not responsible for whether a chunk fits the context window.
 """
 
 from __future__ import annotations
@@ -12,19 +12,20 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from calipers.errors import ConfigError
-from calipers.planners.first_asks import Orders, Presentations, cause_of
+from calipers.planners.first_asks import Orders, Presentations, cause_of_ask
 from calipers.types import Ask, PlanState
 
 _SHARED = 2
-"""Candidates that all chunks share: the first fixes the level, the second averages its noise."""
+"""How many candidates all chunks share. A second reduces the noise with which the first puts chunks on one scale."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chunks(Presentations):
-    """As ``Orders``, with at most ``at_once`` candidates in a question; a group that is no larger is asked whole.
+    """Plans questions in several orders as ``Orders`` does, but with at most ``at_once`` candidates in a question.
 
-    Chunks and shared candidates are drawn anew for each pair of presentations; the second of a pair shows each chunk in
-    reverse. Raises ConfigError for less than 4 at once: two new ones beside the two shared ones.
+    A group that is no larger is asked about as a whole. Chunks and shared candidates are drawn anew for each pair of
+    presentations; the second presentation of a pair shows each chunk in reverse order. Raises ConfigError if
+    ``at_once`` is less than 4, which are two new candidates and the two shared ones.
     """
 
     at_once: int = 0
@@ -34,7 +35,7 @@ class Chunks(Presentations):
             raise ConfigError(f"at_once={self.at_once}: a question takes {_SHARED + 2} candidates at least")
 
     def presentation(self, state: PlanState, index: int) -> Sequence[Ask]:
-        """One ask for each chunk."""
+        """Plan one question for each chunk of the group."""
         n = len(state.view.candidates)
         if n <= self.at_once:
             return Orders(self.orders, self.samples).presentation(state, index)
@@ -43,16 +44,18 @@ class Chunks(Presentations):
         drawn = generator.sample(range(n), n)
         shared, rest = drawn[:_SHARED], drawn[_SHARED:]
         asks: list[Ask] = []
-        for chunk in _even(rest, self.at_once - _SHARED):
+        for chunk in _even_chunks(rest, self.at_once - _SHARED):
             shown = [*shared, *chunk]
             generator.shuffle(shown)
-            asked = tuple(shown[::-1] if order % 2 else shown)
-            asks.append(Ask(len(asks), tuple(sorted(shown)), asked, sample=sample, cause=cause_of(order, sample)))
+            in_order = tuple(shown[::-1] if order % 2 else shown)
+            asks.append(
+                Ask(len(asks), tuple(sorted(shown)), in_order, sample=sample, cause=cause_of_ask(order, sample))
+            )
         return asks
 
 
-def _even(items: Sequence[int], most: int) -> list[Sequence[int]]:
-    """``items`` in as few chunks of at most ``most`` as possible, as equal in size as possible."""
+def _even_chunks(items: Sequence[int], most: int) -> list[Sequence[int]]:
+    """Split candidates into as few chunks of at most ``most`` as possible, as equal in size as possible."""
     chunks = -(-len(items) // most)
     size, larger = divmod(len(items), chunks)
     cuts = [size * chunk + min(chunk, larger) for chunk in range(chunks + 1)]

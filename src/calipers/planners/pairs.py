@@ -1,4 +1,4 @@
-"""First asks about two candidates at a time, for pairwise judging: every pair, or every candidate against a pivot."""
+"""Plans the first questions of pairwise judging: every pair of candidates, or every candidate against a pivot."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from calipers.errors import ConfigError
-from calipers.planners.first_asks import Presentations, cause_of, shuffled
+from calipers.planners.first_asks import Presentations, cause_of_ask, shuffled_candidates
 from calipers.types import Ask, PlanState
 
 
 @dataclass(frozen=True, slots=True)
 class PairPresentations(Presentations):
-    """Presentations of pairs, with ``orders=2`` each pair also swapped.
+    """Plans presentations that compare pairs of candidates; with ``orders=2``, each pair also in its other order.
 
-    Raises ConfigError for more than two orders, which a pair does not have.
+    Raises ConfigError for more than two orders, because a pair has only two.
     """
 
     def __post_init__(self) -> None:
@@ -23,31 +23,38 @@ class PairPresentations(Presentations):
 
 
 class Pairs(PairPresentations):
-    """Plan n (n - 1) / 2 comparisons of n candidates in each presentation.
+    """Plans n (n - 1) / 2 comparisons of n candidates in each presentation.
 
-    In one order, who is shown first is balanced over the pairs: each candidate is in half of its own, give or take one.
+    With one order, each candidate is shown first in half of its pairs, or in one more or less than half.
     """
 
     __slots__ = ()
 
     def presentation(self, state: PlanState, index: int) -> Sequence[Ask]:
-        """Every pair once: as drawn or, in every second presentation where orders or further rounds ask, swapped."""
-        swapped, sample = self._which(index)
-        drawn = shuffled(state)
+        """Plan a comparison of every pair of candidates.
+
+        Presentations with the other order (the second, if there are two orders or further rounds) show every pair
+        swapped.
+        """
+        swapped, sample = self._swap_and_sample(index)
+        drawn = shuffled_candidates(state)
         n = len(drawn)
         asks: list[Ask] = []
         for low in range(n):
             for high in range(low + 1, n):
-                # On a circle of n, the nearer neighbour clockwise goes first: equally often for every candidate.
+                # Put the candidates on a circle: of each pair, the candidate is first from which the other is nearer
+                # clockwise. So each candidate is first equally often.
                 ahead = (high - low) * 2 < n or ((high - low) * 2 == n and low % 2 == 0)
                 pair = (drawn[low], drawn[high]) if ahead else (drawn[high], drawn[low])
                 shown = pair[::-1] if swapped else pair
-                cause = cause_of(swapped, sample, further="swap")
+                cause = cause_of_ask(swapped, sample, further="swap")
                 asks.append(Ask(len(asks), shown, shown, sample=sample, cause=cause))
         return asks
 
-    def _which(self, index: int) -> tuple[bool, int]:
-        """Whether presentation ``index`` is swapped, and its sample. Beyond the first ones, orders take turns."""
+    def _swap_and_sample(self, index: int) -> tuple[bool, int]:
+        """Return whether presentation ``index`` shows pairs swapped, and its sample. Beyond the first presentations,
+        orders alternate.
+        """
         if index < self.count:
             order, sample = divmod(index, self.samples)
             return bool(order), sample
@@ -58,23 +65,26 @@ class Pairs(PairPresentations):
 
 
 class Pivot(PairPresentations):
-    """Compare every candidate with one that is drawn from the group's content: n - 1 comparisons in each presentation.
+    """Plans comparisons of every candidate with a pivot, which is drawn from the group's content: n - 1 in each
+    presentation.
 
-    Each further sample has another pivot. Cheap, and as good as its pivot: candidates are told apart only through it,
-    so if the pivot beats all or loses to all, margins alone tell the rest apart.
+    Each further sample has another pivot. This is cheap, but depends on the pivot: if it wins or loses against all
+    candidates, only the margins of the verdicts distinguish the others.
     """
 
     __slots__ = ()
 
     def presentation(self, state: PlanState, index: int) -> Sequence[Ask]:
-        """Every other candidate against the pivot of this sample; who is shown first alternates."""
+        """Plan a comparison of every other candidate with the pivot of this sample. The pivot is shown first every
+        second time.
+        """
         swapped, sample = index % self.orders, index // self.orders
-        drawn = shuffled(state)
+        drawn = shuffled_candidates(state)
         n = len(drawn)
         pivot = drawn[sample % n]
-        cause = cause_of(swapped, sample, further="swap")
+        cause = cause_of_ask(swapped, sample, further="swap")
         asks: list[Ask] = []
-        for position, other in enumerate(one for one in drawn if one != pivot):
+        for position, other in enumerate(item for item in drawn if item != pivot):
             shown = (pivot, other) if (position + swapped) % 2 else (other, pivot)
             asks.append(Ask(len(asks), shown, shown, sample=sample // n, cause=cause))
         return asks

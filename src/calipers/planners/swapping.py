@@ -1,7 +1,7 @@
-"""Asks about a pair in its other order where the first verdict may be position bias.
+"""Plans pairs in their other order where the first verdict may come from position bias.
 
-A wrapper around all other planners. Not responsible for learning a judge's bias: of a judge whose bias is unknown, both
-orders of every pair are asked.
+A wrapper around all other planners. Not responsible for learning a judge's bias. If the bias of a judge is unknown,
+both orders of every pair are asked.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from calipers.interfaces import Planner
-from calipers.planners.first_asks import next_number, numbered
+from calipers.planners.first_asks import next_ask_number, number_asks
 from calipers.types import Ask, Comparison, PlanState, Reading
 
 
 class PairBias(Protocol):
-    """Of pairs with this verdict, the share (0-1) whose other order is worth asking."""
+    """A judge's position bias, from which follows for which share (0-1) of its verdicts the other order is asked too."""
 
-    def swap_share(self, said: Literal["first", "second", "tie"]) -> float: ...
+    def swap_share(self, verdict: Literal["first", "second", "tie"]) -> float: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Swapping:
-    """What ``inner`` asks; then the other order of the pairs for which ``bias`` (by slot) says that it is worth a
+    """Plans what ``inner`` asks, then the other order of those pairs for which a judge's ``bias`` (by slot) justifies a
     call.
     """
 
@@ -32,27 +32,27 @@ class Swapping:
     bias: Mapping[int, PairBias]
 
     def next_asks(self, state: PlanState) -> Sequence[Ask]:
-        """One batch of swapped pairs, with cause "swap"."""
+        """Plan what ``inner`` asks, or else one batch of swapped pairs, with cause "swap"."""
         asks = self.inner.next_asks(state)
         if asks:
             return asks
-        said = [
+        verdicts = [
             (one, done.ask.sample)
             for done in state.answered
             if isinstance(done.result, Reading)
             for one in done.result.judgments
             if isinstance(one, Comparison)
         ]
-        known = {(one.slot, one.first, one.second) for one, _ in said}
+        known = {(one.slot, one.first, one.second) for one, _ in verdicts}
         asked = {(done.ask.slot, *done.ask.order) for done in state.answered}
         swaps = []
-        for one, sample in said:
+        for one, sample in verdicts:
             turned = (one.slot, one.second, one.first)
             if turned in known or turned in asked or not self._is_worth_it(one, state):
                 continue
             known.add(turned)
             swaps.append(Ask(0, turned[1:], turned[1:], slot=one.slot, sample=sample, cause="swap"))
-        return numbered(swaps, next_number(state))
+        return number_asks(swaps, next_ask_number(state))
 
     def _is_worth_it(self, one: Comparison, state: PlanState) -> bool:
         bias = self.bias.get(one.slot)

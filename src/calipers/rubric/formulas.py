@@ -158,7 +158,7 @@ def graded(
     return nothing
 
 
-def left_to_judge(rubric: Rubric, ruled: Mapping[str, Verdict], grading: Grading) -> tuple[Criterion, ...]:
+def criteria_for_judge(rubric: Rubric, ruled: Mapping[str, Verdict], grading: Grading) -> tuple[Criterion, ...]:
     """The criteria that no rule decides; none if no verdict of a judge could change the score.
 
     That is the case once the score is settled (a violated constraint under ``all_or_nothing``), and where a rule has no

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calipers.rubric import Grading, as_rubric
-from calipers.rubric.formulas import graded, left_to_judge, settled
+from calipers.rubric.formulas import criteria_for_judge, graded, settled
 from calipers.types import Verdict
 
 RUBRIC = as_rubric([
@@ -19,7 +19,7 @@ RUBRIC = as_rubric([
 
 def left(ruled: dict[str, bool | None], **grading: Any) -> list[str]:
     verdicts = {name: Verdict(met) for name, met in ruled.items()}
-    return [one.id for one in left_to_judge(RUBRIC, verdicts, Grading(**grading))]
+    return [one.id for one in criteria_for_judge(RUBRIC, verdicts, Grading(**grading))]
 
 
 @pytest.mark.parametrize(("ruled", "grading", "expected"), [
