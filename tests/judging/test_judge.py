@@ -227,8 +227,8 @@ async def test_a_reader_of_your_own_replaces_ours():
     ("answer", "words"),
     [
         ({"stranger": 1.0}, "unknown keys"),
-        ({"0": 101.0}, "off the 0-100 scale"),
-        ({"0": float("nan")}, "off the 0-100"),
+        ({"0": 101.0}, "outside 0-100"),
+        ({"0": float("nan")}, "outside 0-100"),
     ],
 )
 async def test_a_reader_of_your_own_is_held_to_the_same_contract(answer: dict[str, float], words: str):

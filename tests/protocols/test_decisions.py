@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from calipers.protocols.decisions import spreads_in
+from calipers.protocols.decisions import spreads_from_probabilities
 from calipers.types import Completion
 
 KEYS = ("BC", "DF")
@@ -14,7 +14,7 @@ KEYS = ("BC", "DF")
 
 def told(reasoning: object) -> dict[str, float]:
     text = reasoning if isinstance(reasoning, str) else json.dumps(reasoning)
-    return dict(spreads_in(Completion("{}", reasoning=text), KEYS))
+    return dict(spreads_from_probabilities(Completion("{}", reasoning=text), KEYS))
 
 
 def test_the_spread_is_that_of_levels_from_nought_to_one() -> None:

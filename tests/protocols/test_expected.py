@@ -16,12 +16,12 @@ from calipers.config.settings import Settings
 from calipers.judging.judge import Judge
 from calipers.ledger import Ledger, Replayer
 from calipers.protocols.expected import (
-    LEAST,
-    TOP,
+    MIN_MASS,
+    TOP_DIGIT,
     ExpectedListwise,
     ExpectedPairwise,
     ExpectedPointwise,
-    expectations,
+    expectations_in_reply,
 )
 from calipers.render import render
 from calipers.testing import HesitantJudge, Noise, SimulatedJudge
@@ -57,7 +57,11 @@ def test_the_question_asks_for_digits_and_for_their_probabilities_and_nothing_el
     assert request.params == {"temperature": 1, "logprobs": True, "top_logprobs": 20}
     assert request.schema is not None
     assert set(request.schema["properties"]) == {"scores"}
-    assert request.schema["properties"]["scores"]["properties"][request.keys[0]]["maximum"] == TOP == request.max_score
+    assert (
+        request.schema["properties"]["scores"]["properties"][request.keys[0]]["maximum"]
+        == TOP_DIGIT
+        == request.max_score
+    )
     system, user = (str(message["content"]) for message in request.messages)
     assert "from 0 (worthless) to 9" in system
     assert "0 to 100" not in system + user
@@ -70,28 +74,28 @@ def test_a_users_own_number_of_alternatives_stands() -> None:
 
 def test_the_score_is_the_mean_and_its_spread_goes_along() -> None:
     (rating,) = read(t7=0.5, t6=0.3, t8=0.2).judgments
-    assert rating.value == pytest.approx((7 * 0.5 + 6 * 0.3 + 8 * 0.2) / TOP)
+    assert rating.value == pytest.approx((7 * 0.5 + 6 * 0.3 + 8 * 0.2) / TOP_DIGIT)
     mean = 6.9
     spread = math.sqrt(0.5 * (7 - mean) ** 2 + 0.3 * (6 - mean) ** 2 + 0.2 * (8 - mean) ** 2)
-    assert rating.spread == pytest.approx(spread / TOP)
+    assert rating.spread == pytest.approx(spread / TOP_DIGIT)
 
 
 def test_what_lies_off_the_scale_is_left_out_of_the_mean_and_told() -> None:
     reading = read(t7=0.4, t5=0.4, t75=0.1, they=0.1)
-    assert reading.judgments[0].value == pytest.approx(6 / TOP)
+    assert reading.judgments[0].value == pytest.approx(6 / TOP_DIGIT)
     assert reading.explanations[1] == "level 6.00 of 9, standard deviation 1.00; 80% of the probability on digits"
     assert reading.warnings == ()
 
 
 def test_with_too_little_on_the_scale_the_number_is_read_as_it_was_written() -> None:
-    reading = read(t7=LEAST / 3, t1=LEAST / 3)
-    assert (reading.judgments[0].value, reading.judgments[0].spread) == (pytest.approx(7 / TOP), None)
+    reading = read(t7=MIN_MASS / 3, t1=MIN_MASS / 3)
+    assert (reading.judgments[0].value, reading.judgments[0].spread) == (pytest.approx(7 / TOP_DIGIT), None)
     assert "less than 50% of the probability was on digits" in reading.warnings[0]
 
 
 def test_without_probabilities_the_number_is_read_and_that_is_said() -> None:
     reading = read()
-    assert (reading.judgments[0].value, reading.judgments[0].spread) == (pytest.approx(7 / TOP), None)
+    assert (reading.judgments[0].value, reading.judgments[0].spread) == (pytest.approx(7 / TOP_DIGIT), None)
     assert "returned no log-probabilities" in reading.warnings[0]
 
 
@@ -103,7 +107,7 @@ def test_without_probabilities_the_number_is_read_and_that_is_said() -> None:
 def test_a_token_may_span_the_marks_around_its_digit(pieces: tuple[str, str, str]) -> None:
     before, token, after = pieces
     told = ((len(before), ((token, math.log(0.75)), (token.replace("7", "3"), math.log(0.25)))),)
-    assert expectations(before + token + after, told, {"BC": 7})["BC"].mean == pytest.approx(6)
+    assert expectations_in_reply(before + token + after, told, {"BC": 7})["BC"].mean == pytest.approx(6)
 
 
 @pytest.mark.parametrize(
@@ -118,21 +122,21 @@ def test_a_token_may_span_the_marks_around_its_digit(pieces: tuple[str, str, str
 )
 def test_a_digit_that_cannot_be_told_for_sure_has_no_belief(text: str, level: float) -> None:
     place = text.rindex("7")
-    assert expectations(text, ((place, (("7", 0.0),)),), {"BC": level}) == {}
+    assert expectations_in_reply(text, ((place, (("7", 0.0),)),), {"BC": level}) == {}
 
 
 def test_a_draft_in_the_judges_thoughts_is_none_of_the_answer() -> None:
     text = '<think>BC: 3, or BC: 7?</think>{"scores": {"BC": 7}}'
     told = tuple((text.index(mark) + len(mark) - 1, ((mark[-1], 0.0),)) for mark in ("BC: 3", "BC: 7", '"BC": 7'))
-    assert expectations(text, told, {"BC": 7})["BC"].mean == 7
-    assert expectations(text, told[:2], {"BC": 7}) == {}
+    assert expectations_in_reply(text, told, {"BC": 7})["BC"].mean == 7
+    assert expectations_in_reply(text, told[:2], {"BC": 7}) == {}
 
 
 @given(st.dictionaries(st.sampled_from([str(n) for n in range(10)]), st.floats(1e-6, 1), min_size=1), st.integers(0, 9))
 def test_a_mean_lies_between_the_digits_it_is_of(chances: dict[str, float], digit: int) -> None:
     total = sum(chances.values())
     told = tuple((one, math.log(chance / total)) for one, chance in {str(digit): 1e-9, **chances}.items())
-    belief = expectations(f"BC: {digit}", ((4, told),), {"BC": digit})["BC"]
+    belief = expectations_in_reply(f"BC: {digit}", ((4, told),), {"BC": digit})["BC"]
     levels = [int(one) for one, _ in told]
     assert min(levels) - 1e-9 <= belief.mean <= max(levels) + 1e-9
     assert 0 <= belief.spread <= 4.5 + 1e-9
@@ -276,4 +280,4 @@ async def test_a_server_that_refuses_to_tell_them_is_still_a_judge(faulty: Fault
 def test_ratings_are_judged_by_means_even_where_a_mode_ties_them() -> None:
     values = [read(t7=0.6, **{other: 0.4}).judgments[0] for other in ("t6", "t8")]
     assert all(isinstance(one, Rating) for one in values)
-    assert values[0].value < 7 / TOP < values[1].value
+    assert values[0].value < 7 / TOP_DIGIT < values[1].value

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from calipers.protocols.expected import ExpectedListwise
 from calipers.protocols.listwise import Listwise
-from calipers.protocols.question import ScoreProtocol, keyed, plain_text, score_schema
+from calipers.protocols.question import ScoreProtocol, object_schema, plain_text_schema, score_schema
 
 KEYS = st.lists(st.text("BCDFGHJKLMNPQRSTVWXZ", min_size=2, max_size=4), min_size=1, max_size=9, unique=True)
 
@@ -32,7 +32,7 @@ def test_digits_go_from_0_to_9_and_scores_to_100(protocol: type[ScoreProtocol], 
 
 
 def test_exactly_the_properties_named_are_allowed() -> None:
-    schema = keyed({"a": plain_text(3)})
+    schema = object_schema({"a": plain_text_schema(3)})
     assert (schema["required"], schema["additionalProperties"]) == (["a"], False)
 
 
@@ -40,4 +40,4 @@ def test_exactly_the_properties_named_are_allowed() -> None:
     ("text", "plain"), [("abc", True), ("abcd", False), ("é", True), ("a\nb", False), ('"', False)]
 )
 def test_plain_text_is_one_short_line_without_quotes(text: str, *, plain: bool) -> None:
-    assert (re.fullmatch(plain_text(3)["pattern"], text) is not None) is plain
+    assert (re.fullmatch(plain_text_schema(3)["pattern"], text) is not None) is plain

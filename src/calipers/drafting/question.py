@@ -13,7 +13,7 @@ from calipers.errors import PermanentError
 from calipers.extract.documents import find_documents
 from calipers.extract.strictjson import Pairs, strict
 from calipers.extract.text import cap, strip_reasoning, unfence
-from calipers.protocols.question import EVIDENCE, draw_keys, joined, keyed
+from calipers.protocols.question import EVIDENCE, draw_candidate_keys, message_content, object_schema
 from calipers.render import compose
 from calipers.types import Ask, Completion, JudgeRequest, RenderedGroup
 
@@ -48,15 +48,15 @@ class Proposal:
 def frame(view: RenderedGroup, *, most: int, max_tokens: int | None, params: Mapping[str, Any]) -> JudgeRequest:
     """The question for criteria, with all candidates of a group."""
     order = tuple(range(len(view.candidates)))
-    keys = draw_keys(view, len(order), "draft")
+    keys = draw_candidate_keys(view, len(order), "draft")
     system = "\n\n".join((_BEFORE, EVIDENCE, _AFTER.format(most=most)))
     closing = '\nAnswer in JSON: {"criteria": [{"text": ..., "points": ...}, ...]}'
     messages = (
         {"role": "system", "content": system},
-        {"role": "user", "content": joined(compose(view, order, keys), closing)},
+        {"role": "user", "content": message_content(compose(view, order, keys), closing)},
     )
-    entry = keyed({"text": {"type": "string"}, "points": {"type": "integer"}})
-    schema = keyed({"criteria": {"type": "array", "items": entry}})
+    entry = object_schema({"text": {"type": "string"}, "points": {"type": "integer"}})
+    schema = object_schema({"criteria": {"type": "array", "items": entry}})
     return JudgeRequest(messages, keys, Ask(0, order, order), view, schema, max_tokens, params)
 
 

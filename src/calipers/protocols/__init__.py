@@ -1,1 +1,1 @@
-"""How one question is framed and its answer read: one protocol a file."""
+"""Protocols: how a question to the judge is framed, and how the reply is read. Each protocol has its own file."""

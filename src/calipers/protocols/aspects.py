@@ -1,7 +1,8 @@
-"""Listwise, each attempt scored on several aspects at once: correctness apart from safety, in one question.
+"""The listwise protocol with several aspects: each attempt is scored on each of them, say correctness and safety, in
+one question.
 
-The reply's schema has a number for every attempt and aspect; an attempt's score is the weighted mean of its aspects,
-and there is none where an aspect is missing. Not responsible for criteria that are met or not (``checklist``).
+The reply's schema has a number for every attempt and aspect. An attempt's score is the weighted mean of its aspects; if
+an aspect is missing, the score is missing. Not responsible for criteria that are met or not met (``checklist``).
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dataclasses import dataclass, replace
 from calipers.extract import ScoreReading
 from calipers.protocols.listwise import Listwise
 from calipers.protocols.question import system_message
-from calipers.protocols.reading import REFUSED, rejected
+from calipers.protocols.reading import REFUSED, rejected_reading
 from calipers.types import Completion, JudgeRequest, Message
 
 _AFTER = """\
@@ -24,7 +25,7 @@ number even if the difference is small. The order and the names of the attempts 
 
 @dataclass(frozen=True, slots=True)
 class Aspects(Listwise):
-    """Listwise questions about ``aspects``, (name, weight) each; weights are above 0."""
+    """The listwise protocol with ``aspects``, each a name and a weight above 0."""
 
     aspects: tuple[tuple[str, float], ...] = ()
     answer = """\
@@ -32,29 +33,33 @@ Answer with one JSON object and nothing else. First, under "explanations", one o
 then, under "scores", a number for each attempt and aspect, named as you are shown."""
 
     def instructions(self, rubric: str) -> Message:
-        """The system message, with the names of the aspects."""
+        """Return the system message, which contains the names of the aspects."""
         after = _AFTER.replace("{aspects}", ", ".join(name for name, _ in self.aspects))
         return system_message(self.before, rubric, after, self.answer)
 
-    def fields(self, keys: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
-        """Each attempt is explained once and scored in every aspect."""
-        return keys, [_name(key, name) for key in keys for name, _ in self.aspects]
+    def reply_fields(self, keys: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
+        """Return the names of the reply's fields: an explanation for each attempt, and a score for each attempt and
+        aspect.
+        """
+        return keys, [_field_name(key, name) for key in keys for name, _ in self.aspects]
 
-    def extract(self, request: JudgeRequest, completion: Completion) -> ScoreReading:
-        """One score for each attempt from the numbers of its aspects, which begin its explanation."""
+    def scores_by_key(self, request: JudgeRequest, completion: Completion) -> ScoreReading:
+        """Return the score of each attempt, the mean of its aspects in the judge's reply; the aspects begin its
+        explanation.
+        """
         keys = request.keys
         if completion.finish_reason == "refused":
-            return rejected(keys, REFUSED)
-        found = self.scores_of(self.fields(keys)[1], completion)
+            return rejected_reading(keys, REFUSED)
+        found = self.extract_scores_of(self.reply_fields(keys)[1], completion)
         scores, missing, explanations = {}, {}, {}
-        written = _explained(completion.text)
+        written = _explanations_in(completion.text)
         total = sum(weight for _, weight in self.aspects)
         for key in keys:
-            values = {name: found.scores.get(_name(key, name)) for name, _ in self.aspects}
+            values = {name: found.scores.get(_field_name(key, name)) for name, _ in self.aspects}
             known = {name: value for name, value in values.items() if value is not None}
             if len(known) < len(values):
                 gap = next(name for name, value in values.items() if value is None)
-                missing[key] = f"{gap}: {found.missing.get(_name(key, gap), 'not in the reply')}"
+                missing[key] = f"{gap}: {found.missing.get(_field_name(key, gap), 'not in the reply')}"
                 continue
             scores[key] = sum(weight * known[name] for name, weight in self.aspects) / total
             parts = [f"{name} {value:g}" for name, value in known.items()]
@@ -63,14 +68,14 @@ then, under "scores", a number for each attempt and aspect, named as you are sho
         return replace(found, scores=scores, missing=missing, outcome=outcome, explanations=explanations)
 
 
-def _name(key: str, aspect: str) -> str:
+def _field_name(key: str, aspect: str) -> str:
     return f"{key} {aspect}"
 
 
-def _explained(text: str) -> Mapping[str, str]:
-    """The explanations of a reply that is JSON as asked for; of a repaired reply only the numbers are used."""
+def _explanations_in(text: str) -> Mapping[str, str]:
+    """Return the explanations in a reply that is valid JSON of the form asked for; an invalid reply gives none."""
     try:
         given = json.loads(text)["explanations"]
-        return {key: one for key, one in given.items() if isinstance(one, str)}
+        return {key: text for key, text in given.items() if isinstance(text, str)}
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return {}

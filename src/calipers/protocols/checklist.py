@@ -1,8 +1,9 @@
-"""Checklist: criteria decided one by one, met or not met; or, holistic, one rating for all of them.
+"""The checklist protocol: criteria decided one by one as met or not met, or in holistic mode one rating for all of
+them.
 
-A criterion is met when what its text describes is the case, good or bad, so the judge needs to know neither sign nor
-weight. Not responsible for which criteria are asked about together (``planners.criteria``), for reading text
-(``extract``), or for what verdicts are worth (``rubric``).
+A criterion is met if its text describes the attempt, whether that is good or bad, so the judge needs to know neither
+the sign nor the weight of the criterion. Not responsible for which criteria are asked about together
+(``planners.criteria``), for reading text (``extract``), or for turning verdicts into scores (``rubric``).
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 
 from calipers.extract import ChecklistReading, extract_checklist
 from calipers.protocols.holistic import RATING_SCHEMA, read_rating
-from calipers.protocols.question import EVIDENCE, draw_keys, joined, keyed, plain_text
+from calipers.protocols.question import EVIDENCE, draw_candidate_keys, message_content, object_schema, plain_text_schema
 from calipers.protocols.reading import REFUSED
 from calipers.render import compose
 from calipers.rubric import Grading
@@ -46,7 +47,7 @@ _QUOTE = 'a "quote" that shows it, copied from the record word for word and with
 
 @dataclass(frozen=True, slots=True)
 class Checklist:
-    """Questions about criteria; each answer is a Verdict for each criterion and candidate that was asked about.
+    """Frames questions about criteria, and reads a Verdict from the reply for each criterion and candidate asked about.
 
     ``max_tokens`` bounds the reply, reasoning included, and grows with ``Ask.max_tokens_factor``.
     """
@@ -56,46 +57,51 @@ class Checklist:
     params: Mapping[str, Any] = field(default_factory=dict)
 
     def frame(self, ask: Ask, view: RenderedGroup) -> JudgeRequest:
-        """The question. What repeats comes first: the criteria where all are asked about at once, else the record.
+        """Return the question for ``ask``. What many questions share comes first, so that a provider's prefix cache is
+        used.
 
-        Keys are drawn from the content alone, so that the question stays the same when other criteria are edited.
+        That is the criteria if all are asked about at once, otherwise the transcript. Keys are drawn from the content
+        alone, so that the question stays the same when other criteria are edited.
         """
-        keys = draw_keys(view, len(ask.order), f"grade {_presentation(ask)}")
-        criteria = _criteria(ask, view)
-        names = _names(self.grading, ask, keys)
+        keys = draw_candidate_keys(view, len(ask.order), f"grade {_presentation(ask)}")
+        criteria = _criteria_of_ask(ask, view)
+        names = _reply_names(self.grading, ask, keys)
         listed = self._listed(criteria)
         first = self.grading.mode in {"all", "holistic"}
         system = "\n\n".join(
-            part for part in (self._before(), first and listed, EVIDENCE, self._after(criteria)) if part
+            part for part in (self._task_text(), first and listed, EVIDENCE, self._instructions_text(criteria)) if part
         )
         closing = self._closing(ask, "" if first else listed, names)
         messages = (
             {"role": "system", "content": system},
-            {"role": "user", "content": joined(compose(view, ask.order, keys), closing)},
+            {"role": "user", "content": message_content(compose(view, ask.order, keys), closing)},
         )
         limit = None if self.max_tokens is None else self.max_tokens * ask.max_tokens_factor
         return JudgeRequest(messages, keys, ask, view, self._schema(criteria, names), limit, self.params)
 
     def read(self, request: JudgeRequest, completion: Completion) -> Reading:
-        """The verdicts; a missing one is a Verdict of None, with the reason."""
+        """Return the verdicts in the judge's reply. A missing verdict becomes a Verdict whose ``met`` is None, with the
+        reason.
+        """
         ask = request.ask
         if self.grading.mode == "holistic":
             return read_rating(request, completion, self.grading.rating_map)
-        criteria = _criteria(ask, request.view)
-        names = _names(self.grading, ask, request.keys)
+        criteria = _criteria_of_ask(ask, request.view)
+        names = _reply_names(self.grading, ask, request.keys)
         if completion.finish_reason == "refused":
             reading = ChecklistReading({}, dict.fromkeys(names, REFUSED), "rejected", reason=REFUSED)
         else:
-            levels = {name: one.levels for name, one in zip(names, self._each(criteria, names), strict=True)}
+            criterion_of = self._criterion_of_each_name(criteria, names)
+            levels = {name: criterion.levels for name, criterion in criterion_of.items()}
             reading = extract_checklist(completion.text, names, levels=levels, finish_reason=completion.finish_reason)
-        return self._reading(request, names, reading)
+        return self._as_reading(request, names, reading)
 
-    # --- the question ---
+    # --- framing the question ---
 
-    def _before(self) -> str:
+    def _task_text(self) -> str:
         return {"relative": _MANY, "holistic": _HOLISTIC}.get(self.grading.mode, _ONE)
 
-    def _after(self, criteria: Sequence[Criterion]) -> str:
+    def _instructions_text(self, criteria: Sequence[Criterion]) -> str:
         if self.grading.mode == "holistic":
             return f'{_RATE}\n\nAnswer with one JSON object and nothing else: {{"explanation": ..., "rating": ...}}.'
         relative = self.grading.mode == "relative"
@@ -139,27 +145,29 @@ class Checklist:
     def _schema(self, criteria: Sequence[Criterion], names: Sequence[str]) -> dict[str, Any]:
         if self.grading.mode == "holistic":
             return RATING_SCHEMA
-        return keyed({name: self._entry(one) for name, one in zip(names, self._each(criteria, names), strict=True)})
+        criterion_of = self._criterion_of_each_name(criteria, names)
+        return object_schema({name: self._entry_schema(criterion) for name, criterion in criterion_of.items()})
 
-    def _entry(self, criterion: Criterion) -> dict[str, Any]:
+    def _entry_schema(self, criterion: Criterion) -> dict[str, Any]:
         quote = {"quote": {"type": "string"}} if self.grading.evidence else {}
-        reason = {"reason": plain_text(160)} if self.grading.reasons else {}
+        reason = {"reason": plain_text_schema(160)} if self.grading.reasons else {}
         verdict: dict[str, Any] = {"type": "boolean"}
         if criterion.levels:
             verdict = {"type": "string", "enum": list(criterion.levels)}
         if not quote and not reason:
             return verdict
-        return keyed({**quote, **reason, "level" if criterion.levels else "met": verdict})
+        return object_schema({**quote, **reason, "level" if criterion.levels else "met": verdict})
 
-    def _each(self, criteria: Sequence[Criterion], names: Sequence[str]) -> Sequence[Criterion]:
-        """The criterion that each name of the reply stands for."""
-        return [criteria[0]] * len(names) if self.grading.mode == "relative" else criteria
+    def _criterion_of_each_name(self, criteria: Sequence[Criterion], names: Sequence[str]) -> dict[str, Criterion]:
+        """Return the criterion that each name in the reply stands for."""
+        one_for_all = self.grading.mode == "relative"
+        return dict(zip(names, [criteria[0]] * len(names) if one_for_all else criteria, strict=True))
 
-    # --- the answer ---
+    # --- reading the reply ---
 
-    def _reading(self, request: JudgeRequest, names: Sequence[str], reading: ChecklistReading) -> Reading:
+    def _as_reading(self, request: JudgeRequest, names: Sequence[str], reading: ChecklistReading) -> Reading:
         ask = request.ask
-        asked = _asked(self.grading, ask, names)
+        asked = _items_by_name(self.grading, ask, names)
         verdicts = {name: self._verdict(request, asked[name], name, reading) for name in names}
         unknown = [name for name in names if verdicts[name].met is None]
         missing: dict[int, str] = {}
@@ -183,7 +191,7 @@ class Checklist:
         value = reading.verdicts.get(name)
         reason = reading.reasons.get(name, "") if value is not None else reading.missing[name]
         quote = reading.quotes.get(name, "").strip() if self.grading.evidence and value is not None else ""
-        if quote and not _is_quoted(quote, request.view, item):
+        if quote and not _is_in_transcript(quote, request.view, item):
             value, reason, quote = None, "its quote is not in the record word for word", ""
         share = None if value is None or isinstance(value, bool) else float(value)
         met = value if isinstance(value, bool) or value is None else value == 1
@@ -195,10 +203,8 @@ def _presentation(ask: Ask) -> int:
     return ask.number if ask.presentation is None else ask.presentation
 
 
-def _criteria(ask: Ask, view: RenderedGroup) -> tuple[Criterion, ...]:
-    """The criteria asked about, in the ask's order, from the rubric of the first candidate asked about; all, if
-    none.
-    """
+def _criteria_of_ask(ask: Ask, view: RenderedGroup) -> tuple[Criterion, ...]:
+    """Return the criteria that ``ask`` names, or all if it names none, from the rubric of its first candidate."""
     rubric = view.rubrics[ask.members[0]]
     if rubric is not None and not ask.criteria:
         return rubric.criteria
@@ -206,30 +212,34 @@ def _criteria(ask: Ask, view: RenderedGroup) -> tuple[Criterion, ...]:
     return tuple(by_id[name] for name in ask.criteria)
 
 
-def _names(grading: Grading, ask: Ask, keys: Sequence[str]) -> tuple[str, ...]:
-    """What the reply is keyed by: the candidates asked about, or the numbers of the criteria."""
+def _reply_names(grading: Grading, ask: Ask, keys: Sequence[str]) -> tuple[str, ...]:
+    """Return the names under which the reply states its verdicts: candidate keys, or numbers of criteria."""
     if grading.mode == "relative":
         return tuple(key for key, item in zip(keys, ask.order, strict=True) if item in ask.members)
     return tuple(str(number) for number in range(1, len(ask.criteria) + 1))
 
 
-def _asked(grading: Grading, ask: Ask, names: Sequence[str]) -> dict[str, tuple[int, str]]:
-    """The candidate and criterion behind each name of the reply."""
+def _items_by_name(grading: Grading, ask: Ask, names: Sequence[str]) -> dict[str, tuple[int, str]]:
+    """Return the candidate and the criterion that each name in the reply stands for."""
     if grading.mode == "relative":
         members = [item for item in ask.order if item in ask.members]
         return {name: (item, ask.criteria[0]) for name, item in zip(names, members, strict=True)}
     return {name: (ask.members[0], criterion) for name, criterion in zip(names, ask.criteria, strict=True)}
 
 
-def _is_quoted(quote: str, view: RenderedGroup, item: int) -> bool:
-    """Whether the record, as it was shown, contains these words in this order, whatever the whitespace between them."""
+def _is_in_transcript(quote: str, view: RenderedGroup, item: int) -> bool:
+    """Return whether the transcript that the judge read contains the words of ``quote`` in this order, with any
+    whitespace.
+    """
     parts: tuple[Part, ...] = (*view.head, *view.candidates[item].body)
     record = " ".join("".join(part for part in parts if isinstance(part, str)).split())
     return " ".join(quote.split()) in record
 
 
 def _complaint(reading: ChecklistReading, *, refused: bool) -> str | None:
-    """What was wrong, to tell the judge: one of a few fixed sentences, whatever the reply contained."""
+    """Return what was wrong with a reply, for the next question to the judge: a fixed sentence, whatever the reply
+    contained.
+    """
     if refused:
         return None
     if reading.truncated:

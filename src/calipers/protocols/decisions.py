@@ -1,7 +1,6 @@
-"""Standard deviations from the probabilities of a decision endpoint, which stand as JSON in place of a judge's
-reasoning.
+"""Reads standard deviations from the probabilities that a decision endpoint returns as JSON in place of reasoning.
 
-Not responsible for scores, which are in the reply itself, nor for log-probabilities of tokens (``expected``).
+Not responsible for scores, which the reply itself contains, nor for log-probabilities of tokens (``expected``).
 """
 
 from __future__ import annotations
@@ -13,10 +12,11 @@ from collections.abc import Mapping, Sequence
 from calipers.types import Completion
 
 
-def spreads_in(completion: Completion, keys: Sequence[str]) -> Mapping[str, float]:
-    """The standard deviation of each key's score, on a scale from 0 to 1; empty unless the reasoning is probabilities.
+def spreads_from_probabilities(completion: Completion, keys: Sequence[str]) -> Mapping[str, float]:
+    """Return the standard deviation of each key's score (scale 0 to 1) from the probabilities in
+    ``completion.reasoning``.
 
-    A key that was refused has none.
+    Empty if the reasoning contains no probabilities. A key that the endpoint refused to score is omitted.
     """
     if not completion.reasoning.startswith(f'{{"{keys[0]}": '):
         return {}
@@ -24,19 +24,19 @@ def spreads_in(completion: Completion, keys: Sequence[str]) -> Mapping[str, floa
         by_key = json.loads(completion.reasoning)
     except (ValueError, RecursionError):
         return {}
-    if list(by_key) != list(keys) or not all(one is None or _is_distribution(one) for one in by_key.values()):
+    if list(by_key) != list(keys) or not all(value is None or _is_distribution(value) for value in by_key.values()):
         return {}
-    return {key: _spread(one) for key, one in by_key.items() if one is not None}
+    return {key: _standard_deviation(value) for key, value in by_key.items() if value is not None}
 
 
 def _is_distribution(value: object) -> bool:
-    if not isinstance(value, list) or len(value) < 2 or not all(type(one) in {int, float} for one in value):
+    if not isinstance(value, list) or len(value) < 2 or not all(type(share) in {int, float} for share in value):
         return False
     return min(value) >= 0 and 0.99 < math.fsum(value) < 1.01
 
 
-def _spread(probabilities: Sequence[float]) -> float:
-    """Of levels that are evenly spaced from 0 to 1."""
-    levels = [(level / (len(probabilities) - 1), one) for level, one in enumerate(probabilities)]
-    mean = math.fsum(level * one for level, one in levels)
-    return math.sqrt(math.fsum((level - mean) ** 2 * one for level, one in levels))
+def _standard_deviation(probabilities: Sequence[float]) -> float:
+    """Return the standard deviation of a score whose possible levels are evenly spaced from 0 to 1."""
+    levels = [(level / (len(probabilities) - 1), share) for level, share in enumerate(probabilities)]
+    mean = math.fsum(level * share for level, share in levels)
+    return math.sqrt(math.fsum((level - mean) ** 2 * share for level, share in levels))

@@ -1,9 +1,10 @@
-"""Scores as expectations: the mean over the digits a judge might have written, by the log-probabilities of its server.
+"""Reads scores as expected values: the mean over the digits that a judge might have written, by its log-probabilities.
 
-One digit from 0 to 9 is one token to every tokenizer, so its probabilities are those of the scores; of a number with
-two digits, servers report alternatives to the second digit after the first that was written only. The question asks for
-digits and nothing else: after an explanation in writing, nearly all probability lies on one number. Not responsible for
-requesting log-probabilities from a server (``params``) or for reading its tokens (``backends.transport.logprobs``).
+Every tokenizer has one token for a digit from 0 to 9, so the probabilities of these tokens are those of the scores.
+Numbers with two digits do not work: a server reports alternatives to the second digit only for the first digit that was
+written. The question asks for digits without explanations, because after a written explanation nearly all probability
+is on one number. Not responsible for requesting log-probabilities from a server (``params``) or for reading its tokens
+(``backends.transport.logprobs``).
 """
 
 from __future__ import annotations
@@ -16,33 +17,33 @@ from typing import Final
 
 from calipers.extract import ScoreReading
 from calipers.extract.text import strip_reasoning
-from calipers.protocols.decisions import spreads_in
+from calipers.protocols.decisions import spreads_from_probabilities
 from calipers.protocols.listwise import Listwise
 from calipers.protocols.pairwise import Pairwise
 from calipers.protocols.pointwise import Pointwise
 from calipers.protocols.question import ScoreProtocol
-from calipers.protocols.reading import REFUSED, SCALE, ScoredReply, rejected
+from calipers.protocols.reading import REFUSED, SCALE, ScoredReply, rejected_reading
 from calipers.types import Ask, Completion, JudgeRequest, Logprobs, RenderedGroup
 
-TOP: Final = 9
-"""The highest digit."""
+TOP_DIGIT: Final = 9
+"""The highest digit that an attempt can get."""
 
-LEAST: Final = 0.5
-"""The share of the probability that must lie on digits; below, the number is read as it was written."""
+MIN_MASS: Final = 0.5
+"""The least share of the probability that must be on digits. Below it, the score is the digit as written."""
 
-ASKED: Final = {"logprobs": True, "top_logprobs": 20}
+LOGPROB_PARAMS: Final = {"logprobs": True, "top_logprobs": 20}
 """The parameters that request log-probabilities; most servers report 20 alternatives at most."""
 
 _ALTERNATIVE = re.compile(r"[\s\":]*([0-9])(?![0-9.])")
-"""A token that is a level: it may begin with the marks before the number, and end with those behind it."""
+"""A token that contains a level, and may contain the spaces and punctuation around the number as well."""
 
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """The ``mean`` level of one score by the judge's probabilities, and its standard deviation ``spread``, both from 0
+    """The expected value (``mean``) and standard deviation (``spread``) of one score by the judge's probabilities, 0
     to 9.
 
-    ``mass`` is the share of the probability that lay on the ten digits; the rest is omitted from the mean.
+    ``mass`` is the share of the probability on the ten digits; the mean ignores the rest.
     """
 
     mean: float
@@ -50,19 +51,17 @@ class Expectation:
     mass: float
 
     @property
-    def words(self) -> str:
-        """The same in words, for an explanation."""
-        shown = f"level {self.mean:.2f} of {TOP}, standard deviation {self.spread:.2f}"
+    def in_words(self) -> str:
+        """Return the expectation in words, for the explanation of a score."""
+        shown = f"level {self.mean:.2f} of {TOP_DIGIT}, standard deviation {self.spread:.2f}"
         return f"{shown}; {self.mass:.0%} of the probability on digits"
 
 
 class _Expected(ScoreProtocol):
-    """A protocol's question, asked for digits, and its answer read as expectations. The first base class, before the
-    protocol.
-    """
+    """Changes a protocol to ask for digits and to read their expected values. Must be the first base class."""
 
     __slots__ = ()
-    top = TOP
+    top = TOP_DIGIT
 
     after = """\
 How to score: one digit for each attempt, from 0 (worthless) to 9 (could not be better); 5 does half of what the task \
@@ -74,46 +73,49 @@ Answer with one JSON object and nothing else, and do not explain: under "scores"
 its name."""
 
     def frame(self, ask: Ask, view: RenderedGroup) -> JudgeRequest:
-        """The question, with the parameters that request log-probabilities."""
-        # An anchor is stated as a digit, and that digit is what the answer is compared with.
-        anchors = tuple((item, round(value * TOP) / TOP) for item, value in ask.anchors)
+        """Return the protocol's question for ``ask``, with the parameters that request log-probabilities."""
+        # The question states an anchor as a digit, so the answer has to be compared with that digit.
+        anchors = tuple((item, round(value * TOP_DIGIT) / TOP_DIGIT) for item, value in ask.anchors)
         request = super().frame(replace(ask, anchors=anchors) if anchors else ask, view)
-        return replace(request, params={**ASKED, **self.params})
+        return replace(request, params={**LOGPROB_PARAMS, **self.params})
 
-    def fields(self, keys: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
-        """No explanations."""
+    def reply_fields(self, keys: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
+        """Return the names of the reply's fields: a score for each key, and no explanations."""
         return (), keys
 
-    def scores(self, request: JudgeRequest, completion: Completion) -> ScoredReply:
-        """What the reply, and the probabilities with it, say of each candidate shown."""
+    def scored_reply(self, request: JudgeRequest, completion: Completion) -> ScoredReply:
+        """Return the expected score of each candidate in the reply, or the digit as written if its probabilities are
+        not usable.
+        """
         if completion.finish_reason == "refused":
-            return ScoredReply(request, rejected(request.keys, REFUSED))
-        plain = self.scores_of(request.keys, completion)
-        if spreads := spreads_in(completion, request.keys):  # of a decision endpoint, whose scores are means already
-            return ScoredReply(request, _on_scale(plain, plain.scores), spreads)
-        found = expectations(completion.text, completion.logprobs or (), plain.scores)
-        sure = {key: one for key, one in found.items() if one.mass >= LEAST}
+            return ScoredReply(request, rejected_reading(request.keys, REFUSED))
+        plain = self.extract_scores_of(request.keys, completion)
+        if spreads := spreads_from_probabilities(completion, request.keys):
+            # The scores of a decision endpoint are means already.
+            return ScoredReply(request, _on_common_scale(plain, plain.scores), spreads)
+        found = expectations_in_reply(completion.text, completion.logprobs or (), plain.scores)
+        usable = {key: expectation for key, expectation in found.items() if expectation.mass >= MIN_MASS}
         reading = replace(
-            _on_scale(plain, plain.scores | {key: one.mean for key, one in sure.items()}),
-            explanations=plain.explanations | {key: one.words for key, one in sure.items()},
+            _on_common_scale(plain, plain.scores | {key: expectation.mean for key, expectation in usable.items()}),
+            explanations=plain.explanations | {key: expectation.in_words for key, expectation in usable.items()},
         )
-        spreads = {key: one.spread / TOP for key, one in sure.items()}
-        return ScoredReply(request, reading, spreads, tuple(_notes(completion, plain, sure)))
+        spreads = {key: expectation.spread / TOP_DIGIT for key, expectation in usable.items()}
+        return ScoredReply(request, reading, spreads, tuple(_notes(completion, plain, usable)))
 
 
-def _on_scale(reading: ScoreReading, levels: Mapping[str, float]) -> ScoreReading:
-    return replace(reading, scores={key: SCALE[1] * level / TOP for key, level in levels.items()})
+def _on_common_scale(reading: ScoreReading, levels: Mapping[str, float]) -> ScoreReading:
+    return replace(reading, scores={key: SCALE[1] * level / TOP_DIGIT for key, level in levels.items()})
 
 
-def expectations(text: str, logprobs: Logprobs, levels: Mapping[str, float]) -> dict[str, Expectation]:
-    """The expectation of the digit that ``text`` gives each key of ``levels``; keys whose digit cannot be found are
-    omitted.
+def expectations_in_reply(text: str, logprobs: Logprobs, levels: Mapping[str, float]) -> dict[str, Expectation]:
+    """Return the expected value of the digit that a judge's reply ``text`` gives each key of ``levels``.
 
-    A digit belongs to the key right before it, which occurs once after the judge's reasoning, and must be the level
-    that was read.
+    A key is omitted if its digit cannot be found. The digit must follow the key directly, the key must occur once after
+    the judge's reasoning, and the digit must equal the level that was read.
     """
     found = {}
-    answer = strip_reasoning(text) or text  # some servers leave reasoning in the text, and drafts in the reasoning
+    # Some servers leave reasoning in the text, and reasoning may contain drafts of the answer.
+    answer = strip_reasoning(text) or text
     after = len(text) - len(answer) if text.endswith(answer) else 0
     for key, level in levels.items():
         scored = re.compile(rf'\b{re.escape(key)}\b["\s]*[:=]\s*"?([0-9])(?![0-9.])')
@@ -127,17 +129,19 @@ def expectations(text: str, logprobs: Logprobs, levels: Mapping[str, float]) -> 
 
 
 def _expectation(text: str, logprobs: Logprobs, at: int) -> Expectation | None:
-    """The expectation of the digit at position ``at``; None where no token with log-probabilities holds it."""
+    """Return the expected value of the digit at position ``at``; None if no token with log-probabilities contains it."""
     for begins, alternatives in logprobs:
         written = next((token for token, _ in alternatives if text.startswith(token, begins)), "")
         if begins <= at < begins + len(written):
-            return _mean(alternatives)
+            return _expectation_over(alternatives)
     return None
 
 
-def _mean(alternatives: Sequence[tuple[str, float]]) -> Expectation | None:
-    """Mean and standard deviation over the alternatives that are a level."""
-    levels = [(int(digit[1]), math.exp(one)) for token, one in alternatives if (digit := _ALTERNATIVE.match(token))]
+def _expectation_over(alternatives: Sequence[tuple[str, float]]) -> Expectation | None:
+    """Return the mean and standard deviation over those alternatives of a token that are levels."""
+    levels = [
+        (int(digit[1]), math.exp(logprob)) for token, logprob in alternatives if (digit := _ALTERNATIVE.match(token))
+    ]
     mass = math.fsum(share for _, share in levels)
     if mass <= 0:
         return None
@@ -146,31 +150,31 @@ def _mean(alternatives: Sequence[tuple[str, float]]) -> Expectation | None:
     return Expectation(mean, math.sqrt(square), min(mass, 1.0))
 
 
-def _notes(completion: Completion, plain: ScoreReading, sure: Sized) -> Iterator[str]:
-    if len(sure) == len(plain.scores):
+def _notes(completion: Completion, plain: ScoreReading, usable: Sized) -> Iterator[str]:
+    if len(usable) == len(plain.scores):
         return
     if completion.logprobs is None:
         yield "expected=True, but the judge's server returned no log-probabilities: scores are the digits as written"
     else:
         yield (
-            f"log-probabilities could not be used where less than {LEAST:.0%} of the probability was on digits, or the "
+            f"log-probabilities could not be used where less than {MIN_MASS:.0%} of the probability was on digits, or the "
             "tokens did not match the reply: scores are the digits as written"
         )
 
 
 class ExpectedListwise(_Expected, Listwise):
-    """All candidates in one question; the probabilities of a digit depend on the digits before it."""
+    """The listwise protocol with expected values. The probabilities of a digit depend on the digits written before it."""
 
     __slots__ = ()
 
 
 class ExpectedPairwise(_Expected, Pairwise):
-    """Two candidates in each question; the margin is the difference of their expected scores."""
+    """The pairwise protocol with expected values. The margin is the difference of the two expected scores."""
 
     __slots__ = ()
 
 
 class ExpectedPointwise(_Expected, Pointwise):
-    """One candidate in each question."""
+    """The pointwise protocol with expected values: one candidate in each question."""
 
     __slots__ = ()

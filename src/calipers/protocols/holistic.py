@@ -1,6 +1,6 @@
-"""Holistic grading, one rating from 1 to 10 for a whole rubric: its schema, and how a reply is read.
+"""Holistic grading, one rating from 1 to 10 for a whole rubric: the schema of the reply, and how it is read.
 
-A mode of ``checklist``; not a protocol of its own.
+It is a mode of ``checklist``, not a protocol of its own.
 """
 
 from __future__ import annotations
@@ -10,19 +10,21 @@ from typing import Any, Final, Literal
 from calipers.extract import extract_scores
 from calipers.extract.strictjson import strict
 from calipers.extract.text import strip_reasoning, unfence
-from calipers.protocols.question import keyed, plain_text
+from calipers.protocols.question import object_schema, plain_text_schema
 from calipers.protocols.reading import REFUSED
 from calipers.rubric.formulas import rar_implicit
 from calipers.types import Completion, JudgeRequest, Rating, Reading
 
 _NAME: Final = "rating"
-RATING_SCHEMA: Final[dict[str, Any]] = keyed(
-    {"explanation": plain_text(400), _NAME: {"type": "integer", "minimum": 1, "maximum": 10}}
+RATING_SCHEMA: Final[dict[str, Any]] = object_schema(
+    {"explanation": plain_text_schema(400), _NAME: {"type": "integer", "minimum": 1, "maximum": 10}}
 )
 
 
 def read_rating(request: JudgeRequest, completion: Completion, scale: Literal["from_one", "tenths"]) -> Reading:
-    """The rating of the one candidate asked about, on [0, 1]; anything but a whole number from 1 to 10 is none."""
+    """Return the rating of the one candidate asked about, on [0, 1]. Only a whole number from 1 to 10 counts as a
+    rating.
+    """
     ask = request.ask
     (item,) = ask.members
     if completion.finish_reason == "refused":
@@ -40,7 +42,7 @@ def read_rating(request: JudgeRequest, completion: Completion, scale: Literal["f
 
 
 def _explanation(text: str) -> str | None:
-    """The judge's explanation, where the reply has the form asked for; it has no effect on the rating."""
+    """Return the judge's explanation if the reply has the form asked for; it has no effect on the rating."""
     document = strict(unfence(strip_reasoning(text) or ""))
     found = document.get("explanation") if isinstance(document, dict) else None
     return found if isinstance(found, str) and found.strip() else None

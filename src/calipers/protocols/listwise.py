@@ -1,7 +1,8 @@
-"""Listwise: all candidates in one question, a whole number from 0 to 100 for each.
+"""The listwise protocol: all candidates in one question, and a whole number from 0 to 100 for each.
 
-The schema is an object keyed by candidate, with explanations apart and first: the only form that random weights on a
-real grammar engine cannot get wrong, and one that lets a judge compare before it commits to numbers.
+The reply's schema is an object keyed by candidate, with the explanations apart and first. Of the forms tested, only
+this one stays valid when a model with random weights writes it under a grammar. It also lets a judge compare before it
+commits to numbers.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from calipers.protocols.question import ScoreProtocol
 
 
 class Listwise(ScoreProtocol):
-    """Questions about a list of candidates; each answer rates every candidate it was shown."""
+    """Asks about a list of candidates; each reply rates every candidate in the list."""
 
     __slots__ = ()
 

@@ -1,6 +1,6 @@
-"""Pairwise: two candidates in each question, both scored, and the difference is the margin.
+"""The pairwise protocol: two candidates in each question, both scored; the difference of the scores is the margin.
 
-A margin says more than a winner for the same tokens, and equal scores are a tie without a word for it. Not responsible
+A margin says more than the name of a winner for the same number of tokens, and equal scores are a tie. Not responsible
 for which pairs are asked about (``planners``) nor for strengths (``aggregators``).
 """
 
@@ -11,7 +11,7 @@ from calipers.types import Comparison, Completion, JudgeRequest, Reading
 
 
 class Pairwise(ScoreProtocol):
-    """Questions about two candidates; each answer is one Comparison, or nothing."""
+    """Asks about two candidates; each reply gives one Comparison, or none."""
 
     __slots__ = ()
     is_comparison = True
@@ -27,8 +27,10 @@ other fails; equal scores are for attempts of equal worth. The order and the nam
 mean nothing."""
 
     def read(self, request: JudgeRequest, completion: Completion) -> Reading:
-        """The margin between the two; one score of two is no comparison."""
-        reply = self.scores(request, completion)
+        """Return the margin between the two candidates of the question; there is no comparison if either score is
+        missing.
+        """
+        reply = self.scored_reply(request, completion)
         first, second = reply.ask.order
         values = reply.values
         if first not in values or second not in values:

@@ -1,8 +1,8 @@
-"""Pointwise: one candidate in each question, scored from 0 to 100 on an absolute scale.
+"""The pointwise protocol: one candidate in each question, scored from 0 to 100 on an absolute scale.
 
-Not for candidates of nearly equal quality: a judge that sees one attempt at a time gives most of them the same few
-scores. It is the protocol for an absolute floor, for groups too large to show at once, and for comparing judges on
-recorded ratings.
+Use it for an absolute threshold, for groups too large to show at once, and for comparing judges on recorded ratings. Do
+not use it for candidates of nearly equal quality: a judge that sees one attempt at a time gives most of them the same
+few scores.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from calipers.protocols.question import ScoreProtocol
 
 
 class Pointwise(ScoreProtocol):
-    """Questions about single candidates; ``Ask.presentation`` says which round a rating belongs to."""
+    """Asks about one candidate at a time; ``Ask.presentation`` says which round a rating belongs to."""
 
     __slots__ = ()
 

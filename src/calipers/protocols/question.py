@@ -1,8 +1,8 @@
-"""What the protocols that ask for scores share: the question about candidates under opaque keys, and its schema.
+"""What the protocols that ask for scores share: the question about candidates under opaque keys, and the reply's
+schema.
 
-Not a protocol: instructions, and what scores mean, are those of each protocol. Not responsible for reading a reply
-(``reading``), for what to ask (``planners``), for sending it, or for whether a server applies the schema
-(``backends``).
+Each protocol adds its instructions and the meaning of its scores. Not responsible for reading a reply (``reading``),
+for what to ask (``planners``), for sending the question, or for whether a server applies the schema (``backends``).
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from itertools import count
 from typing import Any, ClassVar, Final, Literal
 
 from calipers.extract import ScoreReading, extract_scores
-from calipers.protocols.decisions import spreads_in
-from calipers.protocols.reading import CONSONANTS, REFUSED, SCALE, ScoredReply, rejected, validated
+from calipers.protocols.decisions import spreads_from_probabilities
+from calipers.protocols.reading import CONSONANTS, REFUSED, SCALE, ScoredReply, rejected_reading, validate_parsed_scores
 from calipers.render import compose
 from calipers.rubric import DEFAULT_RUBRIC
 from calipers.types import Ask, Completion, Image, JudgeRequest, Message, Part, Reading, RenderedGroup
@@ -24,7 +24,7 @@ from calipers.types.encoding import EncodedDict
 
 OutOfRange = Literal["reask", "rescale", "rank", "clamp"]
 Parse = Callable[[str, Sequence[str]], Mapping[str, float] | ScoreReading]
-"""A user's reader: (reply text, candidate keys) to a score from 0 to 100 by key; omitted keys are missing."""
+"""A user's function from a reply's text and the candidate keys to scores from 0 to 100 by key; omitted keys are missing."""
 
 _LETTER_OF_BYTE = (CONSONANTS * 13)[:256].encode()
 _OTHER_BYTES = bytes(set(range(256)) - set(CONSONANTS.encode()))
@@ -42,13 +42,12 @@ then, under "scores", its score. Both are objects keyed by the names of the atte
 
 @dataclass(frozen=True, slots=True)
 class ScoreProtocol:
-    """A protocol that asks for scores of the candidates of ``ask.order``: its settings, its question, and how to read
-    it.
+    """The base class of protocols that ask for scores of the candidates of ``ask.order``.
 
-    ``rubric`` applies to groups without one. ``max_tokens`` bounds the reply, reasoning included, and grows with
-    ``Ask.max_tokens_factor``. ``parse`` replaces ``extract_scores``. A protocol is a subclass with its instructions:
-    ``before`` stands before the rubric, ``after`` says how to score, ``answer`` in which form; ``top`` is the highest
-    score.
+    ``rubric`` applies to groups without a rubric. ``max_tokens`` bounds the reply, reasoning included, and grows with
+    ``Ask.max_tokens_factor``. ``parse`` replaces ``extract_scores``. Each subclass states its instructions: ``before``
+    is the text before the rubric, ``after`` says how to score, and ``answer`` describes the form of the reply. ``top``
+    is the highest score.
     """
 
     rubric: str = DEFAULT_RUBRIC
@@ -63,52 +62,54 @@ class ScoreProtocol:
     is_comparison: ClassVar[bool] = False
 
     def frame(self, ask: Ask, view: RenderedGroup) -> JudgeRequest:
-        """The question. What repeats comes first, so that a provider's prefix cache serves every order."""
-        keys = draw_keys(view, len(ask.order), str(ask.number))
-        explained, scored = self.fields(keys)
+        """Return the question for ``ask``. What questions share comes first, so that a provider's prefix cache serves
+        every order.
+        """
+        keys = draw_candidate_keys(view, len(ask.order), str(ask.number))
+        explained, scored = self.reply_fields(keys)
         messages: tuple[Message, ...] = (
             self.instructions(view.rubric or self.rubric),
-            {"role": "user", "content": joined(compose(view, ask.order, keys), self._closing(ask, keys))},
+            {"role": "user", "content": message_content(compose(view, ask.order, keys), self._closing(ask, keys))},
         )
         limit = None if self.max_tokens is None else self.max_tokens * ask.max_tokens_factor
         schema = score_schema(explained, scored, self.top)
         return JudgeRequest(messages, keys, ask, view, schema, limit, self.params, self.top, self.is_comparison)
 
     def read(self, request: JudgeRequest, completion: Completion) -> Reading:
-        """A rating of each candidate that was asked about and has a score."""
-        reply = self.scores(request, completion)
+        """Return the ratings in the judge's reply: one for each candidate that was asked about and has a score."""
+        reply = self.scored_reply(request, completion)
         ratings = reply.ratings()
         return reply.reading(ratings, {rating.item for rating in ratings})
 
     def instructions(self, rubric: str) -> Message:
-        """The system message, which is the same for all questions by one rubric."""
+        """Return the system message, which is the same for all questions with the same rubric."""
         return system_message(self.before, rubric, self.after, self.answer)
 
-    def fields(self, keys: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
-        """The names under which the reply explains, and those under which it scores."""
+    def reply_fields(self, keys: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
+        """Return the names of the reply's fields: those with an explanation, and those with a score."""
         return keys, keys
 
-    def scores(self, request: JudgeRequest, completion: Completion) -> ScoredReply:
-        """The reply's scores of the candidates shown."""
-        probable = completion.reasoning.startswith("{")  # reasoning in words is searched for nothing
-        spreads = spreads_in(completion, request.keys) if probable else None
-        return ScoredReply(request, self.extract(request, completion), spreads)
+    def scored_reply(self, request: JudgeRequest, completion: Completion) -> ScoredReply:
+        """Return the scores in the judge's reply of the candidates shown."""
+        # Most reasoning is text, which contains no probabilities and need not be searched.
+        spreads = spreads_from_probabilities(completion, request.keys) if completion.reasoning.startswith("{") else None
+        return ScoredReply(request, self.scores_by_key(request, completion), spreads)
 
-    def extract(self, request: JudgeRequest, completion: Completion) -> ScoreReading:
-        """The scores in a reply, by key."""
+    def scores_by_key(self, request: JudgeRequest, completion: Completion) -> ScoreReading:
+        """Return the scores in the judge's reply, by candidate key."""
         keys = request.keys
         if completion.finish_reason == "refused":
-            return rejected(keys, REFUSED)
+            return rejected_reading(keys, REFUSED)
         if self.parse is None:
-            return self.scores_of(keys, completion)
+            return self.extract_scores_of(keys, completion)
         try:
             parsed = self.parse(completion.text, keys)
-        except Exception as error:  # noqa: BLE001 - a user's reader may fail in any way; a failure is data here
-            return rejected(keys, f"parse= raised {type(error).__name__}: {error}")
-        return parsed if isinstance(parsed, ScoreReading) else validated(parsed, keys)
+        except Exception as error:  # noqa: BLE001 - a user's function may raise anything; here that is a failed reply
+            return rejected_reading(keys, f"parse= raised {type(error).__name__}: {error}")
+        return parsed if isinstance(parsed, ScoreReading) else validate_parsed_scores(parsed, keys)
 
-    def scores_of(self, names: Sequence[str], completion: Completion) -> ScoreReading:
-        """What the reply says under ``names``, from 0 to ``top``."""
+    def extract_scores_of(self, names: Sequence[str], completion: Completion) -> ScoreReading:
+        """Return the numbers from 0 to ``top`` that the judge's reply gives under ``names``."""
         return extract_scores(
             completion.text,
             names,
@@ -118,11 +119,11 @@ class ScoreProtocol:
         )
 
     def _closing(self, ask: Ask, keys: Sequence[str]) -> str:
-        explained, scored = (", ".join(f'"{name}": ...' for name in names) for names in self.fields(keys))
+        explained, scored = (", ".join(f'"{name}": ...' for name in names) for names in self.reply_fields(keys))
         explanations = f'"explanations": {{{explained}}}, ' if explained else ""
         lines = [
             f"Score these attempts: {', '.join(keys)}.",
-            *_stated(ask, keys, self.top),
+            *_follow_up_lines(ask, keys, self.top),
             f'Answer in JSON: {{{explanations}"scores": {{{scored}}}}}',
         ]
         return "\n" + "\n".join(lines)
@@ -130,24 +131,28 @@ class ScoreProtocol:
 
 @lru_cache(maxsize=64)
 def system_message(before: str, rubric: str, after: str, answer: str) -> Message:
-    """Instructions, rubric and form of the answer as one message."""
+    """Join the protocol's instructions, the rubric and the form of the answer into one system message."""
     text = "\n\n".join((before, f"Standards:\n{rubric}", EVIDENCE, after, answer))
     message = {"role": "system", "content": text}
-    # Encoded once for all questions; how other text is escaped depends on the other messages.
+    # All questions share the encoded message. Text that is not ASCII cannot be encoded in advance: how it is escaped
+    # depends on the other messages.
     return EncodedDict(message) if text.isascii() else message
 
 
-def draw_keys(view: RenderedGroup, number: int, salt: str) -> tuple[str, ...]:
-    """``number`` opaque keys without order or meaning, new for every ``salt``, none of which is in the content."""
+def draw_candidate_keys(view: RenderedGroup, number: int, salt: str) -> tuple[str, ...]:
+    """Return ``number`` opaque keys for candidates, without order or meaning, none of which occurs in the content.
+
+    Each ``salt`` gives other keys.
+    """
     parts = (*view.head, *(part for candidate in view.candidates for part in candidate.body))
     content = "".join(part for part in parts if isinstance(part, str))
-    # A key that is not in the content's letters of this alphabet, joined together, is not in the content either.
+    # The content's letters of the key alphabet, joined together, contain every key that occurs in the content.
     taken = content.encode("ascii", "ignore").translate(None, _OTHER_BYTES).decode()
     keys: dict[str, None] = {}
     for draw in count():
-        # Usually two letters; more where the content, or the number of candidates, uses those up.
+        # Two letters usually suffice; longer keys follow if the content or the number of candidates uses them up.
         length = 2 + draw // 20
-        # A hash is a seeded draw; a random generator would take longer to seed than all of this.
+        # A hash is a seeded draw. Seeding a random generator would take longer than the whole function.
         drawn = blake2b(f"{view.digest}:{salt}:{draw}".encode()).digest().translate(_LETTER_OF_BYTE).decode()
         for at in range(0, len(drawn) - length, length):
             if len(keys) == number:
@@ -158,8 +163,10 @@ def draw_keys(view: RenderedGroup, number: int, salt: str) -> tuple[str, ...]:
     raise AssertionError("count() does not end")
 
 
-def _stated(ask: Ask, keys: Sequence[str], top: int) -> list[str]:
-    """What a follow-up question adds: known scores (from 0 to ``top``), and what was wrong with the reply before."""
+def _follow_up_lines(ask: Ask, keys: Sequence[str], top: int) -> list[str]:
+    """Return the lines that a follow-up question adds: known scores (0 to ``top``), and what was wrong with the reply
+    before.
+    """
     lines = []
     if ask.anchors:
         shown = dict(zip(ask.order, keys, strict=True))
@@ -172,8 +179,8 @@ def _stated(ask: Ask, keys: Sequence[str], top: int) -> list[str]:
     return lines
 
 
-def joined(body: Sequence[Part], closing: str) -> str | list[dict[str, Any]]:
-    """A message's content: text, or parts where images stand among them."""
+def message_content(body: Sequence[Part], closing: str) -> str | list[dict[str, Any]]:
+    """Return the content of a message with ``closing`` at its end: a text, or a list of parts if there are images."""
     *before, last = body
     parts = [*before, last + closing] if isinstance(last, str) else [*body, closing]
     if len(parts) == 1 and isinstance(parts[0], str):
@@ -193,24 +200,25 @@ def _part(part: Part) -> dict[str, Any]:
 _PLAIN: Final = r"^[ !#-\[\]-~\u00a0-\uffff]"
 
 
-def plain_text(length: int) -> dict[str, Any]:
-    """The schema of one line of plain characters, at most ``length``.
+def plain_text_schema(length: int) -> dict[str, Any]:
+    """Return the JSON schema of a single line of plain characters, at most ``length``.
 
-    Under llama.cpp's grammar this is what random weights cannot break (100 of 100 replies valid; 12 of 100 with a free
-    string, 20 with maxLength 400); a server that refuses patterns is asked without it.
+    The pattern keeps replies valid JSON under llama.cpp's grammar even if a model with random weights writes them: 100
+    of 100 replies, against 12 of 100 with a free string and 20 of 100 with maxLength 400. If a server refuses patterns,
+    calipers omits it.
     """
     return {"type": "string", "pattern": f"{_PLAIN}{{0,{length}}}$"}
 
 
-_EXPLANATION: Final = EncodedDict(plain_text(400))
+_EXPLANATION: Final = EncodedDict(plain_text_schema(400))
 
 
 def score_schema(explained: Sequence[str], scored: Sequence[str], top: int) -> EncodedDict:
-    """The schema of a reply with an explanation for each of ``explained`` (first, if any) and a score for each of
+    """Return the JSON schema of a reply with an explanation for each of ``explained``, if any, and a score for each of
     ``scored``.
     """
-    parts = {"explanations": _encoded(dict.fromkeys(explained, _EXPLANATION))} if explained else {}
-    return _encoded(parts | {"scores": _encoded(dict.fromkeys(scored, _whole_number(top)))})
+    parts = {"explanations": _encoded_object_schema(dict.fromkeys(explained, _EXPLANATION))} if explained else {}
+    return _encoded_object_schema(parts | {"scores": _encoded_object_schema(dict.fromkeys(scored, _whole_number(top)))})
 
 
 @lru_cache(maxsize=8)
@@ -218,8 +226,8 @@ def _whole_number(top: int) -> EncodedDict:
     return EncodedDict({"type": "integer", "minimum": 0, "maximum": top})
 
 
-def keyed(properties: Mapping[str, Any]) -> dict[str, Any]:
-    """The schema of an object with exactly these properties."""
+def object_schema(properties: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the JSON schema of an object that has exactly these properties."""
     return {
         "type": "object",
         "properties": dict(properties),
@@ -228,11 +236,14 @@ def keyed(properties: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _encoded(properties: Mapping[str, EncodedDict]) -> EncodedDict:
-    """The same, put together of encoded pieces: encoding a schema takes as long as hashing the whole question."""
+def _encoded_object_schema(properties: Mapping[str, EncodedDict]) -> EncodedDict:
+    """Return the JSON schema of an object, with its encoding, which is joined from encoded parts.
+
+    Encoding the whole schema again would take as long as hashing the whole question.
+    """
     inside = ",".join([f'"{name}":{value.text}' for name, value in properties.items()])  # no name needs an escape
     required = '","'.join(properties)
     return EncodedDict(
-        keyed(properties),
+        object_schema(properties),
         f'{{"type":"object","properties":{{{inside}}},"required":["{required}"],"additionalProperties":false}}',
     )

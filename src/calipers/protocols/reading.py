@@ -1,5 +1,4 @@
-"""What a reply with scores says of the candidates: ratings, what is missing and why, and what to tell the judge about
-it.
+"""Reads what a reply with scores says about the candidates: their ratings, and for each missing rating the reason.
 
 Not responsible for finding scores in text (``extract``).
 """
@@ -18,16 +17,16 @@ SCALE = (0, 100)
 REFUSED = "the judge refused to answer"
 
 CONSONANTS = "BCDFGHJKLMNPQRSTVWXZ"
-"""The letters of candidates' keys."""
+"""The letters of which candidates' keys consist."""
 
 _KEY = re.compile(rf"\b[{CONSONANTS}]{{2,}}\b")
 
 
 class ScoredReply:
-    """A reply's scores by candidate (0-1), from which a protocol makes a Reading.
+    """The scores in a judge's reply by candidate (0-1), from which a protocol makes a Reading.
 
-    ``spreads`` are standard deviations by key, where the reply came with probabilities; ``notes`` are warnings about
-    it.
+    ``spreads`` are standard deviations by key, if the reply came with probabilities. ``notes`` are warnings about the
+    reply.
     """
 
     def __init__(
@@ -41,7 +40,8 @@ class ScoredReply:
         self._reading = reading
         self._named = _Names(request)
         self._place = {key: index for index, key in enumerate(request.keys)}
-        # A reply that was cut off inside its answer is asked again with a higher limit, and never read in parts.
+        # A reply that was truncated inside its answer is asked for again with a higher token limit; its scores are not
+        # used.
         scores = {} if reading.truncated and reading.missing else reading.scores
         self.values = {self._item(key): value / SCALE[1] for key, value in scores.items()}
         self._spreads = {self._item(key): spread for key, spread in (spreads or {}).items()}
@@ -51,9 +51,9 @@ class ScoredReply:
         return self.ask.order[self._place[key]]
 
     def ratings(self) -> tuple[Rating, ...]:
-        """The scores of the candidates that were asked about, on the scale that anchors set."""
+        """Return the ratings of the candidates that were asked about, moved to the scale that the anchors set."""
         ask = self.ask
-        shift = _excess(self.values, ask.anchors)
+        shift = _anchor_shift(self.values, ask.anchors)
         presentation = ask.number if ask.presentation is None else ask.presentation
         return tuple(
             Rating(
@@ -69,7 +69,9 @@ class ScoredReply:
         )
 
     def reading(self, judgments: Sequence[Judgment], covered: Collection[int]) -> Reading:
-        """``judgments`` as a Reading, in which all members but the ``covered`` are missing, each with a reason."""
+        """Return ``judgments`` as a Reading. Members of the ask that are not ``covered`` are missing, each with a
+        reason.
+        """
         reading, named = self._reading, self._named
         reason = None if reading.reason is None else named(reading.reason)
         cut = reading.truncated and bool(reading.missing)
@@ -84,39 +86,42 @@ class ScoredReply:
                 self._item(key): named(text) for key, text in reading.explanations.items() if key in self._place
             },
             truncated=cut,
-            warnings=(f"scores off the scale were read by {reading.adjusted!r}",) * bool(reading.adjusted)
+            warnings=(f"scores outside the scale were read with out_of_range={reading.adjusted!r}",)
+            * bool(reading.adjusted)
             + self._notes,
             complaint=_complaint(reading),
         )
 
 
-def _excess(values: Mapping[int, float], anchors: Sequence[tuple[int, float]]) -> float:
-    """How much higher this answer scores its anchors than the question stated; 0 where it scores none of them.
+def _anchor_shift(values: Mapping[int, float], anchors: Sequence[tuple[int, float]]) -> float:
+    """Return how much higher the reply scores its anchors than the question stated; 0 if it scores none of them.
 
-    An anchor's second score sets the scale and is no evidence of its own: the judge knew the first.
+    A second score of an anchor sets the scale only. It is no further evidence, because the judge knew the first score.
     """
     excess = [values[item] - stated for item, stated in anchors if item in values]
     return sum(excess) / len(excess) if excess else 0.0
 
 
-def validated(parsed: Mapping[str, float], keys: Sequence[str]) -> ScoreReading:
-    """What a user's reader returned, under the same contract: known keys, on the scale."""
+def validate_parsed_scores(parsed: Mapping[str, float], keys: Sequence[str]) -> ScoreReading:
+    """Check the scores that a user's ``parse`` returned: their keys must be known, and their values on the scale."""
     low, high = SCALE
     if unknown := [key for key in parsed if key not in keys]:
-        return rejected(keys, f"parse= gave unknown keys {unknown}")
+        return rejected_reading(keys, f"parse= returned unknown keys {unknown}")
     if bad := [key for key, value in parsed.items() if not low <= value <= high]:
-        return rejected(keys, f"parse= gave values off the 0-100 scale for {', '.join(bad)}")
-    missing = {key: "parse= gave no score for it" for key in keys if key not in parsed}
+        return rejected_reading(keys, f"parse= returned scores outside 0-100 for {', '.join(bad)}")
+    missing = {key: "parse= returned no score for it" for key in keys if key not in parsed}
     return ScoreReading(dict(parsed), missing, "partial" if missing else "strict")
 
 
-def rejected(keys: Sequence[str], reason: str) -> ScoreReading:
-    """Nothing read, for one reason."""
+def rejected_reading(keys: Sequence[str], reason: str) -> ScoreReading:
+    """Return a reading without any score, with the same reason for each key."""
     return ScoreReading({}, dict.fromkeys(keys, reason), "rejected", reason=reason)
 
 
 def _complaint(reading: ScoreReading) -> str | None:
-    """What was wrong, to tell the judge: one of a few fixed sentences, whatever the reply contained."""
+    """Return what was wrong with a reply, for the next question to the judge: a fixed sentence, whatever the reply
+    contained.
+    """
     if reading.reason == REFUSED:
         return None
     if reading.truncated and reading.missing:
@@ -131,7 +136,7 @@ def _complaint(reading: ScoreReading) -> str | None:
 
 
 class _Names:
-    """Replaces opaque keys in a judge's text by the trajectories' ids, in one pass."""
+    """Replaces candidate keys in a judge's text by the trajectories' ids, in one pass."""
 
     def __init__(self, request: JudgeRequest) -> None:
         self._request = request
@@ -140,7 +145,7 @@ class _Names:
         for key in self._request.keys:
             if key in text:
                 return _KEY.sub(self._id, text)
-        return text  # as nearly always, and this check is faster than a search for words
+        return text  # most texts contain no key, and this check is faster than a search for words
 
     def _id(self, match: re.Match[str]) -> str:
         asked, word = self._request, match[0]

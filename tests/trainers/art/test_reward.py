@@ -81,7 +81,9 @@ async def test_no_message_lists_give_no_scores_without_a_judge() -> None:
 
 async def test_ruler_raises_one_sentence_with_ids_and_reasons_when_any_is_unscored() -> None:
     judge = calipers.Judge(ContentJudge(), parse=lambda *_: {}, question={"reasks": 0})
-    with pytest.raises(CalipersError, match="left 2 of 2 trajectories unscored: 1, 2 abstained: parse= gave no score"):
+    with pytest.raises(
+        CalipersError, match="left 2 of 2 trajectories unscored: 1, 2 abstained: parse= returned no score"
+    ):
         await ruler(lists("worth 20", "worth 90"), judge)
 
 
