@@ -13,7 +13,10 @@ import re
 # Plain ASCII characters that never need an escape. The characters left after deleting them decide which searches a text
 # needs.
 _PLAIN = bytes(code for code in (9, 10, *range(0x20, 0x7F)) if code not in b"<[\\~@")
-_SUSPECTS = b"<[\\~@"
+_ASCII = bytes(range(128))
+_NO_CONTROLS = b"<[\\~@" + bytes(range(128, 256))
+"""Bytes of text in UTF-8 that are no control characters, beside the plain ones."""
+_NONE: frozenset[str] = frozenset()
 
 # Control characters, invisible and direction-changing characters, noncharacters and lone surrogates. Variation
 # selectors 15 and 16 (emoji style) stay. Joiners stay where scripts and emoji need them: after an Arabic or Indic
@@ -47,6 +50,9 @@ _ANGLE = re.compile(
 )
 # The same tokens with look-alike brackets and bars: no tokenizer reads these as tokens, but a model might.
 _LOOK_ALIKE = re.compile(r"[＜﹤‹〈⟨](?=[|｜∣¦│ǀ❘] ?/?[A-Za-z_])|<(?=[∣¦│ǀ❘] ?/?[A-Za-z_])")
+_LOOK_ALIKE_CHARACTERS = frozenset("＜﹤‹〈⟨∣¦│ǀ❘")
+"""Everything that ``_LOOK_ALIKE`` finds holds one of these characters."""
+_AT_SIGNS = frozenset("＠﹫")
 # Lines that look like the transcript's layout lines, with any marker.
 _FENCE = re.compile(
     r"[@＠﹫](?<![^\s][@＠﹫])(?=\w{2,12}[ \t]+(?:candidate|end|user|assistant|system|developer|call|result|error"
@@ -61,11 +67,9 @@ _ESCAPED = re.compile(r"\\u\{([0-9a-f]{1,6})\}")
 
 
 def escape(text: str) -> str:
-    r"""Replace the dangerous characters of a transcript's text by ``\u{hex}``; return a text without any as the same
-    object.
-    """
-    odd = text.encode().translate(None, _PLAIN) if text.isascii() else None
-    if odd == b"" or _is_clean(text, odd):
+    r"""``text`` with dangerous characters as ``\u{hex}``; a text without any comes back as the same object."""
+    odd = text.encode("utf-8", "surrogatepass").translate(None, _PLAIN)
+    if not odd or _is_clean(text, odd):
         return text
     for pattern in (_OTHER, _INVISIBLE, _ANGLE, _BRACKET, _LOOK_ALIKE, _FENCE):
         text = pattern.sub(_escaped, text)
@@ -77,16 +81,25 @@ def unescape(text: str) -> str:
     return _ESCAPED.sub(_unescaped, text) if "\\u{" in text else text
 
 
-def _is_clean(text: str, odd: bytes | None) -> bool:
-    """Return whether a text needs no escape. ``odd``: the characters of an ASCII text that are not plain; None for
-    other texts.
+def _is_clean(text: str, odd: bytes) -> bool:
+    """Whether ``text`` needs no escape. ``odd`` is what of it, as bytes, is not plain.
+
+    Each search is made only if a character that it needs is there: most texts have brackets, and nothing else of it.
     """
-    if odd is not None:
-        if odd.translate(None, _SUSPECTS) and _INVISIBLE.search(text):
-            return False
-    elif (_UNUSUAL.search(text) and _INVISIBLE.search(text)) or _LOOK_ALIKE.search(text):
+    if odd.translate(None, _NO_CONTROLS) and _INVISIBLE.search(text):
         return False
-    return not (_ANGLE.search(text) or _BRACKET.search(text) or _OTHER.search(text) or _FENCE.search(text))
+    foreign = set(odd.translate(None, _ASCII).decode("utf-8", "surrogatepass")) if not text.isascii() else _NONE
+    if foreign:
+        if _UNUSUAL.search("".join(foreign)) and _INVISIBLE.search(text):
+            return False
+        if not foreign.isdisjoint(_LOOK_ALIKE_CHARACTERS) and _LOOK_ALIKE.search(text):
+            return False
+    return not (
+        (b"<" in odd and _ANGLE.search(text))
+        or (b"[" in odd and _BRACKET.search(text))
+        or ("\\u{" in text or "]~" in text)
+        or ((b"@" in odd or not foreign.isdisjoint(_AT_SIGNS)) and _FENCE.search(text))
+    )
 
 
 def _escaped(match: re.Match[str]) -> str:
