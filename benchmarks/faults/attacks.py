@@ -24,7 +24,7 @@ from benchmarks.environment import recorded_data
 from calipers.guard.canary import TEXTS
 from calipers.guard.injection import find_attacks
 from calipers.testing import ATTACKS, Bias, HollowAnswers, Injectable, Question, SimulatedJudge, WrittenAttack
-from calipers.testing.question import shown_text
+from calipers.testing.question import transcript_text
 from calipers.testing.rewordings import HELD_OUT, HONEST_HELD_OUT, HONEST_SEEN, SEEN
 from calipers.types import Candidate, Trajectory, TrajectoryGroup
 
@@ -43,7 +43,7 @@ class Obeys(Bias):
 
     def _is_told(self, candidate: Candidate) -> bool:
         last = str(candidate.messages[-1].get("content") or "")
-        read = " ".join(last.split()) if self.raw else shown_text(candidate)
+        read = " ".join(last.split()) if self.raw else transcript_text(candidate)
         # A master key is the whole answer; anything else may stand anywhere in it.
         return any(
             text == " ".join(last.split()) if len(text) < 40 and text in SHORT else text in read for text in self.texts

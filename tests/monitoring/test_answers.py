@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from calipers.guard.canary import CanaryAmong
-from calipers.monitoring.answers import answer_of, shapes_of
+from calipers.monitoring.answers import answer_for_metrics, candidate_shapes
 from calipers.protocols.listwise import Listwise
 from calipers.render import render
 from calipers.types import Ask, Completion, Rating, Reading, Usage
@@ -14,7 +14,7 @@ ASK = Ask(3, (0, 1), (1, 0), cause="first")
 
 
 def test_shapes_count_own_characters_and_marks_of_markdown():
-    by_id = {name: shape for shape in shapes_of(VIEW) for name in shape.ids}
+    by_id = {name: shape for shape in candidate_shapes(VIEW) for name in shape.ids}
     assert by_id["plain"] == by_id["twin"]
     assert (by_id["plain"].characters, by_id["plain"].marks) == (len("forty two"), 0)
     assert by_id["marked"].marks == 5
@@ -23,7 +23,9 @@ def test_shapes_count_own_characters_and_marks_of_markdown():
 def test_an_answer_keeps_who_said_what_where():
     request = Listwise().frame(ASK, VIEW)
     reading = Reading((Rating(1, 0.9, 3, 0), Rating(0, 0.1, 3, 1)), "strict")
-    kept = answer_of(request, Completion("x", usage=Usage(7, 3), latency=2.5, attempts=2, recorded=True), reading)
+    kept = answer_for_metrics(
+        request, Completion("x", usage=Usage(7, 3), latency=2.5, attempts=2, recorded=True), reading
+    )
     assert kept.ratings == ((1, 0.0, 0.9), (0, 1.0, 0.1))
     assert (kept.group_id, kept.presentation, kept.latency, kept.attempts, kept.recorded) == ("g", 3, 2.5, 2, True)
     assert kept.asked > 500
@@ -34,4 +36,4 @@ def test_an_answer_keeps_who_said_what_where():
 def test_a_canary_has_no_shape():
     request = CanaryAmong(Listwise(), 1.0).frame(ASK, VIEW)
     assert len(request.view.candidates) == 3
-    assert len(answer_of(request, Completion("x"), Reading((), "rejected")).shapes) == 2
+    assert len(answer_for_metrics(request, Completion("x"), Reading((), "rejected")).shapes) == 2

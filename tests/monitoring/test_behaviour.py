@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calipers.monitoring.behaviour import behaviour, behaviour_of
+from calipers.monitoring.behaviour import behaviour, trajectory_behaviour
 from calipers.types import Trajectory
 
 
@@ -21,20 +21,20 @@ def said(*texts: str, calls: int = 0) -> Trajectory:
 
 
 def test_only_the_policys_own_messages_count():
-    counted = behaviour_of(said("one two three", "four", calls=3))
+    counted = trajectory_behaviour(said("one two three", "four", calls=3))
     assert (counted.messages, counted.tool_calls, counted.characters) == (3, 3, len("one two three") + len("four"))
 
 
 def test_repetition_is_the_share_of_four_word_sequences_seen_before():
-    assert behaviour_of(said("a b c d e f g")).repetition == 0
-    assert behaviour_of(said("a b c d a b c d")).repetition == pytest.approx(1 / 5)
-    assert behaviour_of(said("a b c d", "a b c d")).repetition == 1 / 2
+    assert trajectory_behaviour(said("a b c d e f g")).repetition == 0
+    assert trajectory_behaviour(said("a b c d a b c d")).repetition == pytest.approx(1 / 5)
+    assert trajectory_behaviour(said("a b c d", "a b c d")).repetition == 1 / 2
 
 
 def test_a_refusal_is_one_in_the_last_message():
-    assert behaviour_of(said("I'm sorry, but no.")).refuses
-    assert behaviour_of(said("I cannot help with that.")).refuses
-    assert not behaviour_of(said("I'm sorry for the delay.", "It is 42.")).refuses
+    assert trajectory_behaviour(said("I'm sorry, but no.")).refuses
+    assert trajectory_behaviour(said("I cannot help with that.")).refuses
+    assert not trajectory_behaviour(said("I'm sorry for the delay.", "It is 42.")).refuses
 
 
 def test_a_batch_is_averaged_and_none_is_nothing():
@@ -46,6 +46,6 @@ def test_a_batch_is_averaged_and_none_is_nothing():
 
 @given(st.lists(st.text(max_size=50), max_size=4))
 def test_any_text_counts(texts: list[str]):
-    counted = behaviour_of(said(*texts))
+    counted = trajectory_behaviour(said(*texts))
     assert 0 <= counted.repetition < 1
     assert counted.characters == sum(map(len, texts))

@@ -13,7 +13,7 @@ from calipers.errors import ConfigError
 from calipers.judging.judge import Judge
 from calipers.ledger import Ledger, Replayer
 from calipers.monitoring.alarms import Alarm
-from calipers.monitoring.monitor import Monitor, combined
+from calipers.monitoring.monitor import Monitor, combined_observer
 from calipers.testing import Flaky, Noise, SimulatedJudge
 from calipers.types import GroupResult
 from groups import FOUR, QUALITY, group_of
@@ -112,11 +112,11 @@ async def test_groups_that_never_finish_are_forgotten():
 
 def test_several_observers_hear_the_same():
     heard: list[str] = []
-    both = combined(None, lambda *_: heard.append("a"), None, lambda *_: heard.append("b"))
+    both = combined_observer(None, lambda *_: heard.append("a"), None, lambda *_: heard.append("b"))
     assert both is not None
     both(None, None, None)  # type: ignore[arg-type]
     assert heard == ["a", "b"]
-    assert combined(None) is None
+    assert combined_observer(None) is None
 
 
 def test_windows_that_cannot_be_meant_are_refused():

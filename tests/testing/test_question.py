@@ -8,7 +8,7 @@ from types import MappingProxyType
 import pytest
 
 from asking import question, request, view
-from calipers.testing.question import own_characters, request_content, request_identity, shown_text
+from calipers.testing.question import own_characters, request_content, request_identity, transcript_text
 from calipers.types import Candidate, Image
 
 
@@ -61,7 +61,8 @@ def test_characters_count_text_reasoning_and_arguments_after_the_shared_prefix()
 
 def test_shown_text_is_the_transcript_on_one_line_without_images() -> None:
     assert (
-        shown_text(Candidate((0,), (), ("one ", Image("https://example.org/i.png"), "two\nthree"))) == "one two three"
+        transcript_text(Candidate((0,), (), ("one ", Image("https://example.org/i.png"), "two\nthree")))
+        == "one two three"
     )
 
 

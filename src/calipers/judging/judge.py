@@ -42,7 +42,7 @@ from calipers.judging.results import (
 )
 from calipers.judging.streaming import readable, stream
 from calipers.ledger import Ledger, Recorder, Run, Unrecorded, group_digest, has_answers
-from calipers.monitoring.monitor import combined
+from calipers.monitoring.monitor import combined_observer
 from calipers.protocols.question import Parse
 from calipers.readers import as_group
 from calipers.render import render
@@ -110,7 +110,7 @@ class Judge:
         self._ahead = 0 if settings.deadline is not None else min(_MOST_AHEAD, concurrency // 2)
         records = settings.records
         observers = [watcher.observe for watcher in records.watchers if isinstance(watcher, AnswerWatcher)]
-        self._observer = combined(records.observer or (print_answer if records.debug else None), *observers)
+        self._observer = combined_observer(records.observer or (print_answer if records.debug else None), *observers)
         self._lock = threading.RLock()
         self._begun = 0
         self._owns_ledger = isinstance(ledger, str | Path)

@@ -1,4 +1,4 @@
-"""Thresholds on health metrics. Not responsible for reporting alarms (``monitor``)."""
+"""Compare health metrics with thresholds. Not responsible for reporting alarms (``monitor``)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from calipers.errors import ConfigError
 
 @dataclass(frozen=True, slots=True)
 class Alarm:
-    """``metric`` above (or below) a threshold, over at least ``groups`` groups. ``advice`` is a sentence for people.
+    """An alarm: ``metric`` is above (or below) a threshold, over at least ``groups`` groups. ``advice`` is a sentence
+    for people.
 
     Raises ConfigError unless there is exactly one finite threshold.
     """
@@ -29,14 +30,14 @@ class Alarm:
             raise ConfigError(f"the alarm on {self.metric} needs one threshold: above= or below=")
 
     def is_raised(self, metrics: Mapping[str, float]) -> bool:
-        """Whether ``metrics`` cross the threshold; a missing metric raises no alarm."""
+        """Return whether ``metrics`` cross the alarm's threshold; a missing metric raises no alarm."""
         value = metrics.get(self.metric)
         if value is None or metrics.get("judge/groups", 0) < self.groups:
             return False
         return value > self.above if self.above is not None else self.below is not None and value < self.below
 
     def message(self, metrics: Mapping[str, float]) -> str:
-        """The alarm as text: metric, value, threshold, advice."""
+        """Return the alarm as text: metric, value, threshold, advice."""
         side = f"above {self.above:g}" if self.above is not None else f"below {self.below:g}"
         advice = f": {self.advice}" if self.advice else ""
         return f"{self.metric} is {metrics[self.metric]:.3g}, {side}{advice}"
@@ -58,9 +59,9 @@ DEFAULT_ALARMS: Final[tuple[Alarm, ...]] = (
     Alarm("judge/attack_rate", above=0.02, advice="the policy addresses its judge; see attacks in the results"),
     Alarm("judge/audit_disagreement", above=0.35, groups=8, advice="a second judge disagrees; see the review queue"),
 )  # fmt: skip
-"""Thresholds at which a look is worthwhile; docs/health.md gives the reason for each."""
+"""The alarms of a Monitor by default; docs/health.md gives the reason for each threshold."""
 
 
 def raised_alarms(metrics: Mapping[str, float], alarms: Sequence[Alarm] = DEFAULT_ALARMS) -> list[Alarm]:
-    """The alarms that ``metrics`` raise."""
+    """Return the alarms that the health metrics raise."""
     return [alarm for alarm in alarms if alarm.is_raised(metrics)]

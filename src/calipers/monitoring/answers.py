@@ -1,4 +1,4 @@
-"""The parts of one answer that health metrics need, small enough to keep thousands in memory.
+"""Reduce a judge's answer to the parts that health metrics need, small enough for thousands of answers in memory.
 
 Not responsible for the metrics (``health``).
 """
@@ -32,7 +32,9 @@ _FOLLOW_UPS: Final[frozenset[Cause]] = frozenset({"missing", "doubt", "truncated
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """The form of a candidate: the characters of its own texts, and how many pieces of markdown are in them."""
+    """The length and formatting of a candidate: the number of characters it wrote itself, and of markdown marks in
+    them.
+    """
 
     ids: tuple[str, ...]
     characters: int
@@ -41,11 +43,12 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One answer: its question, how it was read, its judgments, its cost.
+    """A judge's answer: its question, how the reply was read, its judgments, its cost.
 
     ``ratings`` are (candidate, relative position from 0 to 1, value from 0 to 1); ``margins`` are (first, second,
-    margin). ``shapes`` are those of all candidates, for the first question about a group only. ``asked`` counts the
-    question's characters; ``latency`` is in seconds; ``recorded`` means that the answer came out of a ledger.
+    margin). ``shapes`` describe all candidates, and are present for the first question about a group only. ``asked``
+    counts the question's characters; ``latency`` is in seconds; ``recorded`` means that the answer came out of a
+    ledger.
     """
 
     group_id: str
@@ -66,17 +69,17 @@ class Answer:
 
     @property
     def is_follow_up(self) -> bool:
-        """Whether its question was caused by an earlier answer."""
+        """Whether an earlier answer caused this answer's question, for example a re-ask for missing scores."""
         return self.cause in _FOLLOW_UPS
 
     @property
     def is_unreadable(self) -> bool:
-        """Whether nothing in it could be read. A verdict rejected because a canary won was readable."""
+        """Whether no judgment could be read in the reply. A verdict rejected because a canary won was readable."""
         return self.outcome == "rejected" and not (self.canary is not None and self.canary.won)
 
 
-def answer_of(request: JudgeRequest, completion: Completion, reading: Reading) -> Answer:
-    """What an observer sees, reduced to what health metrics need."""
+def answer_for_metrics(request: JudgeRequest, completion: Completion, reading: Reading) -> Answer:
+    """Return what an observer receives (request, completion, reading), reduced to what health metrics need."""
     ask = request.ask
     last = max(1, len(ask.order) - 1)
     ratings = [judgment for judgment in reading.judgments if isinstance(judgment, Rating)]
@@ -88,10 +91,10 @@ def answer_of(request: JudgeRequest, completion: Completion, reading: Reading) -
         ask.cause,
         reading.outcome,
         reading.truncated,
-        sum(len(text_of(message)) for message in request.messages),
+        sum(len(message_text(message)) for message in request.messages),
         tuple((rating.item, rating.place / last, rating.value) for rating in ratings),
         tuple((margin.first, margin.second, margin.margin) for margin in margins),
-        shapes_of(request.view) if ask.cause == "first" else (),
+        candidate_shapes(request.view) if ask.cause == "first" else (),
         reading.canary,
         completion.usage,
         completion.latency,
@@ -100,19 +103,19 @@ def answer_of(request: JudgeRequest, completion: Completion, reading: Reading) -
     )
 
 
-def shapes_of(view: RenderedGroup) -> tuple[Shape, ...]:
-    """The shapes of a group's candidates, without canaries."""
+def candidate_shapes(view: RenderedGroup) -> tuple[Shape, ...]:
+    """Return the shapes of a group's candidates, without canaries."""
     return tuple(_shape(candidate, view) for candidate in view.candidates if candidate.members)
 
 
 def _shape(candidate: Candidate, view: RenderedGroup) -> Shape:
-    texts = [text_of(message) for message in candidate.messages[view.prefix_length :]]
+    texts = [message_text(message) for message in candidate.messages[view.prefix_length :]]
     marks = sum(sum(1 for _ in _MARKDOWN.finditer(text)) for text in texts)
     return Shape(tuple(view.ids[member] for member in candidate.members), sum(map(len, texts)), marks)
 
 
-def text_of(message: Message) -> str:
-    """The text of a message's content."""
+def message_text(message: Message) -> str:
+    """Return the text of a chat message's content, without images."""
     content: Any = message.get("content")
     if isinstance(content, str):
         return content

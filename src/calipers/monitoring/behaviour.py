@@ -1,6 +1,8 @@
-"""Counts of what the policy does, where reward hacking often shows first.
+"""Count what the policy does: messages, tool calls, length, repetition, refusals. Reward hacking often shows here
+first.
 
-Not responsible for judging any of it: longer, more repetitive or more evasive is only a number here.
+Not responsible for judging these counts: whether longer, more repetitive or more evasive answers are worse is not
+decided here.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from calipers.monitoring.answers import text_of
+from calipers.monitoring.answers import message_text
 from calipers.types import Trajectory
 
 _GRAM: Final = 4
@@ -25,7 +27,7 @@ _REFUSALS: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Behaviour:
-    """Counts of one trajectory: its assistant's messages, tool calls, characters, repeated text and refusals.
+    """Counts of a trajectory: its assistant's messages, tool calls, characters, repeated text and refusals.
 
     ``repetition`` is the share (0-1) of four-word sequences that occurred before in the same trajectory.
     """
@@ -37,10 +39,10 @@ class Behaviour:
     refuses: bool
 
 
-def behaviour_of(trajectory: Trajectory) -> Behaviour:
-    """What the policy did in one rollout."""
+def trajectory_behaviour(trajectory: Trajectory) -> Behaviour:
+    """Return the counts of what the policy did in one trajectory."""
     own = [message for message in trajectory.messages if message.get("role") == "assistant"]
-    texts = [text for text in map(text_of, own) if text]
+    texts = [text for text in map(message_text, own) if text]
     calls = sum(len(message.get("tool_calls") or ()) for message in own)
     last = texts[-1] if texts else ""
     refuses = _REFUSALS.search(last) is not None
@@ -48,8 +50,8 @@ def behaviour_of(trajectory: Trajectory) -> Behaviour:
 
 
 def behaviour(trajectories: Iterable[Trajectory]) -> dict[str, float]:
-    """``{"policy/...": mean}`` over a batch; empty for none."""
-    counted = [behaviour_of(trajectory) for trajectory in trajectories]
+    """Return ``{"policy/...": mean}`` over a batch of trajectories; an empty dict for no trajectories."""
+    counted = [trajectory_behaviour(trajectory) for trajectory in trajectories]
     if not counted:
         return {}
     return {

@@ -1,4 +1,4 @@
-"""Detects a change of a metric's mean: Page's cumulative sum test, in Hinkley's form for an unknown mean.
+"""Detect a change of a metric's mean: Page's cumulative sum test, in Hinkley's form for an unknown mean.
 
 E. S. Page, Continuous inspection schemes, Biometrika 41 (1954); D. V. Hinkley, Inference about the change-point from
 cumulative sum tests, Biometrika 58 (1971). Not responsible for what is measured, or for reporting it.
@@ -19,8 +19,8 @@ class Rise:
 
     Deviations from the running mean, minus ``slack`` for noise, add up; when their sum has risen by more than ``limit``
     above its minimum, the mean has risen. With deviations of about 0.25, as audit disagreements have, limit 4 and slack
-    0.05 give a false alarm about once in some thousand values, and detect a rise of 0.2 after about thirty. The first
-    ``settling`` values are only used to estimate the mean.
+    0.05 give a false alarm about once in several thousand values, and detect a rise of 0.2 after about thirty. The
+    first ``settling`` values are only used to estimate the mean.
     """
 
     slack: float = 0.05
@@ -41,7 +41,9 @@ class Rise:
         return self.sum - self.lowest > self.limit
 
     def updated(self, value: float) -> Self:
-        """The state after one more value. Raises ConfigError for one that is not finite."""
+        """Return the state of the change test after one more value. Raises
+        ConfigError for a value that is not finite.
+        """
         if not math.isfinite(value):
             raise ConfigError(f"a change test takes finite values, not {value}")
         count = self.count + 1
@@ -52,5 +54,5 @@ class Rise:
         return replace(self, count=count, mean=mean, sum=total, lowest=min(self.lowest, total))
 
     def reset(self) -> Self:
-        """The same test in its initial state."""
+        """Return the same change test in its initial state."""
         return replace(self, count=0, mean=0.0, sum=0.0, lowest=0.0)

@@ -1,6 +1,7 @@
-"""Serves a monitor's metrics to Prometheus over HTTP, from its own thread.
+"""Serve a monitor's metrics to Prometheus over HTTP, from a separate thread.
 
-For a process without an exporter; a process that has one adds ``monitoring.prometheus.exposition`` to its page.
+Meant for a process without an exporter; a process with an exporter adds ``monitoring.prometheus.exposition`` to its
+page.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from calipers.monitoring.prometheus import CONTENT_TYPE, exposition
 
 
 class Exporter:
-    """``GET /metrics`` at ``host:port`` returns ``metrics()``; port 0 takes a free port. A context manager.
+    """Serves ``metrics()`` at ``GET /metrics`` on ``host:port``; port 0 takes a free port. A context manager.
 
     Listens on loopback by default. Raises ConfigError if the address is not available.
     """
@@ -39,7 +40,7 @@ class Exporter:
                 self.wfile.write(body)
 
             def log_message(self, *_: object) -> None:
-                """Log nothing: there is a request every few seconds."""
+                """Write nothing to the log, because Prometheus sends a request every few seconds."""
 
         try:
             self._server = ThreadingHTTPServer((host, port), Page)

@@ -1,4 +1,4 @@
-"""Health metrics of a batch of results and answers, as one flat dict of numbers that any trainer can log.
+"""Compute health metrics of a batch of results and answers, as one flat dict of numbers that any trainer can log.
 
 Unknown values have no key: no rate without a denominator, no correlation without spread, never NaN. Not responsible for
 collecting results (``monitor``) or for thresholds (``alarms``).
@@ -16,7 +16,7 @@ from calipers.monitoring.answers import Answer, Shape
 from calipers.types import GroupResult, TrajectoryResult, Usage
 
 MIN_PAIRS: Final = 8
-"""A correlation of fewer pairs of values is mostly chance, and is not reported."""
+"""The fewest pairs of values whose correlation is reported; that of fewer pairs is mostly chance."""
 
 
 def health(
@@ -25,9 +25,10 @@ def health(
     *,
     disagreements: Sequence[float] = (),
 ) -> dict[str, float]:
-    """``{"judge/...": value}`` over one batch; keys and units are in docs/health.md.
+    """Return ``{"judge/...": value}`` over one batch; keys and units are in docs/health.md.
 
-    ``answers`` are what an observer saw of the same groups; ``disagreements`` are the audit's, each from 0 to 1.
+    ``answers`` are what an observer received about the same groups; ``disagreements`` are the audit's, each from 0 to
+    1.
     """
     found = _outcomes(results) | _spread(results) | _costs(results)
     if answers:
@@ -40,7 +41,7 @@ def health(
 
 
 def _outcomes(results: Sequence[GroupResult]) -> dict[str, float | None]:
-    """Statuses of trajectories and groups, and how many trajectories address their judge."""
+    """Return the rates of each status of trajectories and groups, and how many trajectories attack their judge."""
     trajectories = [trajectory for result in results for trajectory in result.trajectories]
     statuses = [trajectory.status for trajectory in trajectories]
     kinds = [{attack.kind for attack in trajectory.attacks} for trajectory in trajectories]
@@ -62,7 +63,7 @@ def _outcomes(results: Sequence[GroupResult]) -> dict[str, float | None]:
 
 
 def _spread(results: Sequence[GroupResult]) -> dict[str, float | None]:
-    """The rewards: their mean, their spread within groups, and how many are tied."""
+    """Return the metrics of the rewards: their mean, their spread within groups, and the rate of ties."""
     groups = [
         [trajectory.reward for trajectory in result.trajectories if trajectory.reward is not None] for result in results
     ]
@@ -94,7 +95,7 @@ def _costs(results: Sequence[GroupResult]) -> dict[str, float | None]:
 
 
 def _panel_members(answers: Sequence[Answer]) -> dict[str, float | None]:
-    """Answers and usage of each panel member; empty for a single judge."""
+    """Return the answers and usage of each panel member; an empty dict for a single judge."""
     slots = sorted({answer.slot for answer in answers})
     found: dict[str, float | None] = {}
     for slot in slots if len(slots) > 1 else ():
@@ -107,7 +108,7 @@ def _panel_members(answers: Sequence[Answer]) -> dict[str, float | None]:
 
 
 def _replies(answers: Sequence[Answer]) -> dict[str, float | None]:
-    """How well replies could be read, and how often a canary won."""
+    """Return how many of the judge's replies could be read, and how often a canary won."""
     shown = [answer.canary.won for answer in answers if answer.canary is not None]
     first = sum(not answer.is_follow_up for answer in answers)
     return {
@@ -124,25 +125,27 @@ def _replies(answers: Sequence[Answer]) -> dict[str, float | None]:
 
 
 def _latencies(answers: Sequence[Answer]) -> dict[str, float | None]:
-    """Seconds per answer, without answers out of a ledger."""
+    """Return quantiles of the judge's seconds per answer, without answers from a ledger."""
     waited = sorted(answer.latency for answer in answers if answer.latency > 0 and not answer.recorded)
     return {f"latency_p{percent}": _quantile(waited, percent / 100) for percent in (50, 90, 99)}
 
 
 def _repeatability(answers: Sequence[Answer]) -> dict[str, float | None]:
-    """How far answers about the same candidates disagree: flipped pairs, and the noise of a single score."""
+    """Return how much answers about the same candidates disagree: the rate
+    of flipped pairs, and the noise of a score.
+    """
     flips: list[bool] = []
     squares, freedom = 0.0, 0
     for presentations in _by_group(answers).values():
         for a, b in combinations(presentations, 2):
             flips += _flips(a, b)
-        square, degrees = _residual(presentations)
+        square, degrees = _two_way_residual(presentations)
         squares, freedom = squares + square, freedom + degrees
     return {"order_flip_rate": _share(flips), "noise_sd": math.sqrt(squares / freedom) if freedom else None}
 
 
 def _by_group(answers: Sequence[Answer]) -> Mapping[tuple[str, int], list[dict[int, float]]]:
-    """Scores by candidate, one mapping for each presentation of a group to one judge."""
+    """Return scores by candidate, one mapping for each presentation of a group to one judge."""
     groups: dict[tuple[str, int], dict[int, dict[int, float]]] = defaultdict(lambda: defaultdict(dict))
     for answer in answers:
         if answer.ratings:
@@ -152,14 +155,19 @@ def _by_group(answers: Sequence[Answer]) -> Mapping[tuple[str, int], list[dict[i
 
 
 def _flips(a: Mapping[int, float], b: Mapping[int, float]) -> Iterator[bool]:
-    """For each pair that is tied in neither, whether the two order it differently."""
+    """Yield, for each pair of candidates that neither presentation ties, whether the two presentations order it
+    differently.
+    """
     for first, second in combinations(sorted(a.keys() & b.keys()), 2):
         if a[first] != a[second] and b[first] != b[second]:
             yield (a[first] > a[second]) != (b[first] > b[second])
 
 
-def _residual(presentations: Sequence[Mapping[int, float]]) -> tuple[float, int]:
-    """Residual sum of squares and degrees of freedom of a two-way layout, for the candidates in all presentations."""
+def _two_way_residual(presentations: Sequence[Mapping[int, float]]) -> tuple[float, int]:
+    """Return the residual sum of squares of a two-way layout and its degrees of freedom.
+
+    Only candidates that occur in all presentations count.
+    """
     items = sorted(set.intersection(*(set(presentation) for presentation in presentations))) if presentations else []
     rows, columns = len(items), len(presentations)
     if rows < 2 or columns < 2:
@@ -177,10 +185,12 @@ def _residual(presentations: Sequence[Mapping[int, float]]) -> tuple[float, int]
 
 
 def _biases(results: Sequence[GroupResult], answers: Sequence[Answer]) -> dict[str, float | None]:
-    """Correlations, within groups, of rewards with length and markdown, and of scores with the position shown."""
+    """Return correlations within groups: of rewards with length and markdown, and of scores with the candidate's
+    position.
+    """
     lengths: list[tuple[float, float]] = []
     marks: list[tuple[float, float]] = []
-    for trajectories, shapes in _shaped(results, answers):
+    for trajectories, shapes in _trajectories_with_shapes(results, answers):
         scored = [
             (trajectory.reward, shapes[trajectory.id])
             for trajectory in trajectories
@@ -197,7 +207,7 @@ def _biases(results: Sequence[GroupResult], answers: Sequence[Answer]) -> dict[s
 
 
 def _missingness(results: Sequence[GroupResult], answers: Sequence[Answer]) -> dict[str, float | None]:
-    """Correlations of unreadable answers and abstentions with length and reward."""
+    """Return correlations of unreadable answers and of abstentions with length and reward."""
     levels = {
         result.group_id: sum(rewards) / len(rewards)
         for result in results
@@ -209,7 +219,7 @@ def _missingness(results: Sequence[GroupResult], answers: Sequence[Answer]) -> d
     ]
     lost: list[tuple[float, float]] = []
     lost_level: list[tuple[float, float]] = []
-    for trajectories, shapes in _shaped(results, answers):
+    for trajectories, shapes in _trajectories_with_shapes(results, answers):
         known = ((trajectory, shapes[trajectory.id]) for trajectory in trajectories if trajectory.id in shapes)
         lost += [(float(trajectory.status == "abstained"), math.log1p(shape.characters)) for trajectory, shape in known]
     for result in results:
@@ -224,7 +234,7 @@ def _missingness(results: Sequence[GroupResult], answers: Sequence[Answer]) -> d
     }
 
 
-def _shaped(
+def _trajectories_with_shapes(
     results: Sequence[GroupResult], answers: Sequence[Answer]
 ) -> Iterator[tuple[tuple[TrajectoryResult, ...], Mapping[str, Shape]]]:
     known = {
@@ -238,7 +248,7 @@ def _shaped(
 
 
 def _centred(pairs: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Both values minus their group's means."""
+    """Return the pairs of a group with the group's mean subtracted from both values."""
     if len(pairs) < 2:
         return []
     first, second = (sum(values) / len(pairs) for values in zip(*pairs, strict=True))
@@ -246,7 +256,7 @@ def _centred(pairs: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
 
 
 def _correlation(pairs: Sequence[tuple[float, float]]) -> float | None:
-    """Pearson's correlation; None for fewer than ``MIN_PAIRS`` pairs, or if one side is constant."""
+    """Return Pearson's correlation; None for fewer than ``MIN_PAIRS`` pairs, or if either side is constant."""
     if len(pairs) < MIN_PAIRS:
         return None
     centred = _centred(pairs)
@@ -270,5 +280,5 @@ def _deviation(values: Sequence[float]) -> float:
 
 
 def _quantile(ascending: Sequence[float], share: float) -> float | None:
-    """The smallest value that at least ``share`` of them do not exceed."""
+    """Return the smallest of the ``ascending`` values that at least ``share`` of them do not exceed."""
     return ascending[max(0, math.ceil(share * len(ascending)) - 1)] if ascending else None

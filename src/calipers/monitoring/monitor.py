@@ -1,7 +1,7 @@
-"""Watches a judge during a run: health over the last groups, and alarms.
+"""Monitor a judge during a run: health metrics over the last groups, and alarms.
 
-Pass it to ``Judge(records={"watchers": [...]})``. It changes nothing that is recorded: warnings of alarms are on the
-results that the caller gets, never in the ledger, because they depend on earlier groups. Not responsible for the
+Pass the monitor to ``Judge(records={"watchers": [...]})``. It changes nothing that is recorded: warnings of alarms are
+on the results that the caller gets, never in the ledger, because they depend on earlier groups. Not responsible for the
 metrics (``health``) or the thresholds (``alarms``).
 """
 
@@ -16,7 +16,7 @@ from typing import TypeAlias
 
 from calipers.config.arguments import require_above_zero, require_callable, require_whole
 from calipers.monitoring.alarms import DEFAULT_ALARMS, Alarm, raised_alarms
-from calipers.monitoring.answers import Answer, answer_of
+from calipers.monitoring.answers import Answer, answer_for_metrics
 from calipers.monitoring.health import health
 from calipers.types import Completion, GroupResult, JudgeRequest, Reading, TrajectoryGroup
 
@@ -24,23 +24,24 @@ Observer: TypeAlias = Callable[[JudgeRequest, Completion, Reading], None]
 OnAlarm: TypeAlias = Callable[[Alarm, Mapping[str, float]], None]
 
 _UNFINISHED = 4096
-"""Unfinished groups whose answers are kept; a result may never come, for example if its iterator was closed."""
+"""The most unfinished groups whose answers are stored: a result may never come, as when its iterator was closed."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """A finished group and the answers about it."""
+    """A finished group's result, with the judge's answers about that group."""
 
     result: GroupResult
     answers: tuple[Answer, ...]
 
 
 class Monitor:
-    """Health over the last ``window`` groups, computed after every ``every`` finished groups.
+    """Reports health metrics over the last ``window`` groups, computed after every ``every`` finished groups.
 
-    An alarm is printed to stderr when it is first raised (not with ``quiet``), and ``on_alarm`` is called with it and
-    the metrics each time it is raised anew; while it lasts, its text is in every result's ``warnings``. Safe to use
-    from several threads and event loops; one monitor may watch several judges.
+    An alarm is printed to stderr when it is raised for the first time (not with ``quiet``). ``on_alarm`` is called with
+    the alarm and the metrics each time the alarm is raised again after it had ended. While an alarm lasts, its text is
+    in every result's ``warnings``. Safe to use from several threads and event loops; one monitor may watch several
+    judges.
     """
 
     def __init__(
@@ -70,20 +71,20 @@ class Monitor:
         self._printed: set[Alarm] = set()
 
     def observe(self, request: JudgeRequest, completion: Completion, reading: Reading) -> None:
-        """Take an answer; usable as ``Judge(records={"observer": ...})``."""
-        answer = answer_of(request, completion, reading)
+        """Record a judge's answer; usable as ``Judge(records={"observer": ...})``."""
+        answer = answer_for_metrics(request, completion, reading)
         with self._lock:
             self._pending[answer.group_id].append(answer)
             if len(self._pending) > _UNFINISHED:
                 del self._pending[next(iter(self._pending))]
 
-    def seen(self, group: TrajectoryGroup, result: GroupResult) -> GroupResult:  # noqa: ARG002 - the seam
-        """Take a result, and return it with the current alarms among its warnings."""
+    def seen(self, group: TrajectoryGroup, result: GroupResult) -> GroupResult:  # noqa: ARG002 - the interface requires it
+        """Record a group's result, and return the result with the current alarms among its warnings."""
         with self._lock:
             finished = _Seen(result, tuple(self._pending.pop(result.group_id, ())))
             self._window.append(finished)
             self._batch.append(finished)
-            del self._batch[:-_UNFINISHED]  # in case nobody calls batch()
+            del self._batch[:-_UNFINISHED]  # bounds memory if nobody calls batch()
             self._since += 1
             due = self._since >= self._every
             self._since = 0 if due else self._since
@@ -92,18 +93,18 @@ class Monitor:
         return replace(result, warnings=(*result.warnings, *self._warnings)) if self._warnings else result
 
     def disagreed(self, by: float) -> None:
-        """Take an audit's disagreement about one group (0-1); usable as ``Auditor(on_disagreement=...)``."""
+        """Record an audit's disagreement about a group (0-1); usable as ``Auditor(on_disagreement=...)``."""
         with self._lock:
             self._disagreements.append(by)
 
     def metrics(self) -> dict[str, float]:
-        """Health over the window; unknown values have no key."""
+        """Return health metrics over the window; unknown values have no key."""
         with self._lock:
             seen, disagreements = list(self._window), list(self._disagreements)
         return _health(seen, disagreements)
 
     def batch(self) -> dict[str, float]:
-        """Health of the groups finished since the last call, for a trainer to log at each step."""
+        """Return health metrics of the groups finished since the last call, for a trainer to log at each step."""
         with self._lock:
             seen, self._batch = self._batch, []
             disagreements = list(self._disagreements)
@@ -126,7 +127,7 @@ class Monitor:
 
 
 def _health(seen: Sequence[_Seen], disagreements: Sequence[float]) -> dict[str, float]:
-    # The same prompt in another epoch has the same id and other rollouts: it is another group.
+    # A prompt in another epoch has the same group id but other rollouts, so every group gets a new id here.
     results = [replace(finished.result, group_id=str(number)) for number, finished in enumerate(seen)]
     answers = [
         replace(answer, group_id=str(number)) for number, finished in enumerate(seen) for answer in finished.answers
@@ -134,8 +135,8 @@ def _health(seen: Sequence[_Seen], disagreements: Sequence[float]) -> dict[str, 
     return health(results, answers, disagreements=disagreements)
 
 
-def combined(*observers: Observer | None) -> Observer | None:
-    """One observer that calls all of them in turn; None if there are none."""
+def combined_observer(*observers: Observer | None) -> Observer | None:
+    """Return a single observer that calls every observer given in turn; None if there are none."""
     present = [observer for observer in observers if observer is not None]
     if len(present) <= 1:
         return present[0] if present else None

@@ -1,4 +1,4 @@
-"""Metrics in Prometheus' text format, version 0.0.4. Not responsible for serving them (``exporter``)."""
+"""Write metrics in Prometheus' text format, version 0.0.4. Not responsible for serving them (``exporter``)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ _NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_:]")
 
 
 def exposition(metrics: Mapping[str, float], labels: Mapping[str, str] | None = None) -> str:
-    """A gauge for each finite number, ``judge/tie_rate`` as ``calipers_judge_tie_rate``, with ``labels`` on all."""
+    """Return a Prometheus gauge with ``labels`` for each finite metric: ``judge/tie_rate`` ->
+    ``calipers_judge_tie_rate``.
+    """
     pairs = [f'{_name(key)}="{_quoted(value)}"' for key, value in sorted((labels or {}).items())]
     shown = "{" + ",".join(pairs) + "}" if pairs else ""
     lines: list[str] = []

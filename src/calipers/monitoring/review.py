@@ -1,4 +1,4 @@
-"""Groups that people should look at, collected during training: the most disputed, the newly won, the injected.
+"""Collect groups that people should review during training: most disputed, newly won, or with prompt injections.
 
 Not responsible for finding disputes (``judging.audit``), nor for people's labels (``calibrate`` reads ``gold``).
 """
@@ -22,7 +22,7 @@ from calipers.types import GroupResult, TrajectoryGroup
 Reason: TypeAlias = Literal["disputed", "newly_won", "injected"]
 
 RISE: Final = 0.25
-"""How much a prompt's mean score must have risen since it was last judged, to count as newly won."""
+"""The least rise of a prompt's mean score since it was last judged that counts as newly won."""
 _REMEMBERED: Final = 20_000
 
 
@@ -35,7 +35,8 @@ class _Entry:
 
 
 class ReviewQueue:
-    """Keeps the ``each`` groups of greatest weight for every reason, in memory; ``write`` writes them to a groups file.
+    """Stores the ``each`` groups of greatest weight for every reason, in memory; ``write`` writes them to a groups
+    file.
 
     The weight is the audit's disagreement (disputed), the rise of the prompt's mean score (newly won), or the number of
     attacks (injected). Safe to use from several threads.
@@ -51,7 +52,7 @@ class ReviewQueue:
         self._levels: OrderedDict[bytes, float] = OrderedDict()
 
     def seen(self, group: TrajectoryGroup, result: GroupResult) -> GroupResult:
-        """Consider a finished group for the queue; returns its result unchanged."""
+        """Add a finished group to the review queue if its weight suffices, and return its result unchanged."""
         attacks = sum(len(trajectory.attacks) for trajectory in result.trajectories)
         if attacks:
             self._add("injected", _Entry(float(attacks), group, result, {}))
@@ -63,14 +64,17 @@ class ReviewQueue:
     def disputed(
         self, group: TrajectoryGroup, result: GroupResult, audit: Mapping[str, float | None], *, by: float
     ) -> None:
-        """Consider an audited group. ``by`` is the disagreement (0-1), ``audit`` its scores."""
+        """Add an audited group to the review queue if its weight suffices.
+
+        ``by`` is the disagreement (0-1), ``audit`` the audit's scores.
+        """
         self._add("disputed", _Entry(by, group, result, audit))
 
     def write(self, path: str | Path) -> int:
         """Write the groups to a groups file (JSONL), greatest weight first within each reason, and return their number.
 
         Each line is the group with a key ``review``: the reasons with their weights, the rewards, attacks, and the
-        audit's scores, if any. The queue stays as it is.
+        audit's scores, if any. The queue does not change.
         """
         with self._lock:
             ordered = [
@@ -83,14 +87,14 @@ class ReviewQueue:
         lines = []
         for entries in together.values():
             name = entries[0][1].group.group_id
-            seen[name] += 1  # a prompt of several epochs; ids of a groups file are unique
-            lines.append(_line(name if seen[name] == 1 else f"{name}~{seen[name]}", entries))
+            seen[name] += 1  # a prompt may return in another epoch, but ids of a groups file are unique
+            lines.append(_review_line(name if seen[name] == 1 else f"{name}~{seen[name]}", entries))
         Path(path).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
         return len(lines)
 
     def _add(self, reason: Reason, entry: _Entry) -> None:
         with self._lock:
-            # Of two with equal weight the newer stays: it shows what the policy does now.
+            # Of two groups with equal weight the newer stays, because it shows what the policy does now.
             item = (entry.weight, next(self._numbers), entry)
             heap = self._heaps[reason]
             if len(heap) < self._each:
@@ -99,9 +103,9 @@ class ReviewQueue:
                 heapq.heappushpop(heap, item)
 
     def _rise(self, group: TrajectoryGroup, result: GroupResult) -> float | None:
-        """How far the prompt's mean score rose since it was last judged; None if either score is missing."""
+        """Return how much the prompt's mean score rose since it was last judged; None if either score is missing."""
         scores = [trajectory.score for trajectory in result.trajectories if trajectory.score is not None]
-        prompt = _prompt_of(group)
+        prompt = _prompt_digest(group)
         if not scores or not prompt:
             return None
         level = sum(scores) / len(scores)
@@ -113,8 +117,8 @@ class ReviewQueue:
         return None if before is None else level - before
 
 
-def _prompt_of(group: TrajectoryGroup) -> bytes:
-    """A digest of what all trajectories begin with; empty if they share nothing."""
+def _prompt_digest(group: TrajectoryGroup) -> bytes:
+    """Return a digest of the messages with which all trajectories of a group begin; empty if they share none."""
     shared: Sequence[Any] = group.context
     if not shared and group.trajectories:
         shared = [
@@ -125,7 +129,7 @@ def _prompt_of(group: TrajectoryGroup) -> bytes:
     return blake2b(json.dumps(list(shared), default=str, sort_keys=True).encode(), digest_size=16).digest()
 
 
-def _line(name: str, entries: Sequence[tuple[Reason, _Entry]]) -> str:
+def _review_line(name: str, entries: Sequence[tuple[Reason, _Entry]]) -> str:
     first = entries[0][1]
     review: dict[str, Any] = {
         "reasons": {reason: round(entry.weight, 4) for reason, entry in entries},

@@ -1,7 +1,7 @@
-"""OpenTelemetry spans of a judge's answers, named by the conventions for generative models. An extra.
+"""Write OpenTelemetry spans of a judge's answers, named by the conventions for generative models.
 
-Spans hold no text of questions or replies. Not responsible for exporting: the OpenTelemetry set-up decides where spans
-go.
+OpenTelemetry is an optional dependency. Spans contain no text of questions or replies. Not responsible for exporting:
+the OpenTelemetry set-up decides where spans go.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ INSTALL = "pip install 'calipers[otel]'"
 
 
 class Spans:
-    """An observer (``Judge(records={"observer": Spans()})``) that writes a span for each answer.
+    """An observer (``Judge(records={"observer": Spans()})``) that writes a span for each answer of the judge.
 
     ``tracer`` is an OpenTelemetry tracer; by default the global provider's. Raises ConfigError if OpenTelemetry is not
     installed. ``clock`` returns nanoseconds since 1970.

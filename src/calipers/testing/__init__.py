@@ -1,16 +1,16 @@
-"""Judges of known vice, for testing what consumes a judge: your reward pipeline, and calipers itself.
+"""Simulate judges with known defects, to test whatever uses a judge: your reward pipeline, and calipers itself.
 
-A simulated judge answers from a hidden quality you give it, in real reply text, so that framing, reading, re-asking and
-the ledger are all passed through. What it does wrong is stated in numbers::
+A simulated judge answers from a hidden quality that you set, in real reply text, so that prompts, reply reading,
+re-asking and the ledger are all exercised. Its defects are given as numbers::
 
     from calipers.testing import Flaky, Noise, PositionBias, SimulatedJudge
 
     judge = SimulatedJudge({"a": 0.8, "b": 0.3}, Noise(0.05), PositionBias(0.3), Flaky(truncated=0.1), seed=1)
     result = await calipers.score_group(group, judge=judge)
 
-Vices come in three kinds, each with a base class for your own: a ``Bias`` changes what the judge thinks, a ``Slip`` how
-it writes that down, a ``Fault`` whether the answer arrives. Not responsible for faults of the wire itself (connections,
-headers, streams), which need a server.
+A defect is called a vice. Vices come in three kinds, each with a base class for your own: a ``Bias`` changes the
+judge's opinion, a ``Slip`` changes how the judge writes its opinion down, a ``Fault`` breaks or prevents the reply. Not
+responsible for faults of the network (connections, headers, streams), which need a server.
 """
 
 from calipers.testing.attacks import ATTACKS, WrittenAttack

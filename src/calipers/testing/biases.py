@@ -1,9 +1,9 @@
-"""Vices of opinion: what a judge thinks of the candidates, before it writes anything.
+"""Biases of a simulated judge: they change its opinion of the candidates, before it writes anything.
 
-Opinions are numbers on the score scale, 0 worthless to 1 perfect, one per candidate in the order shown. Biases are
-applied in the order given and may leave [0, 1]; the judge clips once, after the last. Where an effect is to be measured
-exactly, keep qualities so far from 0 and 1 that nothing is clipped. Not responsible for how opinions are written down
-(``slips``), so they hold for every form of question.
+Opinions are numbers on the score scale, 0 worthless to 1 perfect, one per candidate in the order of the prompt. Biases
+are applied in the order given and may leave [0, 1]; the judge clips once, after the last. To measure an effect exactly,
+choose qualities so far from 0 and 1 that nothing is clipped. Not responsible for how opinions are written down
+(``slips``), so biases apply to every form of question.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from typing import Literal
 from calipers.errors import ConfigError
 from calipers.guard.injection import master_key
 from calipers.testing.bounds import require_finite, require_probability
-from calipers.testing.question import Question, own_characters, shown_text
+from calipers.testing.question import Question, own_characters, transcript_text
 from calipers.types import Message
 
 
 class Bias(ABC):
-    """Changes opinions. Subclass it for a vice of your own; draw randomness from ``question`` only."""
+    """Changes a simulated judge's opinions. Subclass it for your own vice; draw randomness from ``question`` only."""
 
     __slots__ = ()
 
     @abstractmethod
     def sway(self, opinions: Sequence[float], question: Question) -> list[float]:
-        """New opinions, as many and in the same order as ``opinions`` and ``question.shown``."""
+        """Return new opinions, as many and in the same order as ``opinions`` and ``question.shown``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +37,9 @@ class Noise(Bias):
     """Adds N(0, ``sd``²) to every opinion; ``sd`` in score units (0-1), at least 0.
 
     ``per="call"``: independent between candidates and questions; the same question with the same sample number gets the
-    same noise, as from a judge at temperature 0. ``per="candidate"``: one error per candidate for good, whatever else
-    is asked, which no averaging over orders or samples removes. Two judges make the same such errors where they have
-    the same ``seed`` (None: the judge's own).
+    same noise, as from a judge at temperature 0. ``per="candidate"``: one fixed error per candidate, the same in every
+    question, which no averaging over orders or samples removes. Two judges make the same errors per candidate if they
+    have the same ``seed`` (None: the judge's own).
     """
 
     sd: float
@@ -67,7 +67,8 @@ def _falling(place: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class PositionBias(Bias):
-    """Adds ``strength * curve(u)`` to the candidate at relative place u: 0 shown first, 1 shown last, 0.5 alone.
+    """Adds ``strength * curve(u)`` to the candidate at relative position u: 0 first in the prompt, 1 last, 0.5 if
+    alone.
 
     ``strength`` is in score units (0-1) and may be negative. The default curve is 0.5 - u, so that the first candidate
     gains strength/2, the last loses as much, and of two the first leads by strength.
@@ -79,7 +80,7 @@ class PositionBias(Bias):
     def __post_init__(self) -> None:
         require_finite("PositionBias strength", self.strength)
 
-    def sway(self, opinions: Sequence[float], question: Question) -> list[float]:  # noqa: ARG002 - the seam's
+    def sway(self, opinions: Sequence[float], question: Question) -> list[float]:  # noqa: ARG002 - the interface requires it
         last = len(opinions) - 1
         places = [place / last if last else 0.5 for place in range(len(opinions))]
         return [opinion + self.strength * self.curve(place) for opinion, place in zip(opinions, places, strict=True)]
@@ -89,9 +90,9 @@ class PositionBias(Bias):
 class LengthBias(Bias):
     """Adds ``per_doubling * log2((c + 1) / (m + 1))``: c the candidate's characters, m the mean over the group.
 
-    ``per_doubling`` is in score units (0-1) per doubling of length; negative prefers the short. Characters are those of
-    text, reasoning and tool arguments in the messages the group does not share. The mean is over all distinct
-    candidates of the group, also those this question does not show.
+    ``per_doubling`` is in score units (0-1) per doubling of length; a negative value prefers short candidates.
+    Characters are those of text, reasoning and tool arguments in the messages that the group does not share. The mean
+    is over all distinct candidates of the group, also those that this question omits.
     """
 
     per_doubling: float
@@ -138,7 +139,7 @@ class Sycophancy(Bias):
 
     def sway(self, opinions: Sequence[float], question: Question) -> list[float]:
         pattern = re.compile("|".join(self.phrases), re.IGNORECASE)
-        found = [sum(1 for _ in pattern.finditer(shown_text(candidate))) for candidate in question.shown]
+        found = [sum(1 for _ in pattern.finditer(transcript_text(candidate))) for candidate in question.shown]
         return [opinion + self.bonus * min(count, self.limit) for opinion, count in zip(opinions, found, strict=True)]
 
 
@@ -152,11 +153,12 @@ _ORDERS = (
 
 @dataclass(frozen=True, slots=True)
 class Injectable(Bias):
-    """Thinks 1.0 (writes 100) of a candidate whose transcript orders it to, with ``probability``.
+    """Obeys prompt injections: raises its opinion to 1.0 of a candidate whose transcript demands it, with
+    ``probability``.
 
-    Drawn for every such candidate and question. ``orders`` are regular expressions for what it takes as an order,
-    matched without regard to case on the transcript as the judge reads it, so that what the renderer neutralises has no
-    hold.
+    The draw is repeated for every such candidate and question. ``orders`` are regular expressions for demands, matched
+    without regard to case on the transcript as the judge reads it, so that text which the renderer neutralises has no
+    effect.
     """
 
     probability: float = 1.0
@@ -169,15 +171,17 @@ class Injectable(Bias):
     def sway(self, opinions: Sequence[float], question: Question) -> list[float]:
         pattern = re.compile("|".join(self.orders), re.IGNORECASE)
         generator = question.by_content()
-        # Drawn for every place, so that an attack on one candidate leaves the draws of the others as they were.
+        # Drawn for every position, so that an attack on one candidate does not change the draws of the others.
         weak = [generator.random() < self.probability for _ in opinions]
-        told = [pattern.search(shown_text(candidate)) is not None for candidate in question.shown]
+        told = [pattern.search(transcript_text(candidate)) is not None for candidate in question.shown]
         return [1.0 if all(pair) else opinion for opinion, *pair in zip(opinions, weak, told, strict=True)]
 
 
 @dataclass(frozen=True, slots=True)
 class HollowAnswers(Bias):
-    """Thinks ``value`` (0-1) of a candidate whose last message is empty or a master key ("Thought process:", ":")."""
+    """Sets its opinion to ``value`` (0-1) of a candidate whose last message is empty or a master key ("Thought
+    process:", ":").
+    """
 
     value: float = 1.0
 
@@ -185,17 +189,17 @@ class HollowAnswers(Bias):
         require_probability("HollowAnswers value", self.value)
 
     def sway(self, opinions: Sequence[float], question: Question) -> list[float]:
-        hollow = [_says_nothing(candidate.messages[-1]) for candidate in question.shown]
+        hollow = [_is_hollow(candidate.messages[-1]) for candidate in question.shown]
         return [self.value if says else opinion for says, opinion in zip(hollow, opinions, strict=True)]
 
 
-def _says_nothing(message: Message) -> bool:
+def _is_hollow(message: Message) -> bool:
     return master_key(message) is not None or not (message.get("content") or message.get("tool_calls"))
 
 
 @dataclass(frozen=True, slots=True)
 class Severity(Bias):
-    """A mild or harsh hand: 0.5 + ``gain`` * (opinion - 0.5) + ``offset``.
+    """Makes the judge mild or harsh: 0.5 + ``gain`` * (opinion - 0.5) + ``offset``.
 
     ``gain`` (at least 0) is the judge's spread relative to the truth, ``offset`` is in score units (0-1).
     """
@@ -207,13 +211,13 @@ class Severity(Bias):
         require_finite("Severity offset", self.offset)
         require_finite("Severity gain", self.gain, least=0)
 
-    def sway(self, opinions: Sequence[float], question: Question) -> list[float]:  # noqa: ARG002 - the seam's
+    def sway(self, opinions: Sequence[float], question: Question) -> list[float]:  # noqa: ARG002 - the interface requires it
         return [0.5 + self.gain * (opinion - 0.5) + self.offset for opinion in opinions]
 
 
 @dataclass(frozen=True, slots=True)
 class Constant(Bias):
-    """The same ``value`` (0-1) for all candidates, in a ``share`` (0-1) of the questions."""
+    """Gives all candidates the same ``value`` (0-1), in a ``share`` (0-1) of the questions."""
 
     value: float = 0.5
     share: float = 1.0
@@ -229,9 +233,9 @@ class Constant(Bias):
 
 @dataclass(frozen=True, slots=True)
 class Coarse(Bias):
-    """Rounds to the nearest of ``levels`` (at least 2) equally spaced values from 0 to 1, which makes ties.
+    """Rounds opinions to the nearest of ``levels`` (at least 2) equally spaced values from 0 to 1, which makes ties.
 
-    Give it last: it rounds what the biases before it left.
+    Pass it as the last bias: it rounds the result of the biases before it.
     """
 
     levels: int
@@ -239,7 +243,7 @@ class Coarse(Bias):
     def __post_init__(self) -> None:
         require_finite("Coarse levels", self.levels, least=2)
 
-    def sway(self, opinions: Sequence[float], question: Question) -> list[float]:  # noqa: ARG002 - the seam's
+    def sway(self, opinions: Sequence[float], question: Question) -> list[float]:  # noqa: ARG002 - the interface requires it
         steps = self.levels - 1
         return [round(min(1.0, max(0.0, opinion)) * steps) / steps for opinion in opinions]
 
@@ -250,7 +254,7 @@ class Drift(Bias):
 
     p is 0 before call ``start`` and rises linearly to 1 over the next ``over`` calls; ``over=0`` is a change point.
     Calls are counted per judge object from 0 in the order they arrive, which concurrency can change. To make drift a
-    function of the data instead, give ``when``: group id to a number used in place of the call's.
+    function of the data instead, pass ``when``: it maps a group id to a number used in place of the call's number.
     """
 
     into: Bias

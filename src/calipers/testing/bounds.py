@@ -1,4 +1,6 @@
-"""Checks of vices' parameters: a ConfigError that names the parameter. Not responsible for data that comes in later."""
+"""Check the parameters of a simulated judge's vices; a ConfigError names the parameter. Not responsible for checking
+data.
+"""
 
 from __future__ import annotations
 

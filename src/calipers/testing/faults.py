@@ -1,6 +1,6 @@
-"""Vices of delivery: replies that are broken, incomplete or never come.
+"""Faults of a simulated judge's delivery: replies that are broken, incomplete or never come.
 
-Not responsible for what the wire itself does wrong (connections, headers, streams): that takes a server.
+Not responsible for faults of the network (connections, headers, streams), which need a server.
 """
 
 from __future__ import annotations
@@ -23,22 +23,25 @@ Write: TypeAlias = Callable[[Sequence[Row]], str]
 
 @dataclass(frozen=True, slots=True)
 class Spoiled:
-    """A reply as a fault left it."""
+    """A reply's text and finish reason after a fault changed them."""
 
     text: str
     finish_reason: FinishReason = "stop"
 
 
 class Fault(ABC):
-    """Spoils or prevents a reply. Subclass it for a vice of your own; draw randomness from ``question`` only."""
+    """Breaks or prevents a simulated judge's reply. Subclass it for your own vice; draw randomness from ``question``
+    only.
+    """
 
     __slots__ = ()
 
     @abstractmethod
     def strike(self, rows: Sequence[Row], write: Write, question: Question) -> Spoiled | None:
-        """The spoiled reply, or None to leave it alone; raises TransientError or PermanentError where no reply comes.
+        """Return the broken reply, or None to leave the reply as it is.
 
-        ``write`` turns rows, changed or not, into the reply's text.
+        Raises TransientError or PermanentError if no reply comes. ``write`` turns rows, changed or not, into the
+        reply's text.
         """
 
 
@@ -48,10 +51,10 @@ class Flaky(Fault):
 
     ===============  ==================================================================================================
     malformed        JSON that does not parse: unclosed, trailing or missing commas, single quotes or bare keys
-    missing_ids      well-formed without one up to half of the asked ids (the only one, of one)
+    missing_ids      well-formed, without at least one and at most half of the ids (a single id is always missing)
     duplicate_ids    well-formed, but one id comes twice with scores that differ
-    unknown_ids      well-formed, but one id is replaced by one that was never shown
-    truncated        cut at a random place inside, finish reason "length"
+    unknown_ids      well-formed, but one id is replaced by an id that no candidate has
+    truncated        cut at a random position, finish reason "length"
     empty            no text at all
     refused          an apology in place of an answer, finish reason "refused"
     rate_limited     TransientError of kind "rate_limited" (HTTP 429) with ``retry_after`` (seconds, or None)
@@ -59,8 +62,9 @@ class Flaky(Fault):
     timeout          TransientError of kind "timeout", raised at once
     ===============  ==================================================================================================
 
-    The fault is drawn from seed, request and how often this judge object was asked the same before, never from arrival
-    order: a retry of the same request draws anew and can succeed, and a fresh judge repeats the same sequence.
+    The fault is drawn from the seed, the request, and how often this judge object got the same request before, never
+    from arrival order: a retry of the same request draws anew and can succeed, and a fresh judge repeats the same
+    sequence.
     """
 
     malformed: float = 0.0
@@ -85,17 +89,17 @@ class Flaky(Fault):
 
     @classmethod
     def evenly(cls, rate: float) -> Flaky:
-        """All ten faults, ``rate`` (0-1) altogether, each as likely as the others."""
+        """Return a Flaky with all ten faults, each equally likely; ``rate`` (0-1) is their sum."""
         names = [item.name for item in fields(cls) if item.name != "retry_after"]
         return cls(**dict.fromkeys(names, rate / len(names)))
 
     def rates(self) -> dict[str, float]:
-        """The rate of each fault by name."""
+        """Return the rate of each fault by its name."""
         return {item.name: getattr(self, item.name) for item in fields(self) if item.name != "retry_after"}
 
     def strike(self, rows: Sequence[Row], write: Write, question: Question) -> Spoiled | None:
         generator = question.by_attempt()
-        fault = _drawn(self.rates(), generator.random())
+        fault = _drawn_fault(self.rates(), generator.random())
         match fault:
             case None:
                 return None
@@ -110,8 +114,10 @@ class Flaky(Fault):
                 return _SPOILERS[fault](rows, write, generator)
 
 
-def _drawn(rates: dict[str, float], point: float) -> str | None:
-    """The fault in whose stretch of [0, 1) ``point`` lies, laid end to end; None beyond the last."""
+def _drawn_fault(rates: dict[str, float], point: float) -> str | None:
+    """Return the fault that ``point``, from [0, 1), selects when the rates
+    are laid end to end; None beyond the last.
+    """
     for name, rate in rates.items():
         if point < rate:
             return name
@@ -128,27 +134,29 @@ def _truncated(rows: Sequence[Row], write: Write, generator: Random) -> Spoiled:
     return Spoiled(text[: generator.randrange(max(1, len(text)))], "length")
 
 
-def _empty(rows: Sequence[Row], write: Write, generator: Random) -> Spoiled:  # noqa: ARG001 - one shape for all
+def _empty(rows: Sequence[Row], write: Write, generator: Random) -> Spoiled:  # noqa: ARG001 - one signature for all
     return Spoiled("")
 
 
-def _refused(rows: Sequence[Row], write: Write, generator: Random) -> Spoiled:  # noqa: ARG001 - one shape for all
+def _refused(rows: Sequence[Row], write: Write, generator: Random) -> Spoiled:  # noqa: ARG001 - one signature for all
     return Spoiled("I am sorry, but I cannot rate these attempts.", "refused")
 
 
-def _some_left_out(rows: Sequence[Row], write: Write, generator: Random) -> Spoiled:
+def _with_missing_ids(rows: Sequence[Row], write: Write, generator: Random) -> Spoiled:
     count = generator.randint(1, max(1, len(rows) // 2))
     dropped = set(generator.sample(range(len(rows)), count))
     return Spoiled(write([row for place, row in enumerate(rows) if place not in dropped]))
 
 
-def _one_twice(rows: Sequence[Row], write: Write, generator: Random) -> Spoiled:
+def _with_duplicate_id(rows: Sequence[Row], write: Write, generator: Random) -> Spoiled:
     row = generator.choice(rows)
-    other = row.score - 40 if row.score >= 50 else row.score + 40  # off by enough to be no rounding, and still on 0-100
+    other = (
+        row.score - 40 if row.score >= 50 else row.score + 40
+    )  # far enough not to look like rounding, and still on 0-100
     return Spoiled(write([*rows, replace(row, score=other)]))
 
 
-def _one_foreign(rows: Sequence[Row], write: Write, generator: Random) -> Spoiled:
+def _with_unknown_id(rows: Sequence[Row], write: Write, generator: Random) -> Spoiled:
     known = {row.key for row in rows}
     foreign = generator.choice([key for key in ("ZQXJV", "WKZQH", "QZZWX") if key not in known])
     place = generator.randrange(len(rows))
@@ -182,13 +190,13 @@ BREAKAGES: tuple[Callable[[str], str], ...] = (
     _bare_keys,
     _lost_commas,
 )
-"""Ways to write JSON that does not parse; a careful reader can mend some and must refuse the rest."""
+"""Functions that break JSON so that it does not parse; a reader can repair some results and must refuse the rest."""
 
 _SPOILERS: dict[str, Callable[[Sequence[Row], Write, Random], Spoiled]] = {
     "malformed": _malformed,
-    "missing_ids": _some_left_out,
-    "duplicate_ids": _one_twice,
-    "unknown_ids": _one_foreign,
+    "missing_ids": _with_missing_ids,
+    "duplicate_ids": _with_duplicate_id,
+    "unknown_ids": _with_unknown_id,
     "truncated": _truncated,
     "empty": _empty,
     "refused": _refused,

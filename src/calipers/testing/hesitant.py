@@ -1,6 +1,6 @@
-"""A simulated judge that is unsure, and tells how sure: what a chat judge's log-probabilities look like to a reader.
+"""A simulated judge that is unsure: its replies carry log-probabilities, as a chat judge's do.
 
-Not responsible for opinions and what sways them (``judges``, ``biases``).
+Not responsible for opinions and the biases that change them (``judges``, ``biases``).
 """
 
 from __future__ import annotations
@@ -18,11 +18,12 @@ from calipers.types import Completion, JudgeRequest, Logprobs
 
 
 class HesitantJudge(SimulatedJudge):
-    """A SimulatedJudge that, asked for digits, writes the likeliest and tells the probabilities of all.
+    """A SimulatedJudge that, asked for digits, writes the likeliest digit and reports the log-probabilities of all ten.
 
-    Its belief about a candidate is normal around its opinion, ``doubt`` wide (on the scale of qualities, 0 to 1), over
-    the ten levels. It tells them where ``logprobs`` are asked for, unless ``tells`` is False. Other questions it
-    answers as any simulated judge. Raises ConfigError for a doubt that is not above 0.
+    Its belief about a candidate is a normal distribution around its opinion with standard deviation ``doubt`` (on the
+    scale of qualities, 0 to 1), over the ten levels. It reports log-probabilities if the request asks for ``logprobs``,
+    unless ``tells`` is False. It answers other questions like any simulated judge. Raises ConfigError if ``doubt`` is
+    not above 0.
     """
 
     def __init__(
@@ -42,10 +43,12 @@ class HesitantJudge(SimulatedJudge):
         self._doubt, self._tells = doubt, tells
 
     async def complete(self, request: JudgeRequest) -> Completion:
-        """Digits with their odds where the scale ends at 9; else as SimulatedJudge."""
+        """Answer with digits and their log-probabilities if the request's scale ends at 9; otherwise like
+        SimulatedJudge.
+        """
         if request.max_score != _TOP:
             return await super().complete(request)
-        beliefs = [list(_belief(opinion, self._doubt)) for opinion in self._opinions(self._hear(request))]
+        beliefs = [list(_level_probabilities(opinion, self._doubt)) for opinion in self._opinions(self._hear(request))]
         scores = {
             key: max(range(_TOP + 1), key=chances.__getitem__)
             for key, chances in zip(request.keys, beliefs, strict=True)
@@ -53,26 +56,28 @@ class HesitantJudge(SimulatedJudge):
         answer = Completion(json.dumps({"scores": scores}), model=self.model)
         if not self._tells or not request.params.get("logprobs"):
             return answer
-        return replace(answer, logprobs=_odds(answer.text, beliefs))
+        return replace(answer, logprobs=_digit_logprobs(answer.text, beliefs))
 
 
 _TOP = 9
 
 
-def _belief(opinion: float, doubt: float) -> Iterator[float]:
-    """The probability of each level: what a normal belief has nearer to it than to any other."""
+def _level_probabilities(opinion: float, doubt: float) -> Iterator[float]:
+    """Yield the probability of each level: the share of a normal belief that
+    is nearer to this level than to any other.
+    """
     below = 0.0
     for level in range(_TOP + 1):
-        upto = 1.0 if level == _TOP else _normal(((level + 0.5) / _TOP - opinion) / doubt)
+        upto = 1.0 if level == _TOP else _normal_cdf(((level + 0.5) / _TOP - opinion) / doubt)
         yield upto - below
         below = upto
 
 
-def _normal(x: float) -> float:
+def _normal_cdf(x: float) -> float:
     return (1 + math.erf(x / math.sqrt(2))) / 2
 
 
-def _odds(text: str, beliefs: Sequence[Sequence[float]]) -> Logprobs:
+def _digit_logprobs(text: str, beliefs: Sequence[Sequence[float]]) -> Logprobs:
     places = [place for place, letter in enumerate(text) if letter.isdigit()]
     return tuple(
         (place, tuple((str(level), math.log(chance)) for level, chance in enumerate(chances) if chance > 1e-9))

@@ -1,6 +1,6 @@
 """The simulated judge: a Backend that forms opinions from a hidden quality and answers in real reply text.
 
-Not responsible for what its vices do (``biases``, ``slips``, ``faults``).
+Not responsible for the effects of its vices (``biases``, ``slips``, ``faults``).
 """
 
 from __future__ import annotations
@@ -15,32 +15,34 @@ from calipers.errors import ConfigError
 from calipers.interfaces import FullBackend
 from calipers.testing.biases import Bias
 from calipers.testing.faults import Fault, Spoiled
-from calipers.testing.quality import Quality, look_up, require_quality
+from calipers.testing.quality import Quality, quality_of_trajectory, require_quality
 from calipers.testing.question import Question, request_identity
 from calipers.testing.slips import Row, Slip, honest_rows, write_scores
 from calipers.types import Completion, JudgeRequest, Message, Usage
 
 Vice: TypeAlias = Bias | Slip | Fault
-"""What can be wrong with a judge: its opinion, its writing, or its delivery."""
+"""A defect of a simulated judge: in its opinion, in how it writes it down, or in whether its reply arrives."""
 
 
 class SimulatedJudge(FullBackend):
-    """A judge that knows the truth, and is kept from telling it only by the vices it is given.
+    """A judge that knows each trajectory's true quality; the vices it is given distort its answers.
 
-    Without vices it is honest: it scores ``round(100 * quality)``. With them it applies the biases in the order given,
+    Without vices it is honest: it scores ``round(100 * quality)``. With vices it applies the biases in the order given,
     clips to [0, 1], rounds to whole numbers from 0 to 100, applies the slips in the order given, and then the first
-    fault that strikes. Everything is drawn from ``seed`` and the request, so that a fresh judge with the same settings
+    fault that occurs. Everything is drawn from ``seed`` and the request, so that a fresh judge with the same settings
     gives the same answers however many calls are in flight (only ``Drift`` without ``when`` follows arrival order). It
-    scores every key of the request, anchors too, canaries as worthless, and does not read the transcripts beyond what a
-    vice says it looks at.
+    scores every key of the request, anchors too, canaries as worthless, and reads the transcripts only if a vice says
+    so.
 
-    ``quality`` is described at ``Quality``; of identical trajectories shown as one candidate it is asked for the first.
-    ``model`` is the judge's name in the ledger; by default it spells out seed, vices and quality, so that different
-    judges do not share answers (a function counts by its qualified name: give ``model`` where that is not enough).
-    ``write`` turns rows into reply text, for questions other than listwise ones. ``calls`` counts the calls so far.
+    ``quality`` is described at ``Quality``; for identical trajectories that share one candidate, the first trajectory's
+    quality is used. ``model`` is the judge's name in the ledger; by default it spells out seed, vices and quality, so
+    that different judges do not share answers (a function counts by its qualified name: pass ``model`` where that is
+    not enough). ``write`` turns rows into reply text, for questions other than listwise ones. ``calls`` counts the
+    calls so far.
 
-    Raises ConfigError for a quality outside [0, 1] or a vice of no kind. ``complete`` raises PermanentError of kind
-    "internal" for a trajectory without a quality, and what its faults raise. Usage counts 4 characters a token.
+    Raises ConfigError for a quality outside [0, 1] or a vice that is no Bias, Slip or Fault. ``complete`` raises
+    PermanentError of kind "internal" for a trajectory without a quality, and what its faults raise. Usage counts 4
+    characters a token.
     """
 
     def __init__(
@@ -56,10 +58,10 @@ class SimulatedJudge(FullBackend):
             if not isinstance(vice, Bias | Slip | Fault):
                 raise ConfigError(f"a vice is a Bias, Slip or Fault from calipers.testing, not {vice!r}")
         self.endpoint = "simulated"
-        self.model = model if model is not None else _name(quality, vices, seed)
+        self.model = model if model is not None else _default_model_name(quality, vices, seed)
         self.calls = 0
         self._quality = quality
-        self._vices = _labelled(vices)
+        self._vices = _labelled_vices(vices)
         self._seed = seed
         self._write = write
         self._heard: Counter[str] = Counter()
@@ -84,7 +86,7 @@ class SimulatedJudge(FullBackend):
     def _opinions(self, question: Question) -> list[float]:
         group_id = question.request.view.group_id
         opinions = [
-            look_up(self._quality, group_id, question.trajectory_id(shown)) if shown.members else 0.0
+            quality_of_trajectory(self._quality, group_id, question.trajectory_id(shown)) if shown.members else 0.0
             for shown in question.shown
         ]
         for label, vice in self._vices:
@@ -104,8 +106,10 @@ class SimulatedJudge(FullBackend):
         return Spoiled(write(rows))
 
 
-def _labelled(vices: Sequence[Vice]) -> tuple[tuple[str, Vice], ...]:
-    """Each vice with a name of its own to draw from: adding a vice of one kind leaves the others' draws alone."""
+def _labelled_vices(vices: Sequence[Vice]) -> tuple[tuple[str, Vice], ...]:
+    """Return each vice with its own label for random draws, so that adding a vice does not change the draws of other
+    kinds.
+    """
     seen: Counter[str] = Counter()
     labelled: list[tuple[str, Vice]] = []
     for vice in vices:
@@ -115,7 +119,7 @@ def _labelled(vices: Sequence[Vice]) -> tuple[tuple[str, Vice], ...]:
     return tuple(labelled)
 
 
-def _name(quality: Quality, vices: Sequence[Vice], seed: int) -> str:
+def _default_model_name(quality: Quality, vices: Sequence[Vice], seed: int) -> str:
     truth = _described(dict(sorted(quality.items())) if isinstance(quality, Mapping) else quality)
     digest = hashlib.sha256("\x1f".join([truth, *map(_described, vices)]).encode()).hexdigest()[:8]
     kinds = "+".join(type(vice).__name__ for vice in vices) or "honest"
@@ -123,7 +127,7 @@ def _name(quality: Quality, vices: Sequence[Vice], seed: int) -> str:
 
 
 def _described(value: Any) -> str:
-    """Like repr, with all fields and without addresses, which would differ between runs."""
+    """Return a description like repr, with all fields and without memory addresses, which would differ between runs."""
     if is_dataclass(value) and not isinstance(value, type):
         inside = ", ".join(f"{item.name}={_described(getattr(value, item.name))}" for item in fields(value))
         return f"{type(value).__name__}({inside})"

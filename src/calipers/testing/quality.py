@@ -1,4 +1,4 @@
-"""The hidden truth a simulated judge judges from. Not responsible for what a judge makes of it (``biases``)."""
+"""The hidden quality that a simulated judge judges from. Not responsible for how a judge distorts it (``biases``)."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from calipers.errors import ConfigError, PermanentError
 from calipers.types import TrajectoryGroup
 
 Quality: TypeAlias = Mapping[str, float] | Callable[[str, str], float]
-"""How good a trajectory truly is, in [0, 1]: by trajectory id, or a function of (group id, trajectory id)."""
+"""The true quality of trajectories, in [0, 1]: a mapping by trajectory id, or a function of (group, trajectory id)."""
 
 
 def gold_quality(
     groups: Iterable[TrajectoryGroup], *, low: float | None = None, high: float | None = None
 ) -> Callable[[str, str], float]:
-    """A Quality from the trajectories' gold: (gold - low) / (high - low).
+    """Return a Quality made from the trajectories' gold scores: (gold - low) / (high - low).
 
-    ``low`` and ``high`` are in the units of the gold; by default the least and the greatest found. Trajectories without
-    gold have no quality, and a judge asked about one fails that call. Raises ConfigError where no gold is found, where
-    all are equal and no bounds are given, or where one lies outside the bounds.
+    ``low`` and ``high`` are in the units of the gold scores; by default the least and the greatest found. Trajectories
+    without gold have no quality, and a simulated judge fails the call about such a trajectory. Raises ConfigError if
+    there is no gold score, if all are equal and no bounds are given, or if a score is outside the bounds.
     """
     gold = {
         (group.group_id, trajectory.id): trajectory.gold
@@ -41,15 +41,15 @@ def gold_quality(
 
 
 def require_quality(quality: Quality) -> None:
-    """Raise ConfigError for a mapping with values outside [0, 1]; a function is checked when it is called."""
+    """Raise ConfigError for a mapping with qualities outside [0, 1]; a function is checked when it is called."""
     if isinstance(quality, Mapping):
         bad = {key: value for key, value in quality.items() if not 0 <= value <= 1}
         if bad:
             raise ConfigError(f"quality must be from 0 to 1, not {bad}")
 
 
-def look_up(quality: Quality, group_id: str, trajectory_id: str) -> float:
-    """The quality of one trajectory; PermanentError where it has none or one outside [0, 1]."""
+def quality_of_trajectory(quality: Quality, group_id: str, trajectory_id: str) -> float:
+    """Return the hidden quality of a trajectory. Raises PermanentError if it is missing or outside [0, 1]."""
     try:
         value = quality[trajectory_id] if isinstance(quality, Mapping) else quality(group_id, trajectory_id)
     except KeyError:

@@ -1,6 +1,6 @@
-"""What a vice may know of the question being answered, and where its randomness comes from.
+"""The question that a simulated judge answers, as its vices see it, with the generators for their randomness.
 
-Not responsible for what is done with either (``biases``, ``slips``, ``faults``).
+Not responsible for the vices themselves (``biases``, ``slips``, ``faults``).
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ class Question:
     """One call of a simulated judge.
 
     ``call`` is its number among all calls of this judge object, from 0, in the order they arrive. ``attempt`` counts
-    how often this judge object was asked the very same request before (messages, schema, token limit, parameters and
-    sample all equal). ``seed`` is the judge's; ``label`` tells apart the vices that draw from it.
+    how often this judge object got the very same request before (messages, schema, token limit, parameters and sample
+    all equal). ``seed`` is the judge's; ``label`` distinguishes the vices that draw from the seed.
     """
 
     request: JudgeRequest
@@ -32,48 +32,52 @@ class Question:
 
     @property
     def shown(self) -> tuple[Candidate, ...]:
-        """The candidates in the order shown, one per key of the request."""
+        """The candidates in the prompt's order, one per key of the request."""
         return tuple(self.request.view.candidates[item] for item in self.request.ask.order)
 
     def trajectory_id(self, candidate: Candidate) -> str:
-        """The id of the first trajectory ``candidate`` stands for; a canary, which stands for none, has an empty
-        one.
-        """
+        """Return the id of the candidate's first trajectory; a canary has no trajectory, and an empty id."""
         return self.request.view.ids[candidate.members[0]] if candidate.members else ""
 
     def by_content(self) -> Random:
-        """A generator that is the same whenever these messages are asked with this sample number."""
+        """Return a random generator that is the same whenever these messages are asked with this sample number."""
         return _generator(self.seed, self.label, request_content(self.request))
 
     def by_attempt(self) -> Random:
-        """A generator that is new at every repetition, and the same again in a new run that repeats as often."""
+        """Return a random generator that differs at every repetition of a
+        request; a new run repeats the same sequence.
+        """
         return _generator(self.seed, self.label, request_identity(self.request), self.attempt)
 
     def by_candidate(self, candidate: Candidate, *, seed: int | None = None) -> Random:
-        """A generator that is the same in every question about this candidate; ``seed`` replaces the judge's."""
+        """Return a random generator that is the same in every question about this candidate; ``seed`` replaces the
+        judge's.
+        """
         names = (self.request.view.group_id, self.trajectory_id(candidate))
         return _generator(self.seed if seed is None else seed, self.label, *names)
 
 
 def request_content(request: JudgeRequest) -> str:
-    """Hex digest of messages and sample number: what the judge's opinion depends on."""
+    """Return a hex digest of the messages and sample number, on which a simulated judge's opinion depends."""
     return _digest([request.messages, request.ask.sample])
 
 
 def request_identity(request: JudgeRequest) -> str:
-    """Hex digest of all that makes a request the same to a ledger, the judge's own name apart."""
+    """Return a hex digest of everything that identifies a request in a ledger except the judge's name."""
     return _digest([request.messages, request.ask.sample, request.schema, request.max_tokens, request.params])
 
 
 def own_characters(candidate: Candidate, prefix_length: int) -> int:
-    """Characters of text, reasoning and tool arguments in the messages that are not shared by the whole group."""
+    """Return the characters of text, reasoning and tool arguments in a candidate's messages that the group does not
+    share.
+    """
     return sum(_characters(message) for message in candidate.messages[prefix_length:])
 
 
-def shown_text(candidate: Candidate) -> str:
-    """The candidate's transcript as the judge reads it: fenced, escaped and elided by the renderer.
+def transcript_text(candidate: Candidate) -> str:
+    """Return the candidate's transcript as the judge reads it: fenced, escaped and elided by the renderer.
 
-    Without images, and on one line: a phrase is one also where it is broken over two.
+    Images are omitted and line breaks become spaces, so that a phrase matches even if it is broken over two lines.
     """
     return " ".join("".join(part for part in candidate.body if isinstance(part, str)).split())
 

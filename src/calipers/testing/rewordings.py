@@ -1,9 +1,9 @@
-r"""Attacks, and honest text about grading, worded without the detector's rules at hand: data to measure a detector by.
+r"""Attacks, and honest text about grading, written without looking at the detector's rules: data to measure a detector.
 
 Not responsible for attacks that the rules were made for (``attacks``).
 
-``SEEN`` and ``HONEST_SEEN`` are what the detector was mended on; ``HELD_OUT`` and ``HONEST_HELD_OUT`` were written
-before that and never looked at while mending. A line each; ``\n`` in a line is a line break.
+``SEEN`` and ``HONEST_SEEN`` were used to improve the detector; ``HELD_OUT`` and ``HONEST_HELD_OUT`` were written before
+that and never used for it. Each line is one text; ``\n`` in a line is a line break.
 """
 
 from __future__ import annotations

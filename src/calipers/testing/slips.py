@@ -1,4 +1,4 @@
-"""Vices of the pen: how a judge writes down what it thinks, in replies that are well-formed JSON.
+"""Slips of a simulated judge: errors in how it writes its opinion down, in replies that are well-formed JSON.
 
 Not responsible for opinions (``biases``) or for replies that are broken or lost (``faults``).
 """
@@ -19,9 +19,7 @@ from calipers.types import JudgeRequest
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What a reply will say of one candidate. ``value`` is the opinion in [0, 1], ``score`` the number to be
-    written.
-    """
+    """A candidate's entry in a reply: ``value`` is the opinion in [0, 1], ``score`` the number that is written."""
 
     key: str
     value: float
@@ -29,7 +27,7 @@ class Row:
     explanation: str
 
 
-_VERDICTS = (
+_EXPLANATIONS = (
     "Does little of what was asked.",
     "Starts well but leaves most of the task undone.",
     "Gets about half of the way with visible gaps.",
@@ -39,19 +37,19 @@ _VERDICTS = (
 
 
 def honest_rows(keys: Sequence[str], opinions: Sequence[float], top: int = 100) -> list[Row]:
-    """One row per key: opinions clipped to [0, 1], scores whole numbers from 0 to ``top``."""
+    """Return a row per key: opinions clipped to [0, 1], scores whole numbers from 0 to ``top``."""
     clipped = [min(1.0, max(0.0, opinion)) for opinion in opinions]
-    return [Row(key, value, round(top * value), _verdict(value)) for key, value in zip(keys, clipped, strict=True)]
+    return [Row(key, value, round(top * value), _explanation(value)) for key, value in zip(keys, clipped, strict=True)]
 
 
-def _verdict(value: float) -> str:
-    return _VERDICTS[min(int(value * len(_VERDICTS)), len(_VERDICTS) - 1)]
+def _explanation(value: float) -> str:
+    return _EXPLANATIONS[min(int(value * len(_EXPLANATIONS)), len(_EXPLANATIONS) - 1)]
 
 
 def write_scores(rows: Sequence[Row], request: JudgeRequest) -> str:
-    """The listwise reply: ``{"explanations": {key: text}, "scores": {key: number}}`` in the order of ``rows``.
+    """Return the listwise reply: ``{"explanations": {key: text}, "scores": {key: number}}`` in the order of ``rows``.
 
-    A key that occurs in two rows is written twice. ``request`` is for writers of other forms.
+    A key that occurs in two rows is written twice. ``request`` is unused here; writers of other forms need it.
     """
     del request
 
@@ -69,13 +67,15 @@ def _text(value: str | float) -> str:
 
 
 class Slip(ABC):
-    """Changes the rows of a reply. Subclass it for a vice of your own; draw randomness from ``question`` only."""
+    """Changes the rows of a simulated judge's reply. Subclass it for your own vice; draw randomness from ``question``
+    only.
+    """
 
     __slots__ = ()
 
     @abstractmethod
     def slip(self, rows: Sequence[Row], question: Question) -> list[Row]:
-        """The rows to write, in the order to write them."""
+        """Return the rows of the reply, in the order in which they are written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +83,9 @@ class OffScale(Slip):
     """Writes scores on another scale: low + value * (high - low), rounded to ``step``, instead of 0 to 100.
 
     ``scale`` is (low, high), e.g. (0, 1), (0, 10), (1, 5), (0, 150) or (-100, 100); ``step`` is in its units, by
-    default 0.01 where high - low is at most 1 and else 1. ``share`` (0-1) is of replies (``per="reply"``) or, for
-    replies that mix two scales, of rows (``per="row"``). Scores that also lie on 0-100, such as whole numbers up to 10,
-    are a vice no reader can see.
+    default 0.01 if high - low is at most 1, otherwise 1. ``share`` (0-1) is of replies (``per="reply"``) or, for
+    replies that mix two scales, of rows (``per="row"``). No reader can detect scores that also lie on 0-100, such as
+    whole numbers up to 10.
     """
 
     scale: tuple[float, float] = (0, 10)
@@ -126,11 +126,11 @@ class OffScale(Slip):
 
 @dataclass(frozen=True, slots=True)
 class PermutedIds(Slip):
-    """Gives every candidate's score and explanation to another one, in a ``share`` (0-1) of the replies.
+    """Gives every candidate's score and explanation to another candidate, in a ``share`` (0-1) of the replies.
 
-    Drawn evenly from the permutations that are one single cycle, so that no candidate keeps its own. The reply is
-    perfectly well-formed: only its disagreement with other replies shows it. A reply about one candidate is left as it
-    is.
+    Drawn evenly from the permutations that are one single cycle, so that no candidate keeps its own score. The reply is
+    well-formed: only its disagreement with other replies reveals the error. A reply about one candidate does not
+    change.
     """
 
     share: float = 1.0
@@ -151,9 +151,9 @@ class PermutedIds(Slip):
 
 @dataclass(frozen=True, slots=True)
 class ReorderedRows(Slip):
-    """Writes right scores under right ids in another order, in a ``share`` (0-1) of the replies. Harmless by itself.
+    """Writes right scores under right ids in another order, in a ``share`` (0-1) of the replies.
 
-    It is a vice only to a reader that matches by position. ``how``: "reversed", or "shuffled" evenly over all orders.
+    Only a reader that matches scores by position is misled. ``how``: "reversed", or "shuffled" evenly over all orders.
     """
 
     how: Literal["reversed", "shuffled"] = "reversed"
