@@ -25,7 +25,7 @@ from transformers import PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM
 from calipers import Judge
 from calipers.errors import CalipersError, ConfigError
 from calipers.rubric.scaffold import Schedule
-from calipers.trainers.process.engines import installed
+from calipers.trainers.process.engines import installed_version
 from calipers.trainers.trl import reward_func, scaffolded_rollouts
 from calipers.trainers.trl.caller import AWAITS, EXCLUDES_MISSING
 from calipers.trainers.trl.ranks import Ranks
@@ -143,7 +143,7 @@ def main(folder: Path, url: str) -> None:
     way.
     """
     found: dict[str, Any] = {}
-    version = installed("trl") or EXCLUDES_MISSING
+    version = installed_version("trl") or EXCLUDES_MISSING
 
     def run(name: str, rewards: list[Callable[..., Any]], **settings: Any) -> None:
         settings = {"per_device_train_batch_size": 2, "steps_per_generation": 1, **settings}
@@ -164,7 +164,7 @@ def main(folder: Path, url: str) -> None:
     run("blocking", [judged_by("plain", only_reward=True, blocking=True)])
     run("two", [judged_by("plain", name="first"), judged_by("silent", name="second")])
     run("uneven", [judged_by("counted", only_reward=True)], per_device_train_batch_size=6)
-    if (installed("trl") or SINCE) >= SINCE:
+    if (installed_version("trl") or SINCE) >= SINCE:
         found["shown"] = shown(folder)
     found["told"] = told_apart()
     try:

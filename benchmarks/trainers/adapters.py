@@ -31,12 +31,12 @@ from benchmarks.trainers.trl_overlap import SIZE, batch, told
 from calipers import Judge
 from calipers.trainers.art.loop import judged_by
 from calipers.trainers.cohorts.cohort import Cohorts
-from calipers.trainers.no_signal.one_float import complete_cohorts, run_for_floats
+from calipers.trainers.no_signal.float_rewards import complete_cohorts, run_for_floats
 from calipers.trainers.openrlhf.reward import judged_reply
 from calipers.trainers.openrlhf.server import reward_app
 from calipers.trainers.trl import reward_func
-from calipers.trainers.verl.rows import group_of
-from calipers.trainers.verl.rows import member_of as verl_member
+from calipers.trainers.verl.rows import group_fields_of_row
+from calipers.trainers.verl.rows import member_of_outputs as verl_member
 from calipers.types import Completion, GroupResult, JudgeRequest, TrajectoryGroup, TrajectoryResult, Usage
 
 LIMIT = 1.0
@@ -133,7 +133,7 @@ async def verl(groups: int) -> float:
 
         async def prompt(place: int) -> None:
             row = {"uid": str(place), "raw_prompt": made[place]["context"]}
-            head = group_of(row, rubric="", reference=False)
+            head = group_fields_of_row(row, rubric="", reference=False)
             await asyncio.gather(*(rollout(place, number, head) for number in range(SIZE)))
 
         await asyncio.gather(*map(prompt, range(groups)))

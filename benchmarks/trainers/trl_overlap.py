@@ -26,7 +26,7 @@ from typing import Any
 from benchmarks.judge_server import running_judge
 from benchmarks.sample_groups import sample_groups
 from calipers import Judge
-from calipers.trainers.no_signal.rewards import all_or_none
+from calipers.trainers.no_signal.rewards import rewards_or_none
 from calipers.trainers.trl import metrics as trl_metrics
 from calipers.trainers.trl import reward_func
 from calipers.trainers.trl import rows as trl_rows
@@ -100,11 +100,11 @@ def adapter_cpu(groups: int) -> float:
     results = [GroupResult(str(number), "scored", scored) for number in range(groups)]
     started = time.process_time()
     for _ in range(20):
-        rows = trl_rows.rows(given["prompts"], given["completions"], rubrics=None, references=None)
-        trl_rows.grouped(rows, SIZE, default_rubric="")
-        rewards = [reward for result in results for reward in all_or_none(result)]
-        trl_metrics.metrics(results, rewards)
-        trl_metrics.notes(results)
+        rows = trl_rows.completion_rows(given["prompts"], given["completions"], rubrics=None, references=None)
+        trl_rows.groups_of_rows(rows, SIZE, default_rubric="")
+        rewards = [reward for result in results for reward in rewards_or_none(result)]
+        trl_metrics.judge_metrics(results, rewards)
+        trl_metrics.row_explanations(results)
     return (time.process_time() - started) / 20 / groups
 
 

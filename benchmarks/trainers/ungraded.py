@@ -31,7 +31,7 @@ from typing import Any, Final, TypeAlias
 from calipers import Judge
 from calipers.rubric import as_rubric
 from calipers.rubric.formulas import graded
-from calipers.trainers.no_signal.rewards import rewards_of
+from calipers.trainers.no_signal.rewards import trajectory_rewards
 from calipers.trainers.trl import reward_func
 from calipers.types import Completion, JudgeRequest
 
@@ -204,7 +204,7 @@ async def rewards_by_calipers(world: World, *, silent: frozenset[int]) -> Reward
         for group, rubric in enumerate(world.rubrics)
     )
     judge = judge_of(world, silent=silent)
-    return [rewards_of(result) async for result in judge.score_groups(groups, ordered=True)]
+    return [trajectory_rewards(result) async for result in judge.score_groups(groups, ordered=True)]
 
 
 # --- the figures ------------------------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ from calipers.errors import ConfigError, InputError
 from calipers.trainers import agent_lightning, areal, ms_swift, nemo_gym, nemo_rl, tinker, verifiers
 from calipers.trainers.art import reward as art
 from calipers.trainers.easyr1 import batch_reward
-from calipers.trainers.no_signal.one_float import as_float, complete_cohorts, run_for_floats
+from calipers.trainers.no_signal.float_rewards import complete_cohorts, float_reward, run_for_floats
 from calipers.trainers.openrlhf import reward as openrlhf
 from calipers.trainers.process.engines import warn_untested
 from calipers.trainers.skyrl import judged
@@ -110,7 +110,7 @@ async def cohort(judge: Judge, groups: Groups) -> list[Rewards]:
         for prompt, texts in groups:
             members = ({"messages": [{"role": "assistant", "content": text}]} for text in texts)
             shares = await asyncio.gather(*(cohorts.join(prompt, member) for member in members))
-            rewards.append([as_float(share) for share in shares])
+            rewards.append([float_reward(share) for share in shares])
     return rewards
 
 
@@ -191,7 +191,7 @@ async def test_a_cohort_that_is_told_too_large_a_size_gives_a_constant_at_its_de
     async with complete_cohorts(run_for_floats(Judge(backend)), size=3, deadline=0.05) as cohorts:
         members = [{"messages": [{"role": "assistant", "content": text}]} for text in SCORED[1]]
         shares = await asyncio.gather(*(cohorts.join("a", member) for member in members))
-    assert [as_float(share) for share in shares] == [0.5, 0.5]
+    assert [float_reward(share) for share in shares] == [0.5, 0.5]
     assert "too few members of its group arrived to judge it: 2 of 3" in (shares[0].reason or "")
     assert backend.asked == []
 

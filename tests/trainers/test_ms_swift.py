@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from calipers.errors import ConfigError, InputError
-from calipers.trainers.ms_swift import JudgeReward, grouped, register
+from calipers.trainers.ms_swift import JudgeReward, positions_of_groups, register
 from http_judge import judge_at, worth
 from servers.dialects import verdict
 from servers.faulty_server import FaultyServer, error, said
@@ -32,20 +32,20 @@ with_swift = pytest.mark.skipif(not HERE, reason="ms-swift is not installed (.ci
 
 
 def test_a_prompts_rows_are_a_group() -> None:
-    assert grouped(["a", "a", "b", "b"], list("1234"), size=2) == [[0, 1], [2, 3]]
+    assert positions_of_groups(["a", "a", "b", "b"], list("1234"), size=2) == [[0, 1], [2, 3]]
 
 
 def test_a_prompt_that_stands_in_the_batch_twice_is_two_groups() -> None:
-    assert grouped(["a", "a", "b", "b", "a", "a"], list("123456"), size=2) == [[0, 1], [4, 5], [2, 3]]
+    assert positions_of_groups(["a", "a", "b", "b", "a", "a"], list("123456"), size=2) == [[0, 1], [4, 5], [2, 3]]
 
 
 def test_rows_of_one_rollout_count_once_and_as_its_last() -> None:
-    assert grouped(["a", "a", "a", "b"], ["1", "1", "2", "3"], size=2) == [[1, 2], [3]]
+    assert positions_of_groups(["a", "a", "a", "b"], ["1", "1", "2", "3"], size=2) == [[1, 2], [3]]
 
 
 def test_an_evaluation_with_groups_of_another_size_has_whole_prompts_as_groups() -> None:
-    assert grouped(["a", "b"], list("12"), size=8) == [[0], [1]]
-    assert grouped(["a"] * 5, list("12345"), size=4) == [[0, 1, 2, 3, 4]]
+    assert positions_of_groups(["a", "b"], list("12"), size=8) == [[0], [1]]
+    assert positions_of_groups(["a"] * 5, list("12345"), size=4) == [[0, 1, 2, 3, 4]]
 
 
 # --- what is returned -----------------------------------------------------------------------------------------------

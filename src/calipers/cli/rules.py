@@ -55,14 +55,14 @@ def with_references(
     nothing but constraints to check.
     """
     from calipers.rubric.standards import as_text, standards_in  # noqa: PLC0415 - --help stays quick
-    from calipers.trainers.rollouts.messages import with_reference  # noqa: PLC0415 - likewise
+    from calipers.trainers.rollouts.messages import rubric_text_with_reference  # noqa: PLC0415 - likewise
 
     for group in groups:
         reference = standards_in(group.extra, rubric=False).reference
         if reference is None or isinstance(group.rubric, Rubric) or (rules and not _weighed(group, rules)):
             yield group
         else:
-            yield replace(group, rubric=with_reference(group.rubric or standards, as_text(reference.value)))
+            yield replace(group, rubric=rubric_text_with_reference(group.rubric or standards, as_text(reference.value)))
 
 
 def _weighed(group: TrajectoryGroup, rules: RuleFile) -> bool:

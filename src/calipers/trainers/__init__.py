@@ -1,1 +1,4 @@
-"""One module a trainer: calipers' rewards in the form that trainer takes, with its own idea of *no signal*."""
+"""Adapters for training engines, one module each: calipers' rewards in the form that the engine accepts.
+
+Each adapter also knows how its engine must be given a missing reward.
+"""

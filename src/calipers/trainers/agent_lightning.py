@@ -1,4 +1,4 @@
-"""Agent-Lightning 1.0: the completed rollouts of a step, judged task by task before they become a training batch.
+"""Agent-Lightning 1.0: judge a step's completed rollouts, task by task, before they become a training batch.
 
 ``judged_hooks`` is for the file that ``agentlightning.hooks`` names; only it imports Agent-Lightning. Not responsible
 for agents, or for the rewards that they report themselves.
@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from calipers.errors import ConfigError
 from calipers.judging.judge import Judge
-from calipers.trainers.no_signal.rewards import NEUTRAL, rewards_of
+from calipers.trainers.no_signal.rewards import NEUTRAL, trajectory_rewards
 from calipers.trainers.no_signal.run import Stop, require_patience, shared_run
 from calipers.trainers.process import blocking
 from calipers.trainers.process.engines import import_engine, warn_untested
@@ -24,7 +24,7 @@ from calipers.trainers.rollouts.messages import positions_by_key
 __all__ = ["judged_hooks", "rewarded"]
 
 _MIN_SCORED: Final = 2
-"""Scored rollouts of a task that it takes to compare them."""
+"""The fewest scored rollouts of a task that can be compared."""
 
 _ORIGINAL: Final = "calipers_original"
 _NEEDED: Final = "Agent-Lightning 1.0 is needed: pip install 'agentlightning>=1.0'"
@@ -38,12 +38,11 @@ def judged_hooks(
     patience: int | None = None,
     stop: Stop | None = None,
 ) -> type:
-    """A class of rollout hooks for Agent-Lightning, which has each step's rollouts judged: export it from the hooks
-    file.
+    """Return a class of rollout hooks for Agent-Lightning that has each step's rollouts judged; export it from the
+    hooks file.
 
     Agent-Lightning's trainer chooses its rollout managers itself, and its hooks see one rollout at a time. So when the
     trainer starts them, these hooks apply ``rewarded`` to what the managers' two methods for completed rollouts return.
-
     The other arguments are those of ``rewarded``. Raises ConfigError if Agent-Lightning 1.0 is not installed, and for
     invalid settings.
     """
@@ -56,7 +55,7 @@ def judged_hooks(
     rescore = partial(rewarded, judge=as_judge(judge), weight=weight, rubric=rubric, patience=patience, stop=stop)
 
     class JudgedHooks(rollout_hooks):  # type: ignore[misc]  # Agent-Lightning is not there when types are checked
-        """Leaves single rollouts alone, and judges whole steps."""
+        """Does not change single rollouts, and has whole steps judged."""
 
         def on_startup(self, store: Any | None = None) -> None:
             super().on_startup(store)
@@ -80,16 +79,17 @@ def rewarded(
     patience: int | None = None,
     stop: Stop | None = None,
 ) -> list[Any]:
-    """Completed rollouts in the same order, the judge's rewards, in [0, 1] times ``weight``, added to their own.
+    """Return Agent-Lightning's completed rollouts in the same order, with the judge's rewards added to their own
+    rewards.
 
-    Rollouts with one ``data_id`` are a group. Not judged are rollouts without a model call, and those whose own reward
-    is missing where their siblings have one. They, rollouts that the judge leaves unscored, and a rollout that is the
-    only scored one of its group (verl would use its reward as its advantage) lose their reward and their trainable
-    parts, so that the group's advantages are those of the others. If that would leave nothing of the whole step, which
-    ends an Agent-Lightning run, all rollouts that could be compared get the same reward instead: their advantages are
-    0.
+    The judge's reward is in [0, 1], multiplied by ``weight``. Rollouts with one ``data_id`` are a group. Rollouts
+    without a model call are not judged, nor are rollouts without an own reward in a group where others have one. These
+    rollouts, rollouts that the judge leaves unscored, and a rollout that is the only scored one of its group (verl
+    would use its reward as its advantage) lose their reward and their trainable parts, so that the group's advantages
+    are those of the others. If no trainable part of the whole step would remain, which ends an Agent-Lightning run, all
+    rollouts that could be compared get the same reward instead: their advantages are 0.
 
-    A task that was rolled out once (validation) is left as it is, or judged by a Judge with ``absolute=True``.
+    A task that was rolled out once (validation) does not change, or is judged by a Judge with ``absolute=True``.
     ``patience`` and ``stop`` are those of ``run.JudgedRun``. Raises ConfigError for a training step in which every task
     was rolled out once, if the judge is not absolute, and for a judge that refuses every question; CalipersError when
     patience runs out.
@@ -103,7 +103,7 @@ def rewarded(
             "each task was rolled out once, so there is nothing to compare: set actor_rollout_ref.rollout.n to 2 or "
             "more, or use a Judge with absolute=True"
         )
-    comparable = [_comparable(completed, positions) for positions in groups.values()]
+    comparable = [_comparable_positions(completed, positions) for positions in groups.values()]
     asked = [found for found in comparable if len(found) > 1 or (absolute and found and alone.issuperset(found))]
     judged = [
         rollout_group(
@@ -112,10 +112,13 @@ def rewarded(
         for positions in asked
     ]
     rewards: dict[int, float] = {}
-    for positions, result in zip(asked, blocking.run(run.score(judged)), strict=True):
-        scored = {at: one for at, one in zip(positions, rewards_of(result), strict=True) if one is not None}
+    for positions, result in zip(asked, blocking.run_coroutine(run.score(judged)), strict=True):
+        judged_rewards = zip(positions, trajectory_rewards(result), strict=True)
+        scored = {at: reward for at, reward in judged_rewards if reward is not None}
         if len(scored) > 1 or alone.issuperset(scored):
-            rewards |= {at: float(completed[at].final_reward or 0.0) + weight * one for at, one in scored.items()}
+            # final_reward is the agent's own reward, and None only if no rollout of the group reported one.
+            own = {at: float(completed[at].final_reward or 0.0) for at in scored}
+            rewards |= {at: own[at] + weight * reward for at, reward in scored.items()}
     if is_train and asked and not rewards:
         rewards = dict.fromkeys((at for positions in asked if len(positions) > 1 for at in positions), NEUTRAL)
     unchanged = set() if is_train and absolute else alone
@@ -126,7 +129,9 @@ def rewarded(
 
 
 def _apply_after(manager: type, name: str, then: Callable[..., Any]) -> None:
-    """Have ``then`` applied to what a method returns; a second call replaces the first one's ``then``."""
+    """Replace a manager's method by a method that applies ``then`` to what
+    it returns; a second call replaces ``then``.
+    """
     method = getattr(manager, name)
     original = getattr(method, _ORIGINAL, method)
 
@@ -138,8 +143,11 @@ def _apply_after(manager: type, name: str, then: Callable[..., Any]) -> None:
     setattr(manager, name, extended)
 
 
-def _comparable(completed: Sequence[Any], positions: Sequence[int]) -> list[int]:
-    """The rollouts of a group that called the model, and that have a reward of their own if any of them has."""
+def _comparable_positions(completed: Sequence[Any], positions: Sequence[int]) -> list[int]:
+    """Return the positions of a group's rollouts that can be compared.
+
+    They called the model, and have a reward of their own if any rollout of the group has such a reward.
+    """
     called = {at: completed[at].final_reward for at in positions if completed[at].triplets}
     finite = {at: own for at, own in called.items() if own is None or math.isfinite(own)}
     some = any(own is not None for own in finite.values())
@@ -155,10 +163,10 @@ def _with_reward(rollout: Any, reward: float | None) -> Any:
 
 
 def _conversation(rollout: Any) -> dict[str, Any]:
-    """The conversation of a rollout: its model calls in order, without those that a later call repeats and
-    continues.
+    """Return the conversation of an Agent-Lightning rollout: its model calls in order, without calls that a later call
+    repeats.
     """
-    requests = [_call(event["data"]) for event in rollout.events if event["event_type"] == "model_request"]
+    requests = [_answered_call(event["data"]) for event in rollout.events if event["event_type"] == "model_request"]
     answered = [(messages, tools) for messages, tools in requests if messages]
     histories = [
         {"messages_and_choices": messages, "tools": tools}
@@ -169,9 +177,9 @@ def _conversation(rollout: Any) -> dict[str, Any]:
     return {**first, "additional_histories": more}
 
 
-def _call(data: Mapping[str, Any]) -> tuple[list[Any], list[Any]]:
-    """The messages of an answered call, answer included, and the tools it offered; no messages if it was not
-    answered.
+def _answered_call(data: Mapping[str, Any]) -> tuple[list[Any], list[Any]]:
+    """Return the messages of an answered model call, answer included, and its tools; no messages for an unanswered
+    call.
     """
     request, response, status = data.get("request"), data.get("response"), data.get("http_status")
     failed = data.get("status") == "error" or (isinstance(status, int) and status >= 400)

@@ -1,7 +1,7 @@
-"""AReaL: a rollout workflow that rolls a prompt out several times and has the attempts judged against one another.
+"""AReaL: a rollout workflow that rolls a prompt out several times and has the rollouts judged against one another.
 
-``judged_group`` builds it from a workflow that rolls out once, and is not responsible for how that one does so. AReaL
-is imported only to join its tensors.
+``judged_group`` builds it from a workflow that rolls out once, and is not responsible for how that workflow does so.
+AReaL is imported only to join its tensors.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 from calipers.config.arguments import require_callable, require_text, require_whole
 from calipers.errors import ConfigError, InputError
-from calipers.trainers.no_signal.rewards import all_or_none
+from calipers.trainers.no_signal.rewards import rewards_or_none
 from calipers.trainers.no_signal.run import Stop, require_patience, shared_run
 from calipers.trainers.process.engines import warn_untested
 from calipers.trainers.process.judges import JudgeLike, as_judge
@@ -26,20 +26,21 @@ from calipers.types import Message
 __all__ = ["Conversation", "conversation_of", "judged_group", "no_reward"]
 
 Episode: TypeAlias = Mapping[str, Any]
-"""What AReaL's workflows return: the tensors of one rollout, ``[1, tokens]`` each, its reward ``[1]``."""
+"""The result of AReaL's workflows: the tensors of one rollout, ``[1, tokens]`` each, and its reward ``[1]``."""
 
 Conversation: TypeAlias = Callable[[Mapping[str, Any], Episode, Any], Sequence[Any]]
-"""``(data, episode, tokenizer)`` to the messages of one rollout, prompt included."""
+"""A function ``(data, episode, tokenizer)`` that returns the messages of a rollout, prompt included."""
 
 
 def no_reward(*_: object, **__: object) -> float:
-    """A ``reward_fn`` for AReaL's workflows, where the judge's reward is the only one: always 0."""
+    """Return 0 always: a ``reward_fn`` for AReaL's workflows if the judge's reward is to be the only reward."""
     return 0.0
 
 
 def conversation_of(data: Mapping[str, Any], episode: Episode, tokenizer: Any) -> list[Message]:
-    """The row's ``messages``; then sampled tokens as the assistant's messages, and the tokens between them as the
-    user's.
+    """Return the messages of an AReaL rollout: the row's ``messages``, then one message for each run of tokens.
+
+    Sampled tokens are messages of the assistant; the tokens between them are messages of the user.
     """
     prompt = data.get("messages")
     if not isinstance(prompt, list | tuple):
@@ -47,9 +48,9 @@ def conversation_of(data: Mapping[str, Any], episode: Episode, tokenizer: Any) -
     sampled = episode["loss_mask"][0].tolist()
     turns = [
         {"role": "assistant" if is_sampled else "user", "content": tokenizer.decode(tokens, skip_special_tokens=True)}
-        for is_sampled, tokens in _runs(sampled, episode["input_ids"][0].tolist())
+        for is_sampled, tokens in _token_runs(sampled, episode["input_ids"][0].tolist())
     ]
-    # Tokens before the first sampled one are the prompt, which the row's messages represent better.
+    # Tokens before the first sampled token are the prompt, which the row's messages represent better.
     replies = turns[1:] if turns and turns[0]["role"] == "user" else turns
     return [*prompt, *map(split_reasoning, replies)] if any(turn["role"] == "assistant" for turn in replies) else []
 
@@ -65,14 +66,15 @@ def judged_group(
     patience: int | None = None,
     stop: Stop | None = None,
 ) -> type:
-    """A subclass of ``workflow`` whose episodes are ``size`` rollouts of it, with the judge's rewards added.
+    """Return a subclass of AReaL's ``workflow`` whose episodes are ``size`` of its rollouts, with the judge's rewards
+    added.
 
     It takes ``workflow``'s arguments. The judge's reward, in [0, 1], is multiplied by ``weight`` and added to the
-    rollout's own. An episode with a rollout that was lost, or that the judge leaves unscored, is rejected as a whole:
-    AReaL normalises slices of a fixed size, so a missing member would shift all later groups.
+    rollout's own reward. An episode with a rollout that was lost, or that the judge leaves unscored, is rejected as a
+    whole: AReaL normalises slices of a fixed size, so a missing member would shift all later groups.
 
-    ``patience`` and ``stop`` are those of ``run.JudgedRun``. AReaL rejects an episode that raises, whatever it raises,
-    and continues, also after the ConfigError for a judge that refuses every question: ``stop=interrupt`` (of
+    ``patience`` and ``stop`` are those of ``run.JudgedRun``. AReaL rejects an episode that raises any exception and
+    continues, also after the ConfigError for a judge that refuses every question: ``stop=interrupt`` (of
     ``calipers.trainers.no_signal.run``) ends its run.
 
     AReaL itself must not group: ``gconfig.n_samples=1``, and ``group_size=size`` in ``reward_norm`` and ``adv_norm``.
@@ -87,23 +89,23 @@ def judged_group(
         raise ConfigError(f"size={size}, weight={weight}: size must be at least 1 and weight finite")
 
     class JudgedGroup(workflow):  # type: ignore[misc]  # the caller's class
-        """Runs ``workflow`` several times an episode."""
+        """Runs AReaL's ``workflow`` several times an episode."""
 
         async def arun_episode(self, engine: Any, data: Mapping[str, Any]) -> dict[str, Any] | None:
             run = shared_run(as_judge(judge), patience, stop, consequence="so it is rejected")
             run.require_running()
             roll_out = super().arun_episode
-            rollouts = await _all(roll_out(engine, data) for _ in range(size))
+            rollouts = await _all_rollouts(roll_out(engine, data) for _ in range(size))
             if any(rollout is None for rollout in rollouts):
                 return None
-            _check(rollouts)
+            _require_usable_rewards(rollouts)
             members = [{"messages": conversation(data, rollout, self.tokenizer)} for rollout in rollouts]
             graded = rubric_of_row(data, rubric)
-            result = await run.score_group(rollout_group(members, rubric=graded, name=_name(data)))
-            rewards = [reward for reward in all_or_none(result) if reward is not None]
+            result = await run.score_group(rollout_group(members, rubric=graded, name=_row_id(data)))
+            rewards = [reward for reward in rewards_or_none(result) if reward is not None]
             if len(rewards) < size:
                 return None
-            return _joined(
+            return _joined_tensors(
                 [
                     {**rollout, "rewards": rollout["rewards"] + weight * reward}
                     for rollout, reward in zip(rollouts, rewards, strict=True)
@@ -114,21 +116,21 @@ def judged_group(
     return JudgedGroup
 
 
-def _name(data: Mapping[str, Any]) -> str | None:
-    """The row's id in the data set, if it has one."""
+def _row_id(data: Mapping[str, Any]) -> str | None:
+    """Return the row's id in the data set; None if it has no id."""
     return next((str(data[key]) for key in ("query_id", "id") if data.get(key) is not None), None)
 
 
-async def _all(rollouts: Iterator[Any]) -> list[Any]:
+async def _all_rollouts(rollouts: Iterator[Any]) -> list[Any]:
     try:
         async with asyncio.TaskGroup() as tasks:
             running = [tasks.create_task(rollout) for rollout in rollouts]
     except BaseExceptionGroup as errors:
-        raise errors.exceptions[0] from None  # AReaL rejects the episode, and logs the one error
+        raise errors.exceptions[0] from None  # AReaL rejects the episode and logs a single error
     return [task.result() for task in running]
 
 
-def _check(rollouts: Sequence[Episode]) -> None:
+def _require_usable_rewards(rollouts: Sequence[Episode]) -> None:
     for number, rollout in enumerate(rollouts, start=1):
         if not isinstance(rollout, Mapping) or "loss_mask" not in rollout or "rewards" not in rollout:
             raise ConfigError(
@@ -144,14 +146,14 @@ def _check(rollouts: Sequence[Episode]) -> None:
             raise InputError(f"rollout {number} has a reward of {own[0]} of its own, which would reach its whole group")
 
 
-def _joined(rollouts: list[dict[str, Any]]) -> dict[str, Any]:
+def _joined_tensors(rollouts: list[dict[str, Any]]) -> dict[str, Any]:
     from areal.utils.data import concat_padded_tensors  # noqa: PLC0415 - only where AReaL is used
 
     joined: dict[str, Any] = concat_padded_tensors(rollouts)
     return joined
 
 
-def _runs(sampled: Sequence[int], tokens: Sequence[int]) -> Iterator[tuple[bool, list[int]]]:
-    """Runs of neighbouring tokens that were all sampled, or all given."""
+def _token_runs(sampled: Sequence[int], tokens: Sequence[int]) -> Iterator[tuple[bool, list[int]]]:
+    """Yield runs of neighbouring tokens that were all sampled, or all not sampled."""
     for is_sampled, run in groupby(zip(sampled, tokens, strict=True), key=lambda pair: bool(pair[0])):
         yield is_sampled, [token for _, token in run]

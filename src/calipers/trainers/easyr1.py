@@ -1,7 +1,7 @@
 """EasyR1: a batch reward function that finds each prompt's responses in the shuffled batch and judges them together.
 
-EasyR1 passes a reward function neither prompts nor ids, only a row's answer column; so that column holds them. EasyR1
-is never imported. Not responsible for making the data set's column.
+EasyR1 passes a reward function neither prompts nor ids, only a row's answer column, so that column must hold both.
+EasyR1 is never imported. Not responsible for making the data set's column.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import Any
 
 from calipers.config.arguments import require_text
 from calipers.errors import ConfigError, InputError
-from calipers.trainers.no_signal.one_float import run_for_floats
-from calipers.trainers.no_signal.rewards import all_or_constant, unscored
+from calipers.trainers.no_signal.float_rewards import run_for_floats
+from calipers.trainers.no_signal.rewards import rewards_or_constant, unscored_trajectories
 from calipers.trainers.no_signal.run import JudgedRun, Stop
 from calipers.trainers.process import blocking
 from calipers.trainers.process.judges import JudgeLike, as_judge
@@ -30,12 +30,12 @@ _FORM = 'an object, or its JSON, such as {"id": "row 17", "prompt": "What is 2 +
 def batch_reward(
     judge: JudgeLike, *, rubric: str | None = None, patience: int | None = None, stop: Stop | None = None
 ) -> Callable[[Sequence[Mapping[str, Any]]], list[dict[str, float]]]:
-    """The function that ``worker.reward.reward_function=FILE:NAME`` names.
+    """Return the function for EasyR1's ``worker.reward.reward_function=FILE:NAME``.
 
     The answer column (``data.answer_key``) holds, as an object or as its JSON, ``id`` (the same for all responses of a
     prompt, and for no others), ``prompt`` (text or chat messages) and, optionally, ``rubric`` and ``reference`` (an
     answer that is part of the judge's question). ``patience`` and ``stop`` are those of ``run.JudgedRun``. Raises
-    ConfigError for a judge that cannot work. At run time, which ends the run: InputError for a column of another form,
+    ConfigError for a judge that cannot work. These errors end the run: InputError for a column of another form,
     ConfigError for a judge that refuses every question, CalipersError when patience runs out.
     """
     require_text(rubric=rubric)
@@ -48,7 +48,7 @@ def batch_reward(
                 "and "
                 'REWARD_TYPE = "sequential"'
             )
-        return blocking.run(_judged(run, reward_inputs, rubric))
+        return blocking.run_coroutine(_judged(run, reward_inputs, rubric))
 
     return reward
 
@@ -73,8 +73,8 @@ async def _judged(run: JudgedRun, inputs: Sequence[Mapping[str, Any]], rubric: s
 
 
 def _scores(result: GroupResult) -> list[dict[str, float]]:
-    scored = 0.0 if unscored(result.trajectories) else 1.0
-    return [{"overall": reward, "judge_scored": scored} for reward in all_or_constant(result)]
+    scored = 0.0 if unscored_trajectories(result.trajectories) else 1.0
+    return [{"overall": reward, "judge_scored": scored} for reward in rewards_or_constant(result)]
 
 
 def _row(column: Any) -> Mapping[str, Any]:

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from calipers.config.arguments import require_text
 from calipers.errors import ConfigError, InputError
-from calipers.trainers.no_signal.rewards import all_or_none
+from calipers.trainers.no_signal.rewards import rewards_or_none
 from calipers.trainers.no_signal.run import JudgedRun, Stop, require_patience
 from calipers.trainers.process.engines import import_engine, warn_untested
 from calipers.trainers.process.judges import JudgeLike, as_judge
@@ -36,7 +36,7 @@ def register(
     patience: int | None = None,
     stop: Stop | None = None,
 ) -> None:
-    """Make ``judge`` a reward function of ms-swift, to be named in ``--reward_funcs``.
+    """Make ``judge`` a reward function of ms-swift, which ``--reward_funcs`` can name.
 
     ``rubric_column`` is the column of the data set with each prompt's rubric, if there is one. ``patience`` and
     ``stop`` are those of ``run.JudgedRun``. Raises ConfigError if ms-swift 4 is not installed, for a name that is
@@ -62,7 +62,7 @@ def register(
                 stop=stop,
             )
 
-    Reward.__name__ = name  # its name in ms-swift's log
+    Reward.__name__ = name  # the name in ms-swift's log
     orms[name] = Reward
 
 
@@ -99,7 +99,9 @@ class JudgeReward:
         request_id: Sequence[str],
         **columns: Any,
     ) -> list[float | None]:
-        """The rewards of ``completions``, in order. Raises InputError for a group whose rows have different rubrics."""
+        """Return the rewards of ``completions``, in order. Raises InputError for a group whose rows have different
+        rubrics.
+        """
         warn_unused_columns(columns, used=(self._rubric_column,))
         rubrics = columns.get(self._rubric_column or "") or [None] * len(completions)
         mine = [Row(*row) for row in zip(prompt_id, request_id, map(_conversation, messages), rubrics, strict=True)]
@@ -107,7 +109,7 @@ class JudgeReward:
         return [by_request[request] for request in request_id]
 
     async def _judged_jointly(self, mine: list[Row]) -> dict[str, float | None]:
-        """The rewards of all processes' requests; a group is judged by the process that has its first row."""
+        """Return the rewards of all processes' requests; the process that has a group's first row judges the group."""
         if self._ranks is None:
             self._ranks = Ranks()
         rows, part = await self._ranks.exchange_rows(lambda: mine)
@@ -117,23 +119,23 @@ class JudgeReward:
         return found
 
     async def _judged(self, rows: Sequence[Row], part: Container[int] | None = None) -> dict[str, float | None]:
-        """The rewards by request of the groups whose first row is in ``part`` (None: of all groups)."""
-        every = grouped([row.prompt for row in rows], [row.request for row in rows], size=self._size)
+        """Return the rewards by request of the groups whose first row is in ``part`` (None: of all groups)."""
+        every = positions_of_groups([row.prompt for row in rows], [row.request for row in rows], size=self._size)
         groups = [[rows[at] for at in group] for group in every if part is None or group[0] in part]
-        names = _names([group[0].prompt for group in groups])
+        names = _group_names([group[0].prompt for group in groups])
         asked = [
             rollout_group([row.conversation for row in group], rubric=_one_rubric(group), name=name)
             for group, name in zip(groups, names, strict=True)
         ]
         rewards: dict[str, float | None] = {}
         for group, result in zip(groups, await self._run.score(asked), strict=True):
-            rewards |= zip((row.request for row in group), all_or_none(result), strict=True)
+            rewards |= zip((row.request for row in group), rewards_or_none(result), strict=True)
         return rewards
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A completion as plain data, which can be sent to every process of a run."""
+    """A completion of an ms-swift batch as plain data, which can be sent to every process of a run."""
 
     prompt: str
     request: str
@@ -141,8 +143,8 @@ class Row:
     rubric: str | None
 
 
-def grouped(prompt_ids: Sequence[str], request_ids: Sequence[str], *, size: int | None) -> list[list[int]]:
-    """The positions of the rows that are judged together: one row a request, the last of several turns.
+def positions_of_groups(prompt_ids: Sequence[str], request_ids: Sequence[str], *, size: int | None) -> list[list[int]]:
+    """Return the positions of the rows that are judged together: one row per request, the last of several turns.
 
     A prompt's rows are a group. A prompt that occurs in the batch several times has one id; its rows, neighbours in
     groups of ``size``, are as many groups.
@@ -158,8 +160,8 @@ def grouped(prompt_ids: Sequence[str], request_ids: Sequence[str], *, size: int 
     return groups
 
 
-def _names(prompts: Sequence[str]) -> list[str]:
-    """A name for each group: its prompt's id, followed by a number if the prompt has several groups."""
+def _group_names(prompts: Sequence[str]) -> list[str]:
+    """Return a name for each group: its prompt's id, followed by a number if the prompt has several groups."""
     several = Counter(prompts)
     numbers: Counter[str] = Counter()
     names = []

@@ -11,12 +11,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from calipers.config.arguments import require_above_zero, require_text, require_whole
-from calipers.trainers.no_signal.one_float import as_float, complete_cohorts, is_scored, run_for_floats
+from calipers.trainers.no_signal.float_rewards import complete_cohorts, float_reward, is_group_scored, run_for_floats
 from calipers.trainers.no_signal.run import Stop
 from calipers.trainers.process.engines import import_engine, warn_untested
 from calipers.trainers.process.judges import JudgeLike, as_judge
 from calipers.trainers.rollouts.dataset_rows import rubric_of_row
-from calipers.trainers.rollouts.messages import context_of
+from calipers.trainers.rollouts.messages import prompt_messages
 
 __all__ = ["resources_server"]
 
@@ -37,12 +37,12 @@ def resources_server(
     patience: int | None = None,
     stop: Stop | None = None,
 ) -> type:
-    """A ``SimpleResourcesServer`` for an ``app.py`` of NeMo-Gym: its reward is the judge's, in [0, 1].
+    """Return a ``SimpleResourcesServer`` for an ``app.py`` of NeMo-Gym: its reward is the judge's, in [0, 1].
 
     A request waits until ``group_size`` rollouts of its task and prompt have arrived (``num_repeats``, or NeMo-RL's
     ``num_generations_per_prompt``), for at most ``deadline`` seconds from the first. If the group is incomplete then,
-    or any of it stays without a score, all of it get the same reward. A row's own ``group_size`` and ``rubric`` take
-    precedence, so that a validation set may have others. Replies contain ``judge_scored``: 1.0 or 0.0.
+    or any rollout stays without a score, the whole group gets the same reward. A row's own ``group_size`` and
+    ``rubric`` take precedence, so that a validation set may have others. Replies contain ``judge_scored``: 1.0 or 0.0.
 
     After a judge refused every question, or after ``patience`` lost groups in a row (``run.JudgedRun``), every rollout
     gets an HTTP error with the reason. Raises ConfigError if NeMo-Gym is not installed, and for invalid settings. One
@@ -68,7 +68,7 @@ def resources_server(
         judge_scored: float
 
     async def verify(_: Any, body: Any) -> Any:
-        """The rollout as received, with its reward."""
+        """Return the rollout of a ``/verify`` request as received, with its reward."""
         run.require_running()
         row = body.model_dump(mode="json")
         member = await cohorts.join(
@@ -77,15 +77,19 @@ def resources_server(
             size=row.get("group_size"),
             group={"context": _prompt(row), "rubric": rubric_of_row(row, rubric)},
         )
-        return Response.model_validate({**row, "reward": as_float(member), "judge_scored": float(is_scored(member))})
+        return Response.model_validate(
+            {**row, "reward": float_reward(member), "judge_scored": float(is_group_scored(member))}
+        )
 
-    # FastAPI reads a request's form from annotations, and cannot resolve names of classes inside a function.
+    # FastAPI reads a request's type from annotations, and cannot resolve names of classes inside a function.
     verify.__annotations__ = {"body": Request, "return": Response}
     return type("JudgeResourcesServer", (gym.SimpleResourcesServer,), {"verify": verify, "__module__": __name__})
 
 
 def _key(row: Mapping[str, Any]) -> tuple[Any, str]:
-    """Task indices restart with each batch, and texts recur: together they identify a group better than either."""
+    """Return the key of a rollout's group: task index and prompt, because indices restart with each batch and prompts
+    recur.
+    """
     return row.get(_TASK), json.dumps(row["responses_create_params"], sort_keys=True, default=str)
 
 
@@ -93,7 +97,7 @@ def _prompt(row: Mapping[str, Any]) -> list[dict[str, Any]]:
     parameters = row["responses_create_params"]
     instructions, prompt = parameters.get("instructions"), parameters["input"]
     system = [{"role": "system", "content": instructions}] if instructions else []
-    return [*system, *context_of(prompt if isinstance(prompt, str) else _items(prompt))]
+    return [*system, *prompt_messages(prompt if isinstance(prompt, str) else _items(prompt))]
 
 
 def _items(items: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

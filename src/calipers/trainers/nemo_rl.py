@@ -1,4 +1,4 @@
-"""NeMo-RL: an environment whose reward is the judge's, over the generations of a prompt.
+"""NeMo-RL: an environment that judges the generations of a prompt against one another.
 
 NeMo-RL is imported only to make the environment. Not responsible for NeMo-Gym's servers (``nemo_gym``).
 """
@@ -13,8 +13,8 @@ from calipers.config.arguments import require_above_zero, require_text, require_
 from calipers.errors import ConfigError, InputError
 from calipers.judging.judge import Judge
 from calipers.trainers.cohorts.cohort import Cohorts
-from calipers.trainers.no_signal.one_float import as_float, complete_cohorts, run_for_floats
-from calipers.trainers.no_signal.rewards import all_or_constant
+from calipers.trainers.no_signal.float_rewards import complete_cohorts, float_reward, run_for_floats
+from calipers.trainers.no_signal.rewards import rewards_or_constant
 from calipers.trainers.no_signal.run import JudgedRun, Stop, require_patience
 from calipers.trainers.process.engines import import_engine, warn_untested
 from calipers.trainers.process.judges import JudgeLike, as_judge
@@ -34,16 +34,16 @@ def judge_environment(
     patience: int | None = None,
     stop: Stop | None = None,
 ) -> type:
-    """An environment class for ``ray.remote`` and NeMo-RL's registry: one turn, with the judge's reward, in [0, 1].
+    """Return an environment class for ``ray.remote`` and NeMo-RL's registry: one turn, rewarded by the judge in [0, 1].
 
     ``group_size`` is ``grpo.num_generations_per_prompt``. A batch is judged prompt by prompt. Asynchronous rollouts
     arrive one by one and wait for their group, for at most ``deadline`` seconds. If any generation of a group stays
-    without a score, all of the group get the same reward.
+    without a score, the whole group gets the same reward.
 
     ``judge`` is a judge's name or a function that returns a Judge, and ``stop`` a module's function: Ray sends the
-    class to another process, where connections cannot go. ``patience`` and ``stop`` are those of ``run.JudgedRun``.
-    Raises ConfigError if NeMo-RL is not installed, and for invalid settings. At run time, which ends the run:
-    ConfigError for a judge that refuses every question, CalipersError when patience runs out.
+    class to another process, and connections cannot be sent. ``patience`` and ``stop`` are those of ``run.JudgedRun``.
+    Raises ConfigError if NeMo-RL is not installed, and for invalid settings. These errors end the run: ConfigError for
+    a judge that refuses every question, CalipersError when patience runs out.
     """
     warn_untested("nemo-rl", "0.6", "0.7")
     if isinstance(judge, Judge):
@@ -59,12 +59,12 @@ def judge_environment(
         import_engine(module, remedy="NeMo-RL is needed, from its repository")
         for module in ("torch", "nemo_rl.environments.interfaces")
     )
-    as_judge(judge)  # so that an invalid judge is reported here, and not in the actor
+    as_judge(judge)  # so that an invalid judge raises here instead of in the Ray actor
 
     base: Any = interfaces.EnvironmentInterface
 
     class JudgeEnvironment(base):  # type: ignore[misc]  # NeMo-RL is not there for the types
-        """Rewards one turn by comparison with its siblings."""
+        """Rewards one turn by comparison with its group's other generations."""
 
         def __init__(self, config: Mapping[str, Any] | None = None) -> None:
             self.config = config
@@ -72,7 +72,9 @@ def judge_environment(
             self._cohorts = complete_cohorts(self._run, size=group_size, deadline=deadline)
 
         async def step(self, message_log_batch: Sequence[Any], metadata: Sequence[Any]) -> Any:
-            """Asynchronous, so that other steps can arrive while this one waits for its group."""
+            """Return the rewards of a NeMo-RL batch; asynchronous, so that other steps arrive while this step waits for
+            its group.
+            """
             rewards = await _rewards(self._run, self._cohorts, message_log_batch, rubric, metadata)
             count = len(rewards)
             return interfaces.EnvironmentReturn(
@@ -85,7 +87,7 @@ def judge_environment(
             )
 
         def global_post_process_and_metrics(self, batch: Any) -> tuple[Any, dict[str, Any]]:
-            """The batch unchanged: lost groups are logged when they are lost."""
+            """Return the batch unchanged and no metrics: a lost group is logged as soon as it is lost."""
             return batch, {}
 
     return JudgeEnvironment
@@ -96,12 +98,12 @@ async def _rewards(
 ) -> list[float]:
     run.require_running()
     rubrics = [rubric_of_row(row, rubric) for row in metadata] or [rubric] * len(logs)
-    rollouts = [_split(log) for log in logs]
+    rollouts = [_prompt_and_rollout(log) for log in logs]
     keys = [json.dumps(prompt, sort_keys=True) for prompt, _ in rollouts]
     if len(logs) == 1:
         prompt, answer = rollouts[0]
         common = {"context": prompt, "rubric": rubrics[0]}
-        return [as_float(await cohorts.join(keys[0], {"messages": answer}, group=common))]
+        return [float_reward(await cohorts.join(keys[0], {"messages": answer}, group=common))]
     groups = list(positions_by_key(keys).values())
     asked = [
         {
@@ -111,11 +113,11 @@ async def _rewards(
         }
         for group in groups
     ]
-    return await run.score_positions(groups, asked, all_or_constant)
+    return await run.score_positions(groups, asked, rewards_or_constant)
 
 
-def _split(log: Sequence[Mapping[str, Any]]) -> tuple[list[Message], list[Message]]:
-    """The prompt, and the rollout, which begins with the first message of the policy."""
+def _prompt_and_rollout(log: Sequence[Mapping[str, Any]]) -> tuple[list[Message], list[Message]]:
+    """Return the prompt, and the rollout, which begins with the first message of the policy."""
     messages = [{"role": str(message["role"]), "content": str(message["content"])} for message in log]
     first = next((at for at, message in enumerate(messages) if message["role"] == "assistant"), len(messages))
     if first == 0:

@@ -12,8 +12,8 @@ from typing import Any, TypeVar, cast
 
 from calipers.config.arguments import require_text
 from calipers.errors import ConfigError, InputError
-from calipers.trainers.no_signal.one_float import run_for_floats
-from calipers.trainers.no_signal.rewards import all_or_constant
+from calipers.trainers.no_signal.float_rewards import run_for_floats
+from calipers.trainers.no_signal.rewards import rewards_or_constant
 from calipers.trainers.no_signal.run import JudgedRun, Stop
 from calipers.trainers.process.engines import warn_untested
 from calipers.trainers.process.judges import JudgeLike, as_judge
@@ -35,12 +35,13 @@ def judged(
     patience: int | None = None,
     stop: Stop | None = None,
 ) -> type[Generator]:
-    """A subclass of a SkyRL generator class that adds the judge's reward, in [0, 1], to each trajectory's own.
+    """Return a subclass of a SkyRL generator class that adds the judge's reward, in [0, 1], to each trajectory's own
+    reward.
 
-    Trajectories with one ``instance_id`` in a batch are judged against one another. If any of a group stays without a
-    score, the judge's reward is the same for all of the group; a group of one for which no judge was asked gets none. A
-    rubric in a row's ``env_extras`` takes precedence over ``rubric``; a warning says that rules there are not used.
-    ``patience`` and ``stop`` are those of ``run.JudgedRun``.
+    Trajectories with one ``instance_id`` in a batch are judged against one another. If any trajectory of a group stays
+    without a score, the judge's reward is the same for the whole group; a group of one for which no judge was asked
+    gets none. A rubric in a row's ``env_extras`` takes precedence over ``rubric``; a warning says that rules there are
+    not used. ``patience`` and ``stop`` are those of ``run.JudgedRun``.
 
     Raises ConfigError for an invalid judge, and at run time for step-wise trajectories, missing trajectory ids and a
     judge that refuses every question; CalipersError when patience runs out.
@@ -49,7 +50,7 @@ def judged(
     require_text(rubric=rubric)
     run, base = run_for_floats(as_judge(judge), patience=patience, stop=stop), cast("Any", generator)
 
-    @wraps(base.generate)  # SkyRL inspects its arguments
+    @wraps(base.generate)  # SkyRL inspects the method's arguments
     async def generate(self: Any, input_batch: Any, **options: Any) -> Any:
         output = await base.generate(self, input_batch, **options)
         tokenizer = getattr(self, "tokenizer", None)
@@ -58,7 +59,7 @@ def judged(
         decode = partial(tokenizer.decode, skip_special_tokens=True)
         texts = [decode(tokens) for tokens in output["response_ids"]]
         extra = await _rewards(run, input_batch, output, texts, rubric=rubric)
-        rewards = [_sum(own, judged) for own, judged in zip(output["rewards"], extra, strict=True)]
+        rewards = [_with_judge_reward(own, judged) for own, judged in zip(output["rewards"], extra, strict=True)]
         return {**output, "rewards": rewards}
 
     return type(f"Judged{generator.__name__}", (generator,), {"generate": generate, "__doc__": generator.__doc__})
@@ -88,16 +89,20 @@ async def _rewards(
         )
         for group in groups
     ]
-    return await run.score_positions(groups, asked, _judged)
+    return await run.score_positions(groups, asked, _judge_rewards)
 
 
-def _judged(result: GroupResult) -> Sequence[float | None]:
-    """None for a lone trajectory for which no judge was asked: in evaluation, only its environment rewards it."""
+def _judge_rewards(result: GroupResult) -> Sequence[float | None]:
+    """Return the judge's rewards of a SkyRL group.
+
+    None is the reward of a single trajectory for which no judge was asked: in evaluation, only its environment rewards
+    it.
+    """
     lone = len(result.trajectories) == 1 and result.trajectories[0].score is None
-    return [None] if lone else all_or_constant(result)
+    return [None] if lone else rewards_or_constant(result)
 
 
-def _sum(own: Any, judged: float | None) -> Any:
+def _with_judge_reward(own: Any, judged: float | None) -> Any:
     total = sum(own) if isinstance(own, list | tuple) else own or 0.0
     if not math.isfinite(total):
         raise InputError(f"an environment gave a reward of {total}, which would reach its whole group")

@@ -1,4 +1,4 @@
-"""slime: a prompt's samples judged against one another, for ``--group-rm`` and ``--custom-rm-path``.
+"""slime: judge a prompt's samples against one another, for ``--group-rm`` and ``--custom-rm-path``.
 
 slime is never imported: its samples are read by their attributes. Not responsible for advantages: slime computes them.
 """
@@ -11,8 +11,8 @@ from typing import Any, Final
 
 from calipers.config.arguments import require_text
 from calipers.errors import ConfigError, InputError
-from calipers.trainers.no_signal.one_float import run_for_floats
-from calipers.trainers.no_signal.rewards import all_or_constant
+from calipers.trainers.no_signal.float_rewards import run_for_floats
+from calipers.trainers.no_signal.rewards import rewards_or_constant
 from calipers.trainers.no_signal.run import JudgedRun, Stop
 from calipers.trainers.process.engines import warn_untested
 from calipers.trainers.process.judges import JudgeLike, as_judge
@@ -23,7 +23,7 @@ from calipers.trainers.rollouts.messages import rubric_with_reference
 __all__ = ["GroupReward", "group_rm"]
 
 _UNFINISHED: Final = frozenset({"pending", "aborted"})
-"""States in which a sample's text is no answer."""
+"""States in which a slime sample has no finished answer."""
 
 
 def group_rm(
@@ -35,12 +35,12 @@ def group_rm(
     patience: int | None = None,
     stop: Stop | None = None,
 ) -> GroupReward:
-    """The function that ``--custom-rm-path MODULE.NAME`` names, together with ``--group-rm``.
+    """Return the function for slime's ``--custom-rm-path MODULE.NAME``, together with ``--group-rm``.
 
     ``rubric`` is the text by which groups are judged. ``metadata[rubric_key]`` of a sample takes precedence over it,
-    and so does a rubric anywhere else in ``metadata`` where data sets have it; a warning says that rules there are not
-    used. With ``reference`` the question contains the samples' label as the reference answer. ``patience`` and ``stop``
-    are those of ``run.JudgedRun``. Raises ConfigError for an invalid judge.
+    and so does a rubric in any other field of ``metadata`` where data sets store rubrics; a warning says that rules
+    there are not used. With ``reference`` the question contains the samples' label as the reference answer.
+    ``patience`` and ``stop`` are those of ``run.JudgedRun``. Raises ConfigError for an invalid judge.
     """
     warn_untested("slime", "0.3")
     require_text(rubric=rubric, rubric_key=rubric_key)
@@ -50,7 +50,7 @@ def group_rm(
 
 @dataclass(frozen=True, slots=True)
 class GroupReward:
-    """The async function that ``group_rm`` makes, of slime's arguments and one group's samples."""
+    """The async function that ``group_rm`` returns; its arguments are slime's arguments and one group's samples."""
 
     run: JudgedRun
     rubric: str | None
@@ -58,7 +58,7 @@ class GroupReward:
     reference: bool
 
     async def __call__(self, args: Any, samples: Any, **_: Any) -> list[float]:
-        """A finite reward for each sample, in order; the same for all if any of them stays without a score.
+        """Return a finite reward for each sample, in order; the same for all if any sample stays without a score.
 
         Raises ConfigError for single samples, which slime passes without ``--group-rm``, and for a judge that refuses
         every question; CalipersError when patience runs out.
@@ -70,7 +70,7 @@ class GroupReward:
                 "a rollout has several samples, to which slime gives no group rewards: use a generate function that "
                 "returns one sample"
             )
-        return all_or_constant(await self.run.score_group(self._group(samples))) if samples else []
+        return rewards_or_constant(await self.run.score_group(self._group(samples))) if samples else []
 
     def _group(self, samples: Sequence[Any]) -> dict[str, Any]:
         first = samples[0]
@@ -88,6 +88,6 @@ class GroupReward:
 
 
 def _name(sample: Any) -> str | None:
-    """The group's number in slime's log."""
+    """Return the group's number in slime's log as the group's name."""
     number = getattr(sample, "group_index", None)
     return None if number is None else str(number)

@@ -15,8 +15,8 @@ from typing import Any, Final, Literal, TypeAlias
 from calipers.config.arguments import require_one_of
 from calipers.errors import CalipersError, ConfigError, InputError
 from calipers.judging.judge import Judge
-from calipers.trainers.no_signal.lost_groups import one_line, reasons
-from calipers.trainers.no_signal.rewards import NEUTRAL, rewards_of, unscored
+from calipers.trainers.no_signal.lost_groups import one_line, reasons_by_member
+from calipers.trainers.no_signal.rewards import NEUTRAL, trajectory_rewards, unscored_trajectories
 from calipers.trainers.no_signal.run import Stop, require_patience, shared_run
 from calipers.trainers.process.engines import warn_untested
 from calipers.trainers.process.judges import JudgeLike, as_judge
@@ -26,15 +26,16 @@ from calipers.types import GroupResult
 __all__ = ["Conversation", "JudgedGroup", "conversation_of"]
 
 Conversation: TypeAlias = Callable[[Any, Any], Sequence[Any]]
-"""``(trajectory, env)`` to the messages of one rollout, prompt included; a module's function, where builders are
-pickled.
+"""A function ``(trajectory, env)`` that returns the messages of a rollout, prompt included.
+
+It must be a module's function if builders are pickled.
 """
 
 _CONSEQUENCE: Final = {"even": "so all get the same from the judge", "raise": "so it fails"}
 
 
 def conversation_of(trajectory: Any, env: Any) -> list[dict[str, Any]]:
-    """The messages of a rollout in one of tinker-cookbook's own environments; empty if nothing was sampled.
+    """Return the messages of a rollout in one of tinker-cookbook's own environments; empty if nothing was sampled.
 
     Supported are message environments that store a ``history`` (tool use), problem environments and preference
     environments. Raises ConfigError for any other.
@@ -44,16 +45,19 @@ def conversation_of(trajectory: Any, env: Any) -> list[dict[str, Any]]:
         return []
     history = getattr(getattr(env, "message_env", None), "history", None)
     if history is not None:
-        last = _parsed(env.renderer, sampled[-1])
+        last = _parsed_message(env.renderer, sampled[-1])
         # A reply that was cut off or could not be parsed ends the rollout before the environment adds it to its
         # history.
-        return [_plain(message) for message in (*history, *(() if last in history else (last,)))]
+        return [_plain_message(message) for message in (*history, *(() if last in history else (last,)))]
     if callable(getattr(env, "get_question", None)) and hasattr(env, "renderer"):
         prompt = [*env.convo_prefix, {"role": "user", "content": env.get_question()}]
-        return [_plain(message) for message in (*prompt, *(_parsed(env.renderer, tokens) for tokens in sampled))]
+        return [
+            _plain_message(message)
+            for message in (*prompt, *(_parsed_message(env.renderer, tokens) for tokens in sampled))
+        ]
     if hasattr(env, "convo_prefix") and hasattr(env, "policy_renderer"):
-        replies = (_parsed(env.policy_renderer, tokens) for tokens in sampled)
-        return [_plain(message) for message in (*env.convo_prefix, *replies)]
+        replies = (_parsed_message(env.policy_renderer, tokens) for tokens in sampled)
+        return [_plain_message(message) for message in (*env.convo_prefix, *replies)]
     raise ConfigError(
         f"calipers cannot read the messages of a {type(env).__name__}: pass a function (trajectory, env) -> messages "
         "as JudgedGroup(..., conversation=)"
@@ -62,20 +66,22 @@ def conversation_of(trajectory: Any, env: Any) -> list[dict[str, Any]]:
 
 @dataclass(frozen=True, slots=True)
 class JudgedGroup:
-    """``builder``'s group, with ``weight`` times the judge's reward, in [0, 1], added to each rollout's own.
+    """A group of tinker-cookbook's ``builder``, with ``weight`` times the judge's reward added to each rollout's own
+    reward.
 
-    ``judge`` is a judge's name, a module's function that returns a Judge, or, if the builder is not pickled, a Judge.
-    ``rubric`` is text; ``conversation`` returns a rollout's messages.
+    The judge's reward is in [0, 1]. ``judge`` is a judge's name, a module's function that returns a Judge, or, if the
+    builder is not pickled, a Judge. ``rubric`` is text; ``conversation`` returns a rollout's messages.
 
     A rollout that the judge leaves unscored gets the mean of its siblings' totals, step rewards included:
     tinker-cookbook subtracts the group's mean and nothing else, so its advantage is 0 and its siblings' are those of
-    the group without it. If none is scored, all get the same from the judge (``failed="even"``: the other rewards alone
-    decide), or CalipersError is raised (``"raise"``), which skips the group under tinker-cookbook's retrying strategies
-    and ends the run under the default one.
+    the group without it. If no rollout is scored, all get the same reward from the judge (``failed="even"``: the other
+    rewards alone decide), or CalipersError is raised (``"raise"``), which skips the group under tinker-cookbook's
+    retrying strategies and ends the run under the default strategy.
 
     ``patience`` and ``stop`` are those of ``run.JudgedRun``, counted over all groups of a process; if builders are
-    pickled, ``stop`` is a module's function. What they raise ends the run under the default strategy; retrying ones
-    skip the group, and ``stop=interrupt`` (of ``calipers.trainers.no_signal.run``) ends the run under these, too.
+    pickled, ``stop`` is a module's function. What they raise ends the run under the default strategy; retrying
+    strategies skip the group, and ``stop=interrupt`` (of ``calipers.trainers.no_signal.run``) ends the run under these,
+    too.
     """
 
     builder: Any
@@ -105,18 +111,18 @@ class JudgedGroup:
         return type(self), fields
 
     async def make_envs(self) -> Sequence[Any]:
-        """The inner builder's environments."""
+        """Return the inner builder's environments."""
         envs: Sequence[Any] = await self.builder.make_envs()
         return envs
 
     async def compute_group_rewards(
         self, trajectory_group: list[Any], env_group: Sequence[Any]
     ) -> list[tuple[float, dict[str, float | int]]]:
-        """A reward and metrics for each trajectory, in order; every reward is finite.
+        """Return a reward and metrics for each trajectory, in order; every reward is finite.
 
-        Metrics are the inner builder's, ``judge/scored`` (0 or 1) and, where scored, ``judge/reward``. Raises
-        InputError if another reward of a rollout is not finite, ConfigError for a judge or an environment that cannot
-        work, or a judge that refuses every question, and CalipersError when patience runs out.
+        Metrics are the inner builder's, ``judge/scored`` (0 or 1) and, if scored, ``judge/reward``. Raises InputError
+        if another reward of a rollout is not finite, ConfigError for a judge or an environment that cannot work, or a
+        judge that refuses every question, and CalipersError when patience runs out.
         """
         run = shared_run(
             as_judge(self.judge), self.patience, self.stop, min_scored=1, consequence=_CONSEQUENCE[self.failed]
@@ -125,13 +131,13 @@ class JudgedGroup:
         own = await self.builder.compute_group_rewards(trajectory_group, env_group)
         steps = [sum(transition.reward for transition in trajectory.transitions) for trajectory in trajectory_group]
         others = [step + reward for step, (reward, _) in zip(steps, own, strict=True)]
-        _check(others)
+        _require_finite_rewards(others)
         members = [
             {"messages": self.conversation(trajectory, env)}
             for trajectory, env in zip(trajectory_group, env_group, strict=True)
         ]
         result = await run.score_group(rollout_group(members, rubric=self.rubric))
-        judged = rewards_of(result)
+        judged = trajectory_rewards(result)
         self._require_some(result)
         known = [
             other + self.weight * reward for other, reward in zip(others, judged, strict=True) if reward is not None
@@ -147,22 +153,24 @@ class JudgedGroup:
         ]
 
     def _require_some(self, result: GroupResult) -> None:
-        missing, count = unscored(result.trajectories), len(result.trajectories)
+        missing, count = unscored_trajectories(result.trajectories), len(result.trajectories)
         if len(missing) == count > 0 and self.failed == "raise":
-            message = f"{count} of the group's {count} rollouts could not be scored: {reasons(missing, count)}"
+            message = (
+                f"{count} of the group's {count} rollouts could not be scored: {reasons_by_member(missing, count)}"
+            )
             raise CalipersError(f"{message} (group {one_line(result.group_id, 80)})")
 
     async def cleanup(self) -> None:
-        """Calls the inner builder's ``cleanup``."""
+        """Call the inner builder's ``cleanup``."""
         await self.builder.cleanup()
 
     def logging_tags(self) -> list[str]:
-        """The inner builder's tags."""
+        """Return the inner builder's tags."""
         tags: list[str] = self.builder.logging_tags()
         return tags
 
 
-def _check(others: Sequence[float]) -> None:
+def _require_finite_rewards(others: Sequence[float]) -> None:
     for number, other in enumerate(others, start=1):
         if not math.isfinite(other):
             raise InputError(
@@ -174,13 +182,13 @@ def _metrics(reward: float | None) -> dict[str, float | int]:
     return {"judge/scored": 0} if reward is None else {"judge/scored": 1, "judge/reward": reward}
 
 
-def _parsed(renderer: Any, tokens: Sequence[int]) -> Mapping[str, Any]:
+def _parsed_message(renderer: Any, tokens: Sequence[int]) -> Mapping[str, Any]:
     message: Mapping[str, Any] = renderer.parse_response(list(tokens))[0]
     return message
 
 
-def _plain(message: Mapping[str, Any]) -> dict[str, Any]:
-    """A renderer's message as plain data; a tool call that could not be parsed is included as its raw text."""
+def _plain_message(message: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a renderer's message as plain data; a tool call that could not be parsed is included as its raw text."""
     fields = {
         key: value for key, value in message.items() if key not in {"tool_calls", "unparsed_tool_calls", "trainable"}
     }

@@ -1,7 +1,7 @@
-"""verifiers 0.4 and prime-rl: the finished rollouts of an episode, judged against one another.
+"""verifiers 0.4 and prime-rl: judge the finished rollouts of an episode against one another.
 
-``best_of_n`` makes the environment; ``judge_episode`` is for the ``finalize`` of your own. verifiers is imported only
-to make the environment. Not responsible for how rollouts are generated.
+``best_of_n`` makes the environment; ``judge_episode`` is for the ``finalize`` of your own environment. verifiers is
+imported only to make the environment. Not responsible for how rollouts are generated.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import Any, Literal
 
 from calipers.config.arguments import require_one_of
 from calipers.errors import CalipersError, InputError
-from calipers.trainers.no_signal.lost_groups import one_line, reasons
-from calipers.trainers.no_signal.rewards import rewards_of, unscored
+from calipers.trainers.no_signal.lost_groups import one_line, reasons_by_member
+from calipers.trainers.no_signal.rewards import trajectory_rewards, unscored_trajectories
 from calipers.trainers.no_signal.run import Stop, require_patience, shared_run
 from calipers.trainers.process.engines import import_engine, warn_untested
 from calipers.trainers.process.judges import JudgeLike, as_judge
@@ -35,7 +35,8 @@ def best_of_n(
     patience: int | None = None,
     stop: Stop | None = None,
 ) -> type:
-    """Verifiers' best-of-n environment with attempts that ``judge`` compares with one another: export it from a module.
+    """Return verifiers' best-of-n environment with rollouts that ``judge`` compares with one another; export it from a
+    module.
 
     ``rubric`` is text, or a function from the task to text. The other arguments are those of ``judge_episode``. Raises
     ConfigError if verifiers 0.4 is not installed.
@@ -46,7 +47,7 @@ def best_of_n(
     best_of_n_env: Any = import_engine("verifiers.v1.envs.best_of_n.env", remedy=remedy).BestOfNEnv
 
     class JudgedBestOfN(best_of_n_env):  # type: ignore[misc]  # verifiers is not there when types are checked
-        """Adds the judge's reward to each attempt's rewards from the task."""
+        """Adds the judge's reward to each rollout's rewards from the task."""
 
         async def finalize(self, task: Any, episode: Any) -> None:
             text = rubric(task) if callable(rubric) else rubric
@@ -69,16 +70,17 @@ async def judge_episode(  # noqa: PLR0913 - keywords
     patience: int | None = None,
     stop: Stop | None = None,
 ) -> GroupResult:
-    """Judge an episode's finished traces against one another, and record each one's reward under ``name``, in [0, 1].
+    """Judge an episode's finished traces against one another, and record each trace's reward, in [0, 1], under
+    ``name``.
 
     The traces are those of ``agent``, or of all trainable agents. A trace that the judge leaves unscored gets no reward
     and is marked as not trainable: prime-rl's baseline is then that of its siblings alone. ``trace.info[name]`` has the
     judge's score and explanation of each trace.
 
-    In verifiers one failed rollout fails the whole episode. So this raises before the judge is paid, or, with
+    In verifiers one failed rollout fails the whole episode. So this function raises before the judge is paid, or, with
     ``lost="leave_out"``, removes failed traces from the episode and judges the rest.
 
-    Raises CalipersError if no trace could be scored, which fails the episode: verifiers keeps it without a reward, and
+    Raises CalipersError if no trace could be scored, which fails the episode: verifiers stores it without a reward, and
     prime-rl does not train on it. InputError for a trace whose other rewards are not finite. ConfigError for a judge
     that refuses every question and CalipersError when patience runs out, then for every further episode: verifiers
     treats both as failures of an episode and continues, so ``stop=interrupt`` (of ``calipers.trainers.no_signal.run``)
@@ -94,19 +96,19 @@ async def judge_episode(  # noqa: PLR0913 - keywords
         why = f"; the last with {last.type}: {last.message}" if last is not None else ""
         raise CalipersError(f"{len(failed)} of {len(members)} rollouts failed, and so does their episode{why}")
     finished = [trace for trace in members if trace.ok]
-    _check(finished, name)
+    _require_usable_rewards(finished, name)
     if not finished:
         raise CalipersError(f"none of the episode's {len(members)} rollouts finished, so there is nothing to judge")
-    group = rollout_group([_readable(trace) for trace in finished], rubric=rubric, name=episode.id)
+    group = rollout_group([_trajectory_object(trace) for trace in finished], rubric=rubric, name=episode.id)
     result = await run.score_group(group)
-    rewards = rewards_of(result)
+    rewards = trajectory_rewards(result)
     if not any(reward is not None for reward in rewards):
-        why = reasons(unscored(result.trajectories), len(finished))
+        why = reasons_by_member(unscored_trajectories(result.trajectories), len(finished))
         group_id = one_line(result.group_id, 80)
         raise CalipersError(f"none of {len(finished)} rollouts could be scored: {why} (group {group_id})")
     episode.traces[:] = [trace for trace in episode.traces if not any(trace is other for other in failed)]
     for trace, reward, one in zip(finished, rewards, result.trajectories, strict=True):
-        _record(trace, name, reward, weight, one)
+        _record_reward(trace, name, reward, weight, one)
     return result
 
 
@@ -114,7 +116,7 @@ def _is_judged(trace: Any, agent: str | None) -> bool:
     return bool(trace.agent.trainable) if agent is None else trace.agent.name == agent
 
 
-def _check(traces: Sequence[Any], name: str) -> None:
+def _require_usable_rewards(traces: Sequence[Any], name: str) -> None:
     for trace in traces:
         if name in trace.rewards:
             raise InputError(f"trace {trace.id} already has a reward named {name!r}: choose another name=")
@@ -124,8 +126,10 @@ def _check(traces: Sequence[Any], name: str) -> None:
             )
 
 
-def _readable(trace: Any) -> dict[str, Any]:
-    """A groups-file object; the branches of a trace follow one another, as ART's histories do."""
+def _trajectory_object(trace: Any) -> dict[str, Any]:
+    """Return a verifiers trace as a trajectory object of a groups file; its branches follow one another like ART's
+    histories.
+    """
     histories = [
         {
             "messages_and_choices": [_message(message) for message in branch.messages],
@@ -157,7 +161,7 @@ def _full_name(call: dict[str, Any]) -> str:
     return f"{call['namespace']}.{call['name']}" if call.get("namespace") else str(call["name"])
 
 
-def _record(trace: Any, name: str, reward: float | None, weight: float, one: TrajectoryResult) -> None:
+def _record_reward(trace: Any, name: str, reward: float | None, weight: float, one: TrajectoryResult) -> None:
     trace.info[name] = {
         "status": one.status,
         "score": one.score,

@@ -9,7 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calipers.trainers.no_signal.lost_groups import LINES_PER_MINUTE, LostGroupLog, cause, lost_line, reasons
+from calipers.trainers.no_signal.lost_groups import (
+    LINES_PER_MINUTE,
+    LostGroupLog,
+    cause_of_loss,
+    lost_group_line,
+    reasons_by_member,
+)
 from calipers.types import GroupResult, GroupStatus, TrajectoryResult
 
 
@@ -31,7 +37,7 @@ class Clock:
 
 def test_a_line_names_the_group_its_status_the_counts_and_each_reason_once() -> None:
     lost = result(row("1"), row("2"), row("3", "the judge left it out"), row("4", None, reward=0.5), status="partial")
-    assert lost_line(lost, consequence="so it does not train") == (
+    assert lost_group_line(lost, consequence="so it does not train") == (
         "partial group g1: 3 of 4 rollouts could not be scored, so it does not train: "
         "1, 2 failed: no answer came; 3 failed: the judge left it out"
     )
@@ -39,19 +45,19 @@ def test_a_line_names_the_group_its_status_the_counts_and_each_reason_once() -> 
 
 def test_of_many_members_the_number_is_told() -> None:
     rows = [row(str(number)) for number in range(16)]
-    assert reasons(rows, 16) == "all failed: no answer came"
-    assert reasons(rows, 20) == "16 of them failed: no answer came"
+    assert reasons_by_member(rows, 16) == "all failed: no answer came"
+    assert reasons_by_member(rows, 20) == "16 of them failed: no answer came"
     several = [row(str(number), f"reason {number}") for number in range(5)]
-    assert reasons(several, 5).endswith("2 failed: reason 2; 2 further reasons")
+    assert reasons_by_member(several, 5).endswith("2 failed: reason 2; 2 further reasons")
 
 
 def test_losses_of_one_cause_are_one_cause_whoever_they_are_of() -> None:
-    assert cause([row("1"), row("2")]) == cause([row("7")]) == "failed: no answer came"
+    assert cause_of_loss([row("1"), row("2")]) == cause_of_loss([row("7")]) == "failed: no answer came"
 
 
 @given(st.text(), st.text(), st.text())
 def test_whatever_a_server_or_a_data_set_says_is_one_short_line(group: str, member: str, reason: str) -> None:
-    line = lost_line(result(row(member, reason * 50), name=group))
+    line = lost_group_line(result(row(member, reason * 50), name=group))
     assert len(line) < 800
     assert not any(unicodedata.category(sign) in {"Cc", "Cs", "Zl", "Zp"} for sign in line)
     line.encode()

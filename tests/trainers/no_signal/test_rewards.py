@@ -33,17 +33,17 @@ def result_of(rewards: list[float | None]) -> GroupResult:
 
 @given(UNEQUAL)
 def test_rows_are_the_rewards_as_they_are(rewards: list[float | None]):
-    assert no_signal.rewards_of(result_of(rewards)) == rewards
+    assert no_signal.trajectory_rewards(result_of(rewards)) == rewards
 
 
 @given(UNEQUAL)
 def test_a_whole_group_is_all_of_it_or_nothing(rewards: list[float | None]):
-    assert no_signal.all_or_none(result_of(rewards)) == ([None] * len(rewards) if None in rewards else rewards)
+    assert no_signal.rewards_or_none(result_of(rewards)) == ([None] * len(rewards) if None in rewards else rewards)
 
 
 @given(UNEQUAL, st.floats(-1, 1))
 def test_a_constant_group_has_no_advantage_whatever_was_scored(rewards: list[float | None], value: float):
-    given_out = no_signal.all_or_constant(result_of(rewards), value=value)
+    given_out = no_signal.rewards_or_constant(result_of(rewards), value=value)
     if None in rewards:
         assert len(given_out) == len(rewards)
         assert {one.hex() for one in given_out} == {value.hex()}  # bit for bit: some engines divide by a tiny deviation
@@ -54,10 +54,10 @@ def test_a_constant_group_has_no_advantage_whatever_was_scored(rewards: list[flo
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
 def test_what_is_not_a_finite_number_is_no_signal(bad: float):
     result = result_of([0.2, bad])
-    assert no_signal.rewards_of(result) == [0.2, None]
-    assert no_signal.all_or_none(result) == [None, None]
-    assert no_signal.all_or_constant(result) == [0.5, 0.5]
-    assert [one.id for one in no_signal.unscored(result.trajectories)] == ["2"]
+    assert no_signal.trajectory_rewards(result) == [0.2, None]
+    assert no_signal.rewards_or_none(result) == [None, None]
+    assert no_signal.rewards_or_constant(result) == [0.5, 0.5]
+    assert [one.id for one in no_signal.unscored_trajectories(result.trajectories)] == ["2"]
 
 
 def advantages(rewards: list[float], epsilon: float) -> list[float]:
@@ -75,7 +75,7 @@ def test_equal_rewards_as_they_come_have_advantages_in_engines():
 
 @given(st.floats(-100, 100, allow_subnormal=False), st.integers(2, 256))
 def test_equal_rewards_are_given_out_such_that_they_have_none(reward: float, count: int):
-    given_out = no_signal.all_or_constant(result_of([reward] * count))
+    given_out = no_signal.rewards_or_constant(result_of([reward] * count))
     assert {one.hex() for one in given_out} == {given_out[0].hex()}
     assert given_out[0] == pytest.approx(reward, rel=2**-16)
     assert set(advantages(given_out, 1e-9)) == {0.0}
@@ -83,10 +83,10 @@ def test_equal_rewards_are_given_out_such_that_they_have_none(reward: float, cou
 
 def test_dust_of_arithmetic_is_no_difference():
     assert len({0.1 + 0.2, 0.3}) == 2
-    assert len(set(no_signal.rewards_of(result_of([0.1 + 0.2, 0.3, None])))) == 2
+    assert len(set(no_signal.trajectory_rewards(result_of([0.1 + 0.2, 0.3, None])))) == 2
 
 
 @given(st.integers(0, 100), st.integers(1, 100))
 def test_a_tie_of_some_is_left_as_it_is(low: int, step: int):
     rewards: list[float | None] = [low / 100, low / 100, (low + step) / 100]
-    assert no_signal.rewards_of(result_of(rewards)) == rewards
+    assert no_signal.trajectory_rewards(result_of(rewards)) == rewards

@@ -25,7 +25,7 @@ from calipers.errors import CalipersError, ConfigError, TransientError
 from calipers.trainers import agent_lightning, areal, ms_swift, nemo_rl, tinker, verifiers
 from calipers.trainers.art import ruler
 from calipers.trainers.easyr1 import batch_reward
-from calipers.trainers.no_signal.one_float import complete_cohorts, run_for_floats
+from calipers.trainers.no_signal.float_rewards import complete_cohorts, run_for_floats
 from calipers.trainers.no_signal.run import JudgedRun, shared_run
 from calipers.trainers.openrlhf import reward as openrlhf
 from calipers.trainers.openrlhf.server import reward_app

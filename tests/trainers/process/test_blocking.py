@@ -20,15 +20,15 @@ async def where() -> tuple[asyncio.AbstractEventLoop, threading.Thread]:
 
 def test_every_call_of_every_thread_runs_on_one_loop_in_one_daemon_thread():
     with ThreadPoolExecutor(8) as pool:
-        places = set(pool.map(lambda _: blocking.run(where()), range(32)))
-    assert places == {blocking.run(where())}
+        places = set(pool.map(lambda _: blocking.run_coroutine(where()), range(32)))
+    assert places == {blocking.run_coroutine(where())}
     [(_, thread)] = places
     assert thread.daemon
     assert thread is not threading.main_thread()
 
 
 async def test_it_waits_where_another_loop_is_running():
-    loop, _ = blocking.run(where())
+    loop, _ = blocking.run_coroutine(where())
     assert loop is not asyncio.get_running_loop()
 
 
@@ -42,7 +42,7 @@ def test_exceptions_come_out_as_they_are():
         raise error
 
     with pytest.raises(BadError) as caught:
-        blocking.run(fails())
+        blocking.run_coroutine(fails())
     assert caught.value is error
 
 
@@ -60,7 +60,7 @@ def test_an_interrupt_cancels_what_is_running():
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with pytest.raises(KeyboardInterrupt):
-            blocking.run(interrupted())
+            blocking.run_coroutine(interrupted())
     finally:
         signal.signal(signal.SIGINT, before)
     assert cancelled.wait(10)
@@ -68,10 +68,10 @@ def test_an_interrupt_cancels_what_is_running():
 
 def test_it_does_not_wait_for_itself():
     async def outer() -> None:
-        blocking.run(where())
+        blocking.run_coroutine(where())
 
     with pytest.raises(RuntimeError, match="await the coroutine instead"):
-        blocking.run(outer())
+        blocking.run_coroutine(outer())
 
 
 FORKING = """
@@ -80,12 +80,12 @@ from calipers.trainers.process import blocking
 
 async def answer(): return 42
 
-assert blocking.run(answer()) == 42
+assert blocking.run_coroutine(answer()) == 42
 child = os.fork()
 if not child:
-    os._exit(blocking.run(answer()))
+    os._exit(blocking.run_coroutine(answer()))
 _, status = os.waitpid(child, 0)
-print(os.waitstatus_to_exitcode(status), blocking.run(answer()))
+print(os.waitstatus_to_exitcode(status), blocking.run_coroutine(answer()))
 """
 
 

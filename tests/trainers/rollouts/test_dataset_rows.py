@@ -10,13 +10,13 @@ import pytest
 
 from calipers.errors import InputError
 from calipers.trainers.rollouts.dataset_rows import (
-    read_label,
+    read_label_of_row,
     rubric_of_row,
-    standards_of,
+    standards_of_row,
     warn_unused_columns,
 )
-from calipers.trainers.trl.rows import read_rubric as column_standards
-from calipers.trainers.verl.rows import group_of
+from calipers.trainers.trl.rows import rubric_from_column as column_standards
+from calipers.trainers.verl.rows import group_fields_of_row
 from calipers.types import Rubric
 from dataset_rows import ASKED, ROWS, RULES, SCORES, VERIF
 
@@ -30,16 +30,16 @@ def test_every_form_of_row_is_read_as_verl_hands_it_over(name: str) -> None:
         with pytest.warns(
             UserWarning, match=r"the rules in .* of the data set's rows: not used; \+calipers.recipe=verif"
         ):
-            assert group_of(row, rubric="default", reference=True)["rubric"] is None
+            assert group_fields_of_row(row, rubric="default", reference=True)["rubric"] is None
         return
-    group = group_of(row, rubric="default", reference=False)
+    group = group_fields_of_row(row, rubric="default", reference=False)
     assert isinstance(group["rubric"], Rubric)
     assert group["rubric"].criteria[0].text == "names Mars"
 
 
 def test_a_reference_is_no_reference_where_it_holds_rules() -> None:
-    assert standards_of(ROWS["verif"]).reference is None
-    reference = standards_of(ROWS["a plain answer"]).reference
+    assert standards_of_row(ROWS["verif"]).reference is None
+    reference = standards_of_row(ROWS["a plain answer"]).reference
     assert reference is not None
     assert (reference.place, reference.value) == ("reward_model.ground_truth", "Mars")
 
@@ -91,10 +91,10 @@ def test_a_row_that_asks_for_nothing_is_graded_by_the_runs_rubric_without_a_word
     ("label", "reference"), [("42", "42"), (None, None), ("", None), ("{not json", "{not json"), (0, 0)]
 )
 def test_a_label_that_is_an_answer_is_the_reference(label: Any, reference: Any) -> None:
-    assert read_label(label, "default") == ("default", reference)
+    assert read_label_of_row(label, "default") == ("default", reference)
 
 
 def test_a_label_with_criteria_is_the_rubric_and_no_reference() -> None:
-    rubric, reference = read_label(json.dumps({"rubrics": CRITERIA}), "default")
+    rubric, reference = read_label_of_row(json.dumps({"rubrics": CRITERIA}), "default")
     assert isinstance(rubric, Rubric)
     assert reference is None

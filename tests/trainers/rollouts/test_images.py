@@ -12,7 +12,7 @@ from calipers.errors import ConfigError, InputError
 from calipers.readers import canonical
 from calipers.trainers.rollouts.images import Images
 from calipers.trainers.trl import rows as trl_rows
-from calipers.trainers.verl.rows import group_of
+from calipers.trainers.verl.rows import group_fields_of_row
 
 
 @dataclass
@@ -54,13 +54,13 @@ def test_an_image_becomes_a_data_url_and_the_rest_stays():
 
 def test_one_image_before_many_completions_is_encoded_once():
     pictures = [Picture() for _ in range(8)]
-    rows = trl_rows.rows([prompt_with(one) for one in pictures], ["a"] * 8, rubrics=None, references=None)
+    rows = trl_rows.completion_rows([prompt_with(one) for one in pictures], ["a"] * 8, rubrics=None, references=None)
     assert sum(len(one.encoded) for one in pictures) == 1
     assert len({repr(row.prompt) for row in rows}) == 1
     other = prompt_with(Picture(b"other pixels"))
-    mixed = trl_rows.rows([prompt_with(Picture()), other], ["a", "b"], rubrics=None, references=None)
+    mixed = trl_rows.completion_rows([prompt_with(Picture()), other], ["a", "b"], rubrics=None, references=None)
     with pytest.raises(ConfigError, match="have different prompts"):
-        trl_rows.grouped(mixed, 2, default_rubric="")
+        trl_rows.groups_of_rows(mixed, 2, default_rubric="")
 
 
 def test_a_mode_that_png_has_not_is_converted():
@@ -76,7 +76,7 @@ def test_what_holds_no_images_comes_back_as_it_is(messages: Any):
 
 def test_a_broken_image_is_named_by_its_row():
     with pytest.raises(InputError, match="the prompt of row 1: an image cannot be read: image file is truncated"):
-        trl_rows.rows([prompt_with(Broken())], ["a"], rubrics=None, references=None)
+        trl_rows.completion_rows([prompt_with(Broken())], ["a"], rubrics=None, references=None)
 
 
 def test_with_pillow_itself():
@@ -86,5 +86,5 @@ def test_with_pillow_itself():
 
 
 def test_the_prompt_of_verls_row_is_shown_with_its_images():
-    head = group_of({"uid": "u1", "raw_prompt": prompt_with(Picture())}, rubric="r", reference=False)
+    head = group_fields_of_row({"uid": "u1", "raw_prompt": prompt_with(Picture())}, rubric="r", reference=False)
     assert canonical(head["context"])[0]["content"][0]["type"] == "image_url"

@@ -9,25 +9,25 @@ from hypothesis import strategies as st
 from calipers import Judge
 from calipers.errors import InputError
 from calipers.trainers.rollouts.messages import (
-    context_of,
     positions_by_key,
+    prompt_messages,
+    rubric_text_with_reference,
     rubric_with_reference,
     split_reasoning,
-    with_reference,
 )
 from calipers.types import Message
 
 
 def test_a_text_is_the_users_message_and_messages_stay_as_they_are() -> None:
-    assert context_of("Hi") == [{"role": "user", "content": "Hi"}]
+    assert prompt_messages("Hi") == [{"role": "user", "content": "Hi"}]
     chat = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hi"}]
-    assert context_of(chat) == chat
+    assert prompt_messages(chat) == chat
 
 
 @pytest.mark.parametrize("prompt", [None, 3, ["Hi"], [[]]])
 def test_what_is_no_prompt_is_said_so(prompt: object) -> None:
     with pytest.raises(InputError, match="it must be a text or a list of chat messages"):
-        context_of(prompt)
+        prompt_messages(prompt)
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_reasoning_that_stands_apart_already_is_kept() -> None:
 
 
 def test_a_reference_stands_after_the_rubric_word_for_word() -> None:
-    text = with_reference("Be right.", "17 * 24\n= 408")
+    text = rubric_text_with_reference("Be right.", "17 * 24\n= 408")
     assert text.startswith("Be right.\n")
     assert text.endswith("\n17 * 24\n= 408")
 

@@ -18,7 +18,7 @@ import pytest
 
 from calipers import Judge
 from calipers.errors import ConfigError
-from calipers.trainers.process.engines import installed
+from calipers.trainers.process.engines import installed_version
 from calipers.trainers.trl import reward_func
 from calipers.trainers.trl.caller import AWAITS, EXCLUDES_MISSING, OLDEST
 from servers.faulty_server import Answer, Asked, FaultyServer, said
@@ -30,7 +30,7 @@ pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.filterwarnings("
 
 from trl_runs import train  # noqa: E402 - needs TRL
 
-VERSION = installed("trl") or OLDEST
+VERSION = installed_version("trl") or OLDEST
 
 
 @pytest.fixture(scope="module")

@@ -29,7 +29,7 @@ class Trainer:
 @pytest.mark.parametrize(
     ("version", "options", "words"),
     [
-        ((0, 17), {}, "older than calipers' reward functions are made for"),
+        ((0, 17), {}, "too old for calipers' reward functions"),
         ((0, 26), {}, "does not await reward functions: pass blocking=True"),
         ((1, 5), {"only_reward": True}, "counts a row without a reward as 0.*install trl>=1.6"),
         ((0, 25), {"only_reward": True, "blocking": True}, "counts a row without a reward as 0"),

@@ -20,7 +20,7 @@ RESULTS = [
 
 
 def test_shares_of_rows_and_means_a_group():
-    assert trl_metrics.metrics(RESULTS, [None, None, 0.5, None]) == {
+    assert trl_metrics.judge_metrics(RESULTS, [None, None, 0.5, None]) == {
         "scored": 0.5,
         "abstained": 0.25,
         "failed": 0.25,
@@ -37,17 +37,17 @@ def test_shares_of_rows_and_means_a_group():
 
 def test_what_is_unknown_has_no_number():
     unknown = [GroupResult("a", "failed", (FAILED,)), GroupResult("b", "scored", (SCORED,), 1, Usage(10, 2))]
-    assert "cost_usd" not in trl_metrics.metrics(unknown, [None, 0.5])
+    assert "cost_usd" not in trl_metrics.judge_metrics(unknown, [None, 0.5])
     assert (
-        trl_metrics.metrics(unknown[:1], [None]).keys()
-        == trl_metrics.metrics(RESULTS, [0.5] * 4, same_names=True).keys()
+        trl_metrics.judge_metrics(unknown[:1], [None]).keys()
+        == trl_metrics.judge_metrics(RESULTS, [0.5] * 4, same_names=True).keys()
     )
 
 
 def test_every_process_can_be_made_to_log_the_same():
-    alike = [trl_metrics.metrics([result], [0.5] * 2, same_names=True).keys() for result in RESULTS]
-    assert alike[0] == alike[1] == trl_metrics.metrics(RESULTS, [None] * 4).keys() - {"stderr", "cost_usd"}
+    alike = [trl_metrics.judge_metrics([result], [0.5] * 2, same_names=True).keys() for result in RESULTS]
+    assert alike[0] == alike[1] == trl_metrics.judge_metrics(RESULTS, [None] * 4).keys() - {"stderr", "cost_usd"}
 
 
 def test_each_row_is_told_what_the_judge_said_or_why_there_is_no_score():
-    assert trl_metrics.notes(RESULTS) == ["good", "not in the reply", "good", "unreadable"]
+    assert trl_metrics.row_explanations(RESULTS) == ["good", "not in the reply", "good", "unreadable"]

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from calipers.trainers.process.engines import installed
+from calipers.trainers.process.engines import installed_version
 from calipers.trainers.trl.caller import EXCLUDES_MISSING
 from calipers.trainers.trl.scaffold import SINCE
 from servers.faulty_server import Answer, Asked, FaultyServer, error
@@ -83,7 +83,8 @@ def test_each_group_is_judged_once_by_all_processes_together(runs: list[dict[str
 
 
 @pytest.mark.skipif(
-    (installed("trl") or EXCLUDES_MISSING) < EXCLUDES_MISSING, reason="this TRL (before 1.6) counts a missing row as 0"
+    (installed_version("trl") or EXCLUDES_MISSING) < EXCLUDES_MISSING,
+    reason="this TRL (before 1.6) counts a missing row as 0",
 )
 def test_one_row_without_a_score_leaves_the_others_in_both_processes_as_without_it(runs: list[dict[str, Any]]):
     run = runs[0]["silent"]
@@ -108,7 +109,9 @@ def test_two_judges_share_a_run_and_one_that_is_silent_on_a_row_withholds_the_gr
     assert run["advantages"] == runs[0]["split"]["advantages"]
 
 
-@pytest.mark.skipif((installed("trl") or SINCE) < SINCE, reason="scaffolded rollouts are for TRL 1.16 and later")
+@pytest.mark.skipif(
+    (installed_version("trl") or SINCE) < SINCE, reason="scaffolded rollouts are for TRL 1.16 and later"
+)
 def test_a_scaffold_goes_on_over_the_processes_of_a_group(runs: list[dict[str, Any]]):
     assert [run["shown"] for run in runs] == [[4, 3], [1, 0]]
 

@@ -16,7 +16,9 @@ from calipers.types import TrajectoryGroup
 
 def groups_of(prompts: list[Any], completions: list[Any], size: int = 2, **options: Any) -> list[TrajectoryGroup]:
     columns = {"rubrics": options.pop("rubrics", None), "references": options.pop("references", None)}
-    return trl_rows.grouped(trl_rows.rows(prompts, completions, **columns), size, default_rubric="default", **options)
+    return trl_rows.groups_of_rows(
+        trl_rows.completion_rows(prompts, completions, **columns), size, default_rubric="default", **options
+    )
 
 
 def said(text: str) -> tuple[dict[str, str], ...]:
@@ -135,10 +137,10 @@ def test_a_rubric_column_may_hold_criteria():
 
 def test_a_column_is_found_by_its_name():
     given: dict[str, Any] = {"rubric": ["x"], "answer": [1], "trainer_state": object(), "broken": "text"}
-    assert trl_rows.column_of(given, "rubric", required=False) == ["x"]
-    assert trl_rows.column_of(given, "missing", required=False) is None
-    assert trl_rows.column_of(given, None, required=True) is None
+    assert trl_rows.dataset_column(given, "rubric", required=False) == ["x"]
+    assert trl_rows.dataset_column(given, "missing", required=False) is None
+    assert trl_rows.dataset_column(given, None, required=True) is None
     with pytest.raises(ConfigError, match="no column 'gold'; its columns are: rubric, answer"):
-        trl_rows.column_of(given, "gold", required=True)
+        trl_rows.dataset_column(given, "gold", required=True)
     with pytest.raises(InputError, match="'broken' is a str, not a column"):
-        trl_rows.column_of(given, "broken", required=False)
+        trl_rows.dataset_column(given, "broken", required=False)

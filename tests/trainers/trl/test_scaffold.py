@@ -18,7 +18,7 @@ import pytest
 from calipers import Judge
 from calipers.errors import ConfigError, InputError
 from calipers.rubric.scaffold import Schedule, scaffolded
-from calipers.trainers.process.engines import installed
+from calipers.trainers.process.engines import installed_version
 from calipers.trainers.trl import reward_func, scaffolded_rollouts
 from calipers.trainers.trl.scaffold import SINCE
 from servers.faulty_server import FaultyServer
@@ -26,7 +26,7 @@ from servers.opinions import Opinions, models
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 pytestmark = pytest.mark.skipif(
-    (installed("trl") or SINCE) < SINCE, reason="scaffolded rollouts are for TRL 1.16 and later"
+    (installed_version("trl") or SINCE) < SINCE, reason="scaffolded rollouts are for TRL 1.16 and later"
 )
 with_trl = pytest.mark.skipif(find_spec("trl") is None, reason="TRL is not installed (pip install 'calipers[trl]')")
 

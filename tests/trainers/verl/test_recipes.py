@@ -15,7 +15,7 @@ import pytest
 
 from calipers.errors import CalipersError, ConfigError, InputError
 from calipers.trainers.verl import rubric_batch, verif
-from calipers.trainers.verl.recipes import acc_of, common_of
+from calipers.trainers.verl.recipes import common_group_fields, logged_acc
 from calipers.trainers.verl.settings import make_judge, read_settings
 from servers.checker import checker, verdicts
 from servers.faulty_server import Answer, Asked, FaultyServer, chunks, error, said, streamed
@@ -243,22 +243,22 @@ def test_a_group_has_what_its_recipe_needs() -> None:
     with pytest.warns(
         UserWarning, match=r"the rules in reward_model\.ground_truth\.checkers of the data set's rows: not used"
     ):
-        head = common_of(row, batch, rubric="")
+        head = common_group_fields(row, batch, rubric="")
     assert head["rubric"].criteria[2].points == -4
     assert head["context"] == ASKED
     with pytest.warns(
         UserWarning, match=r"the rubric in extra_info\.reward_model\.rubrics of the data set's rows: not used"
     ):
-        assert common_of(row, rules, rubric="")["ground_truth"] == TRUTH
+        assert common_group_fields(row, rules, rubric="")["ground_truth"] == TRUTH
     with pytest.raises(InputError, match="no criteria"):
-        common_of({**row, "extra_info": {}}, batch, rubric="")
+        common_group_fields({**row, "extra_info": {}}, batch, rubric="")
     with pytest.raises(InputError, match=r"no reward_model\.ground_truth"):
-        common_of({**row, "reward_model": {}}, rules, rubric="")
+        common_group_fields({**row, "reward_model": {}}, rules, rubric="")
 
 
 def test_acc_is_what_each_of_them_logs() -> None:
-    assert [acc_of(reward, "rubric_batch") for reward in (0.5, 0.51)] == [0.0, 1.0]
-    assert acc_of(0.5, "verif") == 0.5
+    assert [logged_acc(reward, "rubric_batch") for reward in (0.5, 0.51)] == [0.0, 1.0]
+    assert logged_acc(0.5, "verif") == 0.5
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from calipers.errors import InputError
 from calipers.readers import as_group
 from calipers.rubric.standards import Standards, Stated
-from calipers.trainers.rollouts.dataset_rows import standards_of
-from calipers.trainers.verl.rows import group_of, member_of, reference_text
+from calipers.trainers.rollouts.dataset_rows import standards_of_row
+from calipers.trainers.verl.rows import group_fields_of_row, member_of_outputs, reference_text
 
 PROMPT = [{"role": "user", "content": "joke"}]
 
@@ -41,11 +41,14 @@ def row(**more: Any) -> dict[str, Any]:
 
 
 def test_a_single_turn_is_one_message() -> None:
-    assert member_of([wrote("ha")], 3, decode) == {"id": "3", "messages": [{"role": "assistant", "content": "ha"}]}
+    assert member_of_outputs([wrote("ha")], 3, decode) == {
+        "id": "3",
+        "messages": [{"role": "assistant", "content": "ha"}],
+    }
 
 
 def test_tools_and_policy_take_turns_as_the_mask_says() -> None:
-    said = member_of([wrote("askANSok", "11100011")], 0, decode)["messages"]
+    said = member_of_outputs([wrote("askANSok", "11100011")], 0, decode)["messages"]
     assert [(one["role"], one["content"]) for one in said] == [
         ("assistant", "ask"),
         ("tool", "ANS"),
@@ -54,64 +57,72 @@ def test_tools_and_policy_take_turns_as_the_mask_says() -> None:
 
 
 def test_the_outputs_of_one_rollout_follow_one_another() -> None:
-    said = member_of([wrote("one"), wrote("two")], 0, decode)["messages"]
+    said = member_of_outputs([wrote("one"), wrote("two")], 0, decode)["messages"]
     assert [one["content"] for one in said] == ["one", "two"]
 
 
 def test_messages_that_an_agent_loop_kept_are_used_as_they_are() -> None:
     kept = Output([1], [1], {"messages": [{"role": "assistant", "content": "<think>hm</think>ha"}]})
-    assert member_of([kept], 0, decode)["messages"] == [{"role": "assistant", "content": "ha", "reasoning": "hm"}]
+    assert member_of_outputs([kept], 0, decode)["messages"] == [
+        {"role": "assistant", "content": "ha", "reasoning": "hm"}
+    ]
 
 
 def test_thoughts_are_apart_and_a_cut_is_told() -> None:
-    said = member_of([wrote("<think>x</think>y")], 0, decode, limit=17)["messages"]
+    said = member_of_outputs([wrote("<think>x</think>y")], 0, decode, limit=17)["messages"]
     assert said == [{"role": "assistant", "content": "y", "reasoning": "x", "finish_reason": "length"}]
-    assert "finish_reason" not in member_of([wrote("ha")], 0, decode, limit=3)["messages"][0]
+    assert "finish_reason" not in member_of_outputs([wrote("ha")], 0, decode, limit=3)["messages"][0]
 
 
 def test_a_rollout_without_tokens_says_nothing() -> None:
-    assert member_of([wrote("")], 0, decode, limit=8)["messages"] == []
+    assert member_of_outputs([wrote("")], 0, decode, limit=8)["messages"] == []
 
 
 @given(st.lists(st.tuples(st.integers(97, 122), st.integers(0, 1)), max_size=30))
 def test_nothing_is_lost_between_the_turns(pairs: list[tuple[int, int]]) -> None:
-    said = member_of([Output([token for token, _ in pairs], [mask for _, mask in pairs])], 0, decode)["messages"]
+    said = member_of_outputs([Output([token for token, _ in pairs], [mask for _, mask in pairs])], 0, decode)[
+        "messages"
+    ]
     assert "".join(one["content"] for one in said) == decode([token for token, _ in pairs])
     assert all(before["role"] != after["role"] for before, after in pairwise(said))
 
 
 def test_the_group_is_the_rows_prompt_under_its_uid() -> None:
-    head = group_of(row(), rubric="default", reference=False)
+    head = group_fields_of_row(row(), rubric="default", reference=False)
     assert head == {"group_id": "u1", "context": PROMPT, "rubric": None}
-    assert as_group({**head, "trajectories": [member_of([wrote("ha")], 0, decode)]}).context == tuple(PROMPT)
+    assert as_group({**head, "trajectories": [member_of_outputs([wrote("ha")], 0, decode)]}).context == tuple(PROMPT)
 
 
 @pytest.mark.parametrize("where", ["row", "extra_info", "reward_model"])
 def test_a_row_may_bring_its_rubric(where: str) -> None:
     given_row = row(rubric="Be funny.") if where == "row" else row(**{where: {"rubric": "Be funny."}})
-    assert standards_of(given_row).rubric == "Be funny."
-    assert standards_of(row(rubric=" ", reward_model=None)).rubric is None
+    assert standards_of_row(given_row).rubric == "Be funny."
+    assert standards_of_row(row(rubric=" ", reward_model=None)).rubric is None
 
 
 @pytest.mark.parametrize("where", ["reward_model", "extra_info"])
 def test_a_row_may_bring_criteria_in_ruscarls_form(where: str) -> None:
     rubrics = [{"criterion": "Is funny.", "points": 3, "tags": {"axis": "style"}}]
     given = {"reward_model": {"style": "rubric", "rubrics": rubrics}}
-    head = group_of(
+    head = group_fields_of_row(
         row(**(given if where == "reward_model" else {"extra_info": given})), rubric="default", reference=True
     )
     assert head["rubric"].criteria[0].text == "Is funny."
     with pytest.raises(InputError, match="criterion 1: points must be a finite number"):
-        group_of(row(reward_model={"rubrics": [{"criterion": "x", "points": "3"}]}), rubric="default", reference=False)
+        group_fields_of_row(
+            row(reward_model={"rubrics": [{"criterion": "x", "points": "3"}]}), rubric="default", reference=False
+        )
 
 
 def test_a_reference_joins_the_rubric_where_it_is_asked_for() -> None:
-    rubric = group_of(row(), rubric="default", reference=True)["rubric"]
+    rubric = group_fields_of_row(row(), rubric="default", reference=True)["rubric"]
     assert rubric.startswith("default\n")
     assert rubric.endswith("408")
-    own = group_of(row(rubric="own"), rubric="default", reference=True)["rubric"]
+    own = group_fields_of_row(row(rubric="own"), rubric="default", reference=True)["rubric"]
     assert own.startswith("own\n")
-    assert group_of(row(reward_model={"ground_truth": ""}), rubric="default", reference=True)["rubric"] is None
+    assert (
+        group_fields_of_row(row(reward_model={"ground_truth": ""}), rubric="default", reference=True)["rubric"] is None
+    )
 
 
 @pytest.mark.parametrize(

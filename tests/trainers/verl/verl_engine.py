@@ -409,7 +409,7 @@ def unscaffolded(model: Path) -> dict[str, str]:
 def beyond_limits(model: Path) -> dict[str, str]:
     """What the reward manager says to configurations beyond its limits."""
     from calipers.errors import ConfigError  # noqa: PLC0415 - beside what is only where verl is
-    from calipers.trainers.verl.agent_loop import settings_of  # noqa: PLC0415 - likewise
+    from calipers.trainers.verl.agent_loop import settings_in_config  # noqa: PLC0415 - likewise
     from calipers.trainers.verl.reward import require_limits  # noqa: PLC0415 - likewise
 
     wrong = {
@@ -422,7 +422,7 @@ def beyond_limits(model: Path) -> dict[str, str]:
     for name, overrides in wrong.items():
         config = configured(model, "+calipers.judge=embedded", *overrides)
         try:
-            require_limits(config, settings_of(config))
+            require_limits(config, settings_in_config(config))
         except ConfigError as caught:
             told[name] = f"ConfigError: {caught}"
     return told

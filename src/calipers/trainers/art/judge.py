@@ -1,4 +1,4 @@
-"""A Judge from RULER's ``judge_model`` and ``extra_litellm_params``, built once and shared by all calls.
+"""Make a Judge from RULER's ``judge_model`` and ``extra_litellm_params``, once for all calls with the same arguments.
 
 Not responsible for groups and rewards (``art.reward``). LiteLLM itself is neither imported nor needed.
 """
@@ -23,7 +23,7 @@ from calipers.protocols.question import Parse
 from calipers.trainers.process.once import once_per_process
 
 MAX_PARALLEL: Final = 128
-"""Judge calls at a time on one event loop, unless ``max_parallel_requests`` is given. RULER has no limit."""
+"""The most concurrent judge calls on an event loop, unless ``max_parallel_requests`` is given. RULER has no limit."""
 
 _OPTIONS: Final[Mapping[str, str]] = {
     "api_base": "base_url",
@@ -53,7 +53,7 @@ _RESERVED: Final = frozenset(
         *("tools", "tool_choice", "functions", "function_call", "parallel_tool_calls"),
     }
 )
-"""Parts of the question, which decide whether its answer can be read."""
+"""Parameters that calipers sets itself, because they decide whether a reply can be read."""
 
 _UNSUPPORTED: Final = frozenset(
     {
@@ -105,9 +105,9 @@ def judge_for(
     debug: bool = False,
     parse: Parse | None = None,
 ) -> Judge:
-    """The Judge that these arguments describe: the same Judge for the same arguments, in any event loop.
+    """Return the Judge that RULER's arguments describe: the same Judge for the same arguments, in any event loop.
 
-    Raises ConfigError, before any token is spent, for invalid arguments.
+    Raises ConfigError for invalid arguments, before any token is paid for.
     """
     if isinstance(judge_model, Judge):
         if extra or debug or parse is not None:
@@ -116,18 +116,18 @@ def judge_for(
                 "parse_response= here, pass base_url=, params=, debug= and parse= when you make the Judge"
             )
         return judge_model
-    wanted = _read(extra) if extra else _Parameters()
+    wanted = _read_parameters(extra) if extra else _Parameters()
     if isinstance(judge_model, str):
         name = judge_model.strip()
         url = _base_url(name, wanted.base_url)
-        shared = _named(
+        shared = _named_backend(
             name, url, wanted.api_key, wanted.timeout, wanted.retries, wanted.concurrency, _environment(name, url)
         )
     elif callable(getattr(judge_model, "complete", None)):
         if wanted.endpoint_options:
             options = ", ".join(wanted.endpoint_options)
             raise ConfigError(f"{options}: set this on the Backend that you pass; it cannot be changed here")
-        shared = _own(_Identity(judge_model), wanted.concurrency)
+        shared = _shared_backend(_Identity(judge_model), wanted.concurrency)
     else:
         raise ConfigError(
             f"judge_model is a {type(judge_model).__name__}: it must be a judge's name such as 'openai/gpt-5-mini', "
@@ -137,7 +137,7 @@ def judge_for(
 
 
 @once_per_process(maxsize=32)
-def _named(
+def _named_backend(
     name: str,
     base_url: str | None,
     api_key: str | None,
@@ -151,7 +151,7 @@ def _named(
 
 
 @once_per_process(maxsize=32)
-def _own(backend: _Identity, concurrency: int) -> Shared:
+def _shared_backend(backend: _Identity, concurrency: int) -> Shared:
     return Shared(backend.wrapped, attempts=None, concurrency=concurrency)
 
 
@@ -166,7 +166,7 @@ def _judge(shared: Shared, concurrency: int, max_tokens: int, body: str, *, debu
     )
 
 
-def _read(extra: Mapping[str, object]) -> _Parameters:
+def _read_parameters(extra: Mapping[str, object]) -> _Parameters:
     if not isinstance(extra, Mapping):
         raise ConfigError(f"extra_litellm_params is a {type(extra).__name__}: it must be a dict of parameters")
     options: dict[str, Any] = {}
@@ -174,7 +174,7 @@ def _read(extra: Mapping[str, object]) -> _Parameters:
     for name, value in extra.items():
         if value is None or name in _IGNORED:  # None means "not set", as in LiteLLM
             continue
-        _refuse(name, value)
+        _refuse_unusable(name, value)
         if name in _OPTIONS:
             option = _OPTIONS[name]
             if options.setdefault(option, value) != value:
@@ -195,7 +195,7 @@ def _read(extra: Mapping[str, object]) -> _Parameters:
     )
 
 
-def _refuse(name: str, value: object) -> None:
+def _refuse_unusable(name: str, value: object) -> None:
     if name == "n" and value != 1:
         raise ConfigError(
             f"extra_litellm_params: n={value!r} asks for answers that are never read; use Judge(samples=...)"
@@ -242,16 +242,16 @@ def _json(body: Mapping[str, object]) -> str:
 
 
 def _environment(name: str, base_url: str | None) -> Asked | None:
-    """The address and key that the environment gives for this judge now."""
+    """Return the judge's address and key as the environment variables give them now; None for an unknown provider."""
     provider = provider_of(name)
     try:
         return None if provider is None else asked_at(provider, base_url=base_url)
     except ConfigError:
-        return None  # making the backend reports it
+        return None  # making the backend reports the error
 
 
 def _base_url(judge: str, api_base: str | None) -> str | None:
-    """``api_base`` as a base URL: LiteLLM's for Ollama lacks the path of its OpenAI-compatible API."""
+    """Return ``api_base`` as a base URL: LiteLLM's address of Ollama lacks the path of the OpenAI-compatible API."""
     if api_base and judge.startswith(("ollama/", "ollama_chat/")) and not urlsplit(api_base).path.strip("/"):
         return f"{api_base.rstrip('/')}/v1"
     return api_base

@@ -1,4 +1,4 @@
-"""Judging inside ART's own loops: ``gather_trajectory_groups``'s ``after_each``, and ``PipelineTrainer``'s rollouts.
+"""Judge inside ART's own loops: ``gather_trajectory_groups``'s ``after_each``, and ``PipelineTrainer``'s rollouts.
 
 Not responsible for how a group is judged and copied (``art.reward``). ART is not imported: a gather counts its
 exceptions in a context variable, which is looked up if ART is loaded.
@@ -17,7 +17,7 @@ from calipers.judging.judge import Judge
 from calipers.protocols.question import Parse
 from calipers.rubric import DEFAULT_RUBRIC
 from calipers.trainers.art.judge import judge_for
-from calipers.trainers.art.reward import Group, lost_group_line, ruler_score_group, to_stderr
+from calipers.trainers.art.reward import Group, log_line_of_error, ruler_score_group, write_to_stderr
 from calipers.trainers.no_signal.lost_groups import LostGroupLog
 from calipers.trainers.no_signal.run import JudgedRun, Stop
 from calipers.trainers.process.engines import warn_untested
@@ -27,7 +27,7 @@ __all__ = ["JudgedBy", "judged_by"]
 
 @dataclass(frozen=True, slots=True)
 class JudgedBy:
-    """An async function of a group that returns the judged group, or None to skip it. See ``judged_by``."""
+    """An async function that takes an ART group and returns the judged group, or None to skip it. See ``judged_by``."""
 
     run: JudgedRun
     rubric: str | None
@@ -35,11 +35,11 @@ class JudgedBy:
 
     @property
     def judge(self) -> Judge:
-        """The judge that is asked."""
+        """The Judge of the run."""
         return self.run.judge
 
     async def __call__(self, group: Group) -> Group | None:
-        """The group with the judge's rewards; or None, and a line on stderr."""
+        """Return the ART group with the judge's rewards; or None, after writing a line to stderr."""
         self.run.require_running()
         try:
             judged = await ruler_score_group(group, self.judge, rubric=self.rubric)
@@ -50,7 +50,7 @@ class JudgedBy:
             # Any error costs this group only, unless the gather has reached its max_exceptions.
             if self.counted and _exceeds_max_exceptions():
                 raise
-            line, why = lost_group_line(error)
+            line, why = log_line_of_error(error)
             self.run.lost(line, why=why)
             self.run.require_running()
             return None
@@ -69,7 +69,7 @@ def judged_by(
     debug: bool = False,
     parse_response: Parse | None = None,
 ) -> JudgedBy:
-    """Judges every group of a run: ``after_each=judged_by(...)``, or ``return await judged(group)`` in a rollout.
+    """Return a function that judges every group of an ART run: ``after_each=judged_by(...)``, or awaited in a rollout.
 
     Arguments are those of ``ruler_score_group``; they are checked here, before the first rollout (ConfigError). A group
     that cannot be judged becomes None, which ART skips, with a line on stderr. Within ``gather_trajectory_groups`` it
@@ -82,15 +82,15 @@ def judged_by(
     """
     warn_untested("openpipe-art", "0.5")
     judge = judge_for(judge_model, extra_litellm_params, debug=debug, parse=parse_response)
-    return JudgedBy(JudgedRun(judge, patience=patience, stop=stop, log=LostGroupLog(to_stderr)), rubric, counted)
+    return JudgedBy(JudgedRun(judge, patience=patience, stop=stop, log=LostGroupLog(write_to_stderr)), rubric, counted)
 
 
 def _exceeds_max_exceptions() -> bool:
-    """Count an exception in the gather that runs here, if there is one; whether that is too many."""
+    """Count an exception in ART's current gather, if there is one, and return whether the gather now has too many."""
     gather = sys.modules.get("art.gather")
     if gather is None:
         return False
-    # Not ART's own getter, which outside of a gather returns a context that tolerates no exception.
+    # ART's own getter is not used: outside of a gather it returns a context that tolerates no exception.
     context: Any = gather.gather_context_var.get(None)
     if context is None:
         return False

@@ -1,6 +1,6 @@
-"""RULER's interface (``ruler``, ``ruler_score_group``) for OpenPipe ART, over calipers' pipeline.
+"""RULER's interface (``ruler``, ``ruler_score_group``) for OpenPipe ART, implemented with calipers.
 
-Same arguments, return types, metrics and log lines; what differs is what happens when judging fails
+Arguments, return types, metrics and log lines are RULER's; failures of judging are handled differently
 (``docs/trainers/art.md``). ART is never imported: its groups are read and copied by their attributes. Not responsible
 for which judge is asked (``art.judge``).
 """
@@ -20,8 +20,8 @@ from calipers.readers.art import art_trajectory_fields
 from calipers.rubric import DEFAULT_RUBRIC
 from calipers.trainers.art.judge import judge_for
 from calipers.trainers.art.scores import Response, TrajectoryScore
-from calipers.trainers.no_signal.lost_groups import LostGroupLog, cause, one_line, reasons
-from calipers.trainers.no_signal.rewards import NEUTRAL, unscored
+from calipers.trainers.no_signal.lost_groups import LostGroupLog, cause_of_loss, one_line, reasons_by_member
+from calipers.trainers.no_signal.rewards import NEUTRAL, unscored_trajectories
 from calipers.trainers.process.engines import warn_untested
 from calipers.trainers.process.once import once_per_process
 from calipers.types import GroupResult, TrajectoryResult, Usage
@@ -29,10 +29,10 @@ from calipers.types import GroupResult, TrajectoryResult, Usage
 __all__ = ["DEFAULT_RUBRIC", "Response", "TrajectoryScore", "ruler", "ruler_score_group"]
 
 _MIN_SCORED = 2
-"""Scored trajectories that a group with unscored ones needs, so that there is something to compare."""
+"""The fewest scored trajectories that a group with unscored trajectories needs to be compared."""
 
 _MAX_LENGTH = 800
-"""Characters of a line on stderr, with the reasons and the group's name."""
+"""The most characters of a line on stderr, which has the reasons and the group's name."""
 
 Group = TypeVar("Group")
 """An ``art.TrajectoryGroup``, or a subclass of it."""
@@ -51,8 +51,8 @@ async def ruler(
     """Score message lists against one another: a TrajectoryScore each, in input order, ids "1" to "N", scores in [0,
     1].
 
-    An empty list gives an empty list. One trajectory, or several identical ones, get 0.5 each without a call.
-    ``parse_response`` is ``(reply text, keys) -> {key: score from 0 to 100}``.
+    An empty list gives an empty list. A single trajectory, or several identical trajectories, get 0.5 each without a
+    call. ``parse_response`` is ``(reply text, keys) -> {key: score from 0 to 100}``.
 
     Raises CalipersError if any trajectory stays without a score (which a float cannot express), ConfigError for invalid
     settings or a judge that refuses every question, and InputError for messages that cannot be read.
@@ -61,10 +61,10 @@ async def ruler(
         return []
     judge = judge_for(judge_model, extra_litellm_params, debug=debug, parse=parse_response)
     result = await _judged(judge, {"trajectories": list(message_lists), "tools": tools}, rubric)
-    if missing := unscored(result.trajectories):
+    if missing := unscored_trajectories(result.trajectories):
         total = len(result.trajectories)
         raise CalipersError(
-            f"the judge left {len(missing)} of {total} trajectories unscored: {reasons(missing, total)}"
+            f"the judge left {len(missing)} of {total} trajectories unscored: {reasons_by_member(missing, total)}"
         )
     return [
         TrajectoryScore(trajectory_id=str(place), explanation=_explanation(one), score=_score(one))
@@ -82,14 +82,15 @@ async def ruler_score_group(
     debug: bool = False,
     parse_response: Parse | None = None,
 ) -> Group | None:
-    """A copy of an ART group with the judge's rewards, in [0, 1]; ``group`` itself is not changed.
+    """Return a copy of an ART group with the judge's rewards, in [0, 1]; ``group`` itself is not changed.
 
     Trajectories that stay without a score are removed from the copy, each with a line in the group's log. The others
-    keep their data; ``reward`` and ``metrics["ruler_score"]`` are set, ``metrics["independent_reward"]`` is the reward
-    from before the first scoring, and the explanation is added to the log.
+    retain their data; ``reward`` and ``metrics["ruler_score"]`` are set, ``metrics["independent_reward"]`` is the
+    reward from before the first scoring, and the explanation is added to the log.
 
     If fewer than two of several can be scored: CalipersError, or, with ``swallow_exceptions``, a line on stderr and
     None. (Nothing could be learned from a group of one, and ART counts such groups as signs of a collapsed policy.)
+
     Raises ConfigError, also with ``swallow_exceptions``, for invalid settings, and for a judge that refuses every
     question (a mistyped model, a wrong key): no group would be scored.
     """
@@ -100,7 +101,7 @@ async def ruler_score_group(
             return _copied(group)
         judge = judge_for(judge_model, extra_litellm_params, debug=debug, parse=parse_response)
         log = _log_of(judge)
-        result = await _judged(judge, {"trajectories": _readable(_trajectories(group))}, rubric)
+        result = await _judged(judge, {"trajectories": _trajectories_for_judge(_trajectories(group))}, rubric)
         return _rewarded(group, result)
     except ConfigError:
         raise
@@ -108,42 +109,42 @@ async def ruler_score_group(
         # Any error: with swallow_exceptions the training run continues without this group, and logs it.
         if not swallow_exceptions:
             raise
-        line, why = lost_group_line(error)
-        (log or LostGroupLog(to_stderr)).add(line, why=why)
+        line, why = log_line_of_error(error)
+        (log or LostGroupLog(write_to_stderr)).add(line, why=why)
         return None
 
 
 class UnscoredGroupError(CalipersError):
-    """Too few members of a group could be scored; ``why`` is the reason without ids."""
+    """Too few members of a group could be scored; ``why`` is the reason without trajectory ids."""
 
     def __init__(self, message: str, *, why: str) -> None:
         self.why = why
         super().__init__(message)
 
 
-def lost_group_line(error: Exception) -> tuple[str, str]:
-    """The log line of a lost group, and the reason under which such losses are counted."""
+def log_line_of_error(error: Exception) -> tuple[str, str]:
+    """Return the log line of a lost ART group, and the reason under which such losses are counted."""
     reason = str(error) or type(error).__name__
     why = error.why if isinstance(error, UnscoredGroupError) else reason
     return f"a group is left out: {one_line(reason, _MAX_LENGTH)}", why
 
 
-def to_stderr(line: str) -> None:
+def write_to_stderr(line: str) -> None:
     """Write one line to stderr, as ART and RULER do."""
     sys.stderr.write(f"[calipers] {line}\n")
 
 
 @once_per_process(maxsize=32)
 def _log_of(judge: Judge) -> LostGroupLog:  # noqa: ARG001 - one per judge
-    return LostGroupLog(to_stderr)
+    return LostGroupLog(write_to_stderr)
 
 
 async def _judged(judge: Judge, group: Mapping[str, Any], rubric: str | None) -> GroupResult:
-    # The rubric is the group's, so that judges, with their connections and limits, are not rebuilt for each rubric.
-    # RULER's default does not replace a Judge's own.
+    # The rubric is part of the group, so that judges, with their connections and limits, are not made again for each
+    # rubric. RULER's default rubric does not replace a Judge's own.
     own = None if rubric is None or rubric == DEFAULT_RUBRIC else rubric
     result = await judge.score_group({**group, "rubric": own})
-    _record_cost(result.usage)  # a group that cannot be scored costs, too
+    _record_cost(result.usage)  # a group that cannot be scored costs money, too
     await judge.require_answering()
     return result
 
@@ -155,8 +156,8 @@ def _trajectories(group: Any) -> Sequence[Any]:
     return members
 
 
-def _readable(members: Iterable[Any]) -> list[dict[str, Any]]:
-    """Messages and tools only: the judge sees neither old rewards nor metadata."""
+def _trajectories_for_judge(members: Iterable[Any]) -> list[dict[str, Any]]:
+    """Return ART's trajectories with messages and tools only: the judge sees neither old rewards nor metadata."""
     readable = []
     for number, member in enumerate(members, start=1):
         try:
@@ -168,13 +169,14 @@ def _readable(members: Iterable[Any]) -> list[dict[str, Any]]:
 
 
 def _rewarded(group: Group, result: GroupResult) -> Group:
-    members, missing = _trajectories(group), unscored(result.trajectories)
+    members, missing = _trajectories(group), unscored_trajectories(result.trajectories)
     if missing and len(members) - len(missing) < _MIN_SCORED:
         some = "none" if len(missing) == len(members) else "only one"
+        why = reasons_by_member(missing, len(members))
         raise UnscoredGroupError(
-            f"{some} of the group's {len(members)} trajectories could be scored: {reasons(missing, len(members))} "
+            f"{some} of the group's {len(members)} trajectories could be scored: {why} "
             f"({result.status} group {one_line(result.group_id, 80)})",
-            why=cause(missing),
+            why=cause_of_loss(missing),
         )
     pairs = zip(members, result.trajectories, strict=True)
     before: Any = group
@@ -182,12 +184,12 @@ def _rewarded(group: Group, result: GroupResult) -> Group:
         group,
         trajectories=[_with_reward(member, one) for member, one in pairs if one.reward is not None],
         metrics={**before.metrics, "calipers/unscored": len(missing)},
-        logs=[*before.logs, *(f"calipers: {note}" for note in _notes(result, missing))],
+        logs=[*before.logs, *(f"calipers: {note}" for note in _log_notes(result, missing))],
     )
 
 
-def _notes(result: GroupResult, missing: Iterable[TrajectoryResult]) -> list[str]:
-    """Log lines that explain this group's rewards."""
+def _log_notes(result: GroupResult, missing: Iterable[TrajectoryResult]) -> list[str]:
+    """Return log lines that explain this group's rewards."""
     notes = [f"trajectory {one.id} is left out ({one.status}): {one.reason}" for one in missing]
     scores = [one.score for one in result.trajectories if one.score is not None]
     if len(scores) > 1 and len(set(scores)) == 1:
@@ -207,7 +209,7 @@ R = TypeVar("R")
 
 
 def _copied(record: R, **changes: Any) -> R:
-    """A copy of a pydantic record with its own lists and dicts, and some fields changed.
+    """Return a copy of a pydantic record with copies of its lists and dicts, and some fields changed.
 
     It uses pickle's hooks, without pickling: they contain every field, whereas the usual copies of ART's group contain
     only the fields that ART knows, and deep copies fail on values that cannot be copied deeply.
@@ -230,7 +232,7 @@ def _record_cost(usage: Usage) -> None:
         builder = metrics.MetricsBuilder.get_active()
         builder.add_cost(f"{builder.cost_context}/judge/ruler", usage.cost_usd)
     except (AttributeError, LookupError, ValueError):
-        return  # another version of ART, or no active builder: accounting must not cost a group its rewards
+        return  # another version of ART, or no active builder: missing cost records must not cost a group its rewards
 
 
 def _score(one: TrajectoryResult) -> float:

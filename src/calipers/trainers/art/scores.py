@@ -1,6 +1,6 @@
-"""RULER's two result types, by its field names.
+"""RULER's two result types, with RULER's field names.
 
-They are pydantic models if pydantic is installed (ART requires it, and its users may dump and validate them), else
+They are pydantic models if pydantic is installed (ART requires it, and its users may dump and validate them), otherwise
 dataclasses with the same fields: ``ruler`` on raw message lists needs neither ART nor pydantic.
 """
 
@@ -19,7 +19,7 @@ class PlainRecord:
         dataclass(kw_only=True)(cls)
 
     def model_dump(self) -> dict[str, Any]:
-        """The fields as plain data, deeply."""
+        """Return a deep copy of the fields as plain data."""
         return asdict(self)  # type: ignore[call-overload, no-any-return]  # every subclass is a dataclass
 
 
@@ -33,7 +33,7 @@ else:
 
 
 class TrajectoryScore(_Record):
-    """One trajectory's score: ``trajectory_id`` is its position, from 1, as text; ``score`` is in [0, 1]."""
+    """The score of a trajectory: ``trajectory_id`` is its position, from 1, as text; ``score`` is in [0, 1]."""
 
     trajectory_id: str
     explanation: str
@@ -41,6 +41,6 @@ class TrajectoryScore(_Record):
 
 
 class Response(_Record):
-    """RULER's name for all scores of one group."""
+    """All scores of a group, under RULER's name."""
 
     scores: list[TrajectoryScore]

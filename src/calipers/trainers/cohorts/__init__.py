@@ -1,1 +1,1 @@
-"""Rollouts that come one at a time, gathered until their group is whole."""
+"""Cohorts: rollouts that arrive one at a time and are collected until their group is complete."""

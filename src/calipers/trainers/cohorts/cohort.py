@@ -1,8 +1,8 @@
 """Cohorts: rollouts that arrive one at a time, collected and judged as one group.
 
-For engines whose workers score each rollout by itself: every worker joins under its prompt's key and waits for its own
-result of the one judgment. All of it happens in one process and one event loop. Not responsible for how an engine
-reaches it, for what a missing reward means to that engine (its own module), or for judging.
+For engines whose workers score each rollout separately: every worker joins under its prompt's key and waits for its
+rollout's result from the group's single judgment. Everything happens in one process and one event loop. Not responsible
+for how an engine reaches it, for what a missing reward means to that engine (its own module), or for judging.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from calipers.trainers.cohorts.pending import (
     MemberResult,
     PendingGroup,
     Timer,
-    assembled,
-    read_common,
+    assembled_group,
+    member_sort_key,
+    read_common_fields,
     read_member,
     require_matching,
-    sort_key_of,
 )
-from calipers.trainers.no_signal.rewards import rewards_of
+from calipers.trainers.no_signal.rewards import trajectory_rewards
 from calipers.types import GroupResult, TrajectoryGroup
 
 __all__ = ["Cohorts", "GroupJudge", "Later", "MemberResult"]
@@ -51,23 +51,22 @@ def _call_later(seconds: float, function: Callable[[], object]) -> Timer:
 
 
 class Cohorts:
-    """Rollouts collected by key; each group is judged once, when it is complete or its deadline has passed.
+    """Collects rollouts by key; each group is judged once, when it is complete or its deadline has passed.
 
     ``judge`` gets the group. ``size`` is a group's number of members unless ``join`` gives another. ``deadline`` is in
     seconds from the first member (or first reported loss): a group that then has at least ``quorum`` members is judged
-    as it is. With fewer, or with fewer of them scored, no member gets a reward, because engines overrate a lone one.
-    Without a deadline (None) a group waits until every member has arrived or is reported lost. ``grace``, in seconds
-    from the deadline, is how long missing members are still recognised, so that they do not count for the next group of
-    the same prompt (default: the deadline); at most ``remembered`` such keys are stored. ``later`` schedules calls;
-    tests pass their own.
+    incomplete. With fewer members, or with fewer of them scored, no member gets a reward, because engines overrate a
+    single member. Without a deadline (None) a group waits until every member has arrived or is reported lost.
+    ``grace``, in seconds from the deadline, is how long missing members are still recognised, so that they do not count
+    for the next group of the same prompt (default: the deadline); at most ``remembered`` such keys are stored.
+    ``later`` schedules calls; tests pass their own.
 
-    A key is free for the next group as soon as all members of the last one have arrived, are reported lost, or are past
-    the grace period. Best is a key that no other group has, such as a ``uid``. Belongs to one event loop at a time.
-
-    ``on_lost`` is called with the name of every group that is given up before it is judged, and the reason.
+    A key is free for the next group as soon as all members of the last group have arrived, are reported lost, or are
+    past the grace period. Best is a key that no other group has, such as a ``uid``. Belongs to one event loop at a
+    time. ``on_lost`` is called with the name of every group that is given up before it is judged, and the reason.
 
     With ``preparing`` (``Judge.preparing``, ``Hybrid.preparing``) a rollout is prepared for judging when it arrives,
-    while its siblings are still rolled out, so that the judge is asked sooner after the last one.
+    while its siblings are still rolled out, so that the judge is asked sooner after the last rollout.
     """
 
     def __init__(  # noqa: PLR0913 - constructor arguments are the configuration
@@ -119,7 +118,7 @@ class Cohorts:
             self._lost(key, pending)
             return MemberResult(None, unfit)
         with self._lost_if_raised(key, pending):
-            common = read_common(group or {}, trajectory)
+            common = read_common_fields(group or {}, trajectory)
             if pending.common is None and self._preparing is not None:
                 pending.prepare = self._preparing(common)
             pending.common = pending.common or common
@@ -128,7 +127,7 @@ class Cohorts:
             ready = pending.prepare(trajectory)
         number, pending.arrived = pending.arrived, pending.arrived + 1
         member_result: asyncio.Future[MemberResult] = asyncio.get_running_loop().create_future()
-        pending.members[number] = Member(ready, member_result, sort_key_of(ready))
+        pending.members[number] = Member(ready, member_result, member_sort_key(ready))
         self._judge_if_complete(key, pending)
         try:
             return await member_result
@@ -137,7 +136,7 @@ class Cohorts:
             raise
 
     def report_lost(self, key: Hashable, *, size: int | None = None) -> None:
-        """Report that one member of a group will not come, so that the others do not wait for it."""
+        """Report that a member of a group will not come, so that the others do not wait for it."""
         self._bind()
         if not self._late(key, UNNAMED):
             self._lost(key, self._pending(key, size))
@@ -146,7 +145,9 @@ class Cohorts:
     async def reserve(
         self, key: Hashable, *, size: int | None = None, group: Mapping[str, Any] | None = None
     ) -> AsyncIterator[Callable[[object], Awaitable[MemberResult]]]:
-        """Expect a member while it rolls out: yields its ``join``, and reports it lost if that is never called."""
+        """Expect a member while it rolls out: yields its ``join``, and reports the member lost if ``join`` is never
+        called.
+        """
         joined = False
 
         async def join(member: object) -> MemberResult:
@@ -162,7 +163,7 @@ class Cohorts:
 
     @property
     def waiting(self) -> int:
-        """How many members wait for their group, or for the judge."""
+        """The number of members that wait for their group, or for the judge."""
         waiting = (*self._open.values(), *self._judging.values())
         return sum(not member.result.done() for one in waiting for member in one.members.values())
 
@@ -192,7 +193,7 @@ class Cohorts:
             return
         if self._loop is not None and not self._loop.is_closed() and (self._open or self._judging):
             raise CalipersError("all members must join in one event loop, and other members are waiting in another one")
-        # The previous loop has ended, and with it everyone who waited there.
+        # The previous loop has ended, and with it every caller that waited in it.
         self._open.clear()
         self._closed.clear()
         self._judging.clear()
@@ -212,11 +213,13 @@ class Cohorts:
         return pending
 
     def _late(self, key: Hashable, name: str) -> str | None:
-        """Why a member is too late for the last group with this key; None if a group can still take it."""
+        """Return why a member is too late for the last group with this key; None
+        if a group can still take the member.
+        """
         closed = self._closed.get(key)
         if closed is None:
             return None
-        if name in closed.ids:  # it was there, so this is the next group of the same prompt
+        if name in closed.ids:  # this id was in the last group, so the rollout belongs to the prompt's next group
             self._forget(key, closed)
             return None
         closed.missing -= 1
@@ -262,10 +265,10 @@ class Cohorts:
             return
         for task, one in self._judging.items():
             if one is pending and all(member.result.done() for member in one.members.values()):
-                task.cancel()  # nobody is left to take the answer
+                task.cancel()  # no caller waits for the answer any longer
 
     def _close(self, key: Hashable, pending: PendingGroup) -> None:
-        """Judge the group as it is, or give it up: either way it takes no more members."""
+        """Judge the group, or give it up if it has too few members; in both cases it takes no more members."""
         del self._open[key]
         _stop(pending.timer)
         arrived, needed = len(pending.members), self._needed(pending)
@@ -284,7 +287,7 @@ class Cohorts:
         task.add_done_callback(self._done)
 
     async def _ask(self, pending: PendingGroup) -> None:
-        members, group = assembled(pending)
+        members, group = assembled_group(pending)
         try:
             results = _member_results(await self._judge(group), len(members), self._needed(pending))
         except Exception as error:  # noqa: BLE001 - raised in every member that waits
@@ -305,7 +308,7 @@ class Cohorts:
 def _member_results(result: GroupResult, count: int, needed: int) -> list[MemberResult]:
     if len(result.trajectories) != count:
         raise ConfigError(f"the judge returned {len(result.trajectories)} results for a group of {count}")
-    rewards = rewards_of(result)
+    rewards = trajectory_rewards(result)
     scored = count - rewards.count(None)
     few = f"too few members of its group were scored: {scored} of {count}" if scored < needed else None
     return [

@@ -1,4 +1,4 @@
-"""The records of a group whose members are still arriving: who is there, who is lost, and each member's result.
+"""The records of a group whose members are still arriving: arrived members, lost members, and each member's result.
 
 Plain records and pure functions. Not responsible for when a group is complete or late (``cohort``).
 """
@@ -18,7 +18,7 @@ from calipers.readers.groups import derived_group_id
 from calipers.types import GroupResult, Trajectory, TrajectoryGroup, TrajectoryResult
 
 UNNAMED: Final = "?"
-"""Stands for the id of a member that has none."""
+"""The id of a member that has no id of its own."""
 
 
 class Timer(Protocol):
@@ -29,7 +29,7 @@ class Timer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class MemberResult:
-    """One member's finite ``reward``, or None with a ``reason``; never both.
+    """A member's finite ``reward``, or None with a ``reason``; never both.
 
     ``member`` is its row of ``group``, the judged group's result; both are None if no judge was asked. ``rewarded``
     counts the members of the group that got a reward.
@@ -42,14 +42,16 @@ class MemberResult:
     rewarded: int = 0
 
     def required(self) -> float:
-        """The reward, for engines to which an exception is *no signal*. Raises CalipersError with the reason."""
+        """Return the reward. Raises CalipersError with the reason if there is none, for engines that take exceptions
+        for it.
+        """
         if self.reward is None:
             raise CalipersError(f"no reward: {self.reason}")
         return self.reward
 
 
-def unprepared(member: Trajectory) -> Trajectory:
-    """The rollout itself: nothing is prepared for it."""
+def prepare_nothing(member: Trajectory) -> Trajectory:
+    """Return a rollout unchanged: the default for cohorts that prepare nothing."""
     return member
 
 
@@ -66,12 +68,12 @@ class Member:
 class PendingGroup:
     """A group that is not judged yet. ``lost`` counts the members, of ``size``, that will not come.
 
-    ``common`` is what its members share, as a group without members; ``arrived`` numbers them.
+    ``common`` is what its members share, as a group without members; ``arrived`` numbers the members.
     """
 
     size: int
     common: TrajectoryGroup | None = None
-    prepare: Prepare = unprepared
+    prepare: Prepare = prepare_nothing
     members: dict[int, Member] = field(default_factory=dict)
     lost: int = 0
     arrived: int = 0
@@ -79,12 +81,12 @@ class PendingGroup:
 
     @property
     def missing(self) -> int:
-        """How many members may still come."""
+        """The number of members that may still come."""
         return self.size - self.lost - len(self.members)
 
     @property
     def ids(self) -> frozenset[str]:
-        """The ids that its members have."""
+        """The ids of the members that have arrived, without members that have no id."""
         return frozenset(one.trajectory.id for one in self.members.values()) - {UNNAMED}
 
     @property
@@ -101,8 +103,8 @@ class PendingGroup:
 
 @dataclass(slots=True)
 class ClosedGroup:
-    """A group that was judged, or given up, with ``missing`` members still to come; ``ids`` are those of the members it
-    had.
+    """A group that was judged, or given up, before ``missing`` members came; ``ids`` are those of the members that
+    came.
     """
 
     missing: int
@@ -112,7 +114,7 @@ class ClosedGroup:
 
 
 def read_member(member: object) -> tuple[Trajectory, str | None]:
-    """A rollout as a trajectory, and why it cannot be judged (None if it can)."""
+    """Return a rollout as a trajectory, with the reason why it cannot be judged (None if it can)."""
     try:
         trajectory = as_trajectory(member, default_id=UNNAMED)
     except InputError as error:
@@ -120,8 +122,8 @@ def read_member(member: object) -> tuple[Trajectory, str | None]:
     return trajectory, None if trajectory.messages else "it has no messages, so there is nothing to judge"
 
 
-def read_common(group: Mapping[str, Any], member: Trajectory) -> TrajectoryGroup:
-    """What a group's members share, as a group without members; its id is empty if none was given."""
+def read_common_fields(group: Mapping[str, Any], member: Trajectory) -> TrajectoryGroup:
+    """Return what a group's members share, as a group without members; its id is empty if none was given."""
     named = group.get("group_id")
     read = as_group({**group, "trajectories": [member]}, group_id=UNNAMED if named is None else named)
     return replace(read, trajectories=(), group_id="" if named is None else read.group_id)
@@ -135,8 +137,8 @@ def require_matching(key: object, pending: PendingGroup, common: TrajectoryGroup
         raise InputError(f"group {key!r} already has a member with the id {member.id!r}")
 
 
-def assembled(pending: PendingGroup) -> tuple[list[Member], TrajectoryGroup]:
-    """The members and their group, in an order that does not depend on who arrived first."""
+def assembled_group(pending: PendingGroup) -> tuple[list[Member], TrajectoryGroup]:
+    """Return the members and their group, in an order that does not depend on which member arrived first."""
     assert pending.common is not None  # noqa: S101 - set with the first member
     members = sorted(pending.members.values(), key=lambda one: one.sort_key)
     free = (name for number in range(1, 2 * len(members) + 1) if (name := str(number)) not in pending.ids)
@@ -147,7 +149,7 @@ def assembled(pending: PendingGroup) -> tuple[list[Member], TrajectoryGroup]:
     return members, group if group.group_id else replace(group, group_id=derived_group_id(group))
 
 
-def sort_key_of(trajectory: Trajectory) -> tuple[str, str]:
-    """Orders members by their ids, which all differ, or by content if they have none."""
+def member_sort_key(trajectory: Trajectory) -> tuple[str, str]:
+    """Return a key that orders a group's members by their ids, which all differ, or by content if they have none."""
     named = trajectory.id != UNNAMED
     return trajectory.id, "" if named else json.dumps(trajectory.messages, ensure_ascii=False, default=str)

@@ -1,1 +1,1 @@
-"""What reaches a trainer where a reward is missing, what the log says of it, and when a run ends because of it."""
+"""Missing rewards: what the trainer gets instead, what is logged about them, and when they end a run."""

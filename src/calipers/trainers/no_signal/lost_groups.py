@@ -1,4 +1,4 @@
-"""Lost groups in the log: one line each, and once there are many, a summary a minute with counts and reasons.
+"""Log lost groups: one line each; if there are many, a summary a minute with counts and reasons.
 
 Not responsible for which groups are lost, or for what follows from that (``run``).
 """
@@ -12,40 +12,42 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, TypeAlias
 
-from calipers.trainers.no_signal.rewards import unscored
+from calipers.trainers.no_signal.rewards import unscored_trajectories
 from calipers.types import GroupResult, TrajectoryResult
 from calipers.types.encoding import encodable, printable
 
 _log = logging.getLogger(__name__)
 
 Emit: TypeAlias = Callable[[str], object]
-"""Where lines go, such as a logger's method."""
+"""A function that writes a log line, such as a logger's method."""
 
 LINES_PER_MINUTE: Final = 10
-"""Further losses of a minute are counted, and summarised when it is over."""
+"""The most lines in a minute; further losses are counted, and summarised when the minute is over."""
 
 _MINUTE: Final = 60.0
 _MAX_LENGTH: Final = 500
-"""Characters of a line's reasons: a server may have a lot to say."""
+"""The most characters of a line's reasons, because a server's error message may be long."""
 _MAX_IDS: Final = 4
-"""Members that are listed by id; of more, only the number is given."""
+"""The most members that a line lists by id; for more members it has only their number."""
 _MAX_REASONS: Final = 3
-"""Different reasons in a line."""
+"""The most different reasons in a line."""
 _MAX_COUNTED: Final = 100
-"""Different reasons that are counted apart; further ones are counted together."""
+"""The most reasons that are counted separately; further reasons are counted together."""
 
 
-def lost_line(result: GroupResult, *, consequence: str = "") -> str:
-    """What a group lost and why, in one line; ``consequence`` says what becomes of it."""
-    missing, total = unscored(result.trajectories), len(result.trajectories)
+def lost_group_line(result: GroupResult, *, consequence: str = "") -> str:
+    """Return a log line that says what a group lost and why; ``consequence``
+    says what happens to the group's rewards.
+    """
+    missing, total = unscored_trajectories(result.trajectories), len(result.trajectories)
     head = (
         f"{result.status} group {one_line(result.group_id, 80)}: {len(missing)} of {total} rollouts could not be scored"
     )
-    return f"{head}{', ' + consequence if consequence else ''}: {reasons(missing, total)}"
+    return f"{head}{', ' + consequence if consequence else ''}: {reasons_by_member(missing, total)}"
 
 
-def reasons(missing: Sequence[TrajectoryResult], total: int) -> str:
-    """Why members have no score: each reason once, with the members it holds for; bounded in length."""
+def reasons_by_member(missing: Sequence[TrajectoryResult], total: int) -> str:
+    """Return why members have no score: each reason once, with the ids of its members; bounded in length."""
     ids: dict[str, list[str]] = {}
     for one in missing:
         ids.setdefault(f"{one.status}: {one.reason}", []).append(one.id)
@@ -55,14 +57,14 @@ def reasons(missing: Sequence[TrajectoryResult], total: int) -> str:
     return one_line("; ".join(listed))
 
 
-def cause(missing: Sequence[TrajectoryResult]) -> str:
-    """Why members have no score, whichever members: losses are counted by this."""
+def cause_of_loss(missing: Sequence[TrajectoryResult]) -> str:
+    """Return why members have no score, without their ids: losses are counted by this text."""
     found = dict.fromkeys(f"{one.status}: {one.reason}" for one in missing)
     return one_line("; ".join(list(found)[:_MAX_REASONS]))
 
 
 def one_line(text: str, longest: int = _MAX_LENGTH) -> str:
-    """``text`` as one line of at most ``longest`` characters, without control characters."""
+    """Return ``text`` as one line of at most ``longest`` characters, without control characters."""
     line = printable(" ".join(encodable(text).split()))
     return line if len(line) <= longest else line[: longest - 1] + "…"
 
@@ -74,7 +76,8 @@ def _members(names: list[str], total: int) -> str:
 
 
 class LostGroupLog:
-    """Emits the first ten lines of a minute; the rest of the minute becomes one summary, with counts by reason.
+    """Writes the first ten log lines of a minute; further lost groups of that minute become one summary, with counts by
+    reason.
 
     Safe to use from several threads and event loops.
     """
@@ -88,7 +91,7 @@ class LostGroupLog:
         self._counts: Counter[str] = Counter()
 
     def add(self, line: str, *, why: str) -> None:
-        """Log one loss: ``line`` if the minute has room for it, else it is counted under ``why``."""
+        """Log a lost group with ``line``; if the minute has ten lines already, count it under ``why`` instead."""
         lines = self._due()
         with self._lock:
             if self._lines < LINES_PER_MINUTE:
@@ -100,12 +103,14 @@ class LostGroupLog:
         self._write(lines)
 
     def flush_if_due(self) -> None:
-        """Write the summary of a minute that is over; called when a group went well, as no further loss may come."""
+        """Write the summary of a minute that is over. Called when a group
+        succeeds, because no further loss may come.
+        """
         if self._counts:
             self._write(self._due())
 
     def close(self, last: str) -> None:
-        """Write what is still counted, then ``last``."""
+        """Write the summary of the losses counted so far, then the line ``last``."""
         with self._lock:
             lines = self._summary()
         self._write([*lines, last])

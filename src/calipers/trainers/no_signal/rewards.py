@@ -1,6 +1,6 @@
 """The rewards of a judged group in the forms that engines take, where some or all of them are missing.
 
-Pure. Each function gives one entry per trajectory, in the group's order, and every number is finite. Not responsible
+Pure. Each function returns one entry per trajectory, in the group's order, and every number is finite. Not responsible
 for which form an engine takes (its own module, ``docs/trainers/``).
 """
 
@@ -13,14 +13,15 @@ from typing import Final
 from calipers.types import GroupResult, TrajectoryResult
 
 NEUTRAL: Final = 0.5
-"""The reward of trajectories that nothing tells apart. Any constant gives the same advantage: 0."""
+"""The reward of trajectories that could not be compared. Any constant gives the same advantage: 0."""
 
 _BITS: Final = 16
 _TOLERANCE: Final = 1e-9
 
 
-def rewards_of(result: GroupResult) -> list[float | None]:
-    """Each row's reward, or None: for engines that leave a row without a reward out of its group's baseline.
+def trajectory_rewards(result: GroupResult) -> list[float | None]:
+    """Return each trajectory's reward, or None, for engines that exclude a row without a reward from its group's
+    baseline.
 
     Equal rewards are made bit-equal: see ``with_exact_ties``.
     """
@@ -28,12 +29,12 @@ def rewards_of(result: GroupResult) -> list[float | None]:
 
 
 def with_exact_ties(rewards: Sequence[float | None]) -> list[float | None]:
-    """The same rewards, unless all are equal (to 1e-9): then their common value, rounded to 16 significant bits.
+    """Return the same rewards, unless all are equal (to 1e-9): then their common value, rounded to 16 significant bits.
 
-    Engines compute means in single precision, where the mean of equal numbers need not be that number, and divide what
-    is left by an equally small deviation: eight rewards of 0.97 get an advantage of 0.93 each where 1e-9 is added to
+    Engines compute means in single precision, where the mean of equal numbers need not be that number, and divide the
+    difference by an equally small deviation: eight rewards of 0.97 get an advantage of 0.93 each where 1e-9 is added to
     the deviation (OpenRLHF), and of 0.11 where 1e-6 is (verl, slime, SkyRL). Sums of up to 256 equal numbers of 16 bits
-    are exact, so their advantage is 0. No reward moves by more than 2^-16 of itself.
+    are exact, so their advantage is 0. No reward changes by more than 2^-16 of its value.
     """
     known = [reward for reward in rewards if reward is not None]
     if len(known) < 2 or max(known) - min(known) > _TOLERANCE * max(1.0, abs(known[0])):
@@ -43,28 +44,31 @@ def with_exact_ties(rewards: Sequence[float | None]) -> list[float | None]:
     return [None if reward is None else even for reward in rewards]
 
 
-def all_or_none(result: GroupResult) -> list[float | None]:
-    """Each row's reward if every row has one, else None for all: for engines where a missing row changes the others."""
-    rewards = rewards_of(result)
+def rewards_or_none(result: GroupResult) -> list[float | None]:
+    """Return each trajectory's reward if all have one, otherwise None for all.
+
+    For engines in which a missing row changes the other rows' advantages.
+    """
+    rewards = trajectory_rewards(result)
     return [None] * len(rewards) if None in rewards else rewards
 
 
-def all_or_constant(result: GroupResult, *, value: float = NEUTRAL) -> list[float]:
-    """Each row's reward if every row has one, else the same ``value``, bit for bit, for all: for engines that take
-    floats only.
+def rewards_or_constant(result: GroupResult, *, value: float = NEUTRAL) -> list[float]:
+    """Return each trajectory's reward if all have one, otherwise the same ``value``, bit for bit, for all.
 
-    Equal rewards have advantage 0 wherever the group's mean is subtracted. Where an engine does not subtract it (some
-    do not for a group of one), or sums several rewards, no constant is neutral: keep such a group from the trainer.
+    For engines that take floats only. Equal rewards have advantage 0 if the engine subtracts the group's mean. If an
+    engine does not subtract it (some do not for a group of one), or sums several rewards, no constant is neutral: do
+    not pass such a group to the trainer.
     """
-    rewards = [reward for reward in rewards_of(result) if reward is not None]
+    rewards = [reward for reward in trajectory_rewards(result) if reward is not None]
     return rewards if len(rewards) == len(result.trajectories) else [value] * len(result.trajectories)
 
 
-def unscored(trajectories: Iterable[TrajectoryResult]) -> list[TrajectoryResult]:
-    """The trajectories without a reward."""
+def unscored_trajectories(trajectories: Iterable[TrajectoryResult]) -> list[TrajectoryResult]:
+    """Return the trajectories of a judged group that have no reward."""
     return [one for one in trajectories if _finite(one.reward) is None]
 
 
 def _finite(reward: float | None) -> float | None:
-    # A judge's rewards are finite; a hand-made result, or a user's own reward transform, may hold others.
+    # A judge's rewards are finite, but a hand-made result, or a user's own reward transform, may hold other values.
     return None if reward is None or not math.isfinite(reward) else reward

@@ -1,8 +1,9 @@
-"""A judge in use by one training run: judging a batch, logging lost groups, and ending the run when nothing is learned.
+"""A training run's use of a judge: judging a batch, logging lost groups, and ending the run when nothing is learned.
 
-Lost groups are logged (``lost_groups``). A judge that refuses every question for good ends the run with a ConfigError;
-``patience`` lost groups in a row end it with a CalipersError, or by calling ``stop``. Not responsible for what a lost
-group means to an engine, or for what an engine does with an exception (the adapters, ``docs/trainers/README.md``).
+Lost groups are logged (``lost_groups``). A judge that refuses every question permanently ends the run with a
+ConfigError; ``patience`` lost groups in a row end it with a CalipersError, or by calling ``stop``. Not responsible for
+what a lost group means to an engine, or for what an engine does with an exception (the adapters,
+``docs/trainers/README.md``).
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from typing import Any, TypeAlias, TypeVar
 from calipers.config.arguments import require_above_zero, require_callable, require_whole
 from calipers.errors import CalipersError, ConfigError
 from calipers.judging.judge import Judge
-from calipers.trainers.no_signal.lost_groups import LostGroupLog, cause, lost_line, one_line
-from calipers.trainers.no_signal.rewards import unscored
+from calipers.trainers.no_signal.lost_groups import LostGroupLog, cause_of_loss, lost_group_line, one_line
+from calipers.trainers.no_signal.rewards import unscored_trajectories
 from calipers.trainers.process.once import once_per_process
 from calipers.types import GroupResult, TrajectoryGroup
 
@@ -47,14 +48,14 @@ def require_patience(patience: int | None, stop: Stop | None) -> None:
 
 
 class JudgedRun:
-    """One run's use of ``judge``. A group is lost if fewer than ``min_scored`` members have a reward (None: if any has
-    none).
+    """A training run's use of ``judge``.
 
-    After ``patience`` lost groups in a row ``stop`` is called, once; without ``stop`` the run is over: this and every
-    further call raises CalipersError before anything is asked. ``patience=None`` counts nothing. When every call of a
-    batch was refused for good and the judge has never answered, ``stop`` is called, and this and every further call
-    raises ConfigError. ``consequence`` says in the log what becomes of a lost group. Safe to use from several event
-    loops.
+    A group is lost if fewer than ``min_scored`` members have a reward (None: if any member has none). After
+    ``patience`` lost groups in a row ``stop`` is called, once; without ``stop`` the run is over: this and every further
+    call raises CalipersError before anything is asked. ``patience=None`` counts nothing. When every call of a batch was
+    refused permanently and the judge has never answered, ``stop`` is called, and this and every further call raises
+    ConfigError. ``consequence`` says in the log what happens to the rewards of a lost group. Safe to use from several
+    event loops.
 
     Raises ConfigError for invalid settings.
     """
@@ -81,23 +82,25 @@ class JudgedRun:
         self._ended: tuple[type[CalipersError], str] | None = None
 
     async def score(self, groups: Sequence[Any]) -> list[GroupResult]:
-        """The results of a batch, in its order. Raises as the class says, and what ``Judge.score_groups`` raises."""
+        """Return the results of a batch of groups, in order. Raises as the class says, and what ``Judge.score_groups``
+        raises.
+        """
         self.require_running()
         results = self.judge.score_groups(groups, concurrency=max(1, len(groups)), ordered=True)
         return await self.record([result async for result in results])
 
     async def score_group(self, group: object) -> GroupResult:
-        """The result of one group; otherwise as ``score``."""
+        """Return the result of a single group. Raises as ``score`` does."""
         self.require_running()
         return (await self.record([await self.judge.score_group(group)]))[0]
 
     async def score_positions(
         self, groups: Sequence[Sequence[int]], asked: Sequence[Any], form: Callable[[GroupResult], Sequence[T]]
     ) -> list[T]:
-        """An entry for each position of a batch: ``groups`` are the positions of each group's members, all of the
-        batch.
+        """Return an entry for each position of a batch.
 
-        ``asked`` are the groups themselves, and ``form`` turns a result into its members' entries.
+        ``groups`` are the positions of each group's members, and cover the batch; ``asked`` are the groups themselves,
+        and ``form`` turns a result into its members' entries.
         """
         found: dict[int, T] = {}
         for group, result in zip(groups, await self.score(asked), strict=True):
@@ -105,7 +108,9 @@ class JudgedRun:
         return [found[position] for position in range(len(found))]
 
     def wrap(self, score: Score) -> Score:
-        """``score`` as part of this run, for whoever collects the groups."""
+        """Return ``score`` as a function that counts and logs its results in this run, for code that collects groups
+        itself.
+        """
 
         async def scoring(group: TrajectoryGroup) -> GroupResult:
             self.require_running()
@@ -123,7 +128,7 @@ class JudgedRun:
         return results
 
     async def require_answering(self) -> None:
-        """Call ``stop`` and raise ConfigError if every call was refused for good."""
+        """Call ``stop`` and raise ConfigError if the judge refused every call permanently."""
         try:
             await self.judge.require_answering()
         except ConfigError as error:
@@ -131,7 +136,7 @@ class JudgedRun:
             raise
 
     def end(self, error: ConfigError) -> None:
-        """End the run because nothing will ever be scored: ``stop`` is called, and every further call raises
+        """End the run because no group will ever be scored: ``stop`` is called, and every further call raises
         ConfigError.
         """
         self._end(ConfigError, str(error))
@@ -154,24 +159,24 @@ class JudgedRun:
 
     @property
     def ended(self) -> str | None:
-        """What ended the run; None while it goes on."""
+        """The reason why the run ended; None while it continues."""
         return None if self._ended is None else self._ended[1]
 
     def require_running(self) -> None:
-        """Raise what ended the run, if it ended."""
+        """Raise the error that ended the run, if it ended."""
         if self._ended is not None:
             kind, message = self._ended
             raise kind(message)
 
     def _take(self, result: GroupResult) -> None:
-        missing, total = unscored(result.trajectories), len(result.trajectories)
+        missing, total = unscored_trajectories(result.trajectories), len(result.trajectories)
         needed = total if self._min_scored is None else min(self._min_scored, total)
         if total - len(missing) < needed:
-            self._count(lost_line(result, consequence=self._consequence), why=cause(missing))
+            self._count(lost_group_line(result, consequence=self._consequence), why=cause_of_loss(missing))
             return
         if missing:
-            self._log.add(lost_line(result), why=cause(missing))
-        if result.judge_calls:  # a group for which nobody was asked says nothing about the judge
+            self._log.add(lost_group_line(result), why=cause_of_loss(missing))
+        if result.judge_calls:  # a group for which no judge was asked is no evidence that the judge works
             self.succeeded()
 
     def _count(self, line: str, *, why: str) -> None:
@@ -183,7 +188,7 @@ class JudgedRun:
                 self._out_of_patience = f"{lost}, the last because {why}"
 
     def _end_if_out_of_patience(self) -> None:
-        """Called once the whole batch is logged."""
+        """End the run if ``patience`` groups in a row were lost. Called once the whole batch is logged."""
         with self._lock:
             message, self._out_of_patience = self._out_of_patience, None
         if message is not None:
@@ -209,5 +214,7 @@ def shared_run(
     min_scored: int | None = None,
     consequence: str = "",
 ) -> JudgedRun:
-    """The run with these arguments, one a process: for adapters that are constructed anew for every group."""
+    """Return the JudgedRun with these arguments, one per process, for adapters that engines construct again for every
+    group.
+    """
     return JudgedRun(judge, patience=patience, stop=stop, min_scored=min_scored, consequence=consequence)

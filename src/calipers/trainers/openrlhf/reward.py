@@ -1,4 +1,4 @@
-"""OpenRLHF: the rollouts of a prompt judged against one another, in the three forms in which OpenRLHF takes rewards.
+"""OpenRLHF: judge the rollouts of a prompt against one another, in the three forms in which OpenRLHF takes rewards.
 
 ``agent_executor`` for ``--train.agent_func_path`` (preferred); in ``--reward.remote_url``, ``reward_func`` for a file
 and ``python -m calipers.trainers.openrlhf.reward`` for a URL. OpenRLHF is imported only to make the executor. Not
@@ -17,18 +17,18 @@ from typing import Any, Final
 from calipers.config.arguments import require_above_zero, require_text, require_whole
 from calipers.errors import InputError
 from calipers.trainers.cohorts.cohort import Cohorts, MemberResult
-from calipers.trainers.no_signal.one_float import as_float, complete_cohorts, is_scored, run_for_floats
+from calipers.trainers.no_signal.float_rewards import complete_cohorts, float_reward, is_group_scored, run_for_floats
 from calipers.trainers.no_signal.run import JudgedRun, Stop
 from calipers.trainers.process import blocking
 from calipers.trainers.process.engines import import_engine, warn_untested
 from calipers.trainers.process.judges import JudgeLike, as_judge
-from calipers.trainers.rollouts.dataset_rows import read_label
-from calipers.trainers.rollouts.messages import assistant_message, context_of, rubric_with_reference
+from calipers.trainers.rollouts.dataset_rows import read_label_of_row
+from calipers.trainers.rollouts.messages import assistant_message, prompt_messages, rubric_with_reference
 
 __all__ = ["agent_executor", "reward_func"]
 
 SCORED: Final = "judge_scored"
-"""The extra log: 1.0 for a rollout whose group was scored, 0.0 for one whose group got the constant."""
+"""The key of OpenRLHF's extra log: 1.0 for a rollout of a scored group, 0.0 if its group got the constant."""
 
 
 def agent_executor(
@@ -40,18 +40,18 @@ def agent_executor(
     patience: int | None = None,
     stop: Stop | None = None,
 ) -> type:
-    """The class to be named ``AgentExecutor`` in the file that ``--train.agent_func_path`` names.
+    """Return the class ``AgentExecutor`` for the file that OpenRLHF's ``--train.agent_func_path`` names.
 
     Rollouts are OpenRLHF's own: of one turn, or, with ``agent`` (an ``AgentInstanceBase``), of as many as it takes. All
     rollouts of a prompt are judged when the last has finished; a reward is the judge's, in [0, 1], plus the agent's
-    own. If any rollout of a group stays unscored, the judge's reward is the same for all of the group. With
+    own. If any rollout of a group stays unscored, the judge's reward is the same for the whole group. With
     ``reference`` the question contains the prompt's label as the reference answer. A label that is JSON with a rubric,
     as verl's ``ground_truth`` may be, is judged by that rubric; a warning says that rules in it are not used.
     ``patience`` and ``stop`` are those of ``run.JudgedRun``.
 
-    Raises ConfigError if OpenRLHF is not installed, and for an invalid judge. At run time, which ends the run:
-    InputError for an agent's own reward that is not finite, ConfigError for a judge that refuses every question,
-    CalipersError when patience runs out.
+    Raises ConfigError if OpenRLHF is not installed, and for an invalid judge. These errors end the run: InputError for
+    an agent's own reward that is not finite, ConfigError for a judge that refuses every question, CalipersError when
+    patience runs out.
     """
     warn_untested("openrlhf", "0.11")
     require_text(rubric=rubric)
@@ -63,7 +63,7 @@ def agent_executor(
     calls = CallGroups()
 
     class AgentExecutor(base):  # type: ignore[misc]  # OpenRLHF is not there when types are checked
-        """OpenRLHF's rollouts, judged prompt by prompt."""
+        """Runs OpenRLHF's rollouts, and has them judged prompt by prompt."""
 
         def __init__(self) -> None:
             self.rollouts = theirs.SingleTurnAgentExecutor() if agent is None else theirs.MultiTurnAgentExecutor(agent)
@@ -78,7 +78,8 @@ def agent_executor(
             llm_engine: Any,
             images: Any = None,
         ) -> Any:
-            # Not a coroutine function, which would start only when awaited: calls of one prompt are recognised by now.
+            # This is not a coroutine function, which would start only when awaited: calls of one prompt must be
+            # recognised now.
             return self._judged(
                 calls.current(),
                 prompt=prompt,
@@ -92,7 +93,7 @@ def agent_executor(
 
         async def _judged(self, group: CallGroup, **rollout: Any) -> dict[str, Any]:
             run.require_running()
-            own, answer = read_label(rollout["label"], rubric)
+            own, answer = read_label_of_row(rollout["label"], rubric)
             graded_by = rubric_with_reference(run.judge, own, answer if reference else None)
             async with cohorts.reserve(group, size=group.size, group={"rubric": graded_by}) as join:
                 output: dict[str, Any] = await self.rollouts.execute(**rollout)
@@ -112,12 +113,12 @@ def reward_func(
     patience: int | None = None,
     stop: Stop | None = None,
 ) -> Callable[[Sequence[str], Sequence[str], Sequence[Any]], dict[str, Any]]:
-    """The function to be named ``reward_func`` in the file that ``--reward.remote_url`` names.
+    """Return the function ``reward_func`` for the file that OpenRLHF's ``--reward.remote_url`` names.
 
-    OpenRLHF calls it with one rollout, in a thread, which has to wait for the rollout's siblings. So this gives the
-    running event loop ``threads`` threads, which must be no fewer than the rollouts in flight. ``group_size`` is
-    ``--rollout.n_samples_per_prompt``; a group that is incomplete after ``deadline`` seconds gets one reward for all.
-    ``agent_executor`` needs neither the threads nor the number, and keeps two groups of the same prompt apart.
+    OpenRLHF calls it with one rollout, in a thread, which has to wait for the rollout's siblings. So this function
+    gives the running event loop ``threads`` threads, which must be no fewer than the rollouts in flight. ``group_size``
+    is ``--rollout.n_samples_per_prompt``; a group that is incomplete after ``deadline`` seconds gets one reward for
+    all. ``agent_executor`` needs neither the threads nor the number, and distinguishes two groups of the same prompt.
     ``patience`` and ``stop`` are those of ``run.JudgedRun``.
 
     Raises ConfigError for invalid settings; at run time as ``agent_executor``.
@@ -133,7 +134,7 @@ def reward_func(
 
     def reward(queries: Sequence[str], prompts: Sequence[str], labels: Sequence[Any]) -> dict[str, Any]:
         rows = zip(queries, prompts, labels, strict=True)
-        return blocking.run(judged_reply(run, cohorts, rows, rubric=rubric))
+        return blocking.run_coroutine(judged_reply(run, cohorts, rows, rubric=rubric))
 
     return reward
 
@@ -141,7 +142,7 @@ def reward_func(
 async def judged_reply(
     run: JudgedRun, cohorts: Cohorts, rows: Iterable[tuple[str, str, Any]], *, rubric: str | None
 ) -> dict[str, Any]:
-    """OpenRLHF's reply for rows of (query, prompt, label), once their groups are judged.
+    """Return OpenRLHF's reply for rows of (query, prompt, label), once their groups are judged.
 
     A query is the prompt and the full text that OpenRLHF decoded, special tokens included. One rollout gets plain
     numbers, because a list would give OpenRLHF's tensor two dimensions. Raises InputError for a label that cannot be
@@ -151,20 +152,20 @@ async def judged_reply(
     joining = [
         cohorts.join(
             (prompt, repr(label)),
-            {"messages": [*context_of(prompt), assistant_message(query.removeprefix(prompt))]},
-            group={"rubric": read_label(label, rubric)[0]},
+            {"messages": [*prompt_messages(prompt), assistant_message(query.removeprefix(prompt))]},
+            group={"rubric": read_label_of_row(label, rubric)[0]},
         )
         for query, prompt, label in rows
     ]
     members = await asyncio.gather(*joining)
-    rewards, scored = [as_float(one) for one in members], [float(is_scored(one)) for one in members]
+    rewards, scored = [float_reward(one) for one in members], [float(is_group_scored(one)) for one in members]
     if len(rewards) == 1:
         return {"rewards": rewards[0], "scores": rewards[0], "extra_logs": {SCORED: scored[0]}}
     return {"rewards": rewards, "scores": rewards, "extra_logs": {SCORED: scored}}
 
 
 class CallGroup:
-    """The rollouts of one call of the engine: a key that no other group has, and their number."""
+    """The rollouts of one call of OpenRLHF: a key that no other group has, and their number."""
 
     __slots__ = ("size",)
 
@@ -175,14 +176,14 @@ class CallGroup:
 class CallGroups:
     """Groups calls that one task makes without letting the event loop run in between.
 
-    OpenRLHF starts a prompt's rollouts like this, and nothing that it passes says which rollouts belong together.
+    OpenRLHF starts a prompt's rollouts like this, and none of its arguments says which rollouts belong together.
     """
 
     def __init__(self) -> None:
         self._open: dict[Any, CallGroup] = {}
 
     def current(self) -> CallGroup:
-        """The group of the call that is being made. Its size is correct once the event loop runs again."""
+        """Return the group of the current call. Its size is correct once the event loop runs again."""
         task = asyncio.current_task()
         if task not in self._open:
             self._open[task] = CallGroup()
@@ -193,18 +194,18 @@ class CallGroups:
 
 
 def _conversation(output: Mapping[str, Any], tokenizer: Any) -> dict[str, Any]:
-    """What the judge reads: the prompt as it was sent, and all that followed it."""
+    """Return what the judge reads of an OpenRLHF rollout: the prompt as it was sent, and everything after it."""
     tokens, actions = output["observation_tokens"], output["action_ranges"]
     answer = tokenizer.decode(tokens[actions[0][0] :], skip_special_tokens=True) if actions else ""
-    return {"messages": [*context_of(output["prompt"]), assistant_message(answer)]}
+    return {"messages": [*prompt_messages(output["prompt"]), assistant_message(answer)]}
 
 
 def _rewarded(output: Mapping[str, Any], member: MemberResult) -> dict[str, Any]:
     own = output.get("reward") or 0.0
     if not math.isfinite(own):
         raise InputError(f"the agent's own reward is {own}, which would reach its whole group")
-    total = own + as_float(member)
-    logs = {**(output.get("extra_logs") or {}), SCORED: float(is_scored(member))}
+    total = own + float_reward(member)
+    logs = {**(output.get("extra_logs") or {}), SCORED: float(is_group_scored(member))}
     return {**output, "reward": total, "scores": total, "extra_logs": logs}
 
 

@@ -1,7 +1,8 @@
 """A server for OpenRLHF's ``--reward.remote_url``: one rollout a request, judged when its group is complete.
 
-``python -m calipers.trainers.openrlhf.reward --judge MODEL --group-size 8``. It is one process, as the members of a
-group must meet. Not responsible for groups (``cohorts``), or for the form of OpenRLHF's replies (``openrlhf.reward``).
+``python -m calipers.trainers.openrlhf.reward --judge MODEL --group-size 8``. It is one process, because all members of
+a group must arrive at the same process. Not responsible for groups (``cohorts``), or for the form of OpenRLHF's replies
+(``openrlhf.reward``).
 """
 
 from __future__ import annotations
@@ -17,13 +18,13 @@ from calipers.errors import CalipersError, InputError
 from calipers.judging.judge import Judge
 from calipers.monitoring.monitor import Monitor
 from calipers.trainers.cohorts.cohort import Cohorts
-from calipers.trainers.no_signal.one_float import complete_cohorts, run_for_floats
+from calipers.trainers.no_signal.float_rewards import complete_cohorts, run_for_floats
 from calipers.trainers.no_signal.run import JudgedRun, Stop
 from calipers.trainers.openrlhf.reward import judged_reply
 from calipers.trainers.process.judges import JudgeLike, as_judge
 
 _LARGEST: Final = 64 * 2**20
-"""Bytes of a request; rollouts may be long."""
+"""The largest request that the server accepts, in bytes; rollouts may be long."""
 
 _COHORTS: Final = web.AppKey("cohorts", Cohorts)
 _RUBRIC: Final = web.AppKey("rubric", str)
@@ -39,11 +40,11 @@ def reward_app(
     patience: int | None = None,
     stop: Stop | None = None,
 ) -> web.Application:
-    """An aiohttp application that answers POST on any path, in OpenRLHF's form.
+    """Return an aiohttp application that answers POST on any path, in OpenRLHF's form.
 
     A request waits until ``group_size`` rollouts of its prompt and label have arrived and are judged. A group that is
-    incomplete ``deadline`` seconds after its first rollout gets one reward for all. Keep the sum of ``deadline`` and
-    the judge's own ``deadline=`` below OpenRLHF's 180 seconds, after which it repeats the request, which would then
+    incomplete ``deadline`` seconds after its first rollout gets one reward for all. The sum of ``deadline`` and the
+    judge's own ``deadline=`` must be below OpenRLHF's 180 seconds, after which it repeats the request, which would then
     count as a member of the next group.
 
     After a judge refused every question, or after ``patience`` lost groups in a row (``run.JudgedRun``), every request
@@ -121,7 +122,7 @@ def main(  # noqa: PLR0913, PLR0917 - the flags are the arguments
     host: str,
     port: int,
 ) -> None:
-    """Judge OpenRLHF's rollouts, group by group: give it http://HOST:PORT/ as --reward.remote_url."""
+    """Judge OpenRLHF's rollouts, group by group: pass http://HOST:PORT/ to OpenRLHF as --reward.remote_url."""
     try:
         judge = Judge(
             model,

@@ -1,1 +1,1 @@
-"""What an adapter needs of the process it runs in: one judge, one event loop, the engine that is installed."""
+"""What an adapter needs of its process: a single judge, a single event loop, the version of the installed engine."""

@@ -18,17 +18,18 @@ from typing import Any, TypeVar
 R = TypeVar("R")
 
 
-def run(coroutine: Coroutine[Any, Any, R]) -> R:
-    """What ``coroutine`` returns or raises. The calling thread blocks, even if it runs an event loop of its own.
+def run_coroutine(coroutine: Coroutine[Any, Any, R]) -> R:
+    """Return what ``coroutine`` returns, or raise what it raises.
 
-    KeyboardInterrupt, or anything else that ends the waiting, cancels the coroutine. Raises RuntimeError inside a
-    coroutine that ``run`` itself started, which would wait for itself.
+    The calling thread blocks, even if it runs an event loop of its own. KeyboardInterrupt, or anything else that ends
+    the waiting, cancels the coroutine. Raises RuntimeError inside a coroutine that this function itself started, which
+    would wait for itself.
     """
     loop = _background.loop()
     if _background.is_here():
         coroutine.close()
         raise RuntimeError(
-            "blocking.run was called on the event loop that it would wait for; await the coroutine instead"
+            "blocking.run_coroutine was called on the event loop that it would wait for; await the coroutine instead"
         )
     result: Future[R] = Future()
     try:  # an interrupt may come between any two steps
@@ -46,7 +47,7 @@ def _begin(coroutine: Coroutine[Any, Any, R], result: Future[R]) -> None:
 
 
 def _copy_result(result: Future[R], task: asyncio.Task[R]) -> None:
-    with suppress(InvalidStateError):  # the caller no longer waits
+    with suppress(InvalidStateError):  # raised if the caller no longer waits
         if task.cancelled():
             result.cancel()
         elif (error := task.exception()) is not None:
@@ -81,9 +82,9 @@ class _Background:
         return threading.current_thread() is self._thread
 
     def forget(self) -> None:
-        """Start afresh in a forked child, where the loop's thread does not exist and its lock may be held for ever."""
+        """Start anew in a forked child, where the loop's thread does not exist and its lock may be held for ever."""
         if self._loop is not None:
-            self._orphans.append(self._loop)  # never collected: collecting an open loop is a warning
+            self._orphans.append(self._loop)  # stored because Python warns when an open loop is garbage-collected
         self._lock = threading.Lock()
         self._loop = self._thread = None
 

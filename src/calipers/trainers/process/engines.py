@@ -1,7 +1,7 @@
-"""Which version of a training engine is installed, and a warning for versions that an adapter was not tested with.
+"""Read the installed version of a training engine, and warn about versions that an adapter was not tested with.
 
 Versions are read from package metadata; only ``import_engine`` imports anything. Not responsible for versions that
-cannot work: each adapter refuses those itself, and says what is missing.
+cannot work: each adapter refuses those itself, and names what is missing.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from typing import Any
 from calipers.errors import ConfigError
 
 
-def installed(package: str) -> tuple[int, int] | None:
-    """(major, minor) of the installed ``package``; None where it is not installed, or its version has no such
+def installed_version(package: str) -> tuple[int, int] | None:
+    """Return (major, minor) of the installed ``package``; None if it is not installed, or its version has no such
     numbers.
     """
     try:
@@ -31,9 +31,9 @@ def installed(package: str) -> tuple[int, int] | None:
 def warn_untested(package: str, *tested: str) -> None:
     """Warn, once a process, if the installed ``package`` is none of the ``tested`` versions ("0.11", major and minor).
 
-    Silent where it is not installed, as for an engine that is run from its source.
+    No warning if the package is not installed, as for an engine that is run from its source.
     """
-    found = installed(package)
+    found = installed_version(package)
     if found is not None and ".".join(map(str, found)) not in tested:
         warnings.warn(
             f"calipers' adapter was tested with {package} {', '.join(tested)}, and {version(package)} is installed; "
@@ -43,9 +43,7 @@ def warn_untested(package: str, *tested: str) -> None:
 
 
 def import_engine(module: str, *, remedy: str) -> Any:
-    """A module of an engine, imported only where its adapter is used. Raises ConfigError with ``remedy`` if it is
-    missing.
-    """
+    """Return a module of a training engine, imported now. Raises ConfigError with ``remedy`` if it is missing."""
     try:
         return import_module(module)
     except ImportError as error:

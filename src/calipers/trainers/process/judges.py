@@ -1,4 +1,4 @@
-"""A Judge from what a user gives an adapter, built once a process.
+"""Make a Judge from an adapter's ``judge`` argument, once a process.
 
 Engines copy an adapter's arguments to worker processes. A Judge holds connections and locks, which cannot be copied; a
 judge's name and a function of a module can. Not responsible for judging, or for RULER's arguments (``art.judge``).
@@ -15,13 +15,12 @@ from calipers.judging.judge import Judge
 from calipers.trainers.process.once import once_per_process
 
 JudgeLike: TypeAlias = "str | Backend | Sequence[str | Backend] | Judge | Callable[[], Judge]"
-"""A judge's name or a Backend, several of them (a panel), a Judge, or a function without arguments that makes a
-Judge.
-"""
+"""A judge's name or a Backend, several of them (a panel), a Judge, or a function without arguments that returns one."""
 
 
 def as_judge(source: JudgeLike) -> Judge:
-    """The Judge that ``source`` names, is or makes: the same Judge for the same source in every call of a process.
+    """Return the Judge that ``source`` names, is or makes: the same Judge for the same source in every call of a
+    process.
 
     Raises ConfigError for anything else, and for a judge that cannot work.
     """
@@ -36,7 +35,7 @@ def as_judge(source: JudgeLike) -> Judge:
 
 
 def build_judge(source: JudgeLike) -> Judge:
-    """Likewise, but a new Judge in every call, unless ``source`` is a Judge."""
+    """Return the Judge that ``source`` names, is or makes; a new Judge in every call, unless ``source`` is a Judge."""
     if isinstance(source, str | list | tuple) or callable(getattr(source, "complete", None)):
         return Judge(cast("str | Backend | Sequence[str | Backend]", source))
     made = source() if callable(source) else source

@@ -1,7 +1,7 @@
-"""Objects that a process makes once for the same arguments, however many threads ask for them at the same moment.
+"""Make an object only once a process for the same arguments, however many threads ask for it at the same moment.
 
-``functools.lru_cache`` lets every thread that asks before the first one is done make an object of its own. A step's
-first rollouts would each get a judge, and a limit on calls, a budget or a count of lost groups would cover none of them
+``functools.lru_cache`` lets every thread that asks before the first thread is done make its own object. A step's first
+rollouts would each get a judge, and a limit on calls, a budget or a count of lost groups would cover none of them
 together.
 """
 
@@ -18,7 +18,7 @@ R = TypeVar("R")
 
 
 def once_per_process(*, maxsize: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """A decorator that remembers the results for the latest ``maxsize`` different arguments.
+    """Return a decorator that caches the results for the latest ``maxsize`` different arguments.
 
     A forked child starts with its parent's results, and waits for none of its parent's threads.
     """

@@ -1,1 +1,1 @@
-"""Rollouts as engines hold them (texts, messages, images, data-set rows), turned into groups that a judge can read."""
+"""Convert rollouts as engines hold them (texts, messages, images, data-set rows) to groups that a judge can read."""

@@ -1,6 +1,6 @@
-"""What the rows of a trainer's data set ask for (rubrics, references, rules), with a warning for what is not used.
+"""Read what the rows of a trainer's data set ask for (rubrics, references, rules), and warn of what is not used.
 
-Pure but for warnings, which Python shows once a process. Not responsible for where a row is stored (each trainer's
+Pure except for warnings, which Python prints once a process. Not responsible for where a row is stored (each trainer's
 module).
 """
 
@@ -18,42 +18,44 @@ from calipers.rubric.unused import unknown_keys
 from calipers.types import Rubric
 
 _COLUMNS: Final = CARRIERS - {"reference", "reference_answer", "functions"} | {"rubric", "constraints"}
-"""Columns that hold standards by their name alone; a reference always has a setting of its own."""
+"""Columns whose name says that they hold rubrics or rules. References are not among them: they have a setting."""
 
 _OBJECTS: Final = ("reward_model", "extra_info", "prompt_metadata")
 
 
-def standards_of(row: Mapping[str, Any]) -> Standards:
-    """What a row of a data set asks for. Raises InputError, with the field, for what cannot be read."""
+def standards_of_row(row: Mapping[str, Any]) -> Standards:
+    """Return what a row of a data set asks for. Raises InputError, with the field, for what cannot be read."""
     keys = READ | {"rubric"}
     return standards_in(without_empty_fields(plain_data({key: row[key] for key in keys if row.get(key) is not None})))
 
 
 def rubric_of_row(row: object, default: str | None) -> str | Rubric | None:
-    """The rubric of a row (which may be no object), else ``default``; warns of rules, which are not used. Raises
-    InputError.
+    """Return the rubric of a row, or ``default`` if it has none or is not an object; warn of rules, which are not used.
+
+    Raises InputError for a rubric that cannot be read.
     """
     if not isinstance(row, Mapping):
         return default
-    stated = standards_of(row)
+    stated = standards_of_row(row)
     if stated.rules is not None:
         warn_unused(
             f"the rules in {stated.rules.place}", "this adapter only asks a judge; calipers.Hybrid checks rules"
         )
-    # Unknown keys may belong to another reward; where the row has a rubric, they do not matter.
+    # Unknown keys may belong to another reward; if the row has a rubric, they do not matter.
     if stated.rubric is None and stated.rules is None:
         for note in unknown_keys(row, read=READ | {"rubric"}, inside=_OBJECTS, kinds=("rubric", "rules")):
             warnings.warn(f"{note} (rows of the data set)", stacklevel=2)
     return default if stated.rubric is None else stated.rubric
 
 
-def read_label(label: Any, default: str | None) -> tuple[str | Rubric | None, Any]:
-    """The rubric and the reference answer of a row's label, which may be the only field that an engine passes on.
+def read_label_of_row(label: Any, default: str | None) -> tuple[str | Rubric | None, Any]:
+    """Return the rubric and the reference answer of a row's label, which may be the only field that an engine passes
+    on.
 
     A label is an answer, or JSON with a rubric, as in verl's ``ground_truth``.
     """
     row = {"ground_truth": label}
-    reference = standards_of(row).reference
+    reference = standards_of_row(row).reference
     return rubric_of_row(row, default), None if reference is None else reference.value
 
 
@@ -63,7 +65,7 @@ def warn_unused(what: str, remedy: str) -> None:
 
 
 def warn_unused_columns(columns: Mapping[str, Any], *, used: Collection[str | None]) -> None:
-    """Warn of columns that hold standards by their name, and that no argument names."""
+    """Warn of columns whose name says that they hold rubrics or rules, and that no argument names."""
     for name in sorted(_COLUMNS - set(used)):
         column = columns.get(name)
         if isinstance(column, list | tuple) and any(_has_standards(name, value) for value in column[:1]):
@@ -71,11 +73,11 @@ def warn_unused_columns(columns: Mapping[str, Any], *, used: Collection[str | No
 
 
 def _has_standards(name: str, value: Any) -> bool:
-    """Whether a value of that column asks for anything; a value that cannot be read counts as asking."""
+    """Return whether a column's value asks for anything; a value that cannot be read counts as asking."""
     if name == "constraints":
         return bool(value)
     try:
-        stated = standards_of({name: value})
+        stated = standards_of_row({name: value})
     except InputError:
         return True
     return stated.rubric is not None or stated.rules is not None

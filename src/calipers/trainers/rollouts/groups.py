@@ -1,4 +1,4 @@
-"""A group of rollouts for a judge. What a policy said may be anything, and must not end a run.
+"""Make a group of an engine's rollouts for a judge. A policy may write anything, which must not end a run.
 
 Not responsible for what an engine's rollouts look like (its own module).
 """
@@ -11,7 +11,7 @@ from typing import Any
 
 from calipers.errors import InputError
 from calipers.readers import as_trajectory
-from calipers.trainers.rollouts.messages import assistant_message, context_of
+from calipers.trainers.rollouts.messages import assistant_message, prompt_messages
 from calipers.types import Rubric, Trajectory
 
 _log = logging.getLogger(__name__)
@@ -24,14 +24,14 @@ def rollout_group(
     rubric: str | Rubric | None = None,
     name: str | None = None,
 ) -> dict[str, Any]:
-    """A groups-file object. A member is a trajectory's object, or the text of an answer (None: no answer) to
-    ``prompt``.
+    """Return rollouts as a group object of a groups file.
 
-    ``name`` is the group's id. A rollout without an id gets its position, from 1. A rollout that cannot be read is
-    logged and stays without messages, so that it gets no score. Raises InputError for a prompt that cannot be read.
+    A member is a trajectory's object, or the text of an answer to ``prompt`` (None: no answer). ``name`` is the group's
+    id. A rollout without an id gets its position, from 1. A rollout that cannot be read is logged and stays without
+    messages, so that it gets no score. Raises InputError for a prompt that cannot be read.
     """
     return {
-        "context": context_of(prompt),
+        "context": prompt_messages(prompt),
         "trajectories": [_read(member, str(position)) for position, member in enumerate(members, start=1)],
         "rubric": rubric,
     } | ({"group_id": name} if name is not None else {})

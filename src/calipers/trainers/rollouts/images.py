@@ -1,6 +1,6 @@
-"""Pillow images in the messages of trainers, converted to the data URLs that judges are sent.
+"""Convert Pillow images in the messages of trainers to the data URLs that judges are sent.
 
-Images are recognised by their methods: Pillow is never imported. Not responsible for what else a message holds
+Images are recognised by their methods: Pillow is never imported. Not responsible for other parts of a message
 (``readers``).
 """
 
@@ -19,13 +19,14 @@ _PNG_MODES: Final = frozenset({"1", "L", "LA", "P", "RGB", "RGBA"})
 
 
 class Images:
-    """The images of one batch, each encoded once, however many completions use it."""
+    """The images of a batch, each encoded once, however many completions use it."""
 
     def __init__(self) -> None:
         self._urls: dict[bytes, str] = {}
 
     def to_urls(self, messages: Any) -> Any:
-        """``messages`` with data URLs in place of images; what is no list of messages is returned unchanged.
+        """Return ``messages`` with data URLs in place of images; anything that is not a list of messages is returned
+        unchanged.
 
         Raises InputError for an image that cannot be read.
         """

@@ -1,4 +1,4 @@
-"""Chat messages of prompts and rollouts, and the rubric of a group that comes with a reference answer.
+"""Convert an engine's prompts and rollouts to chat messages, and add a reference answer to a group's rubric.
 
 Pure. Not responsible for where an engine stores them (its own module), or for what a judge is sent (``render``).
 """
@@ -24,8 +24,8 @@ _REFERENCE: Final = (
 """Part of the prompt: ledgers are keyed by it."""
 
 
-def context_of(prompt: object) -> list[dict[str, Any]]:
-    """The prompt as chat messages. Raises InputError for what is neither text nor messages."""
+def prompt_messages(prompt: object) -> list[dict[str, Any]]:
+    """Return an engine's prompt as chat messages. Raises InputError for anything but text and messages."""
     if isinstance(prompt, str):
         return [{"role": "user", "content": prompt}]
     if isinstance(prompt, Sequence) and all(isinstance(message, Mapping) for message in prompt):
@@ -34,13 +34,13 @@ def context_of(prompt: object) -> list[dict[str, Any]]:
 
 
 def assistant_message(text: str) -> Message:
-    """The assistant's message, its reasoning separate from its answer."""
+    """Return a completion's text as an assistant message, with its reasoning separate from its answer."""
     return split_reasoning({"role": "assistant", "content": text})
 
 
 def split_reasoning(message: Message) -> Message:
-    """Move ``<think>`` text to the ``reasoning`` field, which a judge sees or not, as it was set up
-    (``Judge(question={"reasoning": ...})``).
+    """Move a message's ``<think>`` text to its ``reasoning`` field; ``Judge(question={"reasoning": ...})`` sets its
+    use.
 
     Chat templates that open ``<think>`` in the prompt leave only its end in the completion, and a completion that was
     cut off while reasoning has no end tag.
@@ -57,24 +57,24 @@ def split_reasoning(message: Message) -> Message:
     return {**message, "content": after.lstrip()} | ({"reasoning": reasoning} if reasoning else {})
 
 
-def with_reference(rubric: str, reference: str) -> str:
-    """The rubric, followed by a reference answer that the judge compares the attempts with."""
+def rubric_text_with_reference(rubric: str, reference: str) -> str:
+    """Return the rubric, followed by a reference answer that the judge compares the rollouts with."""
     return f"{rubric}\n\n{_REFERENCE}\n{reference}"
 
 
 def rubric_with_reference(judge: Judge, rubric: Any, reference: object) -> Any:
-    """A group's rubric, extended by a reference answer. None and "" are no reference.
+    """Return a group's rubric, extended by a reference answer. None and "" mean no reference.
 
     Only a rubric of text is extended: criteria, the group's or the judge's, state themselves what is required.
     """
     own = judge.settings.rubric if rubric is None else rubric
     if reference is None or reference == "" or not isinstance(own, str):
         return rubric
-    return with_reference(own, str(reference))
+    return rubric_text_with_reference(own, str(reference))
 
 
 def positions_by_key(keys: Sequence[K]) -> dict[K, list[int]]:
-    """The positions of each key, keys in the order of their first positions."""
+    """Return the positions of each key in ``keys``, ordered by the key's first position."""
     found: dict[K, list[int]] = {}
     for position, key in enumerate(keys):
         found.setdefault(key, []).append(position)

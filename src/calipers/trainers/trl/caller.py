@@ -1,6 +1,6 @@
-"""What a reward function can find out about TRL: its version, and the trainer that calls the function.
+"""Read TRL's version, and the state of the trainer that calls a reward function.
 
-Not responsible for what follows from that for rewards (``trl.reward``). TRL is never imported.
+Not responsible for what follows from them for rewards (``trl.reward``). TRL is never imported.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Version: TypeAlias = tuple[int, int]
 
 OLDEST: Final[Version] = (0, 18)
 NEWEST: Final[Version] = (1, 16)
-"""The newest TRL that these reward functions were tested in."""
+"""The newest TRL that these reward functions were tested with."""
 
 PASSES_STATE: Final[Version] = (0, 20)
 """The first TRL whose trainers pass reward functions their state."""
@@ -25,19 +25,21 @@ AWAITS: Final[Version] = (0, 27)
 """The first TRL that awaits reward functions."""
 
 EXCLUDES_MISSING: Final[Version] = (1, 6)
-"""The first TRL that leaves a row without any reward out of its group's baseline; before, it counted as 0."""
+"""The first TRL that excludes a row without any reward from its group's baseline; older versions count it as 0."""
 
 LOGS_ANY_METRICS: Final[Version] = (1, 15)
-"""The first TRL whose processes may log different metrics; before, each waited for the others to log the same."""
+"""The first TRL whose processes may log different metrics; older versions wait until all processes log the same."""
 
 
 def check_version(trl: Version | None, *, only_reward: bool, blocking: bool) -> None:
-    """Raise ConfigError if this TRL does not support the options; warn if it is newer than the tested ones."""
+    """Raise ConfigError if this version of TRL does not support the options; warn if it is newer than the tested
+    versions.
+    """
     if trl is None:
         return
     shown = ".".join(map(str, trl))
     if trl < OLDEST:
-        raise ConfigError(f"TRL {shown} is older than calipers' reward functions are made for: install trl>=0.18.2")
+        raise ConfigError(f"TRL {shown} is too old for calipers' reward functions: install trl>=0.18.2")
     if trl < AWAITS and not blocking:
         raise ConfigError(f"TRL {shown} does not await reward functions: pass blocking=True, or install trl>=0.27")
     if trl < EXCLUDES_MISSING and only_reward:
@@ -52,10 +54,10 @@ def check_version(trl: Version | None, *, only_reward: bool, blocking: bool) -> 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """The trainer that calls, as far as it is known; None is unknown.
+    """The TRL trainer that calls a reward function, as far as it is known; None means unknown.
 
     ``training`` False is evaluation; ``group_size`` is the number of completions per prompt in this batch.
-    ``changes_prompts``: the rows of one prompt may have got different prompts.
+    ``changes_prompts``: the rows of a prompt may have got different prompts.
     """
 
     training: bool | None = None
@@ -66,7 +68,7 @@ class Caller:
 
     @classmethod
     def of(cls, columns: Mapping[str, Any], *, trl: Version | None = None) -> Self:
-        """The trainer behind a call's keyword arguments, which contain its ``log_metric`` from TRL 1.0 on.
+        """Return the trainer behind a call's keyword arguments, which contain its ``log_metric`` from TRL 1.0 on.
 
         ``trl`` is the version of TRL, if known.
         """
@@ -79,15 +81,17 @@ class Caller:
             training=training if isinstance(training, bool) else None,
             group_size=size if isinstance(size, int) else None,
             reward_functions=len(functions) if isinstance(functions, list) else None,
-            # Environments extend prompts when they start. AsyncGRPOTrainer does not pass them, nor a state, and calls
-            # with one group at a time. The oldest TRLs pass neither of the two.
+            # Environments extend prompts when they start. AsyncGRPOTrainer passes neither environments nor a state, and
+            # calls with one group at a time. The oldest TRLs pass neither of the two.
             changes_prompts=columns.get("environments") is not None
             or (state is None and (trl is None or trl >= PASSES_STATE)),
             step=getattr(state, "global_step", None),
         )
 
     def size(self, num_generations: int) -> int:
-        """The number of completions in a group. Raises ConfigError if the trainer trains on groups of another size."""
+        """Return the number of completions in a group. Raises ConfigError if the trainer trains on groups of another
+        size.
+        """
         if self.group_size is None:
             return num_generations
         if self.training is not False and self.group_size != num_generations:

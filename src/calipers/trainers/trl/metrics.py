@@ -1,4 +1,4 @@
-"""Metrics of a judge's work in one step, by name, for TRL's log.
+"""Metrics of a judge's work in a training step, by name, for TRL's log.
 
 Pure. Not responsible for logging them (``trl.reward``).
 """
@@ -12,10 +12,10 @@ from calipers.trainers.trl.rows import PROBLEM
 from calipers.types import GroupResult, Usage
 
 
-def metrics(
+def judge_metrics(
     results: Sequence[GroupResult], rewards: Sequence[float | None], *, same_names: bool = False
 ) -> dict[str, float]:
-    """Finite numbers by name: shares of rows, and means per group.
+    """Return metrics of judged groups for TRL's log, finite numbers by name: shares of rows, and means per group.
 
     ``rewards`` are those that the trainer gets, without those withheld from it. With ``same_names`` the names are the
     same in every process, whatever happened; without it, means over what may be unknown (standard error, cost) are
@@ -43,8 +43,8 @@ def metrics(
     return found
 
 
-def notes(results: Sequence[GroupResult]) -> list[str]:
-    """For each row the judge's explanation, or why the row has no score."""
+def row_explanations(results: Sequence[GroupResult]) -> list[str]:
+    """Return for each row the judge's explanation, or why the row has no score."""
     rows = [row for result in results for row in result.trajectories]
     return [row.extra.get("metadata", {}).get(PROBLEM) or row.reason or row.explanation or "" for row in rows]
 

@@ -1,4 +1,4 @@
-"""Data exchange between the processes of a distributed run, so that a group split over them is judged whole, and once.
+"""Exchange data between the processes of a distributed run, so that a group split over them is judged whole, and once.
 
 Not responsible for what is exchanged. PyTorch is used if a run has already loaded it, and never imported.
 """
@@ -16,9 +16,9 @@ T = TypeVar("T")
 
 
 class Ranks:
-    """The processes of a run, for one reward function, whose data cannot be mistaken for another's.
+    """The processes of a run, for one reward function; its data cannot be confused with another function's.
 
-    It is a process group of its own, over gloo, not the trainer's: objects are exchanged from the event loop's thread,
+    It is a separate process group, over gloo, not the trainer's: objects are exchanged from the event loop's thread,
     where a GPU backend would use the first GPU in every process, and two reward functions that wait for their judges
     arrive in a different order in each process. All processes must create it, and call its methods, equally often.
     """
@@ -31,7 +31,7 @@ class Ranks:
         self._gather = distributed.all_gather_object
 
     async def exchange_rows(self, read: Callable[[], Sequence[T]]) -> tuple[list[T], range]:
-        """The rows that all processes read, and the positions of this process's rows among them."""
+        """Return the rows that all processes read, and the positions of this process's rows among them."""
 
         async def reading() -> Sequence[T]:
             return read()
@@ -41,8 +41,9 @@ class Ranks:
         return [row for part in parts for row in part], range(start, start + len(parts[self.rank]))
 
     async def exchange(self, mine: Awaitable[T]) -> list[T]:
-        """What ``mine`` returned in every process, in the order of ranks. A CalipersError of one process is raised in
-        all.
+        """Return what ``mine`` returned in every process, in the order of ranks.
+
+        A CalipersError of one process is raised in all processes.
         """
         sent: tuple[type[CalipersError] | None, Any]
         error: CalipersError | None = None
@@ -61,12 +62,12 @@ class Ranks:
 
 
 def _kind_of(error: object) -> type[CalipersError]:
-    """The class that is raised in the other processes: one that can be made from a text alone."""
+    """Return the class of the error that is raised in the other processes; it must be made from a text alone."""
     return ConfigError if isinstance(error, ConfigError) else CalipersError
 
 
 def is_single_process() -> bool:
-    """Whether this process is the whole run."""
+    """Return whether this process is the whole run."""
     distributed: Any = sys.modules.get("torch.distributed")
     if distributed is None or not distributed.is_available() or not distributed.is_initialized():
         return True

@@ -1,7 +1,7 @@
-"""A judge as a reward function of TRL: GRPOTrainer, RLOOTrainer, AsyncGRPOTrainer, and what is built on them.
+"""A judge as a reward function of TRL: GRPOTrainer, RLOOTrainer, AsyncGRPOTrainer, and trainers derived from them.
 
-``docs/trainers/trl.md`` describes what a failed judgment becomes there. TRL is never imported. Not responsible for
-reading TRL's batches (``trl.rows``), or for rows of other processes (``trl.ranks``).
+``docs/trainers/trl.md`` describes how TRL handles a failed judgment. TRL is never imported. Not responsible for reading
+TRL's batches (``trl.rows``), or for rows of other processes (``trl.ranks``).
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ from typing import Any, Final
 from calipers.config.arguments import require_text, require_whole
 from calipers.errors import ConfigError
 from calipers.judging.judge import Judge
-from calipers.trainers.no_signal.rewards import all_or_none, rewards_of
+from calipers.trainers.no_signal.rewards import rewards_or_none, trajectory_rewards
 from calipers.trainers.no_signal.run import JudgedRun, Stop, require_patience
 from calipers.trainers.process import blocking as synchronous
-from calipers.trainers.process.engines import installed
+from calipers.trainers.process.engines import installed_version
 from calipers.trainers.process.judges import JudgeLike, build_judge
 from calipers.trainers.rollouts.dataset_rows import warn_unused_columns
 from calipers.trainers.trl.caller import LOGS_ANY_METRICS, Caller, check_version
-from calipers.trainers.trl.metrics import metrics, notes
+from calipers.trainers.trl.metrics import judge_metrics, row_explanations
 from calipers.trainers.trl.ranks import Ranks, is_single_process
-from calipers.trainers.trl.rows import Row, column_of, grouped, rows
+from calipers.trainers.trl.rows import Row, completion_rows, dataset_column, groups_of_rows
 from calipers.trainers.trl.scaffold import scaffolded_rollouts
 from calipers.types import GroupResult, TrajectoryGroup
 
 __all__ = ["AsyncReward", "BlockingReward", "reward_func", "scaffolded_rollouts"]
 
 _MIN_SCORED: Final = 2
-"""Rows with a reward that a group needs, so that there is something to compare."""
+"""The fewest rows with a reward that a group needs to be compared."""
 
 
 def reward_func(  # noqa: PLR0913 - keywords
@@ -49,13 +49,12 @@ def reward_func(  # noqa: PLR0913 - keywords
     patience: int | None = None,
     stop: Stop | None = None,
 ) -> Any:
-    """A reward function for TRL's ``reward_funcs=`` that judges each group of ``num_generations`` completions as a
-    whole.
+    """Return a reward function for TRL's ``reward_funcs=`` that judges each group of ``num_generations`` completions.
 
     It is an AsyncReward, or, with ``blocking=True`` (for TRL before 0.27), a BlockingReward. It returns a reward in the
     judge's ``reward_range``, or None, for each completion of the batch. A group that is split over processes is
-    reunited and judged once. Where a score is missing, the row gets None if ``only_reward=True`` says that the trainer
-    has no other reward function; else its whole group does, because TRL adds 0 for a None to the other functions'
+    reunited and judged once. If a score is missing, the row gets None if ``only_reward=True`` says that the trainer has
+    no other reward function; otherwise the whole group gets None, because TRL adds 0 for a None to the other functions'
     rewards. ``judge`` may be a function that makes a Judge: AsyncGRPOTrainer pickles reward functions.
 
     The data set's ``rubric_column``, if there is one, holds the rubric of each prompt's group, which replaces the
@@ -77,12 +76,12 @@ def reward_func(  # noqa: PLR0913 - keywords
         raise ConfigError(
             f"name={name!r}: it must be an identifier such as 'judge', as it names a function and metrics"
         )
-    check_version(installed("trl"), only_reward=only_reward, blocking=blocking)
+    check_version(installed_version("trl"), only_reward=only_reward, blocking=blocking)
     require_patience(patience, stop)
     options = _Options(num_generations, only_reward, rubric_column, reference_column, patience, stop)
     reward = (BlockingReward if blocking else AsyncReward)(judge, options, name=name)
     if check:
-        for warning in synchronous.run(_reachable(reward.judge)):
+        for warning in synchronous.run_coroutine(_reachable(reward.judge)):
             warnings.warn(f"{name}: {warning}", stacklevel=2)
     return reward
 
@@ -98,13 +97,13 @@ class _Options:
 
 
 class _Reward:
-    """What both kinds of reward function share; each process builds its own judge."""
+    """What both kinds of TRL reward function share; each process builds its own judge."""
 
     def __init__(self, judge: JudgeLike, options: _Options, *, name: str) -> None:
         self.__name__ = name
         self._source = judge
         self._options = options
-        self._trl = installed("trl")
+        self._trl = installed_version("trl")
         self._run: JudgedRun | None = None
         self._ranks: Ranks | None = None
         self.judge  # noqa: B018 - built now, so that invalid settings are reported at once
@@ -116,7 +115,7 @@ class _Reward:
 
     @property
     def run(self) -> JudgedRun:
-        """The judge's run, started when first needed. A group with one scored row counts as lost."""
+        """The judge's run, started when first needed. A group with a single scored row counts as lost."""
         if self._run is None:
             options = self._options
             self._run = JudgedRun(
@@ -147,19 +146,19 @@ class _Reward:
         size = caller.size(options.num_generations)
         read = partial(_read, prompts, completions, columns, options)
         grouping = partial(
-            grouped,
+            groups_of_rows,
             size=size,
             default_rubric=self.judge.settings.standards,
             mixed_prompts=caller.changes_prompts,
             label="" if caller.step is None else f"step {caller.step}, ",
         )
-        # TRL gives all processes the same number of rows, or it could not combine their rewards: so all of them decide
-        # alike whether to exchange rows.
+        # TRL gives all processes the same number of rows, because otherwise it could not combine their rewards. So all
+        # of them decide alike whether to exchange rows.
         if len(prompts) % size == 0 or is_single_process():
             results, part = await self.run.score(grouping(read())), slice(None)
         else:
             results, part = await self._judged_jointly(read, grouping)
-        rewarded = rewards_of if options.only_reward else all_or_none
+        rewarded = trajectory_rewards if options.only_reward else rewards_or_none
         rewards = [reward for result in results for reward in rewarded(result)]
         self._log(columns, results, rewards, part)
         return rewards[part]
@@ -167,9 +166,10 @@ class _Reward:
     async def _judged_jointly(
         self, read: Callable[[], list[Row]], grouping: Callable[[Sequence[Row]], list[TrajectoryGroup]]
     ) -> tuple[list[GroupResult], slice]:
-        """The results of all processes' groups, each judged where its first row is, and which rows are this process's.
+        """Return the results of all processes' groups, and which rows are this process's.
 
-        An error in one process is raised in all of them, as the others would wait for it.
+        A group is judged by the process that has its first row. An error in one process is raised in all of them,
+        because the others would wait for it.
         """
         if self._ranks is None:
             self._ranks = Ranks()
@@ -192,14 +192,14 @@ class _Reward:
         log_metric, log_extra = columns.get("log_metric"), columns.get("log_extra")
         if callable(log_metric) and results:
             same_names = not is_single_process() and (self._trl is None or self._trl < LOGS_ANY_METRICS)
-            for name, value in metrics(results, rewards, same_names=same_names).items():
+            for name, value in judge_metrics(results, rewards, same_names=same_names).items():
                 log_metric(f"{self.__name__}/{name}", value)
         if callable(log_extra):
-            log_extra(f"{self.__name__}_says", notes(results)[part])
+            log_extra(f"{self.__name__}_says", row_explanations(results)[part])
 
 
 class AsyncReward(_Reward):
-    """The reward function that TRL awaits, together with its other asynchronous ones.
+    """The reward function that TRL awaits, together with its other asynchronous reward functions.
 
     It is an object, so that it can be pickled, with the attributes of a function, because TRL before 1.10 asks
     ``inspect`` whether it is an asynchronous function.
@@ -209,7 +209,7 @@ class AsyncReward(_Reward):
     __kwdefaults__: dict[str, Any] | None = None
 
     async def __call__(self, prompts: Sequence[Any], completions: Sequence[Any], **columns: Any) -> list[float | None]:
-        """A reward or None for each completion; ``columns`` are TRL's keyword arguments."""
+        """Return a reward or None for each completion; ``columns`` are TRL's keyword arguments."""
         return await self._rewards(prompts, completions, columns)
 
     @property
@@ -225,19 +225,19 @@ class BlockingReward(_Reward):
     """The reward function that TRL calls and waits for. All its judge's calls share one event loop."""
 
     def __call__(self, prompts: Sequence[Any], completions: Sequence[Any], **columns: Any) -> list[float | None]:
-        """A reward or None for each completion; ``columns`` are TRL's keyword arguments."""
-        return synchronous.run(self._rewards(prompts, completions, columns))
+        """Return a reward or None for each completion; ``columns`` are TRL's keyword arguments."""
+        return synchronous.run_coroutine(self._rewards(prompts, completions, columns))
 
 
 def _read(
     prompts: Sequence[Any], completions: Sequence[Any], columns: Mapping[str, Any], options: _Options
 ) -> list[Row]:
     warn_unused_columns(columns, used=(options.rubric_column, options.reference_column))
-    return rows(
+    return completion_rows(
         prompts,
         completions,
-        rubrics=column_of(columns, options.rubric_column, required=False),
-        references=column_of(columns, options.reference_column, required=True),
+        rubrics=dataset_column(columns, options.rubric_column, required=False),
+        references=dataset_column(columns, options.reference_column, required=True),
     )
 
 

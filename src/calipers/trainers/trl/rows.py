@@ -1,5 +1,4 @@
-"""The arguments of a TRL reward function (prompts, completions, dataset columns) as groups a judge can read, by
-position.
+"""Convert the arguments of a TRL reward function (prompts, completions, dataset columns) to groups, by position.
 
 Pure. Not responsible for judging them (``trl.reward``), or for rows of other processes (``trl.ranks``).
 """
@@ -16,7 +15,7 @@ from calipers.readers.parquet import without_empty_fields
 from calipers.readers.plain import plain_data
 from calipers.rubric.standards import CARRIERS, as_standard, standards_in
 from calipers.trainers.rollouts.images import Images
-from calipers.trainers.rollouts.messages import assistant_message, split_reasoning, with_reference
+from calipers.trainers.rollouts.messages import assistant_message, rubric_text_with_reference, split_reasoning
 from calipers.types import Message, Rubric, Trajectory, TrajectoryGroup
 
 PROBLEM: Final = "trl_problem"
@@ -25,7 +24,7 @@ PROBLEM: Final = "trl_problem"
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One completion as plain data, which can be sent to every process of a run.
+    """A completion of a TRL batch as plain data, which can be sent to every process of a run.
 
     ``problem`` is the reason why the completion cannot be read; ``completion`` is then empty.
     """
@@ -37,14 +36,14 @@ class Row:
     problem: str | None = None
 
 
-def rows(
+def completion_rows(
     prompts: Sequence[Any],
     completions: Sequence[Any],
     *,
     rubrics: Sequence[Any] | None,
     references: Sequence[Any] | None,
 ) -> list[Row]:
-    """One row per completion. ``rubrics`` and ``references`` are dataset columns, None if there are none.
+    """Return a row per completion. ``rubrics`` and ``references`` are dataset columns, None if there are none.
 
     A completion that cannot be read is the policy's fault, and becomes a row with a ``problem``. Raises InputError for
     faults of the data set: a prompt that cannot be read, a rubric that is neither text nor criteria, a column of
@@ -56,22 +55,22 @@ def rows(
     found, images = [], Images()
     for number, (prompt, completion) in enumerate(zip(prompts, completions, strict=True), start=1):
         messages, problem = _completion(completion, images)
-        rubric = None if rubrics is None else read_rubric(rubrics[number - 1], f"row {number}: its rubric")
+        rubric = None if rubrics is None else rubric_from_column(rubrics[number - 1], f"row {number}: its rubric")
         reference = None if references is None else references[number - 1]
         reference = None if reference is None or reference == "" else str(reference)
         found.append(Row(_prompt(prompt, images, number), messages, rubric, reference, problem))
     return found
 
 
-def grouped(
+def groups_of_rows(
     batch: Sequence[Row], size: int, *, default_rubric: str, mixed_prompts: bool = False, label: str = ""
 ) -> list[TrajectoryGroup]:
-    """Groups of ``size`` neighbouring rows each. Ids are positions in the batch, from 1; a group's id begins with
-    ``label``.
+    """Return groups of ``size`` neighbouring rows each.
 
-    The rows of a group have one prompt, unless ``mixed_prompts`` says that something else may have changed them. If a
-    row has a reference but no rubric, the reference is added to ``default_rubric``. Raises ConfigError for a batch that
-    does not consist of whole groups, or whose groups have several prompts: then ``size`` is not the trainer's.
+    Ids are positions in the batch, from 1; a group's id begins with ``label``. The rows of a group have the same
+    prompt, unless ``mixed_prompts`` says that something else may have changed the prompts. If a row has a reference but
+    no rubric, the reference is added to ``default_rubric``. Raises ConfigError for a batch that does not consist of
+    whole groups, or whose groups have several prompts: then ``size`` is not the trainer's.
     """
     if len(batch) % size:
         raise ConfigError(
@@ -99,8 +98,9 @@ def grouped(
 
 
 def _trajectory(row: Row, name: str, *, whole: bool) -> Trajectory:
-    """``whole`` includes the prompt. The problem of a row without messages is stored, to be logged with its missing
-    reward.
+    """Return a row as a trajectory; ``whole`` includes the prompt.
+
+    The problem of a row without messages is stored, to be logged with its missing reward.
     """
     if row.problem is not None:
         return Trajectory(name, (), metadata={PROBLEM: row.problem})
@@ -119,13 +119,13 @@ def _have_one_prompt(members: Sequence[Row], where: str, *, mixed_prompts: bool)
 
 
 def _rubric(members: Sequence[Row], where: str, default: str) -> str | Rubric | None:
-    """The rubric of a group. A reference is added to text only: criteria state themselves what is required."""
+    """Return the rubric of a group. A reference is added to text only: criteria state themselves what is required."""
     first = members[0]
     if any((row.rubric, row.reference) != (first.rubric, first.reference) for row in members):
         raise ConfigError(f"{where} of the batch are one group, but have different rubrics or references")
     if first.reference is None or isinstance(first.rubric, Rubric):
         return first.rubric
-    return with_reference(first.rubric or default, first.reference)
+    return rubric_text_with_reference(first.rubric or default, first.reference)
 
 
 def _prompt(prompt: Any, images: Images, number: int) -> tuple[Message, ...]:
@@ -147,9 +147,11 @@ def _completion(completion: Any, images: Images) -> tuple[tuple[Message, ...], s
     return messages, None if messages else "the completion holds no message"
 
 
-def read_rubric(value: Any, what: str) -> str | Rubric | None:
-    """A rubric in a data set's column: text or criteria, the latter as a rubric's object, as a list, or in an object
-    like those of data-set rows (verl's ``reward_model``); also as JSON text. Raises InputError.
+def rubric_from_column(value: Any, what: str) -> str | Rubric | None:
+    """Return the rubric in a value of a data set's column: text or criteria, also as JSON text.
+
+    Criteria may be a rubric's object, a list, or an object like those of data-set rows (verl's ``reward_model``).
+    Raises InputError for anything else.
     """
     if value is None or value == "":
         return None
@@ -162,8 +164,8 @@ def read_rubric(value: Any, what: str) -> str | Rubric | None:
         raise InputError(f"{what} is neither text nor criteria: {error}") from None
 
 
-def column_of(given: Mapping[str, Any], name: str | None, *, required: bool) -> Sequence[Any] | None:
-    """A dataset column by its name, or None. Raises ConfigError if a ``required`` column is missing."""
+def dataset_column(given: Mapping[str, Any], name: str | None, *, required: bool) -> Sequence[Any] | None:
+    """Return a dataset column by its name, or None. Raises ConfigError if a ``required`` column is missing."""
     if name is None or given.get(name) is None:
         if name is not None and required:
             known = ", ".join(key for key, value in given.items() if isinstance(value, list)) or "none"

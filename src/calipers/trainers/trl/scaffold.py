@@ -1,9 +1,8 @@
-"""RuscaRL's scaffold in TRL's rollouts: sampling with part of the rubric in the prompt, training on the prompt without
-it.
+"""RuscaRL's scaffold in TRL's rollouts: sample with part of the rubric in the prompt, train on the prompt without it.
 
-A ``rollout_func`` for GRPOTrainer, which generates with the trainer's own engine (transformers or vLLM). TRL is never
-imported. Not responsible for how much of the rubric a prompt contains (``calipers.rubric.scaffold``), or for the
-reward: TRL passes reward functions the data set's own prompts.
+The module makes a ``rollout_func`` for GRPOTrainer, which generates with the trainer's own engine (transformers or
+vLLM). TRL is never imported. Not responsible for how much of the rubric a prompt contains
+(``calipers.rubric.scaffold``), or for the reward: TRL passes reward functions the data set's own prompts.
 """
 
 from __future__ import annotations
@@ -15,14 +14,14 @@ from typing import Any, Final, TypeAlias
 
 from calipers.errors import ConfigError
 from calipers.rubric.scaffold import Criterion, Schedule, points_of, scaffolded
-from calipers.trainers.process.engines import installed
-from calipers.trainers.trl.rows import read_rubric
+from calipers.trainers.process.engines import installed_version
+from calipers.trainers.trl.rows import rubric_from_column
 from calipers.types import Message
 
 Prompt: TypeAlias = str | Sequence[Message]
 
 SHOWN: Final = "scaffold_shown"
-"""The column that tells reward functions how many criteria each rollout's prompt contained."""
+"""The column, passed to reward functions, with the number of criteria in each rollout's prompt."""
 
 SINCE: Final = (1, 16)
 """The first TRL in which log-probabilities may be unknown."""
@@ -38,22 +37,21 @@ def scaffolded_rollouts(
     run: str = "",
     discreet: bool = True,
 ) -> ScaffoldedRollouts:
-    """The function for ``GRPOTrainer(rollout_func=...)``; ``rows`` are its training data set.
+    """Return the function for ``GRPOTrainer(rollout_func=...)``; ``rows`` are the trainer's training data set.
 
     Each row has a ``prompt`` and, in ``rubric_column``, criteria as ``calipers.Rubric`` reads them; prompts of rows
     without criteria are not changed. ``run`` and ``discreet`` are those of ``calipers.rubric.scaffold.scaffolded``.
-
     Raises ConfigError for a TRL that is too old, a missing column, a prompt with two different rubrics, and a rubric
     that is text; InputError for criteria that cannot be read.
     """
-    trl = installed("trl")
+    trl = installed_version("trl")
     if trl is not None and trl < SINCE:
         raise ConfigError(f"TRL {trl[0]}.{trl[1]} is too old for scaffolded rollouts: install trl>=1.16")
     return ScaffoldedRollouts(_criteria(rows, rubric_column), schedule=schedule, run=run, discreet=discreet)
 
 
 class ScaffoldedRollouts:
-    """TRL's rollout function: completions sampled from scaffolded prompts, with the tokens of the prompts without a
+    """TRL's rollout function: samples completions from scaffolded prompts, returns the tokens of the prompts without
     scaffold.
 
     The step is the trainer's; the place is the rollout's number among the ``num_generations`` of its prompt, over all
@@ -68,7 +66,8 @@ class ScaffoldedRollouts:
         self._run, self._discreet = run, discreet
 
     def __call__(self, prompts: Sequence[Prompt], trainer: Any) -> dict[str, Any]:
-        """TRL's ``prompt_ids``, ``completion_ids`` and ``logprobs``, and ``scaffold_shown`` for reward functions.
+        """Return TRL's ``prompt_ids``, ``completion_ids`` and ``logprobs``, and ``scaffold_shown`` for reward
+        functions.
 
         Raises ConfigError for a trainer with tools, environments or images, and for prompts that are not of the rows.
         """
@@ -81,8 +80,8 @@ class ScaffoldedRollouts:
             ids, *rest = tokenize(asked)
         else:
             ids, shown = plain, [0] * len(prompts)
-        # vLLM's server samples all of that many neighbours from the first one's prompt; in training their prompts
-        # differ.
+        # vLLM's server samples this many neighbouring rollouts from the prompt of the first. In training their prompts
+        # differ, so the number is 1.
         same_prompt = 1 if training else trainer.num_generations_eval
         completions, logprobs = generate(ids, *rest, same_prompt)
         if logprobs is not None:
@@ -90,9 +89,9 @@ class ScaffoldedRollouts:
         return {"prompt_ids": plain, "completion_ids": completions, "logprobs": logprobs, SHOWN: shown}
 
     def _asked(self, prompts: Sequence[Prompt], trainer: Any) -> tuple[list[Prompt], list[int]]:
-        """The prompts that this process's rollouts are sampled from, and the number of criteria in each."""
+        """Return the prompts that this process's rollouts are sampled from, and the number of criteria in each."""
         size, step = trainer.num_generations, trainer.state.global_step + 1
-        # As TRL forms groups: neighbours in the concatenated batches of all processes.
+        # TRL forms groups like this: neighbours in the concatenated batches of all processes.
         begin = trainer.accelerator.process_index * len(prompts)
         asked, shown = [], []
         for number, prompt in enumerate(prompts):
@@ -117,7 +116,7 @@ class ScaffoldedRollouts:
             ) from None
 
     def _scaffolded(self, prompt: Prompt, criteria: Sequence[Criterion], *, step: int, place: int, size: int) -> Prompt:
-        """The prompt with its scaffold; in a plain-text prompt the scaffold is the first paragraphs."""
+        """Return the prompt with its scaffold; in a plain-text prompt the scaffold is the first paragraphs."""
         text = isinstance(prompt, str)
         messages = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else prompt
         made = scaffolded(
@@ -134,7 +133,7 @@ class ScaffoldedRollouts:
 
 
 def _methods_of(trainer: Any) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """The trainer's methods to tokenize and generate. Raises ConfigError if later turns would need the scaffold,
+    """Return the trainer's methods to tokenize and generate. Raises ConfigError if later turns would need the scaffold,
     too.
     """
     tokenize, generate = (getattr(trainer, name, None) for name in _METHODS)
@@ -156,14 +155,14 @@ def _require_text(prompts: Sequence[Prompt]) -> None:
 
 
 def _criteria(rows: Iterable[Mapping[str, Any]], column: str) -> dict[str, tuple[Criterion, ...]]:
-    """The criteria of each prompt, by the prompt's key."""
+    """Return the criteria of each prompt, by the prompt's key."""
     found: dict[str, tuple[Criterion, ...]] = {}
     first: dict[str, int] = {}
     for number, row in enumerate(rows, 1):
         for name in ("prompt", column):
             if name not in row:
                 raise ConfigError(f"row {number} has no column {name!r}; its columns are: {', '.join(row)}")
-        rubric = read_rubric(row[column], f"row {number}: its {column}")
+        rubric = rubric_from_column(row[column], f"row {number}: its {column}")
         if isinstance(rubric, str):
             raise ConfigError(
                 f"row {number}: its {column} is text, but a scaffold is made of criteria (docs/rubrics.md)"

@@ -33,7 +33,7 @@ _INSTALL: Final = "pip install 'calipers[verl]', on Python 3.12 or older"
 
 
 def __getattr__(name: str) -> Any:
-    """The subclasses of verl's classes, imported when first used. Raises ConfigError if verl is not installed."""
+    """Return a subclass of a verl class, imported when first used. Raises ConfigError if verl is not installed."""
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:

@@ -1,7 +1,7 @@
-"""verl's V1 agent loop with a judge in it: all rollouts of a prompt are judged at once, where they were rolled out.
+"""verl's V1 agent loop with a judge: all rollouts of a prompt are judged at once, in the process that rolled them out.
 
-verl runs the rollouts of one ``uid`` as tasks of one process, its agent-loop worker. Here they are collected and
-rewarded before they are passed on. Needs verl and Ray; import it through ``calipers.trainers.verl``.
+verl runs the rollouts of one ``uid`` as tasks of one process, its agent-loop worker. This worker collects and rewards
+them before it passes them on. Needs verl and Ray; import it through ``calipers.trainers.verl``.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from calipers.errors import CalipersError, ConfigError
 from calipers.judging.judge import Judge
 from calipers.trainers.cohorts.cohort import Cohorts, MemberResult
 from calipers.trainers.no_signal.run import JudgedRun
-from calipers.trainers.verl.recipes import acc_of, common_of, scorer_of
-from calipers.trainers.verl.rows import member_of
+from calipers.trainers.verl.recipes import common_group_fields, group_scorer, logged_acc
+from calipers.trainers.verl.rows import member_of_outputs
 from calipers.trainers.verl.scaffold import (
     ScaffoldingWorker,
     require_scaffold_outside_training,
     require_v1,
-    scaffold_of,
+    scaffold_in_config,
 )
 from calipers.trainers.verl.settings import VerlSettings, make_judge, read_settings
 
@@ -36,9 +36,7 @@ _VERL_LOGGER = AgentLoopManagerTQ.__module__
 
 @dataclass(slots=True)
 class _Group:
-    """The rollouts of one prompt while they run: their number, what they have in common, and those that joined their
-    group.
-    """
+    """The running rollouts of a prompt: their number, what they share, and the rollouts that joined their group."""
 
     size: int
     validate: bool
@@ -49,18 +47,18 @@ class _Group:
 class JudgingWorker(ScaffoldingWorker):
     """verl's agent-loop worker, whose rollouts get their reward from a judge that compares their group.
 
-    A rollout without a reward is left out of its group, like a rollout for which an agent loop of verl returns nothing.
-    If none of the group gets a reward, every rollout raises, which tells verl that the group failed. A rollout whose
-    agent loop sets ``reward_score`` keeps it, and is not judged.
+    A rollout without a reward is omitted from its group, like a rollout for which an agent loop of verl returns
+    nothing. If no rollout of the group gets a reward, every rollout raises, so that verl counts the group as failed. A
+    rollout whose agent loop sets ``reward_score`` keeps that reward, and is not judged.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._settings = settings_of(self.config)
+        self._settings = settings_in_config(self.config)
         rollout = self.config.actor_rollout_ref.rollout
         self._judge = make_judge(self._settings, workers=rollout.agent.num_workers)
-        scorer = scorer_of(self._settings, self._judge)
-        self._run = run_in_verl(self._judge, self._settings)
+        scorer = group_scorer(self._settings, self._judge)
+        self._run = judged_run(self._judge, self._settings)
         self._cohorts = Cohorts(
             self._run.wrap(scorer.score_group),
             size=rollout.n,
@@ -73,9 +71,10 @@ class JudgingWorker(ScaffoldingWorker):
         self._groups: dict[Any, _Group] = {}
 
     async def generate_sequences(self, batch: Any) -> None:
-        """Start the rollouts of ``batch``. Raises ConfigError for a judge that refuses every question, and
-        CalipersError when patience has run out. That ends verl's run, whereas an exception in a rollout only fails that
-        rollout.
+        """Start the rollouts of ``batch``.
+
+        Raises ConfigError for a judge that refuses every question, and CalipersError when patience has run out. An
+        error raised here ends verl's run, whereas an exception in a rollout only fails that rollout.
         """
         self._run.require_running()
         await super().generate_sequences(batch)
@@ -96,7 +95,7 @@ class JudgingWorker(ScaffoldingWorker):
             return await super()._run_agent_loop(*args, **kwargs)
         finally:
             group = self._groups[uid]
-            if session not in group.joined:  # it was lost, so its siblings must not wait for it
+            if session not in group.joined:  # the rollout was lost, so its siblings must not wait for it
                 self._cohorts.report_lost(uid, size=group.size)
 
     async def _agent_loop_postprocess(self, output: Any, validate: bool, **kwargs: Any) -> None:  # noqa: FBT001 - verl's
@@ -108,7 +107,7 @@ class JudgingWorker(ScaffoldingWorker):
                 self._leave_out(result, kwargs)
                 return
             outputs[-1].reward_score = result.reward
-            outputs[-1].extra_fields["reward_extra_info"] = extra_info(result, self._settings)
+            outputs[-1].extra_fields["reward_extra_info"] = logged_extra_info(result, self._settings)
             outputs[-1].metrics.compute_score = time.perf_counter() - start
         await super()._agent_loop_postprocess(outputs, validate, **kwargs)
 
@@ -116,13 +115,13 @@ class JudgingWorker(ScaffoldingWorker):
         uid, session = row["uid"], row["session_id"]
         group, settings = self._groups[uid], self._settings
         if group.size < settings.min_group and not (group.validate or settings.absolute):
-            # verl would use its reward as its advantage.
+            # verl would use the reward of a single rollout as its advantage.
             return MemberResult(
                 None, f"its prompt has {group.size} rollouts, fewer than +calipers.min_group={settings.min_group}"
             )
-        member = member_of(outputs, session, self._decode, limit=self.rollout_config.response_length)
+        member = member_of_outputs(outputs, session, self._decode, limit=self.rollout_config.response_length)
         if group.common is None:
-            group.common = common_of(row, settings, rubric=self._judge.settings.standards)
+            group.common = common_group_fields(row, settings, rubric=self._judge.settings.standards)
         group.joined.add(session)
         return await self._cohorts.join(uid, member, size=group.size, group=group.common)
 
@@ -147,9 +146,9 @@ class AgentLoopManager(AgentLoopManagerTQ):  # type: ignore[misc]  # verl has no
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.agent_loop_workers_class = ray.remote(JudgingWorker)
-        self._calipers = settings_of(self.config)
+        self._calipers = settings_in_config(self.config)
         require_groups(self.config, self._calipers)
-        if scaffold_of(self.config) is not None:
+        if scaffold_in_config(self.config) is not None:
             require_scaffold_outside_training(self.config)
 
     async def _init_agent_loop_workers(self) -> None:
@@ -163,19 +162,21 @@ class AgentLoopManager(AgentLoopManagerTQ):  # type: ignore[misc]  # verl has no
 
 
 class LostGroupError(CalipersError):
-    """The group of a rollout got no reward; raised to tell verl. The group's loss is logged already."""
+    """Raised in a rollout whose group got no reward, so that verl counts it as failed. The lost group is logged
+    already.
+    """
 
 
-def run_in_verl(judge: Judge, settings: VerlSettings) -> JudgedRun:
-    """The run of a judge in one of verl's workers."""
+def judged_run(judge: Judge, settings: VerlSettings) -> JudgedRun:
+    """Return the JudgedRun of a judge in one of verl's workers."""
     return JudgedRun(
         judge, patience=settings.patience, min_scored=settings.min_group, consequence="so it does not train"
     )
 
 
 def omit_tracebacks(run: JudgedRun) -> None:
-    """Keep the tracebacks of lost groups, one per rollout, out of this worker's log, which has a line for each
-    group.
+    """Filter the tracebacks of lost groups, one per rollout, out of verl's
+    log, which has a line for each lost group.
     """
 
     def is_new(record: logging.LogRecord) -> bool:
@@ -185,8 +186,10 @@ def omit_tracebacks(run: JudgedRun) -> None:
     logging.getLogger(_VERL_LOGGER).addFilter(is_new)
 
 
-def settings_of(config: Any) -> VerlSettings:
-    """The ``calipers`` table of verl's configuration. Raises ConfigError for invalid settings."""
+def settings_in_config(config: Any) -> VerlSettings:
+    """Return the settings in the ``calipers`` table of verl's configuration.
+    Raises ConfigError for invalid settings.
+    """
     table = OmegaConf.select(config, "calipers")
     return read_settings(OmegaConf.to_container(table, resolve=True) if OmegaConf.is_config(table) else table)
 
@@ -200,22 +203,22 @@ def require_groups(config: Any, settings: VerlSettings) -> None:
             f"actor_rollout_ref.rollout.n={rollout.n}: rollouts are compared, so a prompt needs at least "
             f"{settings.min_group}; +calipers.absolute=true judges a single one"
         )
-    if validates(config) and rollout.val_kwargs.n == 1 and not settings.absolute:
+    if has_validation(config) and rollout.val_kwargs.n == 1 and not settings.absolute:
         _log.warning(
             "actor_rollout_ref.rollout.val_kwargs.n=1: there is nothing to compare a validation rollout with, so "
             "each gets the same reward and no judge is asked; set it to 2 or more, or +calipers.absolute=true"
         )
 
 
-def validates(config: Any) -> bool:
-    """Whether verl will roll out validation prompts."""
+def has_validation(config: Any) -> bool:
+    """Return whether verl will roll out validation prompts."""
     return bool(config.trainer.test_freq > 0 or config.trainer.val_before_train)
 
 
-def extra_info(result: MemberResult, settings: VerlSettings) -> dict[str, float]:
-    """What is logged with a reward: the same keys for every rollout, with numbers."""
+def logged_extra_info(result: MemberResult, settings: VerlSettings) -> dict[str, float]:
+    """Return what verl logs with a reward: the same keys for every rollout, with numbers."""
     score = result.member.score if result.member is not None else None
     count = len(result.group.trajectories) if result.group is not None else result.rewarded
     reward = result.required()
     info = {"calipers_score": float(reward if score is None else score), "calipers_rewarded": result.rewarded / count}
-    return info if settings.recipe is None else info | {"acc": acc_of(reward, settings.recipe)}
+    return info if settings.recipe is None else info | {"acc": logged_acc(reward, settings.recipe)}

@@ -1,6 +1,6 @@
-"""A reward function for verl's ``main_eval``: one response at a time, judged by itself on an absolute scale.
+"""A reward function for verl's ``main_eval``: each response is judged separately, on an absolute scale.
 
-Not for training: a judge that sees one attempt at a time distinguishes similar attempts poorly (``verl.agent_loop``
+Not for training: a judge that sees one response at a time distinguishes similar responses poorly (``verl.agent_loop``
 compares them). Needs neither verl nor Ray.
 """
 
@@ -18,17 +18,17 @@ from calipers.rubric.standards import Standards, as_truth
 from calipers.trainers.no_signal.run import Score
 from calipers.trainers.process import blocking
 from calipers.trainers.process.once import once_per_process
-from calipers.trainers.rollouts.dataset_rows import standards_of
-from calipers.trainers.rollouts.messages import assistant_message, with_reference
+from calipers.trainers.rollouts.dataset_rows import standards_of_row
+from calipers.trainers.rollouts.messages import assistant_message, rubric_text_with_reference
 from calipers.trainers.verl.rows import reference_text
 from calipers.trainers.verl.settings import make_judge, read_settings
 from calipers.types import GroupResult, Rubric, TrajectoryResult
 
 VERL_ARGUMENTS: Final = frozenset({"reward_router_address", "reward_model_tokenizer"})
-"""What verl's reward loop passes in addition to ``reward_kwargs``."""
+"""Arguments that verl's reward loop passes in addition to ``reward_kwargs``."""
 
 PROMPTS: Final = ("prompt", "instruction", "prompt_str", "prompt_text", "question")
-"""Keys of a ground truth or ``extra_info`` that may hold the prompt; the first that is there counts."""
+"""Keys of a ground truth or ``extra_info`` that may hold the prompt; the first present key counts."""
 
 
 def compute_score(
@@ -40,8 +40,7 @@ def compute_score(
     on_failure: float | None = None,
     **settings: Any,
 ) -> float:
-    """The quality of one response, from 0 to 1 (or in the judge's ``reward_range``), by the judge that ``settings``
-    describe.
+    """Return the quality of one response, from 0 to 1 (or in the judge's ``reward_range``).
 
     ``settings`` are options of ``calipers.Judge``, as in ``reward_kwargs``: ``judge`` is required; the default
     ``protocol`` is pointwise, or checklist if the row has criteria. ``ground_truth`` is a reference, or an object (or
@@ -53,34 +52,38 @@ def compute_score(
     in every average like a score. Raises ConfigError for invalid settings, and for a judge that refuses every question.
     """
     require_number(on_failure)
-    stated, prompt = standards_in_row(ground_truth, extra_info), prompt_of(ground_truth, extra_info)
+    stated, prompt = standards_in_row(ground_truth, extra_info), prompt_of_row(ground_truth, extra_info)
     if stated.rules is not None:
         from calipers.trainers.verl.recipes import verif  # noqa: PLC0415 - that module imports this one
 
         return verif(data_source, solution_str, ground_truth, extra_info, on_failure=on_failure, **settings)
     rubric, reference = stated.rubric, reference_text(stated)
     usual = {"protocol": "checklist" if isinstance(rubric, Rubric) else "pointwise"}
-    judge = _judge(as_key({**usual, **settings}))
+    judge = _judge(settings_as_text({**usual, **settings}))
     if reference and not isinstance(rubric, Rubric):
-        rubric = with_reference(rubric or judge.settings.standards, reference)
+        rubric = rubric_text_with_reference(rubric or judge.settings.standards, reference)
     group = {
-        "context": as_messages(prompt),
+        "context": text_as_messages(prompt),
         "rubric": rubric,
         "trajectories": [{"messages": [assistant_message(solution_str)]}],
     }
-    (row,) = blocking.run(scored(judge, judge.score_group, group)).trajectories
-    return reward_of(row, data_source, on_failure=on_failure)
+    (row,) = blocking.run_coroutine(judged_response(judge, judge.score_group, group)).trajectories
+    return reward_of_response(row, data_source, on_failure=on_failure)
 
 
-async def scored(judge: Judge, score: Score, group: Any) -> GroupResult:
-    """A response's result. Raises ConfigError for a judge that refuses every question, also with ``on_failure``."""
+async def judged_response(judge: Judge, score: Score, group: Any) -> GroupResult:
+    """Return a response's result. Raises ConfigError for a judge that
+    refuses every question, also with ``on_failure``.
+    """
     result = await score(group)
     await judge.require_answering()
     return result
 
 
-def reward_of(row: TrajectoryResult, data_source: object, *, on_failure: float | None) -> float:
-    """The reward of a response, else ``on_failure``; if that is None, raises CalipersError."""
+def reward_of_response(row: TrajectoryResult, data_source: object, *, on_failure: float | None) -> float:
+    """Return the reward of a response, or ``on_failure`` if it has none; raises CalipersError if ``on_failure`` is
+    None.
+    """
     if row.reward is not None and row.score is not None:
         return row.reward
     if on_failure is None:
@@ -88,8 +91,10 @@ def reward_of(row: TrajectoryResult, data_source: object, *, on_failure: float |
     return float(on_failure)
 
 
-def as_key(settings: Mapping[str, Any]) -> str:
-    """``reward_kwargs`` as text, equal for all responses. Raises ConfigError for a value that cannot be a setting."""
+def settings_as_text(settings: Mapping[str, Any]) -> str:
+    """Return ``reward_kwargs`` as text, equal for all responses. Raises ConfigError for a value that cannot be a
+    setting.
+    """
     own = {key: value for key, value in settings.items() if key not in VERL_ARGUMENTS}
     return json.dumps(own, sort_keys=True, default=_plain)
 
@@ -106,18 +111,18 @@ def require_number(on_failure: object) -> None:
 
 @once_per_process(maxsize=8)
 def _judge(settings: str) -> Judge:
-    """One judge for all responses with the same settings."""
+    """Return the Judge that all responses with the same settings share."""
     table = {**json.loads(settings), "absolute": True}
     return make_judge(read_settings(table))
 
 
 def standards_in_row(ground_truth: object, extra_info: Mapping[str, Any] | None) -> Standards:
-    """What a row asks for, from the parts that verl passes to a reward function. Raises InputError."""
-    return standards_of({"reward_model": {"ground_truth": ground_truth}, "extra_info": extra_info})
+    """Return what a row asks for, from the parts that verl passes to a reward function. Raises InputError."""
+    return standards_of_row({"reward_model": {"ground_truth": ground_truth}, "extra_info": extra_info})
 
 
-def prompt_of(ground_truth: object, extra_info: Mapping[str, Any] | None) -> Any:
-    """The prompt, text or messages; None if there is none."""
+def prompt_of_row(ground_truth: object, extra_info: Mapping[str, Any] | None) -> Any:
+    """Return the prompt of a row, text or messages; None if there is none."""
     for source in (as_truth(plain_data(ground_truth)) or {}, extra_info or {}):
         prompt = next((source[key] for key in PROMPTS if source.get(key) is not None), None)
         if prompt is not None:
@@ -125,13 +130,13 @@ def prompt_of(ground_truth: object, extra_info: Mapping[str, Any] | None) -> Any
     return None
 
 
-def as_messages(prompt: Any) -> Any:
-    """A prompt of text as messages; any other unchanged."""
+def text_as_messages(prompt: Any) -> Any:
+    """Return a text prompt as messages; any other prompt unchanged."""
     return [{"role": "user", "content": prompt}] if isinstance(prompt, str) else prompt
 
 
 def _plain(value: Any) -> Any:
-    """OmegaConf's tables and lists as plain dicts and lists."""
+    """Return OmegaConf's tables and lists as plain dicts and lists."""
     if isinstance(value, Mapping):
         return dict(value)
     if isinstance(value, Iterable):

@@ -1,8 +1,8 @@
 """RuscaRL's and VerIF's reward functions as configurations of calipers, with their data columns and their formulas.
 
 ``rubric_batch`` grades a row's weighted criteria, all of them in one question per answer; ``verif`` runs a row's rules
-and asks a judge about the rest. Both are functions for verl's ``custom_reward_function``, and recipes of the agent loop
-(``verl.agent_loop``). Needs neither verl nor Ray.
+and asks a judge about the other requirements. Both are functions for verl's ``custom_reward_function``, and recipes of
+the agent loop (``verl.agent_loop``). Needs neither verl nor Ray.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from calipers.readers import as_group
 from calipers.readers.plain import plain_data
 from calipers.trainers.process import blocking
 from calipers.trainers.process.once import once_per_process
-from calipers.trainers.rollouts.dataset_rows import standards_of, warn_unused
+from calipers.trainers.rollouts.dataset_rows import standards_of_row, warn_unused
 from calipers.trainers.rollouts.images import Images
 from calipers.trainers.rollouts.messages import assistant_message
 from calipers.trainers.verl.eval import (
     PROMPTS,
-    as_key,
-    as_messages,
-    prompt_of,
+    judged_response,
+    prompt_of_row,
     require_number,
-    reward_of,
-    scored,
+    reward_of_response,
+    settings_as_text,
     standards_in_row,
+    text_as_messages,
 )
-from calipers.trainers.verl.rows import group_of
+from calipers.trainers.verl.rows import group_fields_of_row
 from calipers.trainers.verl.settings import Recipe, VerlSettings, make_judge, read_settings
 from calipers.types import Rubric, TrajectoryGroup
 from calipers.verifiers import has_answer
@@ -45,20 +45,24 @@ _FOR_MAIN_EVAL: Final = (
 )
 
 
-def scorer_of(settings: VerlSettings, judge: Judge) -> Judge | Hybrid:
-    """Scores a whole group by the settings' recipe: the judge itself, or the judge combined with the row's rules."""
+def group_scorer(settings: VerlSettings, judge: Judge) -> Judge | Hybrid:
+    """Return what scores a whole group by the settings' recipe: the judge itself, or the judge combined with a row's
+    rules.
+    """
     if settings.recipe != "verif":
         return judge
     checks = partial(_constraints, rules=settings.rules)
     return Hybrid(judge, checks=checks, combine="verif_code", gates=[has_answer])
 
 
-def common_of(row: Mapping[str, Any], settings: VerlSettings, *, rubric: str) -> dict[str, Any]:
-    """What all rollouts of a row share, as the fields of a group; ``rubric`` is the judge's own. Raises InputError."""
+def common_group_fields(row: Mapping[str, Any], settings: VerlSettings, *, rubric: str) -> dict[str, Any]:
+    """Return what all rollouts of a row share, as the fields of a group; ``rubric`` is the judge's own. Raises
+    InputError.
+    """
     if settings.recipe is None:
-        return group_of(row, rubric=rubric, reference=settings.reference)
+        return group_fields_of_row(row, rubric=rubric, reference=settings.reference)
     common = {"group_id": str(row["uid"]), "context": Images().to_urls(list(row["raw_prompt"]))}
-    stated = standards_of(row)
+    stated = standards_of_row(row)
     if settings.recipe == "rubric_batch":
         if not isinstance(stated.rubric, Rubric):
             raise InputError(_NO_CRITERIA)
@@ -72,8 +76,10 @@ def common_of(row: Mapping[str, Any], settings: VerlSettings, *, rubric: str) ->
     return {**common, "ground_truth": truth if stated.rules is None else stated.rules.value}
 
 
-def acc_of(reward: float, recipe: Recipe) -> float:
-    """What verl logs as ``acc``: for a rubric, whether the reward is above one half; for VerIF, the reward itself."""
+def logged_acc(reward: float, recipe: Recipe) -> float:
+    """Return what verl logs as ``acc``: for a rubric, whether the reward is above one half; for VerIF, the reward
+    itself.
+    """
     return float(reward > 0.5) if recipe == "rubric_batch" else reward
 
 
@@ -87,22 +93,21 @@ def rubric_batch(
     max_workers_per_url: int | None = None,
     **settings: Any,
 ) -> float | dict[str, Any]:
-    """A response graded by its row's criteria: points met divided by all positive points, at least 0; in [0, 1].
+    """Grade a response by its row's criteria: points met divided by all positive points, at least 0; in [0, 1].
 
     The criteria and the prompt are ``extra_info.reward_model.rubrics`` and ``extra_info.prompt``; verl's reward loop
     gets ``{"score", "acc", "ground_truth"}``, an object that averages as its score. ``main_eval`` passes no
     ``extra_info`` and gets the score; ``ground_truth`` is then an object, or its JSON text, with ``prompt`` and
     ``rubrics``. ``settings`` are options of ``calipers.Judge``, including ``judge``; ``max_workers_per_url`` is the
-    number of concurrent calls to each of its ``base_url``s.
-
-    Raises InputError for a row without criteria, and as ``compute_score`` if there is no score.
+    number of concurrent calls to each of its ``base_url``s. Raises InputError for a row without criteria, and as
+    ``compute_score`` if there is no score.
     """
     stated = standards_in_row(ground_truth, extra_info)
     if not isinstance(stated.rubric, Rubric):
         raise InputError(f"{data_source}: {_NO_CRITERIA}{'' if extra_info else f'. {_FOR_MAIN_EVAL}'}")
     if stated.rules is not None:
         warn_unused(f"the rules in {stated.rules.place}", "verif runs them")
-    common = {"context": as_messages(prompt_of(ground_truth, extra_info)) or [], "rubric": stated.rubric}
+    common = {"context": text_as_messages(prompt_of_row(ground_truth, extra_info)) or [], "rubric": stated.rubric}
     table = {**settings, "recipe": "rubric_batch", **_concurrency(settings, max_workers_per_url)}
     score = _scored(common, solution_str, data_source, table=table, on_failure=on_failure)
     if extra_info is None:
@@ -137,29 +142,28 @@ def verif(
     max_workers_per_url: int | None = None,
     **settings: Any,
 ) -> float:
-    """A response scored as by VerIF: the share of rules it follows, times 1 if a judge finds all else fulfilled, else
+    """Score a response as VerIF does: the share of rules it follows, times 1 if a judge finds the rest fulfilled, else
     0.
 
     ``ground_truth`` has ``checkers`` and ``functions``, or IFEval's ``instruction_id_list`` and ``kwargs``, as an
     object or its JSON text (else ``extra_info`` has them). The prompt is ``prompt``, ``instruction``, ``prompt_str``,
     ``prompt_text`` or ``question`` of the object, or of ``extra_info``. Rules run in a sandbox; with ``skip_rules`` the
-    judge assesses their wording instead, and ``ignore_rules`` drops them. The rest is as for ``rubric_batch``.
-
-    Raises InputError for a row that cannot be read, or that has something to judge but no prompt, and as
-    ``compute_score`` if there is no score, as when a rule crashed.
+    judge assesses their wording instead, and ``ignore_rules`` drops them. All other arguments are as for
+    ``rubric_batch``. Raises InputError for a row that cannot be read, or that has something to judge but no prompt, and
+    as ``compute_score`` if there is no score, as when a rule crashed.
     """
     rules: RulesAs = "ignore" if ignore_rules else "judge" if skip_rules else "code"
     stated = standards_in_row(ground_truth, extra_info)
     truth = _truth(ground_truth) if stated.rules is None else stated.rules.value
     if stated.rubric is not None:
         warn_unused(f"the rubric in {stated.rubric_place}", "rubric_batch grades by it")
-    prompt = prompt_of(ground_truth, extra_info)
+    prompt = prompt_of_row(ground_truth, extra_info)
     if prompt is None and read_constraints(truth, rules=rules).soft:
         raise InputError(
             f"{data_source}: a judge must know what was asked, and extra_info has no "
             f"{' or '.join(PROMPTS)}. +calipers.recipe=verif in verl's agent loop sees every prompt. {_FOR_MAIN_EVAL}"
         )
-    common = {"context": as_messages(prompt) or [], "ground_truth": truth}
+    common = {"context": text_as_messages(prompt) or [], "ground_truth": truth}
     table = {**settings, "recipe": "verif", "rules": rules, **_concurrency(settings, max_workers_per_url)}
     return _scored(common, solution_str, data_source, table=table, on_failure=on_failure)
 
@@ -174,17 +178,17 @@ def _scored(
 ) -> float:
     require_number(on_failure)
     group = as_group({**common, "trajectories": [{"messages": [assistant_message(solution)]}]})
-    judge, scorer = _scorer(as_key(table))
-    (row,) = blocking.run(scored(judge, scorer.score_group, group)).trajectories
-    return reward_of(row, data_source, on_failure=on_failure)
+    judge, scorer = _scorer(settings_as_text(table))
+    (row,) = blocking.run_coroutine(judged_response(judge, scorer.score_group, group)).trajectories
+    return reward_of_response(row, data_source, on_failure=on_failure)
 
 
 @once_per_process(maxsize=8)
 def _scorer(table: str) -> tuple[Judge, Judge | Hybrid]:
-    """One judge for all responses with the same settings."""
+    """Return the judge and the scorer that all responses with the same settings share."""
     settings = read_settings(json.loads(table))
     judge = make_judge(settings)
-    return judge, scorer_of(settings, judge)
+    return judge, group_scorer(settings, judge)
 
 
 def _concurrency(settings: Mapping[str, Any], per_url: int | None) -> dict[str, int]:

@@ -1,6 +1,6 @@
 """The fallback for verl: a reward manager that collects the rollouts of a prompt.
 
-verl passes each finished rollout to a random one of its reward workers, so there must be only one. The agent loop
+verl passes each finished rollout to a random reward worker, so there must be only one worker. The agent loop
 (``verl.agent_loop``) has no such limits; use it if you can. Needs verl; import it through ``calipers.trainers.verl``.
 """
 
@@ -15,16 +15,14 @@ from calipers.errors import ConfigError
 from calipers.trainers.cohorts.cohort import Cohorts
 from calipers.trainers.process import blocking
 from calipers.trainers.rollouts.messages import assistant_message
-from calipers.trainers.verl.agent_loop import extra_info, run_in_verl, settings_of, validates
-from calipers.trainers.verl.recipes import common_of, scorer_of
+from calipers.trainers.verl.agent_loop import has_validation, judged_run, logged_extra_info, settings_in_config
+from calipers.trainers.verl.recipes import common_group_fields, group_scorer
 from calipers.trainers.verl.settings import VerlSettings, make_judge
 
 _log = logging.getLogger(__name__)
 
 _MAX_CALLS: Final = 1000
-"""Calls that an asynchronous Ray actor accepts at a time; if so many wait, the siblings that they wait for cannot
-enter.
-"""
+"""The most concurrent calls of an asynchronous Ray actor; if that many wait, their siblings cannot enter."""
 
 
 class RewardManager(RewardManagerBase):  # type: ignore[misc]  # verl has no types
@@ -37,13 +35,13 @@ class RewardManager(RewardManagerBase):  # type: ignore[misc]  # verl has no typ
 
     def __init__(self, config: Any, tokenizer: Any, compute_score: Any = None, **_: Any) -> None:
         super().__init__(config, tokenizer, compute_score)
-        self._settings = settings_of(config)
+        self._settings = settings_in_config(config)
         require_limits(config, self._settings)
         self._judge = make_judge(self._settings)
-        for warning in blocking.run(self._judge.check()):
+        for warning in blocking.run_coroutine(self._judge.check()):
             _log.warning("the judge: %s", warning)
-        scorer = scorer_of(self._settings, self._judge)
-        self._run = run_in_verl(self._judge, self._settings)
+        scorer = group_scorer(self._settings, self._judge)
+        self._run = judged_run(self._judge, self._settings)
         self._cohorts = Cohorts(
             self._run.wrap(scorer.score_group),
             size=config.actor_rollout_ref.rollout.n,
@@ -54,8 +52,8 @@ class RewardManager(RewardManagerBase):  # type: ignore[misc]  # verl has no typ
         )
 
     async def run_single(self, data: Any) -> dict[str, Any]:
-        """The reward of a rollout's last sequence, once its siblings have arrived. Raises CalipersError if there is
-        none.
+        """Return the reward of a rollout's last sequence, once its siblings have arrived. Raises CalipersError without
+        a reward.
         """
         self._run.require_running()
         item = data[-1:][0]
@@ -64,9 +62,9 @@ class RewardManager(RewardManagerBase):  # type: ignore[misc]  # verl has no typ
         count = int(item.batch["attention_mask"][-len(tokens) :].sum())
         text = str(self.tokenizer.decode(tokens[:count], skip_special_tokens=True))
         member = {"id": str(row["session_id"]), "messages": [assistant_message(text)]}
-        group = common_of(row, self._settings, rubric=self._judge.settings.standards)
+        group = common_group_fields(row, self._settings, rubric=self._judge.settings.standards)
         result = await self._cohorts.join(row["uid"], member, group=group)
-        return {"reward_score": result.required(), "reward_extra_info": extra_info(result, self._settings)}
+        return {"reward_score": result.required(), "reward_extra_info": logged_extra_info(result, self._settings)}
 
 
 def require_limits(config: Any, settings: VerlSettings) -> None:
@@ -81,7 +79,7 @@ def require_limits(config: Any, settings: VerlSettings) -> None:
         raise ConfigError(
             f"actor_rollout_ref.rollout.n={rollout.n}: a group needs at least {settings.min_group} rollouts"
         )
-    if validates(config) and rollout.val_kwargs.n != rollout.n:
+    if has_validation(config) and rollout.val_kwargs.n != rollout.n:
         raise ConfigError(
             f"actor_rollout_ref.rollout.val_kwargs.n={rollout.val_kwargs.n} and rollout.n={rollout.n}: verl does not "
             f"tell reward managers which of the two applies to a rollout; make them equal, {instead}"

@@ -1,7 +1,7 @@
-"""Rows of verl's data, and the output of its agent loops, as groups and members that a judge can read.
+"""Convert rows of verl's data, and the output of its agent loops, to groups and members that a judge can read.
 
 Pure: the function that decodes tokens is passed in. Not responsible for verl's classes (``verl.agent_loop``,
-``verl.reward``); nothing of verl is imported.
+``verl.reward``); verl is not imported.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import Any, Protocol
 
 from calipers.readers.plain import plain_data
 from calipers.rubric.standards import Standards, as_text
-from calipers.trainers.rollouts.dataset_rows import standards_of, warn_unused
+from calipers.trainers.rollouts.dataset_rows import standards_of_row, warn_unused
 from calipers.trainers.rollouts.images import Images
-from calipers.trainers.rollouts.messages import split_reasoning, with_reference
+from calipers.trainers.rollouts.messages import rubric_text_with_reference, split_reasoning
 from calipers.types import Message, Rubric
 
 Decode = Callable[[list[int]], str]
@@ -22,8 +22,8 @@ Decode = Callable[[list[int]], str]
 
 
 class Output(Protocol):
-    """The fields of verl's ``AgentLoopOutput`` that are read; ``response_mask`` is 1 for tokens of the policy, else
-    0.
+    """The fields of verl's ``AgentLoopOutput`` that are read;
+    ``response_mask`` is 1 for tokens of the policy, else 0.
     """
 
     response_ids: list[int]
@@ -31,15 +31,15 @@ class Output(Protocol):
     extra_fields: dict[str, Any]
 
 
-def group_of(row: Mapping[str, Any], *, rubric: str, reference: bool) -> dict[str, Any]:
-    """What all rollouts of a row share: its id, its prompt, and its rubric, if it has one.
+def group_fields_of_row(row: Mapping[str, Any], *, rubric: str, reference: bool) -> dict[str, Any]:
+    """Return what all rollouts of a row share: its id, its prompt, and its rubric, if it has one.
 
-    The rubric may be anywhere data sets have it (``rubric.standards``): ``rubric``, ``extra_info.rubric``, RuscaRL's
-    ``reward_model.rubrics``. With ``reference``, ``reward_model.ground_truth`` is added to a rubric of text: the row's,
-    or else ``rubric``, the judge's own. A warning says that rules for code are not used. Raises InputError for what
-    cannot be read, and for two rubrics that differ.
+    The rubric may be in any field where data sets store it (``rubric.standards``): ``rubric``, ``extra_info.rubric``,
+    RuscaRL's ``reward_model.rubrics``. With ``reference``, ``reward_model.ground_truth`` is added to a rubric of text:
+    the row's, or, if it has none, the judge's own (``rubric``). A warning says that rules for code are not used. Raises
+    InputError for what cannot be read, and for two rubrics that differ.
     """
-    stated = standards_of(row)
+    stated = standards_of_row(row)
     own = stated.rubric
     if stated.rules is not None:
         warn_unused(f"the rules in {stated.rules.place}", "+calipers.recipe=verif runs them")
@@ -47,19 +47,21 @@ def group_of(row: Mapping[str, Any], *, rubric: str, reference: bool) -> dict[st
     if isinstance(own, Rubric):
         return {**common, "rubric": own}
     answer = reference_text(stated) if reference else ""
-    return {**common, "rubric": with_reference(own or rubric, answer) if answer else own}
+    return {**common, "rubric": rubric_text_with_reference(own or rubric, answer) if answer else own}
 
 
 def reference_text(stated: Standards) -> str:
-    """The reference of a row as text; empty if there is none."""
+    """Return the reference of a row as text; empty if there is none."""
     return "" if stated.reference is None else as_text(plain_data(stated.reference.value))
 
 
-def member_of(outputs: Sequence[Output], name: object, decode: Decode, *, limit: int | None = None) -> dict[str, Any]:
-    """One rollout as a trajectory: the messages of the policy, and the answers of tools and environment, in order.
+def member_of_outputs(
+    outputs: Sequence[Output], name: object, decode: Decode, *, limit: int | None = None
+) -> dict[str, Any]:
+    """Return a rollout as a trajectory: the policy's messages, and the answers of tools and environment, in order.
 
-    An agent loop may store the messages of a rollout (without the prompt's) in ``extra_fields["messages"]``; else they
-    are decoded from its tokens. A rollout of ``limit`` tokens was cut off.
+    An agent loop may store the messages of a rollout (without the prompt's) in ``extra_fields["messages"]``; otherwise
+    they are decoded from its tokens. A rollout of ``limit`` tokens was cut off.
     """
     stored = outputs[-1].extra_fields.get("messages")
     if stored is not None:

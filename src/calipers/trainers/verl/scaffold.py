@@ -1,5 +1,5 @@
-"""RuscaRL's scaffold in verl's agent loops: sampling with part of the rubric in the prompt, training on the prompt
-without it.
+"""RuscaRL's scaffold in verl's agent loops: sample with part of the rubric in the prompt, train on the prompt without
+it.
 
 An agent loop that builds its prompt with verl's own method samples from the scaffolded prompt and returns the tokens of
 the data set's prompt. Not responsible for how much of the rubric a prompt contains (``calipers.rubric.scaffold``), or
@@ -23,7 +23,7 @@ from verl.trainer.ppo.v1 import AgentLoopManagerTQ, AgentLoopWorkerTQ
 from calipers.errors import CalipersError, ConfigError
 from calipers.rubric.scaffold import points_of, scaffolded
 from calipers.trainers.process.engines import warn_untested
-from calipers.trainers.rollouts.dataset_rows import standards_of
+from calipers.trainers.rollouts.dataset_rows import standards_of_row
 from calipers.trainers.verl.settings import Scaffold, read_scaffold
 from calipers.types import Message, Rubric
 
@@ -40,12 +40,12 @@ _VerlWorker: Any = AgentLoopWorkerTQ.__ray_metadata__.modified_class
 class ScaffoldingWorker(_VerlWorker):  # type: ignore[misc]  # verl has no types
     """verl's agent-loop worker, whose training rollouts are sampled with part of the rubric in the prompt.
 
-    Validation, greedy rollouts and groups of one have no scaffold, and nothing has without ``+calipers.scaffold``.
+    Validation, greedy rollouts and groups of one have no scaffold. Without ``+calipers.scaffold`` no rollout has one.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._scaffold = scaffold_of(self.config)
+        self._scaffold = scaffold_in_config(self.config)
         self._sizes: dict[Any, int] = {}
 
     async def _run_prompt(self, prompt: dict[str, Any], *args: Any, trajectory: dict[str, Any], **kwargs: Any) -> None:
@@ -75,15 +75,15 @@ class ScaffoldManager(AgentLoopManagerTQ):  # type: ignore[misc]  # likewise
         super().__init__(*args, **kwargs)
         self.agent_loop_workers_class = ray.remote(ScaffoldingWorker)
         require_v1(self.config)
-        if scaffold_of(self.config) is None:
+        if scaffold_in_config(self.config) is None:
             raise ConfigError(
                 "ScaffoldManager needs a scaffold, as in +calipers.scaffold.total_steps=350 (docs/trainers/verl.md)"
             )
         require_scaffold_outside_training(self.config)
 
 
-def scaffold_of(config: Any) -> Scaffold | None:
-    """The table ``calipers.scaffold`` of verl's configuration, or None. Raises ConfigError."""
+def scaffold_in_config(config: Any) -> Scaffold | None:
+    """Return the scaffold in the table ``calipers.scaffold`` of verl's configuration, or None. Raises ConfigError."""
     table = OmegaConf.select(config, "calipers.scaffold")
     if table is None:
         return None
@@ -122,7 +122,7 @@ def require_scaffold_outside_training(config: Any) -> None:
 
 
 def scaffolded_agent(*, agent: Mapping[str, Any], size: int, **given: Any) -> Any:
-    """A registered agent loop whose prompt is scaffolded as in a group of ``size``; called by hydra."""
+    """Return a registered agent loop of verl whose prompt is scaffolded as in a group of ``size``; hydra calls this."""
     own = {key: value for key, value in agent.items() if key != "_target_"}
     made = _scaffolded_class(agent["_target_"])(**own, **given)
     made.calipers_size = size
@@ -136,7 +136,9 @@ def _scaffolded_class(target: str) -> type[Any]:
 
 
 def _scaffolded_name(agent_name: str, size: int) -> str:
-    """The name under which verl finds the scaffolded agent loop; an unknown name is returned for verl to report."""
+    """Return the name under which verl finds the scaffolded agent loop; an
+    unknown name is returned for verl to report.
+    """
     known = getattr(loops, _REGISTRY)
     if agent_name not in known:
         return agent_name
@@ -151,7 +153,7 @@ def _scaffolded_name(agent_name: str, size: int) -> str:
 
 
 class Scaffolded:
-    """A mixin for verl's agent loops: one rollout, sampled with the scaffold and returned without it."""
+    """A mixin for verl's agent loops: a rollout is sampled with the scaffold and returned without it."""
 
     config: Any
     rollout_config: Any
@@ -163,11 +165,10 @@ class Scaffolded:
         self._ids: tuple[list[int], list[int]] | None = None
 
     async def run(self, sampling_params: dict[str, Any], **row: Any) -> Any:
-        """The agent loop's outputs, with the tokens of the row's own prompt, and without log-probabilities of the
-        other.
+        """Return the agent loop's outputs, with the tokens of the row's own prompt instead of the scaffolded prompt's.
 
-        Raises CalipersError for a prompt that is not text, and for an agent loop that does not use verl's method to
-        build it.
+        Log-probabilities are removed, because they belong to the scaffolded prompt. Raises CalipersError for a prompt
+        that is not text, and for an agent loop that does not use verl's method to build it.
         """
         prompt, count = self._scaffolded(row)
         output = await super().run(sampling_params, **{**row, "raw_prompt": prompt})  # type: ignore[misc]
@@ -183,9 +184,7 @@ class Scaffolded:
         return output
 
     async def ct_build_initial_tokens(self, messages: list[dict[str, Any]], *args: Any, **options: Any) -> list[int]:
-        """The tokens of the scaffolded prompt, as verl makes them, or, if it is too long, of the prompt without a
-        scaffold.
-        """
+        """Return the tokens of the scaffolded prompt, or, if it is too long, of the prompt without its scaffold."""
         build = super().ct_build_initial_tokens  # type: ignore[misc]
         ids: list[int] = await build(messages, *args, **options)
         if self._replaced is None:
@@ -203,8 +202,8 @@ class Scaffolded:
         return ids
 
     def _scaffolded(self, row: Mapping[str, Any]) -> tuple[list[dict[str, Any]], int]:
-        """The prompt of a rollout, and the number of criteria in it."""
-        plain, scaffold, rubric = list(row["raw_prompt"]), scaffold_of(self.config), standards_of(row).rubric
+        """Return the prompt of a rollout, and the number of criteria in it."""
+        plain, scaffold, rubric = list(row["raw_prompt"]), scaffold_in_config(self.config), standards_of_row(row).rubric
         if scaffold is None or not isinstance(rubric, Rubric):
             return plain, 0
         criteria = points_of(rubric)
@@ -228,7 +227,7 @@ class Scaffolded:
         return [dict(message) for message in prompt], count
 
     def _without(self, tokens: list[int]) -> list[int]:
-        """The tokens of an output's prompt, which may hold earlier turns, without the scaffold."""
+        """Return the tokens of an output's prompt, which may hold earlier turns, without the scaffold."""
         assert self._ids is not None  # noqa: S101 - run has checked it
         with_scaffold, plain = self._ids
         if tokens[: len(with_scaffold)] != with_scaffold:

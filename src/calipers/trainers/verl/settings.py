@@ -1,6 +1,7 @@
-"""The ``calipers`` table of verl's configuration: the judge, and what makes a group.
+"""Read the ``calipers`` table of verl's configuration: the judge's options, and those about groups.
 
-Pure but for making the Judge. Not responsible for where verl stores the table (``verl.agent_loop``, ``verl.reward``).
+Pure except for making the Judge. Not responsible for where verl stores the table (``verl.agent_loop``,
+``verl.reward``).
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from calipers.rubric.scaffold import Schedule
 from calipers.verifiers.constraints import RulesAs
 
 CONCURRENCY: Final = 128
-"""Judge calls at a time in the whole run, unless ``concurrency`` is given."""
+"""The most concurrent judge calls in the whole run, unless ``concurrency`` is given."""
 
 _PYTHON_ONLY: Final = frozenset({"parse", "observer", "watchers"})
 _DIVIDED: Final = ("concurrency", "requests_per_minute", "tokens_per_minute")
@@ -34,14 +35,14 @@ _RECIPES: Final[Mapping[Recipe, Mapping[str, Any]]] = {
 
 @dataclass(frozen=True, slots=True)
 class VerlSettings:
-    """``judge`` are a Judge's options; the other fields describe groups and rows.
+    """Settings for verl: ``judge`` are a Judge's options; the other fields describe groups and rows.
 
-    ``min_group`` is the number of a prompt's rollouts that must be scored for any of them to train. After ``patience``
-    lost groups in a row, in one worker, the run ends. ``monitor`` watches the judge and writes alarms to stderr.
-    ``reference`` adds each row's ``reward_model.ground_truth`` to the question. ``wait`` is for the reward manager
-    only: seconds after which a group is judged without its missing rollouts. ``scaffold`` is for the agent loops
-    (``read_scaffold``). ``recipe`` selects a way to score rows other than plain comparison, and ``rules`` what it does
-    with rules (``verl.recipes``).
+    ``min_group`` is the number of a prompt's rollouts that must be scored before any of them is trained on. After
+    ``patience`` lost groups in a row, in one worker, the run ends. ``monitor`` watches the judge and writes alarms to
+    stderr. ``reference`` adds each row's ``reward_model.ground_truth`` to the question. ``wait`` is for the reward
+    manager only: seconds after which a group is judged without its missing rollouts. ``scaffold`` is for the agent
+    loops (``read_scaffold``). ``recipe`` selects a way to score rows other than plain comparison, and ``rules`` what it
+    does with rules (``verl.recipes``).
     """
 
     judge: Mapping[str, Any]
@@ -64,7 +65,7 @@ _OWN_KEYS: Final = frozenset(one.name for one in fields(VerlSettings)) - {"judge
 
 
 def read_settings(table: object) -> VerlSettings:
-    """The settings in a plain table. Raises ConfigError for a missing table, unknown keys and invalid values."""
+    """Return the settings in a plain table. Raises ConfigError for a missing table, unknown keys and invalid values."""
     if not isinstance(table, Mapping):
         raise ConfigError(
             "verl's configuration names no judge: add +calipers.judge=openai/gpt-5-mini (and, as further "
@@ -99,7 +100,7 @@ def read_settings(table: object) -> VerlSettings:
 
 
 def _with_recipe(table: Mapping[str, Any], recipe: Recipe | None) -> dict[str, Any]:
-    """A Judge's options: the recipe's, overridden by the table's; ``grading`` is merged field by field."""
+    """Return a Judge's options: the recipe's, overridden by the table's; ``grading`` is merged field by field."""
     given = {key: value for key, value in table.items() if key not in _OWN_KEYS}
     known = _RECIPES[recipe] if recipe is not None else {}
     if isinstance(given.get("grading"), Mapping) and "grading" in known:
@@ -117,7 +118,7 @@ class Scaffold:
 
 
 def read_scaffold(table: object, *, total_steps: int | None) -> Scaffold:
-    """The scaffold in a plain table: the fields of a Schedule, ``run`` and ``discreet``.
+    """Return the scaffold in a plain table: the fields of a Schedule, ``run`` and ``discreet``.
 
     ``total_steps`` is the trainer's, the default for the table's. Raises ConfigError for an invalid table.
     """
@@ -154,9 +155,9 @@ def _require_known(key: str) -> None:
 
 
 def make_judge(settings: VerlSettings, *, workers: int = 1) -> Judge:
-    """The judge of one of ``workers`` processes, with its share of the whole run's limits and budget.
+    """Return the judge of one of ``workers`` processes, with its share of the whole run's limits and budget.
 
-    Raises ConfigError, before any token is spent, for invalid settings.
+    Raises ConfigError, before any token is paid for, for invalid settings.
     """
     arguments = {"concurrency": CONCURRENCY, **settings.judge}
     for name in _DIVIDED:

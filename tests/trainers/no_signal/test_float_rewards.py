@@ -10,8 +10,8 @@ import pytest
 from calipers.backends.providers.scripted import Scripted
 from calipers.judging.judge import Judge
 from calipers.trainers.cohorts.pending import MemberResult
-from calipers.trainers.no_signal.one_float import as_float, complete_cohorts, is_scored, run_for_floats
-from calipers.trainers.no_signal.rewards import all_or_constant
+from calipers.trainers.no_signal.float_rewards import complete_cohorts, float_reward, is_group_scored, run_for_floats
+from calipers.trainers.no_signal.rewards import rewards_or_constant
 from calipers.types import GroupResult, TrajectoryGroup, TrajectoryResult
 from http_judge import judge_at, worth
 from servers.faulty_server import FaultyServer
@@ -28,14 +28,14 @@ def result_of(*rewards: float | None) -> GroupResult:
 async def test_a_scored_group_is_its_rewards_without_a_word(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
         await run_for_floats(Judge(Scripted([{"scores": {}}]))).record([result_of(0.2, 0.9)])
-    assert all_or_constant(result_of(0.2, 0.9)) == [0.2, 0.9]
+    assert rewards_or_constant(result_of(0.2, 0.9)) == [0.2, 0.9]
     assert caplog.text == ""
 
 
 async def test_one_missing_reward_makes_all_of_them_one_constant_and_says_why(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
         await run_for_floats(Judge(Scripted([{"scores": {}}]))).record([result_of(0.2, None, 0.9)])
-    assert all_or_constant(result_of(0.2, None, 0.9)) == [0.5] * 3
+    assert rewards_or_constant(result_of(0.2, None, 0.9)) == [0.5] * 3
     (line,) = caplog.messages
     assert line == (
         "partial group g: 1 of 3 rollouts could not be scored, so all get the same reward: 2 failed: no answer came"
@@ -44,10 +44,13 @@ async def test_one_missing_reward_makes_all_of_them_one_constant_and_says_why(ca
 
 def test_a_members_reward_counts_only_when_all_its_group_was_scored() -> None:
     whole, part = result_of(0.2, 0.9), result_of(0.2, None)
-    assert as_float(MemberResult(0.2, None, whole.trajectories[0], whole)) == 0.2
-    assert as_float(MemberResult(0.2, None, part.trajectories[0], part)) == 0.5
-    assert as_float(MemberResult(None, "it came too late")) == 0.5
-    assert [is_scored(MemberResult(0.2, None, one.trajectories[0], one)) for one in (whole, part)] == [True, False]
+    assert float_reward(MemberResult(0.2, None, whole.trajectories[0], whole)) == 0.2
+    assert float_reward(MemberResult(0.2, None, part.trajectories[0], part)) == 0.5
+    assert float_reward(MemberResult(None, "it came too late")) == 0.5
+    assert [is_group_scored(MemberResult(0.2, None, one.trajectories[0], one)) for one in (whole, part)] == [
+        True,
+        False,
+    ]
 
 
 def said(points: int) -> dict[str, object]:
@@ -58,11 +61,11 @@ async def test_a_cohort_is_judged_whole_or_not_at_all(faulty: FaultyServer) -> N
     faulty.script(worth())
     async with complete_cohorts(run_for_floats(judge_at(faulty)), size=2, deadline=30) as cohorts:
         shares = await asyncio.gather(cohorts.join("a", said(20)), cohorts.join("a", said(90)))
-        assert [as_float(share) for share in shares] == [0.2, 0.9]
+        assert [float_reward(share) for share in shares] == [0.2, 0.9]
         waiting = asyncio.create_task(cohorts.join("b", said(20)))
         await asyncio.sleep(0)
         cohorts.report_lost("b")
-        assert as_float(await waiting) == 0.5
+        assert float_reward(await waiting) == 0.5
     assert len(faulty.posts) == 1
 
 
@@ -82,5 +85,5 @@ async def test_rollouts_are_prepared_as_they_come() -> None:
     judge = Judge(Scripted([{"scores": {"a": 20, "b": 90}}]), records={"watchers": [watcher]})
     async with complete_cohorts(run_for_floats(judge), size=2, deadline=30) as cohorts:
         shares = await asyncio.gather(*(cohorts.join("a", {"id": name, **said(20)}) for name in ("a", "b")))
-    assert [as_float(share) for share in shares] == [0.5, 0.5]  # they are the same, and no judge is asked
+    assert [float_reward(share) for share in shares] == [0.5, 0.5]  # they are the same, and no judge is asked
     assert watcher.members == [True, True]

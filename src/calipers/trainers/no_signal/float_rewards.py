@@ -1,0 +1,49 @@
+"""Rewards for engines that take a float per rollout and cannot take None: a group's rewards, or a constant for all.
+
+Not responsible for how an engine's rollouts come together (its own module), or for logging lost groups (``run``).
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Final
+
+from calipers.judging.judge import Judge
+from calipers.trainers.cohorts.cohort import Cohorts, MemberResult
+from calipers.trainers.no_signal.rewards import NEUTRAL, unscored_trajectories
+from calipers.trainers.no_signal.run import JudgedRun, Stop
+
+_ALL: Final = sys.maxsize
+"""As quorum: a group is judged only when complete, because a float cannot say that a late member has no reward."""
+
+
+def run_for_floats(judge: Judge, *, patience: int | None = None, stop: Stop | None = None) -> JudgedRun:
+    """Return a JudgedRun in which a group is lost if any member is, because then the whole group gets the constant."""
+    return JudgedRun(judge, patience=patience, stop=stop, consequence="so all get the same reward")
+
+
+def is_group_scored(member: MemberResult) -> bool:
+    """Return whether the member's whole group was scored, so that its reward is the judge's and not the constant."""
+    return (
+        member.reward is not None and member.group is not None and not unscored_trajectories(member.group.trajectories)
+    )
+
+
+def float_reward(member: MemberResult) -> float:
+    """Return a member's reward, or the constant if any member of its group is unscored."""
+    return member.reward if member.reward is not None and is_group_scored(member) else NEUTRAL
+
+
+def complete_cohorts(run: JudgedRun, *, size: int, deadline: float | None) -> Cohorts:
+    """Return cohorts that judge a group only when all members are there; ``deadline`` is in seconds, None for no limit.
+
+    A group that is incomplete at the deadline is not judged.
+    """
+    return Cohorts(
+        run.wrap(run.judge.score_group),
+        size=size,
+        preparing=run.judge.preparing,
+        quorum=_ALL,
+        deadline=deadline,
+        on_lost=run.lost_before_judging,
+    )
