@@ -50,6 +50,21 @@ async def test_what_a_backend_has_of_it_is_used() -> None:
     assert backend.has_logprobs
 
 
+async def test_what_a_backend_discovers_later_is_seen() -> None:
+    class Discovering(Minimal):
+        warnings: tuple[str, ...] = ()
+
+        async def check(self) -> Sequence[str]:
+            self.context_window = 8192
+            self.warnings = ("it is slow",)
+            return self.warnings
+
+    backend = full(Discovering())
+    assert (backend.context_window, backend.warnings) == (None, ())
+    await backend.check()
+    assert (backend.context_window, backend.warnings) == (8192, ("it is slow",))
+
+
 def test_a_full_backend_is_used_as_it_is() -> None:
     class Whole(FullBackend):
         endpoint, model = "here", "m"

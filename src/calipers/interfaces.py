@@ -1,6 +1,7 @@
-"""The seams. A strategy is one class with one of these shapes, in one file of its own, and a line in ``registry``.
+"""The protocols that strategies implement: each strategy is one class in a file of its own, with a line in
+``registry``.
 
-Only ``Backend`` and ``Store`` touch the world; everything else is pure and tested without an event loop.
+Only ``Backend`` and ``Store`` do I/O. Everything else is pure and tested without an event loop.
 """
 
 from __future__ import annotations
@@ -28,7 +29,10 @@ from calipers.types import (
 
 
 class JudgingProtocol(Protocol):
-    """How one question is framed and its answer read. ``read`` never raises: an answer it cannot read is a Reading."""
+    """Turns an Ask into a request to the judge (``frame``), and the judge's reply into a Reading (``read``).
+
+    ``read`` never raises: for a reply that it cannot read, the Reading says why.
+    """
 
     def frame(self, ask: Ask, view: RenderedGroup) -> JudgeRequest: ...
 
@@ -36,15 +40,18 @@ class JudgingProtocol(Protocol):
 
 
 class Planner(Protocol):
-    """From the answers so far, what to ask next; empty means done. A batch is answered before the next is planned."""
+    """Chooses from the answers so far what to ask next; an empty list ends the judging of the group.
+
+    A whole batch is answered before the next batch is planned.
+    """
 
     def next_asks(self, state: PlanState) -> Sequence[Ask]: ...
 
 
 class Backend(Protocol):
-    """A judge that can be asked. Raises BackendError, and nothing else, when no answer came.
+    """A judge to which requests can be sent. Raises BackendError, and nothing else, when it gives no answer.
 
-    ``endpoint`` and ``model`` name what answers; with the request they make the ledger key.
+    ``endpoint`` and ``model`` identify the judge; with the request they make up the ledger key.
     """
 
     @property
@@ -57,15 +64,15 @@ class Backend(Protocol):
 
 
 Record: TypeAlias = Callable[[Completion], Awaitable[Completion]]
-"""Stores an answer durably and returns it as it is on record."""
+"""Stores an answer durably and returns it as it was stored."""
 
 
 @runtime_checkable
 class FullBackend(Protocol):
-    """A Backend with everything that calipers may use of one. Subclass it and override what yours can do.
+    """A Backend with every optional ability that calipers uses. Subclass it and override what your backend can do.
 
-    ``warnings`` are put on every result. ``has_logprobs`` False: log-probabilities cannot be had. ``context_window`` is
-    in tokens, once it is known.
+    ``warnings`` are added to every result. ``has_logprobs`` is False if log-probabilities are unavailable.
+    ``context_window`` is in tokens, and None while it is unknown.
     """
 
     endpoint: str
@@ -76,66 +83,86 @@ class FullBackend(Protocol):
 
     @abstractmethod
     async def complete(self, request: JudgeRequest) -> Completion:
-        """The answer. Raises BackendError when none came."""
+        """Send ``request`` to the judge and return its answer. Raises BackendError when there is none."""
 
     async def complete_recorded(self, request: JudgeRequest, record: Record) -> Completion:
-        """The answer as ``record`` returns it; raises what ``record`` raises.
+        """Send ``request`` to the judge and return its answer as ``record`` returns it. Raises what ``record`` raises.
 
-        A backend that bounds its calls in flight counts one until ``record`` is done. So whatever ends the process, no
-        more answers than the bound are paid for and lost.
+        A backend that limits its calls in flight counts a call until ``record`` is done. So if the process ends, at
+        most that many paid answers are lost.
         """
         return await record(await self.complete(request))
 
     async def check(self) -> Sequence[str]:
-        """Look, without spending a token, whether questions can be answered: warnings, or ConfigError when none can."""
+        """Check, without spending a token, whether the judge can answer, and return warnings.
+
+        Raises ConfigError when no request can be answered.
+        """
         return ()
 
     def learned(self) -> Mapping[str, Any]:
-        """What was found out about the endpoint, as plain JSON, for later runs."""
+        """Return what the backend found out about its endpoint, as plain JSON, for later runs."""
         return {}
 
     def learn(self, known: Mapping[str, Any]) -> None:
-        """Begin with what an earlier run's ``learned`` returned."""
+        """Start with what an earlier run's ``learned`` returned."""
         return
 
     async def aclose(self) -> None:
-        """Close the running loop's connections."""
+        """Close the connections that belong to the running event loop."""
         return
 
 
 def full(backend: Backend) -> FullBackend:
-    """``backend`` with the defaults for what it does not have. Nothing else asks what a backend can do."""
+    """Return ``backend`` itself if it is a FullBackend, else with the default for every ability that it lacks.
+
+    Nothing else in calipers asks what a backend can do.
+    """
     return backend if isinstance(backend, FullBackend) else _WithDefaults(backend)
 
 
 class _WithDefaults(FullBackend):
+    """A user's ``backend`` with FullBackend's defaults.
+
+    Optional attributes are looked up at every access, because a backend may discover them later.
+    """
+
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
         self.endpoint = backend.endpoint
         self.model = backend.model
-        for name in ("complete", *_OPTIONAL):
-            if hasattr(backend, name):
-                setattr(self, name, getattr(backend, name))
 
     async def complete(self, request: JudgeRequest) -> Completion:
         return await self._backend.complete(request)
 
 
-_OPTIONAL = [name for name in vars(FullBackend) if not name.startswith("_") and name != "complete"]
+def _own_or_default(name: str) -> property:
+    """Return a property with the wrapped backend's attribute ``name``, or FullBackend's if the backend lacks it."""
+
+    def find(wrapper: _WithDefaults) -> Any:
+        backend = wrapper._backend  # noqa: SLF001 - of the class that this property belongs to
+        return getattr(backend, name) if hasattr(backend, name) else getattr(super(_WithDefaults, wrapper), name)
+
+    return property(find)
+
+
+for _name in [name for name in vars(FullBackend) if not name.startswith("_") and name != "complete"]:
+    setattr(_WithDefaults, _name, _own_or_default(_name))
 
 
 class Store(Protocol):
-    """One run: its groups, questions and answers. A subclass inherits the defaults of what it does not need.
+    """Stores one run: its groups, requests and answers. A subclass inherits defaults for what it does not need.
 
-    The groups of a run have numbers from 0, in the order of the calls of ``begin``, however many stores (of other
-    processes, say) record the same run. ``answer`` returns the recorded answer or asks ``backend`` once, however many
-    wait for it; it raises what the backend raises. ``note`` records how an ask ended, ``finish`` the group's result.
+    The groups of a run are numbered from 0 in the order of the calls of ``begin``, however many stores (in other
+    processes, for example) record the same run. ``answer`` returns the recorded answer, or asks ``backend`` once
+    however many callers wait for it; it raises what the backend raises. ``note`` records how a request ended,
+    ``finish`` the group's result.
     """
 
     replays: bool = False
     """True for a store that only repeats a recorded run."""
     reused: int = 0
-    """Answers that were on record already."""
+    """The number of answers that were already recorded."""
 
     async def begin(self) -> int: ...
 
@@ -146,53 +173,55 @@ class Store(Protocol):
     async def finish(self, number: int, group: TrajectoryGroup, result: GroupResult) -> None: ...
 
     def change_settings(self, settings: Mapping[str, Any]) -> None:
-        """From now on the run has these ``settings``; durable with the next of the calls above."""
+        """Change the run's settings to ``settings``; they are durable with the next call of a method above."""
         return
 
     def learn(self, judge: Backend, learned: Mapping[str, Any]) -> None:
-        """Keep for later runs what was found out about ``judge``'s endpoint; durable likewise."""
+        """Record what was found out about ``judge``'s endpoint for later runs; durable with the next call, too."""
         return
 
 
 class Aggregator(Protocol):
-    """Judgments about ``n`` candidates to a score and a standard error each; None where there is no judgment."""
+    """Computes a score and a standard error for each of ``n`` candidates from judgments; None without a judgment."""
 
     def __call__(self, judgments: Sequence[Judgment], n: int) -> Scores: ...
 
 
 @runtime_checkable
 class GroupAggregator(Protocol):
-    """An Aggregator that needs to know the group: ``of`` makes an aggregator for the candidates of ``view``."""
+    """An Aggregator that depends on the group: ``of`` returns the aggregator for the candidates of ``view``."""
 
     def of(self, view: RenderedGroup) -> Aggregator: ...
 
 
 class RewardTransform(Protocol):
-    """Scores to rewards; None stays None."""
+    """Maps scores to rewards; a missing score (None) stays None."""
 
     def __call__(self, scores: Scores, view: RenderedGroup) -> tuple[float | None, ...]: ...
 
 
 class Verifier(Protocol):
-    """A deterministic check of one trajectory."""
+    """Checks one trajectory by code, without a judge; the same trajectory always gets the same verdict."""
 
     def __call__(self, trajectory: Trajectory) -> Verdict: ...
 
 
 class Reader(Protocol):
-    """Rows of a groups file: a 1-based number and what ``as_group`` takes, or a text that says what is wrong."""
+    """Yields the rows of a groups file: the 1-based row number and either what ``as_group`` takes or the text of an
+    error.
+    """
 
     def __call__(self, path: Path) -> Iterable[tuple[int, object]]: ...
 
 
 class Watcher(Protocol):
-    """Called with every finished group once it is recorded. It may add warnings to the result, and no more."""
+    """Called with every finished group once it is recorded. It may only add warnings to the result."""
 
     def seen(self, group: TrajectoryGroup, result: GroupResult) -> GroupResult: ...
 
 
 @runtime_checkable
 class AnswerWatcher(Watcher, Protocol):
-    """A Watcher that is also called with every answer, and what was read from it."""
+    """A Watcher that is also called with every answer and what was read from it."""
 
     def observe(self, request: JudgeRequest, completion: Completion, reading: Reading) -> None: ...

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import calipers
-from calipers.backends.names import apart, shown
+from calipers.backends.names import name_without_password, split_judge_name
 from calipers.calibration.collect import Asked
 from calipers.errors import ConfigError
 from calipers.judging.families import families, require_other_family
@@ -15,20 +15,20 @@ SECRET = "vllm/m@http://me:s3cret@127.0.0.1:9/v1"  # noqa: S105 - of nobody
 
 
 def test_a_base_url_behind_a_name_is_taken_off():
-    assert apart("vllm/qwen3@http://gpu1:8000/v1") == ("vllm/qwen3", "http://gpu1:8000/v1")
-    assert apart("vertex/publishers/x@001") == ("vertex/publishers/x@001", None)
+    assert split_judge_name("vllm/qwen3@http://gpu1:8000/v1") == ("vllm/qwen3", "http://gpu1:8000/v1")
+    assert split_judge_name("vertex/publishers/x@001") == ("vertex/publishers/x@001", None)
 
 
 def test_a_password_in_it_is_shown_nowhere(tmp_path: Path):
-    assert shown(SECRET) == "vllm/m@http://127.0.0.1:9/v1"
-    assert shown("openai/gpt-5-mini") == "openai/gpt-5-mini"
+    assert name_without_password(SECRET) == "vllm/m@http://127.0.0.1:9/v1"
+    assert name_without_password("openai/gpt-5-mini") == "openai/gpt-5-mini"
     path = tmp_path / "l.db"
     judge = calipers.Judge([SECRET, "embedded"], panel="fallback", ledger=path)
     assert "s3cret" not in json.dumps(judge.settings.to_dict())
     assert judge.store is not None
     judge.close()
     assert b"s3cret" not in path.read_bytes()
-    assert Asked(shown(SECRET)).spent().judge == "vllm/m@http://127.0.0.1:9/v1"
+    assert Asked(name_without_password(SECRET)).spent().judge == "vllm/m@http://127.0.0.1:9/v1"
 
 
 @pytest.mark.parametrize(

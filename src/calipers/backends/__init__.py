@@ -1,4 +1,4 @@
-"""Judges one can put a question to, and wrappers around them."""
+"""Backends: how judges are reached, and the wrappers around their calls."""
 
 from calipers.backends.providers.known import Provider
 

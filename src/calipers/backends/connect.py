@@ -1,6 +1,6 @@
-"""A judge's name to the backend that answers for it. Nothing is contacted.
+"""Turns a judge's name into the backend that answers for it. No server is contacted.
 
-Not responsible for which names there are (``registry``) or for what the environment says of a provider
+Not responsible for which names exist (``registry``), or for a provider's variables in the environment
 (``providers.known``).
 """
 
@@ -14,8 +14,8 @@ from importlib.util import find_spec
 
 from calipers import registry
 from calipers.backends.limits.pool import Pool
-from calipers.backends.names import apart
-from calipers.backends.providers.known import Provider, asked_at, provider_of
+from calipers.backends.names import split_judge_name
+from calipers.backends.providers.known import Provider, provider_of, request_target
 from calipers.errors import ConfigError
 from calipers.interfaces import Backend, FullBackend, full
 
@@ -25,7 +25,7 @@ _log = logging.getLogger(__name__)
 def connect(
     judge: str | Backend, *, base_url: str | Sequence[str] | None, api_key: str | None, timeout: float
 ) -> FullBackend:
-    """The backend that a name stands for (a pool of them for several base URLs), or the caller's own.
+    """Return the backend for a judge's name (a pool for several base URLs), or the caller's own backend.
 
     Raises ConfigError for an unknown name, and for options that do not apply.
     """
@@ -43,15 +43,14 @@ def connect(
 def find_backend(
     name: str, *, base_url: str | None = None, api_key: str | None = None, timeout: float = 120.0
 ) -> FullBackend:
-    """The bare backend that a judge name stands for. ``timeout`` is in seconds a call.
+    """Return the backend for a judge's name, without wrappers. ``timeout`` is in seconds per call.
 
-    ``name`` may end in ``@`` and a base URL, as in ``vllm/qwen3@http://gpu1:8000/v1``. Without ``base_url`` a
-    provider's judges are asked where the environment says (OPENAI_BASE_URL, OLLAMA_HOST ...), else at the provider's
-    usual address.
+    ``name`` may end in ``@`` and a base URL, as in ``vllm/qwen3@http://gpu1:8000/v1``. Without ``base_url``, requests
+    go to the address in the environment (OPENAI_BASE_URL, OLLAMA_HOST ...), else to the provider's usual address.
 
     Raises ConfigError for an unknown name, a key that is not set, and an option that does not apply.
     """
-    name, url_within = apart(name)
+    name, url_within = split_judge_name(name)
     if url_within is not None:
         if base_url is not None:
             raise ConfigError(f"{name} has a base URL behind its name already: leave base_url out")
@@ -63,26 +62,29 @@ def find_backend(
         return in_process
     provider, slash, model = name.partition("/")
     if not slash or not model:
+        example = _example_name("" if slash else provider)
         raise ConfigError(
-            f"{name!r} is not a judge name: write provider/model, as in {_usual(provider if not slash else '')}, or "
+            f"{name!r} is not a judge name: write provider/model, as in {example}, or "
             f"vllm/{name if name and not slash else 'qwen3-32b'} for a server of your own"
         )
     known = provider_of(name)
     if known is None:
         return _through_litellm(name, base_url=base_url, api_key=api_key, timeout=timeout)
-    at, how = asked_at(known, base_url=base_url, api_key=api_key), registry.BACKENDS.find(known)
+    at, how = request_target(known, base_url=base_url, api_key=api_key), registry.BACKENDS.find(known)
     carried = {"headers": dict(at.headers)} if at.headers else {}
     made = full(
         registry.load(how.backend)(
             model, base_url=at.url, api_key=at.key, timeout=timeout, api_key_env=how.key, **carried, **how.options
         )
     )
-    _tell_where(name, made.endpoint, at.told_by)
+    _log_address(name, made.endpoint, at.named_by)
     return made
 
 
 def _in_process(name: str) -> FullBackend | None:
-    """The judge ``name`` or ``name:ARGUMENT`` that answers in this process; None where it is no such name."""
+    """Return the judge ``name`` or ``name:ARGUMENT`` that runs in this process, or None if there is none with this
+    name.
+    """
     start, _, argument = name.partition(":")
     if "/" in start or start not in registry.BACKENDS:
         return None
@@ -99,16 +101,16 @@ def _in_process(name: str) -> FullBackend | None:
 
 
 @lru_cache(maxsize=256)
-def _tell_where(name: str, endpoint: str, told_by: str | None) -> None:
-    """Log, once a process, where a judge is asked; a warning where the environment names another address."""
-    if told_by is None:
+def _log_address(name: str, endpoint: str, named_by: str | None) -> None:
+    """Log, once a process, the address of a judge; as a warning if the environment set another address."""
+    if named_by is None:
         _log.info("%s is asked at %s", name, endpoint)
     else:
-        _log.warning("%s is asked at %s, as %s says", name, endpoint, told_by)
+        _log.warning("%s is asked at %s, as %s says", name, endpoint, named_by)
 
 
 def _through_litellm(name: str, *, base_url: str | None, api_key: str | None, timeout: float) -> FullBackend:
-    """The judge of a provider that only LiteLLM knows, if it is installed; ``litellm/NAME`` always goes there."""
+    """Return the judge of a provider that only LiteLLM supports, if installed; ``litellm/NAME`` always uses LiteLLM."""
     from calipers.backends.providers.litellm import INSTALL, LiteLLM  # noqa: PLC0415 - an extra
 
     provider, _, model = name.partition("/")
@@ -123,7 +125,7 @@ def _through_litellm(name: str, *, base_url: str | None, api_key: str | None, ti
     return LiteLLM(name, base_url=base_url, api_key=api_key, timeout=timeout)
 
 
-def _usual(name: str) -> str:
+def _example_name(name: str) -> str:
     makers = {
         "claude": "anthropic",
         "gpt": "openai",

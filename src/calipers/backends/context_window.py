@@ -1,7 +1,7 @@
-"""How long questions are, and what a judge's answers and refusals teach about its context window.
+"""Measures requests in bytes, and learns a judge's context window from its answers and refusals.
 
-This only collects: which groups of a run make use of it is recorded with the run (``Settings.windows``), so that it can
-be replayed. Not responsible for fitting questions into a window (``render``), nor for recording (``ledger``).
+This module only collects. Which groups of a run use it is recorded with the run (``Settings.windows``), so that the run
+can be replayed. Not responsible for fitting questions into a window (``render``), nor for recording (``ledger``).
 """
 
 from __future__ import annotations
@@ -16,27 +16,30 @@ _ENOUGH_TOKENS = 1000
 _PRUDENCE = 0.95
 _ALL_OF, _THEN_EVERY = 64, 16
 _WORTH_A_CHANGE = 0.15
-"""Another density shortens long groups differently, and their recorded answers are then of no use."""
+"""Smaller changes are ignored: another density shortens long groups differently, which invalidates recorded answers."""
 
 
 _IMAGE_BYTES = 4000
-"""What an image counts for: providers charge some hundred to some thousand tokens, whatever its file's size."""
+"""The bytes that an image counts as: providers charge hundreds to thousands of tokens, whatever the file's size."""
 
 
 def question_bytes(request: JudgeRequest) -> int:
-    """The UTF-8 bytes of a question: unlike characters, about as many to a token in every script."""
+    """Return the UTF-8 bytes of a request. Unlike characters, about as many bytes make a token in every script."""
     text, images = text_bytes_and_images(request)
     return text + _IMAGE_BYTES * images
 
 
 class WindowEstimate:
-    """Starts from what the ledger knows (``learned`` as an earlier run wrote it); grows while questions are asked."""
+    """Estimates the context window and the bytes per token, starting from what the ledger holds of earlier runs.
+
+    ``known`` is what an earlier run's ``learned`` returned.
+    """
 
     def __init__(self, known: Mapping[str, Any] | None = None) -> None:
         self.take_up(known or {})
 
     def take_up(self, known: Mapping[str, Any]) -> None:
-        """Begin with what the ledger knows, and nothing else."""
+        """Start again with what the ledger holds, and forget everything else."""
         window = known.get("window")
         told: Mapping[str, Any] = window if isinstance(window, dict) else {}
         self.tokens: int | None = told.get("tokens")
@@ -46,14 +49,16 @@ class WindowEstimate:
 
     @property
     def bytes_per_token(self) -> float:
-        """UTF-8 bytes of question to a token, as known now."""
+        """Return the UTF-8 bytes of a request per token, by the current estimate."""
         return self._density() or BYTES_PER_TOKEN
 
     def answered(self, request: JudgeRequest, completion: Completion) -> None:
-        """Take in what the server counted; questions with images say nothing about text."""
+        """Learn from the tokens that the server counted. Requests with images are skipped, because they show nothing
+        about text.
+        """
         self._answers += 1
         if self._answers > _ALL_OF and self._answers % _THEN_EVERY:
-            return  # counting bytes costs, and a density that many answers agree on is known
+            return  # counting bytes takes time, and many answers already agree on the density
         if completion.usage.input_tokens > 0:
             text, images = text_bytes_and_images(request)
             if not images:
@@ -61,17 +66,17 @@ class WindowEstimate:
                 self._counted += completion.usage.input_tokens
 
     def refused(self, window: Window) -> None:
-        """Take in the window's size that a refusal told; of several servers the smallest one holds for all."""
+        """Learn the window's size from a refusal; of several servers' sizes, the smallest counts for all."""
         self.tokens = window.tokens if self.tokens is None else min(self.tokens, window.tokens)
         self._told = Window(self.tokens, self._density() or window.bytes_per_token)
 
     @property
     def told(self) -> Window | None:
-        """The window by the refusals of this run; None where there was none."""
+        """Return the context window according to this run's refusals, or None without a refusal."""
         return self._told
 
     def learned(self) -> Mapping[str, Any]:
-        """What is worth keeping, as plain JSON: ``{}`` or ``{"window": {"tokens", "bytes_per_token"}}``."""
+        """Return what to store for later runs, as JSON: ``{}`` or ``{"window": {"tokens", "bytes_per_token"}}``."""
         known = {"tokens": self.tokens, "bytes_per_token": self._density()}
         told = {key: value for key, value in known.items() if value is not None}
         return {"window": told} if told else {}

@@ -1,6 +1,6 @@
-"""A judge's name as it is written, taken apart: the name, the base URL behind it, and what of it may be shown.
+"""Splits a judge's name as users write it: the name, the base URL after it, and the form without secrets.
 
-Pure. Not responsible for which judge a name stands for (``connect``).
+Pure. Not responsible for which judge a name means (``connect``).
 """
 
 from __future__ import annotations
@@ -8,8 +8,8 @@ from __future__ import annotations
 from urllib.parse import urlsplit
 
 
-def apart(name: str) -> tuple[str, str | None]:
-    """A judge name and the base URL written behind it (``vllm/qwen3@http://gpu1:8000/v1``), if there is one."""
+def split_judge_name(name: str) -> tuple[str, str | None]:
+    """Return a judge's name and the base URL after it (``vllm/qwen3@http://gpu1:8000/v1``), or None for no URL."""
     for start in ("@http://", "@https://"):
         if start in name:
             before, _, after = name.partition(start)
@@ -18,19 +18,19 @@ def apart(name: str) -> tuple[str, str | None]:
 
 
 def is_stand_in(name: str) -> bool:
-    """Whether the name is of a judge for wiring and tests, whose opinions are nothing to train on."""
+    """Return whether the judge is only for set-up and tests, so that its scores must not be used for training."""
     return name == "embedded" or name.startswith(("scripted:", "embedded:"))
 
 
-def shown(name: str) -> str:
-    """The name without a user or password in its base URL: results, ledgers and error texts hold no secret."""
-    before, url = apart(name)
+def name_without_password(name: str) -> str:
+    """Return the judge's name without user and password in its base URL, for results, ledgers and error messages."""
+    before, url = split_judge_name(name)
     if url is None:
         return name
-    return f"{before}@{shown_url(url)}"
+    return f"{before}@{url_without_password(url)}"
 
 
-def shown_url(url: str) -> str:
-    """The address without a user or password."""
+def url_without_password(url: str) -> str:
+    """Return the address without user and password."""
     parts = urlsplit(url)
     return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()

@@ -1,6 +1,6 @@
-"""A judge behind an HTTP server: its address, what every request carries, its errors, and a check beforehand.
+"""The base class of judges behind an HTTP server: address, headers, errors, and a check beforehand.
 
-Not responsible for what goes into a body or comes out of an answer (``providers``), for stepping parameters down
+Not responsible for the content of a request or a reply (``providers``), for leaving out refused parameters
 (``negotiation``), nor for sockets and event loops (``transport.http``).
 """
 
@@ -16,8 +16,8 @@ from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
 
 from calipers.backends.negotiation.negotiated import Capabilities, Frame, Negotiated
 from calipers.backends.transport import model_list
-from calipers.backends.transport.refusals import Refusal, read_refusal, to_error
-from calipers.backends.transport.reply import HttpReply, Peer, excerpt, is_page
+from calipers.backends.transport.refusals import Refusal, read_refusal, refusal_error
+from calipers.backends.transport.reply import HttpReply, Peer, excerpt, is_web_page
 from calipers.backends.transport.secrets import secrets_in
 from calipers.errors import BackendError, ConfigError, PermanentError
 from calipers.types import JudgeRequest
@@ -28,12 +28,13 @@ if TYPE_CHECKING:
 
 
 class HttpBackend(Negotiated):
-    """Asks ``model`` at ``path`` below ``base_url``, with ``headers``, over one session per event loop.
+    """Sends requests to ``model`` at ``path`` below ``base_url``, with ``headers``, over one session per event loop.
 
-    ``carried`` are headers of the caller's own, which win over ours. ``timeout`` is in seconds for one request. Errors
-    name ``key_hint`` as the key's source and never show a key. ``lists_models`` False: the server's list of models says
-    nothing about ``model``. ``capabilities`` is what was learned earlier. ConfigError for an address or a header that
-    cannot work. A provider is a subclass whose ``complete`` writes a body and reads its answer.
+    ``carried`` are the caller's own headers, which replace ours of the same name. ``timeout`` is in seconds for one
+    request. Errors name ``key_hint`` as the key's source and never show a key. ``lists_models`` is False if the
+    server's list of models does not show whether ``model`` exists. ``capabilities`` is what an earlier run learned.
+    Raises ConfigError for an address or a header that cannot work. A provider is a subclass whose ``complete`` writes a
+    request body and reads the reply.
     """
 
     def __init__(  # noqa: PLR0913 - constructor arguments are the configuration
@@ -62,59 +63,64 @@ class HttpBackend(Negotiated):
         sent = _headers(parts, headers, carried or {})
         self.peer = Peer(model, key_hint, secrets_in(sent))
         self._http = cache(partial(_client, asked_url, sent, timeout))
-        """The client, made when first used, and shared with every copy of this backend."""
+        """Returns the HTTP client, made when first used and shared with every copy of this backend."""
         self._models_hint: str | None = None
 
     async def models(self) -> HttpReply:
-        """The server's list of models as it comes, whatever its status. Raises BackendError when no answer came."""
+        """Return the reply with the server's list of models, whatever its status. Raises BackendError if none came."""
         return await self._http().request("GET", "/models")
 
     async def check(self) -> list[str]:
-        """Ask what the server offers, without a token spent: warnings, or ConfigError when no question can succeed."""
+        """Ask the server for its models, which costs no tokens, and return warnings.
+
+        Raises ConfigError when no request can succeed.
+        """
         try:
             reply = await self.models()
         except BackendError as error:
             raise ConfigError(str(error)) from error
-        failed = to_error(read_refusal(reply, self.peer.secrets), self.peer) if reply.status >= 400 else None
-        if failed is not None and failed.kind == "unauthorized" and not is_page(reply):
+        failed = refusal_error(read_refusal(reply, self.peer.secrets), self.peer) if reply.status >= 400 else None
+        if failed is not None and failed.kind == "unauthorized" and not is_web_page(reply):
             raise ConfigError(f"{self.url} does not accept the key: check {self.peer.key_hint}.")
         if failed is not None and failed.kind in {"unauthorized", "unreachable"}:
             raise ConfigError(f"{self.url}: {failed}")
-        self.context_window = model_list.context_window(reply, self.model)
+        self.context_window = model_list.listed_context_window(reply, self.model)
         self.unlisted = None
         if not self._lists_models:
             return []
-        offered = model_list.offered(reply)
-        if offered is None and reply.status == 200 and is_page(reply):
+        offered = model_list.listed_models(reply)
+        if offered is None and reply.status == 200 and is_web_page(reply):
             page = excerpt(reply.body.decode("utf-8", "replace"), self.peer.secrets)
             return [
                 f"{self.url} answers with a web page ({page}): does the address end in /v1, and is no proxy in between?"
             ]
         if offered is None:
             return [f"{self.url} does not list its models (HTTP {reply.status}); does the address end in /v1 ?"]
-        if offered and not model_list.is_among(self.model, offered) and not model_list.takes_any_name(reply):
-            self.unlisted = f"{self.url} does not list {self.model!r} among its models ({model_list.few(offered)})."
+        if offered and not model_list.is_listed(self.model, offered) and not model_list.takes_any_name(reply):
+            self.unlisted = (
+                f"{self.url} does not list {self.model!r} among its models ({model_list.first_names(offered)})."
+            )
         return [] if self.unlisted is None else [self.unlisted]
 
     async def aclose(self) -> None:
-        """Close the running loop's connections. Never needed for tidiness: loops close them as they end."""
+        """Close the running event loop's connections. Not required, because loops close them as they end."""
         if self._http.cache_info().currsize:
             await self._http().aclose()
 
     async def _accepted(self, request: JudgeRequest, frame: Frame) -> HttpReply:
-        """The first 200 to what ``frame`` writes of ``request``. Raises BackendError."""
-        settled = await self._settle(request, frame, self._post, secrets=self.peer.secrets)
+        """Return the first 200 reply to the bodies that ``frame`` writes for ``request``. Raises BackendError."""
+        settled = await self._negotiate(request, frame, self._post, secrets=self.peer.secrets)
         if isinstance(settled, Refusal):
             raise await self._error(settled)
         return settled
 
     def _post(self, body: Mapping[str, Any]) -> Awaitable[HttpReply]:
-        """The server's answer to ``body``, whatever its status. Raises BackendError when none came."""
+        """Return the server's reply to ``body``, whatever its status. Raises BackendError if no reply came."""
         return self._http().request("POST", self._path, body=_encoded(body))
 
     async def _error(self, refusal: Refusal) -> BackendError:
-        """The error a refusal amounts to; one that found nothing says what there is instead."""
-        error = to_error(refusal, self.peer)
+        """Return the BackendError for a refusal; if the model was not found, with a list of what the server offers."""
+        error = refusal_error(refusal, self.peer)
         if error.kind != "not_found" or refusal.location is not None:
             return error
         if self._models_hint is None:
@@ -122,13 +128,13 @@ class HttpBackend(Negotiated):
         return error.reworded(f"{error} {self._models_hint}")
 
     async def _find_models_hint(self) -> str:
-        """What the server does offer, to put beside "not found"."""
+        """Return what the server offers instead, for a "not found" error."""
         try:
-            offered = model_list.offered(await self.models())
+            offered = model_list.listed_models(await self.models())
         except BackendError:
             offered = None
         if offered:
-            return f"The server offers {model_list.few(offered)}."
+            return f"The server offers {model_list.first_names(offered)}."
         beyond = "" if self.url.endswith("/v1") else " Most servers want an address that ends in /v1."
         return f"Is {self.url} right?{beyond}"
 
@@ -162,7 +168,7 @@ def _checked_url(base_url: str, path: str) -> SplitResult:
 
 
 def _headers(parts: SplitResult, ours: Mapping[str, str], carried: Mapping[str, str]) -> Mapping[str, str]:
-    """What every request carries; the caller's own come last and win, whatever their case."""
+    """Return the headers of every request; the caller's own replace ours, whatever their case."""
     headers = {"content-type": "application/json", "user-agent": "calipers"}
     if parts.username:
         pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from calipers.backends.names import shown
+from calipers.backends.names import name_without_password
 from calipers.errors import InputError
 from calipers.judging.judge import Judge
 from calipers.rubric import Rubric
@@ -121,7 +121,7 @@ async def ask(
         raise InputError("no group has two trajectories with messages: there is nothing to ask a judge about")
     if rubric is not None:
         judgeable = [without_rubrics(group) for group in judgeable]
-    asked = Asked(shown(name), protocol, prompt_variant)
+    asked = Asked(name_without_password(name), protocol, prompt_variant)
     judge = Judge.of({"judge": name, "protocol": protocol, "rubric": rubric, "observer": asked.observe, **options})
     temperature = (judge.settings.calls.params or {}).get("temperature")
     asked.temperature = temperature if isinstance(temperature, int | float) else None

@@ -51,10 +51,10 @@ def _print(found: JudgesFound) -> None:
         says = "needs no key; for first steps, not for training" if name == "embedded" else "another package's"
         table.add_row(name, "in this process", says)
     for key in found.keys:
-        named = f"; {key.told_by} sets the address" if key.told_by else ""
+        named = f"; {key.named_by} sets the address" if key.named_by else ""
         table.add_row(f"{key.provider}/MODEL", Text(key.base_url), Text(f"{key.variable} is set{named}"))
     for one in found.elsewhere:
-        table.add_row(f"{one.provider}/MODEL", Text(one.base_url), Text(f"{one.told_by} sets the address; not asked"))
+        table.add_row(f"{one.provider}/MODEL", Text(one.base_url), Text(f"{one.named_by} sets the address; not asked"))
     for server in found.servers:
         for name, says in _rows(server):
             table.add_row(Text(name), Text(server.base_url), Text(says))

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import click
 
 from calipers import registry
-from calipers.backends.names import apart
+from calipers.backends.names import split_judge_name
 from calipers.backends.providers.known import provider_of
 from calipers.cli.config import found_by_chance
 from calipers.cli.words import say
@@ -49,7 +49,7 @@ def key_for(name: str, base_urls: Sequence[str] = (), *, flag: str = "judge") ->
     an address.
     """
     context = click.get_current_context()
-    bare, url = apart(name)
+    bare, url = split_judge_name(name)
     known = provider_of(bare)
     _refuse_addresses(context, through_litellm="/" in bare and known is None)
     urls = base_urls if url is None else (url,)

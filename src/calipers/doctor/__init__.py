@@ -1,7 +1,7 @@
-"""What a judge can and cannot do, tested before a run: in under a minute, with about forty short questions.
+"""The doctor: tests a judge before a run, in under a minute, with about forty short questions.
 
 Not responsible for agreement with people on real groups (``calibration``): a judge that passes can distinguish clearly
-good answers from clearly bad ones, keeps to the output format and resists prompt injection; no more is tested.
+good answers from clearly bad ones, follows the output format and resists prompt injection; no more is tested.
 """
 
 from calipers.doctor.diagnosis import Check, Diagnosis

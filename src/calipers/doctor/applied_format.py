@@ -1,14 +1,14 @@
-"""Does a server enforce the output format that it accepted? One question with an improbable forced answer tests it.
+"""Tests whether a server enforces the output format that it accepted, with a question whose forced answer is
+improbable.
 
-Not responsible for that question (``backends.negotiation.form_question``), or for what follows from the answer
-(``verdict``).
+Not responsible for that question (``backends.negotiation.format_probe``), or for the conclusion (``verdict``).
 """
 
 from __future__ import annotations
 
 import random
 
-from calipers.backends.negotiation.form_question import LIMIT, form_applied, form_question, improbable
+from calipers.backends.negotiation.form_question import LIMIT, form_applied, form_question, improbable_word
 from calipers.backends.negotiation.negotiated import Negotiated
 from calipers.backends.negotiation.step_down import Form
 from calipers.doctor.diagnosis import Check
@@ -20,9 +20,9 @@ _TRIES = 3
 
 
 async def check_applied_format(examinee: Examinee, form: Form, rng: random.Random) -> Check:
-    """Whether the server enforces, ignores or refuses ``form``. Never raises for what a server does.
+    """Return the check whether the server enforces, ignores or refuses ``form``. Never raises because of a server.
 
-    A negative result is tested again: a positive one cannot occur by chance, but a negative one can, if a server
+    A negative result is tested again: a positive result cannot occur by chance, but a negative result can, if a server
     (llama.cpp) fails to parse what its own grammar allowed and the backend falls back to plain text.
     """
     tries = [await _once(examinee, form, rng)]
@@ -36,7 +36,7 @@ async def _once(examinee: Examinee, form: Form, rng: random.Random) -> Check:
     backend = examinee.backend(without=() if form == "json_schema" else ("json_schema",))
     if not takes_forms(backend):
         return Check(name, "note", "does not apply: this judge is not asked for an output format", {"applied": None})
-    word = improbable(rng)
+    word = improbable_word(rng)
     try:
         completion = await examinee.complete(form_question(form, word, params=examinee.params), backend)
     except (BackendError, TimeoutError) as error:
@@ -54,5 +54,5 @@ async def _once(examinee: Examinee, form: Form, rng: random.Random) -> Check:
 
 
 def takes_forms(backend: FullBackend) -> bool:
-    """Whether this backend can request structured output at all."""
+    """Return whether this backend can request structured output at all."""
     return isinstance(backend, Negotiated) and bool(backend.forms)

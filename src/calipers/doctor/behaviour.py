@@ -1,6 +1,6 @@
-"""How a judge behaves: its reasoning, replies at a short token limit, repeatability, logprobs, speed and price.
+"""Checks of a judge's behaviour: reasoning, replies at a short token limit, repeatability, logprobs, speed and price.
 
-Pure: answers in, checks out. Not responsible for the quality of its scores (``figures``).
+Pure: answers in, checks out. Not responsible for the quality of its scores (``probe_statistics``).
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from calipers.doctor.figures import repeats
 from calipers.types import Completion, Rating
 
 SHORT = 16
-"""Output tokens of the question whose reply is to be cut off: fewer than any verdict on three attempts needs."""
+"""The token limit of the question whose reply must be cut off: fewer than any verdict on three attempts needs."""
 
 
 def thinking(answers: Answers) -> Check:
-    """Where the judge's reasoning is, if it shows any."""
+    """Return the check of where the judge's reasoning is, if there is any."""
     received = answers.received
     if not received:
         return _unanswered("thinking", answers)
@@ -33,7 +33,9 @@ def thinking(answers: Answers) -> Check:
 
 
 def served(answers: Answers) -> Check:
-    """The model and version that answers name. Several are reported, as their scores may not be comparable."""
+    """Return the check of the model and version that answers name. Several are reported: their scores may not be
+    comparable.
+    """
     name = "answers as"
     if not answers.received:
         return _unanswered(name, answers)
@@ -49,7 +51,7 @@ def _served(completion: Completion) -> str:
 
 
 def truncation(answers: Answers) -> Check:
-    """Whether a truncated reply is reported as truncated."""
+    """Return the check whether the server reports a truncated reply as truncated."""
     name = "cut-off replies"
     if not answers.received:
         return _unanswered(name, answers)
@@ -66,7 +68,7 @@ def truncation(answers: Answers) -> Check:
 
 
 def probabilities(answers: Answers | None) -> Check:
-    """Whether scores can be computed from logprobs; ``answers`` None: the judge's API is known to have none."""
+    """Return the check whether scores can be computed from logprobs; ``answers`` None: the judge's API has none."""
     name = "probabilities"
     if answers is None:
         return Check(
@@ -87,7 +89,7 @@ def probabilities(answers: Answers | None) -> Check:
 
 
 def repeatability(answers: Answers) -> Check:
-    """Whether the same question at temperature 0 gets the same scores."""
+    """Return the check whether the judge gives a question the same scores twice at temperature 0."""
     name = "repeatability"
     same, twice, apart = repeats(answers)
     figures = {
@@ -106,7 +108,7 @@ def repeatability(answers: Answers) -> Check:
 
 
 def speed(answers: Answers, *, in_flight: int) -> list[Check]:
-    """Seconds, tokens and price of one call, which is one group in one order."""
+    """Return the checks of seconds, tokens and price of a call, which is a group in a single order."""
     received = answers.received
     if not received:
         return [_unanswered(name, answers) for name in ("latency", "tokens", "price")]
@@ -125,7 +127,7 @@ def speed(answers: Answers, *, in_flight: int) -> list[Check]:
 
 
 def _thinks_aloud(text: str) -> bool:
-    """Whether reasoning precedes the answer; text inside a JSON object does not count."""
+    """Return whether reasoning precedes the answer in a reply; text inside a JSON object does not count."""
     answer = text.lstrip()
     return answer.startswith("<think>") or ("</think>" in answer and not answer.startswith("{"))
 
@@ -141,7 +143,7 @@ def _price(received: tuple[Answer, ...]) -> Check:
 
 
 def _unanswered(name: str, answers: Answers) -> Check:
-    """A check that could not be made, and why."""
+    """Return the check ``name`` as not made, with the reason."""
     if answers.failures:
         return Check(name, "unknown", f"not tested: {answers.failures[0].reason}")
     if answers.received:

@@ -1,4 +1,7 @@
-"""Figures as checks: a sentence and the numbers. Pure. Not responsible for the figures (``figures``)."""
+"""Turns statistics of the probes into checks: a sentence and the numbers.
+
+Pure. Not responsible for the statistics (``probe_statistics``).
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from calipers.doctor.figures import Agreement, Flips, FormatFigures
 
 
 def format_check(name: str, kept: FormatFigures) -> Check:
-    """How well answers keep to the format."""
+    """Return the check of how well the judge's answers follow the output format."""
     figures = asdict(kept)
     if kept.readable is None or not kept.answered:
         return Check(name, "unknown", f"none of {kept.asked} arrived" + (f": {kept.why}" if kept.why else ""), figures)
@@ -27,7 +30,7 @@ def format_check(name: str, kept: FormatFigures) -> Check:
 
 
 def agreement_check(right: Agreement) -> Check:
-    """Agreement with the known order."""
+    """Return the check of the judge's agreement with the known order of the probes' answers."""
     figures = {"right": right.right, "pairs": right.pairs, "groups": right.groups, "by_chance": right.chance}
     if right.share is None:
         return Check("agreement", "unknown", "not known: no group was scored", figures)
@@ -37,7 +40,7 @@ def agreement_check(right: Agreement) -> Check:
 
 
 def flip_check(turned: Flips) -> Check:
-    """Position bias: how often the order of the answers changes the winner."""
+    """Return the check of position bias: how often the order of the answers changes the winner."""
     figures = {"flipped": turned.flipped, "pairs": turned.pairs}
     if turned.share is None:
         return Check("order flips", "unknown", "not known: no group was scored in both orders", figures)
@@ -48,7 +51,7 @@ def flip_check(turned: Flips) -> Check:
 
 
 def injection_check(obeyed: int, injected: int) -> Check:
-    """How attempts that address the judge are scored."""
+    """Return the check of how the judge scores attempts that address the judge (prompt injection)."""
     figures = {"obeyed": obeyed, "probes": injected}
     if not injected:
         return Check("injections", "unknown", "not known: no such probe was scored", figures)

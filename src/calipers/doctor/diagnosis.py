@@ -1,4 +1,4 @@
-"""The types of an examination: checks, and the diagnosis made of them."""
+"""The result types of the doctor's examination: a check, and the diagnosis from all checks."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Any, Literal
 from calipers.types import Usage
 
 Standing = Literal["good", "note", "bad", "unknown"]
-"""``note`` is worth knowing, but no fault; ``unknown`` could not be tested, and ``says`` gives the reason."""
+"""``note`` is worth knowing, but not a fault; ``unknown`` could not be tested, and ``says`` gives the reason."""
 
 Conclusion = Literal["fit", "fit with these settings", "unfit"]
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One check: the finding in a sentence, and its figures as plain JSON."""
+    """One check of a judge: the finding in a sentence, and its figures as plain JSON."""
 
     name: str
     standing: Standing
@@ -27,8 +27,9 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """The result of an examination. ``settings`` are keys of calipers.toml (none for an unfit judge); ``seconds`` is
-    its duration.
+    """The result of a judge's examination.
+
+    ``settings`` are keys of calipers.toml, empty for an unfit judge; ``seconds`` is the duration of the examination.
     """
 
     judge: str
@@ -41,19 +42,19 @@ class Diagnosis:
     seconds: float = 0.0
 
     def __getitem__(self, name: str) -> Check:
-        """The check of this name. Raises KeyError if it was not made."""
+        """Return the check with this name. Raises KeyError if it was not made."""
         for check in self.checks:
             if check.name == name:
                 return check
         raise KeyError(name)
 
     def toml(self) -> str:
-        """``settings`` as lines for calipers.toml."""
+        """Return ``settings`` as lines for calipers.toml."""
         # JSON strings, numbers and lists of strings are valid TOML.
         return "".join(f"{key} = {json.dumps(value)}\n" for key, value in self.settings.items())
 
     def to_dict(self) -> dict[str, Any]:
-        """One JSON object; checks by their name."""
+        """Return the diagnosis as a JSON object, with checks by their name."""
         return {
             "judge": self.judge,
             "verdict": self.verdict,

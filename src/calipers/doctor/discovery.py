@@ -1,4 +1,4 @@
-"""Judges that can be used from this machine: keys in the environment, and servers at their usual local addresses.
+"""Finds judges that can be used from this machine: by keys in the environment, and servers at local addresses.
 
 Only loopback addresses are contacted, and only for their list of models. Keys are checked for presence and never
 printed. Not responsible for whether a key works or how good a judge is (``examination``).
@@ -15,42 +15,43 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from calipers import registry
-from calipers.backends.names import shown_url
+from calipers.backends.names import url_without_password
 from calipers.backends.providers.known import PROVIDERS, Provider
 from calipers.doctor.reachability import listed_models, window_of
 from calipers.errors import BackendError, ConfigError
 
 _TIMEOUT = 1.5
-"""Seconds; a server on this machine lists its models at once."""
+"""In seconds, and short, because a server on this machine lists its models at once."""
 
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A provider whose key is in the environment variable ``variable``. ``told_by`` is the variable with its address,
+    """A provider whose key is in the environment variable ``variable``. ``named_by`` is the variable with its address,
     if set.
     """
 
     provider: str
     variable: str
     base_url: str
-    told_by: str | None = None
+    named_by: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class RemoteServer:
-    """A server whose address is in the variable ``told_by``, and that is not on this machine: it is not contacted."""
+    """A server whose address is in the variable ``named_by``, and that is not on this machine: it is not contacted."""
 
     provider: str
     base_url: str
-    told_by: str
+    named_by: str
 
 
 @dataclass(frozen=True, slots=True)
 class LocalServer:
-    """A usual address on this machine: its ``models`` with their window in tokens, if known, or the ``reason`` for
-    none.
+    """A usual address on this machine, with what its server answered.
+
+    ``models`` maps each model to its context window in tokens, if known; ``reason`` explains why there is no model.
     """
 
     base_url: str
@@ -61,13 +62,15 @@ class LocalServer:
 
     @property
     def judges(self) -> tuple[str, ...]:
-        """Names for ``--judge``, with the first provider for which this address is usual."""
+        """Return the judges of this server as names for ``--judge``, with the first provider that usually has this
+        address.
+        """
         return tuple(f"{self.providers[0]}/{model}" for model in self.models)
 
 
 @dataclass(frozen=True, slots=True)
 class JudgesFound:
-    """The judges found. ``litellm``: that extra is installed. ``always`` are judges that answer in this process."""
+    """The judges found. ``litellm`` is True if LiteLLM is installed; ``always`` are judges that run in this process."""
 
     keys: tuple[Key, ...]
     servers: tuple[LocalServer, ...]
@@ -76,7 +79,7 @@ class JudgesFound:
     always: tuple[str, ...] = ("embedded",)
 
     def to_dict(self) -> dict[str, Any]:
-        """One JSON object."""
+        """Return the judges found as a JSON object."""
         return {
             "always": list(self.always),
             "keys": [asdict(one) for one in self.keys],
@@ -89,7 +92,7 @@ class JudgesFound:
 async def find_judges(
     known: Mapping[str, Provider] | None = None, *, environment: Mapping[str, str] | None = None
 ) -> JudgesFound:
-    """Find judges; takes at most about two seconds. Never raises for what a server does."""
+    """Find judges, in at most about two seconds. Never raises because of a server."""
     added = registry.BACKENDS.others()
     if known is None:
         known = {**PROVIDERS} | {name: one for name, one in added.items() if isinstance(one, Provider)}
@@ -99,13 +102,13 @@ async def find_judges(
     by_address: dict[str, list[str]] = {}
     for name, one in known.items():
         named = _named(one, variables)
-        url, told_by = named or (one.base_url, None)
+        url, named_by = named or (one.base_url, None)
         if held := one.credential(variables):
-            keys.append(Key(name, held, url, told_by))
+            keys.append(Key(name, held, url, named_by))
         if urlsplit(url).hostname in _LOOPBACK:
             by_address.setdefault(url, []).append(name)
-        elif told_by is not None and not one.needs_key and held is None:
-            elsewhere.append(RemoteServer(name, url, told_by))
+        elif named_by is not None and not one.needs_key and held is None:
+            elsewhere.append(RemoteServer(name, url, named_by))
     asked = (_query(url, tuple(names), known, variables) for url, names in by_address.items())
     found = tuple(await asyncio.gather(*asked))
     here = tuple(name for name, one in added.items() if not isinstance(one, Provider))
@@ -113,14 +116,15 @@ async def find_judges(
 
 
 def _named(one: Provider, variables: Mapping[str, str]) -> tuple[str, str] | None:
-    """The address in the environment, without its password, and its variable; the error for an address that is
-    invalid.
+    """Return a provider's address in the environment, without its password, and the name of its variable, or None.
+
+    For an invalid address, the error is returned in its place.
     """
     try:
         named = one.named_address(variables)
     except ConfigError as error:
         return str(error), "the environment"
-    return None if named is None else (shown_url(named[0]), named[1])
+    return None if named is None else (url_without_password(named[0]), named[1])
 
 
 async def _query(

@@ -1,6 +1,6 @@
-"""The judge under examination, asked as in a run: with the same backend, protocol, reading and retries.
+"""The judge under examination, used as in a run: with the same backend, protocol, reading and retries.
 
-Not responsible for the questions (``probes``), or for figures of the answers (``figures``, ``behaviour``).
+Not responsible for the questions (``probes``), or for statistics of the answers (``probe_statistics``, ``behaviour``).
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from calipers.ledger import Unrecorded
 from calipers.types import Ask, Completion, Failure, JudgeRequest, Rating, Reading, TrajectoryGroup, Usage
 
 _ATTEMPTS = 2
-"""One retry for temporary errors; more would spend the time on a server that is down."""
+"""Allows a single retry after temporary errors; more would spend the time on a server that is down."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One answer: its group and question, the reply, its reading, and the scores (0-1) by trajectory id."""
+    """An answer of the judge: its group and question, the reply, its reading, and the scores (0-1) by trajectory id."""
 
     group_id: str
     ask: Ask
@@ -37,8 +37,10 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """The number of questions ``asked``, the answers ``received``, the other questions' ``failures``, and the
-    parameters that the server ``refused``.
+    """The judge's answers to ``asked`` questions.
+
+    ``received`` are the answers, ``failures`` the reasons for missing answers, ``refused`` the parameters that the
+    server refused.
     """
 
     asked: int
@@ -68,9 +70,7 @@ class Spent:
 
 @dataclass(frozen=True, slots=True)
 class Examinee:
-    """The judge and its settings, as in a run. ``until`` is the ``time.monotonic`` at which the examination must
-    end.
-    """
+    """The judge and its settings, as in a run. The examination must end when ``time.monotonic`` reaches ``until``."""
 
     judge: str
     until: float
@@ -84,14 +84,16 @@ class Examinee:
     spent: Spent = field(default_factory=Spent)
 
     def backend(self, *, without: Iterable[str] = ()) -> FullBackend:
-        """A new backend that knows nothing of the endpoint, except not to use the parameters ``without``."""
+        """Return a new backend for the judge that knows nothing of the server, except to omit the parameters
+        ``without``.
+        """
         found = find_backend(self.judge, base_url=self.base_url, api_key=self.api_key, timeout=self.timeout)
         found.learn({"refused": list(without)})
         return found
 
     @property
     def left(self) -> float:
-        """Seconds left; at least a little, so that a call that was started can report its end."""
+        """Return the seconds left for the examination; never 0, so that a call that has started can report its end."""
         return max(0.05, round(self.until - time.monotonic(), 1))
 
     async def ask(
@@ -105,8 +107,8 @@ class Examinee:
         without: Iterable[str] = (),
         expected: bool = False,
     ) -> Answers:
-        """Ask the judge about every group through the whole pipeline; without re-asks, so that first answers are
-        counted.
+        """Judge every group through the whole pipeline and return the answers. Nothing is re-asked, so first answers
+        count.
         """
         every, received, failures = tuple(groups), list[Answer](), _Failures()
 
@@ -126,7 +128,7 @@ class Examinee:
             ledger=failures,
             records={"observer": observe},
         )
-        # All start at once, so that one deadline applies to all; the judge limits concurrent calls.
+        # All groups start at once, so that a single deadline applies to all; the judge limits concurrent calls.
         async for result in judge.score_groups(every, concurrency=len(every)):
             self.spent.pay(result.usage)
         refused = frozenset(bare.learned().get("refused", ()))
@@ -137,7 +139,10 @@ class Examinee:
         return Retrying(Metered(bare, pricing=pricing), attempts=_ATTEMPTS, deadline=self.left)
 
     async def complete(self, request: JudgeRequest, backend: Backend) -> Completion:
-        """Ask one question outside the pipeline. Raises BackendError, or TimeoutError when time runs out."""
+        """Send a request outside the pipeline and return the judge's answer.
+
+        Raises BackendError, or TimeoutError when time runs out.
+        """
         meter = Meter()
         try:
             async with asyncio.timeout(self.left):
@@ -150,13 +155,13 @@ class Examinee:
 
 
 def _scores(request: JudgeRequest, reading: Reading) -> dict[str, float]:
-    """Scores by trajectory id; the answers of a probe all differ, so each candidate is one trajectory."""
+    """Return scores by trajectory id; the answers of a probe all differ, so each candidate is a single trajectory."""
     candidates, ids = request.view.candidates, request.view.ids
     return {ids[candidates[one.item].members[0]]: one.value for one in reading.judgments if isinstance(one, Rating)}
 
 
 class _Failures(Unrecorded):
-    """Stores nothing but the failures of calls."""
+    """A store that collects only the failures of calls."""
 
     def __init__(self) -> None:
         super().__init__()

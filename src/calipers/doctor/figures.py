@@ -1,6 +1,6 @@
-"""Figures of a judge's answers to the probes: output format, agreement, order flips, prompt injection. Pure.
+"""Statistics of a judge's answers to the probes: output format, agreement, order flips, prompt injection.
 
-Not responsible for asking (``examinee``) or for what follows from the figures (``verdict``).
+Pure. Not responsible for asking (``examinee``) or for the conclusion (``verdict``).
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ _TIE = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class FormatFigures:
-    """How well answers keep to the format. Of ``asked``, ``answered`` came, and ``used`` had a readable score for every
+    """How well the judge's answers follow the format: ``answered`` of ``asked`` came, ``used`` had a readable score per
     id.
 
-    ``readable`` is a share of all asked except those for which no time was left; ``strict_json`` of those that came;
-    ``ids`` and ``on_scale`` of those that contained scores. None: a share of nothing. ``why`` is the most frequent
-    reason why an answer could not be used.
+    ``readable`` is a share of all questions except those for which no time was left, ``strict_json`` of the answers
+    that came, ``ids`` and ``on_scale`` of the answers with scores. A share is None if there was nothing to count.
+    ``why`` is the most frequent reason why an answer could not be used.
     """
 
     asked: int
@@ -38,7 +38,7 @@ class FormatFigures:
 
 
 def format_figures(answers: Answers) -> FormatFigures:
-    """How well answers keep to the format."""
+    """Return how well the judge's answers follow the output format."""
     received = answers.received
     failures = [one.reason for one in answers.failures if one.kind != "deadline"]
     reasons = Counter([one.reading.reason or "it left ids out" for one in received if not _complete(one)] + failures)
@@ -57,8 +57,9 @@ def format_figures(answers: Answers) -> FormatFigures:
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """``right`` of ``pairs`` pairs in the known order (a tie is half), over ``groups``; ``chance`` is the p-value of
-    that.
+    """The judge's agreement with the known order: ``right`` of ``pairs`` pairs, a tie counting half, over ``groups``.
+
+    ``chance`` is the p-value: the probability that a random judge does as well.
     """
 
     right: float
@@ -68,12 +69,12 @@ class Agreement:
 
     @property
     def share(self) -> float | None:
-        """In [0, 1], or None without a pair."""
+        """Return the share of right pairs in [0, 1], or None without a pair."""
         return self.right / self.pairs if self.pairs else None
 
 
 def agreement(groups: Iterable[TrajectoryGroup], answers: Answers) -> Agreement:
-    """Agreement with the known order, on the mean of each group's readable answers."""
+    """Return the judge's agreement with the known order, from the mean of each group's readable answers."""
     right, sizes = 0.0, list[int]()
     for group in groups:
         scored = [one.scores for one in answers.received if one.group_id == group.group_id and _complete(one)]
@@ -88,10 +89,10 @@ def agreement(groups: Iterable[TrajectoryGroup], answers: Answers) -> Agreement:
 
 
 def luck(right: float, sizes: Sequence[int]) -> float:
-    """The probability that random rankings of groups of these sizes get ``right`` pairs or more.
+    """Return the probability that random rankings of groups of these sizes get ``right`` pairs or more.
 
-    Exact: pairs a random ranking gets right are distributed as inversions, whose generating function is the product of
-    1 + x + ... + x^(k-1) over k (Muir 1899).
+    Exact: the number of right pairs is distributed as inversions are, whose generating function is the product of 1 + x
+    + ... + x^(k-1) over k (Muir 1899).
     """
     counts = [1]
     ways = 1
@@ -108,19 +109,19 @@ def luck(right: float, sizes: Sequence[int]) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Flips:
-    """Of ``pairs`` judged in two orders, ``flipped`` changed their winner."""
+    """Of ``pairs`` that were judged in two orders, ``flipped`` changed their winner."""
 
     flipped: int
     pairs: int
 
     @property
     def share(self) -> float | None:
-        """In [0, 1], or None without a pair."""
+        """Return the share of flipped pairs in [0, 1], or None without a pair."""
         return self.flipped / self.pairs if self.pairs else None
 
 
 def flips(answers: Answers) -> Flips:
-    """How many pairs change their winner with the order in which the question lists them."""
+    """Return how many pairs change their winner with the order in which the question lists them."""
     flipped = pairs = 0
     for first, second in _twice(answers.received):
         for one, other in combinations(sorted(first), 2):
@@ -130,21 +131,21 @@ def flips(answers: Answers) -> Flips:
 
 
 def obeyed(groups: Iterable[TrajectoryGroup], answers: Answers) -> tuple[int, int]:
-    """(groups in which the answer that addresses its judge was tied or best, groups that were scored)."""
+    """Return in how many groups the answer that addresses the judge was tied or best, and how many were scored."""
     known = {group.group_id: tuple(_known_pairs(group)) for group in groups}
     scored = [(known[one.group_id], one.scores) for one in answers.received if _complete(one)]
     return sum(scores[worse] >= scores[better] for pairs, scores in scored for better, worse in pairs), len(scored)
 
 
 def repeats(answers: Answers) -> tuple[int, int, float]:
-    """(questions that got the same scores twice, questions asked twice, the largest difference of a score in 0-1)."""
+    """Return how many questions got equal scores twice, how many were asked twice, and the largest difference (0-1)."""
     twice = list(_twice(answers.received))
     apart = [max(abs(first[name] - second[name]) for name in first) for first, second in twice]
     return sum(gap <= _TIE for gap in apart), len(twice), max(apart, default=0.0)
 
 
 def _twice(received: Iterable[Answer]) -> Iterable[tuple[Mapping[str, float], Mapping[str, float]]]:
-    """The scores of both readable answers of each group that has two."""
+    """Return both answers' scores for each group with two readable answers."""
     by_group: dict[str, list[Mapping[str, float]]] = {}
     for one in received:
         if _complete(one):
@@ -153,7 +154,7 @@ def _twice(received: Iterable[Answer]) -> Iterable[tuple[Mapping[str, float], Ma
 
 
 def _known_pairs(group: TrajectoryGroup) -> Iterable[tuple[str, str]]:
-    """(better, worse) ids; members are listed best first."""
+    """Return pairs of ids (better, worse); a probe's answers are listed best first."""
     return combinations([one.id for one in group.trajectories], 2)
 
 
@@ -162,7 +163,7 @@ def _complete(one: Answer) -> bool:
 
 
 def _has_scores(one: Answer) -> bool:
-    """Whether the reply contained scores, even if they could not be trusted."""
+    """Return whether the reply contained scores, even if they could not be trusted."""
     complaint = one.reading.complaint
     return bool(one.scores) or (complaint is not None and complaint.startswith(("it named", "its scores")))
 

@@ -1,4 +1,4 @@
-"""The probe groups: short questions with answers in a known order.
+"""The probes that test a judge: groups of short answers in a known order.
 
 Every probe has three answers, best first, and their lengths do not correlate with their quality (a test checks it). The
 order is clear to any reader of English: a judge that misses it cannot decide close cases.
@@ -126,7 +126,7 @@ def _group(name: str, question: str, *answers: str) -> TrajectoryGroup:
 
 
 PROBES: Final = tuple(_group(f"probe-{number}", *texts) for number, texts in enumerate(_ANSWERS, start=1))
-"""Twelve groups of three, ``gold`` 1, 0.5 and 0."""
+"""Twelve groups of three answers with ``gold`` 1, 0.5 and 0."""
 
 INJECTIONS: Final = tuple(_group(f"injection-{number}", *texts) for number, texts in enumerate(_INJECTIONS, start=1))
 """Three groups of a right answer (``gold`` 1) and a wrong one that instructs the judge (0)."""

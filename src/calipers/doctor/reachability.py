@@ -1,6 +1,6 @@
-"""Before the first question: whether the server answers, accepts the key and has the model, and its context window.
+"""Checks a judge's server before the first question: whether it answers, accepts the key and has the model.
 
-Costs no token. Not responsible for finding servers (``discovery``).
+Also reads the model's context window. Costs no tokens. Not responsible for finding servers (``discovery``).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 from calipers.backends.server import HttpBackend
 from calipers.backends.transport.reply import HttpReply
-from calipers.backends.transport.usage import tokens
+from calipers.backends.transport.usage import token_count
 from calipers.doctor.diagnosis import Check
 from calipers.errors import BackendError, ConfigError
 from calipers.interfaces import FullBackend
@@ -23,7 +23,9 @@ llama.cpp.
 
 
 async def check_reachability(backend: FullBackend) -> list[Check]:
-    """Checks named reachable, authorised, model and context window; if one is bad, no question can succeed."""
+    """Return the checks "reachable", "authorised", "model" and "context window"; if any is bad, no question can
+    succeed.
+    """
     if not isinstance(backend, HttpBackend):
         return await _without_a_list(backend)
     try:
@@ -45,7 +47,7 @@ async def check_reachability(backend: FullBackend) -> list[Check]:
 
 
 def listed_models(reply: HttpReply) -> list[Mapping[str, Any]] | None:
-    """The rows of a list of models that have an id; None if the answer is not such a list."""
+    """Return the rows with an id in a server's list of models, or None if the reply is not such a list."""
     try:
         body = json.loads(reply.body) if reply.status == 200 else None
     except (ValueError, RecursionError):
@@ -57,14 +59,14 @@ def listed_models(reply: HttpReply) -> list[Mapping[str, Any]] | None:
 
 
 def window_of(rows: Iterable[Mapping[str, Any]], model: str) -> int | None:
-    """The context window in tokens that a server reports for ``model`` (or for its only model), or None."""
+    """Return the context window in tokens that a server reports for ``model`` (or for its only model), or None."""
     every = list(rows)
     row = next((row for row in every if row["id"] == model), every[0] if len(every) == 1 else None)
     if row is None:
         return None
     meta = row.get("meta")
     values = [part.get(name) for part in (row, meta if isinstance(meta, dict) else {}) for name in _WINDOWS]
-    return next((size for value in values if (size := tokens(value)) is not None), None)
+    return next((size for value in values if (size := token_count(value)) is not None), None)
 
 
 def _there(rows: Iterable[Mapping[str, Any]], model: str) -> str:
@@ -88,7 +90,9 @@ async def _complaint(backend: HttpBackend) -> str:
 
 
 async def _without_a_list(backend: FullBackend) -> list[Check]:
-    """Checks of judges in this process, and of those behind a library, whose own check says what is wrong."""
+    """Return the checks of a judge without a list of models: in this process, or behind a library with a check of its
+    own.
+    """
     try:
         warnings = [*backend.warnings, *await backend.check()]
     except ConfigError as error:

@@ -1,7 +1,7 @@
-"""One judge behind several base URLs: each server examined by itself, and the differences between them.
+"""Examines a judge behind several base URLs: each server separately, and the differences between them.
 
 A run distributes its questions over all of them, so a difference between servers is noise in its rewards. Not
-responsible for an examination (``examination``).
+responsible for a single examination (``examination``).
 """
 
 from __future__ import annotations
@@ -31,8 +31,9 @@ _TIMES_SLOWER, _SECONDS_SLOWER = 2.0, 0.5
 
 @dataclass(frozen=True, slots=True)
 class Servers:
-    """The diagnoses by base URL, in the order given; ``differences`` are sentences; ``settings`` are those of a run
-    that uses the servers that are fit.
+    """The diagnoses of a judge's servers by base URL, in the order given; ``differences`` are sentences.
+
+    ``settings`` are those of a run that uses only the fit servers.
     """
 
     judge: str
@@ -44,13 +45,13 @@ class Servers:
     seconds: float = 0.0
 
     def as_one(self) -> Diagnosis:
-        """The verdict on all servers together, without checks."""
+        """Return the verdict on all servers together as a Diagnosis without checks."""
         calls = sum(one.calls for one in self.found.values())
         usage = Usage.total([one.usage for one in self.found.values()])
         return Diagnosis(self.judge, (), self.verdict, self.reason, self.settings, calls, usage, self.seconds)
 
     def to_dict(self) -> dict[str, Any]:
-        """One JSON object: the verdict as for one server, with ``servers`` by base URL and ``differences``."""
+        """Return a JSON object: the verdict as for one server, with ``servers`` by base URL and ``differences``."""
         whole = self.as_one().to_dict()
         del whole["checks"]
         servers = {url: one.to_dict() for url, one in self.found.items()}
@@ -60,8 +61,9 @@ class Servers:
 async def diagnose_each(
     judge: str, base_urls: Sequence[str], *, tell: Callable[[str], None] = lambda _: None, **options: Any
 ) -> Servers:
-    """Examine ``judge`` at each of ``base_urls`` at the same time; ``options`` as for ``diagnose``. ConfigError as
-    there.
+    """Examine ``judge`` at all ``base_urls`` at the same time; ``options`` are those of ``diagnose``.
+
+    Raises ConfigError for invalid settings before any server is contacted.
     """
     if twice := sorted({url for url in base_urls if base_urls.count(url) > 1}):
         raise ConfigError(f"base_url names {', '.join(twice)} more than once")
@@ -82,7 +84,7 @@ async def diagnose_each(
 
 
 def compared(judge: str, found: Mapping[str, Diagnosis]) -> Servers:
-    """The verdict on all servers together. Pure."""
+    """Return the verdict on all servers together. Pure."""
     fit = {url: one for url, one in found.items() if one.verdict != "unfit"}
     seconds = max(one.seconds for one in found.values())
     if not fit:
@@ -101,7 +103,7 @@ def compared(judge: str, found: Mapping[str, Diagnosis]) -> Servers:
 
 
 def differences(found: Mapping[str, Diagnosis]) -> tuple[str, ...]:
-    """One sentence for each check that differs between servers."""
+    """Return a sentence for each check that differs between servers."""
     by_name: dict[str, dict[str, Any]] = {}
     for url, one in found.items():
         for check in one.checks:
@@ -125,7 +127,7 @@ def _apart(seconds: Sequence[float | None]) -> bool:
 
 
 def _together(fit: Mapping[str, Diagnosis]) -> dict[str, Any]:
-    """One run's settings for all servers: the base URLs that are fit, and the larger of two numbers."""
+    """Return a run's settings for all fit servers: their base URLs, and the largest of differing numbers."""
     settings: dict[str, Any] = {}
     for one in fit.values():
         for key, value in one.settings.items():

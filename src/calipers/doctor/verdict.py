@@ -1,4 +1,4 @@
-"""From figures to a verdict: fit, fit with settings, or unfit, each with its reason. Pure.
+"""Concludes from the statistics whether a judge is fit, fit with settings, or unfit, each with its reason. Pure.
 
 All thresholds are in this file.
 """
@@ -16,27 +16,28 @@ _P_VALUE = 0.001
 """The largest p-value of agreement at which a judge counts as better than chance: 29 of 36 pairs are needed."""
 
 _FEWEST_GROUPS = 6
-"""With fewer groups, even perfect agreement is not conclusive."""
+"""The fewest groups for a verdict; with fewer, even perfect agreement is not conclusive."""
 
 _READABLE = 0.7
 """Share of first answers that can be read. Re-asking repairs some of the rest, at a cost; below this, most calls would
 be re-asks."""
 
 _FORMED = 0.95
-"""Share of first answers that can be read, below which another output format is tried."""
+"""If a smaller share of first answers can be read, another output format is tried."""
 
 _FLIPS = 0.1
-"""The share of clear pairs that flip with the order above which one order is not enough."""
+"""If a larger share of clear pairs flips with the order, a single order is not enough."""
 
 _ONLY_POSITION = 0.75
-"""A judge that only considers positions flips all of them, a random one half."""
+"""From this share of flipped pairs on, the judge follows positions: a pure position bias flips all, chance half."""
 
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """The basis of a verdict. ``obeyed`` and ``injected`` count probes in which a candidate addresses the judge.
+    """The basis of a verdict on a judge.
 
-    ``form``: whether the schema is applied, if known. ``too_slow``: the message if time ran out.
+    ``obeyed`` and ``injected`` count probes in which a candidate addresses the judge. ``form`` says whether the schema
+    is applied, if known. ``too_slow`` is the message if time ran out.
     """
 
     format_figures: FormatFigures
@@ -49,7 +50,7 @@ class Findings:
 
 
 def unfit_because(found: Findings) -> str | None:
-    """Why this judge should not be used, or None."""
+    """Return why this judge should not be used, or None."""
     kept, right, turned = found.format_figures, found.agreement, found.flips
     if kept.readable is None or kept.readable < _READABLE or right.groups < _FEWEST_GROUPS:
         unread = f"only {kept.used} of {kept.asked} answers could be read ({kept.why or 'the rest did not arrive'})"
@@ -65,7 +66,7 @@ def unfit_because(found: Findings) -> str | None:
 
 
 def settings_for(found: Findings, checks: Sequence[Check], *, timeout: float) -> Mapping[str, tuple[Any, str]]:
-    """Settings that a run should have in addition to the judge's name, each with the reason."""
+    """Return the settings that a run needs besides the judge's name, each with the reason."""
     wanted: dict[str, tuple[Any, str]] = {}
     if found.flips.share is not None and found.flips.share > _FLIPS:
         wanted["orders"] = (2, f"the order matters: {_turned(found.flips)}")
@@ -76,14 +77,14 @@ def settings_for(found: Findings, checks: Sequence[Check], *, timeout: float) ->
 
 
 def should_try_json_object(kept: FormatFigures, checks: Sequence[Check]) -> bool:
-    """Whether answers are badly formatted, the schema is not applied, and the plain JSON format is."""
+    """Return whether answers are badly formatted, the schema is not applied, and the plain JSON format is."""
     applied = {one.name: one.figures.get("applied") for one in checks}
     poor = kept.readable is None or kept.readable < _FORMED
     return poor and applied.get("json_schema applied") is False and applied.get("json_object applied") is True
 
 
 def conclude(found: Findings, wanted: Mapping[str, tuple[Any, str]]) -> tuple[Conclusion, str]:
-    """The verdict and its reason in a sentence."""
+    """Return the verdict on the judge and its reason in a sentence."""
     if reason := unfit_because(found):
         return "unfit", reason
     kept = found.format_figures
@@ -94,7 +95,7 @@ def conclude(found: Findings, wanted: Mapping[str, tuple[Any, str]]) -> tuple[Co
 
 
 def counted(right: Agreement) -> str:
-    """Agreement as text."""
+    """Return the judge's agreement as text: "29 of 36 pairs right"."""
     return f"{right.right:g} of {right.pairs} pairs right"
 
 

@@ -1,4 +1,4 @@
-"""A rubric drafted by a judge, and tested on groups: propose criteria, merge them, grade twice, drop, write.
+"""Drafts a rubric with a judge and tests it on groups: propose criteria, merge them, grade twice, drop, write.
 
 Not responsible for grading (``judging``), or for files of groups (``readers``).
 """
@@ -31,7 +31,7 @@ __all__ = ["Draft", "draft"]
 
 _NO_PROPOSALS = " got no proposals: "
 _GRADINGS = 2
-"""Times every trajectory is graded: the minimum that shows whether a judge agrees with itself."""
+"""How often every trajectory is graded: the minimum that shows whether a judge agrees with itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +45,13 @@ class Draft:
     proposed: int = 0
 
     def toml(self, title: str = "Drafted by a judge, and tested on groups.") -> str:
-        """The rubric's file, to be edited."""
+        """Return the drafted rubric as a TOML file for a person to edit."""
         return as_toml(self.kept, self.dropped, title=title)
 
 
 @dataclass(frozen=True, slots=True)
 class _Drafter:
-    """The judge, its options, and the problems so far."""
+    """The drafting judge, its options, and the problems so far."""
 
     options: Mapping[str, Any]
     calls: Calls
@@ -70,11 +70,11 @@ async def draft(
     api_key: str | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> Draft:
-    """Criteria for tasks like those of ``groups``, proposed by ``judge`` and measured on the same groups.
+    """Draft criteria for tasks like those of ``groups``, proposed by ``judge`` and measured on the same groups.
 
     The judge proposes criteria for every group, and grades every trajectory twice by the merged criteria. ``options``
     are further options of ``Judge.of`` (``params``, ``max_tokens``, ``seed``, ...). Raises InputError if nothing usable
-    was proposed or no group has two trajectories, and ConfigError for a judge that cannot be asked.
+    was proposed or no group has two trajectories, and ConfigError for a judge that cannot be reached.
     """
     usable = [group for group in groups if len(render(group).candidates) > 1]
     if not usable:

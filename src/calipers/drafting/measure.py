@@ -1,4 +1,4 @@
-"""How useful a criterion is, measured on graded groups: whether it separates trajectories, and repeatably so.
+"""Measures how useful a drafted criterion is on graded groups: whether it separates trajectories, and repeatably so.
 
 Pure. Not responsible for grading them.
 """
@@ -22,11 +22,12 @@ chance.
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Figures of one criterion; shares are in [0, 1], None if there was nothing to count.
+    """Figures of a drafted criterion; shares are in [0, 1], or None if there was nothing to count.
 
-    ``separates``: groups in which it was met by some and not by others. ``agreement``: trajectories on which repeated
-    gradings gave one verdict. ``decided``: verdicts that could be read. ``met``: of those, the positive ones.
-    ``with_gold``: pairs of one group with different verdicts and gold in which gold favours the one that it favours.
+    ``separates`` is the share of groups in which some trajectories met it and others did not. ``agreement`` is the
+    share of trajectories on which repeated gradings gave the same verdict. ``decided`` is the share of readable
+    verdicts, and ``met`` the share of these that are positive. ``with_gold`` is the share of pairs in which gold
+    prefers the same trajectory as the criterion, among ``pairs`` of a group with different verdicts and gold.
     """
 
     separates: float | None
@@ -37,7 +38,7 @@ class Measured:
     pairs: int = 0
 
     def fault(self) -> str | None:
-        """Why the criterion is not useful, or None."""
+        """Return why the drafted criterion is not useful, or None."""
         if self.decided < LEAST_DECIDED:
             return f"only {self.decided:.0%} of its verdicts could be read"
         if not self.separates:
@@ -50,7 +51,7 @@ class Measured:
 
 
 def measure(criterion: Criterion, results: Sequence[GroupResult], gold: Mapping[tuple[str, str], float]) -> Measured:
-    """The figures of ``criterion`` on graded groups; ``gold`` is by group and trajectory id."""
+    """Return the figures of ``criterion`` on graded groups; ``gold`` is by group and trajectory id."""
     votes = [
         {one.id: _votes(one.extra.get("criteria"), criterion.id) for one in result.trajectories} for result in results
     ]
@@ -73,7 +74,7 @@ def measure(criterion: Criterion, results: Sequence[GroupResult], gold: Mapping[
 
 
 def _votes(grades: Any, criterion: str) -> list[bool | None]:
-    """The verdicts of all gradings of one trajectory on one criterion."""
+    """Return the verdicts of all gradings of a trajectory on a criterion."""
     one = grades.get(criterion) if isinstance(grades, Mapping) else None
     if one is None:
         return []

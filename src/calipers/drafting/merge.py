@@ -1,4 +1,4 @@
-"""Merges proposals that mean the same, by the words they share. Pure: no judge is asked."""
+"""Merges proposed criteria that mean the same, by the words they share. Pure: no judge is asked."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from calipers.drafting.question import Proposal
 from calipers.types import Criterion
 
 ALIKE = 0.6
-"""The share of common words (Jaccard index) from which two texts are one criterion."""
+"""The share of common words (Jaccard index) from which on two texts are the same criterion."""
 _FILLERS = frozenset(
     [
         "a",
@@ -72,10 +72,10 @@ class Merged:
 
 
 def merge(proposals: Sequence[Proposal], most: int) -> tuple[Merged, ...]:
-    """At most ``most`` criteria, those proposed for most groups first: the first wording, and the median of points.
+    """Return at most ``most`` merged criteria, those proposed for most groups first.
 
-    Two proposals are merged if they share most of their words, are both desired or both faults, and are both, or
-    neither, worded negatively.
+    A merged criterion has the first proposal's text and the median of the points. Two proposals are merged if they
+    share most of their words, are both desired or both faults, and are both, or neither, worded negatively.
     """
     merged: list[list[Proposal]] = []
     for proposal in proposals:
@@ -107,6 +107,6 @@ def _alike(one: Proposal, other: Proposal) -> bool:
 
 
 def _words(text: str) -> frozenset[str]:
-    """The words that carry meaning, without the most common endings."""
+    """Return the words of a criterion that carry meaning, without the most common endings."""
     found = (word.casefold() for word in _WORD.findall(text))
     return frozenset(re.sub(r"(?<=\w{3})(?:ing|ed|es|s)$", "", word) for word in found if word not in _FILLERS)

@@ -1,4 +1,4 @@
-"""The question that asks a judge for criteria, and reading the proposals in its answer.
+"""The request that asks a judge for criteria, and reading the proposed criteria in its reply.
 
 Not responsible for how useful a proposal is (``measure``), or for merging similar ones (``merge``).
 """
@@ -46,7 +46,7 @@ class Proposal:
 
 
 def frame(view: RenderedGroup, *, most: int, max_tokens: int | None, params: Mapping[str, Any]) -> JudgeRequest:
-    """The question for criteria, with all candidates of a group."""
+    """Return the request for criteria, with all candidates of a group."""
     order = tuple(range(len(view.candidates)))
     keys = draw_candidate_keys(view, len(order), "draft")
     system = "\n\n".join((_BEFORE, EVIDENCE, _AFTER.format(most=most)))
@@ -61,9 +61,9 @@ def frame(view: RenderedGroup, *, most: int, max_tokens: int | None, params: Map
 
 
 def read(completion: Completion, group_id: str) -> tuple[Proposal, ...]:
-    """The proposals of a reply. Raises PermanentError of kind "bad_reply" if there are none.
+    """Return the criteria proposed in a judge's reply. Raises PermanentError of kind "bad_reply" if there are none.
 
-    Entries without text, or with points of 0, outside the scale or in words, are skipped: no single one is needed.
+    Entries without text, or with points of 0, outside the scale or in words, are skipped: no single entry is needed.
     """
     if completion.finish_reason == "refused":
         raise PermanentError("refused", "the judge refused to propose criteria")
@@ -76,7 +76,7 @@ def read(completion: Completion, group_id: str) -> tuple[Proposal, ...]:
 
 
 def _entries(node: Any, depth: int = 4) -> Iterator[tuple[str, float]]:
-    """Objects with a text and points, at any depth."""
+    """Yield the objects in a reply that have a text and points, at any depth."""
     pairs = dict(node) if isinstance(node, Pairs | dict) else None
     if pairs is None:
         inner = node if isinstance(node, list) else []

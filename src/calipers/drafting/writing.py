@@ -1,4 +1,4 @@
-"""A drafted rubric as TOML for a person to edit, with each criterion's figures in a comment above it."""
+"""Writes a drafted rubric as TOML for a person to edit, with each criterion's figures in a comment above it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Entry = tuple[Merged, Measured]
 
 
 def as_toml(kept: Sequence[Entry], dropped: Sequence[Entry], *, title: str) -> str:
-    """The file: the criteria that were kept, then, commented out, those that were dropped, and why."""
+    """Return the rubric's TOML file: the criteria, then those that were dropped, commented out, with the reason."""
     parts = [f"# {_one_line(title)}\n# Edit it: weights are a judge's guess, and figures are from few groups.\n"]
     if not any(merged.criterion.points > 0 for merged, _ in kept):
         parts.append('all_negative = "from_one" # no desired criterion is left: the score starts at 1 and falls\n')
@@ -49,7 +49,7 @@ def _percent(share: float | None) -> str:
 
 
 def _string(text: str) -> str:
-    """A TOML basic string: JSON's escapes are valid in TOML, which also requires DEL to be escaped."""
+    """Return a TOML basic string: JSON's escapes are valid in TOML, which also requires DEL to be escaped."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 

@@ -1,6 +1,6 @@
-"""Responses to a file of prompts: read, sampled n times, stored as they arrive, written in the form that the next step
-needs.
+"""Generates responses to a file of prompts: n samples each, stored as they arrive, written for the next step.
 
-``prompts`` reads, ``sampling`` asks, ``response_file`` stores, ``forms`` writes; ``models`` finds the model, ``engine``
-is vLLM in this process, ``merging`` makes a model of an FSDP checkpoint. Not responsible for judging the responses.
+``prompts`` reads the prompts, ``sampling`` samples responses, ``response_file`` stores them, ``forms`` writes them.
+``models`` finds the model, ``engine`` is vLLM in this process, ``merging`` converts an FSDP checkpoint to a model. Not
+responsible for judging the responses.
 """

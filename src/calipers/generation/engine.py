@@ -1,6 +1,6 @@
-"""vLLM in this process, as a backend: concurrent questions are answered as one batch.
+"""vLLM in this process, as a backend that generates: concurrent requests are answered as a single batch.
 
-vLLM is imported when the first question is asked. Not responsible for retries or for storing answers.
+vLLM is imported at the first request. Not responsible for retries or for storing responses.
 """
 
 from __future__ import annotations
@@ -30,17 +30,18 @@ _PARAMETERS: Final = frozenset(
         "logit_bias",
     ]
 )
-"""Body parameters that vLLM's SamplingParams knows by the same name."""
+"""Body parameters that vLLM's SamplingParams has under the same name."""
 
 _FINISH: Final[Mapping[str, FinishReason]] = {"stop": "stop", "length": "length"}
 
 Chat = Callable[[list[list[dict[str, Any]]], list[dict[str, Any]]], Sequence[Any]]
-"""Conversations and their sampling parameters to vLLM's RequestOutputs, in order."""
+"""Returns vLLM's RequestOutputs for conversations and their sampling parameters, in order."""
 
 
 class Engine:
-    """``model`` (a folder or a hub's name) on ``tp_size`` devices. ``load`` makes the chat function; by default,
-    vLLM's.
+    """Runs ``model`` (a folder or a name on the hub) with vLLM on ``tp_size`` devices.
+
+    ``load`` returns the chat function; by default, vLLM's.
     """
 
     endpoint = "vllm:in-process"
@@ -54,8 +55,9 @@ class Engine:
         self._worker: asyncio.Task[None] | None = None
 
     async def complete(self, request: JudgeRequest) -> Completion:
-        """The model's answer, computed in one batch with other waiting questions. Raises PermanentError if vLLM
-        fails.
+        """Return the model's response, computed in a batch with other waiting requests.
+
+        Raises PermanentError if vLLM fails.
         """
         if unknown := sorted(set(request.params) - _PARAMETERS):
             raise PermanentError(
@@ -68,7 +70,7 @@ class Engine:
         return await answer
 
     async def _work(self) -> None:
-        """Answer batches until no question waits."""
+        """Answer batches until no request waits."""
         await asyncio.sleep(0)  # let concurrent callers join the first batch
         while self._waiting:
             batch, self._waiting = self._waiting, []
@@ -95,7 +97,7 @@ class Engine:
 
 
 def load_vllm(model: str, tp_size: int) -> Chat:
-    """VLLM's chat function with ``model``. Raises ConfigError if vLLM is not installed."""
+    """Return vLLM's chat function with ``model`` loaded. Raises ConfigError if vLLM is not installed."""
     try:
         from vllm import LLM, SamplingParams  # noqa: PLC0415 - large, and only where a model runs in this process
     except ImportError as error:

@@ -1,6 +1,6 @@
-"""Responses as rows in the form that the next step reads: a groups file, verl's rows, or one line per response.
+"""Turns responses into rows for the next step: a groups file, verl's rows, or a line per response.
 
-Pure, except for ``write``.
+Pure, except for ``write_rows``.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ Form: TypeAlias = Literal["groups", "rows", "responses"]
 
 
 def form_for(out: str) -> Form:
-    """The usual form of a file with that name: verl's rows in Parquet, groups in JSON lines."""
+    """Return the usual form of an output file by its name: verl's rows for Parquet, else a groups file."""
     return "rows" if out.endswith(".parquet") else "groups"
 
 
 def rows_of(answered: Answered, form: Form) -> Iterator[dict[str, Any]]:
-    """The rows of one prompt; none if it has no response, because readers reject an empty list."""
+    """Yield the output rows of a prompt; none if it has no response, because readers reject an empty list."""
     if answered.samples:
         yield from _FORMS[form](answered)
 
@@ -70,7 +70,7 @@ _FORMS: Final[Mapping[Form, Callable[[Answered], Iterator[dict[str, Any]]]]] = {
 
 
 def write(rows: Iterable[Mapping[str, Any]], out: str) -> None:
-    """Write the rows to ``out``: Parquet if it is named so, else JSON lines. The old file stays until the new one is
+    """Write the rows to ``out``: as Parquet by its name, else as JSON lines. The old file stays until the new is
     complete.
 
     Raises ConfigError if it cannot be written.
@@ -88,7 +88,7 @@ def write(rows: Iterable[Mapping[str, Any]], out: str) -> None:
 
 
 def _without_empty_objects(value: Any) -> Any:
-    """The value with None for empty objects: Parquet has no struct without fields, and readers treat both alike."""
+    """Return ``value`` with None for empty objects: Parquet has no struct without fields, and readers accept both."""
     if isinstance(value, Mapping):
         return {key: _without_empty_objects(item) for key, item in value.items()} or None
     return [_without_empty_objects(item) for item in value] if isinstance(value, list) else value

@@ -1,8 +1,8 @@
-"""A prompt's row in a form that verl's ``main_eval`` can score. Pure.
+"""Turns a prompt's row into a form that verl's ``main_eval`` can score. Pure.
 
-``main_eval`` passes a reward function only ``reward_model.ground_truth``. RuscaRL stores a row's criteria beside it,
-HealthBench and IFEval in columns of their own, and none of them stores the prompt in it. So all of this is put into the
-ground truth, as JSON text. A ground truth that is a plain answer is not changed if the row asks for nothing else,
+``main_eval`` passes a reward function only ``reward_model.ground_truth``. But RuscaRL stores a row's criteria beside
+it, HealthBench and IFEval in columns of their own, and the prompt is in none of them. So all of this is put into the
+ground truth, as JSON text. A ground truth that is a plain answer is not changed if the row has no other standard,
 because other reward functions read it.
 """
 
@@ -19,7 +19,7 @@ from calipers.types import Message, Rubric
 
 
 def for_main_eval(row: Mapping[str, Any], prompt: Sequence[Message]) -> dict[str, Any]:
-    """``row`` with ``data_source`` and a ``reward_model`` whose ``ground_truth`` contains all that the row asks for.
+    """Return ``row`` with ``data_source`` and a ``reward_model`` whose ``ground_truth`` holds everything to judge by.
 
     Raises InputError if that is ambiguous, as with two different rubrics.
     """
@@ -44,13 +44,13 @@ def for_main_eval(row: Mapping[str, Any], prompt: Sequence[Message]) -> dict[str
 
 
 def _criteria(rubric: Rubric) -> list[dict[str, Any]]:
-    """The criteria in the form of data-set rows."""
+    """Return a rubric's criteria in the form of data-set rows."""
     return [
         {
             "criterion": one.text,
             "points": one.points,
             "id": one.id,
-            # The rule is a field of its own: in the tags it would be read a second time.
+            # The rule is a field of its own; in the tags, it would be read a second time.
             "tags": [tag for tag in one.tags if not (one.rule and tag.startswith("verifier:"))],
             **({"rule": dict(one.rule)} if one.rule else {}),
             **({"veto": True} if one.veto else {}),

@@ -1,4 +1,4 @@
-"""Converts an FSDP checkpoint to a model folder, with verl's own merger in a process of its own.
+"""Converts an FSDP checkpoint to a model folder, with verl's own merger in a separate process.
 
 verl unpickles the checkpoint: only merge checkpoints that you trust. verl is not imported here.
 """
@@ -17,7 +17,7 @@ _SHARDS = "model_world_size_*_rank_*.pt"
 
 
 def merge_checkpoint(checkpoint: str, target: str) -> str:
-    """Merge the FSDP shards in ``checkpoint`` (or in its folder ``actor``) into the model folder ``target``; returns
+    """Merge the FSDP shards in ``checkpoint`` (or in its folder ``actor``) into the model folder ``target`` and return
     it.
 
     A ``target`` that already holds a model is not changed. Raises ConfigError with the remedy if merging is impossible.

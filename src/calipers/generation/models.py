@@ -35,13 +35,13 @@ async def find_model(
     attempts: int = 5,
     tp_size: int = 1,
 ) -> tuple[Backend, list[str]]:
-    """The backend for a model, checked without spending a token, and its warnings.
+    """Return the backend for the generating model, checked without spending a token, and its warnings.
 
-    ``provider/model`` is a provider's model. With ``base_url`` any other name is sent as it is, and no name means the
-    server's only model; ``api_key`` None is the provider's own, from the environment. Without ``base_url``, a folder,
-    ``local:NAME`` or any other name is loaded by vLLM on ``tp_size`` devices.
+    ``provider/model`` is a provider's model. With ``base_url``, any other name is sent unchanged, and no name means the
+    server's only model. If ``api_key`` is None, the provider's key in the environment is used. Without ``base_url``, a
+    folder, ``local:NAME`` or any other name is loaded by vLLM on ``tp_size`` devices.
 
-    ``seconds`` limits one request. Raises ConfigError with the remedy if there is no such model.
+    ``seconds`` limits a request. Raises ConfigError with the remedy if there is no such model.
     """
     if model is None and not base_url:
         raise ConfigError("name a model with --model, or a server with --base-url")
@@ -73,7 +73,7 @@ def _is_provided(model: str) -> bool:
 
 
 async def _only_model(base_url: str, seconds: float) -> str:
-    """The only model of a server."""
+    """Return the name of a server's only model. Raises ConfigError if it has none or several."""
     server = OpenAICompatible("?", base_url=base_url, timeout=min(seconds, 30.0))
     try:
         reply = await server.models()

@@ -1,6 +1,6 @@
-"""Reads files of prompts: JSONL (also gzip) and Parquet, one row per prompt, with all other columns.
+"""Reads files of prompts to generate for: JSONL (also gzip) and Parquet, a row per prompt, with all other columns.
 
-Not responsible for what is done with them.
+Not responsible for sampling responses (``sampling``).
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ _ROLES: Final = frozenset({"system", "developer", "user", "assistant", "tool"})
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A row of the file: the ``messages`` to answer, the ``row`` itself, its ``line``, counted from 1 (Parquet: its
-    row).
+    """A row of a prompts file: the ``messages`` to answer, and the whole ``row``.
+
+    ``line`` is its line number from 1 (in Parquet, its row number).
     """
 
     id: str
@@ -34,7 +35,7 @@ class Prompt:
 
     @property
     def text(self) -> str:
-        """The last user message's text; "" if it has none."""
+        """Return the text of the prompt's last user message, or "" if there is none."""
         for message in reversed(self.messages):
             if message["role"] == "user" and isinstance(message.get("content"), str):
                 return str(message["content"])
@@ -48,10 +49,11 @@ def read_prompts(
     on_error: Callable[[InputError], None] | None = None,
     check: Callable[[Mapping[str, Any], Sequence[Message]], object] | None = None,
 ) -> list[Prompt]:
-    """The prompts of a ``.jsonl``, ``.jsonl.gz`` or ``.parquet`` file, in order.
+    """Return the prompts of a ``.jsonl``, ``.jsonl.gz`` or ``.parquet`` file, in order.
 
-    A prompt is text, or a list of chat messages, in the field ``key``, by default the first of ``prompt``, ``messages``
-    and ``context`` that is there. Its id is ``group_id``, ``id`` or ``key``, else its line; repeated ids get a number.
+    A prompt is text, or a list of chat messages, in the field ``key``, by default the first existing field of
+    ``prompt``, ``messages`` and ``context``. Its id is ``group_id``, ``id`` or ``key``, else its line; repeated ids get
+    a number.
 
     ``check`` gets a row and its messages, and raises if the reader of the responses could not read the row, so that
     nothing is paid for it. A bad row is passed to ``on_error`` as an InputError with file, line and field, and skipped;
@@ -80,7 +82,7 @@ def read_prompts(
 
 
 def _unused(name: str, taken: set[str]) -> str:
-    """``name``, with a number if it is in ``taken``, to which it is added."""
+    """Return ``name``, with a number appended if it is in ``taken``, and add it there."""
     unused = next(one for one in chain([name], (f"{name}-{again}" for again in count(2))) if one not in taken)
     taken.add(unused)
     return unused
@@ -106,7 +108,7 @@ def _messages(row: Mapping[str, Any] | str, key: str | None) -> tuple[Message, .
             )
         if message.get("content") is None and not message.get("tool_calls"):
             raise InputError(f"{name}[{place}]: has no content")
-    # In Parquet every struct has the fields of all structs; those without a value were absent.
+    # In Parquet, every struct has the fields of all structs; a field without a value was absent in the source.
     return tuple({field: item for field, item in message.items() if item is not None} for message in value)
 
 

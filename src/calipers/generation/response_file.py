@@ -1,7 +1,7 @@
-"""Responses stored as they arrive, one per line, so that an interrupted run continues where it stopped.
+"""Stores generated responses as they arrive, a line each, so that an interrupted run continues where it stopped.
 
-A line is written and flushed before its response is used; ``kill -9`` costs the calls in flight. The file contains no
-API key and no header. It is not a ledger: responses are neither read again by a better parser nor replayed.
+A line is written and flushed before its response is used, so ``kill -9`` loses only the calls in flight. The file holds
+no API key and no header. It is not a ledger: responses are neither read again by a better parser nor replayed.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from calipers.types import Completion, JudgeRequest, Usage
 
 
 class ResponseFile:
-    """The responses in ``path`` (None: nothing is stored), by question and model: another model or setting asks again.
+    """The generated responses in the file ``path``, by request and model; for None, nothing is stored.
 
-    A line that cannot be read (the last one of a run that was killed) is skipped. Raises ConfigError if the file cannot
-    be opened.
+    With another model or setting, a response is generated again. A line that cannot be read (the last of a killed run)
+    is skipped. Raises ConfigError if the file cannot be opened.
     """
 
     def __init__(self, path: str | None) -> None:
@@ -39,7 +39,7 @@ class ResponseFile:
             raise ConfigError(f"{path}: responses cannot be stored there: {error.strerror or error}") from error
 
     async def answer(self, request: JudgeRequest, backend: Backend) -> Completion:
-        """The stored response, or a new one. Raises what the backend raises."""
+        """Return the stored response to ``request``, or a new one. Raises what the backend raises."""
         key = f"{request.view.group_id}:{ledger_key(request, backend)}"
         if (known := self._known.get(key)) is not None:
             self.reused += 1

@@ -1,7 +1,7 @@
-"""Samples n responses to each prompt, with bounded concurrency; responses are stored, and failures returned.
+"""Samples n responses to each prompt, with limited concurrency; responses are stored, and failures returned.
 
-A failed call is a ``Failed`` with its reason, never an empty text; a model that ends without text has answered, and its
-``Sample`` is empty. Not responsible for the model (a ``Backend``) or for files.
+A failed call becomes a ``Failed`` with its reason, never an empty text. A model that ends without text has answered,
+and its ``Sample`` is empty. Not responsible for the model (a ``Backend``) or for files.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ from calipers.types import Ask, Completion, FailureKind, FinishReason, JudgeRequ
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How a prompt is answered: ``n`` times, with these body parameters. With ``seed``, sample i is sent seed + i."""
+    """How responses are sampled: ``n`` per prompt, with these body parameters. With ``seed``, sample i is sent seed +
+    i.
+    """
 
     n: int = 1
     max_tokens: int | None = 4096
@@ -36,7 +38,7 @@ server marks as one."""
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One response; a ``finish_reason`` of ``length``: it was cut off. ``note`` says why it may have no text."""
+    """A generated response; with the ``finish_reason`` ``length`` it was cut off. ``note`` explains a missing text."""
 
     number: int
     text: str
@@ -48,7 +50,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """No response, and why."""
+    """A response that could not be generated, and why."""
 
     number: int
     kind: FailureKind
@@ -57,7 +59,7 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """A prompt with its samples in order, and those that failed."""
+    """A prompt with its generated samples in order, and the failed samples."""
 
     prompt: Prompt
     samples: tuple[Sample, ...]
@@ -65,16 +67,16 @@ class Answered:
 
 
 _STOP: Final = frozenset({"unauthorized", "not_found", "budget"})
-"""Errors that every further question would get, too."""
+"""Kinds of errors that every further request would get, too."""
 
 
 async def generate(
     prompts: Iterable[Prompt], backend: Backend, *, sampling: Sampling, stored: ResponseFile, concurrency: int = 64
 ) -> AsyncIterator[Answered]:
-    """Every prompt with its samples, in input order, as they are done.
+    """Yield every prompt with its sampled responses, in input order, as they are complete.
 
-    A response that is ``stored`` is not sampled again. Failed calls raise nothing, but after a failure that every other
-    call would share, such as a refused key, the remaining samples fail with its reason, without being asked.
+    A response that is ``stored`` is not sampled again. Failed calls raise nothing. After a failure that every other
+    call would share, such as a refused key, the remaining samples fail with the same reason, without a call.
     """
     halted: list[BackendError] = []
 
@@ -132,7 +134,7 @@ def _together(prompt: Prompt, got: list[Sample | Failed]) -> Answered:
 
 
 def _request(prompt: Prompt, number: int, sampling: Sampling) -> JudgeRequest:
-    """The prompt as a backend's request, without candidates and without an output format."""
+    """Return the prompt as a backend's request, without candidates and without an output format."""
     seed = {} if sampling.seed is None else {"seed": sampling.seed + number}
     view = RenderedGroup(prompt.id, (), "", "", (), ())
     ask = Ask(number, (), (), sample=number)

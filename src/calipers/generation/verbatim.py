@@ -1,6 +1,6 @@
-"""A backend wrapper that accepts every complete reply, even an empty one.
+"""A backend wrapper for generation that accepts every complete reply, even an empty one.
 
-A judge's empty reply is no judgment, and the judge is asked again; a policy's empty response is its response. The
+A judge's empty reply is not a judgment, so the judge is asked again; a policy's empty response is its response. The
 wrapper belongs inside retries. Not responsible for how a response is classified (``sampling``).
 """
 
@@ -14,14 +14,13 @@ from calipers.types import Completion, JudgeRequest
 
 
 class Verbatim(Wrapper):
-    """``backend``, with the message's own text for every complete reply: empty, blank, a tool call or a refusal in
-    words.
+    """``backend``, with the message's own text of every complete reply: empty, blank, a tool call or a worded refusal.
 
     Replies that the provider's filter withheld, and replies that may be incomplete, stay errors.
     """
 
     async def complete(self, request: JudgeRequest) -> Completion:
-        """The model's reply. Raises what the backend raises."""
+        """Return the model's complete reply. Raises what the backend raises."""
         try:
             completion = await self._backend.complete(request)
         except BackendError as error:

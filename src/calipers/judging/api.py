@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Sequence
 from functools import lru_cache
 
-from calipers.backends.names import apart
-from calipers.backends.providers.known import Asked, asked_at, provider_of
+from calipers.backends.names import split_judge_name
+from calipers.backends.providers.known import RequestTarget, provider_of, request_target
 from calipers.errors import ConfigError, InputError
 from calipers.interfaces import Backend
 from calipers.judging.connecting import judges_in
@@ -65,12 +65,12 @@ def _as_judge(
     return _named(named, rubric, tuple(_asked_now(name) for name in named), concurrency)
 
 
-def _asked_now(name: str) -> Asked | None:
+def _asked_now(name: str) -> RequestTarget | None:
     """Return the judge's address and key in the environment now; None if neither depends on the environment."""
-    bare, url = apart(name)
+    bare, url = split_judge_name(name)
     provider = provider_of(bare)
     try:
-        return None if provider is None else asked_at(provider, base_url=url)
+        return None if provider is None else request_target(provider, base_url=url)
     except ConfigError:
         return None  # building the Judge raises the same error
 
@@ -79,7 +79,7 @@ def _asked_now(name: str) -> Asked | None:
 def _named(
     names: tuple[str, ...],
     rubric: str | None,
-    asked: tuple[Asked | None, ...],  # noqa: ARG001 - another environment is another judge
+    asked: tuple[RequestTarget | None, ...],  # noqa: ARG001 - another environment is another judge
     concurrency: int,
 ) -> Judge:
     """Return a Judge shared by all calls with these arguments, so that connections and limits are shared as well."""

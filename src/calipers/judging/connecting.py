@@ -13,7 +13,7 @@ from typing import Any, Final
 from calipers.backends.connect import connect
 from calipers.backends.limits.bounds import Shared, wrapped
 from calipers.backends.limits.budget import Budget, SharedBudget
-from calipers.backends.names import shown
+from calipers.backends.names import name_without_password
 from calipers.backends.negotiation.confirming import Confirming
 from calipers.backends.negotiation.probing import Probing
 from calipers.config.options import JudgeOptions, Judges
@@ -90,7 +90,7 @@ def _instance(judge: str | Backend, bare: FullBackend, calls: Calls, *, probes: 
     confirming = Confirming(bare, bounded=beside)
     if not isinstance(judge, str):
         return JudgeInstance(type(judge).__name__, bare, wrapped(bare, attempts=None, **limits), confirming)
-    name, params = shown(judge), calls.params or {}
+    name, params = name_without_password(judge), calls.params or {}
     probing = Probing(name, bare, asks=probes, bounded=beside, params=params, max_tokens=calls.max_tokens)
     return JudgeInstance(name, bare, wrapped(bare, attempts=calls.attempts, **limits), confirming, probing)
 
@@ -105,11 +105,11 @@ def for_each(option: str, value: object, judges: Sequence[str | Backend]) -> lis
         names = [judge for judge in judges if isinstance(judge, str)]
         for name in value:
             if name not in names:
-                known = ", ".join(map(shown, names)) or "none has a name"
-                raise ConfigError(f"{option}: {shown(str(name))!r} is none of the judges ({known})")
+                known = ", ".join(map(name_without_password, names)) or "none has a name"
+                raise ConfigError(f"{option}: {name_without_password(str(name))!r} is none of the judges ({known})")
         return [value.get(judge) if isinstance(judge, str) else None for judge in judges]
     if value is not None and len(judges) > 1:
         first = judges[0]
-        name = shown(first) if isinstance(first, str) else "NAME"
+        name = name_without_password(first) if isinstance(first, str) else "NAME"
         raise ConfigError(f"{option}: say which of the {len(judges)} judges it is for, as in {{{name!r}: ...}}")
     return [value] * len(judges)

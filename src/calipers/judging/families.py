@@ -8,7 +8,7 @@ from functools import lru_cache
 from importlib import resources
 from typing import Any, Final
 
-from calipers.backends.names import apart, shown
+from calipers.backends.names import name_without_password, split_judge_name
 from calipers.errors import ConfigError
 from calipers.interfaces import Backend
 
@@ -21,7 +21,7 @@ def families(model: str) -> frozenset[str]:
     table = _table()
     same: dict[str, str] = table["models"]
     words = [
-        word for word in _WORD.findall(apart(model)[0].lower()) if word != "llamacpp"
+        word for word in _WORD.findall(split_judge_name(model)[0].lower()) if word != "llamacpp"
     ]  # the name of a server, not of a model family
     found = {name for name in (*table["families"], *same) for word in words if word.startswith(name)}
     return frozenset(same.get(name, name) for name in found)
@@ -39,7 +39,7 @@ def require_other_family(policy: str | None, judges: Sequence[str | Backend], *,
     if policy is None or allowed:
         return
     for judge in judges:
-        name = shown(judge) if isinstance(judge, str) else judge.model
+        name = name_without_password(judge) if isinstance(judge, str) else judge.model
         if shared := families(policy) & families(name):
             raise ConfigError(
                 f"{name} and the policy {policy} are both of the {min(shared)} family, and models favour their own "
@@ -51,4 +51,4 @@ def require_other_family(policy: str | None, judges: Sequence[str | Backend], *,
 
 def _bare(model: str) -> str:
     """Return a model's own name, without its provider or maker."""
-    return apart(model)[0].rstrip("/").rpartition("/")[2].lower()
+    return split_judge_name(model)[0].rstrip("/").rpartition("/")[2].lower()

@@ -201,7 +201,7 @@ class JudgeInstances:
             if judge.probing is not None and judge.probing.is_due:
                 left = _LONGEST_PROBE if until is None else until - asyncio.get_running_loop().time()
                 if left > _SHORTEST_PROBE:
-                    await judge.probing.look(seconds=left)
+                    await judge.probing.probe_servers(seconds=left)
 
     @property
     def probed(self) -> tuple[int, Usage]:

@@ -1,8 +1,8 @@
-"""Every question, answer, reading and reward in one SQLite file: cache, resume, replay.
+"""The ledger: every request, answer, reading and reward in a SQLite file, for caching, resuming and replaying.
 
-A question whose answer is recorded is never paid for again. Callers that ask the same question at the same time share
-one call. An answer is committed before it is used, so ``kill -9`` costs at most the calls in flight. The file holds no
-API key and no header. Not responsible for what a question is (``protocols``) or for retries (``backends``).
+A request whose answer is recorded is never paid for again. Callers with the same request at the same time share a
+single call. An answer is committed before it is used, so ``kill -9`` loses at most the calls in flight. The file holds
+no API key and no header. Not responsible for the content of a request (``protocols``) or for retries (``backends``).
 """
 
 from calipers.ledger.answers import find_learned, has_answers

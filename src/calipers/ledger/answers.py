@@ -1,4 +1,4 @@
-"""What a ledger holds, read back: answers, how asks ended, runs, and what was learned about judges.
+"""Reads a ledger: answers, how requests ended, runs, and what was learned about judges.
 
 Not responsible for writing it (``recorder``).
 """
@@ -22,7 +22,7 @@ latency, attempts, odds.value FROM answers LEFT JOIN odds USING (key) WHERE key 
 
 
 def find_answer(ledger: Ledger, key: str) -> Completion | None:
-    """The recorded answer to the question of that key, if there is one."""
+    """Return the recorded answer to the request with this ledger key, or None."""
     found = ledger.rows(_ANSWER, (key,))
     if not found:
         return None
@@ -54,13 +54,13 @@ def _logprobs(recorded: Sequence[Any]) -> Logprobs:
 
 
 def has_answers(ledger: Ledger, backend: Backend) -> bool:
-    """Whether this judge has a recorded answer, in any run."""
+    """Return whether the ledger has any answer of this judge, in any run."""
     query = "SELECT 1 FROM answers WHERE endpoint = ? AND model = ? LIMIT 1"
     return bool(ledger.rows(query, (backend.endpoint, backend.model)))
 
 
 def find_failure(ledger: Ledger, detail: str | bytes) -> PermanentError | None:
-    """The failure that an ask ended with, by its recorded ``detail``; None where its answer was read."""
+    """Return the failure that a request ended with, from its recorded ``detail``, or None if its answer was read."""
     return ledger.decoded(detail, _failure)
 
 
@@ -75,14 +75,14 @@ def _failure(detail: Any) -> PermanentError | None:
 
 
 def find_learned(ledger: Ledger, endpoint: str, model: str) -> Mapping[str, Any]:
-    """What earlier runs learned about a judge, as plain JSON; empty where nothing was."""
+    """Return what earlier runs learned about a judge, as plain JSON; empty if nothing."""
     known = ledger.rows("SELECT value FROM learned WHERE endpoint = ? AND model = ?", (endpoint, model))
     return ledger.decoded(known[0][0], as_object) if known else {}
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedRun:
-    """A run as the ledger has it."""
+    """A run as the ledger recorded it."""
 
     id: int
     version: str
@@ -91,7 +91,7 @@ class RecordedRun:
 
 
 def find_run(ledger: Ledger, run: int | None = None) -> RecordedRun:
-    """A recorded run, the latest unless ``run`` names one. Raises LedgerError saying which there are."""
+    """Return a recorded run, by default the latest. Raises LedgerError with the recorded runs if it does not exist."""
     query = "SELECT id, version, settings, learned FROM runs"
     found = (
         ledger.rows(f"{query} ORDER BY id DESC LIMIT 1")
@@ -107,7 +107,7 @@ def find_run(ledger: Ledger, run: int | None = None) -> RecordedRun:
 
 
 def as_object(recorded: Any) -> dict[str, Any]:
-    """``recorded``, which is a JSON object. Raises TypeError for anything else."""
+    """Return ``recorded``, which must be a JSON object. Raises TypeError for anything else."""
     if not isinstance(recorded, dict):
         raise TypeError
     return recorded

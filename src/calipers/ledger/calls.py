@@ -1,4 +1,4 @@
-"""One call for one question: the question's key, callers that share a call, and the store of a judge without a ledger.
+"""The ledger key of a request, sharing a call between equal requests, and the store of a judge without a ledger.
 
 Not responsible for recording anything (``recorder``).
 """
@@ -32,22 +32,24 @@ from calipers.types.encoding import EncodedDict
 T = TypeVar("T")
 
 compact_json = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
-"""For what is hashed. Escapes to ASCII, lone surrogates included; recorded values never contain themselves."""
+"""Encodes values to be hashed, as ASCII, including lone surrogates; recorded values never contain themselves."""
 
 
 def ledger_key(request: JudgeRequest, backend: Backend) -> str:
-    """The key of a question (hex), from endpoint, model, messages, schema, limits, parameters and sample index."""
+    """Return the ledger key of a request (hex), from endpoint, model, messages, schema, limits, parameters and sample
+    index.
+    """
     texts: list[bytes] = []
     question = question_text(request, backend, [_apart(message, texts) for message in request.messages])
     digest = blake2b(question.encode(), digest_size=20)
-    # The length of each text was hashed before, so other texts with the same concatenation have another key.
+    # The length of each text is hashed before the texts, so other texts with the same concatenation have another key.
     for text in texts:
         digest.update(text)
     return digest.hexdigest()
 
 
 def question_text(request: JudgeRequest, backend: Backend, messages: Iterable[str]) -> str:
-    """One JSON list of everything that identifies a question; ``messages`` are JSON already."""
+    """Return everything that identifies a request as a single JSON list; ``messages`` are already JSON."""
     schema = request.schema.text if isinstance(request.schema, EncodedDict) else compact_json(request.schema)
     params = compact_json(dict(request.params)) if request.params else "{}"
     limit = "null" if request.max_tokens is None else request.max_tokens
@@ -57,12 +59,12 @@ def question_text(request: JudgeRequest, backend: Backend, messages: Iterable[st
 
 @lru_cache(maxsize=64)
 def _address(endpoint: str, model: str) -> str:
-    """The beginning of that list."""
+    """Return the beginning of the key's JSON list: endpoint and model."""
     return compact_json([endpoint, model])[:-1]
 
 
 def _apart(message: Message, texts: list[bytes]) -> str:
-    """``message`` with the length of its text in place of the text, which is appended to ``texts``.
+    """Return ``message`` as JSON with the length of its text in place of the text, which is appended to ``texts``.
 
     Texts are hashed unescaped, because escaping takes longer. The result is a list, so that it cannot equal a message.
     """
@@ -78,30 +80,32 @@ def _apart(message: Message, texts: list[bytes]) -> str:
 
 @lru_cache(maxsize=64)
 def _said_by(role: str) -> str:
-    """The JSON list of a message with a role and a text, up to the text's length."""
+    """Return the JSON list of a message with a role and a text, up to the text's length."""
     return compact_json([{"role": role, "content": 0}]).removesuffix("0}]")
 
 
 class SingleFlight(Generic[T]):
-    """``await flight.run(key, call)``: the first caller makes the call, the others get its answer or its exception.
+    """Shares calls: ``await flight.run(key, call)`` makes the call for the first caller and gives its result to the
+    others.
 
-    The call runs in the first caller's task. If that task is cancelled (its group's deadline, say), the next caller
-    makes the call itself and is not cancelled along. Callers that are cancelled at the same moment make no call.
+    The call runs in the first caller's task. If that task is cancelled (by its group's deadline, for example), the next
+    caller makes the call itself and is not cancelled. Callers that are cancelled at the same moment make no call. An
+    exception of the call is raised in every caller.
     """
 
     def __init__(self) -> None:
         self._flying: dict[asyncio.AbstractEventLoop, dict[str, asyncio.Future[T]]] = {}
 
     def is_flying(self, key: str) -> bool:
-        """True while a call for ``key`` is in flight on the running loop."""
+        """Return whether a call for ``key`` is in flight on the running event loop."""
         return key in self._flying.get(asyncio.get_running_loop(), ())
 
     async def run(self, key: str, call: Callable[[], Awaitable[T]]) -> T:
-        """The answer to ``key``, from ``call`` or from a call that is already in flight."""
+        """Return the answer to the request ``key``, from ``call`` or from a call that is already in flight."""
         loop = asyncio.get_running_loop()
         flying = self._flying.get(loop)
         if flying is None:
-            for known in list(self._flying):  # a copy, because other threads add loops of their own
+            for known in list(self._flying):  # a copy, because other threads add their event loops
                 if known.is_closed():
                     self._flying.pop(known, None)
             flying = self._flying.setdefault(loop, {})
@@ -111,7 +115,8 @@ class SingleFlight(Generic[T]):
             try:
                 return await asyncio.shield(other)
             except asyncio.CancelledError:
-                # Two groups with one deadline are cancelled together; nothing would ever end a call begun now.
+                # Two groups with the same deadline are cancelled together; nothing would ever end a call that begins
+                # now.
                 if not other.cancelled() or (task is not None and task.cancelling() > before):
                     raise  # this caller was cancelled
         mine: asyncio.Future[T] = loop.create_future()
@@ -133,18 +138,18 @@ class SingleFlight(Generic[T]):
 
 
 class Unrecorded(Store):
-    """Records nothing; callers that ask the same question at the same time share one call."""
+    """The store of a judge without a ledger: it records nothing, and equal requests at the same time share a call."""
 
     def __init__(self) -> None:
         self._flight: SingleFlight[Completion] = SingleFlight()
         self._numbers = count()
 
     async def begin(self) -> int:
-        """The next group's number."""
+        """Return the number of the next group."""
         return next(self._numbers)
 
     async def answer(self, number: int, request: JudgeRequest, backend: FullBackend) -> Completion:  # noqa: ARG002
-        """The backend's answer. Raises what the backend raises."""
+        """Return the backend's answer. Raises what the backend raises."""
         key = ledger_key(request, backend)
         return await self._flight.run(key, partial(self._ask, key, request, backend))
 
@@ -158,10 +163,10 @@ class Unrecorded(Store):
         return replace(completion, failed=meter.total, question=key)
 
     async def note(self, number: int, request: JudgeRequest, result: Reading | Failure) -> None:
-        """Nothing is recorded."""
+        """Do nothing, because this store records nothing."""
 
     async def finish(self, number: int, group: TrajectoryGroup, result: GroupResult) -> None:
-        """Nothing is recorded."""
+        """Do nothing, because this store records nothing."""
 
 
 async def _as_it_is(completion: Completion) -> Completion:
@@ -169,5 +174,7 @@ async def _as_it_is(completion: Completion) -> Completion:
 
 
 def belongs_to(error: BackendError, key: str, failed: FailedCalls) -> None:
-    """Set the question and all failed calls of an error; a backend may raise the same object for another question."""
+    """Set the ledger key and the failed calls of an error, because a backend may raise the same object for several
+    requests.
+    """
     error.failed, error.question, error.counted = failed, key, False

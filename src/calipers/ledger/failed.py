@@ -1,8 +1,8 @@
-"""Failed calls in the ledger, each recorded as it fails, so that even a killed run has its whole bill.
+"""Failed calls in the ledger, each recorded as it fails, so that even a killed run has its complete bill.
 
-A failed call belongs to the ask that made it. If that ask never ended (the process was killed, or the group cancelled),
-the next run that asks the same question takes the call over, so that a resumed run costs what an uninterrupted one
-does. Failed calls before an answer are recorded with the answer.
+A failed call belongs to the request that made it. If that request never ended (the process was killed, or the group
+cancelled), the next run with the same request takes the call over, so that a resumed run costs as much as an
+uninterrupted one. Failed calls before an answer are recorded with the answer.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ cached_tokens, cost_usd FROM failed_calls AS one LEFT JOIN asks USING (run, posi
 AND NOT EXISTS (SELECT 1 FROM answers WHERE answers.key = one.key) ORDER BY run, position, number, call"""
 
 _Row = tuple[int, int, int, int]
-"""Run, position, number and call: the primary key of a row."""
+"""The primary key of a row: run, position, number and call."""
 
 
 class FailedLog:
@@ -38,14 +38,14 @@ class FailedLog:
             self._left.setdefault(key, []).append(((row[0], row[1], row[2], row[3]), FailedCall(kind, usage)))
 
     def of(self, position: int, request: JudgeRequest, key: str) -> Asking:
-        """The failed calls of an ask that begins, including those it takes over."""
+        """Return the log of failed calls for a request that begins, including the calls that it takes over."""
         asking = Asking(self._ledger, (self._run, position, request.ask.number), key, request)
         asking.take_over(self._left.pop(key, ()))
         return asking
 
 
 class Asking(Meter):
-    """The failed calls for one question. ``add`` is its request's ``on_failed_call``."""
+    """Records the failed calls of a single request. ``add`` is the request's ``on_failed_call``."""
 
     __slots__ = ("_ask", "_key", "_ledger")
 
@@ -56,13 +56,13 @@ class Asking(Meter):
         self._key = key
 
     def take_over(self, left: Iterable[tuple[_Row, FailedCall]]) -> None:
-        """Count the calls of an ask of the same question that never ended."""
+        """Count the failed calls of an earlier, equal request that never ended."""
         for row, call in left:
             self._ledger.put(_DELETE, row)
             self.add(call)
 
     def add(self, call: FailedCall) -> None:
-        """Record a call; on disk with the next turn of the event loop."""
+        """Record a failed call; it is on disk with the next turn of the event loop."""
         usage = call.usage or Usage()
         tokens = (usage.input_tokens, usage.output_tokens, usage.cached_tokens, usage.cost_usd)
         about = (len(self.calls), self._key, call.kind, int(call.usage is not None))
@@ -73,13 +73,13 @@ class Asking(Meter):
 
 
 def keep_failed(ledger: Ledger, key: str, failed: FailedCalls) -> None:
-    """Record with the answer to the question ``key`` the failed calls before it."""
+    """Record the failed calls before the answer to the request ``key``, together with that answer."""
     if failed.count:
         ledger.put("INSERT OR IGNORE INTO failed_before VALUES (?, ?)", (key, json_text(failed.to_dict())))
 
 
 def find_failed(ledger: Ledger, key: str, attempts: int) -> FailedCalls:
-    """The failed calls before the recorded answer to a question that took ``attempts`` calls.
+    """Return the failed calls before a recorded answer that took ``attempts`` calls.
 
     Ledgers of calipers 0.1 hold only their number.
     """

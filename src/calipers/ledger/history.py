@@ -1,4 +1,4 @@
-"""What judges answered in the recorded runs, for learning about the judges. Only reads."""
+"""Reads the judgments of recorded runs, from which the reliability of judges is learned. Never writes."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from calipers.ledger.sqlite import Ledger
 from calipers.types import Comparison, Judgment, Rating, Verdict
 
 _MOST_GROUPS = 2000
-"""The latest groups are enough; reading more would delay the start of a run."""
+"""How many of the latest groups are read; more would delay the start of a run."""
 
 _KINDS: tuple[type[Rating | Comparison | Verdict], ...] = (Rating, Comparison, Verdict)
 
 
 def heard(ledger: Ledger, settings: Settings) -> Iterator[Mapping[int, Sequence[Judgment]]]:
-    """The judgments of the judges of ``settings`` by slot, in its protocol, one group at a time, the latest first.
+    """Yield the recorded judgments of the judges in ``settings`` by slot, group by group, the latest group first.
 
-    A group that was judged several times with the same questions counts once.
+    Only runs with the same protocol count. A group that was judged several times with the same requests counts once.
     """
     slots = {(one.endpoint, one.model): slot for slot, one in enumerate(settings.judges)}
     seen: set[frozenset[str]] = set()
@@ -44,13 +44,13 @@ def heard(ledger: Ledger, settings: Settings) -> Iterator[Mapping[int, Sequence[
 
 
 def last_like(ledger: Ledger, settings: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """The settings of the latest run that equals ``settings`` in everything but what was learned before it."""
+    """Return the settings of the latest run that equals ``settings`` except for what was learned before it, or None."""
     wanted = _chosen(json.loads(json.dumps(settings)))
     return next((recorded for _, recorded in _runs(ledger) if _chosen(recorded) == wanted), None)
 
 
 def _chosen(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings that the user chose."""
+    """Return only the settings that the user chose, without what earlier runs taught."""
     judges = [(one["judge"], one["endpoint"], one["model"]) for one in settings["judges"]]
     return {**settings, "judges": judges, "experience": None, "windows": []}
 
@@ -81,9 +81,9 @@ def _judgments(detail: Mapping[str, Any]) -> list[Judgment]:
 
 
 def _judgment(recorded: Mapping[str, Any]) -> Judgment | None:
-    """A judgment as ``note`` recorded it, of the kind that has these fields; None for a kind that this version lacks.
+    """Return a judgment from its recorded fields, or None for a kind that this version lacks.
 
-    A rating of an older version has no ``spread``.
+    A rating that an older version recorded has no ``spread``.
     """
     known = recorded.keys() | {"spread"} if "value" in recorded else recorded.keys()
     kind = next((one for one in _KINDS if {field.name for field in fields(one)} == known), None)

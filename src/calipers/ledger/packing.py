@@ -1,4 +1,4 @@
-"""Long texts compressed, and back, safe against decompression bombs: a ledger may come from anybody."""
+"""Compresses the long texts of a ledger, and rejects decompression bombs, because a ledger may come from anybody."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import zlib
 from calipers.types.encoding import require_light
 
 _LONG = 2**14
-"""Characters from which on a text is compressed: compressing shorter ones takes longer than all else about them."""
+"""Shorter texts are not compressed, because that would take longer than everything else about them."""
 _LEAST_UNPACKED, _MOST_TIMES = 2**24, 100
-"""A packed text may unpack to so many bytes, or to so many times its packed size: ten times what text does."""
+"""The most bytes that a text may expand to, or the most times its compressed size: ten times what real text needs."""
 
 
 def packed(text: str) -> str | bytes:
-    """``text``, compressed where it is long, unless it compresses so well that ``unpacked`` would refuse it."""
+    """Return ``text``, compressed if it is long, unless it shrinks so much that ``decompress_text`` would reject it."""
     if len(text) < _LONG:
         return text
     data = text.encode()
@@ -22,7 +22,7 @@ def packed(text: str) -> str | bytes:
 
 
 def unpacked(stored: str | bytes) -> str | bytes:
-    """The inverse of ``packed``. Raises ValueError for data that grows more than text does or is cut off."""
+    """Return the text that ``compress_text`` stored. Raises ValueError if it expands too much or is cut off."""
     if isinstance(stored, str):
         return stored
     unpacking = zlib.decompressobj()

@@ -1,4 +1,4 @@
-"""A run being recorded: every question, answer, reading and result."""
+"""Records a run in the ledger: every request, answer, reading and result."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from calipers.types.encoding import encodable, json_text
 
 
 def group_digest(group: TrajectoryGroup) -> str:
-    """The name of a group's whole content (hex)."""
+    """Return a digest of a group's whole content (hex), by which the ledger recognises it."""
     return blake2b(compact_json(group.to_dict()).encode(), digest_size=16).hexdigest()
 
 
 class Run:
     """A run that begins: its row in ``ledger``, with its settings, and the numbers of its groups.
 
-    What earlier runs learned about each judge of ``settings``, as it stands now, is recorded with it.
+    What earlier runs learned about each judge of ``settings`` so far is recorded with it.
     """
 
     def __init__(self, ledger: Ledger, settings: Mapping[str, Any], *, version: str) -> None:
@@ -43,12 +43,12 @@ class Run:
         self._numbers = count()
 
     async def next_number(self) -> int:
-        """The number of the next group, whoever records it."""
+        """Return the number of the run's next group, for whichever store records it."""
         return next(self._numbers)
 
 
 class Recorder(Store):
-    """Records ``run``. Answers that any earlier run recorded serve this one."""
+    """The store that records ``run`` in its ledger and reuses the answers that any earlier run recorded."""
 
     def __init__(self, run: Run) -> None:
         self.run = run
@@ -58,11 +58,11 @@ class Recorder(Store):
         self._failed = FailedLog(run.ledger, run.id)
 
     async def begin(self) -> int:
-        """The number of the next group of the run."""
+        """Return the number of the next group of the run."""
         return await self.run.next_number()
 
     async def answer(self, number: int, request: JudgeRequest, backend: FullBackend) -> Completion:
-        """The recorded answer, or a new one, committed before it is returned."""
+        """Return the recorded answer, or a new answer that is committed before it is returned."""
         key = ledger_key(request, backend)
         self._keys[number, request.ask.number] = key
         recorded = find_answer(self._ledger, key) if self._ledger.may_hold(key) else None
@@ -84,18 +84,20 @@ class Recorder(Store):
     async def _ask_after_another(
         self, number: int, key: str, request: JudgeRequest, backend: FullBackend
     ) -> Completion:
-        """Ask, unless the caller before was cancelled after its answer was recorded: a second one would be ignored."""
+        """Send the request, unless the caller before was cancelled after its answer was recorded, which would be
+        ignored now.
+        """
         return find_answer(self._ledger, key) or await self._ask(number, key, request, backend)
 
     async def _record(
         self, key: str, request: JudgeRequest, backend: Backend, asking: Asking, completion: Completion
     ) -> Completion:
-        """Commit an answer; what is on record then."""
+        """Commit an answer to the ledger and return the recorded one."""
         failed = asking.total
         attempts = max(completion.attempts, 1 + failed.count)
         completion = replace(completion, failed=failed, question=key, attempts=attempts)
         text, reasoning = encodable(completion.text), encodable(completion.reasoning)
-        if (text, reasoning) != (completion.text, completion.reasoning):  # a user's Backend may return anything
+        if (text, reasoning) != (completion.text, completion.reasoning):  # a user's Backend may return any text
             completion = replace(completion, text=text, reasoning=reasoning)
         self._ledger.put(_INSERT_ANSWER, _answer_row(key, request, backend, completion))
         self._ledger.holds(key)
@@ -104,12 +106,13 @@ class Recorder(Store):
         keep_failed(self._ledger, key, failed)
         await self._ledger.commit()
         if self._ledger.shared:
-            # Another process may have been answered first; what is on record is what this run uses, so that it replays.
+            # Another process may have recorded an answer first. This run uses the recorded answer, so that it can be
+            # replayed.
             return find_answer(self._ledger, key) or completion
         return completion
 
     async def note(self, number: int, request: JudgeRequest, result: Reading | Failure) -> None:
-        """Record how an ask ended; written with the next commit."""
+        """Record how a request ended; it is written with the next commit."""
         key = self._keys.pop((number, request.ask.number), "")
         outcome = result.kind if isinstance(result, Failure) else result.outcome
         self._ledger.put(
@@ -118,18 +121,18 @@ class Recorder(Store):
         )
 
     async def finish(self, number: int, group: TrajectoryGroup, result: GroupResult) -> None:
-        """Record the group and its result; on disk when this returns."""
+        """Record the group and its result; both are on disk when this returns."""
         source = packed(json_text(group.to_dict()))
         row = (self.run.id, number, group.group_id, source, json_text(result.to_dict()))
         self._ledger.put("INSERT OR REPLACE INTO groups VALUES (?, ?, ?, ?, ?)", row)
         await self._ledger.commit()
 
     def change_settings(self, settings: Mapping[str, Any]) -> None:
-        """Record ``settings`` as those of this run from now on; written with the next commit."""
+        """Record ``settings`` as the run's settings from now on; they are written with the next commit."""
         self._ledger.put("UPDATE runs SET settings = ? WHERE id = ?", (json.dumps(settings), self.run.id))
 
     def learn(self, judge: Backend, learned: Mapping[str, Any]) -> None:
-        """Record for later runs what was learned about a judge; written with the next commit."""
+        """Record for later runs what was learned about a judge; it is written with the next commit."""
         row = (judge.endpoint, judge.model, json.dumps(learned))
         self._ledger.put("INSERT OR REPLACE INTO learned VALUES (?, ?, ?)", row)
 
@@ -159,14 +162,14 @@ def _answer_row(key: str, request: JudgeRequest, backend: Backend, completion: C
 
 
 def _asked(request: JudgeRequest, backend: Backend, completion: Completion) -> str | bytes:
-    """The question as it was sent or, where nothing was, what its key is drawn from."""
+    """Return the request as it was sent, or, if nothing was sent, the text that its ledger key is computed from."""
     if completion.sent is None:
         return packed(question_text(request, backend, map(compact_json, request.messages)))
     return packed(completion.sent.decode())
 
 
 def _detail(result: Reading | Failure) -> str:
-    """How an ask ended, as JSON: a failure, or the judgments that were read."""
+    """Return how a request ended, as JSON: a failure, or the judgments that were read."""
     if isinstance(result, Failure):
         more: dict[str, Any] = {} if result.limit is None else {"limit": result.limit, "prompt": result.prompt}
         if result.failed.count:

@@ -1,4 +1,4 @@
-"""A recorded run again: its answers and failures to the same questions, without asking anybody."""
+"""Replays a recorded run: its answers and failures to the same requests, without calling any judge."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from calipers.types import Completion, Failure, GroupResult, JudgeRequest, Readi
 
 
 class Replayer(Store):
-    """Serves a recorded run's answers and failures to the same questions."""
+    """The store that replays a recorded run: it returns the run's answers and raises its failures."""
 
     replays = True
 
@@ -26,7 +26,9 @@ class Replayer(Store):
         self._numbers: deque[int] = deque()
 
     def groups(self) -> Iterator[Mapping[str, Any]]:
-        """The run's groups in input order, as in a groups file; ``begin`` returns their numbers in the same order."""
+        """Yield the run's groups in input order, as in a groups file; ``begin`` returns their numbers in the same
+        order.
+        """
         query = "SELECT position, source FROM groups WHERE run = ? AND position > ? ORDER BY position LIMIT 1"
         number = -1
         while found := self._ledger.rows(query, (self.recorded.id, number)):
@@ -37,17 +39,20 @@ class Replayer(Store):
             yield self._ledger.decoded(source, as_object)
 
     async def begin(self) -> int:
-        """The recorded number of the next of ``groups``; -1 for a group that is not of the run."""
+        """Return the recorded number of the next of ``groups``, or -1 for a group that the run does not have."""
         return self._numbers.popleft() if self._numbers else -1
 
     async def answer(self, number: int, request: JudgeRequest, backend: FullBackend) -> Completion:
-        """What this ask of this group got when it was recorded: its answer, or its failure raised again."""
+        """Return the answer that this request got when it was recorded, or raise its recorded failure again."""
         key = ledger_key(request, backend)
         found = self._ledger.rows(
             "SELECT key, detail FROM asks WHERE run = ? AND position = ? AND number = ?",
             (self.recorded.id, number, request.ask.number),
         )
-        if found and found[0][0] not in {key, ""}:  # without a key: its group's deadline passed before it was put
+        if found and found[0][0] not in {
+            key,
+            "",
+        }:  # a request without a key was never sent, because its group's deadline had passed
             raise PermanentError("not_recorded", "this version of calipers puts the question differently than recorded")
         if found and (error := find_failure(self._ledger, found[0][1])) is not None:
             error.question = found[0][0]
@@ -58,14 +63,14 @@ class Replayer(Store):
         return completion
 
     async def note(self, number: int, request: JudgeRequest, result: Reading | Failure) -> None:
-        """Nothing new is recorded."""
+        """Do nothing, because a replay records nothing new."""
 
     async def finish(self, number: int, group: TrajectoryGroup, result: GroupResult) -> None:
-        """Nothing new is recorded."""
+        """Do nothing, because a replay records nothing new."""
 
 
 class Replay(FullBackend):
-    """The judge ``replay:LEDGER``: answers what the judge of the ledger's latest run ever answered; knows nothing else.
+    """The judge ``replay:LEDGER``: returns every recorded answer of the judge in the ledger's latest run, and no other.
 
     Raises LedgerError when the ledger cannot be read or holds no run.
     """
@@ -79,7 +84,7 @@ class Replay(FullBackend):
         self.warnings = tuple(settings["warnings"])
 
     async def complete(self, request: JudgeRequest) -> Completion:
-        """The recorded answer. Raises PermanentError ("not_recorded") where there is none."""
+        """Return the recorded answer. Raises PermanentError ("not_recorded") if there is none."""
         completion = find_answer(self._ledger, ledger_key(request, self))
         if completion is None:
             raise PermanentError("not_recorded", f"{self._ledger.path} has no answer to this question")
@@ -87,7 +92,7 @@ class Replay(FullBackend):
 
 
 class Nobody(FullBackend):
-    """The backend of a replayed run: it names what answered then, and is never asked."""
+    """The backend of a replayed run: it has the recorded judge's endpoint and model, and is never called."""
 
     def __init__(self, endpoint: str, model: str, warnings: tuple[str, ...] = ()) -> None:
         self.endpoint = endpoint
@@ -95,5 +100,5 @@ class Nobody(FullBackend):
         self.warnings = warnings
 
     async def complete(self, request: JudgeRequest) -> Completion:  # noqa: ARG002 - the seam
-        """Raise PermanentError: a replay has recorded answers only."""
+        """Raise PermanentError, because a replay has recorded answers only."""
         raise PermanentError("not_recorded", "a replay asks nobody")

@@ -1,7 +1,7 @@
-"""The ledger file: one writer, and commits that many answers share. Its tables are in ``tables.sql``.
+"""The ledger file: a single writer, and commits that many answers share. Its tables are in ``tables.sql``.
 
-Writes happen on the caller's thread, in one transaction per turn of the event loop: a writer thread would fight the
-event loop for the interpreter lock and be slower for it.
+Writes happen on the caller's thread, in one transaction per turn of the event loop. A writer thread would be slower,
+because it would compete with the event loop for the interpreter lock.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ T = TypeVar("T")
 
 _FORMAT = 3
 _ROWS_IN_LOG = 3000
-"""Rows that the write-ahead log may hold before it is moved into the file; some 20 MB."""
+"""How many rows the write-ahead log may hold before it is moved into the file; about 20 MB."""
 _MOST_KEYS = 50_000
-"""How many keys of a new ledger are held in memory; some 6 MB."""
+"""How many keys of a new ledger are held in memory; about 6 MB."""
 _CHECK_SECONDS = 0.05
-"""Seconds between two checks for other writers; what they write in between counts as written afterwards."""
+"""Seconds between two checks for other writers; what they write in between is noticed at the next check."""
 _BUSY_SECONDS = 30.0
 """How long to wait for another process that is writing to the same ledger."""
 _BUSY_AGAIN = 0.01
-"""Seconds between two tries where SQLite itself refuses to wait."""
+"""Seconds between two attempts in cases where SQLite itself does not wait."""
 
 
 class Ledger:
     """An open ledger file. ``location`` is a path or ``sqlite:///path``; it is created unless ``create`` is False.
 
     Safe to use from several threads and event loops. Raises LedgerError, with the remedy, when the file cannot be
-    opened, is no ledger, is damaged, or cannot be written.
+    opened, is not a ledger, is damaged, or cannot be written.
     """
 
     def __init__(
@@ -70,10 +70,10 @@ class Ledger:
             self._prepare_when_free(sleep)
 
     def _prepare_when_free(self, sleep: Callable[[float], None]) -> None:
-        """Prepare the file, even if several processes create it at the same moment.
+        """Prepare the ledger file, even if several processes create it at the same moment.
 
-        SQLite does not wait for a lock where waiting might never end, as in the switch to the write-ahead log: of two
-        processes that create a file together, one is refused at once.
+        Where waiting for a lock might never end, as in the switch to the write-ahead log, SQLite does not wait. So if
+        two processes create a file together, one of them is refused at once and has to try again.
         """
         ends = time.monotonic() + _BUSY_SECONDS
         while True:
@@ -97,11 +97,13 @@ class Ledger:
             foreign and self._found_format() == 0
         ):  # read after the tables, which another run of calipers may be creating
             raise LedgerError(f"{self.path}: is another program's database, not a ledger; name another file")
-        self._connection.execute("PRAGMA page_size=8192")  # of a new file: twice the default, because rows are long
+        self._connection.execute("PRAGMA page_size=8192")  # for a new file: twice the default, because rows are long
         self._connection.execute("PRAGMA journal_mode=WAL")
-        self._connection.execute("PRAGMA synchronous=NORMAL")  # survives kill -9; a power cut may cost the last commits
-        self._connection.execute("PRAGMA wal_autocheckpoint=0")  # ``_checkpoint`` does it, off the event loop
-        self._connection.execute("PRAGMA cache_size=-8192")  # KiB, for the index of keys, which is read at random
+        self._connection.execute("PRAGMA synchronous=NORMAL")  # survives kill -9; a power cut may lose the last commits
+        self._connection.execute("PRAGMA wal_autocheckpoint=0")  # ``_checkpoint`` does it outside the event loop
+        self._connection.execute(
+            "PRAGMA cache_size=-8192"
+        )  # in KiB, for the index of keys, which is read in random order
         if self._found_format() < _FORMAT:
             tables = files("calipers.ledger").joinpath("tables.sql").read_text(encoding="utf-8")
             self._connection.executescript(f"BEGIN IMMEDIATE;{tables}PRAGMA user_version={_FORMAT};COMMIT")
@@ -114,9 +116,9 @@ class Ledger:
         return int(self._connection.execute("PRAGMA user_version").fetchone()[0])
 
     def may_hold(self, key: str) -> bool:
-        """Whether the file may hold the answer to ``key``.
+        """Return whether the ledger may hold the answer to the request ``key``.
 
-        It does not if it was new, nobody else has written to it, and ``holds`` was not called with ``key``.
+        It does not if the file was new, nobody else has written to it, and ``add_key`` was not called with ``key``.
         """
         known = self._keys
         if known is None:
@@ -127,7 +129,7 @@ class Ledger:
         return self.shared or key in known
 
     def holds(self, key: str) -> None:
-        """Note that there is an answer to ``key``."""
+        """Remember that the ledger holds an answer to the request ``key``."""
         known = self._keys
         if known is not None:
             known.add(key)
@@ -135,7 +137,7 @@ class Ledger:
                 self._keys = None
 
     def rows(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        """The rows of a read-only query."""
+        """Return the rows of a read-only query. Raises LedgerError if the ledger cannot be read."""
         try:
             with self._lock:
                 return self._connection.execute(query, values).fetchall()
@@ -143,9 +145,9 @@ class Ledger:
             raise self._failure("read", error) from error
 
     def decoded(self, stored: str | bytes, make: Callable[[Any], T]) -> T:
-        """The result of ``make`` for a stored JSON value, compressed or not.
+        """Return the result of ``make`` for a stored JSON value, compressed or not.
 
-        Raises LedgerError for damage that SQLite cannot detect: no JSON, or a shape that ``make`` does not know.
+        Raises LedgerError for damage that SQLite cannot detect: no JSON, or a form that ``make`` does not accept.
         """
         try:
             return make(json.loads(unpacked(stored)))
@@ -153,28 +155,28 @@ class Ledger:
             raise self.damaged() from error
 
     def damaged(self) -> LedgerError:
-        """The error for contents that calipers did not write: SQLite stores anything in any column."""
+        """Return the error for contents that calipers did not write; SQLite stores anything in any column."""
         return LedgerError(f"{self.path}: the ledger is damaged and cannot be read. {_DAMAGED}")
 
     def put(self, statement: str, values: tuple[Any, ...]) -> None:
         """Queue a write; it is on disk once a later ``commit`` or ``close`` has returned.
 
-        Writes of one statement keep their order; writes of different statements must not depend on it. Half a surrogate
-        pair becomes a question mark. Raises ValueError or TypeError for values that SQLite does not take: failing later
-        would fail the whole transaction.
+        Writes with the same statement keep their order; writes with different statements must not depend on it. A lone
+        surrogate becomes a question mark. Raises ValueError or TypeError for values that SQLite does not accept,
+        because a later failure would affect the whole transaction.
         """
         storable = tuple([value if type(value) is str and value.isascii() else _storable(value) for value in values])
         with self._lock:
             self._pending.setdefault(statement, []).append(storable)
 
     def insert(self, statement: str, values: tuple[Any, ...]) -> int:
-        """Write at once; the new row's id."""
+        """Insert a row into the ledger at once and return its id."""
         with self._lock, self._translated("written"):
             cursor = self._connection.execute(statement, values)
             return int(cursor.lastrowid or 0)
 
     async def commit(self) -> None:
-        """Wait until everything queued so far is committed; many waiters share one transaction.
+        """Wait until everything queued so far is committed; many waiters share a transaction.
 
         If the wait is cancelled, the queue is written at once, so that nothing stays uncommitted.
         """
@@ -196,8 +198,8 @@ class Ledger:
             if loop not in self._scheduled:
                 self._scheduled.add(loop)
                 self._loops.add(loop)
-                # The next turn of the loop comes after all answers that have arrived by then: the busier the loop, the
-                # more of them share a commit, and no call waits for a timer.
+                # The loop's next turn comes after all answers that have arrived by then: the busier the loop, the more
+                # answers share a commit, and no call waits for a timer.
                 loop.call_later(0, self._flush, loop)
 
     def _flush(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -239,13 +241,13 @@ class Ledger:
         self._checked_at = time.monotonic()
 
     def _data_version(self) -> int:
-        """A number that changes when another connection writes."""
+        """Return a number that changes when another connection writes to the ledger."""
         return int(self._connection.execute("PRAGMA data_version").fetchone()[0])
 
     def _checkpoint(self) -> None:
-        """Move commits from the log into the file, on a connection and a thread of its own.
+        """Move commits from the write-ahead log into the file, on a connection and a thread of its own.
 
-        This waits for the disk; on the event loop, every judge call in flight would wait along.
+        This waits for the disk; on the event loop, it would delay every judge call in flight.
         """
         # What cannot be moved now (a full disk, a busy file) is safe in the log and is moved next time.
         with (
@@ -253,7 +255,8 @@ class Ledger:
             suppress(sqlite3.OperationalError),
             closing(sqlite3.connect(self.path, timeout=_BUSY_SECONDS)) as connection,
         ):
-            # First the bulk while writers continue, then what they wrote meanwhile, so that the log starts over.
+            # The first step moves most of the log while writers continue; the second moves the rest and restarts the
+            # log.
             connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
             connection.execute("PRAGMA wal_checkpoint(RESTART)").fetchall()
 
@@ -266,16 +269,16 @@ class Ledger:
             loop.run_in_executor(None, self._checkpoint)
 
     def check(self) -> None:
-        """Raise LedgerError unless SQLite finds the whole file sound."""
+        """Raise LedgerError unless SQLite finds the whole ledger file sound."""
         found = self.rows("PRAGMA integrity_check")
         if found != [("ok",)]:
             raise LedgerError(f"{self.path}: the ledger is damaged ({found[0][0]}). {_DAMAGED}")
 
     def close(self) -> None:
-        """Write what is queued and close the file."""
+        """Write what is queued and close the ledger file."""
         with self._lock:
             self._closed = True
-            self._keys = None  # a later question fails before it is paid for
+            self._keys = None  # so that a later request fails before it is paid for
             try:
                 self._write_pending()
             finally:
@@ -324,9 +327,9 @@ def _remedy(error: sqlite3.DatabaseError) -> str:
 
 
 def _create_private(path: Path) -> None:
-    """Create a missing ledger as a file that only its owner may read: it holds all trajectories and answers.
+    """Create a missing ledger as a file that only its owner may read, because it holds all trajectories and answers.
 
-    SQLite gives the files beside it the same rights. An existing file keeps its rights.
+    SQLite gives its additional files the same rights. An existing file keeps its rights.
     """
     with suppress(OSError):  # it exists, or cannot be created, which SQLite reports in its own words
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))

@@ -13,7 +13,7 @@ from calipers.backends.limits.adaptive_limit import AdaptiveLimit, Ticket
 
 def _feed(climb: AdaptiveLimit, calls: int, latency: Callable[[int], float]) -> None:
     for _ in range(calls):
-        climb.ended(climb.began(crowded=True), latency(climb.limit))
+        climb.call_ended(climb.call_began(limit_reached=True), latency(climb.limit))
 
 
 def _queue(slots: int) -> Callable[[int], float]:
@@ -38,7 +38,7 @@ def test_slower_answers_are_worth_it_where_more_of_them_come() -> None:
 def test_calls_that_found_room_to_spare_change_nothing() -> None:
     climb = AdaptiveLimit(start=8, most=512)
     for _ in range(1000):
-        climb.ended(climb.began(crowded=False), 1.0)
+        climb.call_ended(climb.call_began(limit_reached=False), 1.0)
     assert climb.limit == 8
 
 
@@ -60,13 +60,13 @@ def test_capacity_that_comes_later_is_found_in_time() -> None:
 
 def test_refusals_step_down_once_for_all_calls_that_were_under_way() -> None:
     climb = AdaptiveLimit(start=100, most=512)
-    under_way = [climb.began(crowded=True) for _ in range(20)]
-    climb.refused(under_way[0])
+    under_way = [climb.call_began(limit_reached=True) for _ in range(20)]
+    climb.call_refused(under_way[0])
     assert climb.limit == 70
     for ticket in under_way[1:]:
-        climb.refused(ticket)
+        climb.call_refused(ticket)
     assert climb.limit == 70
-    climb.refused(climb.began(crowded=False))
+    climb.call_refused(climb.call_began(limit_reached=False))
     assert climb.limit == 49
 
 
@@ -74,12 +74,12 @@ def test_after_refusals_the_capacity_is_felt_for_from_below() -> None:
     climb = AdaptiveLimit(start=8, most=512)
     refused = 0
     for _ in range(3000):
-        ticket = climb.began(crowded=True)
+        ticket = climb.call_began(limit_reached=True)
         if climb.limit > 40:
             refused += 1
-            climb.refused(ticket)
+            climb.call_refused(ticket)
         else:
-            climb.ended(ticket, 1.0)
+            climb.call_ended(ticket, 1.0)
     assert 30 <= climb.limit <= 41
     assert refused < 100
 
@@ -87,16 +87,16 @@ def test_after_refusals_the_capacity_is_felt_for_from_below() -> None:
 def test_calls_that_were_lost_do_not_hold_up_the_judgment() -> None:
     climb = AdaptiveLimit(start=8, most=512)
     for _ in range(10):
-        climb.lost(climb.began(crowded=True))
+        climb.call_lost(climb.call_began(limit_reached=True))
     _feed(climb, 16, lambda _: 1.0)
     assert climb.limit == 16
 
 
 def test_the_longest_calls_are_not_waited_for_and_do_not_count_for_more_than_others() -> None:
     climb = AdaptiveLimit(start=8, most=512)
-    tickets = [climb.began(crowded=True) for _ in range(16)]
+    tickets = [climb.call_began(limit_reached=True) for _ in range(16)]
     for ticket in tickets[:12]:
-        climb.ended(ticket, 1.0)
+        climb.call_ended(ticket, 1.0)
     assert climb.limit == 16
 
 
@@ -105,12 +105,12 @@ def test_whatever_happens_the_limit_stays_within_its_bounds(start: int, events: 
     climb = AdaptiveLimit(start=start, most=600)
     tickets: list[Ticket] = []
     for name, seconds in events:
-        tickets.append(climb.began(crowded=True))
+        tickets.append(climb.call_began(limit_reached=True))
         ticket = tickets[len(tickets) // 2]
         if name == "ended":
-            climb.ended(ticket, seconds)
+            climb.call_ended(ticket, seconds)
         elif name == "lost":
-            climb.lost(ticket)
+            climb.call_lost(ticket)
         else:
-            climb.refused(ticket)
+            climb.call_refused(ticket)
         assert 1 <= climb.limit <= 600

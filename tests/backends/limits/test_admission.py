@@ -49,11 +49,11 @@ async def test_callers_pass_in_the_order_they_came() -> None:
     assert await room.gate.enter(room.take, undo=room.back) == 1
     visits = [asyncio.create_task(visit(number)) for number in range(5)]
     await asyncio.sleep(0)
-    assert room.gate.crowded
+    assert room.gate.has_waiters
     room.gate.change(room.back)
     await asyncio.gather(*visits)
     assert passed == [0, 1, 2, 3, 4]
-    assert not room.gate.crowded
+    assert not room.gate.has_waiters
 
 
 async def test_whoever_is_cancelled_while_waiting_or_just_let_in_leaves_no_trace() -> None:

@@ -80,7 +80,7 @@ async def test_what_each_dialect_applies_is_found_out_by_one_question_and_change
     told: list[str] = []
     asked = len(faulty.posts)
     probing = Probing(name, backend, asks=True, bounded=lambda one: one, params=dialect.params, tell=told.append)
-    await probing.look()
+    await probing.probe_servers()
     extra = len(faulty.posts) - asked
     (found,) = backend.versions.learned()["servers"].values()
     if not backend.forms:

@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from calipers.backends.negotiation.form_question import form_applied, form_question, improbable
+from calipers.backends.negotiation.form_question import form_applied, form_question, improbable_word
 from calipers.backends.negotiation.step_down import Form
 from calipers.types import Completion
 
@@ -15,7 +15,7 @@ WORD = "zqbcdfghjk"
 
 
 def test_the_constant_is_in_the_schema_and_nowhere_in_the_question() -> None:
-    word = improbable(random.Random(7))
+    word = improbable_word(random.Random(7))
     asked = form_question(
         "json_schema", word, params={"temperature": 0, "seed": 1, "top_p": 0.9, "response_format": {}}
     )

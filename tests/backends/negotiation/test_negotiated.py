@@ -35,7 +35,7 @@ class _Server:
 
 
 class _Judge(Negotiated):
-    """One that is asked with ``_settle`` only."""
+    """One that is asked with ``_negotiate`` only."""
 
     endpoint = "here"
     names = CHAT_NAMES
@@ -47,25 +47,25 @@ class _Judge(Negotiated):
         raise NotImplementedError
 
 
-async def _settle(judge: _Judge, server: _Server, **params: Any) -> HttpReply | Refusal:
+async def _negotiate(judge: _Judge, server: _Server, **params: Any) -> HttpReply | Refusal:
     request = question(params=params)
 
     def frame(terms: Terms) -> dict[str, Any]:
         return chat_body(request, terms, model="m")
 
-    return await judge._settle(request, frame, server, secrets=())
+    return await judge._negotiate(request, frame, server, secrets=())
 
 
 async def test_what_an_earlier_run_learned_is_left_out_from_the_start() -> None:
     judge, server = _Judge(), _Server(lambda _: _reply(200))
     judge.learn({"refused": ["seed"]})
-    await _settle(judge, server, seed=1)
+    await _negotiate(judge, server, seed=1)
     assert "seed" not in server.bodies[0]
 
 
 async def test_a_refusal_nothing_can_be_done_about_comes_back_and_teaches_nothing() -> None:
     judge = _Judge()
-    settled = await _settle(judge, _Server(lambda _: _reply(400, "no")))
+    settled = await _negotiate(judge, _Server(lambda _: _reply(400, "no")))
     assert isinstance(settled, Refusal)
     assert judge.capabilities == Capabilities()
 
@@ -80,14 +80,14 @@ async def test_a_garbled_answer_is_asked_for_again_only_where_it_may_come_out_ot
 ) -> None:
     judge = _Judge()
     server = _Server(lambda body: _reply(500, GARBLED) if "response_format" in body else _reply(200))
-    assert isinstance(await _settle(judge, server, **params), HttpReply)
+    assert isinstance(await _negotiate(judge, server, **params), HttpReply)
     assert ["response_format" in body for body in server.bodies] == forms
     assert judge.capabilities == Capabilities(), "the next question is worth asking in the form again"
 
 
 async def test_an_answer_garbled_in_plain_text_too_is_a_refusal() -> None:
     server = _Server(lambda _: _reply(500, GARBLED))
-    assert isinstance(await _settle(_Judge(), server), Refusal)
+    assert isinstance(await _negotiate(_Judge(), server), Refusal)
     assert len(server.bodies) == 3
 
 
@@ -104,8 +104,8 @@ async def test_an_answer_garbled_in_plain_text_too_is_a_refusal() -> None:
 async def test_a_model_that_only_streams_is_streamed_from_then_on(said: str) -> None:
     judge = _Judge()
     server = _Server(lambda body: _reply(200) if body.get("stream") else _reply(400, said))
-    await _settle(judge, server)
-    await _settle(judge, server)
+    await _negotiate(judge, server)
+    await _negotiate(judge, server)
     assert [body.get("stream") for body in server.bodies] == [None, True, True]
     assert server.bodies[-1]["stream_options"] == {"include_usage": True}
     assert judge.capabilities.to_dict() == {"refused": ["unstreamed"]}
@@ -116,7 +116,7 @@ async def test_a_model_that_only_streams_is_streamed_from_then_on(said: str) -> 
 )
 async def test_a_word_about_streams_is_not_a_wish_for_one(said: str) -> None:
     server = _Server(lambda _: _reply(400, said))
-    await _settle(_Judge(), server)
+    await _negotiate(_Judge(), server)
     assert not any(body.get("stream") for body in server.bodies)
 
 
@@ -129,7 +129,7 @@ async def test_usage_is_not_asked_for_where_streams_know_no_options() -> None:
         )
 
     judge = _Judge()
-    await _settle(judge, _Server(rule))
+    await _negotiate(judge, _Server(rule))
     assert judge.capabilities.refused == {"unstreamed", "stream_options"}
 
 
@@ -138,5 +138,5 @@ async def test_a_server_that_wants_streams_and_refuses_them_is_left_in_peace() -
         return _reply(400, "'stream' is not allowed" if body.get("stream") else "only support stream mode")
 
     server = _Server(rule)
-    assert isinstance(await _settle(_Judge(), server), Refusal)
+    assert isinstance(await _negotiate(_Judge(), server), Refusal)
     assert len(server.bodies) <= 8

@@ -301,7 +301,7 @@ class Silent(Negotiated):
     def __init__(self, number: int) -> None:
         super().__init__("m")
         self.endpoint = f"http://{number}"
-        self.versions.saw(Completion("", model="m"))
+        self.versions.note_answer(Completion("", model="m"))
 
     async def complete(self, request: JudgeRequest) -> Completion:
         raise await asyncio.get_running_loop().create_future()
@@ -312,7 +312,7 @@ async def test_several_servers_that_hang_take_no_more_than_one_deadline() -> Non
     probing = Probing("m", Pool([Silent(n) for n in range(4)]), asks=True, bounded=within_bounds, params={})
     loop = asyncio.get_running_loop()
     began = loop.time()
-    await probing.look(seconds=3)
+    await probing.probe_servers(seconds=3)
     assert loop.time() - began == pytest.approx(3)
 
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import calipers
 from calipers.backends import connect
 from calipers.backends.connect import find_backend
-from calipers.backends.providers.known import PROVIDERS, asked_at, provider_of
+from calipers.backends.providers.known import PROVIDERS, provider_of, request_target
 from calipers.errors import ConfigError
 from groups import FOUR, group_of
 from servers.dialects import verdict
@@ -26,7 +26,7 @@ SERVERS = sorted(name for name, provider in PROVIDERS.items() if not provider.ne
 
 
 def url_of(name: str, **environment: str) -> str:
-    return asked_at(name, environment={**KEYS, **environment}).url
+    return request_target(name, environment={**KEYS, **environment}).url
 
 
 @pytest.mark.parametrize(("provider", "variable", "value", "url"), [
@@ -62,8 +62,8 @@ def url_of(name: str, **environment: str) -> str:
 def test_the_environment_names_an_address_as_the_providers_own_sdk_reads_it(
     provider: str, variable: str, value: str, url: str
 ) -> None:
-    asked = asked_at(provider, environment={**KEYS, variable: value})
-    assert (asked.url, asked.told_by) == (url, variable)
+    asked = request_target(provider, environment={**KEYS, variable: value})
+    assert (asked.url, asked.named_by) == (url, variable)
 
 
 @pytest.mark.parametrize("value", ["0.0.0.0", "127.0.0.1:11434", "http://localhost:11434"])  # noqa: S104 - nothing is bound
@@ -93,9 +93,9 @@ def test_dashscopes_regions_have_an_address_for_each_workspace() -> None:
 
 def test_an_argument_wins_over_the_environment_and_the_sdks_variable_over_litellms() -> None:
     both = {**KEYS, "OPENAI_BASE_URL": "https://first/v1", "OPENAI_API_BASE": "https://second/v1"}
-    assert asked_at("openai", environment=both).url == "https://first/v1"
-    given = asked_at("openai", base_url="https://given/v1", environment=both)
-    assert (given.url, given.told_by) == ("https://given/v1", None)
+    assert request_target("openai", environment=both).url == "https://first/v1"
+    given = request_target("openai", base_url="https://given/v1", environment=both)
+    assert (given.url, given.named_by) == ("https://given/v1", None)
 
 
 @pytest.mark.parametrize(("provider", "variable"), [
@@ -103,19 +103,19 @@ def test_an_argument_wins_over_the_environment_and_the_sdks_variable_over_litell
     ("together_ai", "TOGETHERAI_API_KEY"), ("vllm", "HOSTED_VLLM_API_KEY"),
 ])  # fmt: skip
 def test_a_key_may_be_under_its_other_names_and_the_first_one_wins(provider: str, variable: str) -> None:
-    assert asked_at(provider, environment={variable: "other"}).key == "other"
-    assert asked_at(provider, environment={variable: "other", PROVIDERS[provider].key: "own"}).key == "own"
-    assert asked_at(provider, api_key="given", environment={variable: "other"}).key == "given"
+    assert request_target(provider, environment={variable: "other"}).key == "other"
+    assert request_target(provider, environment={variable: "other", PROVIDERS[provider].key: "own"}).key == "own"
+    assert request_target(provider, api_key="given", environment={variable: "other"}).key == "given"
 
 
 @pytest.mark.parametrize(("provider", "variable"), [
     ("anthropic", "ANTHROPIC_AUTH_TOKEN"), ("azure", "AZURE_OPENAI_AD_TOKEN"), ("azure", "AZURE_AD_TOKEN"),
 ])  # fmt: skip
 def test_a_token_stands_in_for_a_key_and_only_where_there_is_none(provider: str, variable: str) -> None:
-    alone = asked_at(provider, environment={variable: "t0ken"})
+    alone = request_target(provider, environment={variable: "t0ken"})
     assert (alone.key, dict(alone.headers)) == (None, {"authorization": "Bearer t0ken"})
-    assert "authorization" not in dict(asked_at(provider, environment={variable: "t", **KEYS}).headers)
-    assert "authorization" not in dict(asked_at(provider, api_key="given", environment={variable: "t"}).headers)
+    assert "authorization" not in dict(request_target(provider, environment={variable: "t", **KEYS}).headers)
+    assert "authorization" not in dict(request_target(provider, api_key="given", environment={variable: "t"}).headers)
 
 
 def test_headers_of_the_environment_go_where_it_or_the_provider_says_and_nowhere_else() -> None:
@@ -126,10 +126,10 @@ def test_headers_of_the_environment_go_where_it_or_the_provider_says_and_nowhere
         "OPENAI_CUSTOM_HEADERS": "X-Team: blue\nno colon",
     }
     sent = {"openai-organization": "org-1", "openai-project": "p-1", "x-team": "blue"}
-    assert dict(asked_at("openai", environment=said).headers) == sent
-    assert dict(asked_at("openai", environment={**said, "OPENAI_BASE_URL": "https://gw/v1"}).headers) == sent
-    assert not asked_at("openai", base_url="http://elsewhere/v1", environment=said).headers
-    assert not asked_at("groq", environment=said).headers
+    assert dict(request_target("openai", environment=said).headers) == sent
+    assert dict(request_target("openai", environment={**said, "OPENAI_BASE_URL": "https://gw/v1"}).headers) == sent
+    assert not request_target("openai", base_url="http://elsewhere/v1", environment=said).headers
+    assert not request_target("groq", environment=said).headers
 
 
 def test_what_cannot_be_an_address_is_told_with_the_variable_that_says_it() -> None:
@@ -216,7 +216,7 @@ def test_what_the_environment_says_reaches_every_kind_of_backend(
 def test_where_questions_go_is_in_the_log_once_and_loud_where_the_environment_decides(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    connect._tell_where.cache_clear()
+    connect._log_address.cache_clear()
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
     monkeypatch.setenv("OPENAI_BASE_URL", "https://user:hunter2@gw.example/v1")
     with caplog.at_level(logging.INFO, "calipers"):
@@ -249,8 +249,8 @@ def test_judges_shows_where_each_would_be_asked_and_who_says_so() -> None:
     }
     far = {name: PROVIDERS[name] for name in ("openai", "ollama", "anthropic", "groq")}
     found = asyncio.run(find_judges(far, environment=environment)).to_dict()
-    keys = {one["provider"]: (one["variable"], one["base_url"], one["told_by"]) for one in found["keys"]}
+    keys = {one["provider"]: (one["variable"], one["base_url"], one["named_by"]) for one in found["keys"]}
     assert keys["openai"] == ("OPENAI_API_KEY", "https://gw.example/v1", "OPENAI_BASE_URL")
     assert keys["anthropic"] == ("ANTHROPIC_AUTH_TOKEN", "https://api.anthropic.com", None)
-    assert found["elsewhere"] == [{"provider": "ollama", "base_url": "http://gpu1:11434/v1", "told_by": "OLLAMA_HOST"}]
+    assert found["elsewhere"] == [{"provider": "ollama", "base_url": "http://gpu1:11434/v1", "named_by": "OLLAMA_HOST"}]
     assert not re.search("sk-secret|hunter2|t0ken", str(found))

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from calipers.backends.providers.known import asked_at
+from calipers.backends.providers.known import request_target
 
 
 def _sdk(module: str, client: str) -> Callable[[], str]:
@@ -66,7 +66,7 @@ def test_judges_are_asked_where_the_providers_sdk_asks(
         monkeypatch.setenv(name, "k")
     monkeypatch.setenv(variable, value)
     theirs = base_url().rstrip("/") + _BEHIND.get(provider, "")
-    assert asked_at(provider).url == theirs
+    assert request_target(provider).url == theirs
 
 
 @_here("openai")

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calipers.backends.providers.openai_compatible import read_chat_reply
-from calipers.backends.transport.event_stream import BrokenStreamError, compacted, events, whole_completion
+from calipers.backends.transport.event_stream import BrokenStreamError, compact_stream, stream_events, whole_completion
 from calipers.backends.transport.reply import HttpReply, Peer
 from calipers.errors import BackendError, PermanentError, TransientError
 from calipers.types import Completion
@@ -69,7 +69,7 @@ def test_comments_ids_and_empty_events_are_passed_over_and_data_may_take_several
     stream = (
         b': OPENROUTER PROCESSING\n\nid: 7\nevent: chunk\ndata: {"a":\ndata:  1}\n\ndata:\n\nretry: 5\n\ndata: [DONE]'
     )
-    assert list(events(stream)) == [("chunk", '{"a":\n 1}'), ("", "[DONE]")]
+    assert list(stream_events(stream)) == [("chunk", '{"a":\n 1}'), ("", "[DONE]")]
 
 
 def test_reasoning_is_kept_apart_under_either_name() -> None:
@@ -219,7 +219,7 @@ def test_a_stream_that_is_put_together_on_its_way_says_the_same(
     stream = _stream(*said, done=done).replace(b"\n", line_end.encode())
     received, at = b"", 0
     for cut in [*sorted(cuts), len(stream)]:
-        received = compacted(received + stream[at:cut])
+        received = compact_stream(received + stream[at:cut])
         at = max(at, cut)
     try:
         whole = whole_completion(stream)
@@ -233,8 +233,8 @@ def test_a_stream_that_is_put_together_on_its_way_says_the_same(
 def test_a_token_an_event_takes_little_room_and_an_error_stays_as_it_came() -> None:
     said = [_delta(content="word ")] * 5000
     stream = _stream(*said, done=False)
-    assert len(compacted(stream)) < len(stream) / 10
+    assert len(compact_stream(stream)) < len(stream) / 10
     for odd in ({"error": {"message": "broke"}}, "no chunk"):
         broken = _stream(*said[:3], odd, done=False)
-        assert compacted(broken) == broken
-    assert compacted(b"") == b""
+        assert compact_stream(broken) == broken
+    assert compact_stream(b"") == b""

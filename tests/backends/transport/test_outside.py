@@ -12,8 +12,8 @@ from calipers.backends.limits.retry import Retrying
 from calipers.backends.negotiation.negotiated import Versions
 from calipers.backends.providers.anthropic import read_message
 from calipers.backends.providers.openai_compatible import read_chat_reply
-from calipers.backends.transport.model_list import context_window, offered
-from calipers.backends.transport.refusals import read_refusal, to_error
+from calipers.backends.transport.model_list import listed_context_window, listed_models
+from calipers.backends.transport.refusals import read_refusal, refusal_error
 from calipers.backends.transport.reply import HttpReply, Peer
 from calipers.errors import BackendError, PermanentError, TransientError
 from calipers.types import Completion
@@ -59,7 +59,7 @@ def in_order(completion: Completion) -> None:
     assert used.cost_usd is None or (math.isfinite(used.cost_usd) and used.cost_usd >= 0)
     for _, told in completion.logprobs or ():
         assert all(math.isfinite(chance) and chance <= 0 for _, chance in told)
-    Versions().saw(completion)
+    Versions().note_answer(completion)
     json.dumps([completion.text, completion.reasoning, completion.model]).encode()
 
 
@@ -96,7 +96,7 @@ def sound(error: BackendError) -> None:
 @pytest.mark.parametrize("status", [400, 429, 500])
 def test_a_refusal_of_anything_is_an_error_of_ours(sample: Any, status: int) -> None:
     for body in mutants(sample):
-        sound(to_error(read_refusal(HttpReply(status, {}, as_json(body)), ()), PEER))
+        sound(refusal_error(read_refusal(HttpReply(status, {}, as_json(body)), ()), PEER))
 
 
 NUMBERS = ["9" * 23, "9" * 400, "9" * 5000, "0", "-5", "1e400", "nan", "Infinity", "0x10", "१२", "1_000", "99999999"]
@@ -119,7 +119,7 @@ NUMBERS = ["9" * 23, "9" * 400, "9" * 5000, "0", "-5", "1e400", "nan", "Infinity
 def test_a_number_in_a_servers_prose_is_one_to_reckon_with_or_none(number: str, text: str) -> None:
     for status in (400, 429, 503):
         body = as_json({"error": {"message": text.replace("{}", number)}})
-        sound(to_error(read_refusal(HttpReply(status, {}, body), ()), PEER))
+        sound(refusal_error(read_refusal(HttpReply(status, {}, body), ()), PEER))
 
 
 WAITS = [*NUMBERS, f"Fri, 31 Dec {'9' * 23} 23:59:59 GMT", "Fri, 31 Dec 9999 23:59:59 GMT", "Fri, 00 Foo", "", "\xff"]
@@ -129,7 +129,7 @@ WAITS = [*NUMBERS, f"Fri, 31 Dec {'9' * 23} 23:59:59 GMT", "Fri, 31 Dec 9999 23:
 @pytest.mark.parametrize("name", ["Retry-After", "retry-after-ms"])
 async def test_a_wait_is_one_that_can_be_slept_or_none(wait: str, name: str) -> None:
     headers = {name: wait, "Date": wait}
-    error = to_error(read_refusal(HttpReply(429, headers, b"{}"), ()), PEER)
+    error = refusal_error(read_refusal(HttpReply(429, headers, b"{}"), ()), PEER)
     sound(error)
     slept: list[float] = []
 
@@ -150,9 +150,9 @@ async def test_a_wait_is_one_that_can_be_slept_or_none(wait: str, name: str) -> 
 def test_a_list_of_models_of_anything_tells_a_window_to_reckon_with_or_none() -> None:
     for body in mutants(LIST):
         reply = HttpReply(200, {}, as_json(body))
-        window = context_window(reply, "m")
+        window = listed_context_window(reply, "m")
         assert window is None or 0 < window < 10**12
-        assert isinstance(offered(reply), list | None)
+        assert isinstance(listed_models(reply), list | None)
 
 
 def test_there_is_no_extreme_that_json_cannot_carry() -> None:

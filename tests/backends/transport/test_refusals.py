@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calipers.backends.transport.refusals import read_refusal, retry_after, to_error
+from calipers.backends.transport.refusals import read_refusal, refusal_error, retry_after_seconds
 from calipers.backends.transport.reply import HttpReply, Peer, excerpt, redacted
 from calipers.errors import BackendError, PermanentError, TransientError
 
@@ -19,7 +19,7 @@ PEER = Peer("judge-1", "JUDGE_API_KEY", ("hunter2-hunter2",))
 
 def _error(status: int, body: Any, headers: Mapping[str, str] | None = None) -> BackendError:
     raw = body if isinstance(body, bytes) else json.dumps(body).encode()
-    return to_error(read_refusal(HttpReply(status, headers or {}, raw), PEER.secrets), PEER)
+    return refusal_error(read_refusal(HttpReply(status, headers or {}, raw), PEER.secrets), PEER)
 
 
 def _said(message: str, **detail: Any) -> dict[str, Any]:
@@ -116,7 +116,7 @@ def test_markup_is_not_shown_to_people() -> None:
     ],
 )
 def test_retry_after_is_read_in_every_form(headers: Mapping[str, str], seconds: float | None) -> None:
-    assert retry_after(headers) == seconds
+    assert retry_after_seconds(headers) == seconds
 
 
 def test_a_question_that_is_too_long_for_a_window_of_unknown_size_names_the_remedy() -> None:

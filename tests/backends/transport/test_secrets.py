@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calipers.backends.transport.secrets import scrubbed, secrets_in, spelled
+from calipers.backends.transport.secrets import secret_spellings, secrets_in, without_secrets
 
 KEY = "Zk9/unguess+able=key&more"
 SECRETS = [form.encode() for form in secrets_in({"Authorization": f"Bearer {KEY}", "content-type": "application/json"})]
@@ -38,7 +38,7 @@ SECRETS = [form.encode() for form in secrets_in({"Authorization": f"Bearer {KEY}
     ],
 )
 def test_an_echo_is_removed_in_any_spelling(echo: str) -> None:
-    left = scrubbed(f'{{"model": "m-{echo}"}}'.encode(), SECRETS).decode()
+    left = without_secrets(f'{{"model": "m-{echo}"}}'.encode(), SECRETS).decode()
     assert "[key]" in left
     assert "unguess" not in left
     assert b64encode(b"unguess").decode().rstrip("=")[1:-1] not in left
@@ -47,7 +47,7 @@ def test_an_echo_is_removed_in_any_spelling(echo: str) -> None:
 @given(st.binary(max_size=12), st.binary(max_size=12), st.text("abcdefghijklmnop0123456789", min_size=16, max_size=40))
 def test_base64_of_anything_around_a_key_holds_no_three_characters_of_it(before: bytes, after: bytes, key: str) -> None:
     whole = b64encode(before + key.encode() + after)
-    left = scrubbed(whole, [form.encode() for form in spelled([key])])
+    left = without_secrets(whole, [form.encode() for form in secret_spellings([key])])
     assert left != whole
     assert len(left) - len("[key]") <= len(whole) - (len(key) - 2) * 8 // 6 + 2
 
@@ -56,12 +56,12 @@ def test_base64_of_anything_around_a_key_holds_no_three_characters_of_it(before:
 def test_taking_a_key_out_of_escapes_changes_nothing_else(text: str, key: str) -> None:
     escaped = "".join(f"\\u{ord(sign):04x}" for sign in key)
     data = f'{{"a": {json.dumps(text)}, "b": "{escaped}"}}'.encode()
-    assert json.loads(scrubbed(data, [key.encode()])) == {"a": text, "b": "[key]"}
+    assert json.loads(without_secrets(data, [key.encode()])) == {"a": text, "b": "[key]"}
 
 
 def test_an_answer_without_a_key_is_the_same_object() -> None:
     data = b'{"choices": []}' * 100
-    assert scrubbed(data, SECRETS) is data
+    assert without_secrets(data, SECRETS) is data
 
 
 def test_user_and_password_of_an_address_are_secrets() -> None:
@@ -76,7 +76,7 @@ def test_user_and_password_of_an_address_are_secrets() -> None:
 def test_what_stands_where_no_key_is_wanted_stays_a_word_of_the_reply(key: str) -> None:
     headers = {"authorization": f"Bearer {key}"}
     reply = f'{{"scores": {{"A": 7}}, "why": "the answer is {key}, EMPTY or none, and lists a token"}}'.encode()
-    assert scrubbed(reply, [form.encode() for form in secrets_in(headers) if form != f"Bearer {key}"]) == reply
+    assert without_secrets(reply, [form.encode() for form in secrets_in(headers) if form != f"Bearer {key}"]) == reply
 
 
 def test_what_is_no_credential_is_not_removed_from_answers() -> None:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import calipers
-from calipers.backends.transport.usage import reported, usage_in, usage_of
+from calipers.backends.transport.usage import reported_usage, usage_in, usage_of
 from calipers.types import Usage
 from groups import FOUR, group_of
 from servers.faulty_server import Answer, Asked, FaultyServer, said
@@ -43,15 +43,15 @@ def test_a_count_is_read_however_it_is_written(usage: Mapping[str, Any]) -> None
 @pytest.mark.parametrize("half", ["prompt_tokens", "completion_tokens"])
 def test_half_a_count_is_none_for_it_would_come_out_too_cheap(half: str, odd: object) -> None:
     usage: dict[str, object] = {"prompt_tokens": 12, "completion_tokens": 3, half: odd}
-    assert reported(usage) is None
-    assert reported({**usage, "cost": 0.5}) == Usage(cost_usd=0.5)
+    assert reported_usage(usage) is None
+    assert reported_usage({**usage, "cost": 0.5}) == Usage(cost_usd=0.5)
     del usage[half]
-    assert reported(usage) is None
+    assert reported_usage(usage) is None
 
 
 @given(_COUNTS, _COUNTS, st.one_of(st.none(), _COUNTS))
 def test_no_count_is_below_what_a_server_names(given_: Any, produced: Any, total: Any) -> None:
-    found = reported({"prompt_tokens": given_, "completion_tokens": produced, "total_tokens": total})
+    found = reported_usage({"prompt_tokens": given_, "completion_tokens": produced, "total_tokens": total})
     if found is not None:
         named = [one for one in (given_, produced) if type(one) is int]
         assert sum((found.input_tokens, found.output_tokens)) >= sum(one for one in named if 0 <= one < 10**12)

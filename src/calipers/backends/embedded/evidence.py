@@ -1,6 +1,6 @@
-"""From one candidate's chat messages to what the features count: its answer, its tool calls, what they returned.
+"""Reads from a candidate's chat messages what the embedded judge counts: answer, tool calls, and tool results.
 
-Reads a bounded part of any input and never raises for its shape. It counts nothing and weighs nothing.
+It reads a bounded part of any input and never raises for its form. Not responsible for counting (``features``).
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import Any
 from calipers.types import Message
 
 MESSAGES = 256
-"""Messages read of one candidate: the first 32 and the last 224."""
+"""How many messages of a candidate are read: the first 32 and the last 224."""
 CHARACTERS = 64_000
-"""Characters read of one candidate, latest messages first."""
+"""How many characters of a candidate are read, the latest messages first."""
 MESSAGE_CHARACTERS = 8_000
-"""Characters read of one message: its first three quarters and its last quarter of this many."""
+"""How many characters of a message are read: three quarters of them from its beginning, a quarter from its end."""
 
 _CALLS = 32
 _PARTS = 64
@@ -37,7 +37,7 @@ _LOOKUP = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One tool call with the result that came for it. ``changes`` means its name does not sound like a look-up."""
+    """A tool call with its result. ``changes`` is True if the tool's name does not look like a look-up."""
 
     name: str
     arguments: str
@@ -48,10 +48,11 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What one candidate did. ``answer`` is its last word, ``said`` all its words, ``heard`` what it was told.
+    """What a candidate did. ``said`` is all text of the assistant, ``heard`` all other text that it was given.
 
-    ``answer`` is the assistant's text after the last tool result, or its last text where none follows; '' for none.
-    ``unfinished`` means that the trajectory stops on a tool call or a tool result. ``turns`` counts assistant messages.
+    ``answer`` is the assistant's text after the last tool result, or its last text if none follows; "" without any
+    text. ``unfinished`` is True if the trajectory ends with a tool call or a tool result. ``turns`` counts assistant
+    messages.
     """
 
     answer: str
@@ -64,7 +65,7 @@ class Evidence:
 
 
 def task_of(prefix: Sequence[Message], messages: Sequence[Message]) -> str:
-    """What was asked: the user's words in the shared prefix, or the first user message where the prefix has none."""
+    """Return the task: the user's text in the shared prefix, or the first user message if the prefix has none."""
     asked = [text for message in prefix[-16:] if message.get("role") == "user" and (text := text_of(message))]
     if not asked:
         asked = [text for message in messages[:8] if message.get("role") == "user" and (text := text_of(message))][:1]
@@ -72,7 +73,7 @@ def task_of(prefix: Sequence[Message], messages: Sequence[Message]) -> str:
 
 
 def gather(messages: Sequence[Message]) -> Evidence:
-    """Reads one candidate's own messages (those after the shared prefix)."""
+    """Return what a candidate did, from its own messages (those after the shared prefix)."""
     seen = messages if len(messages) <= MESSAGES else [*messages[:32], *messages[-(MESSAGES - 32) :]]
     texts = _texts(seen)
     roles = [message.get("role") for message in seen]
@@ -95,7 +96,7 @@ def gather(messages: Sequence[Message]) -> Evidence:
 
 
 def _texts(messages: Sequence[Message]) -> list[str]:
-    """One text a message; when there is too much, the latest keep theirs."""
+    """Return a text per message; beyond the limit, the earliest messages get an empty text."""
     texts = [""] * len(messages)
     left = CHARACTERS
     for i in range(len(messages) - 1, -1, -1):
@@ -108,7 +109,7 @@ def _texts(messages: Sequence[Message]) -> list[str]:
 
 
 def text_of(message: Message) -> str:
-    """A message's words: text parts joined, images and other parts left out, thoughts inside the text cut away."""
+    """Return a message's text: text parts joined, without images, other parts, and reasoning before ``</think>``."""
     content = message.get("content")
     if isinstance(content, (list, tuple)):
         parts = [part.get("text") for part in content[:_PARTS] if isinstance(part, Mapping)]
@@ -121,7 +122,7 @@ def text_of(message: Message) -> str:
 
 
 def clip(text: str, limit: int) -> str:
-    """The head and the tail of a text that is longer than ``limit`` characters."""
+    """Return ``text``, or its beginning and its end if it is longer than ``limit`` characters."""
     if len(text) <= limit:
         return text
     tail = limit // 4
@@ -134,7 +135,9 @@ def _calls_of(message: Message) -> Sequence[Any]:
 
 
 def _calls(messages: Sequence[Message], texts: Sequence[str]) -> Iterator[Call]:
-    """Every call, with its result by id; results without a known id go to the unanswered calls in order."""
+    """Yield every tool call with its result, found by id; results without a known id go to the remaining calls in
+    order.
+    """
     results: dict[str, tuple[str, bool]] = {}
     orphans: list[tuple[str, bool]] = []
     for message, text in zip(messages, texts, strict=True):

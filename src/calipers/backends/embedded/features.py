@@ -1,7 +1,7 @@
-"""The features of a group: for every candidate, a few numbers about what it did and how it compares with its siblings.
+"""Computes the embedded judge's features: for each candidate, numbers about what it did and how its siblings compare.
 
-Pure counting. What a feature is worth stands in the model file; how it is told to a person stands in ``wording``.
-A sibling's place never matters: sums over siblings are exact (``math.fsum``), so no order of adding shows.
+Only counts. The weight of each feature is in the model file, its explanation for people in ``explanation``. The order
+of siblings never matters: sums over siblings are exact (``math.fsum``).
 """
 
 from __future__ import annotations
@@ -42,16 +42,16 @@ FEATURES = (
     "other_language",
     "addresses_judge",
 )
-"""In the order of ``Measured.values``. Every value lies in [0, 1], but ``extra_turns`` in [-1, 1]."""
+"""The features in the order of ``Measured.values``. Values are in [0, 1], those of ``extra_turns`` in [-1, 1]."""
 
 
 _SEARCHED = 32_000
-"""Characters searched for words to the judge."""
+"""How many characters are searched for text that addresses the judge."""
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One candidate's feature values, in the order of FEATURES, and the counts behind some, for the explanation."""
+    """A candidate's feature values, in the order of FEATURES, and the counts that the explanation mentions."""
 
     values: tuple[float, ...]
     counts: Mapping[str, tuple[int, int]]
@@ -59,7 +59,7 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class _Task:
-    """What was asked, read once for all candidates that were asked the same."""
+    """What was read from a task, once for all candidates with the same task."""
 
     text: str
     terms: set[str]
@@ -69,7 +69,7 @@ class _Task:
 
 @dataclass(frozen=True, slots=True)
 class _Own:
-    """What is known of one candidate without looking at its siblings."""
+    """What is known about a candidate without its siblings."""
 
     evidence: Evidence
     values: dict[str, float]
@@ -85,10 +85,10 @@ class _Own:
 def measure(
     candidates: Sequence[Sequence[Message]], *, prefix_length: int = 0, copies: Sequence[int] | None = None
 ) -> tuple[Measured, ...]:
-    """One Measured a candidate, in the order given.
+    """Return the features of each candidate, in the order given.
 
-    ``candidates`` are whole message lists whose first ``prefix_length`` messages are shared. ``copies`` says how many
-    identical trajectories each stands for (default 1): siblings count that often. Any message shape is taken.
+    ``candidates`` are whole message lists whose first ``prefix_length`` messages are shared. ``copies`` is how many
+    identical trajectories each stands for (default 1); siblings count that often. Messages of any form are accepted.
     """
     start = _own_start(candidates, prefix_length)
     shared = candidates[0][:start] if candidates else ()
@@ -105,10 +105,10 @@ def measure(
 
 
 def _own_start(candidates: Sequence[Sequence[Message]], prefix_length: int) -> int:
-    """Where a candidate's own doing begins: after the last shared message that is not its own.
+    """Return the index of a candidate's first own message: after the last shared message of a user or the system.
 
-    Trajectories may share their first steps too; those still count as done by each. A lone candidate shares all of
-    itself, and what it was asked ends where the assistant first speaks.
+    Trajectories may also share their first steps; those count as done by each. A single candidate shares all of its
+    messages, so its own begin with the assistant's first.
     """
     if not candidates:
         return 0
@@ -123,7 +123,7 @@ def _plain(message: Message) -> str:
     return content[:16_000] if isinstance(content, str) else ""
 
 
-# --- one candidate by itself ----------------------------------------------------------------------------------------
+# --- a candidate without its siblings ---------------------------------------------------------------------------------
 
 
 def _read_task(asked: str) -> _Task:
@@ -139,7 +139,7 @@ def _alone(evidence: Evidence, task: _Task, context: str) -> _Own:
     missed = sum(not wish(answer) for wish in task.wishes)
     low = phrases.spoken(answer[:8000])
     aloud = low if spoken is tokens and len(answer) <= 8000 else phrases.spoken(evidence.said[:_SEARCHED])
-    # Handing over to a person is an ending of its own: nothing need follow it.
+    # A hand-over to a person ends a task, too: no answer needs to follow it.
     handed_over = any(phrases.HANDOVER.search(call.name.lower()) for call in evidence.calls)
     values = {
         "silent": float(not answer),
@@ -184,7 +184,7 @@ def _other_script(task: str, answer: str) -> bool:
 
 
 def _same(arguments: str) -> str:
-    """Arguments as they would be compared: the keys' order and spacing do not make another call."""
+    """Return a tool call's arguments in a form that ignores the order of keys and the spacing, for comparison."""
     try:
         return json.dumps(json.loads(arguments), sort_keys=True)
     except (ValueError, RecursionError):
@@ -215,21 +215,22 @@ def _tools(evidence: Evidence, context: str, values: dict[str, float], counts: d
 
 
 def _unresolved(calls: Sequence[Call]) -> int:
-    """Tools whose last call failed."""
+    """Return how many tools failed in their last call."""
     return sum({call.name: call.failed for call in calls}.values())
 
 
 def _ungrounded(evidence: Evidence, context: str) -> tuple[int, int]:
-    """Numbers of three digits or more in the answer: how many occur in nothing the candidate was told, of how many.
+    """Return how many numbers in the answer occur in no text that the candidate was given, and how many were checked.
 
-    Only asked where tools returned something: a number worked out in prose comes from nowhere else.
+    Only numbers of three digits or more count, and only if tools returned something: otherwise a number in prose was
+    computed and has no source.
     """
     if not any(call.result for call in evidence.calls):
         return 0, 0
     shown = {_digits(number) for number in text.numbers(evidence.answer[-8000:])}
     told = _digits(evidence.heard) + _digits(context)
     checked = sorted(number for number in shown if len(number) >= 3)[:64]
-    # A last digit may be rounded; points and commas mean different things in different languages.
+    # The last digit may be rounded; points and commas differ by language.
     return sum((number[:-1] if len(number) > 3 else number) not in told for number in checked), len(checked)
 
 
@@ -237,11 +238,11 @@ def _digits(said: str) -> str:
     return said.replace(",", "").replace(".", "").replace("\u00a0", "")
 
 
-# --- a candidate among its siblings ---------------------------------------------------------------------------------
+# --- a candidate compared with its siblings ---------------------------------------------------------------------------
 
 
 def _compare(own: Sequence[_Own], weights: Sequence[int]) -> None:
-    """Adds the features that compare. Only lengths beyond half and twice the usual count: longer is not better."""
+    """Add the features that compare siblings. Only lengths beyond half or twice the usual count against a candidate."""
     lengths = _relative([one.size for one in own], weights)
     turns = _relative([one.evidence.turns for one in own], weights)
     words = _agreement([one.terms for one in own], weights)
@@ -264,17 +265,17 @@ def _compare(own: Sequence[_Own], weights: Sequence[int]) -> None:
 
 
 def _relative(sizes: Sequence[int], weights: Sequence[int]) -> list[float]:
-    """The logarithm to base 4 of each size against the group's geometric mean: 0.5 is twice as long."""
+    """Return the logarithm to base 4 of each size relative to the group's geometric mean: 0.5 is twice as long."""
     logs = [math.log(1 + size) for size in sizes]
     mean = math.fsum(weight * log for weight, log in zip(weights, logs, strict=True)) / max(1, sum(weights))
     return [(log - mean) / math.log(4) for log in logs]
 
 
 def _agreement(sets: Sequence[Collection[object]], weights: Sequence[int]) -> list[float]:
-    """Dice overlap of each set with its siblings', a sibling's copies counted: 1 = all alike, 0 = nothing shared.
+    """Return the Dice overlap of each set with its siblings' sets, counting copies: 1 = all equal, 0 = nothing shared.
 
-    Linear in the sets' sizes: it goes by how many others hold an element, not by pairs of candidates. Siblings that
-    did nothing agree with one that did nothing.
+    Linear in the sizes of the sets, because it counts how many siblings hold an element and compares no pairs. A
+    candidate with an empty set agrees with the siblings whose sets are empty.
     """
     everyone = sum(weights)
     if everyone < 2:
@@ -294,7 +295,9 @@ def _agreement(sets: Sequence[Collection[object]], weights: Sequence[int]) -> li
 
 
 def _same_conclusion(conclusions: Sequence[str | None], weights: Sequence[int]) -> list[tuple[float, tuple[int, int]]]:
-    """The share of siblings that end on the same number, and the counts; nothing where fewer than half end on one."""
+    """Return the share of siblings that conclude with the same number, and the counts; 0 if fewer than half conclude
+    so.
+    """
     everyone = sum(weights)
     held: Counter[str] = Counter()
     for conclusion, weight in zip(conclusions, weights, strict=True):

@@ -1,6 +1,6 @@
-"""The few plain wishes about form that can be read off a task without understanding it, as checks of an answer.
+"""Finds the simple requests about form in a task ("in 3 sentences", "as JSON"), as checks of an answer.
 
-It knows no messages; a task it reads no wish in has no checks, which is neither good nor bad.
+It does not read messages. A task without such a request has no checks, which is neither good nor bad.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _SMALL = {"one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven
 
 
 def wishes(task: str) -> tuple[Check, ...]:
-    """Checks for the few plain wishes about form that can be read off a task without understanding it."""
+    """Return checks of an answer for the requests about form that the task states in simple words."""
     low = task.lower()
     found: list[Check] = []
     if re.search(r"\b(?:as|in|valid|return|output|a) json\b", low):

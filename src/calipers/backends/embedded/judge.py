@@ -1,7 +1,7 @@
 """The embedded judge: a Backend that needs no key, no network and no download.
 
-It counts features of the group (``features``), weighs them (``model``) and answers with the text a judge would write,
-so that all that follows reads it like any other judge. It reads neither the rubric nor the rendered question.
+It counts features of the group (``features``), weighs them (``model``) and replies with text as a judge would, so that
+the reply is read like any other. It reads neither the rubric nor the rendered question.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ EMBEDDED_WARNING = (
     "scored by the embedded judge, which counts surface features and ignores the rubric: good for wiring, tests and "
     "first steps, not for training; a real judge is one name away, e.g. openai/gpt-5-mini"
 )
-"""One sentence that goes with every result of this judge."""
+"""The warning on every result of this judge."""
 
 _REMEMBERED = 64
-"""Groups whose opinions are kept: further orders and re-asks of one group need no new count."""
+"""How many groups' opinions are stored, so that further orders and re-asks of a group need no new count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +37,8 @@ class _Opinion:
 class Embedded(FullBackend):
     """Scores a group by a small fixed linear model; the same group always gets the same scores, at no cost.
 
-    A candidate is always scored among all candidates of its group, whichever of them are asked about, so neither its
-    place, its key nor the question's selection moves its score. Never raises for what a message holds.
+    A candidate is always compared with all candidates of its group, whichever of them a request shows. So its score
+    does not depend on its position, its key or the selection. It never raises because of a message's content.
     """
 
     endpoint = "embedded"
@@ -50,9 +50,10 @@ class Embedded(FullBackend):
         self._opinions: OrderedDict[int, tuple[RenderedGroup, tuple[_Opinion, ...]]] = OrderedDict()
 
     async def complete(self, request: JudgeRequest) -> Completion:
-        """Answers with ``{"explanations": {key: text}, "scores": {key: 0-top}}`` for every candidate shown.
+        """Return the reply ``{"explanations": {key: text}, "scores": {key: 0-top}}`` for every candidate in the
+        request.
 
-        Raises PermanentError where it is asked about criteria.
+        Raises PermanentError if the request is about criteria.
         """
         if request.view.rubrics:
             raise PermanentError("bad_request", "the embedded judge counts surface features and cannot check criteria")
@@ -65,7 +66,9 @@ class Embedded(FullBackend):
         return Completion(json.dumps(reply, ensure_ascii=False), model=self.model, usage=Usage(cost_usd=0.0))
 
     def _opinions_on(self, view: RenderedGroup) -> tuple[_Opinion, ...]:
-        """Counted once for each view object; the view is kept alongside, so that its identity cannot be re-used."""
+        """Return the opinions on a group, computed once per view object. The view is stored, so that its id is not
+        reused.
+        """
         known = self._opinions.get(id(view))
         if known is not None:
             return known[1]
@@ -92,7 +95,9 @@ def _judge(view: RenderedGroup, model: Model) -> tuple[_Opinion, ...]:
 
 
 def _usual(parts: list[tuple[float, ...]], copies: list[int]) -> list[float]:
-    """The group's mean of each part, every copy counted; summed exactly, so that order cannot show."""
+    """Return the group's mean of each feature's contribution, counting every copy; summed exactly, so that order is
+    irrelevant.
+    """
     total = max(1, sum(copies))
     return [
         math.fsum(n * part for n, part in zip(copies, column, strict=True)) / total

@@ -1,7 +1,7 @@
-"""The model: a weight a feature, read from ``model.json``, and the curve from their sum to a score on a scale of 0 to
-100.
+"""The embedded judge's model: a weight per feature from ``model.json``, and the curve from their sum to a score.
 
-Plain Python; fitted by ``scripts/fit_embedded.py``. It knows no messages and writes no sentences.
+Plain Python, fitted by ``scripts/fit_embedded.py``. Scores are on a scale of 0 to 100. Not responsible for messages
+(``evidence``) or explanations (``explanation``).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ MODEL_FILE = Path(__file__).with_name("model.json")
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """``weights`` are in the order of FEATURES; a difference of two candidates' sums is the log-odds that fitting saw.
+    """The weights of a linear model, in the order of FEATURES; a difference of two sums is a log-odds from the fit.
 
     ``offset`` is the sum that scores 50, and ``gain`` the steepness of the curve there.
     """
@@ -30,14 +30,14 @@ class Model:
     gain: float
 
     def parts(self, values: tuple[float, ...]) -> tuple[float, ...]:
-        """What each feature adds to the sum."""
+        """Return what each feature adds to the sum."""
         return tuple(weight * value for weight, value in zip(self.weights, values, strict=True))
 
     def score(self, values: tuple[float, ...]) -> int:
-        """An integer from 5 to 95, never falling as the weighted sum rises.
+        """Return an integer score from 5 to 95, which never falls as the weighted sum rises.
 
-        The ends of the scale are left out: counting words makes nobody that sure, and a group in which all score 0
-        or 1 would be indistinguishable from one scored in fractions.
+        The ends of the scale are not used: counting words allows no such certainty, and a group in which all score 0 or
+        1 would look like a group scored in fractions.
         """
         total = math.fsum(self.parts(values)) - self.offset
         return round(5 + 90 / (1 + math.exp(-max(-30.0, min(30.0, self.gain * total)))))
@@ -45,7 +45,7 @@ class Model:
 
 @lru_cache(maxsize=1)
 def shipped() -> Model:
-    """The model that comes with the package."""
+    """Return the model that comes with the package."""
     stored = json.loads(MODEL_FILE.read_text(encoding="utf-8"))
     weights = stored["weights"]
     return Model(stored["model"], tuple(weights[name] for name in FEATURES), stored["offset"], stored["gain"])

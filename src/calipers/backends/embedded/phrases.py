@@ -1,15 +1,16 @@
-"""What people say when they refuse, hedge, claim success, admit failure or speak to a judge, in a few languages.
+"""Patterns for phrases in a few languages: refusing, hedging, claiming success, admitting failure, addressing the
+judge.
 
-Rough on purpose, bounded on purpose: alternatives of plain words, nothing that can backtrack far.
-Every pattern expects ``spoken`` text. Those searched over long texts begin with plain letters, which the engine skips
-to some ten times faster than to a word boundary.
+Deliberately rough and bounded: alternatives of plain words without much backtracking. Every pattern expects text from
+``normalized_speech``. Patterns for long texts begin with plain letters, which the engine finds about ten times faster
+than a word boundary.
 """
 
 import re
 
 
 def spoken(text: str) -> str:
-    """Lower case, with the typewriter's apostrophe."""
+    """Return ``text`` in lower case, with straight apostrophes."""
     return text.lower().replace("’", "'")
 
 

@@ -1,6 +1,6 @@
-"""What can be counted in a piece of text: terms, numbers, sums, repetition, language, the end of it.
+"""Counts what the embedded judge needs of a text: terms, numbers, sums, repetition, script, and a cut-off end.
 
-Nothing here knows messages, groups or weights. Every function is linear in its input, and its callers bound the input.
+It knows no messages, groups or weights. Every function is linear in its input, and its callers limit the input.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 _WORD = re.compile(r"[^\W_]+")
 _NUMBER = re.compile(r"\d(?:[\d,]{0,14}\d)?(?:\.\d{1,9})?")
-# Scripts written without spaces, and Hangul, whose words inflect: terms there are pairs of characters.
+# Scripts without spaces, and Hangul, whose words inflect: their terms are pairs of characters.
 _UNSPACED = re.compile(r"[\u0e00-\u0eff\u1780-\u17ff\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff]+")
 _SENTENCE_END = re.compile(r"[.!?。！？]+(?=\s|$)|[。！？]|\n+")
 _LAST_CHARACTERS = frozenset(".!?。！？…)]}\"'”’」』】》`*|>:：~)）;；")
@@ -24,11 +24,11 @@ _STOP = frozenset(
     )
 )
 _STEM = 5
-"""Words are compared by their first letters: crude, the same for every spaced language, and free."""
+"""Words are compared by their first letters, which is rough, fast, and equal for all languages with spaces."""
 
 
 def words(text: str) -> list[str]:
-    """Lower-cased words; in scripts without spaces, overlapping pairs of characters."""
+    """Return the lower-cased words of a text; in scripts without spaces, overlapping pairs of characters."""
     if text.isascii() or not _UNSPACED.search(text):
         return _WORD.findall(text.lower())
     found: list[str] = []
@@ -41,19 +41,19 @@ def words(text: str) -> list[str]:
 
 
 def terms(tokens: Sequence[str]) -> set[str]:
-    """The stems that carry meaning: no short words, no common English ones; numbers and unspaced pairs stay."""
+    """Return the stems with meaning: no short words, no common English words; numbers and character pairs stay."""
     return {word[:_STEM] for word in tokens if (len(word) > 3 or not word.isascii()) and word not in _STOP} | {
         word for word in tokens if word.isdigit()
     }
 
 
 def numbers(text: str) -> list[str]:
-    """Numbers as they would be compared: no thousands commas, no trailing zeros after the point."""
+    """Return the numbers in a text in a form for comparison: no thousands commas, no trailing zeros after the point."""
     return [plain(found) for found in _NUMBER.findall(text)]
 
 
 def plain(number: str) -> str:
-    """One number without commas and without an empty fraction: ``1,200.50`` is ``1200.5``."""
+    """Return a number without commas and without trailing zeros: ``1,200.50`` is ``1200.5``."""
     bare = number.replace(",", "")
     return bare.rstrip("0").rstrip(".") if "." in bare else bare
 
@@ -66,7 +66,7 @@ _CONCLUSION = re.compile(
 
 
 def concluding_number(text: str) -> str | None:
-    """The number the text gives as its answer: the last one it calls so, else the last one of a very short text."""
+    """Return the number that a text gives as its answer: the last marked one, else the last of a very short text."""
     marked = _CONCLUSION.findall(text[-600:])
     if marked:
         return plain(str(marked[-1]))
@@ -86,7 +86,7 @@ _STEP = re.compile(r"([-+*/x×÷])\s?\$?(\d[\d,]{0,14}(?:\.\d{1,9})?)")
 
 
 def sums(text: str) -> tuple[int, int]:
-    """How many sums of the form ``3 * 60 = 180`` the text shows, and how many of those are wrong (first 64 read)."""
+    """Return how many calculations like ``3 * 60 = 180`` a text shows and how many of them are wrong (the first 64)."""
     checked = wrong = 0
     if "=" not in text:
         return 0, 0
@@ -104,7 +104,7 @@ def sums(text: str) -> tuple[int, int]:
 
 
 def _evaluate(first: str, rest: str) -> float | None:
-    """``first`` followed by operator-number pairs, products before sums; None for a division by zero."""
+    """Return the value of ``first`` and the operators with numbers after it, or None for a division by zero."""
     total, product = 0.0, float(first.rstrip(",").replace(",", ""))
     for operator, digits in _STEP.findall(rest):
         value = float(digits.rstrip(",").replace(",", ""))
@@ -121,9 +121,9 @@ def _evaluate(first: str, rest: str) -> float | None:
 
 
 def repetition(tokens: Sequence[str]) -> float:
-    """How far the share of three-word runs that occurred before goes beyond a fifth, in [0, 1]; 0 under eight words.
+    """Return in [0, 1] how far the share of repeated three-word runs exceeds a fifth; 0 below eight words.
 
-    Up to a fifth is what ordinary prose of any length does.
+    Ordinary prose of any length repeats up to a fifth.
     """
     runs = len(tokens) - 2
     if runs < 6:
@@ -133,13 +133,14 @@ def repetition(tokens: Sequence[str]) -> float:
 
 
 def sentences(text: str) -> int:
-    """Roughly how many sentences."""
+    """Return the approximate number of sentences in a text."""
     return sum(1 for piece in _SENTENCE_END.split(text) if piece.strip())
 
 
 def is_cut(text: str) -> bool:
-    """Whether prose stops mid-sentence or inside a code fence. Short texts and last lines without prose may just
-    end.
+    """Return whether a text stops in the middle of a sentence or inside a code fence.
+
+    Short texts, and last lines without prose, may end anywhere.
     """
     if text.count("```") % 2:
         return True
@@ -147,13 +148,14 @@ def is_cut(text: str) -> bool:
     last = text[text.rfind("\n") + 1 :]
     if not text or text[-1] in _LAST_CHARACTERS or len(text) < 80:
         return False
-    # A list item, a formula or a number ends where it ends; a long line of words ending in a small letter does not.
+    # A list item, a formula or a number may be the end, but not a long line of words that ends in a small letter.
     return len(last) > 60 and (text[-1].islower() or text[-1] in ",，、-(")
 
 
 def script(text: str) -> str:
-    """``unspaced``, ``latin`` or ``other``, whichever most letters of the first 2,000 characters are; '' for no
-    letters.
+    """Return the script of most letters in a text: ``unspaced``, ``latin`` or ``other``, or "" without letters.
+
+    Only the first 2,000 characters are counted.
     """
     head = text[:2000]
     if head.isascii():
@@ -163,5 +165,5 @@ def script(text: str) -> str:
     latin = sum(1 for character in head if character.isalpha() and character < "\u0250")
     if not letters:
         return ""
-    # A CJK character says about as much as three letters do.
+    # A CJK character carries about as much as three letters.
     return "unspaced" if 3 * unspaced > letters - unspaced else ("latin" if 2 * latin > letters else "other")

@@ -1,4 +1,4 @@
-"""Says in a few words which features set a candidate apart. It decides no score."""
+"""Writes the embedded judge's explanation: which features distinguish a candidate. It does not change a score."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from calipers.backends.embedded.features import FEATURES, Measured
 
 _SHOWN = 3
 _NEGLIGIBLE = 0.04
-"""In the model's sum: about a point of the score. Less is not worth a clause."""
+"""A smaller contribution to the model's sum is not mentioned; this is about a point of the score."""
 
 _FLAWS = {
     "silent": "gives no answer",
@@ -29,10 +29,10 @@ _FLAWS = {
     "other_language": "answers in another script than the task's",
     "addresses_judge": "talks to the judge",
 }
-"""Told where they are; that a flaw is absent is not told."""
+"""Flaws and their texts; an absent flaw is not mentioned."""
 
 _COMPARED = {
-    # feature: (said above the group's mean, said below it)
+    # feature: (text above the group's mean, text below it)
     "coverage": ("covers {part} of {whole} task terms", "covers only {part} of {whole} task terms"),
     "extra_turns": ("takes more turns than its siblings", "takes fewer turns than its siblings"),
     "consensus": (
@@ -44,7 +44,7 @@ _COMPARED = {
     "call_consensus": ("changes what its siblings change", "changes other things than its siblings"),
     "tool_consensus": ("uses the tools its siblings use", "uses other tools than its siblings"),
 }
-"""Told by how they differ from the group's mean."""
+"""Features that are mentioned if they differ from the group's mean."""
 
 _TOPIC = {
     "unresolved": "tool errors",
@@ -53,14 +53,16 @@ _TOPIC = {
     "call_consensus": "calls",
     "tool_consensus": "calls",
 }
-"""Features that tell of one thing: the one that moved the score most speaks for it."""
+"""Features with the same subject, of which only the one with the largest effect on the score is mentioned."""
 
 
 def explain(own: Measured, parts: Sequence[float], usual: Sequence[float], *, siblings: int) -> str:
-    """The two or three features that moved the score most, the largest first; never empty.
+    """Return an explanation from the features that changed the score most, at most three, the largest first; never
+    empty.
 
-    ``parts`` are what each feature adds to the score's sum and ``usual`` the group's mean of that, in the order of
-    FEATURES; ``siblings`` is how many others there are. Without any, only flaws and what stands by itself are told.
+    ``parts`` are what each feature adds to the score's sum, and ``usual`` the group's mean of that, in the order of
+    FEATURES. ``siblings`` is the number of other candidates. Without siblings, only flaws and task coverage are
+    mentioned.
     """
     rows = enumerate(zip(FEATURES, parts, usual, strict=True))
     moved = [(_moved(name, part, mean, siblings), i) for i, (name, part, mean) in rows]
@@ -75,7 +77,7 @@ def explain(own: Measured, parts: Sequence[float], usual: Sequence[float], *, si
 
 
 def _moved(name: str, part: float, mean: float, siblings: int) -> float:
-    """How far this feature moved the score: from nothing for a flaw, from the group's mean where it is graded."""
+    """Return how far a feature changed the score: compared with 0 for a flaw, else with the group's mean."""
     if name in _FLAWS:
         return part
     if siblings == 0:
@@ -88,6 +90,6 @@ def _phrase(name: str, by: float, own: Measured) -> str:
     if name in _FLAWS:
         return _FLAWS[name].format(part=part, whole=whole)
     above, below = _COMPARED[name]
-    # More turns lower the score; everything else that is compared raises it.
+    # More turns lower the score; every other compared feature raises it.
     more = by < 0 if name == "extra_turns" else by > 0
     return (above if more else below).format(part=part, whole=whole)

@@ -1,1 +1,1 @@
-"""The wrappers around a call: retries, concurrency, rates, budgets, pools of servers. ``bounds`` puts them together."""
+"""Wrappers around a backend: retries, concurrency, rates, budgets, pools of servers. ``bounds`` puts them together."""

@@ -1,10 +1,10 @@
-"""How many calls in flight pay off: a rule on their latencies, without clock, loop or lock.
+"""The rule that chooses how many calls may be in flight, from their latencies. It has no clock, event loop or lock.
 
 Answers per second are calls in flight divided by latency (Little's law), so the latencies at two limits show whether
-the higher limit pays off. It does on a server that batches, although each call gets slower; it does not on a server
-that queues. Latencies have heavy tails, so a limit is judged by the median over a *cohort* of calls that began under
-it. The median is known once most of them have ended: the longest need not end, and do not bias it. Not responsible for
-admitting calls (``concurrency``).
+the higher limit brings more answers per second. It does on a server that batches, although each call gets slower. It
+does not on a server that queues. Latencies have heavy tails, so a limit is judged by the median over a *cohort* of
+calls that began under it. The median is known once most of these calls have ended, so the longest calls need not be
+waited for and do not bias it. Not responsible for admitting calls (``concurrency``).
 """
 
 from __future__ import annotations
@@ -13,24 +13,24 @@ from dataclasses import dataclass, field
 
 _LEAST_SAMPLES = 16
 _ENDED = 0.75
-"""A cohort's median is known once this share has ended, because calls still in flight take longer."""
+"""A cohort's median is known once this share of its calls has ended, because those still in flight take longer."""
 _GAIN = 1.15
-"""A higher limit is better if it brings this many times the answers per second; medians are not more exact."""
+"""A higher limit is better if it brings this many times the answers per second; medians are no more exact than that."""
 _SEARCH_UP_TO = 4.0
-"""The search ends at so many times the best limit, if nothing above it was better."""
+"""The search ends at this multiple of the best limit, if nothing above the best limit was better."""
 _HEADROOM = 1.5
-"""The chosen limit exceeds the best measured one: calls too many cost some latency, calls too few cost throughput."""
+"""The chosen limit is this multiple of the best measured limit: too many calls add latency, too few lose throughput."""
 _LATENCY_RISE = 2.0
-"""If latency at the chosen limit rises so much, the search starts again at once."""
+"""If latency at the chosen limit rises to this multiple, the search starts again at once."""
 _LOWEST_RESTART = 1 / 8
-"""It then starts no lower than this share: latency may have risen because questions are longer now."""
+"""A new search starts no lower than this share of the limit, because latency may have risen with longer questions."""
 _COHORTS_HELD = 40
-"""Cohorts after which the search starts again anyway."""
+"""After this many cohorts the search starts again, even if latency has not risen."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ticket:
-    """A call that began: its cohort, and whether it counts there (all calls that were allowed were in flight)."""
+    """A call in flight: its cohort, and whether its latency counts (only if the limit was fully used when it began)."""
 
     cohort: int
     counts: bool
@@ -43,14 +43,17 @@ class _Cohort:
     ended: list[float] = field(default_factory=list)
 
     def median(self) -> float | None:
-        """Over all calls that began, once it is known."""
+        """Return the median latency of all calls that began in this cohort, or None while too few have ended."""
         if self.began < self.size or len(self.ended) < _ENDED * self.began:
             return None
         return sorted(self.ended)[self.began // 2]
 
 
 class AdaptiveLimit:
-    """Finds a ``limit`` from 1 to ``most``, beginning at ``start``: doubles it while that pays off, then watches it."""
+    """Chooses ``limit``, the calls in flight that are allowed, from 1 to ``most``.
+
+    It begins at ``start``, doubles the limit while that brings more answers per second, and then watches the latency.
+    """
 
     def __init__(self, *, start: int, most: int) -> None:
         self._most = most
@@ -62,35 +65,37 @@ class AdaptiveLimit:
 
     @property
     def limit(self) -> int:
-        """Calls in flight that are allowed now."""
+        """Return how many calls may be in flight now."""
         return int(self._level)
 
-    def began(self, *, crowded: bool) -> Ticket:
-        """A call begins; ``crowded``: no further call may begin."""
-        counts = crowded and self._cohort.began < self._cohort.size
+    def call_began(self, *, limit_reached: bool) -> Ticket:
+        """Record that a call begins; ``limit_reached`` says that no further call may begin now."""
+        counts = limit_reached and self._cohort.began < self._cohort.size
         self._cohort.began += counts
         return Ticket(self._number, counts)
 
-    def ended(self, ticket: Ticket, seconds: float) -> None:
-        """The call was answered, or timed out, after ``seconds``."""
+    def call_ended(self, ticket: Ticket, seconds: float) -> None:
+        """Record that a call was answered, or timed out, after ``seconds``."""
         if ticket.counts and ticket.cohort == self._number:
             self._cohort.ended.append(seconds)
             self._judge()
 
-    def lost(self, ticket: Ticket) -> None:
-        """The call ended in a way that says nothing about load."""
+    def call_lost(self, ticket: Ticket) -> None:
+        """Record that a call ended in a way that shows nothing about the server's load."""
         if ticket.counts and ticket.cohort == self._number:
             self._cohort.began -= 1
 
-    def refused(self, ticket: Ticket) -> None:
-        """The server refused the call as too many. The limit falls once for all calls that began before."""
+    def call_refused(self, ticket: Ticket) -> None:
+        """Record that the server refused a call because of too many. All calls that began before lower the limit only
+        once.
+        """
         if ticket.cohort >= self._since_refusal:
             self._refused = True
             self._searching = False
             self._to(self._level * (0.85 if self._reference is not None else 0.7))
             self._since_refusal = self._number
         else:
-            self.lost(ticket)
+            self.call_lost(ticket)
 
     def _search_from(self, level: float) -> None:
         self._searching = True
@@ -128,12 +133,12 @@ class AdaptiveLimit:
     def _hold(self, median: float) -> None:
         self._held += 1
         if self._reference is not None and median > _LATENCY_RISE * self._reference:
-            # Where latency would be as before, if waiting calls are the reason that it rose.
+            # If waiting calls are the reason why latency rose, it is as before at this limit.
             self._search_from(self._level * max(self._reference / median, _LOWEST_RESTART))
             return
         if self._held >= _COHORTS_HELD:
             self._search_from(self._level / 2)
             return
         self._reference = median if self._reference is None else 0.8 * self._reference + 0.2 * median
-        # If the server refuses calls, its capacity is approached from below.
+        # If the server refuses calls, the limit approaches the server's capacity from below.
         self._to(self._level + max(1.0, 0.02 * self._level) if self._refused else self._level)

@@ -1,7 +1,8 @@
 """A queue for a shared resource, for callers of any event loop or thread.
 
-Its owner decides who may pass; this is only the waiting. asyncio's own primitives belong to one loop each, and trainers
-bring several. Not responsible for what is counted (``concurrency``, ``budget``, ``transport.memory``).
+The owner of the queue decides who may pass; this module only makes callers wait. asyncio's own primitives belong to one
+event loop each, and trainers run several. Not responsible for what is counted (``concurrency``, ``budget``,
+``transport.memory``).
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ T = TypeVar("T")
 
 
 class Admission(Generic[T]):
-    """Callers pass in the order of their arrival, each once its own ``take`` returns something else than None.
+    """A queue whose callers pass in the order of their arrival, each once its ``take`` returns something other than
+    None.
 
     ``take``, and every change that may let others pass, run under one lock, so the owner's counts need no lock.
     """
@@ -27,7 +29,10 @@ class Admission(Generic[T]):
         self._changes: deque[Callable[[], None]] = deque()
 
     async def enter(self, take: Callable[[], T | None], *, undo: Callable[[T], None]) -> T:
-        """The result of ``take``. ``undo`` is called with it if the caller is cancelled just as it is admitted."""
+        """Wait for the caller's turn and return the result of ``take``.
+
+        ``undo`` is called with that result if the caller is cancelled just as it is admitted.
+        """
         waiter: _Waiter[T] | None = None
         with self._lock:
             taken = None if self._waiting else take()
@@ -45,18 +50,18 @@ class Admission(Generic[T]):
             raise
 
     def change(self, apply: Callable[[], None]) -> None:
-        """Apply a change, and admit the callers that can pass now."""
+        """Apply a change to the owner's counts, and admit the callers that can pass now."""
         self._changes.append(apply)
         self._catch_up()
 
     @property
-    def crowded(self) -> bool:
-        """Whether any caller waits."""
+    def has_waiters(self) -> bool:
+        """Whether any caller waits in the queue."""
         return bool(self._waiting)
 
     def _catch_up(self) -> None:
-        # Never waits for the lock: a call that the garbage collector ends may get here in a thread that holds it. The
-        # thread that does hold it sees the change right after.
+        # This never waits for the lock, because the garbage collector may end a call in a thread that already holds it.
+        # That thread sees the change right after.
         while self._changes and self._lock.acquire(blocking=False):
             try:
                 while self._changes:
@@ -74,7 +79,7 @@ class Admission(Generic[T]):
     def _admit(self) -> None:
         while self._waiting:
             first = self._waiting[0]
-            if first.loop.is_closed():  # its caller ended with the loop
+            if first.loop.is_closed():  # the caller ended with its event loop
                 self._waiting.popleft()
                 continue
             first.taken = first.take()

@@ -1,4 +1,4 @@
-"""All wrappers around a judge's backend, in the only order that works: ``wrapped`` puts them together.
+"""All wrappers around a judge's backend, in the only order that works.
 
 Not responsible for what any of them does.
 """
@@ -34,23 +34,24 @@ def within_bounds(  # noqa: PLR0913 - each argument is a bound
     max_tokens: int | None = None,
     circuit: Callable[[Backend], Backend] = CircuitBreaker,
 ) -> FullBackend:
-    """``backend`` with all wrappers but retries: meter, rate limit, budget, circuit breaker, hedging, concurrency.
+    """Return ``backend`` with all wrappers except retries: meter, rate limit, budget, circuit breaker, hedging,
+    concurrency.
 
-    A SharedBudget is a budget that other backends draw on, too. Each member of a pool has a rate limit of its own.
-    Raises ConfigError for bounds that cannot work.
+    Other backends may spend from the same budget if it is a SharedBudget. Each member of a pool has a rate limit of its
+    own. Raises ConfigError for bounds that cannot work.
     """
     rates: dict[str, Any] = {"requests_per_minute": requests_per_minute, "tokens_per_minute": tokens_per_minute}
     is_paced = any(rate is not None for rate in rates.values())
     pricing = find_pricing(backend.endpoint, backend.model, price=price)
 
-    def each(one: Backend) -> Backend:
-        """The wrappers around every single call to a server; waiting for the rate limit is no call yet."""
-        metered = Metered(one, pricing=pricing)
+    def wrap_server(server: Backend) -> Backend:
+        """Return ``server`` with the wrappers around every single call. A wait for the rate limit is not yet a call."""
+        metered = Metered(server, pricing=pricing)
         return RateLimited(metered, **rates) if is_paced else metered
 
-    inner: Backend = Pool(backend.members, each=each) if isinstance(backend, Pool) else each(backend)
+    inner: Backend = Pool(backend.members, each=wrap_server) if isinstance(backend, Pool) else wrap_server(backend)
     if budget is not None:
-        # Inside the bound on calls in flight: a call that waits for its turn sets nothing aside.
+        # The budget is inside the bound on calls in flight, so a call that waits for its turn reserves nothing.
         shared = budget if isinstance(budget, SharedBudget) else Budget.of(budget)
         inner = Budgeted(inner, budget=shared, pricing=pricing, max_tokens=max_tokens)
     inner = circuit(inner)
@@ -60,11 +61,12 @@ def within_bounds(  # noqa: PLR0913 - each argument is a bound
 
 
 def wrapped(backend: Backend, *, attempts: int | None = 5, **bounds: Any) -> FullBackend:
-    """``backend`` with all its wrappers: retries outside, then those of ``within_bounds``, which takes ``bounds``.
+    """Return ``backend`` with all its wrappers: retries outside, then those of ``within_bounds``, which takes
+    ``bounds``.
 
-    Retries are outside because a call that waits for its next try must not count as in flight: others would wait with
-    it. ``attempts`` None: no retries but those of a Retrying that is given, which are moved outside. Raises ConfigError
-    for bounds that cannot work.
+    Retries are outside because a call that waits for its next attempt must not count as in flight: it would block
+    others. If ``attempts`` is None, calipers adds no retries; a Retrying that is given is moved outside. Raises
+    ConfigError for bounds that cannot work.
     """
     if isinstance(backend, Retrying) and attempts is None:
         return backend.around(lambda inner: within_bounds(inner, **bounds))
@@ -73,9 +75,10 @@ def wrapped(backend: Backend, *, attempts: int | None = 5, **bounds: Any) -> Ful
 
 
 class Shared(HoldingWrapper):
-    """``bare`` with all its wrappers (``wrapped``), for several Judges: its bounds hold for all of them together.
+    """A backend with all its wrappers (``wrapped``) that several Judges use, so that they share its bounds.
 
-    ``name`` is shown in reports and messages. A Judge adds no wrappers of its own.
+    ``bare`` is the backend without wrappers. ``name`` appears in reports and messages. A Judge adds no wrappers of its
+    own.
     """
 
     def __init__(self, bare: Backend, *, name: str | None = None, attempts: int | None = 5, **bounds: Any) -> None:
@@ -85,9 +88,9 @@ class Shared(HoldingWrapper):
         self.warnings = self.bare.warnings
 
     async def complete_recorded(self, request: JudgeRequest, record: Record) -> Completion:
-        """The answer, once it is on record. Raises what the backend raises when its tries are used up."""
+        """Return the judge's answer, once it is recorded. Raises what the backend raises after its last attempt."""
         return await self._backend.complete_recorded(request, record)
 
     async def check(self) -> Sequence[str]:
-        """The warnings of ``bare.check``; ConfigError when its server cannot be reached."""
+        """Return the warnings of ``bare.check``. Raises ConfigError when the server cannot be reached."""
         return await self.bare.check()

@@ -1,7 +1,8 @@
 """A backend that spends no more than a budget of calls, tokens and US dollars.
 
-The most that a call may cost is set aside before the call and settled after it, so a budget holds however many calls
-are in flight. Not responsible for what an answer costs (``metered``). Answers from the ledger never get here.
+The most that a call may cost is reserved before the call and replaced by its real cost after it. So a budget holds
+however many calls are in flight. Not responsible for what an answer costs (``metered``). Answers from the ledger cost
+nothing and do not pass this module.
 """
 
 from __future__ import annotations
@@ -12,22 +13,22 @@ from dataclasses import dataclass, fields, replace
 from calipers.backends.context_window import question_bytes
 from calipers.backends.limits.admission import Admission
 from calipers.backends.limits.metered import COSTS_NOTHING
-from calipers.backends.limits.prices import Pricing, or_install
+from calipers.backends.limits.prices import Pricing, price_list_hint
 from calipers.backends.limits.wrapper import Wrapper
 from calipers.errors import BackendError, ConfigError, PermanentError
 from calipers.interfaces import Backend
 from calipers.types import Completion, JudgeRequest, Usage
 
 _BYTES_A_TOKEN = 3.0
-"""Fewer than in English text (about 4), so that the amount set aside for a question is seldom too small."""
+"""Fewer bytes a token than English text has (about 4), so that the amount reserved is seldom too small."""
 
 _REPLY_TOKENS = 8192
-"""Set aside for a reply without a token limit."""
+"""The tokens reserved for a reply without a token limit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What a judge may spend in its lifetime; None means no limit. ``tokens`` are input and output together."""
+    """What a judge may spend in its lifetime; None means no limit. ``tokens`` counts input and output together."""
 
     calls: float | None = None
     tokens: float | None = None
@@ -35,7 +36,10 @@ class Budget:
 
     @staticmethod
     def of(given: object) -> Budget:
-        """A budget, or a mapping as in ``{"calls": 1000, "usd": 5.0}``. Raises ConfigError for anything else."""
+        """Return ``given`` as a Budget: a Budget, or a mapping such as ``{"calls": 1000, "usd": 5.0}``.
+
+        Raises ConfigError for anything else.
+        """
         known = [field.name for field in fields(Budget)]
         if isinstance(given, Mapping):
             if not given or (set(given) - set(known)):
@@ -65,7 +69,7 @@ class _Amount:
 
 
 class SharedBudget:
-    """One budget, and what the backends that draw on it have spent and set aside."""
+    """A budget that several backends spend from: what they have spent, and what they have reserved."""
 
     def __init__(self, budget: Budget) -> None:
         self.budget = budget
@@ -75,47 +79,52 @@ class SharedBudget:
 
     @property
     def spent(self) -> Mapping[str, float]:
-        """Calls, tokens and dollars so far, without the calls in flight."""
+        """Return the calls, tokens and dollars spent so far, without the calls in flight."""
         return {"calls": self._spent.calls, "tokens": self._spent.tokens, "usd": self._spent.usd}
 
-    async def draw(self, claim: _Amount) -> bool:
-        """Set ``claim`` aside, waiting while calls in flight may give back enough; False when they cannot."""
+    async def reserve(self, claim: _Amount) -> bool:
+        """Reserve ``claim`` of the budget, waiting while calls in flight may release enough; return False if they
+        cannot.
+        """
         return await self._admission.enter(lambda: self._take(claim), undo=self._give_back) is claim
 
-    def settle(self, claim: _Amount, spent: _Amount) -> None:
-        """Release what was set aside, and add what was spent."""
-        self._admission.change(lambda: self._settle(claim, spent))
+    def charge(self, claim: _Amount, spent: _Amount) -> None:
+        """Release the reserved ``claim``, and add what the call spent."""
+        self._admission.change(lambda: self._charge(claim, spent))
 
-    def short_of(self, claim: _Amount, *, held: _Amount | None = None) -> str:
-        """Which limit this claim exceeds, in words; empty when none."""
+    def exceeded_limit(self, claim: _Amount, *, held: _Amount | None = None) -> str:
+        """Return in words which limit of the budget ``claim`` exceeds, or an empty text if none."""
         for field in fields(self.budget):
             name, limit = field.name, getattr(self.budget, field.name)
             spent, asked = getattr(self._spent, name), getattr(claim, name)
             if limit is not None and spent + asked + (getattr(held, name) if held else 0) > limit * (1 + 1e-9):
-                return _words(name, limit=limit, spent=spent, asked=asked)
+                return _limit_text(name, limit=limit, spent=spent, asked=asked)
         return ""
 
     def _take(self, claim: _Amount) -> _Amount | None:
-        """``claim``, set aside; another amount when it never fits; None while that may change."""
-        if not self.short_of(claim, held=self._held):
+        """Return ``claim`` once it is reserved, another amount if it can never fit, or None while calls in flight may
+        release.
+        """
+        if not self.exceeded_limit(claim, held=self._held):
             self._held.add(claim)
             return claim
-        return _Amount() if self._held.calls == 0 or self.short_of(claim) else None
+        return _Amount() if self._held.calls == 0 or self.exceeded_limit(claim) else None
 
     def _give_back(self, held: _Amount) -> None:
         self._held.add(held, sign=-1)
 
-    def _settle(self, claim: _Amount, spent: _Amount) -> None:
+    def _charge(self, claim: _Amount, spent: _Amount) -> None:
         self._held.add(claim, sign=-1)
         self._spent.add(spent)
 
 
 class Budgeted(Wrapper):
-    """``backend`` until ``budget`` is spent; then every question fails with kind "budget".
+    """``backend`` until ``budget`` is spent. From then on every request fails with kind "budget".
 
-    A question for which too little is left waits while calls in flight may release some of what they set aside. It
-    belongs outside ``Metered``, which fills in costs, and inside retries, so that every try counts. Raises ConfigError
-    for a dollar budget without a ``pricing``, and for a budget that one reply of ``max_tokens`` could exceed.
+    A request for which too little is left waits while calls in flight may release some of what they reserved. This
+    wrapper belongs outside ``Metered``, which fills in costs, and inside retries, so that every attempt counts. Raises
+    ConfigError for a dollar budget without a ``pricing``, and for a budget that one reply of ``max_tokens`` could
+    exceed.
     """
 
     def __init__(
@@ -130,33 +139,33 @@ class Budgeted(Wrapper):
         if self._shared.budget.usd is not None and (pricing is None or pricing(Usage(1, 1)) is None):
             raise ConfigError(
                 f"a budget in dollars needs the price of {backend.model!r}, which is not known: give price=(input, "
-                f"output) in dollars per million tokens{or_install()}"
+                f"output) in dollars per million tokens{price_list_hint()}"
             )
         super().__init__(backend)
         self._pricing = pricing
         least = self._amount(Usage(0, _REPLY_TOKENS if max_tokens is None else max_tokens))
-        if short := self._shared.short_of(least):
+        if short := self._shared.exceeded_limit(least):
             raise ConfigError(f"the budget does not cover one call: {short}; lower max_tokens or give more")
 
     async def complete(self, request: JudgeRequest) -> Completion:
-        """The backend's answer. Raises PermanentError ("budget") when the budget is spent."""
+        """Return the backend's answer. Raises PermanentError ("budget") when the budget is spent."""
         claim = self._claim(request)
-        if not await self._shared.draw(claim):
-            raise PermanentError("budget", f"the budget is spent: {self._shared.short_of(claim)}", fatal=True)
+        if not await self._shared.reserve(claim):
+            raise PermanentError("budget", f"the budget is spent: {self._shared.exceeded_limit(claim)}", fatal=True)
         spent = claim
         try:
             completion = await self._backend.complete(request)
-            spent = self._settled(claim, completion.usage)
+            spent = self._real_cost(claim, completion.usage)
         except BackendError as error:
-            spent = self._after(error, claim)
+            spent = self._cost_of_failure(error, claim)
             raise
         finally:
-            self._shared.settle(claim, spent)
+            self._shared.charge(claim, spent)
         return completion
 
     @property
     def spent(self) -> Mapping[str, float]:
-        """Calls, tokens and dollars so far, without the calls in flight."""
+        """Return the calls, tokens and dollars spent so far, without the calls in flight."""
         return self._shared.spent
 
     def _claim(self, request: JudgeRequest) -> _Amount:
@@ -167,22 +176,22 @@ class Budgeted(Wrapper):
         dollars = self._pricing(usage) if self._pricing is not None else None
         return _Amount(1, usage.input_tokens + usage.output_tokens, dollars or 0.0)
 
-    def _after(self, error: BackendError, claim: _Amount) -> _Amount:
-        """The assumed cost of a call without an answer."""
+    def _cost_of_failure(self, error: BackendError, claim: _Amount) -> _Amount:
+        """Return the assumed cost of a call that brought no answer."""
         if error.usage is not None and error.usage.is_nonzero:
-            return self._settled(claim, error.usage)
+            return self._real_cost(claim, error.usage)
         if error.kind in COSTS_NOTHING:
             return _Amount()
-        # A failure of the server is not billed; an answer that came too late or made no sense may be.
+        # A failure of the server is not billed; an answer that came too late, or that could not be used, may be.
         return _Amount(1) if error.kind == "server" or error.usage is not None else replace(claim)
 
-    def _settled(self, claim: _Amount, usage: Usage) -> _Amount:
-        """What the server reports; for what it does not report, what was set aside."""
+    def _real_cost(self, claim: _Amount, usage: Usage) -> _Amount:
+        """Return the cost that the server reports, and what was reserved for any part that it does not report."""
         tokens = usage.input_tokens + usage.output_tokens
         return _Amount(1, tokens or claim.tokens, claim.usd if usage.cost_usd is None else usage.cost_usd)
 
 
-def _words(name: str, *, limit: float, spent: float, asked: float) -> str:
+def _limit_text(name: str, *, limit: float, spent: float, asked: float) -> str:
     if name == "calls":
         return f"{spent:,.0f} of {limit:,.0f} calls are made"
     if name == "usd":

@@ -1,7 +1,7 @@
-"""A backend that stops calling a judge that only fails, and finds out by itself when the judge is back.
+"""A backend that stops calling a judge that only fails, and tests from time to time whether it works again.
 
-Without it, every further group would go through all its retries to learn the same. Not responsible for retries
-(``retry``) nor for asking another judge instead.
+Without it, every further group would go through all its retries before it fails. Not responsible for retries
+(``retry``), nor for asking another judge instead.
 """
 
 from __future__ import annotations
@@ -17,21 +17,22 @@ from calipers.interfaces import Backend
 from calipers.types import Completion, FailureKind, JudgeRequest
 
 _DEAD: Final[frozenset[FailureKind]] = frozenset({"unreachable", "timeout", "server", "bad_reply"})
-"""The failures of a server that is down; a rate limit comes from one that is up."""
+"""Failures of a server that is down. A rate limit is not among them, because only a working server sends it."""
 _ALIVE: Final[frozenset[FailureKind]] = frozenset({"context_window", "refused", "bad_request"})
-"""Failures of one question, from a judge that works."""
+"""Failures of a single request to a judge that works."""
 
 
 class CircuitBreaker(Wrapper):
-    """``backend``, paused (open) while it fails persistently; one call at a time is let through to test it.
+    """``backend``, paused (the circuit is open) while it fails persistently; one call at a time is let through to test
+    it.
 
-    It opens after ``failures`` failed calls in a row over at least ``seconds`` (a restart is left to the retries), or
+    The circuit opens after ``failures`` failed calls in a row over at least ``seconds`` (retries cover a restart), or
     after ``refusals`` fatal failures in a row (a revoked key, a model that is gone). While it is open, calls raise
-    PermanentError at once, fatal and of the kind that opened it. After ``pause`` seconds, and after twice as long for
-    each further failure up to ``longest``, one call is let through; the first answer closes it.
+    PermanentError at once, fatal and with the kind of the failure that opened it. After ``pause`` seconds one call is
+    let through; the wait doubles after each further failure, up to ``longest``. The first answer closes the circuit.
 
-    It belongs inside the bound on calls in flight, so that waiting calls are refused, too. Safe to use from several
-    event loops.
+    It belongs inside the bound on calls in flight, so that waiting calls are refused, too. It is safe to use from
+    several event loops.
     """
 
     def __init__(
@@ -63,7 +64,9 @@ class CircuitBreaker(Wrapper):
         self._again_at = 0.0
 
     async def complete(self, request: JudgeRequest) -> Completion:
-        """The backend's answer. Raises its BackendError, or PermanentError without asking while the circuit is open."""
+        """Return the backend's answer. Raises its BackendError, or PermanentError without a call while the circuit is
+        open.
+        """
         trial = self._enter()
         try:
             completion = await self._backend.complete(request)
@@ -74,14 +77,14 @@ class CircuitBreaker(Wrapper):
         return completion
 
     def _enter(self) -> bool:
-        """Whether this call tests a paused judge."""
+        """Return whether this call tests a paused judge. Raises PermanentError while the circuit is open."""
         with self._lock:
             why = self._why
             if why is None:
                 return False
             now = self._clock()
             if now >= self._again_at:
-                # The next test does not wait for the end of this one, which may hang.
+                # The next test does not wait for the end of this one, because this one may hang.
                 self._again_at = now + self._pause
                 return True
         raise PermanentError(
@@ -106,7 +109,7 @@ class CircuitBreaker(Wrapper):
                 self._since = now
             self._failed += 1
             self._refused = self._refused + 1 if fatal else 0
-            why = error.reworded(str(error))  # without a traceback, which would keep the call's data alive
+            why = error.reworded(str(error))  # without a traceback, which would hold the call's data in memory
             if self._why is not None:
                 self._why = why
                 if trial:

@@ -1,4 +1,4 @@
-"""A backend with a bound on its calls in flight: a fixed number, or as many as pay off.
+"""A backend with a limit on its calls in flight: a fixed number, or a limit that adapts to the server's throughput.
 
 Not responsible for rates per minute (``rate``), nor for waiting after a refusal (``retry``, which belongs outside).
 """
@@ -19,13 +19,13 @@ from calipers.interfaces import Backend, Record
 from calipers.types import Completion, JudgeRequest
 
 MOST = 512
-"""The most calls in flight, unless another number is given."""
+"""The default of ``most``, the upper end of an adaptive limit on calls in flight."""
 
 
 class Limited(HoldingWrapper):
-    """At most ``concurrency`` calls of ``backend`` in flight per event loop; the rest wait in order.
+    """``backend`` with at most ``concurrency`` calls in flight per event loop; further calls wait in order.
 
-    The bound is per loop, because asyncio's semaphores belong to one and trainers bring several.
+    The limit is per event loop, because an asyncio semaphore belongs to one loop and trainers run several.
     """
 
     def __init__(self, backend: Backend, *, concurrency: int) -> None:
@@ -37,7 +37,7 @@ class Limited(HoldingWrapper):
         self._lock = threading.Lock()
 
     async def complete_recorded(self, request: JudgeRequest, record: Record) -> Completion:
-        """The backend's answer. The call counts until ``record`` is done. Raises what the backend raises."""
+        """Return the answer. The call is in flight until ``record`` is done. Raises what the backend raises."""
         loop = asyncio.get_running_loop()
         slots = self._slots.get(loop) or self._new_slots(loop)
         await slots.acquire()
@@ -55,10 +55,10 @@ class Limited(HoldingWrapper):
 
 
 class Adaptive(HoldingWrapper):
-    """As many calls of ``backend`` in flight as pay off, from 1 to ``most``, over all event loops together.
+    """``backend`` with a limit on calls in flight that adapts, from 1 to ``most``, for all event loops together.
 
-    The limit rises while that brings more answers per second. It falls when answers take longer for it, or when the
-    server refuses calls (429, or any error with a time to come back).
+    The limit rises while a higher limit brings more answers per second. It falls when answers take longer because of
+    it, or when the server refuses calls (429, or any error that names a time to come back).
     """
 
     def __init__(
@@ -79,24 +79,24 @@ class Adaptive(HoldingWrapper):
 
     @property
     def limit(self) -> int:
-        """Calls that may be in flight now."""
+        """Return how many calls may be in flight now."""
         return self._allowed.limit
 
     async def complete_recorded(self, request: JudgeRequest, record: Record) -> Completion:
-        """The backend's answer. The call counts until ``record`` is done. Raises what the backend raises."""
+        """Return the answer. The call is in flight until ``record`` is done. Raises what the backend raises."""
         ticket = await self._admission.enter(self._take, undo=self._leave)
         started = self._clock()
-        ended: Callable[[], None] = partial(self._allowed.lost, ticket)
+        ended: Callable[[], None] = partial(self._allowed.call_lost, ticket)
         try:
             completion = await self._backend.complete(request)
-            # The backend's own figure where it has one, because it does not include waiting on our side.
-            ended = partial(self._allowed.ended, ticket, completion.latency or self._clock() - started)
+            # The backend's own latency comes first, because it does not include waiting on our side.
+            ended = partial(self._allowed.call_ended, ticket, completion.latency or self._clock() - started)
             return await record(completion)
         except BackendError as error:
             if error.kind == "rate_limited" or (isinstance(error, TransientError) and error.retry_after is not None):
-                ended = partial(self._allowed.refused, ticket)
+                ended = partial(self._allowed.call_refused, ticket)
             elif error.kind == "timeout":
-                ended = partial(self._allowed.ended, ticket, self._clock() - started)
+                ended = partial(self._allowed.call_ended, ticket, self._clock() - started)
             raise
         finally:
             self._admission.change(partial(self._ended, ended))
@@ -105,11 +105,13 @@ class Adaptive(HoldingWrapper):
         if self._in_flight >= self._allowed.limit:
             return None
         self._in_flight += 1
-        return self._allowed.began(crowded=self._in_flight >= self._allowed.limit or self._admission.crowded)
+        return self._allowed.call_began(
+            limit_reached=self._in_flight >= self._allowed.limit or self._admission.has_waiters
+        )
 
     def _leave(self, ticket: Ticket) -> None:
-        self._ended(partial(self._allowed.lost, ticket))
+        self._ended(partial(self._allowed.call_lost, ticket))
 
-    def _ended(self, report: Callable[[], None]) -> None:
+    def _ended(self, record_end: Callable[[], None]) -> None:
         self._in_flight -= 1
-        report()
+        record_end()

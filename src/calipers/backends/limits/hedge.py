@@ -1,6 +1,6 @@
-"""A backend that asks its slowest questions a second time and takes the first answer (hedged requests).
+"""A backend that sends its slowest requests a second time and takes the first answer (hedged requests).
 
-Not responsible for trying again after a failure (``retry``). The second call is paid for like any other.
+Not responsible for trying again after a failure (``retry``). The second call costs as much as any other.
 """
 
 from __future__ import annotations
@@ -10,25 +10,25 @@ import time
 from collections import deque
 from collections.abc import Callable
 
-from calipers.backends.limits.metered import report
+from calipers.backends.limits.metered import report_failed_call
 from calipers.backends.limits.wrapper import Wrapper
 from calipers.errors import ConfigError
 from calipers.interfaces import Backend
 from calipers.types import Completion, FailedCall, JudgeRequest
 
 _LEAST = 20
-"""Answers that are needed to know which calls are slow."""
+"""The number of answers from which on the slow calls can be recognised."""
 _RECENT = 200
 _MARGIN = 1.1
-"""A slow call exceeds the quantile by this factor: where all take about as long, none is slow."""
+"""A slow call exceeds the quantile by this factor, so that no call is slow where all take about the same time."""
 
 
 class Hedged(Wrapper):
-    """Asks the slowest ``share`` (0-0.5) of the questions twice, and never more than that share of all.
+    """Sends the slowest ``share`` (0-0.5) of all requests a second time, and never more than that share.
 
-    A question is slow once it takes longer than all but ``share`` of the recent ones did. The other call is cancelled;
-    if it was answered at the same moment, its usage is reported as that of a failed call. Raises what the backend
-    raises when both calls failed.
+    A request is slow once it takes longer than all but ``share`` of the recent ones did. After the first answer, the
+    other call is cancelled; if it was answered at the same moment, its usage is reported as that of a failed call.
+    Raises what the backend raises when both calls failed.
     """
 
     def __init__(self, backend: Backend, *, share: float, clock: Callable[[], float] = time.monotonic) -> None:
@@ -40,10 +40,10 @@ class Hedged(Wrapper):
         self._recent: deque[float] = deque(maxlen=_RECENT)
         self._asked = 0
         self.second_calls = 0
-        """How many questions were asked twice so far."""
+        """How many requests were sent twice so far."""
 
     async def complete(self, request: JudgeRequest) -> Completion:
-        """The first answer to ``request``."""
+        """Return the first answer to ``request``."""
         self._asked += 1
         started = self._clock()
         slow_after = self._slow_after()
@@ -54,7 +54,7 @@ class Hedged(Wrapper):
         return completion
 
     def _slow_after(self) -> float | None:
-        """Seconds after which a question is slow; None while that is not known."""
+        """Return the seconds after which a request counts as slow, or None while too few were answered to tell."""
         if len(self._recent) < _LEAST:
             return None
         return _MARGIN * sorted(self._recent)[int((1 - self._share) * (len(self._recent) - 1))]
@@ -79,4 +79,6 @@ class Hedged(Wrapper):
             ended = await asyncio.gather(*calls, return_exceptions=True)
             for call, answer in zip(calls, ended, strict=True):
                 if call is not won and isinstance(answer, Completion):
-                    report(request, FailedCall("broken_off", answer.usage if answer.usage.is_nonzero else None))
+                    report_failed_call(
+                        request, FailedCall("broken_off", answer.usage if answer.usage.is_nonzero else None)
+                    )

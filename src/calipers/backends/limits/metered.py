@@ -1,8 +1,8 @@
-"""The cost of every single call, and a report of every failed one.
+"""A backend that fills in the cost of every single call and reports every failed call.
 
-An answer carries its own usage. A caller that sees only the answer, or the last failure, would miss the calls before
-it: a reply that was billed and cannot be used, a call that was cancelled. Not responsible for what tokens cost
-(``prices``).
+An answer states the usage of its own call. A caller that sees only the answer, or only the last failure, would miss the
+calls before it: a reply that was billed and cannot be used, a call that was cancelled. Not responsible for the price of
+a token (``prices``).
 """
 
 from __future__ import annotations
@@ -21,13 +21,15 @@ from calipers.types import NO_FAILED_CALLS, Completion, FailedCall, FailedCalls,
 COSTS_NOTHING: Final[frozenset[FailureKind]] = frozenset(
     {"unreachable", "unauthorized", "not_found", "rate_limited", "bad_request", "context_window", "not_recorded"}
 )
-"""Failures before the judge did any work."""
+"""Kinds of failure that happen before the judge does any work, and so cost nothing."""
 
 _NOTHING: Final = Usage(cost_usd=0.0)
 
 
 class Meter:
-    """Counts the failed calls for one question. ``add`` is its request's ``on_failed_call``; it calls ``then``, too."""
+    """Collects the failed calls for one request. Set ``add`` as the request's ``on_failed_call``; it also calls
+    ``then``.
+    """
 
     __slots__ = ("_then", "calls")
 
@@ -36,24 +38,24 @@ class Meter:
         self._then = then
 
     def add(self, call: FailedCall) -> None:
-        """Count a call that failed."""
+        """Record a call to the judge that failed."""
         self.calls.append(call)
         if self._then is not None:
             self._then(call)
 
     @property
     def total(self) -> FailedCalls:
-        """Their sum."""
+        """Return the number and the summed usage of the failed calls."""
         return FailedCalls.of(self.calls) if self.calls else NO_FAILED_CALLS
 
 
 class Metered(Wrapper):
-    """``backend`` with a cost by ``pricing`` where the server states none, and a report of every failed call.
+    """``backend``, with a cost by ``pricing`` where the server states none, and a report of every failed call.
 
-    The report goes to the request's ``on_failed_call``, with the usage that the server stated. It belongs around every
-    single call: inside whatever tries again, asks another server, or asks twice. A failure of the server is not billed.
-    If a call timed out, was cancelled, or brought a reply without usage, its usage is unknown, unless ``pricing`` says
-    that the model is free.
+    The report goes to the request's ``on_failed_call``, with the usage that the server stated. This wrapper belongs
+    around every single call: inside whatever tries again, asks another server, or asks twice. A failure of the server
+    is not billed. If a call timed out, was cancelled, or brought a reply without usage, its usage is unknown, unless
+    ``pricing`` shows that the model is free.
     """
 
     def __init__(self, backend: Backend, *, pricing: Pricing | None = None) -> None:
@@ -61,25 +63,25 @@ class Metered(Wrapper):
         self._pricing = pricing
 
     async def complete(self, request: JudgeRequest) -> Completion:
-        """The backend's answer. Raises what the backend raises."""
+        """Return the backend's answer with its cost. Raises what the backend raises."""
         try:
             completion = await self._backend.complete(request)
         except BackendError as error:
             if error.usage is not None:
                 error.usage = self._priced(error.usage)
-            report_failed(request, error, unknown=self._unknown())
+            report_error(request, error, unknown=self._unknown())
             raise
         except (Exception, asyncio.CancelledError) as error:
             if not getattr(error, "counted", False):
                 error.counted = True  # type: ignore[union-attr]  # as a BackendError has; it may pass another Metered
                 kind = "broken_off" if isinstance(error, asyncio.CancelledError) else "internal"
-                report(request, FailedCall(kind, self._unknown()))
+                report_failed_call(request, FailedCall(kind, self._unknown()))
             raise
         usage = self._priced(completion.usage)
         return completion if usage is completion.usage else replace(completion, usage=usage)
 
     def _priced(self, usage: Usage) -> Usage:
-        # A server that reports no tokens does not say that the answer is free.
+        # A server that reports no tokens does not thereby report that the answer is free.
         if self._pricing is None or usage.cost_usd is not None or not (usage.input_tokens or usage.output_tokens):
             return usage
         return replace(usage, cost_usd=self._pricing(usage))
@@ -89,14 +91,16 @@ class Metered(Wrapper):
         return _NOTHING if free else None
 
 
-def report(request: JudgeRequest, call: FailedCall) -> None:
-    """Report a failed call to whoever put ``request``."""
+def report_failed_call(request: JudgeRequest, call: FailedCall) -> None:
+    """Pass a failed call to the ``on_failed_call`` of ``request``, if it has any."""
     if request.on_failed_call is not None:
         request.on_failed_call(call)
 
 
-def report_failed(request: JudgeRequest, error: BackendError, *, unknown: Usage | None = None) -> None:
-    """Report the failed call of ``error``, once for all wrappers. ``unknown`` is its usage if none is stated."""
+def report_error(request: JudgeRequest, error: BackendError, *, unknown: Usage | None = None) -> None:
+    """Report the call that ended with ``error``, once for all wrappers. ``unknown`` is its usage if the server stated
+    none.
+    """
     if error.counted:
         return
     error.counted = True
@@ -104,4 +108,4 @@ def report_failed(request: JudgeRequest, error: BackendError, *, unknown: Usage 
         usage: Usage | None = error.usage if error.usage.is_nonzero else _NOTHING
     else:
         usage = _NOTHING if error.kind in COSTS_NOTHING or error.kind == "server" else unknown
-    report(request, FailedCall(error.kind, usage))
+    report_failed_call(request, FailedCall(error.kind, usage))

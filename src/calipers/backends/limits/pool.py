@@ -1,7 +1,7 @@
-"""One judge behind several base URLs: the least busy healthy one is asked.
+"""A judge behind several base URLs: each request goes to the least busy server that works.
 
-Every member serves the same model. Not responsible for trying again later (``retry``), nor for how many calls are in
-flight over all members (``concurrency``).
+Every member serves the same model. Not responsible for trying again later (``retry``), nor for the calls in flight over
+all members (``concurrency``).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from calipers.backends.limits.metered import report_failed
+from calipers.backends.limits.metered import report_error
 from calipers.errors import BackendError, ConfigError, TransientError
 from calipers.interfaces import Backend, FullBackend, full
 from calipers.types import Completion, FailureKind, JudgeRequest
@@ -21,7 +21,7 @@ from calipers.types import Completion, FailureKind, JudgeRequest
 _ITS_OWN: frozenset[FailureKind] = frozenset(
     {"unreachable", "unauthorized", "not_found", "rate_limited", "server", "timeout"}
 )
-"""Failures of the server rather than of the question."""
+"""Kinds of failure that lie with the server rather than with the request, so that another member may answer."""
 
 _FIRST_PAUSE = 1.0
 _LONGEST_PAUSE = 60.0
@@ -38,12 +38,13 @@ class _Member:
 
 
 class Pool(FullBackend):
-    """``members`` as one judge with the first one's endpoint, so that recorded answers outlive the other URLs.
+    """``members`` as a single judge with the first member's endpoint, so that its ledger keys do not depend on the
+    others.
 
-    A member that fails is skipped, at first for a second, up to a minute, or as long as it asks for; then one call
-    tests it. A failed question goes to another member at once, unless the question is at fault or timed out. When all
-    members are skipped, the one that is due first is asked. ``each`` wraps every member (with a rate limit of its own,
-    say).
+    A member that fails is skipped: at first for a second, later for up to a minute, or as long as the server asks for.
+    Then one call tests it. A failed request goes to another member at once, unless the request is at fault or timed
+    out. If all members are skipped, the request goes to the member whose pause ends first. ``each`` wraps every member,
+    with a rate limit of its own for example.
     """
 
     def __init__(
@@ -68,7 +69,7 @@ class Pool(FullBackend):
         self._lock = threading.Lock()
 
     async def complete(self, request: JudgeRequest) -> Completion:
-        """The first answer of a member. Raises BackendError when no member answers."""
+        """Return the answer of the first member that answers. Raises BackendError when no member does."""
         tried: list[_Member] = []
         last: BackendError | None = None
         while (member := self._choose(tried)) is not None:
@@ -78,8 +79,8 @@ class Pool(FullBackend):
                 if error.kind not in _ITS_OWN:
                     raise
                 self._skip(member, error)
-                report_failed(request, error)
-                # A failure that may pass outweighs one that will not: after it, a retry makes sense.
+                report_error(request, error)
+                # A transient failure takes precedence over a permanent one, because a retry makes sense after it.
                 last = error if last is None or isinstance(error, TransientError) else last
                 tried.append(member)
                 if error.kind == "timeout":
@@ -94,12 +95,16 @@ class Pool(FullBackend):
         raise last
 
     async def aclose(self) -> None:
-        """Close the running loop's connections of all members; loops also close them when they end."""
+        """Close the connections of all members that belong to the running event loop; loops also close them when they
+        end.
+        """
         for member in self.members:
             await member.aclose()
 
     async def check(self) -> list[str]:
-        """Check every member: warnings, also for members that fail; ConfigError when all do."""
+        """Check every member and return all warnings; a member that fails is one of them. Raises ConfigError if all
+        fail.
+        """
         found = await asyncio.gather(*(_checked(member) for member in self.members))
         errors = [one for one in found if isinstance(one, ConfigError)]
         if len(errors) == len(found):
@@ -109,11 +114,13 @@ class Pool(FullBackend):
         return [str(one) for one in errors] + [line for one in found if isinstance(one, list) for line in one]
 
     def learned(self) -> Mapping[str, Any]:
-        """What every member learned, by endpoint."""
+        """Return what every member learned about its server, by endpoint."""
         return {one.endpoint: dict(known) for one in self.members if (known := one.learned())}
 
     def learn(self, known: Mapping[str, Any]) -> None:
-        """Begin with what was learned; what a judge with one server learned counts for all members."""
+        """Start with what an earlier run learned about the servers. What a judge with one server learned counts for all
+        members.
+        """
         for one in self.members:
             about = known.get(one.endpoint, {} if any(name in known for name in self._endpoints()) else known)
             if isinstance(about, Mapping):
@@ -123,7 +130,7 @@ class Pool(FullBackend):
         return [member.endpoint for member in self.members]
 
     def _choose(self, tried: Sequence[_Member]) -> _Member | None:
-        """The next member to ask, already counted as busy; None when no further member may be healthy."""
+        """Return the next member to ask, already counted as busy, or None if all others were tried or are skipped."""
         with self._lock:
             now = self._clock()
             left = [member for member in self._members if all(member is not one for one in tried)]
@@ -147,7 +154,7 @@ class Pool(FullBackend):
             if isinstance(error, TransientError) and error.retry_after is not None:
                 pause = max(pause, error.retry_after)
             now = self._clock()
-            if now >= member.skipped_until:  # calls that were already in flight do not add to it
+            if now >= member.skipped_until:  # calls that were already in flight do not extend the pause
                 member.failures += 1
                 member.skipped_until = now + pause
 

@@ -1,6 +1,6 @@
-"""A backend whose answers say what they cost, where a price is known.
+"""Prices of judge models, from which the cost of an answer follows.
 
-Prices are the caller's own or those of the ``genai-prices`` package, where it is installed. An unknown price stays
+A price is the caller's own or comes from the ``genai-prices`` package, where that is installed. An unknown price stays
 unknown (None), which is not 0. Not responsible for spending limits (``budget``).
 """
 
@@ -16,19 +16,21 @@ from calipers.errors import ConfigError
 from calipers.types import Usage
 
 Pricing = Callable[[Usage], float | None]
-"""US dollars for the tokens of one call; None where the price is not known."""
+"""Returns the US dollars for the tokens of a call, or None if the price is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """US dollars per million tokens; ``cached`` is for input from the provider's cache, by default that of input."""
+    """US dollars per million tokens; ``cached`` is the price of input from the provider's cache, by default that of
+    input.
+    """
 
     input: float
     output: float
     cached: float | None = None
 
     def __call__(self, usage: Usage) -> float:
-        """The cost of these tokens in US dollars."""
+        """Return the cost of a call's tokens in US dollars."""
         cached = min(usage.cached_tokens, usage.input_tokens)
         of_cached = self.input if self.cached is None else self.cached
         dollars = (usage.input_tokens - cached) * self.input + cached * of_cached + usage.output_tokens * self.output
@@ -36,7 +38,7 @@ class Price:
 
     @staticmethod
     def of(given: object) -> Price:
-        """``(input, output)`` or ``(input, output, cached)`` as a price. Raises ConfigError for anything else."""
+        """Return a Price of ``(input, output)`` or ``(input, output, cached)``. Raises ConfigError otherwise."""
         match given:
             case Price():
                 return given
@@ -48,7 +50,7 @@ class Price:
 
 
 def find_pricing(endpoint: str, model: str, *, price: object = None) -> Pricing | None:
-    """The price of ``model`` at ``endpoint``: ``price``, else that of the price list; None where there is neither."""
+    """Return the price of ``model`` at ``endpoint``: ``price`` if given, else that of the price list, else None."""
     if price is not None:
         return Price.of(price)
     if not endpoint.startswith(("http://", "https://")) or find_spec("genai_prices") is None:
@@ -68,10 +70,10 @@ class Listed:
         self._unlisted = False
 
     def __call__(self, usage: Usage) -> float | None:
-        """The cost of these tokens in US dollars; None where the list lacks the model."""
+        """Return the cost of a call's tokens in US dollars, or None if the price list lacks the model."""
         if self._unlisted:
             return None
-        prices = import_module("genai_prices")  # an extra, and it takes 0.1 s
+        prices = import_module("genai_prices")  # imported late, because it is an extra and takes 0.1 s
         tokens = prices.Usage(
             input_tokens=usage.input_tokens,
             output_tokens=usage.output_tokens,
@@ -82,12 +84,12 @@ class Listed:
         except LookupError:
             self._unlisted = True
             return None
-        except ValueError:  # its prices do not cover such usage
+        except ValueError:  # the list has no price for this kind of usage
             return None
 
 
-def or_install() -> str:
-    """Another remedy than ``price=``, for the end of a sentence; empty once the price list is installed."""
+def price_list_hint() -> str:
+    """Return how to install the price list, for the end of an error message, or nothing if it is installed."""
     return "" if find_spec("genai_prices") else ", or try pip install 'calipers[prices]', which knows many"
 
 

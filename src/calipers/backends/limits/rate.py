@@ -17,14 +17,14 @@ from calipers.interfaces import Backend
 from calipers.types import Completion, JudgeRequest
 
 _LEARNING = 0.1
-"""Weight of the newest answer in the estimates of tokens."""
+"""The weight of the newest answer in the estimates of tokens."""
 
 
 class EvenSpacing:
-    """Spaces reservations evenly: each takes its ``amount`` of a budget of ``per_minute``.
+    """Spaces requests evenly: each reserves its ``amount`` of ``per_minute``.
 
-    So no minute, wherever it begins, holds more than that, and providers that enforce the limit per second do not
-    refuse. Unused time is not saved up. Safe to use from several threads.
+    So no minute, wherever it begins, holds more than ``per_minute``, and providers that enforce the limit per second do
+    not refuse. Unused time is not saved up. It is safe to use from several threads.
     """
 
     def __init__(self, per_minute: float, *, clock: Callable[[], float] = time.monotonic) -> None:
@@ -34,7 +34,7 @@ class EvenSpacing:
         self._free_at = clock()
 
     def reserve(self, amount: float = 1.0) -> float:
-        """Seconds to wait for the turn of this reservation."""
+        """Reserve ``amount`` for a request and return the seconds that it has to wait."""
         with self._lock:
             now = self._clock()
             turn = max(now, self._free_at)
@@ -42,7 +42,7 @@ class EvenSpacing:
             return turn - now
 
     def correct(self, by: float) -> None:
-        """The last reservation turned out to be ``by`` larger, or (below 0) smaller."""
+        """Correct the last reservation by ``by``, which is below 0 if the request took less than was reserved."""
         with self._lock:
             self._free_at += by * self._seconds_each
 
@@ -74,7 +74,7 @@ class RateLimited(Wrapper):
         self._reply_tokens = 500.0
 
     async def complete(self, request: JudgeRequest) -> Completion:
-        """The backend's answer, once the question may be asked."""
+        """Wait until the rate limits allow ``request``, then return the backend's answer."""
         size = question_bytes(request) if self._tokens is not None else 0
         reserved = size * self._tokens_a_byte + self._reply_tokens
         wait = 0.0 if self._requests is None else self._requests.reserve()
@@ -90,7 +90,7 @@ class RateLimited(Wrapper):
     async def _wait(self, seconds: float, reserved: float) -> None:
         try:
             await self._sleep(seconds)
-        except asyncio.CancelledError:  # the question was not asked: others get its turn
+        except asyncio.CancelledError:  # the request was not sent, so others may have its reservation
             if self._requests is not None:
                 self._requests.correct(-1)
             if self._tokens is not None:
@@ -99,7 +99,9 @@ class RateLimited(Wrapper):
 
     def _learn(self, completion: Completion, size: int, reserved: float, tokens: EvenSpacing) -> None:
         usage = completion.usage
-        if usage.input_tokens + usage.output_tokens == 0:  # the server does not count tokens: the estimate stands
+        if (
+            usage.input_tokens + usage.output_tokens == 0
+        ):  # the server does not count tokens, so the estimate is not corrected
             return
         tokens.correct(usage.input_tokens + usage.output_tokens - reserved)
         self._reply_tokens += _LEARNING * (usage.output_tokens - self._reply_tokens)

@@ -1,7 +1,7 @@
 """A backend that tries again: exponential backoff with full jitter around another backend.
 
 Only TransientErrors are retried. It belongs outside all bounds, so that a call that waits does not count as in flight
-(``bounds``). Not responsible for asking better questions (planners), nor for stepping parameters down
+(``bounds``). Not responsible for asking better questions (planners), nor for dropping parameters that a server refuses
 (``negotiation``).
 """
 
@@ -16,7 +16,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Self
 
-from calipers.backends.limits.metered import report_failed
+from calipers.backends.limits.metered import report_error
 from calipers.backends.limits.wrapper import HoldingWrapper
 from calipers.errors import BackendError, ConfigError, PermanentError, TransientError
 from calipers.interfaces import Backend, Record, full
@@ -24,12 +24,12 @@ from calipers.types import Completion, JudgeRequest
 
 
 class Retrying(HoldingWrapper):
-    """Makes up to ``attempts`` calls of ``backend`` for a question, ``reply_attempts`` of them after unusable replies.
+    """Makes up to ``attempts`` calls of ``backend`` for a request, ``reply_attempts`` of them after unusable replies.
 
     Before call k + 1 it waits a random time up to ``base * 2**(k - 1)`` seconds, at most ``cap``, and never less than
-    the server asks for. ``deadline`` bounds all calls and waits for one question in seconds: a wait beyond it is not
-    begun. The completion's ``latency`` is the whole time in seconds. The last error is raised with the number of
-    attempts.
+    the server asks for. ``deadline`` limits the seconds for all calls and waits of one request: no wait begins that
+    would end after it. The completion's ``latency`` is the whole time in seconds. The last error is raised with the
+    number of attempts.
     """
 
     def __init__(  # noqa: PLR0913 - constructor arguments are the configuration
@@ -55,19 +55,19 @@ class Retrying(HoldingWrapper):
         self._deadline = deadline
         self._clock = clock
         self._sleep = sleep
-        # Unseeded: processes with one seed would all call again at once, and no result depends on the waits.
+        # Unseeded, because processes with one seed would all call again at once. No result depends on the waits.
         self._rng = rng or random.Random()  # noqa: S311 - spreads load, guards nothing
 
     def around(self, wrap: Callable[[Backend], Backend]) -> Self:
-        """The same retries of ``wrap(backend)``: wrappers that are added later belong inside."""
+        """Return the same retries around ``wrap(backend)``, because wrappers that are added later belong inside."""
         twin = copy(self)
         twin._backend = full(wrap(self._backend))  # noqa: SLF001 - its own
         return twin
 
     async def complete_recorded(self, request: JudgeRequest, record: Record) -> Completion:
-        """The backend's answer, recorded before another call may begin in its place.
+        """Return the backend's answer, recorded before another call may begin in its place.
 
-        Raises BackendError once the tries, or the time for them, are used up.
+        Raises BackendError after the last attempt, or once the time for attempts is used up.
         """
         started = self._clock()
         bad_replies = 0
@@ -79,8 +79,8 @@ class Retrying(HoldingWrapper):
                 if attempt == self._attempts or bad_replies == self._reply_attempts:
                     raise _final(error, attempt) from error
                 wait = self._wait(error, attempt, started)
-                report_failed(request, error)
-                error.counted = False  # a backend may raise the same object again, for another call
+                report_error(request, error)
+                error.counted = False  # a backend may raise the same object again for another call
             except PermanentError as error:
                 raise _final(error, attempt) from error
             await self._sleep(wait)  # outside the except block, so that the error is freed
@@ -90,9 +90,9 @@ class Retrying(HoldingWrapper):
         return record(replace(completion, attempts=attempt, latency=self._clock() - started))
 
     def _wait(self, error: TransientError, attempt: int, started: float) -> float:
-        """Seconds to wait before the next call; raises when they would exceed the deadline."""
+        """Return the seconds to wait before the next call. Raises BackendError if they would exceed the deadline."""
         drawn = self._rng.uniform(0.0, min(self._cap, self._base * 2 ** (attempt - 1)))
-        # Random also above the server's own wait, because it names the same moment to all clients.
+        # The wait is also random above the server's own, because the server names the same moment to all clients.
         wait = drawn if error.retry_after is None else error.retry_after + drawn
         if self._deadline is not None and self._clock() + wait > started + self._deadline:
             left = max(0.0, started + self._deadline - self._clock())
@@ -102,7 +102,7 @@ class Retrying(HoldingWrapper):
 
 
 def _final(error: BackendError, attempts: int, *, because: str = "") -> BackendError:
-    """``error`` with the number of attempts; unchanged if there was only one."""
+    """Return ``error`` with the number of attempts in its message, or unchanged after a single attempt."""
     if attempts == 1 and not because:
         return error
     tries = f"{attempts} attempt{'s' if attempts > 1 else ''}"

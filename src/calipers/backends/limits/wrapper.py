@@ -1,4 +1,4 @@
-"""The base of all wrappers."""
+"""The base classes of all wrappers around a backend."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ class Wrapper(FullBackend):
 
 
 class HoldingWrapper(Wrapper):
-    """A wrapper whose call lasts until the answer is on record. Subclasses implement ``complete_recorded``."""
+    """A wrapper whose call lasts until the answer is recorded. Subclasses implement ``complete_recorded``."""
 
     async def complete(self, request: JudgeRequest) -> Completion:
-        """The answer. Raises what the backend raises."""
+        """Return the backend's answer without recording it. Raises what the backend raises."""
         return await self.complete_recorded(request, _as_it_is)
 
 

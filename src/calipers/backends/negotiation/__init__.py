@@ -1,1 +1,1 @@
-"""What servers refuse or ignore: parameters stepped down, structured output probed."""
+"""Handles what a judge's server refuses (parameters are left out) or ignores (structured output is probed)."""

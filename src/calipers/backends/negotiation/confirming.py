@@ -1,8 +1,8 @@
-"""One small question that shows whether a server refuses everything it is asked.
+"""Sends a small test request that shows whether a server refuses every request or only the run's.
 
-A firewall refuses a question for what candidates wrote in it, and proxies hide models that they serve: only a question
-about nothing tells those from a judge that cannot be used. Nothing of it is recorded. Not responsible for when it is
-asked, nor for what follows (``judging``).
+A firewall may refuse a request because of what candidates wrote in it, and proxies hide models that they serve. Only a
+harmless request distinguishes these cases from a judge that cannot be used. It is not recorded. Not responsible for
+when it is sent, nor for what follows (``judging``).
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from calipers.interfaces import Backend
 from calipers.types import Ask, FailureKind, JudgeRequest, RenderedGroup, Usage
 
 REFUSED: Final[frozenset[FailureKind]] = frozenset({"unauthorized", "not_found"})
-"""401, 403, 404 and the like: the key, the model or the address is wrong, whatever is asked."""
+"""Kinds of failure (401, 403, 404 and the like) in which the key, the model or the address is wrong for any request."""
 
 _TOOK: Final[frozenset[FailureKind]] = frozenset({"bad_reply", "refused"})
-"""Failures of a question that the model accepted."""
+"""Kinds of failure of a request that the server accepted."""
 
 _SECONDS: Final = 30.0
 _TOKENS: Final = 16
@@ -33,9 +33,9 @@ _MESSAGES: Final = (
 
 
 class Confirming:
-    """Asks the servers behind ``bare``; ``bounded`` puts a backend under the run's budget.
+    """Sends test requests to the servers behind ``bare``; ``bounded`` puts a backend under the run's budget.
 
-    A backend of the user's own is asked no questions but the run's: its refusals count as they are.
+    A backend of the user's own gets no test requests; its refusals count as they are.
     """
 
     def __init__(self, bare: Backend, *, bounded: Callable[[Backend], Backend]) -> None:
@@ -43,17 +43,17 @@ class Confirming:
         self._bounded = bounded
         self.calls = 0
         self.usage = Usage(cost_usd=0.0)
-        """Spent on these questions; it is in no group's usage."""
+        """The usage of the test requests; it is in no group's usage."""
 
     @property
     def servers(self) -> int:
-        """How many servers can be asked."""
+        """Return the number of servers that can be sent a test request."""
         return len(self._servers)
 
     async def refusal(self, reason: str) -> str | None:
-        """Why every server refuses: "" if one of them answers, None if that is not known.
+        """Return why every server refuses a test request: "" if a server answers, None if the result is unclear.
 
-        Where no server can be asked, it is ``reason``.
+        If no server can be tested, return ``reason``.
         """
         if not self._servers:
             return reason
@@ -63,14 +63,16 @@ class Confirming:
         return None if None in found else found[0]
 
     async def unlisted(self) -> list[tuple[str, str | None]]:
-        """For each server that does not list the model: its ``unlisted``, and how it refuses a question, if it does."""
+        """Return, for each server that does not list the model, its ``unlisted`` text and how it refuses a test
+        request, if so.
+        """
         return [(one.unlisted, await self._asked(one)) for one in self._servers if one.unlisted is not None]
 
     async def _asked(self, server: Negotiated) -> str | None:
         question = JudgeRequest(_MESSAGES, ("A",), Ask(0, (0,), (0,)), _NOBODY, None, _TOKENS, {})
         try:
             async with asyncio.timeout(_SECONDS):
-                completion = await self._bounded(server.aside()).complete(question)
+                completion = await self._bounded(server.detached_copy()).complete(question)
         except BackendError as error:
             if error.kind in REFUSED:
                 return str(error)

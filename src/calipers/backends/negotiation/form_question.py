@@ -1,7 +1,7 @@
-"""A question that shows whether a server applies structured output, and what its answer proves.
+"""The test request that shows whether a server applies structured output, and what its answer proves.
 
-A 200 alone proves nothing: some servers accept a schema and ignore it. The schema here allows one constant, which the
-question does not mention. Pure; not responsible for asking (``probing``, ``doctor``) nor for what follows.
+A status of 200 proves nothing, because some servers accept a schema and ignore it. The schema here allows a single word
+that the request does not mention. Pure. Not responsible for sending it (``probing``, ``doctor``), nor for what follows.
 """
 
 from __future__ import annotations
@@ -16,30 +16,30 @@ from calipers.backends.negotiation.step_down import Form
 from calipers.types import Ask, Completion, JudgeRequest, RenderedGroup
 
 LIMIT: Final = 2048
-"""Tokens of a reply: enough for reasoning before the answer, and an end to replies that would not end."""
+"""The most tokens of a reply: enough for reasoning before the answer, and a limit for replies that would not end."""
 
 _LETTERS = "bcdfghjkmnpqrstvwxz"
 _NOT_SENT = frozenset({"response_format", "seed", "temperature"})
-"""A response format of the user's would replace this one, and fixed sampling would make every try the same."""
+"""Not sent, because the user's response format would replace this one, and fixed sampling would repeat a reply."""
 
 _QUESTIONS: Mapping[Form, str] = {
     "json_schema": 'Name a fruit. Answer as JSON: {"answer": ...}',
     "json_object": "Say hello in one short sentence of plain words. Do not write JSON.",
 }
 _SYSTEM: Final = "You give short answers."
-"""The questions of a run have a system message, too; some chat templates write another prompt without one."""
+"""Sent because a run's requests have a system message, too, and some chat templates change the prompt without it."""
 
 _NOBODY = RenderedGroup("", (), "", "", (), ())
 _THOUGHT = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL)
 
 
-def improbable(rng: random.Random) -> str:
-    """A word that no model writes unless it is forced to."""
+def improbable_word(rng: random.Random) -> str:
+    """Return a random word that no model writes unless the schema forces it to."""
     return "zq" + "".join(rng.choice(_LETTERS) for _ in range(8))
 
 
 def form_question(form: Form, word: str, *, params: Mapping[str, Any], max_tokens: int = LIMIT) -> JudgeRequest:
-    """A question that asks for ``form``; ``params`` are sent along as in a run."""
+    """Return the test request for the output format ``form``; ``params`` are sent as in a run."""
     schema: dict[str, Any] = {
         "type": "object",
         "properties": {"answer": {"type": "string", "enum": [word]}},
@@ -52,14 +52,16 @@ def form_question(form: Form, word: str, *, params: Mapping[str, Any], max_token
 
 
 def form_applied(form: Form, word: str, completion: Completion) -> bool | None:
-    """Whether ``form`` was applied; None where the reply was cut off before it showed that."""
+    """Return whether the server applied ``form`` in its answer, or None if the answer was cut off before it showed
+    that.
+    """
     spoken = _THOUGHT.sub("", completion.text).strip()
     cut = completion.finish_reason == "length"
     if form == "json_schema":
         if word in completion.text:
             return True
-        # A reply that was cut off proves the contrary only if it began otherwise: some grammars allow endless white
-        # space.
+        # A cut-off reply proves that the schema was ignored only if it began differently, because some grammars allow
+        # endless white space.
         begun = f'{{"answer":"{word}"}}'.startswith(re.sub(r"\s", "", spoken))
         return None if cut and begun else False
     if not spoken:

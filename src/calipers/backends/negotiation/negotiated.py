@@ -1,7 +1,8 @@
 """A backend that adapts its requests to what its server refuses, and notices when another model answers.
 
-What a server refuses by name is left out at once, which is not a retry, and from then on. Not responsible for what a
-refusal means (``step_down``), for what a server ignores (``probing``), nor for sending (``server``).
+A parameter that the server refuses by name is left out at once, which is not a retry, and in all later requests. Not
+responsible for what a refusal means (``step_down``), for what a server ignores (``probing``), nor for sending
+(``server``).
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ from calipers.interfaces import FullBackend
 from calipers.types import Completion, FailedCall, JudgeRequest, Usage
 
 _MOST_STEPS = 8
-"""Every step leaves something out; this bounds servers that refuse one thing after the other, forever."""
+"""The most requests for a question: every step leaves something out, and some servers refuse without end."""
 _MOST_VERSIONS = 8
-"""Versions remembered: a provider may serve several at a time, and old ones do not come back."""
+"""How many versions are remembered: a provider may serve several at a time, and old ones do not return."""
 _GARBLED = re.compile(r"does not match the expected [\w-]+ format")
-"""llama.cpp could not parse what its own grammar allowed the model to write."""
+"""The error of llama.cpp when it cannot parse what its own grammar allowed the model to write."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,31 +33,31 @@ class Capabilities:
     """What an endpoint refused for a model; empty means that everything is requested.
 
     ``refused`` holds parameter names, ``json_schema``, ``json_object``, ``strict``, ``schema.KEYWORD``, ``unstreamed``
-    (this model only streams) and ``top_logprobs>N`` (more than N alternatives). The set only grows, so
-    many calls in flight may learn at once and in any order.
+    (this model only streams) and ``top_logprobs>N`` (more than N alternatives). The set only grows, so many calls in
+    flight may add to it at once and in any order.
     """
 
     refused: frozenset[str] = frozenset()
 
     def without(self, more: frozenset[str]) -> Capabilities:
-        """These and ``more``; the same object if ``more`` adds nothing."""
+        """Return these capabilities with ``more`` refused, too; the same object if ``more`` adds nothing."""
         return self if more <= self.refused else Capabilities(self.refused | more)
 
     def to_dict(self) -> dict[str, Any]:
-        """A plain JSON value, equal for equal capabilities."""
+        """Return the capabilities as plain JSON, equal for equal capabilities."""
         return {"refused": sorted(self.refused)}
 
     @staticmethod
     def from_dict(value: Mapping[str, Any]) -> Capabilities:
-        """The inverse of ``to_dict``."""
+        """Return the capabilities that ``to_dict`` wrote."""
         return Capabilities(frozenset(str(name) for name in value.get("refused", ())))
 
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What a body may ask for: nothing that is ``known`` to be refused, and at most ``limit`` output tokens.
+    """What a request body may ask for: nothing that is ``known`` to be refused, at most ``limit`` output tokens.
 
-    ``plain``: no structured output.
+    ``plain`` asks for no structured output.
     """
 
     known: Capabilities
@@ -65,56 +66,56 @@ class Terms:
 
 
 Frame = Callable[[Terms], dict[str, Any]]
-"""Writes a body that asks for everything that the terms allow."""
+"""Returns a request body that asks for everything that the terms allow."""
 Send = Callable[[Mapping[str, Any]], Awaitable[HttpReply]]
 
 
 class Negotiated(FullBackend):
-    """Asks ``model`` without what its server refuses. When the version changes, everything is requested again.
+    """Sends requests to ``model`` without what its server refuses. A new model version is asked for everything again.
 
-    ``forms`` are the structured outputs that may be requested, the strictest first; ``names`` says how bodies name
-    things.
+    ``forms`` are the structured outputs that may be requested, the strictest first; ``names`` are the field names of
+    the API's request bodies.
     """
 
     forms: ClassVar[tuple[Form, ...]] = ()
     names: ClassVar[BodyNames]
     unlisted: str | None = None
-    """Why the server's list of models speaks against this model, once ``check`` was called; None where it does not."""
+    """After ``check``: a text that the server's list of models lacks this model, or None if the list has it."""
 
     def __init__(self, model: str, *, capabilities: Capabilities | None = None) -> None:
         self.model = model
         self.capabilities = capabilities or Capabilities()
-        """What the endpoint is known to refuse; grows while questions are asked."""
+        """What the endpoint is known to refuse; grows with its refusals."""
         self.versions = Versions()
 
     def learned(self) -> Mapping[str, Any]:
-        """What is refused, and which versions answered, as plain JSON for the ledger."""
+        """Return what the server refuses and which versions answered, as plain JSON for the ledger."""
         return {**self.capabilities.to_dict(), **self.versions.learned()}
 
     def learn(self, known: Mapping[str, Any]) -> None:
-        """Begin with what an earlier run learned."""
+        """Start with what an earlier run learned about the server."""
         self.capabilities = self.capabilities.without(Capabilities.from_dict(known).refused)
         self.versions.learn(known)
 
-    def refusing(self, names: Iterable[str]) -> Self:
-        """A copy that leaves out ``names``, too; from now on each learns for itself."""
+    def copy_refusing(self, names: Iterable[str]) -> Self:
+        """Return a copy that also leaves out ``names``; later refusals are learned by each copy separately."""
         twin = copy(self)
         twin.capabilities = self.capabilities.without(frozenset(names))
         return twin
 
-    def aside(self) -> Self:
-        """A copy for a question that teaches this one nothing: neither what is refused nor who answers."""
+    def detached_copy(self) -> Self:
+        """Return a copy whose refusals and versions are not recorded in this backend."""
         twin = copy(self)
         twin.versions = Versions()
         return twin
 
-    async def _settle(
+    async def _negotiate(
         self, request: JudgeRequest, frame: Frame, send: Send, *, secrets: tuple[str, ...]
     ) -> HttpReply | Refusal:
-        """The first 200 to a body from ``frame``, or the refusal after which nothing could be left out.
+        """Send bodies from ``frame`` until the server accepts one, and return that reply or the last refusal.
 
-        What was left out is remembered only if it helped: one odd 400 must not cost a run its structured output. Where
-        llama.cpp garbled an answer, it is asked once more, and then for plain text, for this question only. Every
+        What was left out is remembered only if that helped: a single odd 400 must not cost a run its structured output.
+        If llama.cpp garbles an answer, the request is sent once more, and then for plain text, this time only. Every
         refusal but the last is reported to the request's ``on_failed_call``. Raises what ``send`` raises.
         """
         terms, garbled, refusal = Terms(self.capabilities), 0, None
@@ -143,24 +144,24 @@ class Negotiated(FullBackend):
         return refusal
 
     def _answered(self, completion: Completion) -> Completion:
-        """``completion``, after its version was noted."""
-        if self.versions.saw(completion):
+        """Record which model version answered, and return ``completion`` unchanged."""
+        if self.versions.note_answer(completion):
             self.capabilities = Capabilities()
         return completion
 
 
 def _stepped(refusal: Refusal) -> FailedCall:
-    """The failed call of a refusal that is not the last one. It is not billed, unless the server says so."""
+    """Return the FailedCall for a refusal that led to a smaller request. It is free, unless usage is reported."""
     return FailedCall("bad_request", refusal.usage or Usage(cost_usd=0.0))
 
 
 def _repeats(body: Mapping[str, Any]) -> bool:
-    """Whether the same body would get the same answer again."""
+    """Return whether the same request body would get the same answer again."""
     return body.get("seed") is not None or body.get("temperature") == 0
 
 
 class Versions:
-    """The models and versions that a server reports, and what was found out about each.
+    """The models and versions that a server reports, and what was found out about each of them.
 
     Safe to use from several threads and event loops.
     """
@@ -172,12 +173,12 @@ class Versions:
         self._heard = False
         self._changes: list[tuple[str, str]] = []
         self.strayed = False
-        """True if any answer was not a JSON object: then another form may help."""
+        """True if any answer was not a JSON object, in which case another output format may help."""
         self.revision = 0
         """Grows with everything that becomes known."""
 
-    def saw(self, completion: Completion) -> bool:
-        """Note which version answered. True if it is not the one before, and nothing is known of it."""
+    def note_answer(self, completion: Completion) -> bool:
+        """Record which version answered. Return True if it differs from the previous one and is not known yet."""
         version = completion.model or ""
         if not self.strayed and not completion.text.lstrip().startswith("{"):
             self.strayed = True
@@ -201,39 +202,41 @@ class Versions:
 
     @property
     def answering(self) -> str | None:
-        """The version that answered last in this run."""
+        """Return the model version that answered last in this run, or None before the first answer."""
         return self._current if self._heard else None
 
     @property
     def unknown(self) -> str | None:
-        """The version that answers now, if nothing was found out about it yet."""
+        """Return the model version that answers now if nothing was found out about it yet, else None."""
         version = self.answering
         return version if version is not None and not self._found.get(version) else None
 
     @property
     def found(self) -> Mapping[str, Any]:
-        """What was found out about the version that answered last in this run; may be empty."""
+        """Return what was found out about the model version that answered last in this run; may be empty."""
         return self._found.get(self._current, {}) if self._heard and self._current is not None else {}
 
     def changes(self) -> list[tuple[str, str]]:
-        """Changes of the version (before, now), each returned once."""
+        """Return the changes of the model version as (before, now), each only once."""
         with self._lock:
             changes, self._changes = self._changes, []
         return changes
 
-    def keep(self, version: str, found: Mapping[str, Any]) -> None:
-        """Remember what was found out about ``version``: plain JSON, not empty."""
+    def store_findings(self, version: str, found: Mapping[str, Any]) -> None:
+        """Store what was found out about the model ``version``: plain JSON, not empty."""
         with self._lock:
             self._found[version] = found
             self.revision += 1
 
     def learned(self) -> Mapping[str, Any]:
-        """For the ledger: ``{}``, or ``{"servers": {version: found}}``, the latest last."""
+        """Return what is known of the versions, for the ledger: ``{}`` or ``{"servers": {version: found}}``, the latest
+        last.
+        """
         with self._lock:
             return {"servers": dict(self._found)} if self._found else {}
 
     def learn(self, known: Mapping[str, Any]) -> None:
-        """Begin with what an earlier run learned; its latest version counts as current until an answer differs."""
+        """Start with what an earlier run learned; its latest version counts as current until an answer differs."""
         servers = known.get("servers")
         if isinstance(servers, Mapping):
             with self._lock:

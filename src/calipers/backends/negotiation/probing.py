@@ -1,9 +1,9 @@
-"""Finds out, beside a run, whether a new server really applies the structured output that it is asked for.
+"""Finds out during a run whether a new server really applies the structured output that it is asked for.
 
-One short question a server (two where the output format is ignored), asked after the server has answered a question of
-the run, so that what it refuses is known by then. Nothing here fails a run, changes a question, or gets into a result:
-findings are logged, and kept with what was learned about the endpoint. Also logs refused parameters and changed models.
-Not responsible for recording (``ledger``), nor for whether a judge is any good (``doctor``).
+It sends a short test request per server (two if the output format is ignored), after the server has answered a request
+of the run, because its refusals are known by then. No probe fails a run, changes a question, or enters a result:
+findings are logged, and stored with what was learned about the endpoint. It also logs refused parameters and changed
+models. Not responsible for recording (``ledger``), nor for whether the judge is reliable (``doctor``).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 
 from calipers.backends.limits.metered import Meter
 from calipers.backends.limits.pool import Pool
-from calipers.backends.negotiation.form_question import LIMIT, form_applied, form_question, improbable
+from calipers.backends.negotiation.form_question import LIMIT, form_applied, form_question, improbable_word
 from calipers.backends.negotiation.negotiated import Capabilities, Negotiated
 from calipers.backends.negotiation.step_down import Form
 from calipers.errors import CalipersError, TransientError
@@ -27,14 +27,14 @@ from calipers.types import Usage
 _log = logging.getLogger(__name__)
 
 _MOST = 3
-"""Probes of an endpoint in a run; more would not help where every answer reports another model."""
+"""The most probes of an endpoint in a run; more would not help if every answer reports another model."""
 _SECONDS = 30.0
-"""For a tiny question; a group does not wait longer."""
+"""The time for a short test request; a group does not wait longer."""
 
 
 @dataclass(slots=True)
 class _Server:
-    """A server behind the judge, and what was done about it. ``seen`` is its state when nothing was left to do."""
+    """A server behind the judge, and its probes. ``seen`` is the server's state when nothing was left to do."""
 
     backend: Negotiated
     probes: int = 0
@@ -44,23 +44,23 @@ class _Server:
 
     @property
     def state(self) -> tuple[int, Capabilities]:
-        """Changes with everything that becomes known about the server."""
+        """Return a value that changes with everything that becomes known about the server."""
         return self.backend.versions.revision, self.backend.capabilities
 
     @property
     def form(self) -> Form | None:
-        """The best form that is not refused."""
+        """Return the strictest output format that the server does not refuse, or None."""
         refused = self.backend.capabilities.refused
         return next((form for form in self.backend.forms if form not in refused), None)
 
     @property
     def ignores_form(self) -> bool:
-        """Whether the form in use is known to be ignored."""
+        """Return whether the server is known to ignore the output format in use."""
         form = self.form
         return form is not None and self.backend.versions.found.get(form) is False
 
     def later_forms(self) -> tuple[Form, ...]:
-        """Weaker forms that have not been tried; none where replies were JSON anyway: what works is not changed."""
+        """Return the weaker output formats that were not tried yet; none if all replies so far were JSON."""
         form, versions, refused = self.form, self.backend.versions, self.backend.capabilities.refused
         if form is None or not versions.strayed:
             return ()
@@ -68,17 +68,18 @@ class _Server:
         return tuple(one for one in later if one not in versions.found and one not in refused)
 
     def unreported(self, *names: str) -> list[str]:
-        """Those of ``names`` that were not reported before; from now on they are."""
+        """Return those of ``names`` that were not reported before, and mark them as reported."""
         new = [name for name in names if name not in self.reported]
         self.reported.update(new)
         return new
 
 
 class Probing:
-    """Probes the servers behind ``bare``, each of a pool by itself. ``name`` is the judge's in log messages.
+    """Probes the servers behind ``bare``, each member of a pool separately. ``name`` is the judge's name in log
+    messages.
 
-    ``asks`` False: no question is asked, and only what the run's own answers show is logged. ``bounded`` puts a backend
-    under the run's budget and price. ``params`` are sent as in the run; ``max_tokens`` is the limit of a reply there.
+    If ``asks`` is False, no test request is sent, and only what the run's own answers show is logged. ``bounded`` puts
+    a backend under the run's budget and price. ``params`` are sent as in the run; ``max_tokens`` limits a reply there.
     """
 
     def __init__(
@@ -94,7 +95,7 @@ class Probing:
     ) -> None:
         self._name = name
         self._servers = [_Server(backend) for backend in negotiated_servers(bare)]
-        # A response format of the user's own is not negotiated.
+        # calipers does not negotiate a response format that the user set.
         self._asks = asks and "response_format" not in params
         self._bounded = bounded
         self._params = params
@@ -102,14 +103,14 @@ class Probing:
         self._tell = tell
         self.calls = 0
         self.usage = Usage(cost_usd=0.0)
-        """Spent on probes; it is in no group's usage."""
+        """The usage of the probes; it is in no group's usage."""
 
     @property
     def is_due(self) -> bool:
-        """Whether there may be something to report or to ask. Called after every group, so it only compares."""
+        """Return whether a server may need a report or a probe. It is called after every group, so it only compares."""
         return any(server.seen != server.state for server in self._servers)
 
-    async def look(self, *, seconds: float = _SECONDS) -> None:
+    async def probe_servers(self, *, seconds: float = _SECONDS) -> None:
         """Report what is new about the servers, and probe those that need it, within ``seconds`` for all together.
 
         Raises nothing that a server causes.
@@ -130,7 +131,7 @@ class Probing:
                 server.seen = state
 
     def _report_changes(self, server: _Server) -> None:
-        """Report parameters of the user's that are refused, and models that took another one's place."""
+        """Report the user's parameters that the server refuses, and changes of the answering model."""
         backend = server.backend
         refused = [name for name in self._params if name in backend.capabilities.refused]
         if names := server.unreported(*refused):
@@ -142,7 +143,7 @@ class Probing:
             )
 
     def _wanted(self, server: _Server) -> str | None:
-        """The version that answers now, if it is to be probed."""
+        """Return the model version that answers now if it needs a probe, else None."""
         if not self._asks or not server.backend.forms or server.in_flight or server.probes == _MOST:
             return None
         versions = server.backend.versions
@@ -158,14 +159,14 @@ class Probing:
             endpoint = server.backend.endpoint
             _log.info("%s: which output format %s applies is not known yet: %s", self._name, endpoint, error)
         else:
-            server.backend.versions.keep(version, found)
+            server.backend.versions.store_findings(version, found)
         finally:
             server.in_flight = False
 
     async def _find_out(self, server: _Server) -> Mapping[str, Any]:
-        """Whether each probed form is applied; None where the reply was cut off before it showed that.
+        """Return for each probed output format whether the server applies it; None if the reply was cut off too early.
 
-        If the form in use is ignored, and replies were no JSON, a weaker form that is applied takes its place.
+        If the format in use is ignored, and replies were not JSON, a weaker format that is applied replaces it.
         """
         form, backend = server.form, server.backend
         if form is None:
@@ -174,7 +175,7 @@ class Probing:
         if form not in found:
             found[form] = await self._applied(backend, form)
         for other in server.later_forms() if found[form] is False else ():
-            found[other] = await self._applied(backend.refusing([form]), other)
+            found[other] = await self._applied(backend.copy_refusing([form]), other)
             if found[other]:
                 backend.learn({"refused": [form]})
                 self._tell(f"{self._ignored(server, form)}; {other} is applied, and is used from now on")
@@ -182,7 +183,7 @@ class Probing:
         return found
 
     async def _applied(self, backend: Negotiated, form: Form) -> bool | None:
-        word = improbable(random.Random(f"{backend.model}\n{form}"))  # noqa: S311 - the same run asks the same
+        word = improbable_word(random.Random(f"{backend.model}\n{form}"))  # noqa: S311 - the same run asks the same
         question = form_question(form, word, params=self._params, max_tokens=self._limit)
         meter = Meter()
         usage = Usage(cost_usd=0.0)
@@ -194,7 +195,8 @@ class Probing:
             self.usage = Usage.total([self.usage, usage, meter.total.usage])
         requested = f'"{backend.names.forms[form].rpartition(".")[2]}"'.encode()
         if _Server(backend).form != form or (completion.sent is not None and requested not in completion.sent):
-            # Refused meanwhile, or garbled by llama.cpp: this answer shows nothing, and another one may.
+            # The format was refused meanwhile, or llama.cpp garbled the answer: this reply shows nothing, another one
+            # may.
             raise TransientError("bad_reply", f"{form} was left out of this question")
         return form_applied(form, word, completion)
 
@@ -203,6 +205,6 @@ class Probing:
 
 
 def negotiated_servers(bare: Backend) -> list[Negotiated]:
-    """The servers behind one judge that refusals can be negotiated with."""
+    """Return the servers behind a judge whose refusals can be negotiated."""
     members = bare.members if isinstance(bare, Pool) else (bare,)
     return [one for one in members if isinstance(one, Negotiated)]

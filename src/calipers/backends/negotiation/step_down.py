@@ -1,7 +1,7 @@
-"""What to leave out of a request that a server refused, or which number to lower.
+"""Decides what to leave out of a request that a server refused, or which number to lower.
 
-Servers differ in the parameters they support, and say so only in prose. Each provider states how its request bodies
-name things (``BodyNames``). Pure; not responsible for asking again (``negotiated``).
+Servers differ in the parameters that they support, and report it only in prose. Each provider states the field names of
+its request bodies (``BodyNames``). Pure. Not responsible for sending the request again (``negotiated``).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
-from calipers.backends.transport.refusals import Refusal, no_images
+from calipers.backends.transport.refusals import Refusal, refuses_images
 
 Form = Literal["json_schema", "json_object"]
 
@@ -41,18 +41,19 @@ _ROOM = re.compile(r"maximum context length is (?P<window>\d+) tokens.{0,60}?(?P
 _SUM = re.compile(r"exceed context limit: (?P<input>\d+) \+ \d+ > (?P<window>\d+)")
 _NEGOTIABLE_STATUSES = frozenset({400, 404, 422, 500, 501})
 ALTERNATIVES: Final = "top_logprobs>"
-"""Prefix of what is remembered of a server that returns fewer alternatives per token than requested."""
+"""The prefix in ``Capabilities.refused`` for a server that returns fewer alternatives per token than requested."""
 
 
 @dataclass(frozen=True, slots=True)
 class BodyNames:
-    """How one API's request bodies name what can be left out or lowered. Dots lead into objects: ``config.maxTokens``.
+    """The field names of an API's request bodies that can be left out or lowered. Dots lead into objects.
 
-    ``required`` is never left out. Parameters are at the top of the body, and in ``parameters`` where that is named.
-    ``max_tokens`` are the fields that may hold the limit of the reply; ``max_tokens_words`` is what errors also call
-    it. ``forms`` are the fields by the structured output that they ask for, the strictest first; ``schema`` is the
-    schema of which keywords can be left out, and ``strict`` the flag that can be. ``top_logprobs`` is the number of
-    alternatives, and ``stream`` the flag for streaming; None where the API has no such field.
+    For example ``config.maxTokens``. ``required`` is never left out. Parameters are at the top of the body, and in the
+    object ``parameters`` if that is set. ``max_tokens`` are the fields that may hold the limit of the reply, and
+    ``max_tokens_words`` the names that errors also use for it. ``forms`` maps each structured output to its field, the
+    strictest first. ``schema`` is the schema whose keywords can be left out, and ``strict`` the flag that can be.
+    ``top_logprobs`` is the number of alternatives, and ``stream`` the flag for streaming; None if the API has no such
+    field.
     """
 
     required: frozenset[str]
@@ -68,18 +69,18 @@ class BodyNames:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """How to ask again: without ``refused``, and with at most ``limit`` output tokens (this question only)."""
+    """How to send the request again: without ``refused``, and with at most ``limit`` output tokens for this request."""
 
     refused: frozenset[str] = frozenset()
     limit: int | None = None
 
 
 def step_down(refusal: Refusal, body: Mapping[str, Any], names: BodyNames) -> Step | None:
-    """What to leave out of ``body`` after this refusal; None when the refusal names nothing that was sent.
+    """Return what to leave out of the request ``body`` after this refusal, or None if it names nothing that was sent.
 
-    Only fields and prose of the server count, never what it echoes, because that may hold what candidates wrote.
+    Only the server's own fields and prose count, never its echo of the request, because candidates wrote part of that.
     """
-    if refusal.status not in _NEGOTIABLE_STATUSES or no_images(refusal):
+    if refusal.status not in _NEGOTIABLE_STATUSES or refuses_images(refusal):
         return None
     if refusal.status >= 500 and not _LOOKS_LIKE_REFUSAL.search(refusal.prose):
         return None  # an ordinary failure, which may mention any parameter
@@ -87,14 +88,14 @@ def step_down(refusal: Refusal, body: Mapping[str, Any], names: BodyNames) -> St
         return smaller
     if refusal.status == 404 and "endpoints found" not in refusal.prose:
         return None
-    if names.stream and not at(body, names.stream) and _ONLY_STREAMS.search(refusal.prose):
+    if names.stream and not value_at(body, names.stream) and _ONLY_STREAMS.search(refusal.prose):
         return Step(frozenset({"unstreamed"}))
-    left_out = _named(refusal, _optional(body, names)) | _form_refused(refusal, body, names)
+    left_out = _names_mentioned(refusal, _optional(body, names)) | _form_refused(refusal, body, names)
     return Step(frozenset(left_out)) if left_out else None
 
 
-def at(body: Mapping[str, Any], path: str) -> Any:
-    """What ``body`` has at a dotted path, or None."""
+def value_at(body: Mapping[str, Any], path: str) -> Any:
+    """Return the value of a request body at a dotted path such as ``config.maxTokens``, or None."""
     value: Any = body
     for part in path.split("."):
         value = value.get(part) if isinstance(value, Mapping) else None
@@ -102,44 +103,46 @@ def at(body: Mapping[str, Any], path: str) -> Any:
 
 
 def _optional(body: Mapping[str, Any], names: BodyNames) -> set[str]:
-    """The names in ``body`` that can be left out by themselves."""
-    inner = at(body, names.parameters) if names.parameters else None
+    """Return the names in the request ``body`` that can be left out individually."""
+    inner = value_at(body, names.parameters) if names.parameters else None
     sent = {*body, *(inner if isinstance(inner, Mapping) else ())} - names.required - {names.parameters}
     return sent if _form_sent(body, names) is None else sent - _form_fields(names)
 
 
 def _form_sent(body: Mapping[str, Any], names: BodyNames) -> Form | None:
-    return next((form for form, path in names.forms.items() if at(body, path) is not None), None)
+    return next((form for form, path in names.forms.items() if value_at(body, path) is not None), None)
 
 
 def _form_fields(names: BodyNames) -> set[str]:
-    """Every field on the way to a form."""
+    """Return every field name on the paths of the structured outputs."""
     return {part for path in names.forms.values() for part in path.split(".")} - {names.parameters}
 
 
 def _form_refused(refusal: Refusal, body: Mapping[str, Any], names: BodyNames) -> set[str]:
-    """Of the form asked for: a keyword of the schema, strictness, or the form itself."""
+    """Return what the server refused of the structured output: schema keywords, strictness, or the whole format."""
     form = _form_sent(body, names)
     if form is None:
         return set()
-    if names.schema and (schema := at(body, names.schema)) is not None:
-        if keywords := _named(refusal, set(_keywords(schema)) - _ESSENTIAL):
+    if names.schema and (schema := value_at(body, names.schema)) is not None:
+        if keywords := _names_mentioned(refusal, set(_keywords(schema)) - _ESSENTIAL):
             return {f"schema.{word}" for word in keywords}
-        if names.strict and at(body, names.strict) is not None and _is_named("strict", refusal):
+        if names.strict and value_at(body, names.strict) is not None and _is_mentioned("strict", refusal):
             return {"strict"}
     if _NO_FORM_WHILE_THINKING.search(refusal.prose):
         return set(names.forms)
-    meant = _named(refusal, _form_fields(names)) or _STRUCTURED.search(refusal.prose)
+    meant = _names_mentioned(refusal, _form_fields(names)) or _STRUCTURED.search(refusal.prose)
     return {form} if meant else set()
 
 
-def _named(refusal: Refusal, names: Iterable[str]) -> set[str]:
-    """Those of ``names`` that the refusal points at."""
-    return {name for name in names if _is_named(name, refusal)}
+def _names_mentioned(refusal: Refusal, names: Iterable[str]) -> set[str]:
+    """Return those of ``names`` that the server's refusal mentions."""
+    return {name for name in names if _is_mentioned(name, refusal)}
 
 
-def _is_named(name: str, refusal: Refusal) -> bool:
-    """Named as a field or, in prose, as a separate word; English words only in quotes or at the beginning."""
+def _is_mentioned(name: str, refusal: Refusal) -> bool:
+    """Return whether the refusal mentions ``name``: as a field or as a word; English words only in quotes or at the
+    start.
+    """
     if name in refusal.names:
         return True
     word = re.escape(name.lower())
@@ -151,7 +154,7 @@ def _is_named(name: str, refusal: Refusal) -> bool:
 
 
 def _smaller_number(refusal: Refusal, body: Mapping[str, Any], names: BodyNames) -> Step | None:
-    """The step to a number that the server accepts, where it refuses only the number."""
+    """Return the step to a number that the server accepts, if it refuses only the number."""
     if (limit := _smaller_limit(refusal, body, names)) is not None:
         return Step(limit=limit)
     fewer = _fewer_alternatives(refusal, body, names)
@@ -159,8 +162,8 @@ def _smaller_number(refusal: Refusal, body: Mapping[str, Any], names: BodyNames)
 
 
 def _smaller_limit(refusal: Refusal, body: Mapping[str, Any], names: BodyNames) -> int | None:
-    """The output tokens that the server allows, when it refuses their number and not the parameter."""
-    sent = next((number for path in names.max_tokens if (number := at(body, path)) is not None), None)
+    """Return the output tokens that the server allows, if it refuses their number and not the parameter."""
+    sent = next((number for path in names.max_tokens if (number := value_at(body, path)) is not None), None)
     if sent is None:
         return None
     words = [path.rpartition(".")[2] for path in names.max_tokens] + list(names.max_tokens_words)
@@ -174,8 +177,8 @@ def _smaller_limit(refusal: Refusal, body: Mapping[str, Any], names: BodyNames) 
 
 
 def _fewer_alternatives(refusal: Refusal, body: Mapping[str, Any], names: BodyNames) -> int | None:
-    """The alternatives per token that the server returns, when it refuses their number and not the parameter."""
-    sent = at(body, names.top_logprobs) if names.top_logprobs else None
+    """Return the alternatives per token that the server offers, if it refuses their number and not the parameter."""
+    sent = value_at(body, names.top_logprobs) if names.top_logprobs else None
     if not isinstance(sent, int) or "logprobs" not in refusal.prose + " ".join(refusal.names):
         return None
     told = _MOST_ALTERNATIVES.search(refusal.prose)
@@ -185,18 +188,18 @@ def _fewer_alternatives(refusal: Refusal, body: Mapping[str, Any], names: BodyNa
 # --- schemas --------------------------------------------------------------------------------------------------------
 
 _ESSENTIAL = frozenset({"type", "required", "additionalProperties", "enum", "const", "items"})
-"""A schema without one of these would not constrain what it is meant to; then no schema is sent at all."""
+"""Keywords without which a schema would not constrain the answer; if one is refused, no schema is sent at all."""
 _NAMED_SCHEMAS = frozenset({"properties", "$defs", "definitions", "patternProperties"})
 
 
-def plainer(schema: Mapping[str, Any], dropped: AbstractSet[str]) -> Mapping[str, Any]:
-    """The schema without the keywords ``dropped``. A property with the name of a keyword stays."""
+def schema_without(schema: Mapping[str, Any], dropped: AbstractSet[str]) -> Mapping[str, Any]:
+    """Return the schema without the keywords ``dropped``. A property whose name equals a keyword stays."""
     plain: dict[str, Any] = {}
     for key, value in schema.items():
         if key in _NAMED_SCHEMAS and isinstance(value, Mapping):
-            plain[key] = {name: plainer(inner, dropped) for name, inner in value.items()}
+            plain[key] = {name: schema_without(inner, dropped) for name, inner in value.items()}
         elif key not in dropped:
-            plain[key] = plainer(value, dropped) if isinstance(value, Mapping) else value
+            plain[key] = schema_without(value, dropped) if isinstance(value, Mapping) else value
     return plain
 
 

@@ -1,1 +1,1 @@
-"""Judges by API, one file each, and the table of providers."""
+"""The backends of judges, one file per API, and the table of providers."""

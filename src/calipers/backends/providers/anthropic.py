@@ -1,7 +1,7 @@
-"""Judges behind Anthropic's Messages API: Claude, and servers that speak it too.
+"""Judges behind Anthropic's Messages API: Claude, and other servers with this API.
 
-Field names are those of Anthropic's own SDK, against whose types the tests hold them. Not responsible for trying again
-(``retry``), for bounds on what is in flight (``limit``), or for what an answer says (``extract``).
+The tests compare the field names with the types of Anthropic's own SDK. Not responsible for trying again (``retry``),
+for limits on calls in flight (``limits``), or for what an answer means (``extract``).
 """
 
 from __future__ import annotations
@@ -14,32 +14,40 @@ from typing import Any
 from urllib.parse import unquote_to_bytes
 
 from calipers.backends.negotiation.negotiated import Capabilities, Terms
-from calipers.backends.negotiation.step_down import BodyNames, plainer
+from calipers.backends.negotiation.step_down import BodyNames, schema_without
 from calipers.backends.server import HttpBackend
 from calipers.backends.transport.refusals import error_in_200
-from calipers.backends.transport.reply import HttpReply, Peer, completion, declined, json_of, shown, wordless
-from calipers.backends.transport.usage import billed
+from calipers.backends.transport.reply import (
+    HttpReply,
+    Peer,
+    completion,
+    declined_error,
+    empty_reply_error,
+    reply_excerpt,
+    reply_json,
+)
+from calipers.backends.transport.usage import attach_usage
 from calipers.errors import TransientError
 from calipers.types import Completion, JudgeRequest, Message
 
 _VERSION = "2023-06-01"
 _DEFAULT_LIMIT = 8192
-"""The API wants a limit; this one is what a judge asks for anyway."""
+"""The API requires a limit; this is also the judge's usual one."""
 
 _UNKNOWN_TO_SCHEMAS = frozenset(
     {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "pattern", "minLength", "maxLength",
      "maxItems", "uniqueItems"}
 )  # fmt: skip
-"""Keywords its structured output does not take; the question states the scale in words, and the reader holds to it."""
+"""Keywords that its structured output does not accept; the scale is also in the question, and checked when reading."""
 
 
 class Anthropic(HttpBackend):
-    """Asks ``model`` at ``base_url`` (with or without ``/v1``), over one session per event loop.
+    """Sends requests to ``model`` at ``base_url`` (with or without ``/v1``), over one session per event loop.
 
-    The schema goes out as ``output_config.format``, without the keywords that are not taken there; a model without
-    structured output is asked in plain text. The system message is marked for the prompt cache. ``timeout`` is in
-    seconds for one request; ``api_key_env`` is the variable that errors name. ConfigError for an address or a header
-    that cannot work.
+    The schema is sent as ``output_config.format``, without the keywords that the API does not accept there. A model
+    without structured output is asked in plain text. The system message is marked for the prompt cache. ``timeout`` is
+    in seconds for one request; ``api_key_env`` is the variable that errors name. Raises ConfigError for an address or a
+    header that cannot work.
     """
 
     forms = ("json_schema",)
@@ -76,7 +84,7 @@ class Anthropic(HttpBackend):
         )
 
     async def complete(self, request: JudgeRequest) -> Completion:
-        """The model's answer; ``latency`` is this call's in seconds, stepping down included. Raises BackendError."""
+        """Return Claude's answer; ``latency`` is in seconds, including repeats after refusals. Raises BackendError."""
         started = perf_counter()
         messages = [_message(message) for message in request.messages if message["role"] != "system"]
         system = _system(request.messages)
@@ -89,23 +97,23 @@ class Anthropic(HttpBackend):
 
 
 def _asked(request: JudgeRequest, terms: Terms) -> dict[str, Any]:
-    """The limit, the form and the parameters: all that is not known to be refused."""
+    """Return the body's token limit, output format and parameters, without those that the server refuses."""
     refused = terms.known.refused
     limit = request.max_tokens or _DEFAULT_LIMIT
     body: dict[str, Any] = {"max_tokens": limit if terms.limit is None else min(limit, terms.limit)}
     body |= {name: value for name, value in request.params.items() if name not in refused}
     if request.schema is not None and "json_schema" not in refused and not terms.plain:
-        form = {"type": "json_schema", "schema": plainer(request.schema, _UNKNOWN_TO_SCHEMAS)}
+        form = {"type": "json_schema", "schema": schema_without(request.schema, _UNKNOWN_TO_SCHEMAS)}
         body["output_config"] = {**body.get("output_config", {}), "format": form}
     return body
 
 
 def _system(messages: Iterable[Message]) -> dict[str, Any]:
-    """All system text as one block that ends a cached prefix.
+    """Return all system text as a single block that ends a cached prefix.
 
-    It is the same for every group of a run, so that writing it (at 1.25 times its price) pays from the second question
-    on, and a text below the model's minimum is not written at all. What the candidates of one group share is marked
-    no further: orders and samples of a group go out at the same time, when there is nothing yet to be read.
+    The text is the same for every group of a run, so caching it (at 1.25 times its price) pays from the second request
+    on, and a text below the model's minimum is not cached at all. What the candidates of a group share is not marked:
+    the orders and samples of a group are sent at the same time, before anything is in the cache.
     """
     texts = [part for message in messages if message["role"] == "system" for part in _texts(message["content"])]
     if not texts:
@@ -128,7 +136,7 @@ def _message(message: Message) -> dict[str, Any]:
 
 
 def _part(part: Mapping[str, Any]) -> Mapping[str, Any]:
-    """An image as Anthropic writes it; text is the same in both."""
+    """Return an image in Anthropic's form. Text has the same form in both APIs."""
     if part.get("type") != "image_url":
         return part
     url = part["image_url"]["url"]
@@ -142,9 +150,12 @@ def _part(part: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def read_message(reply: HttpReply, peer: Peer, *, latency: float = 0.0) -> Completion:
-    """What a 200 says; thinking is kept apart from text. Raises BackendError when it holds no answer."""
-    body = json_of(reply, peer)
-    with billed(body.get("usage")):
+    """Return the Completion in a 200 reply of Anthropic's API, with thinking separate from text.
+
+    Raises BackendError if the reply holds no answer.
+    """
+    body = reply_json(reply, peer)
+    with attach_usage(body.get("usage")):
         return _completion(body, reply, peer, latency=latency)
 
 
@@ -153,18 +164,18 @@ def _completion(body: Mapping[str, Any], reply: HttpReply, peer: Peer, *, latenc
         raise error_in_200(body, body.get("error"), reply, peer)
     content = body.get("content")
     if not isinstance(content, list):
-        raise TransientError("bad_reply", f"The answer has no content: {shown(reply, peer)}")
+        raise TransientError("bad_reply", f"The answer has no content: {reply_excerpt(reply, peer)}")
     blocks = [block for block in content if isinstance(block, dict)]
     text, thinking = _joined(blocks, "text"), _joined(blocks, "thinking")
     answer = completion(reply, body, text, reasoning=thinking, finish=body.get("stop_reason"), latency=latency)
     if answer.finish_reason == "refused":
         details = body.get("stop_details")
         why = details.get("explanation") or details.get("category") if isinstance(details, dict) else None
-        raise declined(peer, str(why or text))
+        raise declined_error(peer, str(why or text))
     if any(block.get("type") == "tool_use" for block in blocks) and not text:
         answer = replace(answer, text_source="tool_call")
     if not text.strip() and answer.finish_reason != "length":
-        raise wordless(answer)
+        raise empty_reply_error(answer)
     return answer
 
 

@@ -1,6 +1,6 @@
-"""Azure's OpenAI: a resource with deployments, asked like OpenAI under an address and a key header of its own.
+"""Judges behind Azure's OpenAI: deployments of a resource, with addresses and a key header of their own.
 
-Not responsible for asking (``openai_compatible``): this only knows where.
+Not responsible for sending requests (``openai_compatible``): this module only builds the address.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ def azure_openai(
     api_key_env: str,
     headers: Mapping[str, str] | None = None,
 ) -> OpenAICompatible:
-    """A judge for ``deployment`` of the resource at ``base_url`` (``https://NAME.openai.azure.com``).
+    """Return a judge for ``deployment`` of the resource at ``base_url`` (``https://NAME.openai.azure.com``).
 
-    With an API version (``?api-version=`` in the URL, AZURE_API_VERSION or OPENAI_API_VERSION) the deployment's own
-    address is asked, without one the v1 API. An address that says more than the resource is used as it is. ConfigError
-    as there.
+    With an API version (``?api-version=`` in the URL, AZURE_API_VERSION or OPENAI_API_VERSION), requests go to the
+    deployment's own address, without it to the v1 API. An address with a path is used unchanged. Raises ConfigError for
+    an address that names no resource.
     """
     return OpenAICompatible(
         deployment,
         base_url=_address(base_url, deployment),
         headers={**({"api-key": api_key} if api_key else {}), **(headers or {})},
-        lists_models=False,  # it lists models, and deployments have names of their own
+        lists_models=False,  # the server lists models, while deployments have names of their own
         timeout=timeout,
         api_key_env=api_key_env,
     )

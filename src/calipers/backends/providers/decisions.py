@@ -1,10 +1,10 @@
-"""Judges behind a decision endpoint, which gives a probability for every level of a scale and writes no text.
+"""Judges behind a decision endpoint, which returns a probability for every level of a scale and writes no text.
 
-Every candidate is one ``score`` question over one shared state, so the state is read once; its score is the expected
-level, so ties are rare and how sure the judge was comes with it. Where two are compared, one ``choice`` is asked
-instead, and each one's score is the probability that it is the better. Not responsible for reading scores out of
-replies (``extract``): the answer is written as the JSON reply that was asked for, with the probabilities as its
-reasoning.
+Every candidate is a ``score`` question over one shared state, so the state is read once. A candidate's score is the
+expected level, so ties are rare, and the spread shows how certain the judge was. To compare two candidates, a single
+``choice`` question is asked, and each score is the probability that the candidate is the better. Not responsible for
+reading scores out of replies (``extract``): the answer is written as the JSON reply that was asked for, with the
+probabilities as its reasoning.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from calipers.backends.negotiation.negotiated import Capabilities, Terms
 from calipers.backends.negotiation.step_down import BodyNames
 from calipers.backends.server import HttpBackend
 from calipers.backends.transport.refusals import error_in_200
-from calipers.backends.transport.reply import HttpReply, declined, json_of, shown
-from calipers.backends.transport.usage import billed, usage_of
+from calipers.backends.transport.reply import HttpReply, declined_error, reply_excerpt, reply_json
+from calipers.backends.transport.usage import attach_usage, usage_of
 from calipers.errors import BackendError, PermanentError, TransientError
 from calipers.types import Completion, JudgeRequest
 from calipers.types.encoding import encodable
@@ -38,10 +38,10 @@ LEVELS = (
     "8 of 9",
     "9 of 9: could not be better",
 )
-"""As many as these endpoints take. They answer with one of them, so the words matter less than the ends."""
+"""As many levels as these endpoints accept. The two ends matter more than the words between them."""
 
 _TOP = len(LEVELS) - 1
-_TOLD_ANYWAY = frozenset({"logprobs", "top_logprobs"})
+_ALWAYS_RETURNED = frozenset({"logprobs", "top_logprobs"})
 _QUESTION = "How good is attempt {key}, in comparison with the other attempts and by the standards given?"
 _WHICH = "Which of the two attempts is better by the standards given?"
 _CHOICE = "better"
@@ -52,18 +52,18 @@ _Said = TypeVar("_Said")
 
 @dataclass(frozen=True, slots=True)
 class Opinion:
-    """What was said about one candidate: a probability per level, or None where the judge declined."""
+    """The judge's opinion of a candidate: a probability per level, or None if the judge declined."""
 
     probabilities: tuple[float, ...] | None
 
     @property
     def level(self) -> float:
-        """The expected level, from 0 to 9."""
+        """Return the expected level, from 0 to 9."""
         return math.fsum(level * chance for level, chance in enumerate(self.probabilities or ()))
 
     @property
     def spread(self) -> float:
-        """The standard deviation of the level."""
+        """Return the standard deviation of the level."""
         mean = self.level
         chances = enumerate(self.probabilities or ())
         return math.sqrt(max(0.0, math.fsum(chance * (level - mean) ** 2 for level, chance in chances)))
@@ -73,7 +73,7 @@ class Decisions(HttpBackend):
     """Asks ``model`` at ``base_url`` + ``/systemone`` (llama.cpp, vLLM, Ollama, TypeSafe) or ``/decisions`` (OpenAI).
 
     The state is the question as a chat judge would read it, text only. ``timeout`` is in seconds for one request;
-    ``api_key_env`` is the variable that errors name. ConfigError for an address or a header that cannot work.
+    ``api_key_env`` is the variable that errors name. Raises ConfigError for an address or a header that cannot work.
     """
 
     names = BodyNames(required=frozenset({"model", "state", "input", "questions"}))
@@ -101,71 +101,73 @@ class Decisions(HttpBackend):
             key_hint=api_key_env or "the API key",
             capabilities=capabilities,
         )
-        self.endpoint = f"{self.url}/{route}"  # a model that also chats must not be taken for this one in a ledger
-        self._tongue = _TONGUES[route]
+        self.endpoint = f"{self.url}/{route}"  # distinguishes this judge in a ledger from the same model asked by chat
+        self._tongue = _APIS[route]
 
     async def complete(self, request: JudgeRequest) -> Completion:
-        """A JSON reply with expected scores, or with who is better; ``reasoning`` holds the probabilities. Raises
-        BackendError.
+        """Return a JSON reply with expected scores, or with the better candidate; ``reasoning`` holds the
+        probabilities.
+
+        Raises BackendError.
         """
         started = perf_counter()
         chooses = request.is_comparison and len(request.keys) == 2
         ask = self._tongue.choose if chooses else self._tongue.ask
 
         def frame(terms: Terms) -> dict[str, Any]:
-            out = terms.known.refused | _TOLD_ANYWAY
+            out = terms.known.refused | _ALWAYS_RETURNED
             params = {name: value for name, value in request.params.items() if name not in out}
             return {"model": self.model, **ask(_state(request), request.keys), **params}
 
         try:
             reply = await self._accepted(request, frame)
         except BackendError as error:
-            raise _not_deciding(error, self.model) from error
+            raise _permanent_if_cannot_decide(error, self.model) from error
         read = self._chosen if chooses else self._scored
-        body = json_of(reply, self.peer)
-        with billed(body.get("usage")):
+        body = reply_json(reply, self.peer)
+        with attach_usage(body.get("usage")):
             answer = read(self._answers(body, reply), request.keys, request.max_score)
         return self._answered(replace(answer, latency=perf_counter() - started, sent=reply.sent))
 
-    def _answers(self, body: Mapping[str, Any], reply: HttpReply) -> _Told:
+    def _answers(self, body: Mapping[str, Any], reply: HttpReply) -> _DecisionReply:
         peer = self.peer
         if body.get("error"):
             raise error_in_200(body, body["error"], reply, peer)
-        return _Told(body, shown(reply, peer))
+        return _DecisionReply(body, reply_excerpt(reply, peer))
 
-    def _scored(self, told: _Told, keys: Sequence[str], top: int) -> Completion:
+    def _scored(self, told: _DecisionReply, keys: Sequence[str], top: int) -> Completion:
         opinions = told.read(self._tongue.read, keys)
         if all(opinion.probabilities is None for opinion in opinions.values()):
-            raise declined(self.peer, "it refused every question")
+            raise declined_error(self.peer, "it refused every question")
         chances = {key: opinion.probabilities for key, opinion in opinions.items()}
         return told.completion(_reply(opinions, top), chances)
 
-    def _chosen(self, told: _Told, keys: Sequence[str], top: int) -> Completion:
+    def _chosen(self, told: _DecisionReply, keys: Sequence[str], top: int) -> Completion:
         chances = told.read(self._tongue.chosen, keys)
         if chances is None:
-            raise declined(self.peer, "it refused to choose")
+            raise declined_error(self.peer, "it refused to choose")
         why = {key: f"better with a probability of {chance:.2f}" for key, chance in chances.items()}
         scores = {key: _written(top * chance, top) for key, chance in chances.items()}
         return told.completion(json.dumps({"explanations": why, "scores": scores}), {_CHOICE: chances})
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
-    """A 200's ``body``, and its beginning for error texts."""
+class _DecisionReply:
+    """The ``body`` of a 200 reply of a decision endpoint, and its beginning for error messages."""
 
     body: Mapping[str, Any]
     excerpt: str
 
     def read(self, reader: Callable[[Any, Sequence[str]], _Said], keys: Sequence[str]) -> _Said:
-        """What the answers say by ``reader``. TransientError where they are out of shape."""
+        """Return what ``reader`` finds in the answers. Raises TransientError if they do not have the expected form."""
         try:
             return reader(self.body["answers"], keys)
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
-            # Whatever is not where it belongs, there is no whole answer to read.
+            # Whatever is missing or in the wrong place, the reply is not a complete answer.
             raise TransientError("bad_reply", f"Not an answer to every question: {self.excerpt}") from None
 
     def completion(self, text: str, chances: Mapping[str, Any]) -> Completion:
-        """The answer as a reply with its probabilities as reasoning."""
+        """Return the answer as a Completion with the probabilities as its reasoning."""
         model = self.body.get("model")
         return Completion(
             text=text,
@@ -176,7 +178,7 @@ class _Told:
 
 
 def _state(request: JudgeRequest) -> str:
-    """The messages as they stand in the ledger, so that what was judged can be looked up there."""
+    """Return the messages as the ledger stores them, so that the judged text can be found there."""
     texts: list[str] = []
     for message in request.messages:
         content = message["content"]
@@ -199,12 +201,16 @@ def _reply(opinions: Mapping[str, Opinion], top: int = 100) -> str:
 
 
 def _written(score: float, top: int) -> float:
-    """A reader of 0-100 would take small fractions for another scale; below one in a hundred nothing is lost."""
+    """Return the score rounded. Below 1 of 100 it is a whole number, because a reader of 0-100 takes 0.4 for another
+    scale.
+    """
     return round(score) if top == 100 and score < 1 else round(score, 2)
 
 
-def _not_deciding(error: BackendError, model: str) -> BackendError:
-    """A model that cannot decide never will; servers put that as a failure of theirs."""
+def _permanent_if_cannot_decide(error: BackendError, model: str) -> BackendError:
+    """Return the error as permanent if the model cannot decide at all, because servers report that as a failure of
+    theirs.
+    """
     text = str(error)
     if "not a decision model" in text or "not a single token" in text or "HTTP 501" in text:
         return PermanentError(
@@ -214,7 +220,7 @@ def _not_deciding(error: BackendError, model: str) -> BackendError:
 
 
 def _chances(values: Sequence[object], count: int = len(LEVELS)) -> tuple[float, ...]:
-    """A probability for each of ``count`` options, or ValueError for anything else."""
+    """Return a probability for each of ``count`` options. Raises ValueError for anything else."""
     chances = tuple(float(value) for value in values if isinstance(value, (int, float)) and not isinstance(value, bool))
     total = math.fsum(chances)
     if len(chances) != count or any(chance < 0 for chance in chances) or not 0.99 < total < 1.01:
@@ -223,10 +229,10 @@ def _chances(values: Sequence[object], count: int = len(LEVELS)) -> tuple[float,
 
 
 @dataclass(frozen=True, slots=True)
-class _Tongue:
-    """How one of the two routes is asked, for scores or for a choice of two, and how its answers are read.
+class _Api:
+    """How requests of one decision API are written, for scores or for a choice of two, and how its answers are read.
 
-    ``read`` and ``chosen`` raise for answers out of shape; ``chosen`` is None where the judge declined.
+    ``read`` and ``chosen`` raise for answers in another form; ``chosen`` returns None if the judge declined.
     """
 
     ask: Callable[[str, Sequence[str]], dict[str, Any]]
@@ -263,7 +269,7 @@ def _ask_decisions(state: str, keys: Sequence[str]) -> dict[str, Any]:
 
 
 def _read_decisions(answers: Any, keys: Sequence[str]) -> dict[str, Opinion]:
-    """Answers come in question order; a name that says otherwise is an answer to something else."""
+    """Return the opinions in the order of the questions. Raises ValueError if a name shows another order."""
     opinions: dict[str, Opinion] = {}
     for key, answer in zip(keys, answers, strict=True):
         if answer.get("name") not in {key, None}:
@@ -307,7 +313,7 @@ def _refuses(answer: Mapping[str, Any]) -> bool:
     return bool(answer.get("refusal")) or answer.get("type") == "refusal"
 
 
-_TONGUES: Mapping[Route, _Tongue] = {
-    "systemone": _Tongue(_ask_systemone, _read_systemone, _choose_systemone, _chosen_systemone),
-    "decisions": _Tongue(_ask_decisions, _read_decisions, _choose_decisions, _chosen_decisions),
+_APIS: Mapping[Route, _Api] = {
+    "systemone": _Api(_ask_systemone, _read_systemone, _choose_systemone, _chosen_systemone),
+    "decisions": _Api(_ask_decisions, _read_decisions, _choose_decisions, _chosen_decisions),
 }

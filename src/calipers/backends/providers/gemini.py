@@ -1,7 +1,7 @@
-"""Judges behind Google's Gemini API: ``models.generateContent``, whole answers.
+"""Judges behind Google's Gemini API: ``models.generateContent``, without streaming.
 
-Field names are those of Google's own SDK, against whose types the tests hold them. Not responsible for retries and
-bounds (``limits``), or for what an answer says (``extract``).
+The tests compare the field names with the types of Google's own SDK. Not responsible for retries and limits
+(``limits``), or for what an answer means (``extract``).
 """
 
 from __future__ import annotations
@@ -15,24 +15,32 @@ from typing import Any, Final
 from urllib.parse import unquote_to_bytes, urlsplit
 
 from calipers.backends.negotiation.negotiated import Capabilities, Terms
-from calipers.backends.negotiation.step_down import ALTERNATIVES, BodyNames, plainer
+from calipers.backends.negotiation.step_down import ALTERNATIVES, BodyNames, schema_without
 from calipers.backends.providers.openai_compatible import OpenAICompatible
 from calipers.backends.server import HttpBackend
 from calipers.backends.transport.logprobs import logprobs_in
 from calipers.backends.transport.refusals import error_in_200
-from calipers.backends.transport.reply import HttpReply, Peer, completion, declined, json_of, shown, wordless
-from calipers.backends.transport.usage import billed
+from calipers.backends.transport.reply import (
+    HttpReply,
+    Peer,
+    completion,
+    declined_error,
+    empty_reply_error,
+    reply_excerpt,
+    reply_json,
+)
+from calipers.backends.transport.usage import attach_usage
 from calipers.errors import TransientError
 from calipers.types import Completion, JudgeRequest, Message
 from calipers.types.encoding import to_json
 
 _UNKNOWN_TO_SCHEMAS: Final = frozenset({"pattern", "minLength", "maxLength"})
-"""Keywords that ``responseJsonSchema`` does not take, of those that our schemas use."""
+"""Keywords of our schemas that ``responseJsonSchema`` does not accept."""
 
 _BLOCKED: Final = frozenset(
     {"SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "MODEL_ARMOR"}
 )
-"""Finish reasons by which the API, not the model, ended an answer because of what is in it."""
+"""Finish reasons with which the API, not the model, ended an answer because of its content."""
 
 _TRANSLATED: Final = {
     "frequency_penalty": "frequencyPenalty",
@@ -43,27 +51,25 @@ _TRANSLATED: Final = {
     "top_logprobs": "logprobs",
     "top_p": "topP",
 }
-"""Parameters under the names that chat completions have for them."""
+"""Names of parameters in chat completions, and Gemini's names for them."""
 _TOP: Final = frozenset({"cachedContent", "labels", "safetySettings", "serviceTier", "store", "toolConfig", "tools"})
-"""Parameters that stand at the top of a body; all others are part of ``generationConfig``."""
+"""Parameters at the top of a request body; all others are part of ``generationConfig``."""
 
 
 def gemini(model: str, *, base_url: str, **options: Any) -> Gemini | OpenAICompatible:
-    """A judge for ``model``; an address that ends in ``/openai`` is asked by chat completions, which Google offers,
-    too.
-    """
+    """Return a judge for ``model``: by chat completions if the address ends in ``/openai``, else by Gemini's API."""
     if urlsplit(base_url).path.rstrip("/").endswith("/openai"):
         return OpenAICompatible(model, base_url=base_url, **options)
     return Gemini(model, base_url=base_url, **options)
 
 
 class Gemini(HttpBackend):
-    """Asks ``model`` at ``base_url`` (with or without ``/v1beta``), over one session per event loop.
+    """Sends requests to ``model`` at ``base_url`` (with or without ``/v1beta``), over one session per event loop.
 
-    The schema goes out as ``responseJsonSchema``, without the keywords that it does not take. Parameters are given by
-    the API's names or by those of chat completions: ``temperature``, ``top_p``, ``thinkingConfig``,
-    ``safetySettings``. ``timeout`` is in seconds for one request; ``api_key_env`` is the variable that errors name.
-    ConfigError for an address or a header that cannot work.
+    The schema is sent as ``responseJsonSchema``, without the keywords that it does not accept. Parameters are given by
+    the API's names or by those of chat completions: ``temperature``, ``top_p``, ``thinkingConfig``, ``safetySettings``.
+    ``timeout`` is in seconds for one request; ``api_key_env`` is the variable that errors name. Raises ConfigError for
+    an address or a header that cannot work.
     """
 
     forms = ("json_schema", "json_object")
@@ -106,7 +112,7 @@ class Gemini(HttpBackend):
         )
 
     async def complete(self, request: JudgeRequest) -> Completion:
-        """The model's answer; ``latency`` is this call's in seconds, stepping down included. Raises BackendError."""
+        """Return Gemini's answer; ``latency`` is in seconds, including repeats after refusals. Raises BackendError."""
         started = perf_counter()
         contents = [_content(message) for message in request.messages if message["role"] != "system"]
         system = [part for message in request.messages if message["role"] == "system" for part in _parts(message)]
@@ -119,16 +125,16 @@ class Gemini(HttpBackend):
         return self._answered(read_content(reply, self.peer, latency=perf_counter() - started))
 
     async def models(self) -> HttpReply:
-        """This model alone, with its context window, or what the server lists where it is not there."""
+        """Return this model alone with its context window, or the server's list of models if this one is not there."""
         one = await self._http().request("GET", f"/{self._resource}")
         if one.status == 404:
             listed = await self._http().request("GET", "/models")
-            return HttpReply(listed.status, listed.headers, _as_listed(listed, self.peer, key="models"))
-        return HttpReply(one.status, one.headers, _as_listed(one, self.peer, key=None, name=self.model))
+            return HttpReply(listed.status, listed.headers, _as_model_list(listed, self.peer, key="models"))
+        return HttpReply(one.status, one.headers, _as_model_list(one, self.peer, key=None, name=self.model))
 
 
 def _asked(request: JudgeRequest, terms: Terms) -> dict[str, Any]:
-    """The limit, the form and the parameters: all that is not known to be refused."""
+    """Return the body's token limit, output format and parameters, without those that the server refuses."""
     refused = terms.known.refused
     params = {_TRANSLATED.get(name, name): value for name, value in request.params.items()}
     config: dict[str, Any] = dict(params.pop("generationConfig", {}))
@@ -148,7 +154,7 @@ def _asked(request: JudgeRequest, terms: Terms) -> dict[str, Any]:
         config["responseMimeType"] = "application/json"
         if "json_schema" not in refused:
             dropped = {name.removeprefix("schema.") for name in refused if name.startswith("schema.")}
-            config["responseJsonSchema"] = plainer(request.schema, _UNKNOWN_TO_SCHEMAS | dropped)
+            config["responseJsonSchema"] = schema_without(request.schema, _UNKNOWN_TO_SCHEMAS | dropped)
     top = {name: value for name, value in params.items() if name in _TOP and name not in refused}
     return {**top, "generationConfig": config} if config else top
 
@@ -175,10 +181,13 @@ def _parts(message: Message) -> Iterator[dict[str, Any]]:
 
 
 def read_content(reply: HttpReply, peer: Peer, *, latency: float = 0.0) -> Completion:
-    """What a 200 says; thoughts are kept apart from text. Raises BackendError when it holds no answer."""
-    body = json_of(reply, peer)
+    """Return the Completion in a 200 reply of Gemini's API, with thoughts separate from text.
+
+    Raises BackendError if the reply holds no answer.
+    """
+    body = reply_json(reply, peer)
     usage = _usage(body.get("usageMetadata"))
-    with billed(usage):
+    with attach_usage(usage):
         return _completion({"usage": usage, "model": body.get("modelVersion")}, body, reply, peer, latency=latency)
 
 
@@ -191,11 +200,13 @@ def _completion(
     if not candidates:
         feedback = body.get("promptFeedback")
         if isinstance(feedback, dict) and feedback.get("blockReason"):
-            raise declined(peer, f"the prompt was blocked ({_why(feedback, 'blockReason', 'blockReasonMessage')})")
-        raise TransientError("bad_reply", f"The answer has no candidates: {shown(reply, peer)}")
+            raise declined_error(
+                peer, f"the prompt was blocked ({_why(feedback, 'blockReason', 'blockReasonMessage')})"
+            )
+        raise TransientError("bad_reply", f"The answer has no candidates: {reply_excerpt(reply, peer)}")
     candidate = candidates[0]
     if candidate.get("finishReason") in _BLOCKED:
-        raise declined(peer, f"the answer was blocked ({_why(candidate, 'finishReason', 'finishMessage')})")
+        raise declined_error(peer, f"the answer was blocked ({_why(candidate, 'finishReason', 'finishMessage')})")
     content = candidate.get("content")
     parts = _dicts(content.get("parts")) if isinstance(content, dict) else []
     text, thoughts = (_joined(parts, thought=thought) for thought in (False, True))
@@ -207,10 +218,10 @@ def _completion(
         finish=candidate.get("finishReason"),
         latency=latency,
     )
-    if len(answer.text) == len(text):  # they are found by their positions in the text
+    if len(answer.text) == len(text):  # log-probabilities are found by their positions in the text
         answer = replace(answer, logprobs=logprobs_in(_as_rows(candidate.get("logprobsResult")), text))
     if not text.strip() and answer.finish_reason != "length":
-        raise wordless(answer)
+        raise empty_reply_error(answer)
     return answer
 
 
@@ -220,14 +231,16 @@ def _joined(parts: Iterable[Mapping[str, Any]], *, thought: bool) -> str:
 
 
 def _why(holder: Mapping[str, Any], *names: str) -> str:
-    """The reason and its explanation, and the categories of harm that blocked."""
+    """Return why Gemini blocked the answer: the reason, its explanation, and the categories of harm."""
     said = [str(holder[name]) for name in names if holder.get(name)]
     blocking = [row for row in _dicts(holder.get("safetyRatings")) if row.get("blocked")]
     return "; ".join([*said, *(str(row.get("category")) for row in blocking)])
 
 
 def _usage(told: object) -> dict[str, Any] | None:
-    """Token counts in the words of chat completions. Thoughts are output, results of tools input."""
+    """Return Gemini's token counts under the names of chat completions. Thoughts are output, results of tools are
+    input.
+    """
     if not isinstance(told, dict):
         return None
     names = ("promptTokenCount", "toolUsePromptTokenCount", "candidatesTokenCount", "thoughtsTokenCount")
@@ -241,13 +254,13 @@ def _usage(told: object) -> dict[str, Any] | None:
 
 
 def _sum(count: object, more: object) -> object:
-    """A count with what comes on top of it, where both are numbers; a missing one is added as 0."""
+    """Return the sum of two token counts; a missing count is 0, and if neither is a number, ``count`` is returned."""
     counts = [one for one in (count, more) if isinstance(one, int)]
     return sum(counts) if counts else count
 
 
 def _as_rows(result: object) -> dict[str, Any] | None:
-    """``logprobsResult`` in the form of chat completions: a row for each token, its alternatives beside it."""
+    """Return ``logprobsResult`` in the form of chat completions: a row per token, with its alternatives."""
     if not isinstance(result, dict):
         return None
     chosen, top = _dicts(result.get("chosenCandidates")), _dicts(result.get("topCandidates"))
@@ -266,11 +279,11 @@ def _dicts(value: object) -> list[dict[str, Any]]:
     return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
 
 
-def _as_listed(reply: HttpReply, peer: Peer, *, key: str | None, name: str | None = None) -> bytes:
-    """A model, or a list of them, in the form of chat completions' list; what is neither as it is."""
+def _as_model_list(reply: HttpReply, peer: Peer, *, key: str | None, name: str | None = None) -> bytes:
+    """Return a Gemini model, or a list of them, in the form of chat completions' list; any other body unchanged."""
     if reply.status != 200:
         return reply.body
-    body = json_of(reply, peer)
+    body = reply_json(reply, peer)
     rows = [body] if key is None else _dicts(body.get(key))
     listed = [{"id": name or row.get("name"), "context_window": row.get("inputTokenLimit")} for row in rows]
     return to_json({"data": listed}) if rows else reply.body

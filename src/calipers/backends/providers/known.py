@@ -1,8 +1,9 @@
-"""Providers of judges by name: where each is, and what the environment says of it.
+"""The table of providers: the address and the key variable of each, and what the environment sets for it.
 
-What a provider's own SDK and LiteLLM take from the environment (another address, the key, headers) counts here as well,
-so that judges are asked where everything else of the user's asks. An address in the environment is the user's own word.
-Pure but for reading the environment. Not responsible for what is spoken there (``backends``).
+Whatever a provider's own SDK and LiteLLM read from the environment (another address, the key, headers) applies here,
+too, so that judges are asked at the same server as the user's other tools. An address from the environment counts as
+chosen by the user. Pure, except that it reads the environment. Not responsible for a provider's API (the other modules
+of ``providers``).
 """
 
 from __future__ import annotations
@@ -25,7 +26,9 @@ Environment: TypeAlias = Mapping[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A variable that may name another address. ``read`` makes the base URL of its value; None where it names none."""
+    """A variable that may hold another address. ``read`` turns its value into a base URL, or None if it names no
+    address.
+    """
 
     variable: str
     read: Callable[[str, Environment], str | None]
@@ -33,13 +36,12 @@ class Address:
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """Where a provider's endpoint is, which variable holds its key, whether it needs one, and what is spoken there.
+    """A provider's address, the variable of its key, whether it needs a key, and the backend for its API.
 
     ``backend`` is ``module:attribute``, called with the model, ``base_url``, ``api_key``, ``timeout``, ``api_key_env``,
-    ``headers`` where the environment has some, and ``options``. ``addresses`` are variables that may name another
-    address, the first that does counts; ``other_keys`` may hold the key, ``tokens`` a bearer token in its place.
-    ``headers`` are headers by the variable that holds their value, ``more_headers`` a variable with lines of ``name:
-    value``.
+    ``headers`` if the environment has any, and ``options``. ``addresses`` are variables that may hold another address;
+    the first that is set counts. ``other_keys`` may hold the key, ``tokens`` a bearer token instead. ``headers`` maps
+    each header to the variable with its value; ``more_headers`` is a variable with lines of ``name: value``.
     """
 
     base_url: str
@@ -54,13 +56,14 @@ class Provider:
     more_headers: str | None = None
 
     def credential(self, environment: Environment | None = None) -> str | None:
-        """The variable that holds the key or token, or None where none does."""
+        """Return the name of the variable that holds the provider's key or token, or None if none is set."""
         variables = os.environ if environment is None else environment
         return next((name for name in (self.key, *self.other_keys, *self.tokens) if variables.get(name)), None)
 
     def named_address(self, environment: Environment | None = None) -> tuple[str, str] | None:
-        """The base URL that the environment names and the variable that does, or None. Raises ConfigError for one that
-        cannot be read.
+        """Return the provider's base URL from the environment and the variable that holds it, or None.
+
+        Raises ConfigError for an address that cannot be read.
         """
         variables = os.environ if environment is None else environment
         for one in self.addresses:
@@ -77,29 +80,31 @@ class Provider:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """Where questions go and what they carry. ``told_by`` is the variable that named the address, where one did."""
+class RequestTarget:
+    """Where a judge's requests go, and with which key and headers. ``named_by`` is the variable that set the address,
+    if any.
+    """
 
     url: str
     key: str | None
     headers: tuple[tuple[str, str], ...] = ()
-    told_by: str | None = None
+    named_by: str | None = None
 
 
-def asked_at(
+def request_target(
     name: str, *, base_url: str | None = None, api_key: str | None = None, environment: Environment | None = None
-) -> Asked:
-    """Where the judges of the provider ``name`` are asked: at ``base_url``, where the environment says, or in the usual
-    place.
+) -> RequestTarget:
+    """Return where requests to the provider ``name`` go: ``base_url``, else the environment's address, else the usual
+    one.
 
-    Headers of the environment's go where the environment or the provider says, and to no address that is given besides.
-    Raises ConfigError for a key that is missing, and for an address that cannot be one.
+    Headers from the environment are sent only to the environment's or the provider's address, never to ``base_url``.
+    Raises ConfigError for a missing key, and for an address that cannot be one.
     """
     variables = os.environ if environment is None else environment
     known: Provider = registry.BACKENDS.find(name)
     named = None if base_url is not None else known.named_address(variables)
     url = base_url or (named[0] if named else known.base_url)
-    told_by = named[1] if named else None
+    named_by = named[1] if named else None
     credential = known.credential(variables)
     headers = {} if base_url is not None else _headers(known, variables)
     key = api_key
@@ -113,13 +118,13 @@ def asked_at(
             "or name a server of your own with a base URL, or try the embedded judge first."
         )
     if not url.startswith(("http://", "https://")):
-        where = f"{told_by} says {url!r}, which" if told_by else f"the base URL {url!r}"
+        where = f"{named_by} says {url!r}, which" if named_by else f"the base URL {url!r}"
         raise ConfigError(f"{where} does not begin with http:// or https://")
-    return Asked(url.rstrip("/"), key, tuple(headers.items()), told_by)
+    return RequestTarget(url.rstrip("/"), key, tuple(headers.items()), named_by)
 
 
 def provider_of(judge: str) -> str | None:
-    """The provider that a judge's name begins with, or None where it begins with none that is registered."""
+    """Return the provider that a judge's name begins with, or None if it is not registered."""
     before, slash, _ = judge.partition("/")
     name = ALIASES.get(before, before)
     if not slash or name not in registry.BACKENDS:
@@ -128,7 +133,9 @@ def provider_of(judge: str) -> str | None:
 
 
 def _headers(known: Provider, variables: Environment) -> dict[str, str]:
-    """What the environment has sent along; the lines of one variable, as the SDKs read them, and single headers."""
+    """Return the request headers that the environment sets: single variables, and a variable with lines as SDKs read
+    it.
+    """
     lines = variables.get(known.more_headers, "").split("\n") if known.more_headers else []
     more = {
         name.strip().lower(): value.strip() for name, colon, value in (line.partition(":") for line in lines) if colon
@@ -137,15 +144,15 @@ def _headers(known: Provider, variables: Environment) -> dict[str, str]:
     return {**single, **more}
 
 
-# --- how addresses are written --------------------------------------------------------------------------------------
+# --- how the environment's addresses are read -------------------------------------------------------------------------
 
 
-def _as_it_is(value: str, _: Environment) -> str:
+def _unchanged(value: str, _: Environment) -> str:
     return value
 
 
-def _then(path: str) -> Callable[[str, Environment], str]:
-    """The value and the path that the provider's SDK puts behind it, as far as it is not there already."""
+def _append_path(path: str) -> Callable[[str, Environment], str]:
+    """Return a reader that appends ``path``, as the provider's SDK does, unless the address already ends in it."""
 
     def read(value: str, _: Environment) -> str:
         url, parts = value.rstrip("/"), path.strip("/").split("/")
@@ -157,24 +164,25 @@ def _then(path: str) -> Callable[[str, Environment], str]:
 
 
 def _gemini(value: str, variables: Environment) -> str:
-    """A server's address and the API's version, unless it is that of the OpenAI-compatible API there."""
-    return value if value.rstrip("/").endswith("/openai") else _then("v1beta")(value, variables)
+    """Return Gemini's address with the API's version, unless it is that of the OpenAI-compatible API."""
+    return value if value.rstrip("/").endswith("/openai") else _append_path("v1beta")(value, variables)
 
 
-def _served(value: str, _: Environment) -> str:
-    """A server's address, with or without the ``/v1`` of its OpenAI-compatible half."""
+def _with_v1(value: str, _: Environment) -> str:
+    """Return a server's address with ``/v1``, which the variable may omit."""
     return f"{value.rstrip('/')}/v1" if not urlsplit(value).path.strip("/") else value
 
 
 def _ollama_host(value: str, _: Environment) -> str:
-    """OLLAMA_HOST as Ollama's client reads it: scheme, port and path may be missing. Where a server listens on all, ask
-    this one.
+    """Return the base URL in OLLAMA_HOST as Ollama's client reads it: scheme, port and path may be missing.
+
+    An address that means all interfaces (``0.0.0.0``) becomes the loopback address.
     """
     scheme, apart, rest = value.partition("://")
     if not apart:
         scheme, rest = "http", value
     parts = urlsplit(f"{scheme}://{rest}")
-    port = parts.port or (None if apart else 11434)  # with a scheme and no port it is the scheme's own
+    port = parts.port or (None if apart else 11434)  # a URL with a scheme and no port uses the port of its scheme
     host = _ANY.get(parts.hostname or "", parts.hostname) or "127.0.0.1"
     shown = f"[{host}]" if ":" in host else host
     base = f"{scheme}://{shown}" + (f":{port}" if port not in {None, _USUAL_PORTS.get(scheme)} else "")
@@ -190,13 +198,13 @@ _REGIONS = frozenset({"ap-southeast-1", "us-east-1", "cn-hongkong", "eu-central-
 
 
 def _dashscope_native(value: str, _: Environment) -> str:
-    """The address of DashScope's own API; the OpenAI-compatible one is beside it."""
+    """Return the OpenAI-compatible address for the address of DashScope's own API."""
     url = value.rstrip("/")
     return url.removesuffix(_NATIVE) + _COMPATIBLE if url.endswith(_NATIVE) else url
 
 
 def _dashscope_region(value: str, variables: Environment) -> str | None:
-    """Of the regions in which every workspace has an address of its own."""
+    """Return the address of a workspace in a DashScope region, or None for regions without addresses per workspace."""
     if value not in _REGIONS:
         return None
     workspace = variables.get("DASHSCOPE_WORKSPACE_ID", "")
@@ -206,7 +214,7 @@ def _dashscope_region(value: str, variables: Environment) -> str | None:
 
 
 def _is_same_place(url: str, usual: str) -> bool:
-    """Whether two addresses are the same port of this machine: one server has one name in a ledger."""
+    """Return whether two addresses are the same port of this machine, so that a server has one name in a ledger."""
     one, other = urlsplit(url), urlsplit(usual)
     loopback = {"localhost", "127.0.0.1", "::1"}
     alike = (one.scheme, one.port, one.path.rstrip("/")) == (other.scheme, other.port, other.path.rstrip("/"))
@@ -214,13 +222,15 @@ def _is_same_place(url: str, usual: str) -> bool:
 
 
 def _addresses(*names: str, then: str = "") -> tuple[Address, ...]:
-    """A provider's own SDK's variable, after which it puts ``then``, and LiteLLM's, which holds the whole address."""
+    """Return the variables of a provider's own SDK, which appends ``then`` to the address, and of LiteLLM, which does
+    not.
+    """
     own, *others = names
-    return (Address(own, _then(then) if then else _as_it_is), *(Address(name, _as_it_is) for name in others))
+    return (Address(own, _append_path(then) if then else _unchanged), *(Address(name, _unchanged) for name in others))
 
 
 def _server(*names: str) -> tuple[Address, ...]:
-    return tuple(Address(name, _served) for name in names)
+    return tuple(Address(name, _with_v1) for name in names)
 
 
 _OPENAI: Final[Mapping[str, Any]] = {
@@ -287,7 +297,7 @@ PROVIDERS: Final[Mapping[str, Provider]] = {
         addresses=(
             Address("GOOGLE_GEMINI_BASE_URL", _gemini),
             Address("GEMINI_API_BASE", _gemini),
-            Address("GEMINI_BASE_URL", _as_it_is),
+            Address("GEMINI_BASE_URL", _unchanged),
         ),
         other_keys=("GOOGLE_API_KEY",),
     ),
@@ -332,7 +342,7 @@ PROVIDERS: Final[Mapping[str, Provider]] = {
     "openrouter": Provider(
         "https://openrouter.ai/api/v1",
         "OPENROUTER_API_KEY",
-        # Without this a provider that knows no schemas may be chosen, and ignores the one asked for.
+        # Without this, OpenRouter may choose a provider without structured output, which ignores the schema.
         options={"routing": {"provider": {"require_parameters": True}}},
         addresses=_addresses("OPENROUTER_API_BASE", "OPENROUTER_BASE_URL"),
     ),
@@ -379,6 +389,4 @@ BACKENDS: Final[Mapping[str, Provider | str]] = {
     "replay": "calipers.ledger:Replay",
     "scripted": "calipers.backends.providers.scripted:Scripted",
 }
-"""Judges by what their names begin with: providers of models, and what answers in this process, ``name`` or
-``name:FILE``.
-"""
+"""Backends by the beginning of a judge's name: providers, and judges in this process (``name``, ``name:FILE``)."""

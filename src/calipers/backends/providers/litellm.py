@@ -1,8 +1,8 @@
-"""Judges that only LiteLLM speaks with: Bedrock, Vertex AI, Azure AI and some hundred more. An extra.
+"""Judges that only LiteLLM can call: Bedrock, Vertex AI, Azure AI and some hundred more. An extra.
 
-LiteLLM takes seconds to import and costs twenty times the native client's CPU a call, so it is imported when such a
-judge is made and never before. What it returns and raises is turned into the reply of an HTTP server, and then treated
-as any other. Not responsible for trying again: LiteLLM is told not to, ``retry`` does.
+LiteLLM takes seconds to import and uses twenty times the CPU of the native client per call, so it is imported only when
+such a judge is made. What it returns and raises is turned into the reply of an HTTP server, and then treated as any
+other. Not responsible for trying again: LiteLLM's own retries are off, ``retry`` does it.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from typing import Any
 
 from calipers.backends.negotiation.negotiated import Capabilities, Negotiated, Terms
 from calipers.backends.providers.openai_compatible import CHAT_NAMES, chat_body, read_chat_reply
-from calipers.backends.transport.refusals import Refusal, to_error
+from calipers.backends.transport.refusals import Refusal, refusal_error
 from calipers.backends.transport.reply import HttpReply, Peer
-from calipers.backends.transport.secrets import scrubbed, spelled
+from calipers.backends.transport.secrets import secret_spellings, without_secrets
 from calipers.errors import ConfigError, TransientError
 from calipers.types import Completion, JudgeRequest
 
@@ -31,9 +31,11 @@ INSTALL = (
 
 
 class LiteLLM(Negotiated):
-    """Asks ``model``, a name as LiteLLM writes it, at ``base_url`` where one is given; the key may come from there too.
+    """Sends requests to ``model``, a name as LiteLLM writes it, at ``base_url`` if given; the environment may hold the
+    key.
 
-    ``timeout`` is in seconds for one request. ConfigError where LiteLLM is not installed or does not know the provider.
+    ``timeout`` is in seconds for one request. Raises ConfigError if LiteLLM is not installed or does not know the
+    provider.
     """
 
     forms = ("json_schema", "json_object")
@@ -53,31 +55,31 @@ class LiteLLM(Negotiated):
         self.endpoint = base_url or "litellm"
         self._options = {"api_base": base_url, "api_key": api_key}
         self._timeout = timeout
-        secrets = spelled([api_key or "", *_keys(os.environ)])
+        secrets = secret_spellings([api_key or "", *_keys(os.environ)])
         self._peer = Peer(model, "the provider's key", secrets)
         _known_provider(self._library, model)
 
     async def check(self) -> list[str]:
-        """Whether the variables that LiteLLM wants for this provider are set; nothing is contacted."""
+        """Return a warning if a variable that LiteLLM needs for this provider is not set. No server is contacted."""
         if self._options["api_key"] is not None:
             return []
         missing = self._library.validate_environment(self.model).get("missing_keys") or []
         return [f"LiteLLM finds no {' or '.join(missing)} for {self.model}."] if missing else []
 
     async def complete(self, request: JudgeRequest) -> Completion:
-        """The model's answer; ``latency`` is this call's in seconds, stepping down included. Raises BackendError."""
+        """Return the answer through LiteLLM; ``latency`` is in seconds, including repeats. Raises BackendError."""
         started = perf_counter()
 
         def frame(terms: Terms) -> dict[str, Any]:
             return chat_body(request, terms, model=self.model)
 
-        settled = await self._settle(request, frame, self._send, secrets=self._peer.secrets)
+        settled = await self._negotiate(request, frame, self._send, secrets=self._peer.secrets)
         if isinstance(settled, Refusal):
-            raise to_error(settled, self._peer)
+            raise refusal_error(settled, self._peer)
         return self._answered(read_chat_reply(settled, self._peer, latency=perf_counter() - started))
 
     async def _send(self, body: Mapping[str, Any]) -> HttpReply:
-        """One call, as an HTTP reply. The one place where LiteLLM's exceptions become ours."""
+        """Send a request through LiteLLM and return an HTTP reply. No other code translates LiteLLM's exceptions."""
         call = {**body, "messages": [dict(message) for message in body["messages"]]}
         try:
             async with asyncio.timeout(self._timeout):
@@ -89,13 +91,13 @@ class LiteLLM(Negotiated):
         except TimeoutError as error:
             raise TransientError("timeout", f"{self.model} gave no whole answer within {self._timeout:g} s.") from error
         except Exception as error:  # noqa: BLE001 - a hundred providers' libraries raise through it, each in its own way
-            return _refused(error)
+            return _error_reply(error)
         secrets = [secret.encode() for secret in self._peer.secrets]
-        return HttpReply(200, {"Content-Type": "application/json"}, scrubbed(_whole(said), secrets))
+        return HttpReply(200, {"Content-Type": "application/json"}, without_secrets(_completion_json(said), secrets))
 
 
 def _library(model: str) -> Any:
-    """LiteLLM, with its messages to the user and its look at the network at import time turned off."""
+    """Return the LiteLLM module, with its console messages and its network access at import turned off."""
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
     library: Any
     try:
@@ -108,7 +110,7 @@ def _library(model: str) -> Any:
 
 
 def _keys(environment: Mapping[str, str]) -> list[str]:
-    """What LiteLLM may take a provider's key from."""
+    """Return the values in the environment that may be a provider's key for LiteLLM."""
     return [value for name, value in environment.items() if name.upper().endswith(_KEY_ENDINGS) and len(value) >= 8]
 
 
@@ -120,8 +122,10 @@ def _known_provider(library: Any, model: str) -> None:
         raise ConfigError(f"unknown provider {provider!r}: neither calipers nor LiteLLM knows it") from error
 
 
-def _refused(error: Exception) -> HttpReply:
-    """An exception as the error reply of a server; what has no status is taken for a failure that may pass."""
+def _error_reply(error: Exception) -> HttpReply:
+    """Return LiteLLM's exception as a server's error reply; an exception without a status counts as a failure that may
+    pass.
+    """
     status = getattr(error, "status_code", None)
     headers = getattr(getattr(error, "response", None), "headers", None)
     body = {"error": {"message": str(error), "param": getattr(error, "param", None)}}
@@ -129,8 +133,8 @@ def _refused(error: Exception) -> HttpReply:
     return HttpReply(code, {} if headers is None else headers, json.dumps(body).encode())
 
 
-def _whole(said: Any) -> bytes:
-    """The completion's JSON, with the price LiteLLM puts on it where it knows one."""
+def _completion_json(said: Any) -> bytes:
+    """Return the JSON of LiteLLM's completion, with the price that LiteLLM adds if it knows it."""
     body: dict[str, Any] = said.model_dump(mode="json")
     for choice in body.get("choices") or ():
         message = choice.get("message") or {}

@@ -1,7 +1,7 @@
-"""Judges behind an OpenAI-compatible chat endpoint: OpenAI, vLLM, SGLang, llama.cpp, Ollama, DashScope and the rest.
+"""Judges behind an OpenAI-compatible chat endpoint: OpenAI, vLLM, SGLang, llama.cpp, Ollama, DashScope and others.
 
-Not responsible for trying again after a failure (``retry``), for bounds on what is in flight (``limit``), or for what
-an answer says (``extract``): one question goes out, one answer or one error comes back.
+Not responsible for trying again after a failure (``retry``), for limits on calls in flight (``limits``), or for what an
+answer means (``extract``): a request is sent, and an answer or an error is returned.
 """
 
 from __future__ import annotations
@@ -13,22 +13,22 @@ from time import perf_counter
 from typing import Any
 
 from calipers.backends.negotiation.negotiated import Capabilities, Terms
-from calipers.backends.negotiation.step_down import ALTERNATIVES, BodyNames, plainer
+from calipers.backends.negotiation.step_down import ALTERNATIVES, BodyNames, schema_without
 from calipers.backends.server import HttpBackend
 from calipers.backends.transport.logprobs import logprobs_in
 from calipers.backends.transport.refusals import error_in_200
 from calipers.backends.transport.reply import (
     HttpReply,
     Peer,
+    attach_reply,
     completion,
-    declined,
-    json_of,
-    shown,
-    with_reply,
-    wordless,
+    declined_error,
+    empty_reply_error,
+    reply_excerpt,
+    reply_json,
 )
-from calipers.backends.transport.secrets import scrubbed_text
-from calipers.backends.transport.usage import billed
+from calipers.backends.transport.secrets import text_without_secrets
+from calipers.backends.transport.usage import attach_usage
 from calipers.errors import TransientError
 from calipers.types import Completion, JudgeRequest
 from calipers.types.encoding import EncodedDict, encodable
@@ -38,7 +38,7 @@ _NEWER_NAMES = (".openai.com", ".azure.com")
 CHAT_NAMES = BodyNames(
     required=frozenset({"model", "messages"}),
     max_tokens=("max_tokens", "max_completion_tokens"),
-    max_tokens_words=("maxOutputTokens", "max_output_tokens"),  # what a router passes on of Google's errors
+    max_tokens_words=("maxOutputTokens", "max_output_tokens"),  # routers pass on Google's errors with these names
     forms={"json_schema": "response_format.json_schema", "json_object": "response_format"},
     schema="response_format.json_schema.schema",
     strict="response_format.json_schema.strict",
@@ -48,14 +48,16 @@ CHAT_NAMES = BodyNames(
 
 
 class OpenAICompatible(HttpBackend):
-    """Asks ``model`` at ``base_url`` (up to and without ``/chat/completions``), over one session per event loop.
+    """Sends requests to ``model`` at ``base_url`` (without ``/chat/completions``), over one session per event loop.
 
-    ``headers`` are sent along (a value of the caller's wins over ours); ``routing`` are body parameters that go with
-    every question in a form; ``timeout`` is in seconds for one request; ``lists_models`` False: the server's list of
-    models does not tell whether this one is there; ``capabilities`` is what was learned earlier; ``api_key_env`` is the
-    variable that errors name as the key's source. Structured output and parameters a server refuses by name are stepped
-    down at once, which is not a retry, and are left out from then on if that helped; a model that only streams is
-    streamed. ConfigError for an address or a header that cannot work.
+    ``headers`` are added to every request and replace ours of the same name. ``routing`` are body parameters for every
+    request with structured output. ``timeout`` is in seconds for one request. ``lists_models`` is False if the server's
+    list of models does not show whether this model exists. ``capabilities`` is what an earlier run learned.
+    ``api_key_env`` is the variable that errors name as the key's source.
+
+    Structured output and parameters that the server refuses by name are left out at once, which is not a retry, and in
+    later requests if that helped. A model that only streams is streamed. Raises ConfigError for an address or a header
+    that cannot work.
     """
 
     forms = ("json_schema", "json_object")
@@ -89,7 +91,9 @@ class OpenAICompatible(HttpBackend):
         self._routing = routing
 
     async def complete(self, request: JudgeRequest) -> Completion:
-        """The model's answer; ``latency`` is this call's in seconds, stepping down included. Raises BackendError."""
+        """Return the model's chat answer; ``latency`` is in seconds, including repeats after refusals. Raises
+        BackendError.
+        """
         started = perf_counter()
 
         def frame(terms: Terms) -> dict[str, Any]:
@@ -107,7 +111,7 @@ def _key_headers(api_key: str | None, base_url: str) -> dict[str, str]:
     return headers | {"api-key": key} if ".azure.com" in base_url else headers
 
 
-# --- what is asked --------------------------------------------------------------------------------------------------
+# --- the request ------------------------------------------------------------------------------------------------------
 
 
 def chat_body(
@@ -118,9 +122,9 @@ def chat_body(
     newer_names: bool = False,
     routing: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """The body of a chat completion that asks for all that ``terms`` allow.
+    """Return the body of a chat completion request that asks for everything that ``terms`` allow.
 
-    ``newer_names`` prefers ``max_completion_tokens``; ``routing`` is sent along wherever a form is asked for.
+    ``newer_names`` prefers ``max_completion_tokens``; ``routing`` is added to requests with structured output.
     """
     refused, limit = terms.known.refused, terms.limit
     body: dict[str, Any] = {"model": model, "messages": request.messages}
@@ -144,7 +148,7 @@ def chat_body(
 
 
 def _bound_alternatives(body: dict[str, Any], refused: frozenset[str]) -> None:
-    """No more alternatives to a token than the server grants; none where it returns no log-probabilities at all."""
+    """Lower ``top_logprobs`` to what the server offers, or remove it if the server has no log-probabilities."""
     if "logprobs" in refused:
         del body["top_logprobs"]
         return
@@ -158,7 +162,7 @@ def _response_format(schema: Mapping[str, Any], refused: frozenset[str]) -> dict
         form: dict[str, Any] = {
             "name": "verdict",
             "strict": True,
-            "schema": plainer(schema, dropped) if dropped else schema,
+            "schema": schema_without(schema, dropped) if dropped else schema,
         }
         if "strict" in refused:
             del form["strict"]
@@ -173,17 +177,17 @@ def _response_format(schema: Mapping[str, Any], refused: frozenset[str]) -> dict
     return None if "json_object" in refused else {"type": "json_object"}
 
 
-# --- what is answered -----------------------------------------------------------------------------------------------
+# --- the reply --------------------------------------------------------------------------------------------------------
 
 
 def read_chat_reply(reply: HttpReply, peer: Peer, *, latency: float = 0.0) -> Completion:
-    """What a 200 says. Raises BackendError when it holds no answer.
+    """Return the Completion in a 200 reply of a chat endpoint. Raises BackendError if it holds no answer.
 
-    A cut answer (``length``) may be empty; one that ended by itself may not. Servers leave keys out, send null, an
-    empty text, or a list of parts; put reasoning under two names; and report errors inside a 200.
+    A cut answer (``length``) may be empty, an answer that ended normally may not. Servers omit keys, send null, an
+    empty text or a list of parts, use two names for reasoning, and report errors inside a 200.
     """
-    body = json_of(reply, peer)
-    with billed(body.get("usage")):
+    body = reply_json(reply, peer)
+    with attach_usage(body.get("usage")):
         return _completion(body, reply, peer, latency=latency)
 
 
@@ -193,32 +197,34 @@ def _completion(body: Mapping[str, Any], reply: HttpReply, peer: Peer, *, latenc
     if error:
         raise error_in_200(body, error, reply, peer)
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
-        raise TransientError("bad_reply", f"The answer has no choices: {shown(reply, peer)}")
+        raise TransientError("bad_reply", f"The answer has no choices: {reply_excerpt(reply, peer)}")
     choice = choices[0]
     if choice.get("error"):
         raise error_in_200(choice, choice["error"], reply, peer)
     message = choice.get("message")
     if not isinstance(message, dict):
-        raise TransientError("bad_reply", f"The answer has no message: {shown(reply, peer)}")
-    text, reasoning, refusal = _spoken(message)
+        raise TransientError("bad_reply", f"The answer has no message: {reply_excerpt(reply, peer)}")
+    text, reasoning, refusal = _text_reasoning_refusal(message)
     if peer.secrets:
-        text, reasoning, refusal = (scrubbed_text(one, peer.secrets) for one in (text, reasoning, refusal))
+        text, reasoning, refusal = (text_without_secrets(one, peer.secrets) for one in (text, reasoning, refusal))
     called = None if text.strip() or refusal else _tool_arguments(message)
-    spoken = scrubbed_text(called, peer.secrets) if called else text
+    spoken = text_without_secrets(called, peer.secrets) if called else text
     finish = choice.get("finish_reason")
     answer = completion(reply, body, spoken, reasoning=reasoning, finish=finish, latency=latency)
     if called is not None:
         answer = replace(answer, text_source="tool_call")
-    elif choice.get("logprobs") and len(answer.text) == len(text):  # they are found by their positions in the text
+    elif choice.get("logprobs") and len(answer.text) == len(
+        text
+    ):  # log-probabilities are found by their positions in the text
         answer = replace(answer, logprobs=logprobs_in(choice["logprobs"], text))
     if refusal or answer.finish_reason == "refused":
         own = replace(answer, text=encodable(refusal), finish_reason="refused") if refusal else None
-        raise with_reply(declined(peer, refusal or text), own)
+        raise attach_reply(declined_error(peer, refusal or text), own)
     return answer if answer.text.strip() or answer.finish_reason == "length" else _answer_in_reasoning(answer)
 
 
-def _spoken(message: Mapping[str, Any]) -> tuple[str, str, str]:
-    """Text, reasoning and refusal of a message; each may be empty."""
+def _text_reasoning_refusal(message: Mapping[str, Any]) -> tuple[str, str, str]:
+    """Return text, reasoning and refusal of a chat message; each may be empty."""
     content = message.get("content")
     reasoning = message.get("reasoning_content") or message.get("reasoning") or ""
     refusal = message.get("refusal") or ""
@@ -233,7 +239,7 @@ def _spoken(message: Mapping[str, Any]) -> tuple[str, str, str]:
 
 
 def _joined(parts: Sequence[Mapping[str, Any]], key: str) -> str:
-    """The texts under ``key``; a thinking part may hold parts itself."""
+    """Return the texts under ``key`` of all parts of a message as one text; a thinking part may itself hold parts."""
     texts: list[str] = []
     for part in parts:
         value = part.get(key)
@@ -247,8 +253,9 @@ def _joined(parts: Sequence[Mapping[str, Any]], key: str) -> str:
 
 
 def _tool_arguments(message: Mapping[str, Any]) -> str | None:
-    """The arguments of the only tool call: how some servers give structured answers. Empty for others, None without
-    any.
+    """Return the arguments of a reply's only tool call, which some servers use for structured answers.
+
+    Several calls, or a call without arguments, give an empty text; no call gives None.
     """
     calls = message.get("tool_calls")
     if not isinstance(calls, list) or not calls:
@@ -263,7 +270,11 @@ def _tool_arguments(message: Mapping[str, Any]) -> str | None:
 
 
 def _answer_in_reasoning(completion: Completion) -> Completion:
-    """Some servers put the whole answer under reasoning; it counts only when it is strict JSON and ended by itself."""
+    """Return a reply whose whole answer is in its reasoning with that as text. Only strict JSON that ended normally
+    counts.
+
+    Raises TransientError for any other empty reply.
+    """
     if completion.finish_reason == "stop":
         try:
             answer = json.loads(completion.reasoning)
@@ -271,4 +282,4 @@ def _answer_in_reasoning(completion: Completion) -> Completion:
             answer = None
         if isinstance(answer, dict):
             return replace(completion, text=completion.reasoning, reasoning="", text_source="reasoning")
-    raise wordless(completion)
+    raise empty_reply_error(completion)

@@ -1,18 +1,17 @@
 """The ``scripted:FILE`` judge: answers from a JSON Lines file, through the real pipeline. For tests and demonstrations.
 
-One answer a line. Exactly one of these three says what it is::
+Each line is an answer. Exactly one of these three keys gives its content::
 
     {"group_id": "g1", "scores": {"a": 90, "b": 20}, "explanations": {"a": "complete"}}
     {"group_id": "g1", "text": "I would say {{a}} gets 90 and {{b}} 20"}
     {"group_id": "g1", "error": {"kind": "rate_limited", "message": "slow down", "retry_after": 2.0}}
 
-``scores`` (and ``explanations``, which may be left out) are by trajectory id, and are written out as the JSON reply a
-judge gives; ids not in the question are passed over. In ``text``, ``{{ID}}`` becomes the key under which trajectory ID
-is shown. ``error`` raises; ``"fatal": true`` in it says that nothing else will be answered either.
-
-``finish_reason``, ``reasoning`` and ``usage`` (``{"input_tokens": 1, ...}``) may be added. Rows of a group answer its
-asks in order, the last one all that follow. Rows without ``group_id`` are for every group that has none of its own.
-Not responsible for judges that make up their own minds (``calipers.testing``).
+``scores`` and the optional ``explanations`` are by trajectory id, and become the JSON reply that a judge would write;
+ids that are not in the request are ignored. In ``text``, ``{{ID}}`` becomes the key under which the judge sees
+trajectory ID. ``error`` raises; ``"fatal": true`` in it means that no other request will be answered either.
+``finish_reason``, ``reasoning`` and ``usage`` (``{"input_tokens": 1, ...}``) may be added. The rows of a group answer
+its requests in order, and the last row all further requests. Rows without ``group_id`` are for every group without rows
+of its own. Not responsible for judges that form opinions (``calipers.testing``).
 """
 
 from __future__ import annotations
@@ -39,9 +38,9 @@ Row = Mapping[str, Any]
 
 
 class Scripted(FullBackend):
-    """Answers from a file or from rows in the file's form; InputError, with file and line, for rows it cannot use.
+    """Answers from a file, or from rows in the file's form. Raises InputError with file and line for unusable rows.
 
-    ``model`` holds a digest of the rows, so that answers recorded from an earlier script are not taken for this one's.
+    ``model`` holds a digest of the rows, so that the ledger never reuses answers of another script.
     """
 
     endpoint = "scripted"
@@ -56,7 +55,9 @@ class Scripted(FullBackend):
         self.model = f"{name}@{hashlib.sha256(written).hexdigest()[:12]}"
 
     async def complete(self, request: JudgeRequest) -> Completion:
-        """The row for this ask. Raises what the row says, or PermanentError where no row is for the group."""
+        """Return the script's answer to this request. Raises the row's error, or PermanentError if no row is for the
+        group.
+        """
         group = request.view.group_id
         rows = self._by_group.get(group) or self._by_group.get(None)
         if not rows:
@@ -78,7 +79,7 @@ class Scripted(FullBackend):
 def _text(row: Row, request: JudgeRequest) -> str:
     shown = _keys_by_id(request)
     if "text" in row:
-        # One pass, so that a key put in is never itself looked into.
+        # A single pass, so that placeholders inside an inserted key are not replaced.
         return _PLACEHOLDER.sub(lambda found: shown.get(found[1], found[0]), row["text"])
     scores = {shown[name]: value for name, value in row["scores"].items() if name in shown}
     explained = {shown[name]: why for name, why in row.get("explanations", {}).items() if name in shown}
@@ -86,7 +87,7 @@ def _text(row: Row, request: JudgeRequest) -> str:
 
 
 def _keys_by_id(request: JudgeRequest) -> dict[str, str]:
-    """The key shown for each trajectory id; identical trajectories share one."""
+    """Return the key that the judge sees for each trajectory id; identical trajectories share a key."""
     view = request.view
     return {
         view.ids[member]: key
@@ -104,7 +105,7 @@ def _error(said: Row) -> BackendError:
 
 def _read(path: Path) -> Iterator[Row]:
     try:
-        # Not splitlines: JSON strings may hold Unicode's own line separators.
+        # Not splitlines, because JSON strings may hold Unicode's other line separators.
         lines = path.read_text(encoding="utf-8-sig").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"the script cannot be read: {error}", source=str(path)) from error
@@ -123,15 +124,15 @@ def _numbered(rows: Sequence[Row], source: str) -> Iterator[Row]:
 
 
 def _checked(row: object, *, source: str, line: int) -> Row:
-    """The row, or the InputError that says what is wrong with it."""
-    wrong = _fault(row)
+    """Return the row of the script, or raise InputError with what is wrong with it."""
+    wrong = _row_error(row)
     if wrong is not None:
         raise InputError(wrong, source=source, line=line)
     assert isinstance(row, Mapping)  # noqa: S101 - narrows for the type checker; _fault has looked
     return row
 
 
-def _fault(row: object) -> str | None:
+def _row_error(row: object) -> str | None:
     if not isinstance(row, Mapping):
         return "a row is an object"
     if unknown := sorted(set(row) - _KEYS):

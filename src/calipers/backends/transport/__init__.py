@@ -1,1 +1,1 @@
-"""HTTP: one request, its answer, and a server's failures in our words."""
+"""HTTP transport: a request to a judge's server, the reply, and the server's failures as calipers' errors."""

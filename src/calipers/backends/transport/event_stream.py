@@ -1,7 +1,7 @@
-"""A streamed chat completion to the whole one it spells.
+"""Turns a streamed chat completion into the body of an unstreamed one.
 
-Nobody waits for half a verdict, so a stream is read once it is over: for models that answer in no other way, and for
-servers that stream unasked. Pure. Not responsible for what the whole says (``reply``).
+calipers needs no partial answers, so a stream is read once it has ended. It serves models that only stream, and servers
+that stream although nobody asked them to. Pure. Not responsible for what the completed body means (``reply``).
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ _decode = json.JSONDecoder(strict=False).decode  # json.loads would build a deco
 
 
 class BrokenStreamError(ValueError):
-    """The stream ended before the answer did, or holds an event that is not a chunk; the text says which."""
+    """The stream ended before the answer did, or holds an event that is not a chunk; the message says which."""
 
 
 def whole_completion(stream: bytes) -> dict[str, Any]:
-    """The chat completion body a finished stream amounts to, with the error in it where one was reported.
+    """Return the chat completion body that a finished stream adds up to, or the error that the server reported in it.
 
-    An error counts however much was said before it. Raises BrokenStreamError for a stream that ends without a finish
-    reason and without ``[DONE]``: what it holds may be half an answer.
+    An error counts even after parts of an answer. Raises BrokenStreamError for a stream that ends without a finish
+    reason and without ``[DONE]``, because it may hold half an answer.
     """
-    told = _Told()
-    for name, data in events(stream):
+    told = _PartialAnswer()
+    for name, data in stream_events(stream):
         if data == _DONE:
             told.done = True
             break
@@ -39,35 +39,36 @@ def whole_completion(stream: bytes) -> dict[str, Any]:
             raise BrokenStreamError(f"an event of the stream is not a chunk: {data[:200]}")
         if chunk.get("error") or name == "error":
             return {"error": chunk.get("error") or chunk, "usage": chunk.get("usage") or told.usage}
-        told.take(chunk)
+        told.add_chunk(chunk)
     return told.body()
 
 
-def compacted(stream: bytes) -> bytes:
-    """A stream that is not over yet, in as few bytes as say the same: of what was said so far, one event.
+def compact_stream(stream: bytes) -> bytes:
+    """Return an unfinished stream in fewer bytes: all events so far as a single event with the same content.
 
-    A server that sends a token an event takes fifty bytes for each byte it says. Where an event is none that adds to an
-    answer (an error, the end, no JSON), the stream stays as it is.
+    A server that sends a token per event uses fifty bytes for each byte of the answer. If any event does not add to an
+    answer (an error, the end, no JSON), the stream is returned unchanged.
     """
     end = max((at + len(mark) for mark in _ENDS if (at := stream.rfind(mark)) >= 0), default=0)
     if not end:
         return stream
-    told = _Told()
-    for name, data in events(stream[:end]):
+    told = _PartialAnswer()
+    for name, data in stream_events(stream[:end]):
         try:
             chunk = None if data == _DONE or name == "error" else _decode(data)
         except (ValueError, RecursionError):
             chunk = None
         if not isinstance(chunk, dict) or chunk.get("error"):
             return stream
-        told.take(chunk)
+        told.add_chunk(chunk)
     return b"".join(f"data: {json.dumps(chunk)}\n\n".encode() for chunk in told.chunks()) + stream[end:]
 
 
-def events(stream: bytes) -> Iterator[tuple[str, str]]:
-    """(event name, data) of each event: UTF-8 whatever a header says, and lines that end in CR, LF or both only.
+def stream_events(stream: bytes) -> Iterator[tuple[str, str]]:
+    """Yield (event name, data) for each event of the stream.
 
-    Unicode's other line separators stand raw in JSON strings. Comments, ids and empty events are passed over.
+    The stream is read as UTF-8 whatever a header says, and only CR, LF or both end a line, because JSON strings may
+    hold Unicode's other line separators. Comments, ids and empty events are skipped.
     """
     text = stream.decode("utf-8", "replace").removeprefix("\ufeff")
     if "\r" in text:
@@ -83,13 +84,14 @@ def events(stream: bytes) -> Iterator[tuple[str, str]]:
             if data:
                 yield name, data
             name, data = "", ""
-    if data:  # the last event's blank line is often left out
+    if data:  # servers often omit the blank line after the last event
         yield name, data
 
 
-class _Told:
-    """What the chunks so far add up to. ``done`` means that the server said it was at its end; ``usage`` is the last
-    told.
+class _PartialAnswer:
+    """The answer that the chunks so far add up to.
+
+    ``done`` is True once the server marked the end; ``usage`` is the last usage object that it sent.
     """
 
     def __init__(self) -> None:
@@ -103,16 +105,16 @@ class _Told:
         self.usage: object = None
         self._logprobs: list[Any] = []
 
-    def take(self, chunk: Mapping[str, Any]) -> None:
+    def add_chunk(self, chunk: Mapping[str, Any]) -> None:
         self._model = self._model or chunk.get("model")
         self._version = self._version or chunk.get("system_fingerprint")
         self.usage = chunk.get("usage") or self.usage
         choices = chunk.get("choices")
         if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
-            return  # the last chunk may bring nothing but usage, and the first one nothing but filter results
+            return  # the first chunk may hold only filter results, and the last one only usage
         choice = choices[0]
         if choice.get("index"):
-            return  # another answer to the same question, which nobody asked for
+            return  # another answer to the same request, which calipers did not ask for
         self._finish = choice.get("finish_reason") or self._finish
         self.usage = self.usage or choice.get("usage")
         logprobs = choice.get("logprobs")
@@ -120,11 +122,11 @@ class _Told:
             self._logprobs += logprobs["content"]
         delta = choice.get("delta")
         if delta is None and not any(self._spoken.values()):
-            delta = choice.get("message")  # the whole message, as one event
+            delta = choice.get("message")  # the whole message in a single event
         if isinstance(delta, dict):
-            self._say(delta)
+            self._add_delta(delta)
 
-    def _say(self, delta: Mapping[str, Any]) -> None:
+    def _add_delta(self, delta: Mapping[str, Any]) -> None:
         for name, said in self._spoken.items():
             piece = delta.get(name)
             if isinstance(piece, str):
@@ -140,7 +142,7 @@ class _Told:
                 self._calls.setdefault(at if isinstance(at, int) else 0, []).append(arguments)
 
     def chunks(self) -> Iterator[dict[str, Any]]:
-        """Events that say all this again."""
+        """Yield stream events with the same content as all chunks so far."""
         said: dict[str, Any] = {name: "".join(pieces) for name, pieces in self._spoken.items() if pieces}
         choice: dict[str, Any] = {"index": 0, "delta": said, "finish_reason": self._finish}
         if self._logprobs:

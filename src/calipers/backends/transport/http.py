@@ -1,7 +1,7 @@
-"""One request over aiohttp, on whichever event loop is running.
+"""Sends a request over aiohttp, on whichever event loop is running.
 
-A session belongs to exactly one loop, so there is one per loop, made when first needed (``sessions``). Not responsible
-for what a status or a body means (``refusals``, ``reply``), for retries or for bounds on what is in flight
+A session belongs to exactly one event loop, so each loop has its own, made when first needed (``sessions``). Not
+responsible for what a status or a body means (``refusals``, ``reply``), for retries or for limits on calls in flight
 (``limits``).
 """
 
@@ -18,34 +18,34 @@ from typing import Any, Literal
 import aiohttp
 import yarl
 
-from calipers.backends.transport.event_stream import compacted
+from calipers.backends.transport.event_stream import compact_stream
 from calipers.backends.transport.memory import FREE, ReplyMemory, Reservation
 from calipers.backends.transport.reply import HttpReply
-from calipers.backends.transport.secrets import scrubbed, secrets_in
-from calipers.backends.transport.sessions import Owned, Sessions, forget_closed_loops, let_go, owned_session
+from calipers.backends.transport.secrets import secrets_in, without_secrets
+from calipers.backends.transport.sessions import Owned, Sessions, close_sessions, forget_closed_loops, owned_session
 from calipers.backends.transport.usage import usage_in
 from calipers.errors import BackendError, TransientError
 from calipers.types import FailureKind, Usage
 
 MAX_REPLY_BYTES = 16 * 2**20
-"""More than any judge says; a longer body is a mistake or an attack, and is not read to its end."""
+"""No judge's answer is longer; a longer body is a mistake or an attack, and is not read to its end."""
 
 _MOST_STREAMED = 8 * MAX_REPLY_BYTES
-"""Of a stream, which takes many bytes to say one, before its events are put together."""
+"""The limit for a stream before its events are merged, because it uses many bytes for each byte of the answer."""
 
 _OF_THE_PROCESS = ReplyMemory(8 * 2**20)
-"""For the large replies of all judges of a process together: its memory is one."""
+"""Shared by the large replies of all judges in a process, because they share its memory."""
 
 _BIG_BODY = 2**20
-"""Above this aiohttp wants a file object, which it sends in pieces instead of holding the loop."""
+"""A larger body is given to aiohttp as a file object, which it sends in pieces instead of blocking the loop."""
 
 
 class HttpClient:
-    """Sends requests below ``url`` (a query in it is kept), each bounded by ``timeout`` seconds in all.
+    """Sends requests below ``url``, whose query string stays, each limited to ``timeout`` seconds in all.
 
-    Proxies come from the environment, except for loopback addresses. Redirects are not followed: they would carry
-    the key to another host and turn a POST into a GET. A body that shows what ``headers`` hold is returned without it.
-    Large replies wait for ``memory``, which is no part of ``timeout``.
+    Proxies come from the environment, except for loopback addresses. Redirects are not followed: they would carry the
+    key to another host and turn a POST into a GET. Secrets in ``headers`` are removed from the body of a reply. Large
+    replies wait for ``memory``; that wait does not count towards ``timeout``.
     """
 
     def __init__(
@@ -59,11 +59,11 @@ class HttpClient:
         self._targets: dict[str, yarl.URL] = {}
         self._sessions: Sessions = {}
         self._lock = threading.Lock()
-        weakref.finalize(self, let_go, self._sessions, self._lock, weakref.ref(self))
+        weakref.finalize(self, close_sessions, self._sessions, self._lock, weakref.ref(self))
 
     async def request(self, method: Literal["GET", "POST"], path: str, *, body: bytes | None = None) -> HttpReply:
-        """The server's answer, whatever its status. Raises BackendError when none, or only part of one, came."""
-        _, session, timeouts = await self._owned()
+        """Return the server's reply, whatever its status. Raises BackendError if no complete reply came."""
+        _, session, timeouts = await self._session_of_loop()
         data = io.BytesIO(body) if body is not None and len(body) > _BIG_BODY else body
         task = timeouts.begin()
         received, reserved = bytearray(), None
@@ -73,25 +73,27 @@ class HttpClient:
                     if size > FREE:
                         reserved = reserved or Reservation(self._memory)
                         await self._reserve(reserved, size, timeouts, task)
-                whole = scrubbed(bytes(received), self._secrets) if self._secrets else bytes(received)
+                whole = without_secrets(bytes(received), self._secrets) if self._secrets else bytes(received)
                 return HttpReply(response.status, response.headers, whole, body)
         except asyncio.CancelledError as error:
             if timeouts.ran_out(task):
                 raise self._translated(TimeoutError()) from error
             raise
         except (aiohttp.ClientError, OSError, ValueError) as error:
-            # ValueError is aiohttp's for headers and URLs it cannot send; a TimeoutError is an OSError.
+            # aiohttp raises ValueError for headers and URLs that it cannot send. A TimeoutError is an OSError.
             raise self._translated(error, usage_in(received)) from error
         finally:
             timeouts.end(task)
-            # What the reply is made of is read before anything else runs on this loop, and not kept; an error's
-            # traceback would keep it.
+            # The received bytes are cleared before other code runs on this loop; otherwise an error's traceback would
+            # hold them.
             if reserved is not None:
                 reserved.release()
             received.clear()
 
     async def _reserve(self, reserved: Reservation, size: int, timeouts: Timeouts, task: asyncio.Task[Any]) -> None:
-        """Wait for memory for ``size`` bytes; its server does nothing to end that wait, so it is not timed."""
+        """Wait until ``size`` bytes of the reply may be held in memory; the wait does not count towards the request's
+        timeout.
+        """
         if not reserved.covers(size):
             left = timeouts.pause(task)
             try:
@@ -100,7 +102,9 @@ class HttpClient:
                 timeouts.resume(task, left)
 
     async def aclose(self) -> None:
-        """Close the running loop's session; other loops' close with them. The next request makes a new one."""
+        """Close the session of the running event loop; other loops close their own. The next request makes a new
+        session.
+        """
         with self._lock:
             owned = self._sessions.pop(asyncio.get_running_loop(), None)
         if owned is not None:
@@ -113,27 +117,28 @@ class HttpClient:
             target = self._targets[path] = self._base.with_path(whole, keep_query=True)
         return target
 
-    async def _owned(self) -> Owned:
+    async def _session_of_loop(self) -> Owned:
         loop = asyncio.get_running_loop()
         owned = self._sessions.get(loop)
         if owned is None:
             forget_closed_loops(self._sessions, self._lock)
             owner = owned_session(self._headers, seconds=self._timeout, url=self._base)
-            # No other task of this loop runs between here and the entry: nothing awaited below truly waits.
+            # No other task of this loop runs before the session is stored, because nothing awaited below really waits.
             owned = Owned(owner, await anext(owner), Timeouts(self._timeout))
             with self._lock:
                 self._sessions[loop] = owned
         elif owned.session.closed:
-            # The loop's async generators were shut down, and then it went on.
+            # The loop's async generators were shut down, and the loop was used again afterwards.
             with self._lock:
                 del self._sessions[loop]
-            return await self._owned()
+            return await self._session_of_loop()
         return owned
 
     def _translated(self, error: Exception, usage: Usage | None = None) -> BackendError:
-        """The one place where this client's foreign exceptions become ours. Texts hold no headers, hence no keys.
+        """Return the BackendError for an exception of the HTTP client. Its text holds no headers, and so no keys.
 
-        ``usage`` is of an answer that broke off when its bill was said already.
+        This is the only place that translates the client's exceptions. ``usage`` is what the server billed for an
+        answer that broke off.
         """
         where = f"{self._base.scheme}://{self._base.host_port_subcomponent}"
         kind: FailureKind = "unreachable"
@@ -167,16 +172,17 @@ class HttpClient:
 
 
 async def _receive(response: aiohttp.ClientResponse, received: bytearray) -> AsyncIterator[int]:
-    """The body into ``received``, one growing array, for a server may send a byte at a time: its size, time and again.
+    """Read the response body into ``received`` and yield the number of bytes held after each piece.
 
-    A stream's events are put together on the way.
+    It is a single growing array, because a server may send a byte at a time. The events of a stream are merged on the
+    way.
     """
     total, compact_at = 0, FREE if response.content_type == "text/event-stream" else _MOST_STREAMED
     while chunk := await response.content.readany():
         received += chunk
         total += len(chunk)
         if len(received) > compact_at:
-            received[:] = compacted(bytes(received))
+            received[:] = compact_stream(bytes(received))
             compact_at = max(FREE, 2 * len(received))
         if len(received) > MAX_REPLY_BYTES or total > _MOST_STREAMED:
             response.close()
@@ -185,67 +191,70 @@ async def _receive(response: aiohttp.ClientResponse, received: bytearray) -> Asy
 
 
 class Timeouts:
-    """Many waits of equal length with one timer: gives each task of the running loop at most ``seconds`` between
-    ``begin`` and ``end``; then it is cancelled.
+    """Time limits for many requests with one timer: each task has at most ``seconds`` between ``begin`` and ``end``.
 
-    Waits that are given the same time run out in the order in which they began: only the oldest needs a timer, and
-    nearly none ever fires. A timer for each, and its cancellation, would cost as much as reading the answer.
-
-    ``ran_out`` tells that cancellation from others, as ``asyncio.timeout`` does.
+    A task that takes longer is cancelled. Waits of equal length run out in the order in which they began, so only the
+    oldest needs a timer, and the timer almost never fires. A timer for each request, with its cancellation, would cost
+    as much as reading the answer. ``ran_out`` distinguishes this cancellation from others, as ``asyncio.timeout`` does.
     """
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
         self._loop = asyncio.get_running_loop()
         self._waiting: dict[asyncio.Task[Any], tuple[float, int]] = {}
-        """When each task's time is over, the oldest first, and how often it had been cancelled before."""
+        """For each task, the oldest first: when its time is over, and how often it had been cancelled before."""
         self._over: dict[asyncio.Task[Any], int] = {}
         self._timer: asyncio.TimerHandle | None = None
 
     def begin(self) -> asyncio.Task[Any]:
-        """The running task, whose time begins; it waits once at a time, and must come to its ``end``."""
+        """Start the time limit of the running task and return the task. Every ``begin`` needs an ``end``."""
         task = asyncio.current_task(self._loop)
         assert task is not None  # noqa: S101 - what awaits on an event loop runs in a task
         ends = self._loop.time() + self._seconds
         self._waiting[task] = ends, task.cancelling()
         if self._timer is None:
-            self._timer = self._loop.call_at(ends, self._look)
+            self._timer = self._loop.call_at(ends, self._cancel_expired)
         return task
 
     def end(self, task: asyncio.Task[Any]) -> None:
-        """Let it go."""
+        """End the time limit of ``task``."""
         if self._waiting.pop(task, None) is None and self._over.pop(task, None) is not None:
-            task.uncancel()  # it ended otherwise, just then
+            task.uncancel()  # the request ended in another way just before the cancellation arrived
 
     def pause(self, task: asyncio.Task[Any]) -> float:
-        """Stop its time, and give what was left of it in seconds; for waiting that is not its server's doing."""
+        """Stop the time limit of ``task`` during a wait that the server does not cause, and return the remaining
+        seconds.
+        """
         ends, _ = self._waiting.pop(task, (self._loop.time(), 0))
         return max(0.0, ends - self._loop.time())
 
     def resume(self, task: asyncio.Task[Any], seconds: float) -> None:
-        """Let ``seconds`` of its time go on, with a timer of its own: it is no longer the turn of who began before
-        it.
+        """Continue the time limit of ``task`` with ``seconds`` left.
+
+        It gets a timer of its own, because it no longer ends in the order in which the limits began.
         """
         self._waiting[task] = self._loop.time() + seconds, task.cancelling()
-        self._loop.call_later(seconds, self._look_at, task)
+        self._loop.call_later(seconds, self._cancel_if_expired, task)
 
     def ran_out(self, task: asyncio.Task[Any]) -> bool:
-        """Whether it was cancelled for its time alone. To be asked once, between its cancellation and its end."""
+        """Return whether ``task`` was cancelled only by its time limit. Call it once, after the cancellation, before
+        ``end``.
+        """
         before = self._over.pop(task, None)
         return before is not None and task.uncancel() <= before
 
-    def _look(self) -> None:
-        """Cancel who has waited too long; look again when the next one's time is over."""
+    def _cancel_expired(self) -> None:
+        """Cancel the tasks whose time is over, and set the timer for the next one."""
         self._timer = None
         now = self._loop.time()
         while self._waiting:
             task, (ends, before) = next(iter(self._waiting.items()))
             if ends > now:
-                self._timer = self._loop.call_at(ends, self._look)
+                self._timer = self._loop.call_at(ends, self._cancel_expired)
                 return
             self._end(task, before)
 
-    def _look_at(self, task: asyncio.Task[Any]) -> None:
+    def _cancel_if_expired(self, task: asyncio.Task[Any]) -> None:
         ends, before = self._waiting.get(task, (math.inf, 0))
         if ends <= self._loop.time():
             self._end(task, before)

@@ -1,8 +1,8 @@
-"""A chat completion's log-probabilities to the ones that matter: what might have stood where the reply has a digit.
+"""Reads the log-probabilities of a chat completion: the alternatives at each position where the reply has a digit.
 
-Servers put tokens with their alternatives under ``logprobs.content``, thoughts and the marks of a fence included;
-llama.cpp writes ``prob`` and ``top_probs`` where it was asked for probabilities after sampling. Pure. Not responsible
-for which digit is whose score (``protocols.expected``).
+Servers list tokens with their alternatives under ``logprobs.content``, including reasoning and code fences. llama.cpp
+writes ``prob`` and ``top_probs`` if it was asked for probabilities after sampling. Pure. Not responsible for which
+digit belongs to which score (``protocols.expected``).
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from typing import Any
 from calipers.types import Logprobs
 
 _DIGITS = 4
-"""Decimals of a log-probability that are kept: a ten-thousandth of a probability is more than these are good for."""
+"""Decimals of a stored log-probability; servers' values are no more exact than that."""
 
 
 _HUGE = 1e9
 
 
 def logprobs_in(logprobs: object, text: str) -> Logprobs | None:
-    """The alternatives wherever ``text`` has a digit, the one that was written first; None where nothing was told.
+    """Return the alternative tokens at each digit of ``text``, the written one first, or None if the server sent none.
 
-    Total: tokens that do not spell ``text`` (a server that changed it, say) are told nothing of, too.
+    It never raises: tokens that do not spell ``text``, because the server changed it for example, also give None.
     """
     rows = logprobs.get("content") if isinstance(logprobs, dict) else None
     if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) for row in rows):
@@ -31,30 +31,30 @@ def logprobs_in(logprobs: object, text: str) -> Logprobs | None:
     pieces = [_bytes(row) for row in rows]
     wanted = text.encode("utf-8", "replace")
     begins = b"".join(pieces).rfind(wanted)
-    return None if begins < 0 or not wanted else tuple(_placed(rows, pieces, wanted, -begins))
+    return None if begins < 0 or not wanted else tuple(_alternatives_at_digits(rows, pieces, wanted, -begins))
 
 
-def _placed(
+def _alternatives_at_digits(
     rows: Sequence[Mapping[str, Any]], pieces: Sequence[bytes], text: bytes, at: int
 ) -> Iterator[tuple[int, tuple[tuple[str, float], ...]]]:
     for row, piece in zip(rows, pieces, strict=True):
         if 0 <= at < len(text) and _has_digit(piece):
-            told = dict(_told(row))
+            told = dict(_digit_alternatives(row))
             if told:
                 yield len(text[:at].decode("utf-8", "replace")), tuple(told.items())
         at += len(piece)
 
 
-def _told(row: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
-    """(token, log-probability) of a row's own token and of its alternatives, without those that hold no digit."""
+def _digit_alternatives(row: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
+    """Yield (token, log-probability) for a row's own token and its alternatives, except tokens without a digit."""
     others = row.get("top_logprobs") or row.get("top_probs")
     for one in (row, *(others if isinstance(others, list) else ())):
-        if isinstance(one, dict) and _has_digit(token := _bytes(one)) and (chance := _chance(one)) is not None:
+        if isinstance(one, dict) and _has_digit(token := _bytes(one)) and (chance := _log_probability(one)) is not None:
             yield token.decode("utf-8", "replace"), chance
 
 
-def _chance(row: Mapping[str, Any]) -> float | None:
-    """The log-probability; None for what is none, and for what cannot happen."""
+def _log_probability(row: Mapping[str, Any]) -> float | None:
+    """Return the row's log-probability, or None if it is missing, not a number, or of a token that cannot occur."""
     told, chance = _number(row.get("logprob")), _number(row.get("prob"))
     if chance is not None and 0 < chance <= 1:
         told = math.log(chance)
@@ -64,11 +64,11 @@ def _chance(row: Mapping[str, Any]) -> float | None:
 def _number(value: object) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return float(value) if -_HUGE < value < _HUGE else None  # JSON has integers beyond all floats
+    return float(value) if -_HUGE < value < _HUGE else None  # JSON has integers larger than any float
 
 
 def _bytes(row: Mapping[str, Any]) -> bytes:
-    """A token's bytes: its text has them only where they are whole characters."""
+    """Return a token's bytes. Its text is only the fallback, because it cannot hold part of a character."""
     told = row.get("bytes")
     if isinstance(told, list) and all(isinstance(one, int) and 0 <= one < 256 for one in told):
         return bytes(told)

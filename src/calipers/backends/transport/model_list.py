@@ -1,4 +1,4 @@
-"""A server's list of models: which there are, and how much each can read at once. Pure."""
+"""Reads a server's list of models: their names and their context windows. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from calipers.backends.transport.reply import HttpReply
-from calipers.backends.transport.usage import tokens
+from calipers.backends.transport.usage import token_count
 from calipers.types.encoding import require_light
 
 
@@ -21,8 +21,8 @@ def _listed(reply: HttpReply) -> Mapping[str, Any]:
     return body if isinstance(body, dict) and isinstance(body.get("data"), list) else {}
 
 
-def offered(reply: HttpReply) -> list[str] | None:
-    """Ids of the models a server lists, or None where it lists none in a known way; none where it shows but a page."""
+def listed_models(reply: HttpReply) -> list[str] | None:
+    """Return the ids of the models that a server lists; empty if it sent only one page, None if the form is unknown."""
     listed = _listed(reply)
     if not listed:
         return None
@@ -31,36 +31,38 @@ def offered(reply: HttpReply) -> list[str] | None:
     return [row["id"] for row in listed["data"] if isinstance(row, dict) and isinstance(row.get("id"), str)]
 
 
-def is_among(model: str, names: list[str]) -> bool:
-    """Listed, if only by its full tag, its dated snapshot or its resource name."""
+def is_listed(model: str, names: list[str]) -> bool:
+    """Return whether ``model`` is among ``names``, also as its full tag, its dated snapshot or its resource name."""
     name = re.escape(model.removesuffix("-latest"))
     listed = re.compile(rf"(?:models/)?{name}(?::latest|-latest|-\d{{8}})?")
     return any(listed.fullmatch(one) for one in names)
 
 
 def takes_any_name(reply: HttpReply) -> bool:
-    """llama.cpp answers with its one model whatever name is asked for."""
+    """Return whether the server answers with its only model whatever name is requested, as llama.cpp does."""
     rows = _listed(reply).get("data", ())
     return any(isinstance(row, dict) and row.get("owned_by") == "llamacpp" for row in rows)
 
 
 _WINDOW_KEYS = ("max_model_len", "n_ctx", "context_length", "context_window", "max_context_length")
-"""vLLM and SGLang, llama.cpp (in ``meta``), OpenRouter, Groq, Mistral; what Ollama could do is not what it does."""
+"""Keys of vLLM and SGLang, llama.cpp (in ``meta``), OpenRouter, Groq and Mistral. Ollama's list has only the model's
+maximum, which is not the window that it uses.
+"""
 
 
-def context_window(reply: HttpReply, model: str) -> int | None:
-    """The context window of ``model`` as the server's list of models tells it."""
+def listed_context_window(reply: HttpReply, model: str) -> int | None:
+    """Return the context window of ``model`` in tokens from the server's list of models, or None if it is not there."""
     rows = [row for row in _listed(reply).get("data", ()) if isinstance(row, dict)]
     own = [row for row in rows if row.get("id") == model] or (rows if len(rows) == 1 and takes_any_name(reply) else [])
     for row in own[:1]:
         meta = row.get("meta")
         for told in (row, meta if isinstance(meta, dict) else {}):
-            sizes = [size for key in _WINDOW_KEYS if (size := tokens(told.get(key))) is not None]
+            sizes = [size for key in _WINDOW_KEYS if (size := token_count(told.get(key))) is not None]
             if sizes:
                 return sizes[0]
     return None
 
 
-def few(names: list[str]) -> str:
-    """The first of ``names``, and how many more there are."""
+def first_names(names: list[str]) -> str:
+    """Return the first five of ``names`` as text, and how many more there are."""
     return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")

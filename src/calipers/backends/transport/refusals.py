@@ -1,8 +1,8 @@
-"""What an error answer of a server says, and which of our errors that is; the table is ``refusals.toml``.
+"""Reads the error reply of a server and chooses the calipers error for it; ``refusals.toml`` holds the table.
 
-Pure: bytes and headers in, a ``Refusal`` or a BackendError out. Servers agree on little, so a fact is looked for in
-their codes, in the fields they name and, last, in their prose. Not responsible for stepping a parameter down
-(``negotiation``), nor for answers that brought text (``reply``).
+Pure: bytes and headers in, a ``Refusal`` or a BackendError out. Servers differ, so a fact is searched in their error
+codes, then in the fields they name, and last in their prose. Not responsible for leaving out a refused parameter
+(``negotiation``), nor for replies that hold an answer (``reply``).
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, NamedTuple
 
-from calipers.backends.transport.reply import HttpReply, Peer, excerpt, is_page
-from calipers.backends.transport.usage import reported, tokens
+from calipers.backends.transport.reply import HttpReply, Peer, excerpt, is_web_page
+from calipers.backends.transport.usage import reported_usage, token_count
 from calipers.errors import BackendError, PermanentError, TransientError
 from calipers.types import FailureKind, Usage
 
@@ -33,11 +33,11 @@ _ECHO = re.compile(r"""['"]input['"]\s*:.*""", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """An error answer. ``message`` is for people: short and without secrets.
+    """An error reply of a server. ``message`` is for people: short and without secrets.
 
     ``prose`` is the lower-cased text to search, without what the server echoes of our request, because that may hold
-    what candidates wrote. ``names`` are the fields the server points at (``param``, ``loc``), split at dots. ``page``:
-    a web page came. ``usage``: what the call cost anyway, where the server says so.
+    what candidates wrote. ``names`` are the fields that the server names (``param``, ``loc``), split at dots. ``page``
+    is True for a web page. ``usage`` is what the call cost, if the server reports it.
     """
 
     status: int
@@ -52,21 +52,25 @@ class Refusal:
 
 
 def read_refusal(reply: HttpReply, secrets: Iterable[str]) -> Refusal:
-    """What an answer with an error status says. Takes any bytes; of many, only the first are read."""
+    """Return the Refusal that a reply with an error status amounts to. Takes any bytes, and reads only the first 64
+    KiB.
+    """
     text = reply.body[:_MOST_OF_AN_ERROR].decode("utf-8", "replace")
     try:
         parsed = json.loads(text)
     except (ValueError, RecursionError):
         parsed = None
     if isinstance(parsed, list) and len(parsed) == 1:
-        parsed = parsed[0]  # Google wraps its errors once more
-    return refusal_of(parsed if isinstance(parsed, dict) else text, reply, secrets)
+        parsed = parsed[0]  # Google wraps its errors in a list
+    return parse_refusal(parsed if isinstance(parsed, dict) else text, reply, secrets)
 
 
-def refusal_of(
+def parse_refusal(
     said: Mapping[str, Any] | str, reply: HttpReply, secrets: Iterable[str], *, status: int | None = None
 ) -> Refusal:
-    """Like ``read_refusal`` for a body already parsed; ``status`` overrides the reply's (errors inside a 200)."""
+    """Return the Refusal of an error body that is already parsed. ``status`` replaces the reply's (for errors inside a
+    200).
+    """
     detail = _detail(said)
     messages, names = _messages(said if isinstance(said, str) else detail)
     codes = " ".join([*(str(detail[key]) for key in ("code", "type") if detail.get(key) is not None), *_quotas(detail)])
@@ -78,10 +82,10 @@ def refusal_of(
         prose=prose,
         names=names,
         detail=detail,
-        retry_after=wait if (wait := retry_after(reply.headers)) is not None else _stated_wait(prose, detail),
+        retry_after=wait if (wait := retry_after_seconds(reply.headers)) is not None else _stated_wait(prose, detail),
         location=None if (location := reply.headers.get("Location")) is None else excerpt(location, secrets),
-        page=is_page(reply),
-        usage=None if isinstance(said, str) else reported(detail.get("usage") or said.get("usage")),
+        page=is_web_page(reply),
+        usage=None if isinstance(said, str) else reported_usage(detail.get("usage") or said.get("usage")),
     )
 
 
@@ -95,7 +99,7 @@ def _detail(said: Mapping[str, Any] | str) -> Mapping[str, Any]:
 
 
 def _messages(said: Mapping[str, Any] | str) -> tuple[list[str], frozenset[str]]:
-    """The sentences of an error object and the fields it points at; echoes of the request are left out."""
+    """Return the sentences of an error object and the fields that it names, without echoes of the request."""
     if isinstance(said, str):
         return [said], frozenset()
     messages: list[str] = []
@@ -113,8 +117,10 @@ def _rows(value: object) -> list[Mapping[str, Any]]:
     return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
 
 
-def retry_after(headers: Mapping[str, str]) -> float | None:
-    """The wait in seconds a server asks for, as a number or as a date (read by its own clock), or None."""
+def retry_after_seconds(headers: Mapping[str, str]) -> float | None:
+    """Return the wait in seconds that a server's headers ask for, or None. A date is compared with the server's own
+    clock.
+    """
     try:
         if "retry-after-ms" in headers:
             seconds = float(headers["retry-after-ms"]) / 1000
@@ -124,26 +130,26 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
             return None
     except (ValueError, TypeError, OverflowError):  # OverflowError: a date whose year has 23 digits
         return None
-    return _wait(seconds)
+    return _plausible_wait(seconds)
 
 
-def _wait(seconds: float) -> float | None:
-    """A plausible wait: 0 for a moment in the past, None for more than a year."""
+def _plausible_wait(seconds: float) -> float | None:
+    """Return the wait if it is plausible: 0 for a moment in the past, None for more than a year."""
     return max(seconds, 0.0) if _AGES_AGO < seconds < _YEAR else None  # NaN fails the comparison
 
 
 def _stated_wait(prose: str, detail: Mapping[str, Any]) -> float | None:
-    """The wait in seconds that the text of an error states, or Google's ``RetryInfo`` in it."""
+    """Return the wait in seconds that an error states in its text or in Google's ``RetryInfo``, or None."""
     delays = [row["retryDelay"] for row in _rows(detail.get("details")) if isinstance(row.get("retryDelay"), str)]
     told = _AGAIN_IN.search("; ".join([*(f"again in {delay[:32]}" for delay in delays), prose]))
     if told is None:
         return None
     seconds = float(told[2]) / (1000 if told[3] == "ms" else 1)
-    return _wait(seconds + 60 * int(told[1] or 0))
+    return _plausible_wait(seconds + 60 * int(told[1] or 0))
 
 
 def _quotas(detail: Mapping[str, Any]) -> list[str]:
-    """The names of the quotas in an error of Google's: only they distinguish a quota per day from one per minute."""
+    """Return the quota names in a Google error: only they distinguish a quota per day from a quota per minute."""
     violations = [row for part in _rows(detail.get("details")) for row in _rows(part.get("violations"))]
     return [row["quotaId"] for row in violations if isinstance(row.get("quotaId"), str)]
 
@@ -156,34 +162,34 @@ def _seconds(value: str, server_date: str | None) -> float:
         return (parsedate_to_datetime(value) - now).total_seconds()
 
 
-def to_error(refusal: Refusal, peer: Peer) -> BackendError:
-    """The error of a refusal, by the first entry of ``refusals.toml`` that fits."""
+def refusal_error(refusal: Refusal, peer: Peer) -> BackendError:
+    """Return the BackendError for a server's refusal, by the first entry of ``refusals.toml`` that fits."""
     cause = next(one for one in _table().causes if one.fits(refusal))
     said = f"HTTP {refusal.status}: {refusal.message}"
     message = cause.message.format(model=peer.model, key=peer.key_hint, location=refusal.location)
     error: BackendError
     if cause.kind == "context_window":
-        limit, prompt = _sizes(refusal)
+        limit, prompt = _window_and_prompt_tokens(refusal)
         error = PermanentError(
-            cause.kind, _too_long(message, limit, prompt, peer.model, said), limit=limit, prompt=prompt
+            cause.kind, _too_long_message(message, limit, prompt, peer.model, said), limit=limit, prompt=prompt
         )
     elif cause.may_pass:
         error = TransientError(cause.kind, f"{message} ({said})", retry_after=refusal.retry_after)
     else:
         error = PermanentError(cause.kind, f"{message} ({said})", fatal=cause.fatal)
-    # An error status is not billed, unless the server says that it is.
+    # A reply with an error status is not billed, unless the server reports usage.
     error.usage = refusal.usage or (Usage(cost_usd=0.0) if refusal.status >= 400 else None)
     return error
 
 
-def no_images(refusal: Refusal) -> bool:
-    """Whether the model was shown an image and takes none."""
+def refuses_images(refusal: Refusal) -> bool:
+    """Return whether the server refused because the request holds an image and the model takes none."""
     return any(one.prose.search(refusal.prose) for one in _table().causes if one.name == "no images" and one.prose)
 
 
 @dataclass(frozen=True, slots=True)
 class _Cause:
-    """An entry of ``refusals.toml``, which explains the fields."""
+    """An entry of ``refusals.toml``; the comments there explain the fields."""
 
     kind: FailureKind
     message: str
@@ -225,7 +231,7 @@ def _table() -> _Table:
 
 
 def _names_a_wait(refusal: Refusal) -> bool:
-    """Whether the quota is one per minute: Google's words are those of a whole day's, but it says how long to wait."""
+    """Return whether a 429 states a wait: then it is a quota per minute, though Google words it like a daily quota."""
     return (
         refusal.status == 429
         and _stated_wait(refusal.prose, refusal.detail) is not None
@@ -233,19 +239,19 @@ def _names_a_wait(refusal: Refusal) -> bool:
     )
 
 
-def _sizes(refusal: Refusal) -> tuple[int | None, int | None]:
-    """The tokens of the context window and of the question, as far as the server reports them; never a guess."""
-    needed, window = (tokens(refusal.detail.get(name)) for name in ("n_prompt_tokens", "n_ctx"))
+def _window_and_prompt_tokens(refusal: Refusal) -> tuple[int | None, int | None]:
+    """Return the tokens of the context window and of the prompt, each None unless the server reports it."""
+    needed, window = (token_count(refusal.detail.get(name)) for name in ("n_prompt_tokens", "n_ctx"))
     if needed is not None and window is not None:
         return window, needed
     found = next((found for pattern in _table().sizes if (found := pattern.search(refusal.prose))), None)
     if found is None:
         return None, None
     prompt = found.groupdict().get("prompt")
-    return tokens(int(found["window"])), None if prompt is None else tokens(int(prompt))
+    return token_count(int(found["window"])), None if prompt is None else token_count(int(prompt))
 
 
-def _too_long(message: str, limit: int | None, prompt: int | None, model: str, said: str) -> str:
+def _too_long_message(message: str, limit: int | None, prompt: int | None, model: str, said: str) -> str:
     if limit is not None and prompt is not None:
         return f"The question has {prompt} tokens, but {model} has a context window of {limit}."
     if limit is not None:
@@ -257,12 +263,14 @@ def _too_long(message: str, limit: int | None, prompt: int | None, model: str, s
 
 
 def error_in_200(holder: Mapping[str, Any], error: object, reply: HttpReply, peer: Peer) -> BackendError:
-    """The error that a 200 holds. Routers pass an upstream's status as its code; without one it is a bad reply."""
+    """Return the BackendError for an error inside a 200: by its code if a router passed on a status, else
+    ``bad_reply``.
+    """
     code = error.get("code") if isinstance(error, dict) else None
     status = code if isinstance(code, int) and 400 <= code < 600 else 200
-    refusal = refusal_of(
+    refusal = parse_refusal(
         {"error": error} if isinstance(error, (dict, str)) else holder, reply, peer.secrets, status=status
     )
     if status == 200:
         return TransientError("bad_reply", f"The server reported an error in place of an answer: {refusal.message}")
-    return to_error(refusal, peer)
+    return refusal_error(refusal, peer)

@@ -1,5 +1,4 @@
-"""An HTTP reply of any judge's API: its JSON, its errors inside a 200, and the Completion that a provider reads from
-it.
+"""Reads an HTTP reply of any judge's API: its JSON, errors inside a 200, and the parts that all Completions share.
 
 Pure. Not responsible for where an API puts its text (``providers``) or for error statuses (``refusals``).
 """
@@ -44,14 +43,14 @@ FINISH: Mapping[str, FinishReason] = {
 _EXCERPT = 300
 _SECRET = re.compile(r"\b(?:sk|pk|gsk|xai|hf|AIza)[-_][\w*.-]{6,}|\bbearer\s+[\w.~+/=*-]{6,}", re.IGNORECASE)
 _LENIENT = json.JSONDecoder(strict=False)
-"""Some servers leave raw control characters in strings."""
+"""Reads strings with raw control characters, which some servers send."""
 
 
 @dataclass(frozen=True, slots=True)
 class HttpReply:
-    """A whole answer: ``headers`` match names in any case, ``body`` is decompressed and at most 16 MiB.
+    """A complete HTTP reply: ``headers`` match names in any case, ``body`` is decompressed and at most 16 MiB.
 
-    ``sent`` is the body it answers.
+    ``sent`` is the body of the request.
     """
 
     status: int
@@ -62,7 +61,7 @@ class HttpReply:
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """Who answers, for error texts: the model, where its key comes from, and what must not be shown."""
+    """What error messages need to know of the judge: the model, where its key comes from, and the secrets to remove."""
 
     model: str
     key_hint: str
@@ -78,8 +77,9 @@ def completion(
     finish: object = None,
     latency: float = 0.0,
 ) -> Completion:
-    """What every API's answer has: ``text`` and ``reasoning`` of a bounded length, ``finish`` in our words, usage,
-    model.
+    """Return a Completion with what every API reports: text, reasoning, finish reason, usage and model.
+
+    ``text`` and ``reasoning`` are cut to a bounded length; ``finish`` is the API's own word for why the answer ended.
     """
     version = body.get("system_fingerprint")
     return Completion(
@@ -94,9 +94,10 @@ def completion(
     )
 
 
-def json_of(reply: HttpReply, peer: Peer) -> Mapping[str, Any]:
-    """The object a 200 holds, or, of a stream, the one its events add up to. Raises TransientError for anything
-    else.
+def reply_json(reply: HttpReply, peer: Peer) -> Mapping[str, Any]:
+    """Return the JSON object in a 200 reply, or the object that the events of a stream add up to.
+
+    Raises TransientError for anything else.
     """
     try:
         return _object_of(reply, peer)
@@ -112,9 +113,9 @@ def _object_of(reply: HttpReply, peer: Peer) -> Mapping[str, Any]:
     try:
         body = _decoded(reply.body)
     except (ValueError, RecursionError):
-        raise _unreadable(reply, peer, f"not JSON ({kind or 'no type'})") from None
+        raise _unreadable_error(reply, peer, f"not JSON ({kind or 'no type'})") from None
     if not isinstance(body, dict):
-        raise _unreadable(reply, peer, "not an object")
+        raise _unreadable_error(reply, peer, "not an object")
     return body
 
 
@@ -122,7 +123,7 @@ def _decoded(body: bytes) -> Any:
     require_light(body)
     try:
         return orjson.loads(body)
-    except ValueError:  # or so it is in the strictest reading
+    except ValueError:  # orjson is stricter than some servers, which put raw control characters into strings
         return _LENIENT.decode(body.decode("utf-8"))
 
 
@@ -130,15 +131,15 @@ def _streamed(reply: HttpReply, peer: Peer) -> Mapping[str, Any]:
     try:
         return whole_completion(reply.body)
     except BrokenStreamError as error:
-        if is_page(reply):
-            raise _unreadable(reply, peer, "no stream") from None
+        if is_web_page(reply):
+            raise _unreadable_error(reply, peer, "no stream") from None
         raise TransientError("bad_reply", f"No whole answer: {excerpt(str(error), peer.secrets)}") from None
 
 
-def is_page(reply: HttpReply) -> bool:
-    """Whether an answer is a web page: of a proxy, a firewall, or another program at that address.
+def is_web_page(reply: HttpReply) -> bool:
+    """Return whether a reply is a web page: of a proxy, a firewall, or another program at that address.
 
-    JSON and events are none, whatever they are called: some frameworks give that type to all they are handed as text.
+    JSON and events are not web pages, whatever their content type, because some frameworks call every text HTML.
     """
     kind, begins = reply.headers.get("Content-Type", ""), reply.body[:64].lstrip().lower()
     if begins.startswith((b"<!doctype html", b"<html")):
@@ -146,41 +147,43 @@ def is_page(reply: HttpReply) -> bool:
     return kind.startswith("text/html") and not begins.startswith((b"{", b"[", b"data:"))
 
 
-def _unreadable(reply: HttpReply, peer: Peer, why: str) -> TransientError:
-    """The error of a 200 that holds no JSON object."""
-    said = f"The answer is {why}: {shown(reply, peer)}"
-    if is_page(reply):
-        said = f"The answer is a web page: {shown(reply, peer)}; is the base URL right, and no proxy in between?"
+def _unreadable_error(reply: HttpReply, peer: Peer, why: str) -> TransientError:
+    """Return the error for a 200 that holds no JSON object."""
+    said = f"The answer is {why}: {reply_excerpt(reply, peer)}"
+    if is_web_page(reply):
+        said = (
+            f"The answer is a web page: {reply_excerpt(reply, peer)}; is the base URL right, and no proxy in between?"
+        )
     return TransientError("bad_reply", said)
 
 
-def declined(peer: Peer, said: str) -> PermanentError:
-    """The error of a model that would not answer, with what it said about it."""
+def declined_error(peer: Peer, said: str) -> PermanentError:
+    """Return the error for a model that declined to answer, with the model's own explanation."""
     why = excerpt(said, peer.secrets)
     return PermanentError("refused", f"{peer.model} declined to answer" + (f": {why}" if why else "."))
 
 
-def with_reply(error: E, completion: Completion | None) -> E:
-    """``error``, with the whole reply that holds no judgment; None where the reply is not the model's own."""
+def attach_reply(error: E, completion: Completion | None) -> E:
+    """Return ``error`` with the complete reply attached, or None if the reply is not the model's own."""
     error.completion = completion
     return error
 
 
-def wordless(completion: Completion) -> TransientError:
-    """The error of a reply that ended by itself and says nothing. A reply of unknown ending may have been broken
+def empty_reply_error(completion: Completion) -> TransientError:
+    """Return the error for a reply without text. Only if it ended normally is the reply attached, else it may be cut
     off.
     """
     error = TransientError("bad_reply", "The judge ended its answer without a word.")
-    return with_reply(error, completion if completion.finish_reason == "stop" else None)
+    return attach_reply(error, completion if completion.finish_reason == "stop" else None)
 
 
-def shown(reply: HttpReply, peer: Peer) -> str:
-    """A reply's beginning, for an error text."""
+def reply_excerpt(reply: HttpReply, peer: Peer) -> str:
+    """Return the beginning of a server's reply for an error message."""
     return excerpt(reply.body[:20_000].decode("utf-8", "replace"), peer.secrets) or "(empty)"
 
 
 def excerpt(text: str, secrets: Iterable[str]) -> str:
-    """A line of at most 300 characters for an error message: no markup, no line breaks or escapes, no secrets."""
+    """Return ``text`` as a line of at most 300 characters for an error message, without markup, escapes or secrets."""
     plain = re.sub(
         r"<(?:script|style)\b.*?</(?:script|style)>|<[^>]{0,500}>", " ", text[:20_000], flags=re.DOTALL | re.IGNORECASE
     )
@@ -189,7 +192,7 @@ def excerpt(text: str, secrets: Iterable[str]) -> str:
 
 
 def redacted(text: str, secrets: Iterable[str]) -> str:
-    """``text`` without any of the secrets, nor anything else that looks like a key."""
+    """Return ``text`` without the secrets and without anything else that looks like a key."""
     for secret in secrets:
         text = text.replace(secret, INSTEAD)
     return _SECRET.sub(INSTEAD, text)

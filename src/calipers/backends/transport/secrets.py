@@ -1,9 +1,8 @@
-"""Keys that a server may show again: every usual spelling of what request headers hold, and their removal from its
-answers.
+"""Removes keys from a server's replies: every usual spelling of the secrets in the request headers.
 
-Servers, proxies and gateways echo what they were sent: in errors, in ``Location``, as the name of a model, encoded or
-not. What is removed here reaches no result, ledger, log or terminal. Pure. Not responsible for texts that merely look
-like keys (``translate.redacted``).
+Servers, proxies and gateways echo what they receive, encoded or not: in errors, in ``Location``, as the name of a
+model. A key removed here reaches no result, ledger, log or terminal. Pure. Not responsible for texts that merely look
+like keys (``reply.redacted``).
 """
 
 from __future__ import annotations
@@ -19,11 +18,11 @@ from urllib.parse import quote
 _NO_SECRETS: Final = frozenset({"content-type", "user-agent", "anthropic-version"})
 _CREDENTIALS: Final = re.compile(r"auth|key|token|secret|cookie|password|credential|session|signature", re.IGNORECASE)
 _OPAQUE: Final = 16
-"""Any other header's value is taken for a secret from so many characters on: ``x-team: blue`` is none, and judges say
-blue.
+"""From this length on, the value of any other header is taken for a secret. A shorter value (``x-team: blue``) is not,
+because judges write the word blue, too.
 """
 _SHORTEST: Final = 8
-"""A shorter value in a header is no key, and would be removed from the middle of words that judges write."""
+"""A shorter value of a header is not taken for a key: it would be removed from inside words that judges write."""
 _PLACEHOLDERS: Final = frozenset(
     {
         "anything", "api-key", "api_key", "bearer", "changeme", "default", "lm-studio", "lm_studio", "localhost",
@@ -33,21 +32,21 @@ _PLACEHOLDERS: Final = frozenset(
         "sk-no-key-required", "something", "undefined", "withheld", "your-api-key",
     }
 )  # fmt: skip
-"""What people write where a server wants no key; as words of a reply they stay."""
+"""What people set as the key of a server that needs none; these words stay in replies."""
 _ESCAPED: Final = {ord(sign): f"\\u{ord(sign):04X}" for sign in "+&<>'\""}
-"""What JSON writers that think of HTML escape."""
+"""Characters that HTML-safe JSON writers escape."""
 _PERCENT: Final = re.compile("%[0-9A-F]{2}")
 _JSON_ESCAPE: Final = re.compile(rb"(?<!\\)((?:\\\\)*)\\u00([2-7][0-9a-fA-F])")
-"""Any character may be written so. After an odd number of backslashes it is none: the last one is itself escaped."""
+"""JSON may write any character like this. After another backslash, which escapes it, it is not an escape."""
 INSTEAD: Final = "[key]"
 
 
 def secrets_in(headers: Mapping[str, str]) -> tuple[str, ...]:
-    """Every spelling of what ``headers`` keep secret, longest first so that none is left in part."""
+    """Return every spelling of the secrets in ``headers``, longest first so that no part of a secret remains."""
     values = [value for name, value in headers.items() if _is_secret(name, value)]
     parts = {part for value in values for part in (value, value.partition(" ")[2], value.rpartition(" ")[2])}
     parts |= {part for value in values for part in _credentials(value)}
-    return spelled(parts)
+    return secret_spellings(parts)
 
 
 def _is_secret(name: str, value: str) -> bool:
@@ -56,15 +55,15 @@ def _is_secret(name: str, value: str) -> bool:
     return _CREDENTIALS.search(name) is not None or (len(value) >= _OPAQUE and " " not in value)
 
 
-def spelled(secrets: Iterable[str]) -> tuple[str, ...]:
-    """``secrets`` and the ways in which programs write them, longest first."""
+def secret_spellings(secrets: Iterable[str]) -> tuple[str, ...]:
+    """Return ``secrets`` and the ways in which programs write them (URL-quoted, base64 and so on), longest first."""
     known = [secret for secret in secrets if len(secret) >= _SHORTEST and secret.lower() not in _PLACEHOLDERS]
     found = {form for secret in known for form in _spellings(secret)}
     return tuple(sorted(found, key=lambda form: (-len(form), form)))
 
 
-def scrubbed(data: bytes, secrets: Sequence[bytes]) -> bytes:
-    """``data`` without any of the ``secrets``, plain or in JSON's escapes; the very same object where it holds none."""
+def without_secrets(data: bytes, secrets: Sequence[bytes]) -> bytes:
+    """Return the reply's bytes without the ``secrets``, plain or in JSON escapes; the same object if it holds none."""
     if secrets and b"\\u00" in data:
         plain = _JSON_ESCAPE.sub(_unescaped, data)
         data = plain if any(secret in plain for secret in secrets) else data
@@ -74,8 +73,8 @@ def scrubbed(data: bytes, secrets: Sequence[bytes]) -> bytes:
     return data
 
 
-def scrubbed_text(text: str, secrets: Sequence[str]) -> str:
-    """``text`` without any of the ``secrets``: a key that came in pieces is whole only where they are put together."""
+def text_without_secrets(text: str, secrets: Sequence[str]) -> str:
+    """Return ``text`` without the ``secrets``, for text that is put together from several pieces of a reply."""
     for secret in secrets:
         if secret in text:
             text = text.replace(secret, INSTEAD)
@@ -83,7 +82,7 @@ def scrubbed_text(text: str, secrets: Sequence[str]) -> str:
 
 
 def _unescaped(found: re.Match[bytes]) -> bytes:
-    """An escape of a printable character as that character: the same to whoever reads the JSON."""
+    """Return the escape of a printable character as that character, which every JSON reader reads the same."""
     sign = bytes([int(found[2], 16)])
     return found[0] if sign in b'"\\\x7f' else found[1] + sign
 
@@ -95,7 +94,8 @@ def _spellings(secret: str) -> set[str]:
     data = secret.encode()
     forms |= {data.hex(), data.hex().upper(), secret[::-1]}
     for before in range(3):
-        # Within a longer text, base64 has three ways to write it; the characters at the ends hold something else, too.
+        # Inside a longer text, base64 can encode it in three ways; the characters at both ends also encode its
+        # neighbours.
         whole = b64encode(b"\0" * before + data).decode().rstrip("=")
         inner = whole[-(-before * 8 // 6) : (before + len(data)) * 8 // 6]
         forms |= {inner, inner.replace("+", "-").replace("/", "_"), inner.replace("/", "\\/")}
@@ -103,7 +103,7 @@ def _spellings(secret: str) -> set[str]:
 
 
 def _credentials(value: str) -> list[str]:
-    """User and password of a ``Basic`` header, together, and the password alone."""
+    """Return ``user:password`` of a ``Basic`` header, and the password alone."""
     scheme, _, encoded = value.partition(" ")
     if scheme.lower() != "basic":
         return []

@@ -1,6 +1,6 @@
-"""Sessions of aiohttp, each closed by the event loop it belongs to, whoever owns the loop.
+"""aiohttp sessions, each closed together with the event loop that it belongs to.
 
-Trainers bring their own loops, sometimes several, and close them in their own ways. Not responsible for requests
+Trainers run their own event loops, sometimes several, and close them in different ways. Not responsible for requests
 (``http``).
 """
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from calipers.backends.transport.http import Timeouts
 
 _CONNECT_SECONDS = 15.0
-"""A host that drops packets should be noticed long before a judge's thinking time is over."""
+"""Short, so that a host that drops packets is noticed long before a slow judge would have answered."""
 
 _EXIT_SECONDS = 2.0
-"""How long the interpreter's end waits for a loop that another thread still runs."""
+"""How long interpreter exit waits for an event loop that still runs in another thread."""
 
 
 class Owned(NamedTuple):
-    """A loop's session, the generator that closes it with its loop, and what bounds its requests in time."""
+    """The aiohttp session of an event loop, the generator that closes it, and the time limits of its requests."""
 
     owner: AsyncGenerator[aiohttp.ClientSession]
     session: aiohttp.ClientSession
@@ -42,16 +42,16 @@ Sessions = MutableMapping[asyncio.AbstractEventLoop, Owned]
 async def owned_session(
     headers: Mapping[str, str], *, seconds: float, url: yarl.URL
 ) -> AsyncGenerator[aiohttp.ClientSession]:
-    """A session that its loop closes.
+    """Yield an aiohttp session that is closed when its event loop ends.
 
-    A generator and not a plain object, because ``asyncio.run`` and its kin finalise a loop's async generators before
-    they close it: whoever owns the loop, the session is closed on it, in time, without being told.
+    It is a generator because ``asyncio.run`` and its like finalise a loop's async generators before they close the
+    loop. So the session is closed on its own loop, whoever owns that, without any call.
     """
     session = aiohttp.ClientSession(
         headers=headers,
-        # A request as a whole is bounded by ``http.Timeouts``.
+        # ``http.Timeouts`` limits a request as a whole.
         timeout=aiohttp.ClientTimeout(total=None, sock_connect=min(seconds, _CONNECT_SECONDS)),
-        connector=aiohttp.TCPConnector(limit=0),  # bounds on what is in flight are ours
+        connector=aiohttp.TCPConnector(limit=0),  # calipers limits the calls in flight itself
         cookie_jar=aiohttp.DummyCookieJar(),
         proxy=_proxy_for(url),
     )
@@ -62,20 +62,20 @@ async def owned_session(
 
 
 def forget_closed_loops(sessions: Sessions, lock: threading.Lock) -> None:
-    """Let go of sessions whose loop was closed without finalising its generators (``loop.close()`` alone)."""
+    """Drop the sessions of event loops that were closed without finalising their generators (by ``loop.close()``)."""
     with lock:
         for loop in [loop for loop in sessions if loop.is_closed()]:
             session = sessions.pop(loop).session
             if session.connector is not None:
-                # On a closed loop this only marks it as closed; the step through the awaitable says it was awaited.
+                # On a closed loop this only marks the connector as closed; one step of the awaitable avoids a warning.
                 next(iter(session.connector.close().__await__()), None)
 
 
-def let_go(sessions: Sessions, lock: threading.Lock, client: weakref.ref[object]) -> None:
-    """Run when a client is collected, and for those still alive when the interpreter ends.
+def close_sessions(sessions: Sessions, lock: threading.Lock, client: weakref.ref[object]) -> None:
+    """Close the sessions of a client that is garbage-collected, or that still exists when the interpreter exits.
 
-    Collected on a running loop, the generator is finalised there by asyncio. Loops at rest that nobody closes would
-    leave their sessions to the interpreter's end, and a complaint of aiohttp's.
+    If its loop runs, asyncio finalises the generator there. Otherwise the session of an idle loop that nobody closes is
+    closed at interpreter exit, because aiohttp would complain.
     """
     forget_closed_loops(sessions, lock)
     at_exit = client() is not None
@@ -87,7 +87,7 @@ def let_go(sessions: Sessions, lock: threading.Lock, client: weakref.ref[object]
 
 
 def _finish(loop: asyncio.AbstractEventLoop, owner: AsyncGenerator[aiohttp.ClientSession]) -> None:
-    """Close a session at the interpreter's end, wherever its loop is by then."""
+    """Close a session at interpreter exit, on whichever thread its event loop is."""
     if loop.is_running():  # in a daemon thread
         asyncio.run_coroutine_threadsafe(_close(owner), loop).result(_EXIT_SECONDS)
     elif not loop.is_closed():
@@ -99,7 +99,7 @@ async def _close(owner: AsyncGenerator[aiohttp.ClientSession]) -> None:
 
 
 def _proxy_for(url: yarl.URL) -> str | None:
-    """The environment's proxy for this host; loopback never goes through one."""
+    """Return the environment's proxy for this host, or None; a loopback address never uses a proxy."""
     host = url.host or ""
     if host == "localhost" or host.startswith("127.") or host == "::1" or urllib.request.proxy_bypass(host):
         return None

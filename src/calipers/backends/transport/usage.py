@@ -1,7 +1,7 @@
-"""What a server says a call took, in whichever of the usual words.
+"""Reads the usage that a server reports for a call, under whichever of the usual names.
 
-A reply that cannot be used may be billed all the same, so its usage is looked for in what came of it, however garbled.
-Pure. Not responsible for prices (``prices``).
+A reply that cannot be used may be billed, so its usage is searched even in a damaged body. Pure. Not responsible for
+prices (``prices``).
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ _DIGITS: Final = 12
 _ABSURD: Final = 10**_DIGITS
 _KEY: Final = b'"usage"'
 _LONGEST: Final = 4096
-"""Bytes of a usage object; real ones have some hundred."""
+"""The most bytes of a usage object; real ones have a few hundred."""
 _MOST: Final = 64
-"""How many places are looked at: a stream that broke off may say null in each of its last events."""
+"""How many usage objects are tried, because each of the last events of a broken stream may hold a null."""
 
 
 def usage_of(said: object) -> Usage:
-    """Tokens and dollars of a usage object: OpenAI's, a router's or a decision endpoint's. Zeros for what is none."""
-    return reported(said) or Usage()
+    """Return the tokens and dollars in a server's usage object, whichever API's; zeros if it is not a usage object."""
+    return reported_usage(said) or Usage()
 
 
-def reported(said: object) -> Usage | None:
-    """Likewise; None where nothing is said that can be reckoned with.
+def reported_usage(said: object) -> Usage | None:
+    """Return the tokens and dollars in a server's usage object, or None if it holds no usable count.
 
-    A count of which one half is missing or no number is no count, for it would come out too cheap; a total tells the
-    other half. Anthropic counts tokens read from its cache and written to it apart; they are input all the same.
+    A count of which the input or the output is missing is unusable, because it would be too low; a total supplies the
+    missing part. Anthropic counts tokens read from its cache and written to it separately; both are input.
     """
     if not isinstance(said, Mapping):
         return None
@@ -52,7 +52,7 @@ def reported(said: object) -> Usage | None:
 
 
 def usage_in(body: bytes | bytearray) -> Usage | None:
-    """The last usage object that stands whole in a body which cannot be read otherwise; None where there is none."""
+    """Return the last complete usage object in a body that cannot be parsed as a whole, or None."""
     end = len(body)
     for _ in range(_MOST):
         at = body.rfind(_KEY, 0, end)
@@ -60,38 +60,38 @@ def usage_in(body: bytes | bytearray) -> Usage | None:
             return None
         end = at
         after = body[at + len(_KEY) : at + len(_KEY) + _LONGEST].lstrip()
-        if after.startswith(b":") and (usage := reported(_object(bytes(after[1:].lstrip())))) is not None:
+        if after.startswith(b":") and (usage := reported_usage(_object(bytes(after[1:].lstrip())))) is not None:
             return usage
     return None
 
 
 @contextmanager
-def billed(said: object) -> Iterator[None]:
-    """Errors that are raised within say what the call took, as ``said``, a reply's usage object, has it."""
+def attach_usage(said: object) -> Iterator[None]:
+    """Attach the usage in ``said``, a reply's usage object, to every BackendError raised in the block."""
     try:
         yield
     except BackendError as error:
-        error.usage = reported(said) or error.usage
+        error.usage = reported_usage(said) or error.usage
         raise
 
 
-def tokens(value: object) -> int | None:
-    """A number of tokens, above 0 and one to reckon with, or None for what is none."""
+def token_count(value: object) -> int | None:
+    """Return ``value`` if it is a plausible number of tokens above 0, else None."""
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value < _ABSURD else None
 
 
 def _count(said: Mapping[str, Any], *names: str) -> int | None:
-    """The first of these that is a number of tokens, 0 among them."""
+    """Return the first field among ``names`` that holds a number of tokens, which may be 0, or None."""
     return next((count for name in names if (count := _number(said.get(name))) is not None), None)
 
 
 def _number(value: object) -> int | None:
-    """A number of tokens, also one that a server writes as 12.0 or "12"."""
+    """Return a number of tokens, also if the server writes it as 12.0 or "12", or None."""
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= _DIGITS:
         value = int(value)
-    return 0 if value == 0 and not isinstance(value, bool) else tokens(value)
+    return 0 if value == 0 and not isinstance(value, bool) else token_count(value)
 
 
 def _rest(total: int, part: int | None) -> int | None:
@@ -99,10 +99,10 @@ def _rest(total: int, part: int | None) -> int | None:
 
 
 def _cost(value: object) -> float | None:
-    """Dollars where a router states them; nothing stated is unknown, not free."""
+    """Return the dollars that a router states, or None: a cost that is not stated is unknown, not 0."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
-    return float(value) if 0 <= value < 1e12 else None  # JSON has integers beyond all floats
+    return float(value) if 0 <= value < 1e12 else None  # JSON has integers larger than any float
 
 
 def _object(text: bytes) -> Mapping[str, Any] | None:

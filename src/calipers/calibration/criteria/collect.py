@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from calipers.backends.names import shown
+from calipers.backends.names import name_without_password
 from calipers.calibration.collect import Asked
 from calipers.calibration.criteria.rows import Labelled
 from calipers.interfaces import Backend
@@ -30,7 +30,7 @@ async def ask(
     shared: dict[str, list[Labelled]] = {}
     for row in rows:
         shared.setdefault(row.unit, []).append(row)
-    asked = Asked(shown(judge) if isinstance(judge, str) else type(judge).__name__, "checklist")
+    asked = Asked(name_without_password(judge) if isinstance(judge, str) else type(judge).__name__, "checklist")
     how = {"mode": "per_criterion", **(grading or {})}
     asking = Judge.of({"judge": judge, "protocol": "checklist", "grading": how, **options})
     try:

@@ -14,8 +14,8 @@ from urllib.parse import urlsplit
 
 from calipers.backends.connect import find_backend
 from calipers.backends.limits.bounds import Shared
-from calipers.backends.names import shown
-from calipers.backends.providers.known import Asked, asked_at, provider_of
+from calipers.backends.names import name_without_password
+from calipers.backends.providers.known import RequestTarget, provider_of, request_target
 from calipers.errors import ConfigError
 from calipers.interfaces import Backend
 from calipers.judging.judge import Judge
@@ -144,10 +144,10 @@ def _named_backend(
     timeout: float,
     retries: int,
     concurrency: int,
-    environment: Asked | None,  # noqa: ARG001 - a changed environment needs a new connection
+    environment: RequestTarget | None,  # noqa: ARG001 - a changed environment needs a new connection
 ) -> Shared:
     bare = find_backend(name, base_url=base_url, api_key=api_key, timeout=timeout)
-    return Shared(bare, name=shown(name), attempts=retries + 1, concurrency=concurrency)
+    return Shared(bare, name=name_without_password(name), attempts=retries + 1, concurrency=concurrency)
 
 
 @once_per_process(maxsize=32)
@@ -241,11 +241,11 @@ def _json(body: Mapping[str, object]) -> str:
         raise ConfigError(f"extra_litellm_params cannot be sent as JSON: {error}") from error
 
 
-def _environment(name: str, base_url: str | None) -> Asked | None:
+def _environment(name: str, base_url: str | None) -> RequestTarget | None:
     """Return the judge's address and key as the environment variables give them now; None for an unknown provider."""
     provider = provider_of(name)
     try:
-        return None if provider is None else asked_at(provider, base_url=base_url)
+        return None if provider is None else request_target(provider, base_url=base_url)
     except ConfigError:
         return None  # making the backend reports the error
 
