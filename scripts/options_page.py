@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Final
 
 from calipers.config import JudgeOptions
-from calipers.config.flat import flat_options
 from calipers.config.option import SECTIONS, Option, groups_of
+from calipers.config.options import flat_options
 
 PAGE: Final = Path(__file__).parents[1] / "docs" / "options.md"
 _IN_PYTHON: Final = "Only in Python"

@@ -103,7 +103,7 @@ _HOME = {name: module for module, names in _HOMES.items() for name in names}
 
 
 def __getattr__(name: str) -> object:
-    """Import a public name from its home when it is first used."""
+    """Import a public name of calipers from its module when it is first used."""
     if name not in _HOME:
         raise AttributeError(f"module 'calipers' has no attribute {name!r}")
     value = getattr(import_module(_HOME[name]), name)

@@ -1,3 +1,3 @@
-"""The version, in a file of its own so that nothing else need be imported to know it."""
+"""The version of calipers, in a module of its own so that reading it imports nothing else."""
 
 __version__ = "0.1.0"

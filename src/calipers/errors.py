@@ -6,8 +6,8 @@
     ├── ConfigError        wrong settings: raised before any token is spent
     ├── InputError         a file or value that cannot be read: names file, line and remedy
     ├── LedgerError        the ledger cannot be opened, read or written
-    ├── UngradedError      a criterion has no verdict, and grading says on_missing="raise"
-    └── BackendError       a call brought no answer; it has a kind and never leaves score_group
+    ├── UngradedError      a criterion has no verdict, and Grading says on_missing="raise"
+    └── BackendError       a call to a judge without an answer; it has a kind and never leaves score_group
         ├── TransientError     may succeed later: retried with backoff, honouring ``retry_after``
         └── PermanentError     the same call will fail again
 
@@ -46,16 +46,16 @@ class LedgerError(CalipersError):
 
 
 class UngradedError(CalipersError):
-    """A criterion has no verdict, and ``Grading(on_missing="raise")`` asks for an error then."""
+    """A criterion has no verdict, and ``Grading(on_missing="raise")`` makes this an error."""
 
 
 class BackendError(CalipersError):
     """A call to a judge that brought no answer. ``kind`` becomes ``Failure.kind``.
 
     ``completion`` is a whole reply that holds no judgment (empty, a tool call, a refusal in the model's words), for
-    callers that take whatever a model says. ``usage`` is the tokens that the server reported for the call; None where
-    it reported none. ``counted``: the call was already reported to ``on_failed_call``. ``failed`` are all failed calls
-    for the question with the ledger key ``question``, where they are known.
+    callers that accept anything a model says. ``usage`` is the tokens that the server reported for the call, or None.
+    ``counted`` means that the call was already reported to ``on_failed_call``. ``failed`` sums up all failed calls for
+    the question with the ledger key ``question``, if known.
     """
 
     completion: Completion | None = None
@@ -69,7 +69,7 @@ class BackendError(CalipersError):
         super().__init__(message)
 
     def reworded(self, message: str) -> Self:
-        """The same error with another text."""
+        """Return the same error with another text."""
         error = type(self).__new__(type(self))
         error.__dict__.update(self.__dict__)
         error.args = (message,)
@@ -77,7 +77,7 @@ class BackendError(CalipersError):
 
 
 class TransientError(BackendError):
-    """May succeed later. ``retry_after`` is the wait in seconds that the server asked for, or None."""
+    """A call that may succeed later. ``retry_after`` is the wait in seconds that the server asked for, or None."""
 
     def __init__(self, kind: FailureKind, message: str, *, retry_after: float | None = None) -> None:
         self.retry_after = retry_after
@@ -85,9 +85,9 @@ class TransientError(BackendError):
 
 
 class PermanentError(BackendError):
-    """The same call will fail again. ``fatal``: this judge will answer no other question either.
+    """A call that will fail again. ``fatal`` means that this judge will answer no other question either.
 
-    Where a question is too long for the context window, ``prompt`` is its tokens and ``limit`` the window's, as far as
+    If the question is too long for the context window, ``prompt`` is its tokens and ``limit`` the window's, as far as
     the server reports them.
     """
 

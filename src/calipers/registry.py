@@ -1,13 +1,13 @@
-"""Names to things: judges, protocols, rewards, verifiers and readers, those of calipers and those of other packages.
+"""Finds judges, protocols, rewards, verifiers and readers by name, those of calipers and those of other packages.
 
-Ours stand here, a line each, as ``module:attribute``, and are imported when first asked for. Another package adds its
-own by an entry point in the group of the same kind::
+Each name in the tables of calipers has a ``module:attribute``, which is imported when first used. Another package adds
+its own names by entry points in the group of the same kind::
 
     [project.entry-points."calipers.rewards"]
     cubed = "their_package.rewards:Cubed"
 
-The environment is searched for entry points only when a name is none of ours, or when all names are asked for. A name
-of ours cannot be taken. Not responsible for what a thing does once it is found.
+Entry points are searched only for a name that calipers does not have, or for a list of all names. Another package
+cannot take a name of calipers. Not responsible for what an object does once it is found.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _log = logging.getLogger(__name__)
 
 
 def load(thing: Any) -> Any:
-    """What ``module:attribute`` names, imported when it is first asked for; what is not text is the thing itself."""
+    """Import the object that ``module:attribute`` names; return anything but text unchanged."""
     if not isinstance(thing, str):
         return thing
     module, _, attribute = thing.partition(":")
@@ -38,10 +38,10 @@ def load(thing: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Registry:
-    """The things of one kind by name.
+    """The objects of one kind by name, such as all reward transforms.
 
     ``what`` is the kind in words, and ``group`` the group of entry points by which other packages add theirs. ``own``
-    is the table of ours, or the ``module:attribute`` where it stands.
+    is the table of calipers, or its ``module:attribute``.
     """
 
     what: str
@@ -50,16 +50,16 @@ class Registry:
 
     @property
     def ours(self) -> Mapping[str, Any]:
-        """The table of what calipers brings."""
+        """The table of names that calipers itself provides."""
         table: Mapping[str, Any] = load(self.own)
         return table
 
     def names(self) -> list[str]:
-        """Every name, ours and those of other packages, in alphabetical order."""
+        """Return every name, of calipers and of other packages, in alphabetical order."""
         return sorted([*self.ours, *self._entries()])
 
     def others(self) -> dict[str, Any]:
-        """What other packages bring, by name. A package that is broken is logged and left out."""
+        """Return the objects of other packages by name. A package that cannot be loaded is logged and skipped."""
         found = {}
         for name in sorted(self._entries()):
             try:
@@ -72,9 +72,10 @@ class Registry:
         return name in self.ours or name in self._entries()
 
     def find(self, name: str) -> Any:
-        """The thing of that name.
+        """Return the object with this name.
 
-        Raises ConfigError for an unknown name, for one that several packages claim, and for a package that is broken.
+        Raises ConfigError for an unknown name, for a name that several packages provide, and for a package that cannot
+        be loaded.
         """
         if name in self.ours:
             return load(self.ours[name])
@@ -101,9 +102,9 @@ class Registry:
 
 @lru_cache(maxsize=16)
 def _search(what: str, group: str, taken: frozenset[str]) -> Mapping[str, tuple[EntryPoint, ...]]:
-    """What other packages bring by name, without the names that are ``taken``, which are logged.
+    """Return the entry points of other packages by name. Names that are already ``taken`` are logged and skipped.
 
-    Once a process, for every package of the environment is looked into.
+    Cached, because every installed package is searched.
     """
     from importlib.metadata import entry_points  # noqa: PLC0415 - slow to import, and names of ours do without
 
@@ -125,17 +126,15 @@ def _package(entry: EntryPoint) -> str:
     return "?" if entry.dist is None else f"{entry.dist.name} {entry.dist.version}"
 
 
-# --- what there is --------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class Method:
-    """What goes together under the name of a judging protocol, each part as ``module:attribute`` or the thing itself.
+    """The parts of a judging protocol, each as ``module:attribute`` or the object itself.
 
     ``protocol`` is called with the judge's settings, ``planner`` with ``orders`` and ``samples``, ``reward`` with the
-    range of rewards; ``aggregator`` is a function, or a class that is called without arguments. ``expected`` and
-    ``aspects`` take the protocol's place where scores are read as expectations, or aspects are scored apart; None where
-    that is not on offer. ``graded``: it checks criteria, and every part of it takes ``grading=``.
+    range of rewards; ``aggregator`` is a function, or a class that is called without arguments. ``expected`` replaces
+    ``protocol`` if scores are read as expectations, and ``aspects`` replaces it if aspects are scored separately; None
+    if the protocol does not offer that. ``graded`` protocols check criteria, and every part of theirs takes
+    ``grading=``.
     """
 
     protocol: Any
@@ -148,7 +147,7 @@ class Method:
 
 
 def find_method(name: str) -> Method:
-    """The parts of the judging protocol ``name``. Raises ConfigError for one that is not there."""
+    """Return the parts of the judging protocol ``name``. Raises ConfigError for an unknown name."""
     found = PROTOCOLS.find(name)
     if not isinstance(found, Method):
         raise ConfigError(

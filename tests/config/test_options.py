@@ -14,8 +14,9 @@ import pytest
 import calipers
 from calipers.cli import app
 from calipers.config import Calls, JudgeOptions, Panel, Question, Resolution
-from calipers.config.flat import flat_options, nested, recorded_options
+from calipers.config.flat import nested, recorded_options
 from calipers.config.option import Option, groups_of, options_of
+from calipers.config.options import flat_options
 from calipers.config.settings import Named, Settings, as_recorded_now
 from calipers.errors import ConfigError, LedgerError
 from calipers.ledger import Unrecorded

@@ -1,4 +1,4 @@
-"""The files that a warm call of ``score_group`` passes: not many, none of them long, all on the design page in order."""
+"""The files that a warm call of ``score_group`` passes: few, none of them long, all on the design page in order."""
 
 from __future__ import annotations
 

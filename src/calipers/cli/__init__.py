@@ -56,7 +56,7 @@ app.add_command(doctor)
 
 
 def _name_source(error: click.ClickException) -> None:
-    """Print where a bad value came from if it was not typed as a flag."""
+    """Say where a bad value came from if it was not typed as a flag."""
     if not isinstance(error, click.BadParameter) or error.ctx is None or error.param is None or not error.param.name:
         return
     match error.ctx.get_parameter_source(error.param.name):
@@ -67,7 +67,7 @@ def _name_source(error: click.ClickException) -> None:
 
 
 def main() -> None:
-    """Run the command line and exit with its code."""
+    """Run the ``calipers`` command and exit with its code."""
     try:
         code = app.main(prog_name="calipers", standalone_mode=False)
     except click.ClickException as error:

@@ -1,4 +1,4 @@
-"""After a calibration has queried judges: a line with its cost, and a file of their judgments."""
+"""What a calibration writes about the judges it queried: a line with the cost, and a file of their judgments."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def tell_spent(spent: Spent) -> None:
-    """Print to stderr what querying one judge took."""
+    """Print to stderr what querying one judge for a calibration cost."""
     cost = "unknown" if spent.cost_usd is None else f"${spent.cost_usd:.4f}"
     missing = f", {spent.unscored} trajectories without a score" if spent.unscored else ""
     tokens = f"{spent.input_tokens} tokens in, {spent.output_tokens} out, cost {cost}"
@@ -26,7 +26,7 @@ def tell_spent(spent: Spent) -> None:
 
 
 def tell_unused(results: Iterable[GroupResult]) -> None:
-    """Print to stderr, once each, what groups ask for that was not used."""
+    """Print to stderr, once each, what the groups contain that calipers does not use."""
     from calipers.rubric.unused import UNUSED  # noqa: PLC0415 - --help stays quick
 
     notes = Counter(note for one in results for note in set(one.warnings) if note.startswith(UNUSED))
@@ -35,7 +35,7 @@ def tell_unused(results: Iterable[GroupResult]) -> None:
 
 
 def check_saving(path: str, kind: Kind, *, force: bool, beside: Mapping[str, str | None]) -> None:
-    """Raise ConfigError if ``save_judgments`` could not or must not write: before calls are paid for and lost."""
+    """Raise ConfigError if ``save_judgments`` cannot or must not write, before calls are paid for."""
     protect("--save", path, kind, force=force, beside=beside)
     new = not Path(path).exists()
     try:
@@ -48,7 +48,7 @@ def check_saving(path: str, kind: Kind, *, force: bool, beside: Mapping[str, str
 
 
 def save_judgments(path: str, judgments: Sequence[Mapping[str, Any]]) -> None:
-    """Write judgments, one line each. Raises ConfigError."""
+    """Write a judge's judgments to a file, one line each. Raises ConfigError if it cannot be written."""
     try:
         with Path(path).open("w", encoding="utf-8") as file:
             file.writelines(json.dumps(one, ensure_ascii=False) + "\n" for one in judgments)

@@ -1,4 +1,4 @@
-"""``calipers calibrate``: how far judges agree with gold."""
+"""``calipers calibrate``: measures how far judges agree with gold scores."""
 
 from __future__ import annotations
 
@@ -39,20 +39,20 @@ _ORDERS = {"pairwise": 2, "pointwise": 2}
 @setting(
     "--format",
     metavar="NAME",
-    help="The format of unparsed replies (raw_text) in --judgments that name none, e.g. mt_bench, prometheus.",
+    help="The format of unparsed replies (raw_text) in --judgments, for lines that name no format, e.g. mt_bench.",
 )
 @setting(
     "--judge",
     multiple=True,
     metavar="MODEL",
-    help="Query this judge about the groups now; may be repeated: each is measured alone, and all as a panel.",
+    help="Query this judge about the groups now. May be repeated: each judge is measured alone, and all as a panel.",
 )
 @setting(
     "--protocol",
     multiple=True,
     default=("listwise",),
     metavar="NAME",
-    help="How --judge is asked; given several times, protocols are compared at their cost. [default: listwise]",
+    help="How --judge is asked. May be repeated, to compare protocols and their costs. [default: listwise]",
 )
 @judge_option("expected")
 @judge_option(
@@ -66,32 +66,32 @@ _ORDERS = {"pairwise": 2, "pointwise": 2}
     "--rubric",
     multiple=True,
     type=click.Path(dir_okay=False),
-    help="Text file with the standards; given twice, stability under another wording is measured as well.",
+    help="A text file with the standards. Given twice, it is also measured how far scores depend on the wording.",
 )
 @judge_option(
     "grading",
-    help="Labelled criteria: how --judge is asked, e.g. mode=all; may be repeated. [default: mode=per_criterion]",
+    help="Labelled criteria: how --judge is asked, e.g. mode=all. May be repeated. [default: mode=per_criterion]",
 )
 @judge_option("params")
-@judge_option("ledger", help="Where --judge's answers are recorded: nothing is paid twice, and runs learn from it.")
+@judge_option("ledger", help="Record --judge's answers here: no answer is paid for twice, and runs can learn from it.")
 @setting(
     "--per-group",
     multiple=True,
     metavar="KIND=AMOUNT",
-    help="What a group may cost in a run: tokens=20000, usd=0.01, shown=32 (transcripts read) or calls=4; "
-    "the recommendation is the best within it. [default: the cheapest with 98.5 % of the best fidelity]",
+    help="What a group may cost in a run: tokens=20000, usd=0.01, shown=32 (transcripts read) or calls=4. The best way "
+    "to ask within this limit is recommended. [default: the cheapest with 98.5 % of the best fidelity]",
 )
 @setting("--save", named=True, metavar="FILE", help="Write the judgments of --judge to a judgments file (.jsonl).")
 @forcing
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
 def calibrate(groups: str, judgments: str | None, *, as_json: bool, **options: Any) -> int:
-    """Measure how far judges agree with the gold in GROUPS, and how biased and noisy they are.
+    """Measure how far judges agree with the gold scores in GROUPS, and how biased and noisy they are.
 
     GROUPS may also be labelled criteria in HealthBench's meta-evaluation schema: then balanced F1 is measured, per
     category and against each annotator.
 
     Judges are queried now (--judge), or their recorded judgments are read (--judgments), or both. Prints a table of
-    judges with 95 % intervals, the figures of a panel of them, findings, and a recommendation for calipers.toml.
+    judges with 95 % intervals, the figures of a panel of all of them, findings, and a recommendation for calipers.toml.
 
     \b
     calipers calibrate groups.jsonl --judge openai/gpt-5-mini \\
@@ -99,7 +99,7 @@ def calibrate(groups: str, judgments: str | None, *, as_json: bool, **options: A
     calipers calibrate groups.jsonl --judgments judgments.jsonl
     calipers calibrate groups.jsonl --judgments judgments.jsonl --json | jq .panel
 
-    Exit code: 0 the report was written, 1 also, but a line could not be read, 2 bad usage or a missing file.
+    Exit code: 0 the report was written, 1 it was written but a line could not be read, 2 bad usage or a missing file.
     """  # noqa: D301 - click's mark for lines to keep as they are
     from calipers.calibration import calibrate as measure  # noqa: PLC0415 - --help stays quick
     from calipers.calibration.criteria import is_labelled  # noqa: PLC0415 - likewise
@@ -107,7 +107,9 @@ def calibrate(groups: str, judgments: str | None, *, as_json: bool, **options: A
     from calipers.cli.meta_evaluation import meta_evaluation  # noqa: PLC0415 - likewise
 
     if judgments is not None and not is_typed("judge"):
-        options["judge"] = ()  # a judge from calipers.toml is for runs: reading a file does not query it
+        options[
+            "judge"
+        ] = ()  # the judge that calipers.toml sets is for runs, and is not queried when only a file is read
     if judgments is None and not options["judge"]:
         raise ConfigError("name what to measure: a judge to query (--judge), or recorded judgments (--judgments FILE)")
     if is_labelled(groups):
@@ -134,13 +136,13 @@ def calibrate(groups: str, judgments: str | None, *, as_json: bool, **options: A
 
 
 def _ask(groups: str, options: dict[str, Any]) -> list[dict[str, Any]]:
-    """The judges' judgments, queried now; the usage of each is printed to stderr."""
+    """Query the judges about the groups and return their judgments; print the cost of each judge to stderr."""
     from calipers.calibration.collect import ask  # noqa: PLC0415 - likewise
     from calipers.readers import read_groups  # noqa: PLC0415 - likewise
 
-    shown = list(read_groups(groups, on_error=lambda _: None))  # measuring reports bad groups
+    shown = list(read_groups(groups, on_error=lambda _: None))  # a bad group is reported when agreement is measured
     settings = given(options, "samples", "params", "expected", "ledger")
-    settings["experience"] = False  # the judge is measured, not what an earlier run learned about it
+    settings["experience"] = False  # measure the judge without what an earlier run learned about it
     if options["rubric"] and (own := sum(group.rubric is not None for group in shown)):
         say(f"Warning: {own:,} of {len(shown):,} groups have a rubric of their own; --rubric replaces it")
     variants: list[tuple[str | None, str | Rubric | None]] = [
@@ -151,7 +153,7 @@ def _ask(groups: str, options: dict[str, Any]) -> list[dict[str, Any]]:
     for name, protocol, (variant, rubric) in ways:
         orders = options["orders"] or _ORDERS.get(protocol, 4)
         if protocol == "pairwise" and len(options["protocol"]) > 1:
-            orders = min(orders, 2)  # a pair has no more, and the other protocols may
+            orders = min(orders, 2)  # a pair has only two orders, and the other protocols may be compared with it
         settings["api_key"] = key_for(name)
         asking = ask(shown, name, protocol=protocol, orders=orders, rubric=rubric, prompt_variant=variant, **settings)
         asked = asyncio.run(asking)
@@ -162,7 +164,7 @@ def _ask(groups: str, options: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _read_limit(text: str) -> tuple[Measure, float]:
-    """``KIND=AMOUNT`` of a group. Raises ConfigError."""
+    """Read a limit given with ``--per-group`` as ``KIND=AMOUNT``. Raises ConfigError."""
     from calipers.calibration.costs import Measure  # noqa: PLC0415 - --help stays quick
 
     kind, _, amount = text.partition("=")

@@ -35,7 +35,7 @@ _HEADS = (
 
 
 def print_report(found: Calibration) -> None:
-    """Print judges, position bias, panel, cost-accuracy frontier, findings and the recommendation to stdout."""
+    """Print a calibration to stdout: judges, position bias, panel, cost-accuracy frontier, findings, recommendation."""
     from calipers.cli.terminal import tables  # noqa: PLC0415 - --help stays quick
 
     console = tables(width=_WIDTH)
@@ -79,13 +79,13 @@ def _print_judges(console: Console, judges: tuple[JudgeFigures, ...]) -> None:
 
 
 def _missing(one: JudgeFigures) -> str:
-    """The groups with gold that it did not score: abstained + failed + not recorded."""
+    """Return the number of groups with gold that a judge did not score: abstained + failed + not recorded."""
     gone = one.missing
     return f"{gone.abstained}+{gone.failed}+{gone.unrecorded}" if gone.total else ""
 
 
 def _print_common(console: Console, judges: tuple[JudgeFigures, ...]) -> None:
-    """The judges on the groups that all of them scored, if some scored more than others."""
+    """Print figures of the judges on the groups that all of them scored, if some scored more than others."""
     counts = {one.groups for one in judges}
     if len(counts) < 2:
         return
@@ -103,7 +103,7 @@ def _print_common(console: Console, judges: tuple[JudgeFigures, ...]) -> None:
 
 
 def _print_places(console: Console, judges: tuple[JudgeFigures, ...]) -> None:
-    """Position bias in lists, where it is known and not zero."""
+    """Print each judge's position bias in lists, if it is known and not zero."""
     leaning = [(one, one.place_curve) for one in judges if one.place_curve and any(one.place_curve.worth)]
     if leaning:
         console.print("\n[bold]Position bias[/bold] (what each position adds, first to last, in units of the scores)")
@@ -113,7 +113,10 @@ def _print_places(console: Console, judges: tuple[JudgeFigures, ...]) -> None:
 
 
 def _print_pairs(console: Console, judges: tuple[JudgeFigures, ...]) -> None:
-    """Pairs asked in both orders, where a contradiction is a tie: how many agree, and how many of those are right."""
+    """Print how many pairs got the same answer in both orders, and how many of those are right.
+
+    Answers that contradict each other count as a tie.
+    """
     swapped = [one for one in judges if one.agreeing_share is not None]
     if swapped:
         console.print("\n[bold]Pairs in both orders[/bold] (a contradiction is a tie)")
@@ -127,7 +130,7 @@ def _print_pairs(console: Console, judges: tuple[JudgeFigures, ...]) -> None:
 
 
 def _print_frontier(console: Console, choice: Choice | None) -> None:
-    """The cost-accuracy frontier: ways to ask that no cheaper one equals."""
+    """Print the cost-accuracy frontier: the ways to ask that no cheaper way equals."""
     from rich.table import Table  # noqa: PLC0415 - likewise
     from rich.text import Text  # noqa: PLC0415 - likewise
 
@@ -186,7 +189,7 @@ def _print_panel(console: Console, found: Calibration) -> None:
 
 
 def _findings(findings: tuple[Finding, ...]) -> list[str]:
-    """One line for each finding; one that several judges share is printed once."""
+    """Return the findings of a calibration, one line each; a finding that several judges share appears once."""
     said = Counter(one.text if one.judge is None else f"{one.kind}\0{one.text}" for one in findings)
     lines = []
     for one in findings:

@@ -1,7 +1,7 @@
-"""``calipers.toml``: the same keys as the flags, at the top level or in a table named for the command.
+"""Reads ``calipers.toml``: the same keys as the flags, at the top level or in a table named for the command.
 
-A file that ``--config`` or CALIPERS_CONFIG names is trusted. One found in the working directory is not: it may have
-come with somebody's data. It may name no file that is written, and an address in it gets no key. Not responsible for
+A file that ``--config`` or CALIPERS_CONFIG names is trusted. A file found in the working directory is not: it may have
+come with somebody's data. It may not name a file that is written, and an address in it gets no key. Not responsible for
 the environment (click reads it) or for what a value means (the option checks it).
 """
 
@@ -38,7 +38,7 @@ def settings_from(path: str | None, context: click.Context, app: click.Group) ->
 
 
 def load_config(path: str | None, app: click.Group) -> dict[str, dict[str, Any]]:
-    """Each command's defaults from the file, in click's ``default_map`` form; {} if there is no file.
+    """Return each command's defaults from the settings file, in click's ``default_map`` form; {} if there is no file.
 
     Raises ConfigError for a file that cannot be read, and for a key that is not a flag.
     """
@@ -51,13 +51,13 @@ def load_config(path: str | None, app: click.Group) -> dict[str, dict[str, Any]]
         content = tomllib.loads(file.read_text(encoding="utf-8"), parse_float=_finite)
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{file}: cannot be read: {error}") from error
-    except (ValueError, RecursionError) as error:  # an integer of thousands of digits is another ValueError
+    except (ValueError, RecursionError) as error:  # the ValueError is also raised for an integer of thousands of digits
         raise ConfigError(f"{file}: not valid TOML: {error}") from error
     if _holds_nul(content):
         raise ConfigError(f"{file}: a value holds the character U+0000, which no setting can have")
     flags = {name: _flags(command) for name, command in app.commands.items()}
     known = {flag for names in flags.values() for flag in names}
-    # `rubric` is a command and a flag: a table belongs to the command, anything else to the flag.
+    # `rubric` is both a command and a flag: a table is for the command, any other value for the flag.
     everywhere = {
         key: value
         for key, value in content.items()
@@ -78,7 +78,7 @@ def load_config(path: str | None, app: click.Group) -> dict[str, dict[str, Any]]
 
 
 def _finite(number: str) -> float:
-    """A finite float. Raises ValueError for others, which click would turn into integers."""
+    """Read a float of the settings file. Raises ValueError for NaN and infinity, which no option accepts."""
     value = float(number)
     if not isfinite(value):
         raise ValueError(f"{number[:40]} is not a number that a setting can have")
@@ -94,7 +94,7 @@ def _holds_nul(value: object) -> bool:
 
 
 def _refuse_unnamed(file: Path, command: click.Command, settings: Mapping[str, Any]) -> None:
-    """Raise ConfigError if a file that the user did not name says what is written, replaced, or unpickled."""
+    """Raise ConfigError if a file that the user did not name decides what is written, replaced, or unpickled."""
     names = {_flag(key) for key in settings}
     for inner in command.commands.values() if isinstance(command, click.Group) else (command,):
         for option in inner.params:
@@ -107,7 +107,7 @@ def _refuse_unnamed(file: Path, command: click.Command, settings: Mapping[str, A
 
 
 def _defaults(command: click.Command, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The ``settings`` that are flags of the command; for a group of commands, one such mapping for each."""
+    """Return the ``settings`` that are flags of the command; for a command group, a mapping for each command in it."""
     if isinstance(command, click.Group):
         return {name: _defaults(inner, settings) for name, inner in command.commands.items()}
     names = _flags(command)
@@ -120,7 +120,7 @@ def _defaults(command: click.Command, settings: Mapping[str, Any]) -> dict[str, 
 
 
 def _flags(command: click.Command) -> dict[str, str]:
-    """Click's parameter names by the flags as written in the file; of a group, those of all its commands."""
+    """Return click's parameter names by the flags as written in the file; for a command group, of all its commands."""
     if isinstance(command, click.Group):
         return {flag: name for inner in command.commands.values() for flag, name in _flags(inner).items()}
     return {

@@ -1,4 +1,4 @@
-"""``calipers doctor``: examine a judge before a run."""
+"""``calipers doctor``: examines a judge before a run."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _STYLES = {"good": "green", "note": "", "bad": "red", "unknown": "dim"}
 
 
 @click.command(short_help="Examine a judge before a run.")
-@judge_option("judge", required=True, help="provider/model, as for score.")
+@judge_option("judge", required=True, help="The judge to examine: provider/model, as for score.")
 @judge_option(
     "base_url",
-    help="The judge's OpenAI-compatible endpoint, if it is not the provider's own; each of several is examined, and "
-    "differences are reported.",
+    help="The judge's OpenAI-compatible endpoint, if it is not the provider's own. May be repeated: each is examined, "
+    "and differences are reported.",
 )
 @setting(
     "--within",
@@ -43,11 +43,12 @@ _STYLES = {"good": "green", "note": "", "bad": "red", "unknown": "dim"}
 @judge_option("price")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table.")
 def doctor(judge: tuple[str, ...], *, as_json: bool, **options: Any) -> int:
-    """Find out with some forty short questions what a judge can do, and whether to use it.
+    """Find out with about forty short questions what a judge can do, and whether to use it.
 
-    Can it be reached, is the key accepted, which structured output does it enforce, does it keep to ids and scale, does
-    it rank good answers above bad ones, in any order and whatever they say to it? Prints a verdict (fit, fit with these
-    settings, unfit) with its reason, and settings for calipers.toml.
+    Doctor checks whether the judge can be reached and accepts the key, which structured output its server enforces,
+    whether it keeps to ids and scale, and whether it ranks good answers above bad ones, in any order and even if a bad
+    answer addresses the judge. Prints a verdict (fit, fit with these settings, unfit) with its reason, and settings for
+    calipers.toml.
 
     \b
     calipers doctor --judge openai/gpt-5-mini

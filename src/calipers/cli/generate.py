@@ -1,4 +1,4 @@
-"""``calipers generate``: from a file of prompts to a file of responses.
+"""``calipers generate``: generates responses to a file of prompts.
 
 Its options and its run serve ``ifeval`` as well. Not responsible for reading prompts, sending them, or writing
 responses (``generation``).
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import click
 
 from calipers.cli.overwriting import NO_SAMPLES, RESPONSES, SAMPLES, forcing, protect
-from calipers.cli.setting import setting
+from calipers.cli.setting import InputFile, setting
 from calipers.cli.withheld import key_for
 from calipers.cli.words import BadLines, say
 from calipers.config.texts import read_params
@@ -32,23 +32,23 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 _REMEDIES: Final = {"cut off before a word": " (raise --max-tokens)"}
 _SAY_EVERY = 10.0
-"""Seconds between lines of progress."""
+"""Seconds between progress lines."""
 
 
 def generating(command: F) -> F:
-    """The options of commands that generate responses."""
+    """Add the options of commands that generate responses to ``command``."""
     for option in reversed(
         [
             setting(
                 "--model",
                 metavar="MODEL",
-                help="The model that answers: provider/model, a server's model, a folder or a hub name.",
+                help="The model that responds: provider/model, a server's model, a folder, or a name on the hub.",
             ),
             setting(
                 "--base-url",
                 multiple=True,
                 metavar="URL",
-                help="An OpenAI-compatible server; several share the work. "
+                help="An OpenAI-compatible server. May be repeated: the servers share the work. "
                 "[default: the provider's, else vLLM in this process]",
             ),
             setting("--n", default=1, show_default=True, type=click.IntRange(1), help="Responses to each prompt."),
@@ -59,14 +59,29 @@ def generating(command: F) -> F:
                 type=click.IntRange(1),
                 help="Token limit of a response, reasoning included.",
             ),
-            setting("--temperature", type=click.FloatRange(0), metavar="T", help="[default: the model's]"),
-            setting("--top-p", type=click.FloatRange(0, 1, min_open=True), metavar="P", help="[default: the model's]"),
-            setting("--sampling-seed", type=int, metavar="N", help="Response i of a prompt uses the seed N + i."),
+            setting(
+                "--temperature",
+                type=click.FloatRange(0),
+                metavar="T",
+                help="Sampling temperature. [default: the model's]",
+            ),
+            setting(
+                "--top-p",
+                type=click.FloatRange(0, 1, min_open=True),
+                metavar="P",
+                help="Sample from the smallest set of tokens with this total probability. [default: the model's]",
+            ),
+            setting(
+                "--sampling-seed",
+                type=int,
+                metavar="N",
+                help="Seed of sampling: response i of a prompt uses the seed N + i.",
+            ),
             setting(
                 "--param",
                 multiple=True,
                 metavar="KEY=VALUE",
-                help="A further request parameter, e.g. top_k=20 (VALUE is JSON or text); may be repeated.",
+                help="A further request parameter, e.g. top_k=20 (VALUE is JSON or text). May be repeated.",
             ),
             setting("--concurrency", default=64, show_default=True, type=click.IntRange(1), help="Requests in flight."),
             setting(
@@ -81,21 +96,21 @@ def generating(command: F) -> F:
                 default=1,
                 show_default=True,
                 type=click.IntRange(1),
-                help="Devices that share a model loaded in this process.",
+                help="The number of devices that share a model loaded in this process.",
             ),
             setting(
                 "--ckpt-dir",
                 type=click.Path(file_okay=False),
                 named=True,
                 metavar="DIR",
-                help="An FSDP checkpoint of verl, which is merged first; needs --merge-target.",
+                help="A folder with an FSDP checkpoint of verl, which is merged first. Needs --merge-target.",
             ),
             setting(
                 "--merge-target",
                 type=click.Path(file_okay=False),
                 named=True,
                 metavar="DIR",
-                help="The folder for the merged model; an existing one is used.",
+                help="The folder of the merged model. If it holds one already, nothing is merged.",
             ),
         ]
     ):
@@ -104,17 +119,19 @@ def generating(command: F) -> F:
 
 
 @click.command(short_help="Generate responses to a file of prompts.")
-@click.argument("prompts", type=click.Path())
+@click.argument("prompts", type=InputFile())
 @setting("-o", "--out", required=True, named=True, metavar="OUT", help="File of responses: .jsonl, or .parquet.")
 @generating
 @setting(
     "--form",
     type=click.Choice(["groups", "rows", "responses"]),
-    help="A groups file, the prompts' rows with a column of responses, or one line for each response. "
+    help="What OUT is: a groups file, the rows of PROMPTS with a column of responses, or a line for each response. "
     "[default: groups; rows in Parquet]",
 )
 @forcing
-@setting("--prompt-key", metavar="FIELD", help="The prompts' field. [default: prompt, messages or context]")
+@setting(
+    "--prompt-key", metavar="FIELD", help="The field of PROMPTS with the prompt. [default: prompt, messages or context]"
+)
 @setting("--strict", is_flag=True, help="Stop at the first line that cannot be read, with exit code 2.")
 def generate(prompts: str, out: str, form: Form | None, *, strict: bool, **options: Any) -> int:
     """Generate responses to the prompts in PROMPTS (.jsonl, .jsonl.gz or .parquet: text or messages) and write OUT.
@@ -139,7 +156,7 @@ def generate(prompts: str, out: str, form: Form | None, *, strict: bool, **optio
     check_out(prompts, out, force=options.pop("force"))
     progress = Progress()
     chosen = form or form_for(out)
-    check = None if chosen == "responses" else for_main_eval  # rows that score could not read are skipped
+    check = None if chosen == "responses" else for_main_eval  # a row that ``score`` could not read is skipped
     on_error = None if strict else progress.error
     asked = read_prompts(prompts, key=options.pop("prompt_key"), on_error=on_error, check=check)
     answered = asyncio.run(respond(asked, out=out, options=options, progress=progress))
@@ -150,7 +167,7 @@ def generate(prompts: str, out: str, form: Form | None, *, strict: bool, **optio
 
 @dataclass(slots=True)
 class Progress:
-    """Progress, problems and the summary on stderr; failed requests are counted by reason."""
+    """Prints progress, problems and the summary of a generation to stderr; failed requests are counted by reason."""
 
     bad_lines: BadLines = field(default_factory=BadLines)
     failures: Counter[str] = field(default_factory=Counter)
@@ -175,7 +192,7 @@ class Progress:
             say(f"{number:,} of {total:,} prompts answered, {rate:,.1f}/s{failures}")
 
     def summary(self, answered: Sequence[Answered], out: str) -> None:
-        """Print the counts, and the commonest reasons of failures."""
+        """Print how many responses were generated, and the most frequent reasons of failures."""
         samples = [sample for one in answered for sample in one.samples]
         cut = sum(sample.finish_reason == "length" for sample in samples)
         parts = [f"{len(samples):,} responses to {sum(bool(one.samples) for one in answered):,} prompts"]
@@ -199,7 +216,7 @@ class Progress:
 
 
 def check_out(prompts: str, out: str, *, force: bool) -> None:
-    """Raise ConfigError if OUT cannot be written or must not be replaced, before anything is generated."""
+    """Raise ConfigError if OUT cannot be written or must not be replaced, before any response is generated."""
     path = Path(out)
     if out == "-":
         raise ConfigError(
@@ -207,17 +224,19 @@ def check_out(prompts: str, out: str, *, force: bool) -> None:
         )
     if path.is_dir() or not path.absolute().parent.is_dir():
         raise ConfigError(f"--out {out}: name a file in a folder that exists")
-    # People have files of prompts with responses as well: one with OUT.samples.jsonl beside it is this command's.
+    # A file of prompts with responses may be the user's data; only OUT.samples.jsonl beside it shows that this command
+    # wrote it.
     ours = RESPONSES if Path(f"{out}.samples.jsonl").is_file() else NO_SAMPLES
     protect("--out", out, ours, force=force, beside={"the file of prompts": prompts})
-    # It is appended to, never replaced, even with --force: our responses would not be found in a foreign file.
+    # The samples file is appended to, and never replaced, even with --force: in a foreign file, the samples could not
+    # be found again.
     protect("--out", f"{out}.samples.jsonl", SAMPLES, force=False, beside={"the file of prompts": prompts})
 
 
 async def respond(
     prompts: Sequence[Prompt], *, out: str, options: dict[str, Any], progress: Progress
 ) -> list[Answered]:
-    """Every prompt with its responses. Raises ConfigError before any request."""
+    """Generate responses to every prompt. Raises ConfigError before any request."""
     from calipers.generation.models import find_model  # noqa: PLC0415 - likewise
     from calipers.generation.response_file import ResponseFile  # noqa: PLC0415 - --help stays quick
     from calipers.generation.sampling import generate as answers  # noqa: PLC0415 - likewise
@@ -253,7 +272,7 @@ def _sampling(options: dict[str, Any]) -> Sampling:
 
 
 def _merged(options: dict[str, Any]) -> str | None:
-    """The model's name, or the merged checkpoint."""
+    """Return the model's name, or the folder of the checkpoint that is merged first."""
     checkpoint, target, model = options["ckpt_dir"], options["merge_target"], options["model"]
     if (checkpoint is None) != (target is None):
         raise ConfigError(

@@ -1,4 +1,4 @@
-"""``calipers ifeval``: from a file of responses to IFEval's accuracies.
+"""``calipers ifeval``: computes IFEval's accuracies from a file of responses.
 
 Not responsible for what a check means, or how prompts and responses are matched (``verifiers.ifeval``).
 """
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _NOT_IFEVALS: Final = frozenset({"rubric", "rubrics", "checkers", "functions", "constraints"})
-"""Keys of a row for standards other than instructions."""
+"""Keys of a row that hold standards other than IFEval's instructions."""
 _ACCURACIES = ("prompt_strict", "inst_strict", "prompt_loose", "inst_loose")
 
 
@@ -39,14 +39,14 @@ _ACCURACIES = ("prompt_strict", "inst_strict", "prompt_loose", "inst_loose")
     "--input",
     type=click.Path(),
     metavar="DATA",
-    help="IFEval's prompts (JSONL with instruction_id_list and kwargs), unless the responses carry them themselves.",
+    help="IFEval's prompts (JSONL with instruction_id_list and kwargs). Not needed if RESPONSES has these fields.",
 )
 @setting(
     "--mode",
     default="official",
     show_default=True,
     type=click.Choice(["official", "official_2025", "fixed"]),
-    help="The official checker's verdicts, those of its revisions since 2025, or those with its known faults fixed.",
+    help="Check as the official checker does, as its revisions since 2025 do, or with its known faults fixed.",
 )
 @setting(
     "--output-dir",
@@ -65,7 +65,7 @@ _ACCURACIES = ("prompt_strict", "inst_strict", "prompt_loose", "inst_loose")
     type=click.Path(),
     named=True,
     metavar="OUT",
-    help="The file of generated responses, one a line.",
+    help="The file for generated responses, one on each line.",
 )
 @forcing
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table.")
@@ -105,7 +105,9 @@ def ifeval(
         _check_folder(output_dir, {"the file of responses": responses, "the file of prompts": data}, options["force"])
     if responses is None:
         responses = _generated(data, problems, options)
-    elif typed := [name for name in ("model", "base_url", "ckpt_dir") if is_typed(name)]:  # not a judge's server
+    elif typed := [
+        name for name in ("model", "base_url", "ckpt_dir") if is_typed(name)
+    ]:  # these options are for the model that answers, not for a judge
         flag = f"--{typed[0].replace('_', '-')}"
         raise ConfigError(f"{responses} is checked as it is: leave {flag} out, or write -o {responses} to generate it")
     pairing = _paired(responses, data, mode, problems)
@@ -136,7 +138,9 @@ def ifeval(
 
 @dataclass(frozen=True, slots=True)
 class _Problems:
-    """Warnings and errors, printed to stderr as they come. With ``strict`` the first bad line is raised instead."""
+    """Prints warnings and errors about IFEval's rows to stderr at once. With ``strict`` the first bad row is raised
+    instead.
+    """
 
     strict: bool
     warnings: list[str] = field(default_factory=list)
@@ -165,7 +169,7 @@ def _check_folder(folder: str, beside: dict[str, str | None], force: bool) -> No
 
 
 def _generated(data: str | None, problems: _Problems, options: dict[str, Any]) -> str:
-    """The file of responses to DATA's prompts, generated now. A request that fails is reported and has no response."""
+    """Generate responses to the prompts in DATA and return their file. A request that fails has no response in it."""
     from calipers.generation.forms import rows_of, write  # noqa: PLC0415 - as above
     from calipers.generation.prompts import read_prompts  # noqa: PLC0415
 
@@ -176,7 +180,7 @@ def _generated(data: str | None, problems: _Problems, options: dict[str, Any]) -
         raise ConfigError("name RESPONSES to check, or a model to generate them: --model, --base-url or --ckpt-dir")
     check_out(data, out, force=options.pop("force"))
     progress = Progress()
-    # A bad row is reported once, when its instructions are read.
+    # A bad row is skipped here, and reported when its instructions are read.
     prompts = read_prompts(data, key="prompt", on_error=lambda _: None)
     answered = asyncio.run(respond(prompts, out=out, options=options, progress=progress))
     write((row for one in answered for row in rows_of(one, "responses")), out)
@@ -233,7 +237,7 @@ def _read(path: str, parse: Callable[[dict[str, Any], int], T], problems: _Probl
 
 
 def _rows(path: str) -> Iterator[tuple[int, bytes | dict[str, Any]]]:
-    """The lines of a JSONL file or the rows of a Parquet file, numbered from 1."""
+    """Yield the lines of a JSONL file or the rows of a Parquet file, numbered from 1."""
     if not path.endswith(".parquet"):
         yield from _lines(path)
         return
@@ -246,7 +250,7 @@ def _rows(path: str) -> Iterator[tuple[int, bytes | dict[str, Any]]]:
 
 
 def _lines(path: str) -> Iterator[tuple[int, bytes]]:
-    """The lines of a file that are not blank, numbered from 1. Raises InputError if it cannot be read."""
+    """Yield the lines of a file that are not blank, numbered from 1. Raises InputError if the file cannot be read."""
     try:
         data = click.open_file(path, "rb").read() if path == "-" else Path(path).read_bytes()
     except FileNotFoundError:

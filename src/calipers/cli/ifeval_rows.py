@@ -1,4 +1,4 @@
-"""IFEval's fields from other kinds of rows: verl's ``extra_info`` and ``reward_model``, JSON text, groups files.
+"""Finds IFEval's fields in other kinds of rows: verl's ``extra_info`` and ``reward_model``, JSON text, groups files.
 
 Pure. Not responsible for what the fields mean (``verifiers.ifeval.rows``), or for where standards are in a row
 (``rubric.standards``).
@@ -16,9 +16,11 @@ from calipers.verifiers.answer import final_answer, text_of
 
 
 def each_response(row: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """A row for each response of ``row``: its ``response``, its ``responses``, or the trajectories of a group.
+    """Yield a row with fields of IFEval for each response of ``row``: its ``response``, its ``responses``, or a
+    group's.
 
-    A trajectory's response is its last message without the reasoning before it. Raises InputError naming the field.
+    In a group, a trajectory's response is its last message without the reasoning before it. Raises InputError with the
+    field's name.
     """
     flat = _with_instructions(dict(row))
     listed = flat.get("responses")
@@ -44,7 +46,7 @@ def _with_instructions(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _list(value: Any, name: str) -> Any:
-    """A list, from JSON text if need be, and its items likewise."""
+    """Return ``value`` as a list; JSON text is decoded, also in its items."""
     value = unpacked(value, name)
     if isinstance(value, list):
         return [unpacked(one, f"{name}[{place}]") for place, one in enumerate(value)]
@@ -52,7 +54,7 @@ def _list(value: Any, name: str) -> Any:
 
 
 def _prompt(row: Mapping[str, Any]) -> Any:
-    """The prompt's text; of messages, the last user message."""
+    """Return the prompt's text; of messages, the last user message."""
     prompt = row.get("prompt") if row.get("prompt") is not None else row.get("context")
     if isinstance(prompt, str) or not isinstance(prompt, Sequence):
         return prompt

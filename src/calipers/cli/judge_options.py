@@ -1,4 +1,4 @@
-"""A judge's options as flags, made from their fields (``config.options``), and the judge that they describe."""
+"""Turns a judge's options into flags of a command, and the flags' values into the judge that they describe."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from click.core import ParameterSource
 
 from calipers.cli.setting import Registered, setting
 from calipers.cli.withheld import keys_for
-from calipers.config.flat import flat_options
 from calipers.config.option import SECTIONS, Option
+from calipers.config.options import flat_options
 from calipers.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def judge_options(command: F) -> F:
-    """``command`` with a flag for every option that has one, in the sections of its help."""
+    """Add a flag to ``command`` for every option of a judge that has one, in the sections of its help."""
     flags = [option for option in flat_options().values() if option.section]
     for option in sorted(flags, key=lambda one: SECTIONS.index(one.section))[::-1]:
         command = _flag(option, section=option.section)(command)
@@ -30,7 +30,7 @@ def judge_options(command: F) -> F:
 
 
 def judge_option(key: str, **changes: Any) -> Callable[[F], F]:
-    """The flag of one option by its flat name, for a command with few of them; ``changes`` go before its own."""
+    """Add the flag of one option of a judge, by its flat name; ``changes`` override the flag's attributes."""
     return _flag(flat_options()[key], **changes)
 
 
@@ -67,9 +67,9 @@ def _whole(bound: float | None) -> int | None:
 
 
 def given(values: Mapping[str, Any], *keys: str) -> dict[str, Any]:
-    """The judge's options that the user set among a command's ``values``, by their flat names: all, or ``keys``.
+    """Return the judge's options that the user set among a command's ``values``, by flat name: all, or only ``keys``.
 
-    Raises ConfigError.
+    Raises ConfigError for a value that cannot be read.
     """
     context = click.get_current_context()
     options = flat_options()
@@ -87,7 +87,7 @@ def given(values: Mapping[str, Any], *keys: str) -> dict[str, Any]:
 
 
 def judge_of(values: Mapping[str, Any], *, ledger: str | None, debug: bool) -> Judge:
-    """The judge that a command's ``values`` describe. Raises ConfigError."""
+    """Build the judge that a command's ``values`` describe. Raises ConfigError."""
     from calipers.judging.judge import Judge  # noqa: PLC0415 - --help stays quick
 
     options = given(values)

@@ -1,4 +1,4 @@
-"""``calipers judges``: the judges that can be reached from here."""
+"""``calipers judges``: lists the judges that can be reached from here."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _WIDTH = 120
 def judges(*, as_json: bool) -> int:
     """Show which judges can be reached: providers whose key is set, and local servers with their models.
 
-    Each has the address its questions go to, and the variable that sets it if it is not the provider's usual one
-    (OPENAI_BASE_URL, OLLAMA_HOST and the like). Keys are shown by the name of their variable, never by value, and are
-    not tried: doctor does that. Only servers on this machine are asked for their list of models.
+    For each, prints the address that questions are sent to, and the variable that sets the address if it is not the
+    provider's usual one (OPENAI_BASE_URL, OLLAMA_HOST and the like). Keys are shown by the name of their variable,
+    never by value, and are not tried: doctor does that. Only servers on this machine are asked for their models.
 
     \b
     calipers judges

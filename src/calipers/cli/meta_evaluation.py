@@ -1,4 +1,4 @@
-"""``calipers calibrate`` on labelled criteria: how far a judge's verdicts agree with people's."""
+"""``calipers calibrate`` on labelled criteria: measures how far a judge's verdicts agree with people's."""
 
 from __future__ import annotations
 
@@ -26,12 +26,15 @@ if TYPE_CHECKING:
 
 _WIDTH = 160
 _SHOWN = 10
-"""Annotators in the tables: those with the most labels. --json has all."""
+"""The most annotators in a table, by number of labels; --json lists all."""
 _ABOUT_GROUPS = ("protocol", "orders", "rubric", "expected")
 
 
 def meta_evaluation(path: str, verdicts: str | None, options: Mapping[str, Any], *, as_json: bool) -> int:
-    """Measure, print, and return the exit code. Raises ConfigError for flags that are about groups."""
+    """Measure agreement on labelled criteria, print it, and return the exit code.
+
+    Raises ConfigError for flags that are about groups.
+    """
     from calipers.calibration.criteria import (  # noqa: PLC0415 - --help stays quick
         meta_evaluate,
         read_labelled,

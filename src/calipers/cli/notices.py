@@ -1,4 +1,4 @@
-"""Logged warnings of calipers, printed between lines of progress."""
+"""Prints the warnings that calipers logs between lines of progress."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class _Printing(logging.Handler):
 
 @contextmanager
 def warnings_to(say: Callable[[str], None]) -> Iterator[None]:
-    """Pass calipers' logged warnings to ``say``, and to nothing else."""
+    """Print calipers' logged warnings with ``say`` instead of the usual handlers."""
     logger = logging.getLogger("calipers")
     handler, before = _Printing(say), logger.propagate
     logger.addHandler(handler)

@@ -1,4 +1,4 @@
-"""The result file: opened when there is a result to write, so that a mistake destroys no older file."""
+"""Writes the result file, which is opened only for the first result, so that a mistake destroys no older file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from calipers.types import GroupResult
 
 
 class Output:
-    """Writes result lines to ``out``, or to stdout for ``-``. Raises ConfigError if it cannot be written."""
+    """Writes result lines to the file ``out``, or to stdout for ``-``. Raises ConfigError if it cannot be written."""
 
     def __init__(self, out: str) -> None:
         self._out = out
@@ -25,13 +25,15 @@ class Output:
         return self
 
     def write(self, result: GroupResult) -> None:
-        """Write one line, and flush it."""
+        """Write the result of one group as a line, and flush it."""
         file = self._opened()
         try:
             try:
                 file.write(json.dumps(result.to_dict(), ensure_ascii=False) + "\n")
             except UnicodeEncodeError:
-                file.write(json.dumps(result.to_dict()) + "\n")  # lone surrogates: only escapes can hold them
+                file.write(
+                    json.dumps(result.to_dict()) + "\n"
+                )  # half a surrogate pair can only be written as an escape
             file.flush()
         except BrokenPipeError:
             raise
@@ -54,8 +56,8 @@ class Output:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if kind is None:
-            self._opened()  # a run without results has an empty result file
+            self._opened()  # a run without results leaves an empty result file
         with (
             suppress(OSError) if kind is not None else nullcontext()
-        ):  # closing tries to write what could not be written
+        ):  # closing tries once more to write what could not be written
             self._stack.close()

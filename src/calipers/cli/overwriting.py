@@ -1,6 +1,6 @@
-"""Which existing files a command may replace: empty ones, and those of the kind it writes; others need ``--force``.
+"""Decides which existing files a command may replace: empty files, and those of the kind it writes, unless --force.
 
-The first line (in Parquet, the columns) tells the kind of a file, not its name. Not responsible for writing
+The first line (in Parquet, the columns) shows the kind of a file, not its name. Not responsible for writing
 (``output``, and each command).
 """
 
@@ -17,22 +17,22 @@ from calipers.cli.setting import setting
 from calipers.errors import ConfigError
 
 _SIDES: Final = ("", "-wal", "-shm", "-journal")
-"""Endings of the files that SQLite writes beside a ledger: replacing one would damage it."""
+"""Endings of the files that SQLite writes beside a ledger: replacing such a file would damage the ledger."""
 F = TypeVar("F", bound=Callable[..., Any])
 _FIRST_LINE: Final = 2**26
-"""Bytes of a first line that are read."""
+"""The most bytes that are read of a first line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of file that a command writes: its name in messages, and a test whether a file is one."""
+    """A kind of file that a command writes: its name in messages, and a test of whether a file is of this kind."""
 
     name: str
     is_one: Callable[[Path], bool]
 
 
 def _rows_with(*columns: frozenset[str]) -> Callable[[Path], bool]:
-    """A test whether a file's first row has all names of one of the ``columns``."""
+    """Return a test of whether a file's first row has all the names in one of the sets in ``columns``."""
 
     def is_one(path: Path) -> bool:
         names = _columns(path)
@@ -87,8 +87,10 @@ SAMPLES: Final = Kind("a file of recorded responses", _rows_with(frozenset({"key
 
 
 def protect(flag: str, path: str, kind: Kind, *, force: bool, beside: Mapping[str, str | None]) -> None:
-    """Raise ConfigError if writing ``path`` would destroy a file of another kind (unless ``force``), or one that the
-    same command also reads or writes (``beside``: its name in messages -> path).
+    """Raise ConfigError if writing ``path`` would destroy a file that the command should not replace.
+
+    That is a file of another kind (unless ``force``), or one that the same command reads or writes: ``beside`` maps the
+    names of these in messages to their paths.
     """
     if path == "-":
         return
@@ -108,7 +110,7 @@ def protect(flag: str, path: str, kind: Kind, *, force: bool, beside: Mapping[st
 
 
 def _same(path: str, other: str) -> bool:
-    """Whether two paths name the same file, existing or not."""
+    """Whether two paths name the same file, which need not exist."""
     one, two = Path(path), Path(other.removeprefix("sqlite:///"))
     if one.exists() and two.exists():
         return one.samefile(two)
@@ -116,7 +118,7 @@ def _same(path: str, other: str) -> bool:
 
 
 def forcing(command: F) -> F:
-    """``command`` with ``--force``."""
+    """Add the flag ``--force`` to ``command``."""
     return setting(
         "--force",
         is_flag=True,

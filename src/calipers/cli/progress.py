@@ -1,4 +1,4 @@
-"""Progress on stderr: a live line in a terminal, else a plain line every few seconds; and the summary at the end."""
+"""Shows progress on stderr: a live line in a terminal, else a line every few seconds; and a summary at the end."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from calipers.types import GroupResult, Usage
 _PLAIN_EVERY = 10.0
 """Seconds between progress lines if stderr is not a terminal."""
 _LATELY = 20.0
-"""Seconds over which the rate is measured."""
+"""The period in seconds over which the rate is measured."""
 
 
 class Report:
     """Counts results, shows progress, and prints the summary. ``total`` is the number of groups, if known.
 
-    ``judges`` names the judges of a panel by slot; usage is then counted for each. ``live=False`` if the terminal shows
-    the results.
+    ``judges`` names the judges of a panel by slot; usage is then counted for each. ``live=False`` if the results go to
+    the terminal.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class Report:
                 TimeElapsedColumn(),
                 console=self.console,
                 transient=True,
-                redirect_stdout=False,  # stdout is data
+                redirect_stdout=False,  # stdout is for data
             )
             self._task = self._progress.add_task("starting", total=self._total)
             self._progress.start()
@@ -76,7 +76,7 @@ class Report:
             self._progress.stop()
 
     def add(self, result: GroupResult) -> None:
-        """Count one finished group."""
+        """Count the result of a finished group, and update the progress."""
         self.groups[result.status] += 1
         for trajectory in result.trajectories:
             self.trajectories[trajectory.status] += 1
@@ -95,11 +95,11 @@ class Report:
         now = self._clock()
         self._recent.append((now, self.groups.total()))
         while len(self._recent) > 2 and self._recent[0][0] < now - _LATELY:
-            self._recent.popleft()  # two stay: one group may take longer than this window
+            self._recent.popleft()  # keep two, because one group may take longer than the whole period
         self._show()
 
     def say(self, text: str) -> None:
-        """Print a line above the live one."""
+        """Print text above the live progress line."""
         if self.console.is_terminal:
             text = folded(text, self.console.width)
         self.console.print(text, markup=False, highlight=False, soft_wrap=True)
@@ -114,7 +114,7 @@ class Report:
             self.say(self._line())
 
     def _rate(self) -> float:
-        """Recent groups a second: a resumed run begins with recorded answers, which take no time."""
+        """Groups per second in the recent past: a resumed run begins with recorded answers, which take no time."""
         (since, before), (now, done) = self._recent[0], self._recent[-1]
         return (done - before) / max(now - since, 1e-9)
 
@@ -130,9 +130,10 @@ class Report:
     def summary(
         self, *, bad_lines: str = "", reused: int = 0, probed: tuple[int, Usage] = (0, Usage()), out: str = ""
     ) -> None:
-        """Print the counts, the commonest reasons, and where the results are.
+        """Print the counts, the most frequent reasons, and where the results are.
 
-        ``bad_lines``: how many could not be read, in words. ``probed``: calls and usage that are in no group's.
+        ``bad_lines`` says how many lines could not be read. ``probed`` are the calls and usage that no group's result
+        counts.
         """
         lines = [
             ("groups", _counts(self.groups, ("scored", "partial", "abstained", "failed"))),
@@ -167,7 +168,7 @@ class Report:
 
 
 def _with(share: tuple[int, Usage], told: Mapping[str, Any]) -> tuple[int, Usage]:
-    """A judge's answers and usage, with those of one more group."""
+    """Add a judge's answers and usage in one more group to its share."""
     answers, usage = share
     return answers + told["answers"], Usage.total([usage, Usage(**told["usage"])])
 
@@ -179,7 +180,7 @@ def _shown(usage: Usage) -> str:
 
 
 def _in_short(warning: str) -> str:
-    """One note for all groups with the same kind of warning; the results have the details."""
+    """Return one note for all warnings of the same kind; the result file has the details."""
     if " addresses the judge: " in warning:
         return "trajectories address the judge; the results' warnings and attacks say which and how"
     if " was not shown to the judge: " in warning:

@@ -1,4 +1,4 @@
-"""``calipers replay``: a recorded run's result file, written again from its ledger."""
+"""``calipers replay``: writes a recorded run's result file again from its ledger."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ import click
 from calipers.cli.output import Output
 from calipers.cli.overwriting import RESULTS, forcing, protect
 from calipers.cli.score import exit_code, shows_results
-from calipers.cli.setting import setting
+from calipers.cli.setting import InputFile, setting
 
 
 @click.command(short_help="Rewrite a run's results from its ledger.")
-@click.argument("ledger", type=click.Path())
+@click.argument("ledger", type=InputFile("no such ledger; `calipers score ... -o OUT` writes one at OUT.ledger.db"))
 @setting("-o", "--out", required=True, named=True, metavar="OUT", help="Result file (JSONL); - for stdout.")
-@setting("--run", type=int, metavar="ID", help="Which run; the latest if not given.")
+@setting("--run", type=int, metavar="ID", help="The number of the run in the ledger. [default: the latest]")
 @forcing
 def replay(ledger: str, out: str, run: int | None, *, force: bool) -> int:
-    """Read the answers recorded in LEDGER again and write the run's result file to OUT, without any network.
+    """Read the answers recorded in LEDGER again and write the run's result file to OUT, without any network access.
 
-    With the same version of calipers the file is the same, byte for byte. A newer version may read old replies better,
-    for free.
+    The same version of calipers writes the same file, byte for byte. A newer version may read old replies better,
+    without new calls.
     """
     protect("--out", out, RESULTS, force=force, beside={"the ledger": ledger})
     return asyncio.run(_replay(ledger, out, run))

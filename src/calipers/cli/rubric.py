@@ -1,4 +1,4 @@
-"""``calipers rubric``: draft a rubric from groups, and check one that people wrote."""
+"""``calipers rubric``: drafts a rubric from groups, and checks rubrics that people wrote."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import click
 
 from calipers.cli.judge_options import given, judge_option
 from calipers.cli.overwriting import RUBRIC, forcing, protect
-from calipers.cli.setting import setting
+from calipers.cli.setting import InputFile, setting
 from calipers.cli.withheld import key_for
 from calipers.cli.words import say
 from calipers.errors import ConfigError, InputError
@@ -22,15 +22,15 @@ _WIDTH = 140
 
 @click.group(short_help="Draft a rubric from groups, or check one.")
 def rubric() -> None:
-    """Draft a rubric for a task from a few groups, or check one before a run."""
+    """Draft a rubric for a task from a few groups, or check a rubric before a run."""
 
 
 @rubric.command(short_help="Check a rubric and print its criteria.")
 @click.argument("file", type=click.Path())
 def check(file: str) -> int:
-    """Read the criteria in FILE (.toml, .json, .yaml) and print them, with what a score can be.
+    """Read the criteria in FILE (.toml, .json, .yaml) and print them, with the range of possible scores.
 
-    Exit code: 0 it can be used, 2 it cannot; the message names the criterion and the field.
+    Exit code: 0 the rubric can be used, 2 it cannot; the message names the criterion and the field.
     """
     from rich.table import Table  # noqa: PLC0415 - likewise
     from rich.text import Text  # noqa: PLC0415 - likewise
@@ -58,10 +58,13 @@ def check(file: str) -> int:
 
 
 @rubric.command(short_help="Draft a rubric from groups.")
-@click.argument("groups", type=click.Path())
+@click.argument("groups", type=InputFile())
 @setting("-o", "--out", required=True, named=True, metavar="OUT", help="The rubric file (TOML); - for stdout.")
 @judge_option(
-    "judge", required=True, multiple=False, help="provider/model, as for score: it proposes criteria, and it grades."
+    "judge",
+    required=True,
+    multiple=False,
+    help="The judge that proposes criteria and grades by them: provider/model, as for score.",
 )
 @judge_option(
     "base_url", multiple=False, help="The judge's OpenAI-compatible endpoint, if it is not the provider's own."
@@ -71,9 +74,9 @@ def check(file: str) -> int:
     default=6,
     show_default=True,
     type=click.IntRange(1),
-    help="How many groups to draft from, the first ones.",
+    help="Draft from the first N groups.",
 )
-@setting("--criteria", default=12, show_default=True, type=click.IntRange(1), help="Criteria at most.")
+@setting("--criteria", default=12, show_default=True, type=click.IntRange(1), help="The most criteria to propose.")
 @judge_option("ledger", help="Where answers are recorded: a path or sqlite:///PATH. [default: OUT.ledger.db]")
 @judge_option("max_tokens")
 @judge_option("concurrency")
@@ -82,15 +85,15 @@ def check(file: str) -> int:
 def draft(groups: str, out: str, **options: Any) -> int:
     """Let a judge propose criteria from GROUPS, grade the groups by them twice, and write the useful ones to OUT.
 
-    A comment above each criterion has its figures. A criterion that is the same for all trajectories, or was decided
-    differently the second time, is commented out. Edit the file before you use it.
+    A comment above each criterion shows how it did. A criterion is commented out if its verdict is the same for all
+    trajectories, or differs between the two gradings. Edit the file before you use it.
 
     \b
     calipers rubric draft groups.jsonl -o rubric.toml --judge openai/gpt-5-mini
     calipers score groups.jsonl -o scored.jsonl --judge openai/gpt-5-mini \\
       --protocol checklist --rubric rubric.toml
 
-    Exit code: 0 a rubric was written, 1 it was written but there were warnings, 2 no usable criterion was found.
+    Exit code: 0 a rubric was written, 1 it was written with warnings, 2 no usable criterion was found.
     """  # noqa: D301 - click's mark for lines to keep as they are
     if options["judge"] == "embedded":
         raise ConfigError("--judge embedded: it counts surface features and proposes no criteria; name a real judge")

@@ -1,4 +1,4 @@
-"""``--rules`` and ``--combine``: rules that are checked before the judge is asked.
+"""``--rules`` and ``--combine``: rules that code checks before the judge is asked.
 
 Not responsible for the reward (``calipers.Hybrid``), or for the file's fields (``verifiers.rule_files``).
 """
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 
 class Scoring(Protocol):
-    """A judge, or rules and a judge."""
+    """What scores groups: a judge, or rules and a judge."""
 
     def score_groups(self, groups: Iterable[object], *, ordered: bool = False) -> AsyncIterator[GroupResult]: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Ruled:
-    """What scores groups, and the rules by which it does."""
+    """The rules that a command was given, and the Hybrid that scores groups by them."""
 
     scoring: Scoring
     rules: RuleFile
@@ -33,7 +33,9 @@ class Ruled:
     def readable(
         self, groups: Iterable[TrajectoryGroup], on_error: Callable[[InputError], None] | None
     ) -> Iterator[TrajectoryGroup]:
-        """The groups whose constraints can be read; an error goes to ``on_error``, or is raised."""
+        """Yield the groups whose constraints can be read; an InputError about another goes to ``on_error``, or is
+        raised.
+        """
         for group in groups:
             try:
                 self.rules.constraints_of(group)
@@ -49,10 +51,10 @@ class Ruled:
 def with_references(
     groups: Iterable[TrajectoryGroup], standards: str, *, rules: RuleFile | None = None
 ) -> Iterator[TrajectoryGroup]:
-    """The groups, each with its reference added to its rubric or to the judge's ``standards``.
+    """Yield the groups, each with its reference answer added to its rubric or to the judge's ``standards``.
 
-    Criteria contain what an answer needs, so they get none. Neither does a group whose ``rules`` leave the judge
-    nothing but constraints to check.
+    Groups with criteria are left as they are, because criteria contain what an answer needs. So are groups for which
+    the ``rules`` leave the judge nothing but constraints to check.
     """
     from calipers.rubric.standards import as_text, standards_in  # noqa: PLC0415 - --help stays quick
     from calipers.trainers.rollouts.messages import rubric_text_with_reference  # noqa: PLC0415 - likewise
@@ -66,16 +68,16 @@ def with_references(
 
 
 def _weighed(group: TrajectoryGroup, rules: RuleFile) -> bool:
-    """Whether the judge scores the group by a rubric."""
+    """Whether the judge scores the group by a rubric, and not only by its soft constraints."""
     try:
         asked = rules.constraints_of(group)
     except InputError:
-        return True  # the error is reported where rules are read
+        return True  # the same error is reported where rules are read
     return asked.judged and not asked.soft
 
 
 def ruled(judge: Judge, options: Mapping[str, Any]) -> Ruled | None:
-    """Rules before the judge, if the options ask for any. Raises ConfigError, InputError."""
+    """Return the rules that ``--rules`` and ``--combine`` ask for, if any. Raises ConfigError, InputError."""
     path, combine = options["rules"], options["combine"]
     if path is None and combine is None:
         return None

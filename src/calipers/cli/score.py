@@ -1,4 +1,4 @@
-"""``calipers score``: from a groups file to a result file."""
+"""``calipers score``: scores a groups file and writes a result file."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from calipers.cli.notices import warnings_to
 from calipers.cli.output import Output
 from calipers.cli.overwriting import RESULTS, forcing, protect
 from calipers.cli.rules import Scoring, ruled, with_references
-from calipers.cli.setting import Registered, Sectioned, setting
+from calipers.cli.setting import InputFile, Registered, Sectioned, setting
 from calipers.cli.words import BadLines
 from calipers.errors import ConfigError, InputError
 from calipers.registry import READERS
 
 
 @click.command(cls=Sectioned, short_help="Score a groups file with a judge.")
-@click.argument("groups", type=click.Path())
+@click.argument("groups", type=InputFile())
 @setting(
     "-o",
     "--out",
@@ -35,26 +35,27 @@ from calipers.registry import READERS
 @setting(
     "--reader",
     type=Registered(READERS),
-    help="The reader of GROUPS. [default: by the file's suffix]",
+    help="The format of GROUPS. [default: by the file's suffix]",
 )
 @judge_options
 @setting(
     "--rules",
     section="Rules that code checks",
     type=click.Path(dir_okay=False),
-    help="Rules and gates that code checks before the judge is asked, and how both are combined (.toml, .json).",
+    help="A file of rules and gates that code checks before the judge is asked (.toml, .json).",
 )
 @setting(
     "--combine",
     section="Rules that code checks",
     type=click.Choice(["product", "average", "min", "all", "verif_code", "verif_paper"]),
-    help="How rules, including those of the groups, and the judge become one reward. [default: product, with --rules]",
+    help="How the score of the rules, also of those in GROUPS, and the judge's reward become one. "
+    "[default: product, with --rules]",
 )
 @setting(
     "--reference",
     section="Rules that code checks",
     is_flag=True,
-    help="Show the judge the reference answer that a row brings (reward_model.ground_truth, reference).",
+    help="Show the judge the reference answer in a row of GROUPS (reward_model.ground_truth or reference).",
 )
 @forcing
 @setting("--strict", is_flag=True, help="Stop at the first line that cannot be read, with exit code 2.")
@@ -62,7 +63,7 @@ from calipers.registry import READERS
     "-v",
     "--verbose",
     count=True,
-    help="Print each group's ranking with explanations; -vv also every reply and the judge's reasoning.",
+    help="Print each group's ranking with explanations. -vv also prints every reply and the judge's reasoning.",
 )
 def score(groups: str, out: str, **options: Any) -> int:
     """Score the trajectories of each group in GROUPS against one another and write a result line for each group to OUT.
@@ -78,7 +79,7 @@ def score(groups: str, out: str, **options: Any) -> int:
     calipers score groups.jsonl -o out.jsonl --judge openai/gpt-5-mini \\
       --rules rules.toml --combine average
 
-    Every flag can also be set in calipers.toml, or in the environment as CALIPERS_ORDERS and the like.
+    Every flag can also be set in calipers.toml (orders = 2) or in the environment (CALIPERS_ORDERS=2).
 
     Exit code: 0 all scored, 1 something could not be scored, 2 bad usage or configuration, 130 interrupted.
     """  # noqa: D301 - click's mark for lines to keep as they are
@@ -116,10 +117,10 @@ async def _score(run: _Run) -> int:
         if rules is not None:
             scoring, source = rules.scoring, rules.readable(source, on_error)
         output = stack.enter_context(Output(run.out))
-        # If the ledger has answers, a judge that cannot be reached stops nothing: the other groups are written as
-        # failed.
+        # If the ledger has answers, a judge that refuses every question stops nothing: groups without recorded answers
+        # fail.
         stops = not judge.has_recorded_answers()
-        # Closed before the ledger is, so that calls in flight can still be recorded.
+        # Closed before the ledger, so that calls in flight can still be recorded.
         results: Any = scoring.score_groups(source, ordered=True)
         stack.push_async_callback(results.aclose)
         async for result in results:
@@ -156,12 +157,14 @@ def _default_ledger(out: str) -> str | None:
 
 
 def exit_code(statuses: Any, *, bad_lines: int = 0) -> int:
-    """0 if every trajectory was scored and every line was read, else 1."""
+    """Return the exit code of a run: 0 if every trajectory was scored and every line was read, else 1."""
     return 0 if set(statuses) <= {"scored"} and not bad_lines else 1
 
 
 async def _preflight(judge: Any) -> list[str]:
-    """Check the judge before tokens are spent; recorded answers do without one that cannot be reached."""
+    """Check the judge before tokens are spent; return warnings. Recorded answers do not need a judge that can be
+    reached.
+    """
     try:
         return list(await judge.check())
     except ConfigError as error:
@@ -187,7 +190,7 @@ def _check_paths(run: _Run) -> None:
 
 
 def _count_lines(groups: str) -> int | None:
-    """The number of groups in a plain JSONL file, for the time left; None if counting is not cheap."""
+    """Count the groups in a plain JSONL file, for the time left; None for other files, where counting is slow."""
     path = Path(groups)
     if path.suffix != ".jsonl" or not path.is_file():
         return None

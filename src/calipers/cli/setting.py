@@ -1,13 +1,15 @@
-"""An option of a command that the environment can set, too, and help that shows options in sections."""
+"""Options and arguments of commands: also set by environment variables, and shown in sections of the help."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 from click.core import ParameterSource
 
+from calipers.errors import InputError
 from calipers.registry import Registry
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -17,10 +19,10 @@ _NUMBERS = frozenset({"integer", "integer range", "float", "float range"})
 
 
 class Setting(click.Option):
-    """An option with a place in the help: ``section`` is the heading it stands under, among those without one if None.
+    """An option of a command, shown in the help under the heading ``section``; None means the first, general section.
 
-    ``named``: a settings file sets it only if the user named that file. It names a file that is written, allows one
-    to be replaced, or names one that is loaded with more trust than text.
+    ``named`` means that calipers.toml may set the option only if the user named that file: the option names a file that
+    is written, allows a file to be replaced, or names a file whose contents are trusted more than text.
     """
 
     def __init__(self, *names: Any, section: str | None = None, named: bool = False, **attributes: Any) -> None:
@@ -28,11 +30,11 @@ class Setting(click.Option):
         self.section = section
         self.named = named
         if self.metavar is None and self.type.name in _NUMBERS:
-            self.metavar = "N"  # click adds the range to the help
+            self.metavar = "N"  # click appends the range to the help
 
 
 class Registered(click.ParamType):  # type: ignore[type-arg]  # older versions have no type arguments
-    """A name of ``registry``, ours or another package's; the help lists them."""
+    """A type of option values: a name in ``registry``, by calipers or another package. The help lists the names."""
 
     name = "name"
 
@@ -40,21 +42,36 @@ class Registered(click.ParamType):  # type: ignore[type-arg]  # older versions h
         self._registry = registry
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """The name as it is."""
+        """Return the name unchanged; fail if the registry does not have it."""
         if value not in self._registry:
             self.fail(f"{value!r} is not one of {', '.join(self._registry.names())}", param, ctx)
         return str(value)
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:  # noqa: ARG002 - click's
-        """All names."""
+        """Return all names in the registry, for the help."""
         return f"[{'|'.join(self._registry.names())}]"
 
 
+class InputFile(click.ParamType):  # type: ignore[type-arg]  # as above
+    """A file that must exist, which is checked before a missing option is reported; ``-`` and URLs are not checked."""
+
+    name = "path"
+
+    def __init__(self, missing: str = "there is no such file") -> None:
+        self._missing = missing
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:  # noqa: ARG002 - click's
+        """Return the path unchanged. Raises InputError if there is no such file."""
+        if value != "-" and "://" not in value and not Path(value).exists():
+            raise InputError(self._missing, source=value)
+        return str(value)
+
+
 class Sectioned(click.Command):
-    """A command whose help shows its options under their sections' headings; those without a section come first."""
+    """A command whose help shows its options under section headings; options without a section come first."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write all options."""
+        """Write the options to the help, section by section."""
         sections: dict[str, list[tuple[str, str]]] = {_REST: []}
         for option in self.get_params(ctx):
             shown = option.get_help_record(ctx) if isinstance(option, click.Option) else None
@@ -71,6 +88,6 @@ def is_typed(name: str) -> bool:
 
 
 def setting(*names: str, **attributes: Any) -> Callable[[F], F]:
-    """An option that can also be set as CALIPERS_NAME in the environment."""
+    """Add an option to a command that the environment variable CALIPERS_NAME sets as well."""
     variable = "CALIPERS_" + names[-1].removeprefix("--").replace("-", "_").upper()
     return click.option(*names, cls=Setting, envvar=variable, **attributes)

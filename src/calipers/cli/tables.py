@@ -1,4 +1,4 @@
-"""Tables of figures with long names: side by side if there is room, else each name on a line above its figures."""
+"""Tables of figures with long names: side by side if the terminal is wide enough, else each name above its figures."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ if TYPE_CHECKING:
 def print_figures(
     console: Console, title: str, names: Sequence[str], heads: Sequence[str], rows: Sequence[Sequence[str]]
 ) -> None:
-    """Print ``rows``: first a cell for each of ``names``, then a figure for each of ``heads``, which never wraps."""
+    """Print a table of ``rows``: first a cell for each of ``names``, then a figure for each of ``heads``, never
+    wrapped.
+    """
     beside = _table(heads, rows, names)
     if beside.__rich_measure__(console, console.options.update(width=10_000)).maximum <= console.width:
         console.print(title, style="table.title", markup=False)
@@ -31,7 +33,7 @@ def print_figures(
 
 
 def _stacked(heads: Sequence[str]) -> list[str]:
-    """Narrow heads: one word a line, and a figure's name above its interval, which is wider."""
+    """Print the table with narrow columns: headings one word a line, and each figure above its wider interval."""
     narrow = [head.replace(" ", "\n") for head in heads]
     for place, head in enumerate(heads[1:], 1):
         if not head:

@@ -12,13 +12,13 @@ from calipers.types.encoding import printable
 
 
 class Terminal(Console):
-    """A console that shows control characters as visible escapes: ids, reasons and names come from untrusted text.
+    """A console that shows control characters as visible escapes, because ids, reasons and names are untrusted text.
 
-    Rich drops a few control characters and passes escape sequences through.
+    Rich itself removes only a few control characters, and passes escape sequences through.
     """
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-        """The segments of ``renderable``, with visible escapes."""
+        """Yield the segments of ``renderable`` with control characters as visible escapes."""
         for segment in super().render(renderable, options):
             if segment.control or segment.text.isprintable():
                 yield segment
@@ -27,6 +27,6 @@ class Terminal(Console):
 
 
 def tables(*, width: int, **options: Any) -> Terminal:
-    """A console on stdout for tables: as wide as the terminal, or ``width`` columns in a file or a pipe."""
+    """Return a console on stdout for tables: as wide as the terminal, or ``width`` columns in a file or a pipe."""
     console = Terminal(highlight=False, **options)
     return console if console.is_terminal else Terminal(highlight=False, width=width, **options)

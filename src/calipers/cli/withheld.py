@@ -1,4 +1,4 @@
-"""Keys that are not sent: an address from a settings file that the user did not name gets no provider's key.
+"""Withholds API keys: an address from a settings file that the user did not name gets no provider's key.
 
 Such a file may have come with somebody's data, and its address would receive the user's key. Not responsible for which
 file was read (``config``).
@@ -20,9 +20,9 @@ from calipers.cli.words import say
 from calipers.errors import ConfigError
 
 _INSTEAD: Final = "withheld"
-"""What is sent in place of a key: an omitted key would be looked up in the environment."""
+"""The text that is sent instead of a key: if no key were given, it would be read from the environment."""
 _ADDRESSES: Final = frozenset({"base_url", "api_base", "api_key", "custom_llm_provider", "extra_headers", "proxy"})
-"""Parameters that change where LiteLLM sends a request, or as whom; it has more, and no list of them."""
+"""Parameters that change where LiteLLM sends a request, or as whom. The list is incomplete: LiteLLM has none."""
 _OF_SAMPLING: Final = frozenset(
     {
         "chat_template_kwargs", "enable_thinking", "frequency_penalty", "logit_bias", "max_completion_tokens",
@@ -36,14 +36,15 @@ _USUAL_PORTS: Final = {"http": 80, "https": 443}
 
 
 def keys_for(judges: Sequence[str], base_urls: Sequence[str]) -> str | dict[str, str] | None:
-    """``key_for`` each judge, in the form that ``Judge`` takes: by name if there are several."""
+    """Return ``key_for`` each judge, in the form that ``Judge`` takes: by name if there are several."""
     if len(judges) == 1:
         return key_for(judges[0], base_urls)
     return {judge: key for judge in judges if (key := key_for(judge)) is not None} or None
 
 
 def key_for(name: str, base_urls: Sequence[str] = (), *, flag: str = "judge") -> str | None:
-    """The ``api_key`` for the judge ``name``, which ``flag`` names: None if its own key may be sent.
+    """Return the ``api_key`` for the judge ``name``, which ``flag`` set: None if its own key may be sent, else a
+    stand-in.
 
     Prints to stderr which key is withheld, and from which address. Raises ConfigError for a request parameter that is
     an address.
@@ -56,19 +57,19 @@ def key_for(name: str, base_urls: Sequence[str] = (), *, flag: str = "judge") ->
     doubted = found_by_chance(context, "base_url" if url is None else flag)
     if known is None and "://" in bare and found_by_chance(context, flag):
         doubted, urls = True, (*urls, bare.partition("/")[2])  # LiteLLM takes some models' names for addresses
-    # Every address is checked, so that each is reported.
+    # A list, so that every address is checked and reported.
     withheld = [where for where in urls if doubted and _withhold(bare, where)]
     return _INSTEAD if withheld else None
 
 
 def _withhold(name: str, url: str) -> bool:
-    """Whether a key for another address would be sent to ``url``; if so, it is reported as withheld."""
+    """Whether a key for another address would be sent to ``url``; if so, report that it is withheld."""
     known = provider_of(name)
     if known is None:
-        variable = "its key"  # LiteLLM looks for that itself
+        variable = "its key"  # the name of the variable is known to LiteLLM only
     else:
         provider = registry.BACKENDS.find(known)
-        named = provider.named_address()  # an address in the environment is the user's own
+        named = provider.named_address()  # the user set the address in the environment, so it may get the key
         held = provider.credential()
         if held is None or _server(url) in {_server(one) for one in (provider.base_url, *(named or ())[:1])}:
             return False
@@ -82,7 +83,7 @@ def _withhold(name: str, url: str) -> bool:
 
 
 def _server(url: str) -> tuple[str, str, int | None] | None:
-    """Scheme, host and port, all of which must match for a key to be sent; None if it is not an address."""
+    """Return scheme, host and port of a URL, all of which must match for a key to be sent; None if it is no address."""
     try:
         parts = urlsplit(url.strip())
         return parts.scheme, parts.hostname or url, parts.port or _USUAL_PORTS.get(parts.scheme)

@@ -1,4 +1,4 @@
-"""Messages for people: wrapped between words in a terminal, unchanged elsewhere.
+"""Prints messages for people: wrapped between words in a terminal, unchanged elsewhere.
 
 Not responsible for tables, or for data on stdout, which is never wrapped.
 """
@@ -22,23 +22,23 @@ _BAD_LINES_SHOWN = 10
 
 
 def folded(text: str, width: int) -> str:
-    """``text`` with no line longer than ``width``, where words allow; further lines keep the indent."""
+    """Wrap ``text`` between words at ``width`` columns; continued lines keep their indent."""
     return "\n".join(line if len(line) <= width else _folded(line, width) for line in text.split("\n"))
 
 
 def _folded(line: str, width: int) -> str:
     indent = line[: len(line) - len(line.lstrip())]
-    # Names of files and models, and URLs, are copied by users, so they are not broken.
+    # Users copy names of files and models, and URLs, so these are not broken.
     return textwrap.fill(line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
 def fitted(console: Console, text: str) -> str:
-    """``text`` for stdout, beside a table: wrapped if ``console`` is a terminal, unchanged in a file or a pipe."""
+    """Wrap ``text`` below a table if ``console`` is a terminal; a file or a pipe gets it unchanged."""
     return folded(text, console.width) if console.is_terminal else text
 
 
 def say(text: str) -> None:
-    """Print ``text`` to stderr, wrapped if that is a terminal."""
+    """Print ``text`` to stderr, wrapped if stderr is a terminal."""
     from calipers.judging.describe import columns  # noqa: PLC0415 - --help stays quick
 
     width, text = columns(), printable(text)
@@ -47,7 +47,7 @@ def say(text: str) -> None:
 
 @dataclass(slots=True)
 class BadLines:
-    """Reports the first lines that cannot be read, and counts all: a wrong file has thousands of the same kind."""
+    """Reports the first lines that cannot be read, and counts the others: a wrong file may have thousands."""
 
     tell: Callable[[str], None] = say
     count: int = 0
@@ -61,7 +61,7 @@ class BadLines:
 
     @property
     def told(self) -> str:
-        """How many there are, and where they were reported."""
+        """How many lines could not be read, for the summary."""
         if self.count > _BAD_LINES_SHOWN:
             return f"{self.count:,} (the first {_BAD_LINES_SHOWN} reported above; not scored)"
         return f"{self.count:,} (reported above, not scored)"

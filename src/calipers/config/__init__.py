@@ -1,4 +1,4 @@
-"""Every option of a judge: its default, its check, its names in Python, flags and files, and whether a run records it."""
+"""Every option of a judge: its default, its check, its names in Python and in files, and whether runs record it."""
 
 from calipers.config.options import JudgeOptions
 from calipers.config.question_options import Calls, Defence, Question, Records

@@ -9,26 +9,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import lru_cache, wraps
 from inspect import signature
-from typing import Any, Concatenate, Final, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from calipers.config.option import Option, did_you_mean, groups_of, options_of
-from calipers.config.options import JudgeOptions
-from calipers.config.score_options import resolution
+from calipers.config.option import Option, did_you_mean
+from calipers.config.options import GROUPS, flat_options, options_in_group
 from calipers.errors import ConfigError
 
-_GROUPS: Final = groups_of(JudgeOptions)
 P = ParamSpec("P")
 S = TypeVar("S")
 Made = TypeVar("Made")
-
-
-@lru_cache(maxsize=1)
-def flat_options() -> Mapping[str, Option]:
-    """Return every option of a judge by its flat name, such as ``"timeout"`` for ``calls={"timeout": ...}``."""
-    found = list(options_of(JudgeOptions))
-    for group, of in _GROUPS.items():
-        found += [replace(option, group=group) for option in options_of(of)]  # type: ignore[arg-type]  # mypy #11469
-    return {option.key: option for option in found}
 
 
 @lru_cache(maxsize=1)
@@ -47,15 +36,15 @@ def nested(flat: Mapping[str, Any]) -> dict[str, Any]:
     arguments: dict[str, Any] = {}
     within: dict[str, dict[str, Any]] = {}
     for name, value in flat.items():
-        if name in _GROUPS or (name in known and not known[name].group):
+        if name in GROUPS or (name in known and not known[name].group):
             arguments[name] = value
         elif name in known:
             within.setdefault(known[name].group, {})[known[name].name] = value
         else:
-            raise ConfigError(f"unknown option {name!r}.{did_you_mean(name, known.keys() | _GROUPS.keys())}")
+            raise ConfigError(f"unknown option {name!r}.{did_you_mean(name, known.keys() | GROUPS.keys())}")
     for name, values in within.items():
         given = arguments.get(name)
-        whole = resolution(given) if name == "resolve" else _GROUPS[name].of(given, name)
+        whole = options_in_group(name, given)
         arguments[name] = whole and replace(whole, **values)  # type: ignore[type-var]  # all groups are dataclasses
     return arguments
 
@@ -83,7 +72,7 @@ def takes(options: Callable[P, Made]) -> Callable[[Callable[[S, Made], None]], C
 
 
 def _moved(name: str, known: Mapping[str, Any]) -> str:
-    """Return the error for an argument that ``Judge`` does not have: where it has moved to, or the nearest known name."""
+    """Return the error for an argument that ``Judge`` lacks: where it has moved to, or the nearest known name."""
     options = flat_options()
     moved = options.get(name) or next((one for one in options.values() if one.formerly == name), None)
     if moved is None:

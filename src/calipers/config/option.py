@@ -80,6 +80,11 @@ class Option:
         return f'{self.group}={{"{self.name}": ...}}' if self.group else f"{self.name}="
 
     @property
+    def names(self) -> frozenset[str]:
+        """The names that a caller may know this option by: its field, its flat name, and its former name."""
+        return frozenset({self.name, self.key, self.formerly}) - {""}
+
+    @property
     def variable(self) -> str:
         """The environment variable that sets this option, such as ``CALIPERS_MAX_TOKENS``."""
         return "CALIPERS_" + self.flag.replace("-", "_").upper()
@@ -209,10 +214,9 @@ class Group(Options):
 
     @classmethod
     def of(cls, value: object, name: str) -> Self:
-        """Turn ``value`` into this group: the group itself, a mapping of its fields, a single value, or None for the
-        defaults.
+        """Build this group from an object, a mapping of its fields, a single value, or None for the defaults.
 
-        ``name`` is the group's name for error messages. Raises ConfigError for an unknown field.
+        ``name`` is the group's name for error messages.
         """
         match value:
             case None:
@@ -220,10 +224,6 @@ class Group(Options):
             case cls():
                 return value
             case Mapping():
-                known = [one.name for one in options_of(cls)]  # type: ignore[arg-type]  # mypy #11469
-                for key in value:
-                    if key not in known:
-                        raise ConfigError(f"{name}: {key!r} is unknown.{did_you_mean(str(key), known)}")
                 return cls(**value)
         if not cls.alone:
             raise ConfigError(f"{name}={value!r}: it must be a {cls.__name__}, or a mapping of its fields")

@@ -8,9 +8,11 @@ fields. Not responsible for what an option does, or for options that contradict 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 from calipers.backends.limits.budget import Budget
 from calipers.config.option import (
@@ -20,19 +22,23 @@ from calipers.config.option import (
     QUESTION,
     READING,
     THE_JUDGE,
+    Option,
     Options,
     choice,
+    did_you_mean,
     function,
     group,
     groups_of,
     number,
+    options_of,
     required,
     thing,
     whole,
 )
 from calipers.config.question_options import Calls, Defence, Question, Records
-from calipers.config.score_options import Panel, PanelMode, Resolution, Reward, resolution
+from calipers.config.score_options import Panel, PanelMode, Resolution, Reward
 from calipers.config.texts import read_amounts, read_concurrency, rubric_of
+from calipers.errors import ConfigError
 from calipers.interfaces import Backend, Store
 from calipers.protocols.question import OutOfRange, Parse
 from calipers.registry import PROTOCOLS
@@ -49,7 +55,7 @@ class Everyday(Options):
     protocol: str = choice(
         "listwise",
         PROTOCOLS,
-        "How the judge is asked.",
+        "How the judge is asked: for scores of the whole list, of pairs, of single candidates, or for criteria.",
         section=QUESTION,
         recorded=True,
         link="protocols.md",
@@ -64,16 +70,16 @@ class Everyday(Options):
     )
     samples: int = whole(
         1,
-        "Times each presentation is asked.",
+        "How often each presentation is asked.",
         low=1,
         section=QUESTION,
         recorded=True,
         link="protocols.md#orders-and-samples",
     )
-    seed: int = whole(0, "Seeds the orders in which candidates are shown.", section=QUESTION, recorded=True)
+    seed: int = whole(0, "The seed of the orders in which candidates are shown.", section=QUESTION, recorded=True)
     quorum: int = whole(
         1,
-        "Judges of a panel that must have scored a trajectory; else it abstains.",
+        "How many judges of a panel must have scored a trajectory; with fewer, it abstains.",
         low=1,
         section=PANEL,
         recorded=True,
@@ -88,7 +94,12 @@ class Everyday(Options):
         link="reading.md#scores-off-the-scale",
     )
     deadline: float | None = number(
-        None, "Seconds a group may take, rules and retries included.", low=0, above=True, section=LIMITS, recorded=True
+        None,
+        "Seconds that judging a group may take, rules and retries included.",
+        low=0,
+        above=True,
+        section=LIMITS,
+        recorded=True,
     )
 
 
@@ -99,7 +110,7 @@ class JudgeOptions(Everyday):
     judge: Judges = field(
         kw_only=False,
         metadata=required(
-            "A judge's name: provider/model, embedded, scripted:FILE or replay:LEDGER; several are a panel.",
+            "The judge's name: provider/model, embedded, scripted:FILE or replay:LEDGER. Several names are a panel.",
             section=THE_JUDGE,
             metavar="MODEL",
             many=True,
@@ -110,7 +121,7 @@ class JudgeOptions(Everyday):
     base_url: str | Sequence[str] | Mapping[str, str | Sequence[str]] | None = thing(
         None,
         "The judge's OpenAI-compatible endpoint, if it is not the provider's own; several share the work. "
-        "In a panel: --judge vllm/qwen3@URL.",
+        "For a judge of a panel, write --judge vllm/qwen3@URL.",
         section=THE_JUDGE,
         metavar="URL",
         many=True,
@@ -118,11 +129,11 @@ class JudgeOptions(Everyday):
         link="cost-and-limits.md#several-servers",
     )
     api_key: str | Mapping[str, str] | None = thing(
-        None, "The judge's key.", unset="the provider's environment variable"
+        None, "The judge's API key.", unset="the provider's environment variable"
     )
     rubric: str | Rubric | Mapping[str, Any] | Sequence[Any] | Path | None = thing(
         None,
-        "Standards for groups that bring none: a text file, or criteria as .toml, .json or .yaml.",
+        "Standards for groups without a rubric of their own: a text file, or criteria as .toml, .json or .yaml.",
         section=QUESTION,
         metavar="FILE",
         reads=rubric_of,
@@ -131,7 +142,7 @@ class JudgeOptions(Everyday):
     )
     budget: Budget | Mapping[str, float] | None = thing(
         None,
-        "What may be spent: usd=5, tokens=2e6 or calls=1000. Groups that it does not cover fail.",
+        "The most that may be spent: usd=5, tokens=2e6 or calls=1000. Groups beyond the budget fail.",
         section=LIMITS,
         metavar="KIND=AMOUNT",
         many=True,
@@ -140,7 +151,7 @@ class JudgeOptions(Everyday):
     )
     concurrency: int | Literal["auto"] = whole(
         64,
-        "Judge calls in flight, or auto: as many as the server can use.",
+        "How many calls to the judge are in flight at once; auto finds out how many the server can use.",
         low=1,
         choices=("auto",),
         section=LIMITS,
@@ -149,12 +160,12 @@ class JudgeOptions(Everyday):
         link="cost-and-limits.md#calls-in-flight",
     )
     parse: Parse | None = function(
-        "A function (text, keys) -> {key: score from 0 to 100} that reads replies.",
+        "A function (text, keys) -> {key: score from 0 to 100} that reads the judge's replies.",
         link="reading.md#a-reader-of-your-own",
     )
     ledger: str | Path | Store | Any = thing(
         None,
-        "Where answers are recorded: a path or sqlite:///PATH. In Python, nowhere unless it is given.",
+        "The file that records all answers: a path or sqlite:///PATH.",
         section=OUTPUT,
         metavar="URL",
         named=True,
@@ -173,9 +184,44 @@ class JudgeOptions(Everyday):
     def __post_init__(self) -> None:
         """Turn groups given as mappings or single values into objects, and check every value."""
         self.require()
-        object.__setattr__(self, "resolve", resolution(self.resolve))
-        for name, of in groups_of(JudgeOptions).items():
-            if name != "resolve":
-                object.__setattr__(self, name, of.of(getattr(self, name), name))
+        for name in GROUPS:
+            object.__setattr__(self, name, options_in_group(name, getattr(self, name)))
             if (made := getattr(self, name)) is not None:
                 made.require(name)
+
+
+GROUPS: Final = groups_of(JudgeOptions)
+
+
+@lru_cache(maxsize=1)
+def flat_options() -> Mapping[str, Option]:
+    """Return every option of a judge by its flat name, such as ``"timeout"`` for ``calls={"timeout": ...}``."""
+    found = list(options_of(JudgeOptions))
+    for name, of in GROUPS.items():
+        found += [replace(option, group=name) for option in options_of(of)]  # type: ignore[arg-type]  # mypy #11469
+    return {option.key: option for option in found}
+
+
+def options_in_group(name: str, value: object) -> Any:
+    """Turn the argument ``name`` of ``Judge`` into its group of options; None for ``resolve`` if that is off.
+
+    Raises ConfigError for an option that the group does not have, with the place where the option belongs.
+    """
+    if name == "resolve" and (value is None or value is False):
+        return None
+    if name == "resolve" and value is True:
+        return Resolution()
+    if isinstance(value, Mapping):
+        known = [option.name for option in options_of(GROUPS[name])]  # type: ignore[arg-type]  # mypy #11469
+        for key in value:
+            if key not in known:
+                raise ConfigError(f"{name}: {key!r} is unknown.{_right_place(key, known)}")
+    return GROUPS[name].of(value, name)
+
+
+def _right_place(key: object, known: Sequence[str]) -> str:
+    """Return where an option belongs that its group does not have: in another group, or under another name."""
+    places = [option.argument for option in flat_options().values() if key in option.names]
+    if not places or get_close_matches(str(key), known, n=1, cutoff=0.8):
+        return did_you_mean(str(key), known)
+    return f" Write {' or '.join(places)} instead."

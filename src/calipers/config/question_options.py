@@ -64,7 +64,7 @@ class Question(Group):
     )
     at_once: int | None = whole(
         None,
-        "Listwise: the most candidates in a question; larger groups are asked about in overlapping chunks.",
+        "Listwise: how many candidates a question may have; larger groups are asked about in overlapping chunks.",
         low=4,
         section=QUESTION,
         unset="all",
@@ -74,7 +74,7 @@ class Question(Group):
     pairing: Pairing = choice(
         "all",
         Pairing,
-        "Pairwise: which pairs are compared.",
+        "Pairwise: which pairs are compared: all, each with one candidate (pivot), or neighbours by score (swiss).",
         section=QUESTION,
         recorded=True,
         link="protocols.md#large-groups",
@@ -82,19 +82,19 @@ class Question(Group):
     reasoning: Reasoning = choice(
         "hidden",
         Reasoning,
-        "Whether the judge sees the agents' reasoning.",
+        "Whether the judge sees the reasoning in trajectories.",
         section=QUESTION,
         recorded=True,
     )
     expected: bool = flag(
         False,
-        "Read scores as means over the digits the judge might have written, weighted by their log-probabilities.",
+        "Read a score as the mean of the digits that the judge might have written, weighted by their probabilities.",
         section=READING,
         recorded=True,
         link="protocols.md#expected-scores",
     )
     reasks: int = whole(
-        2, "The most follow-up questions in a row after an answer that lacks something.", low=0, recorded=True
+        2, "How many follow-up questions in a row an incomplete answer may cause.", low=0, recorded=True
     )
     absolute: bool = flag(False, "Also ask about a group of one trajectory, for evaluation.", recorded=True)
 
@@ -105,7 +105,7 @@ class Calls(Group):
 
     params: Mapping[str, Any] | None = thing(
         None,
-        "A further request parameter, sent unchanged, e.g. temperature=0 (VALUE is JSON or text).",
+        "A further request parameter, sent unchanged, e.g. temperature=0. VALUE is JSON or text.",
         check=require_params,
         flag="param",
         section=THE_JUDGE,
@@ -116,7 +116,7 @@ class Calls(Group):
     )
     max_tokens: int | None = whole(
         8192,
-        "Token limit of a reply, reasoning included; raised fourfold after a reply that was cut off.",
+        "Token limit of a reply, reasoning included. If a reply is cut off, it is repeated with four times the limit.",
         low=1,
         none=True,
         section=THE_JUDGE,
@@ -124,7 +124,8 @@ class Calls(Group):
     )
     context_window: int | None = whole(
         None,
-        "Tokens of question and reply that the judge can read; longer groups lose the middles of their longest texts.",
+        "Tokens of question and reply together that the judge can process. In longer groups, the middles of the "
+        "longest texts are omitted.",
         low=1,
         section=THE_JUDGE,
         unset="as the server reports",
@@ -139,11 +140,11 @@ class Calls(Group):
         unset="on with a ledger",
         link="judges.md#what-is-asked-of-a-server",
     )
-    timeout: float = number(120.0, "Seconds a call may take.", low=0, above=True, section=LIMITS)
-    attempts: int = whole(5, "The most attempts at a call that fails on the way.", low=1)
+    timeout: float = number(120.0, "Seconds that a call may take.", low=0, above=True, section=LIMITS)
+    attempts: int = whole(5, "How often a call is attempted if it fails for a reason that may pass.", low=1)
     requests_per_minute: float | None = number(
         None,
-        "The most calls begun in a minute.",
+        "How many calls may begin in a minute.",
         low=0,
         above=True,
         section=LIMITS,
@@ -151,7 +152,7 @@ class Calls(Group):
     )
     tokens_per_minute: float | None = number(
         None,
-        "The most tokens sent and received in a minute.",
+        "How many tokens may be sent and received in a minute.",
         low=0,
         above=True,
         section=LIMITS,
@@ -159,7 +160,7 @@ class Calls(Group):
     )
     hedge: float | None = number(
         None,
-        "The largest share of calls, the slowest, that are sent a second time, e.g. 0.05.",
+        "Send the slowest calls a second time, up to this share of all calls, e.g. 0.05.",
         low=0,
         high=0.5,
         above=True,
@@ -168,7 +169,7 @@ class Calls(Group):
     )
     price: Sequence[float] | Mapping[str, Sequence[float]] | None = thing(
         None,
-        "US dollars per million tokens of input, output and cached input, for a judge whose price is not known.",
+        "US dollars per million tokens of input, output and cached input, for a judge that the price list lacks.",
         section=LIMITS,
         metavar="IN,OUT[,CACHED]",
         reads=read_price,
@@ -184,8 +185,8 @@ class Defence(Group):
     on_attack: OnAttack = choice(
         "report",
         OnAttack,
-        "What happens to a trajectory that certainly addresses the judge: report it, do not judge it (quarantine), or "
-        "give it the lowest reward (floor).",
+        "What happens to a trajectory that certainly addresses the judge: it is reported only, not judged "
+        "(quarantine), or gets the lowest reward (floor).",
         section=DEFENCE,
         recorded=True,
         link="hostile.md#what-becomes-of-them",
@@ -193,14 +194,14 @@ class Defence(Group):
     canaries: Canaries = choice(
         "off",
         Canaries,
-        "Plant decoy answers among the real ones, in a share of the questions or in all: they reveal judges that obey "
+        "Add decoy answers to a share of the questions (sampled) or to all (always), which reveal judges that obey "
         "candidates.",
         section=DEFENCE,
         link="hostile.md#canaries",
     )
     canary_rate: float = number(
         CANARY_RATE,
-        "The share of the questions that get a decoy, with --canaries sampled.",
+        "With --canaries sampled: the share of the questions that get a decoy answer.",
         low=0,
         high=1,
         above=True,
@@ -221,16 +222,18 @@ class Records(Group):
 
     learn: bool = flag(
         True,
-        "Learn the judge's noise, its position bias and the panel's weights from the ledger's earlier answers.",
+        "Learn judges' noise, their position bias and a panel's weights from earlier answers in the ledger.",
         key="experience",
         flag="no-experience",
-        off="Do not learn from the ledger's earlier answers: the judge's noise, position bias, a panel's weights.",
+        off="Do not learn judges' noise, their position bias and a panel's weights from earlier answers in the ledger.",
         section=READING,
         recorded="learns",
         link="resolution.md#what-the-ledger-teaches",
     )
     watchers: Sequence[Watcher] = thing(
-        (), "Objects that see every finished group: a Monitor, an Auditor, a ReviewQueue.", link="health.md"
+        (), "Objects that see every finished group, such as a Monitor, an Auditor or a ReviewQueue.", link="health.md"
     )
-    observer: Observer | None = function("A function called with (request, completion, reading) for every answer.")
+    observer: Observer | None = function(
+        "A function that is called with (request, completion, reading) for every answer."
+    )
     debug: bool = flag(False, "Print every answer, and the judge's reasoning, to stderr.")

@@ -27,7 +27,7 @@ class Panel(Group):
     mode: PanelMode = choice(
         "all",
         PanelMode,
-        "Of several judges: ask all of them, one per order in turn (cycle), or the next where one fails (fallback).",
+        "Which judges of a panel are asked: all, the next for each order (cycle), or the next if one fails (fallback).",
         key="panel",
         section=PANEL,
         recorded=True,
@@ -35,7 +35,7 @@ class Panel(Group):
     )
     weights: Sequence[float] | None = thing(
         None,
-        "The weight of each judge of the panel, in their order.",
+        "The weight of each judge of a panel, in the order of the judges.",
         section=PANEL,
         metavar="W,W...",
         reads=read_weights,
@@ -45,7 +45,7 @@ class Panel(Group):
     )
     policy: str | None = thing(
         None,
-        "The model under training: judges of its model family are refused.",
+        "The model under training. Judges of its model family are refused.",
         section=PANEL,
         metavar="MODEL",
         link="panels.md#not-from-the-policys-own-family",
@@ -60,8 +60,8 @@ class Resolution(Group):
     alone: ClassVar[str] = "tolerance"
     tolerance: float = number(
         0.015,
-        "Repeat the question until one more presentation would add less than this to the group's reliability, "
-        "e.g. 0.015; pairwise: ask for the other order where position bias may have decided.",
+        "Ask about a group again until one more presentation would add less than this to the reliability of its "
+        "scores, e.g. 0.015. Pairwise: ask again in the other order where position bias may have decided.",
         low=0,
         high=1,
         above=True,
@@ -75,7 +75,7 @@ class Resolution(Group):
     )
     most: int = whole(
         8,
-        "With --resolve: the most presentations of a group.",
+        "With --resolve: how many presentations a group may have.",
         low=1,
         section=RESOLVING,
         recorded="resolve.most",
@@ -84,7 +84,7 @@ class Resolution(Group):
     unresolved: Unresolved = choice(
         "keep",
         Unresolved,
-        "With --resolve: keep, tie or leave unscored a group whose scores differ only within their standard errors.",
+        "With --resolve: what happens to scores that differ only within their standard errors: keep, tie, or abstain.",
         section=RESOLVING,
         recorded="resolve.unresolved",
         link="resolution.md",
@@ -116,7 +116,7 @@ class Reward(Group):
     )
     length: float | None = number(
         None,
-        "The share of the range of rewards that length decides among near-tied scores, shorter is better, e.g. 0.3.",
+        "Reward shorter answers among near-tied scores, by up to this share of the range of rewards, e.g. 0.3.",
         low=0,
         high=1,
         key="length_control",
@@ -128,14 +128,14 @@ class Reward(Group):
     blend: Blend | None = choice(
         None,
         Blend,
-        "Combine the judge's reward with the trajectory's own.",
+        "Combine the judge's reward with the reward that a trajectory has already.",
         section=REWARD,
         recorded="reward.blend",
         link="rewards.md",
     )
     weight: float = number(
         0.5,
-        "The judge's share with --blend weighted.",
+        "With --blend weighted: the weight of the judge's reward, from 0 to 1.",
         low=0,
         high=1,
         key="blend_weight",
@@ -145,15 +145,8 @@ class Reward(Group):
     )
     range: tuple[float, float] = thing(
         (0.0, 1.0),
-        "Lowest and highest reward; scores are stretched to them, and a group of one gets the middle.",
+        "The lowest and highest reward. Scores are scaled to this range; a group of one trajectory gets the middle.",
         check=require_range,
         key="reward_range",
         recorded=True,
     )
-
-
-def resolution(resolve: object) -> Resolution | None:
-    """Turn the ``resolve`` argument of ``Judge`` into a group: None or False is off, True takes the defaults."""
-    if resolve is None or resolve is False:
-        return None
-    return Resolution() if resolve is True else Resolution.of(resolve, "resolve")

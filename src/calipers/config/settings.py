@@ -65,7 +65,7 @@ class Settings(Everyday):
 
     @classmethod
     def chosen(cls, options: JudgeOptions, **more: Any) -> Self:
-        """Return the settings that follow from ``options``, still without judges; ``more`` sets further fields."""
+        """Return the settings that follow from ``options``, without judges; ``more`` sets further fields."""
         flat = {one.name: getattr(options, one.name) for one in fields(Everyday)}
         groups = {name: getattr(options, name) for name in groups_of(JudgeOptions)}
         return cls((), **flat, **groups, **more)
@@ -87,7 +87,7 @@ class Settings(Everyday):
         return self.rubric if isinstance(self.rubric, str) else as_standards(self.rubric)
 
     def at(self, number: int) -> Self:
-        """Return these settings for group ``number``, with the context windows that were known when its judging began."""
+        """Return these settings for group ``number``, with the context windows that were known when it began."""
         judges = list(self.judges)
         for first, slot, tokens, density in self.windows:
             if first <= number:

@@ -114,7 +114,7 @@ def _priors(settings: Settings) -> dict[int, JudgePriors]:
 
 
 def _aggregator(settings: Settings) -> Aggregator:
-    """Build the aggregator of answers into scores: corrected by each judge's priors, each panel judge on its own scale."""
+    """Build the aggregator of answers into scores: corrected by priors, with each panel judge on its own scale."""
     method = registry.find_method(settings.protocol)
     judges = len(settings.judges)
     if method.graded:

@@ -34,7 +34,7 @@ _MOST_PRESENTATIONS: Final = 10_000
 
 
 def settings_of(options: JudgeOptions, judges: Sequence[str | Backend]) -> Settings:
-    """Return the settings that follow from ``options``, without judges. Raises ConfigError for contradictory options."""
+    """Return the settings that follow from ``options``, without judges. Raises ConfigError for contradictions."""
     chosen = Settings.chosen(options, custom_parse=options.parse is not None)
     protocol, question, panel = chosen.protocol, chosen.question, chosen.panel
     _require_ledger(options.ledger)

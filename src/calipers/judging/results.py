@@ -104,7 +104,7 @@ def assemble(
 def constant(
     group: TrajectoryGroup, view: RenderedGroup, reward_range: tuple[float, float], *, warnings: Sequence[str]
 ) -> GroupResult:
-    """Build the result of a group with nothing to compare: no call, no score, and one constant reward, so no gradient."""
+    """Build the result of a group with nothing to compare: no call, no score, one constant reward, so no gradient."""
     low, high = reward_range
     count = len(group.trajectories)
     alone = "the group has one trajectory" if count == 1 else f"the group's {count} trajectories are identical"

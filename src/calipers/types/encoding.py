@@ -87,7 +87,7 @@ def finite_number(value: object) -> float | None:
 
 
 def encodable(text: str) -> str:
-    """Replace each half of a surrogate pair by a question mark: JSON can express it, but files and databases refuse it."""
+    """Replace each half of a surrogate pair by "?": JSON can express it, but files and databases refuse it."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
