@@ -33,9 +33,9 @@ TALK = (
 def other_package(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A package that adds one of each kind, installed."""
     monkeypatch.syspath_prepend(str(PACKAGE))
-    registry._search.cache_clear()
+    registry._entry_points.cache_clear()
     yield
-    registry._search.cache_clear()
+    registry._entry_points.cache_clear()
     sys.modules.pop("acme_judging", None)
 
 
@@ -56,7 +56,7 @@ def test_a_judge_of_ours_is_made_without_a_search_of_the_environment(monkeypatch
     def searched(**_: object) -> None:
         raise AssertionError("the environment was searched for entry points")
 
-    registry._search.cache_clear()
+    registry._entry_points.cache_clear()
     monkeypatch.setattr(importlib.metadata, "entry_points", searched)
     for protocol in PROTOCOLS.ours:
         rubric = [{"id": "a", "criterion": "It is good.", "points": 1}] if protocol == "checklist" else None

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 
-def load(thing: Any) -> Any:
+def load_object(thing: Any) -> Any:
     """Import the object that ``module:attribute`` names; return anything but text unchanged."""
     if not isinstance(thing, str):
         return thing
@@ -51,7 +51,7 @@ class Registry:
     @property
     def ours(self) -> Mapping[str, Any]:
         """The table of names that calipers itself provides."""
-        table: Mapping[str, Any] = load(self.own)
+        table: Mapping[str, Any] = load_object(self.own)
         return table
 
     def names(self) -> list[str]:
@@ -78,7 +78,7 @@ class Registry:
         be loaded.
         """
         if name in self.ours:
-            return load(self.ours[name])
+            return load_object(self.ours[name])
         entries = self._entries().get(name)
         if entries is None:
             names = self.names()
@@ -97,11 +97,11 @@ class Registry:
             ) from error
 
     def _entries(self) -> Mapping[str, tuple[EntryPoint, ...]]:
-        return _search(self.what, self.group, frozenset(self.ours))
+        return _entry_points(self.what, self.group, frozenset(self.ours))
 
 
 @lru_cache(maxsize=16)
-def _search(what: str, group: str, taken: frozenset[str]) -> Mapping[str, tuple[EntryPoint, ...]]:
+def _entry_points(what: str, group: str, taken: frozenset[str]) -> Mapping[str, tuple[EntryPoint, ...]]:
     """Return the entry points of other packages by name. Names that are already ``taken`` are logged and skipped.
 
     Cached, because every installed package is searched.

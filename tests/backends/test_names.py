@@ -9,7 +9,7 @@ import calipers
 from calipers.backends.names import name_without_password, split_judge_name
 from calipers.calibration.collect import Asked
 from calipers.errors import ConfigError
-from calipers.judging.families import families, require_other_family
+from calipers.judging.families import families_of_model, require_other_family
 
 SECRET = "vllm/m@http://me:s3cret@127.0.0.1:9/v1"  # noqa: S105 - of nobody
 
@@ -47,7 +47,7 @@ def test_no_error_about_a_judge_holds_its_password(options: dict[str, object]):
 
 
 def test_a_server_is_no_family():
-    assert families("vllm/m@http://llama-host:8000/v1") == frozenset()
+    assert families_of_model("vllm/m@http://llama-host:8000/v1") == frozenset()
     with pytest.raises(ConfigError) as caught:
         require_other_family("qwen2", ["vllm/qwen3@http://me:s3cret@h/v1"], allowed=False)
     assert "s3cret" not in str(caught.value)

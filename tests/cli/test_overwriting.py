@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from calipers.cli.generate import check_out
-from calipers.cli.overwriting import JUDGMENTS, RESPONSES, RESULTS, RUBRIC, Kind, protect
+from calipers.cli.generate import require_writable_out
+from calipers.cli.overwriting import JUDGMENTS, RESPONSES, RESULTS, RUBRIC, Kind, require_replaceable
 from calipers.errors import ConfigError, LedgerError
 from calipers.ledger import Ledger
 from groups import FOUR, group_of
@@ -47,8 +47,8 @@ def folder(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("kind", [RESULTS, RESPONSES, RUBRIC, JUDGMENTS], ids=lambda kind: kind.name)
 def test_a_file_of_another_kind_is_not_replaced_unless_forced(folder: Path, name: str, kind: Kind):
     with pytest.raises(ConfigError, match=r"not replaced.*--force"):
-        protect("--out", str(folder / name), kind, force=False, beside={})
-    protect("--out", str(folder / name), kind, force=True, beside={})
+        require_replaceable("--out", str(folder / name), kind, force=False, beside={})
+    require_replaceable("--out", str(folder / name), kind, force=True, beside={})
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_a_file_of_another_kind_is_not_replaced_unless_forced(folder: Path, name
 )
 def test_a_file_of_the_kind_is_replaced(tmp_path: Path, kind: Kind, content: str):
     (tmp_path / "out").write_text(content)
-    protect("--out", str(tmp_path / "out"), kind, force=False, beside={})
+    require_replaceable("--out", str(tmp_path / "out"), kind, force=False, beside={})
 
 
 @pytest.mark.parametrize("other", ["same", "./same", "sqlite:///same", "linked"])
@@ -78,7 +78,7 @@ def test_a_file_that_the_command_also_uses_is_never_replaced(
         Path("same").write_text(RESULT)
     Path("linked").symlink_to("same")
     with pytest.raises(ConfigError, match="is the ledger itself"):
-        protect("--out", "same", RESULTS, force=True, beside={"the ledger": other, "the rubric": None})
+        require_replaceable("--out", "same", RESULTS, force=True, beside={"the ledger": other, "the rubric": None})
 
 
 @pytest.mark.parametrize(
@@ -152,10 +152,10 @@ def test_generate_replaces_only_a_file_whose_responses_lie_beside_it(tmp_path: P
     mine = tmp_path / "mine.jsonl"
     mine.write_text(json.dumps(row) + "\n")
     with pytest.raises(ConfigError, match="--force"):
-        check_out("prompts.jsonl", str(mine), force=False)
-    check_out("prompts.jsonl", str(mine), force=True)
+        require_writable_out("prompts.jsonl", str(mine), force=False)
+    require_writable_out("prompts.jsonl", str(mine), force=True)
     (tmp_path / "mine.jsonl.samples.jsonl").write_text('{"key": "k", "text": "t", "finish_reason": "stop"}\n')
-    check_out("prompts.jsonl", str(mine), force=False)
+    require_writable_out("prompts.jsonl", str(mine), force=False)
 
 
 def test_a_full_disk_is_one_sentence(folder: Path):

@@ -3,16 +3,16 @@ import pytest
 from click.testing import CliRunner
 
 from calipers.cli import app
-from calipers.cli.setting import Sectioned, setting
+from calipers.cli.setting import SectionedCommand, command_option
 
 
-@click.command(cls=Sectioned)
+@click.command(cls=SectionedCommand)
 @click.argument("groups", required=False)
-@setting("--out", help="Where to.")
-@setting("--cost", section="Money", type=click.FloatRange(0, 1), help="How much.")
-@setting("--judge", section="The judge", help="Who.")
-@setting("--price", section="Money", type=int, help="For what.")
-@setting("--verbose", count=True, help="More words.")
+@command_option("--out", help="Where to.")
+@command_option("--cost", section="Money", type=click.FloatRange(0, 1), help="How much.")
+@command_option("--judge", section="The judge", help="Who.")
+@command_option("--price", section="Money", type=int, help="For what.")
+@command_option("--verbose", count=True, help="More words.")
 def command(**_: object) -> None:
     """Nothing."""
 

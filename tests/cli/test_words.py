@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calipers.cli.words import BadLines, folded
+from calipers.cli.words import BadLines, wrap_words
 from calipers.errors import InputError
 
 TEXTS = st.text(st.sampled_from("ab /-\n"), max_size=200)
@@ -13,19 +13,19 @@ TEXTS = st.text(st.sampled_from("ab /-\n"), max_size=200)
 
 @given(TEXTS, st.integers(20, 60))
 def test_folding_loses_no_word_and_cuts_none(text: str, width: int) -> None:
-    assert folded(text, width).split() == text.split()
+    assert wrap_words(text, width).split() == text.split()
 
 
 @given(TEXTS, st.integers(20, 60))
 def test_what_fits_stays_as_it_is_and_only_a_single_word_is_longer(text: str, width: int) -> None:
-    for line in folded(text, width).split("\n"):
+    for line in wrap_words(text, width).split("\n"):
         assert len(line) <= width or len(line.split()) == 1 or line in text.split("\n")
     if all(len(line) <= width for line in text.split("\n")):
-        assert folded(text, width) == text
+        assert wrap_words(text, width) == text
 
 
 def test_what_a_line_goes_on_with_stands_below_its_text() -> None:
-    assert folded("  note: " + "word " * 6 + "end", 20) == "  note: word word\n  word word word\n  word end"
+    assert wrap_words("  note: " + "word " * 6 + "end", 20) == "  note: word word\n  word word word\n  word end"
 
 
 def test_the_first_ten_bad_lines_are_told_and_all_are_counted() -> None:

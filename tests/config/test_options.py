@@ -14,10 +14,10 @@ import pytest
 import calipers
 from calipers.cli import app
 from calipers.config import Calls, JudgeOptions, Panel, Question, Resolution
-from calipers.config.flat import nested, recorded_options
+from calipers.config.flat import judge_arguments, recorded_options
 from calipers.config.option import Option, groups_of, options_of
 from calipers.config.options import flat_options
-from calipers.config.settings import Named, Settings, as_recorded_now
+from calipers.config.settings import RecordedJudge, Settings, upgraded_settings
 from calipers.errors import ConfigError, LedgerError
 from calipers.ledger import Unrecorded
 from calipers.testing import SimulatedJudge
@@ -66,7 +66,7 @@ def test_every_option_has_a_sentence_a_flat_name_a_row_in_the_docs_and_a_flag_wh
 def test_a_flat_name_sets_the_option_that_an_argument_sets(option: Option) -> None:
     by_argument = JudgeOptions(JUDGE, **as_given(option))
     resolving = {"resolve": True} if option.group == "resolve" else {}
-    assert JudgeOptions(**nested({"judge": JUDGE, **resolving, option.key: option.default})) == by_argument
+    assert JudgeOptions(**judge_arguments({"judge": JUDGE, **resolving, option.key: option.default})) == by_argument
 
 
 @pytest.mark.parametrize("option", [one for one in OPTIONS if one.kind in WRONG and not one.registered],
@@ -74,7 +74,7 @@ def test_a_flat_name_sets_the_option_that_an_argument_sets(option: Option) -> No
 def test_a_value_of_another_type_is_refused_by_the_name_of_its_option(option: Option) -> None:
     wrong = WRONG[option.kind]
     with pytest.raises(ConfigError, match=f"{option.name}={wrong!r}: it must be {option.range}"):
-        JudgeOptions(**nested({"judge": JUDGE, "resolve": True, option.key: wrong}))
+        JudgeOptions(**judge_arguments({"judge": JUDGE, "resolve": True, option.key: wrong}))
 
 
 @pytest.mark.parametrize("option", [one for one in OPTIONS if one.low is not None], ids=lambda option: option.key)
@@ -82,9 +82,9 @@ def test_a_value_below_its_range_is_refused_and_the_lowest_within_is_not(option:
     assert option.low is not None
     below = option.low if option.above else option.low - 1
     with pytest.raises(ConfigError, match=f"{option.name}={below!r}: it must be"):
-        JudgeOptions(**nested({"judge": JUDGE, "resolve": True, option.key: below}))
+        JudgeOptions(**judge_arguments({"judge": JUDGE, "resolve": True, option.key: below}))
     lowest = int(option.low) if option.kind == "whole" else option.low + 1e-9
-    JudgeOptions(**nested({"judge": JUDGE, "resolve": True, option.key: lowest}))
+    JudgeOptions(**judge_arguments({"judge": JUDGE, "resolve": True, option.key: lowest}))
 
 
 @pytest.mark.parametrize("option", [one for one in OPTIONS if one.high is not None], ids=lambda option: option.key)
@@ -92,8 +92,8 @@ def test_a_value_above_its_range_is_refused_and_the_highest_within_is_not(option
     assert option.high is not None
     above = option.high if option.below else option.high + 1e-9
     with pytest.raises(ConfigError, match=f"{option.name}={above!r}: it must be"):
-        JudgeOptions(**nested({"judge": JUDGE, "resolve": True, option.key: above}))
-    JudgeOptions(**nested({"judge": JUDGE, "resolve": True, option.key: option.high - 1e-9}))
+        JudgeOptions(**judge_arguments({"judge": JUDGE, "resolve": True, option.key: above}))
+    JudgeOptions(**judge_arguments({"judge": JUDGE, "resolve": True, option.key: option.high - 1e-9}))
 
 
 @pytest.mark.parametrize("option", [one for one in OPTIONS if one.group], ids=lambda option: option.key)
@@ -123,7 +123,7 @@ def test_an_unknown_flat_name_is_told_the_nearest() -> None:
 
 
 def test_a_flat_name_goes_before_its_group_and_leaves_the_rest_of_it() -> None:
-    made = nested(
+    made = judge_arguments(
         {"judge": JUDGE, "calls": {"timeout": 5, "attempts": 2}, "timeout": 9, "panel": "cycle", "weights": [1]}
     )
     assert made["calls"] == Calls(timeout=9, attempts=2)
@@ -139,8 +139,8 @@ def test_resolve_is_off_on_a_tolerance_or_a_mapping(resolve: Any, found: Resolut
 
 
 def test_the_most_presentations_alone_do_not_turn_resolving_on() -> None:
-    assert nested({"judge": JUDGE, "most": 4})["resolve"] is None
-    assert nested({"judge": JUDGE, "most": 4, "resolve": 0.1})["resolve"] == Resolution(0.1, 4)
+    assert judge_arguments({"judge": JUDGE, "most": 4})["resolve"] is None
+    assert judge_arguments({"judge": JUDGE, "most": 4, "resolve": 0.1})["resolve"] == Resolution(0.1, 4)
 
 
 def test_groups_show_what_differs_from_their_defaults() -> None:
@@ -167,20 +167,20 @@ def test_what_decides_results_is_recorded_and_read_again() -> None:
 
 
 def test_a_record_from_before_an_option_has_its_default_and_one_with_an_unknown_option_is_refused() -> None:
-    record = json.loads(json.dumps(Settings((Named("a", "here", "m"),), resolve=Resolution()).to_dict()))
+    record = json.loads(json.dumps(Settings((RecordedJudge("a", "here", "m"),), resolve=Resolution()).to_dict()))
     del record["reward"]["weight"], record["resolve"]["most"]
-    assert Settings.of(record) == Settings((Named("a", "here", "m"),), resolve=Resolution())
+    assert Settings.of(record) == Settings((RecordedJudge("a", "here", "m"),), resolve=Resolution())
     with pytest.raises(LedgerError, match=r"recorded with reward\.shape, which"):
         Settings.of(record | {"reward": {"shape": "round"}})
 
 
 def test_every_recorded_option_has_its_default_in_a_record_that_lacks_it() -> None:
-    whole = Settings((Named("a", "here", "m"),)).to_dict()
+    whole = Settings((RecordedJudge("a", "here", "m"),)).to_dict()
     assert {option.record.partition(".")[0] for option in recorded_options()} <= whole.keys()
-    assert as_recorded_now({"judges": json.loads(json.dumps(whole["judges"]))}).keys() == whole.keys()
+    assert upgraded_settings({"judges": json.loads(json.dumps(whole["judges"]))}).keys() == whole.keys()
 
 
 def test_calls_and_records_that_decide_nothing_are_not_recorded() -> None:
-    plain = Settings((Named("a", "here", "m"),))
-    changed = Settings((Named("a", "here", "m"),), calls=Calls(timeout=1, attempts=9, hedge=0.1, price=(1, 2)))
+    plain = Settings((RecordedJudge("a", "here", "m"),))
+    changed = Settings((RecordedJudge("a", "here", "m"),), calls=Calls(timeout=1, attempts=9, hedge=0.1, price=(1, 2)))
     assert changed.to_dict() == plain.to_dict()

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 
-from calipers.config.settings import Named, Settings, as_recorded_now
+from calipers.config.settings import RecordedJudge, Settings, upgraded_settings
 from calipers.types import Window
 
-TWO = Settings((Named("a", "here", "m"), Named("b", "there", "n", 8192)))
+TWO = Settings((RecordedJudge("a", "here", "m"), RecordedJudge("b", "there", "n", 8192)))
 
 
 def test_a_window_holds_from_its_group_on_and_for_its_judge_only() -> None:
@@ -27,9 +27,9 @@ def test_only_a_smaller_window_is_news() -> None:
 
 def test_what_was_learned_on_the_way_survives_the_ledger() -> None:
     told = TWO.narrowed(5, [Window(4096, 2.5), None])
-    assert Settings.of(as_recorded_now(json.loads(json.dumps(told.to_dict())))) == told
+    assert Settings.of(upgraded_settings(json.loads(json.dumps(told.to_dict())))) == told
     older = {key: value for key, value in json.loads(json.dumps(TWO.to_dict())).items() if key != "windows"}
-    assert Settings.of(as_recorded_now(older)) == TWO
+    assert Settings.of(upgraded_settings(older)) == TWO
 
 
 def test_a_run_begun_again_takes_up_the_windows_of_then_unless_they_are_known_to_be_others() -> None:
@@ -37,5 +37,5 @@ def test_a_run_begun_again_takes_up_the_windows_of_then_unless_they_are_known_to
     again = TWO.begun_again(before)
     assert again is not None
     assert again.windows == ((5, 0, 4096, 2.5),)
-    grown = Settings((Named("a", "here", "m"), Named("b", "there", "n", 16384)))
+    grown = Settings((RecordedJudge("a", "here", "m"), RecordedJudge("b", "there", "n", 16384)))
     assert grown.begun_again(before) is None

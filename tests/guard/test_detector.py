@@ -9,7 +9,7 @@ from typing import get_args
 import pytest
 
 from calipers.guard.vocabulary import lexicon
-from calipers.judging.excluded import find_attacks_of
+from calipers.judging.excluded import find_attacks_in_group
 from calipers.render import render
 from calipers.types import Certainty
 from detector_cases import Case, Half, cases
@@ -17,7 +17,7 @@ from detector_cases import Case, Half, cases
 
 def grade_of(case: Case) -> Certainty | None:
     group = case.group()
-    hits = find_attacks_of(group, render(group, reasoning="shown")).get("case", ())
+    hits = find_attacks_in_group(group, render(group, reasoning="shown")).get("case", ())
     return min((hit.certainty for hit in hits), key=get_args(Certainty).index, default=None)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import golden
-from calipers.judging.excluded import find_attacks_of
+from calipers.judging.excluded import find_attacks_in_group
 from calipers.render import render
 from detector_cases import Case, cases, staged
 
@@ -22,7 +22,7 @@ LONG = ("middle", "tool_args")
 
 def found_in(case: Case) -> Any:
     group = case.group()
-    found = find_attacks_of(group, render(group, reasoning="shown"))
+    found = find_attacks_in_group(group, render(group, reasoning="shown"))
     return {name: [[*hit.to_dict().values()] for hit in hits] for name, hits in sorted(found.items())}
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from calipers.errors import ConfigError
-from calipers.judging.connecting import for_each, judges_in
+from calipers.judging.connecting import judges_in, value_for_each_judge
 
 
 def test_one_judge_is_one_member_and_a_list_keeps_its_order():
@@ -14,10 +14,10 @@ def test_one_judge_is_one_member_and_a_list_keeps_its_order():
 
 
 def test_an_option_of_one_judge_must_say_whose_it_is_in_a_panel():
-    assert for_each("api_key", "k", ["a/x"]) == ["k"]
-    assert for_each("api_key", None, ["a/x", "b/y"]) == [None, None]
-    assert for_each("api_key", {"b/y": "k"}, ["a/x", "b/y"]) == [None, "k"]
+    assert value_for_each_judge("api_key", "k", ["a/x"]) == ["k"]
+    assert value_for_each_judge("api_key", None, ["a/x", "b/y"]) == [None, None]
+    assert value_for_each_judge("api_key", {"b/y": "k"}, ["a/x", "b/y"]) == [None, "k"]
     with pytest.raises(ConfigError, match="which of the 2 judges"):
-        for_each("api_key", "k", ["a/x", "b/y"])
+        value_for_each_judge("api_key", "k", ["a/x", "b/y"])
     with pytest.raises(ConfigError, match="'c/z' is none of the judges"):
-        for_each("api_key", {"c/z": "k"}, ["a/x", "b/y"])
+        value_for_each_judge("api_key", {"c/z": "k"}, ["a/x", "b/y"])

@@ -3,7 +3,7 @@
 import pytest
 
 from calipers.errors import ConfigError
-from calipers.judging.families import families, require_other_family
+from calipers.judging.families import families_of_model, require_other_family
 from calipers.testing import SimulatedJudge
 from groups import QUALITY
 
@@ -21,7 +21,7 @@ from groups import QUALITY
     ],
 )
 def test_a_models_family_is_read_from_its_name_and_not_from_its_server(name: str, found: set[str]):
-    assert families(name) == found
+    assert families_of_model(name) == found
 
 
 def test_a_judge_of_the_policys_own_family_is_refused_unless_allowed():

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from art_judges import ContentJudge
 from calipers import Judge
-from calipers.judging.excluded import find_attacks_of
-from calipers.judging.preparing import preparing
+from calipers.judging.excluded import find_attacks_in_group
+from calipers.judging.preparing import rollout_preparer
 from calipers.readers import as_group, as_trajectory
 from calipers.render import Reasoning, render
 from calipers.types import Message, Trajectory, TrajectoryGroup
@@ -25,7 +25,7 @@ REASONING: st.SearchStrategy[Reasoning] = st.sampled_from(["hidden", "shown"])
 
 
 def prepared(group: TrajectoryGroup, reasoning: Reasoning = "hidden") -> TrajectoryGroup:
-    prepare = preparing(replace(group, trajectories=()), reasoning=reasoning)
+    prepare = rollout_preparer(replace(group, trajectories=()), reasoning=reasoning)
     return replace(group, trajectories=tuple(map(prepare, group.trajectories)))
 
 
@@ -43,7 +43,7 @@ def test_a_prepared_group_is_shown_and_searched_as_one_that_is_not(given: Trajec
     assert ready == given
     plain, early = render(given, reasoning=reasoning), render(ready, reasoning=reasoning)
     assert early == plain
-    assert find_attacks_of(ready, early) == find_attacks_of(given, plain)
+    assert find_attacks_in_group(ready, early) == find_attacks_in_group(given, plain)
 
 
 @settings(max_examples=30)
@@ -65,10 +65,10 @@ def test_the_work_is_done_once():
     assert {id(message) for one in view.candidates for message in one.messages} == {
         id(message) for one in done for message in one.transcript.messages
     }
-    assert [hit.kind for hit in find_attacks_of(ready, view)["t1"]] == ["instruction"]
+    assert [hit.kind for hit in find_attacks_in_group(ready, view)["t1"]] == ["instruction"]
     first, second = ready.trajectories
     looked_at = replace(second, prepared=replace(done[1], attacks=()))  # nobody looks at it again
-    assert find_attacks_of(replace(ready, trajectories=(first, looked_at)), view) == {}
+    assert find_attacks_in_group(replace(ready, trajectories=(first, looked_at)), view) == {}
 
 
 def test_what_is_prepared_is_carried_along_but_is_no_part_of_a_trajectory():
@@ -105,6 +105,6 @@ async def test_a_judge_is_asked_and_answers_the_same(on_attack: Any):
 def test_messages_with_keys_of_their_own_are_read_once():
     head = as_group({"context": [{"role": "user", "content": "Q"}], "trajectories": [says("x")]})
     cut = as_trajectory([{"role": "assistant", "content": "a", "finish_reason": "length"}], default_id="a")
-    prepare = preparing(replace(head, trajectories=()), reasoning="hidden")
+    prepare = rollout_preparer(replace(head, trajectories=()), reasoning="hidden")
     read = as_group(replace(head, trajectories=(prepare(cut),)))
     assert read.trajectories[0].messages is cut.messages

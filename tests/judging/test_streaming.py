@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-from calipers.judging.streaming import stream
+from calipers.judging.streaming import stream_results
 
 
 async def test_no_more_than_limit_run_at_once():
@@ -20,7 +20,7 @@ async def test_no_more_than_limit_run_at_once():
         running -= 1
         return item
 
-    results = [result async for result in stream(range(50), work, limit=7)]
+    results = [result async for result in stream_results(range(50), work, limit=7)]
     assert sorted(results) == list(range(50))
     assert peak == 7
 
@@ -35,7 +35,7 @@ async def test_ordered_gives_input_order_however_they_finish():
         return item
 
     gates[4].set()
-    assert [result async for result in stream(range(5), work, limit=5, ordered=True)] == [0, 1, 2, 3, 4]
+    assert [result async for result in stream_results(range(5), work, limit=5, ordered=True)] == [0, 1, 2, 3, 4]
 
 
 async def test_work_begins_in_input_order_before_any_waiting():
@@ -47,7 +47,7 @@ async def test_work_begins_in_input_order_before_any_waiting():
         future.set_result(item)
         return future
 
-    _ = [result async for result in stream(range(9), work, limit=3)]
+    _ = [result async for result in stream_results(range(9), work, limit=3)]
     assert begun == list(range(9))
 
 
@@ -63,7 +63,7 @@ async def test_a_slow_consumer_holds_the_source_back():
     async def work(item: int) -> int:
         return item
 
-    async with contextlib.aclosing(stream(source(), work, limit=4)) as results:
+    async with contextlib.aclosing(stream_results(source(), work, limit=4)) as results:
         for _ in range(3):
             await anext(results)
         for _ in range(20):
@@ -82,7 +82,7 @@ async def test_a_straggler_holds_back_how_far_others_run_ahead():
             await gate.wait()
         return item
 
-    results = stream(range(10_000), work, limit=2, ordered=True)
+    results = stream_results(range(10_000), work, limit=2, ordered=True)
     first = asyncio.ensure_future(anext(results))
     for _ in range(5_000):
         await asyncio.sleep(0)
@@ -107,7 +107,7 @@ async def test_an_exception_cancels_the_rest():
         return item
 
     with pytest.raises(ValueError, match="three"):
-        _ = [result async for result in stream(range(5), work, limit=5)]
+        _ = [result async for result in stream_results(range(5), work, limit=5)]
     assert cancelled == 4
 
 
@@ -122,7 +122,7 @@ async def test_results_do_not_wait_for_a_source_that_is_slow():
     async def work(item: int) -> int:
         return item
 
-    async with contextlib.aclosing(stream(source(), work, limit=4)) as results:
+    async with contextlib.aclosing(stream_results(source(), work, limit=4)) as results:
         assert await asyncio.wait_for(anext(results), 5) == 1
         more.set()
         assert await asyncio.wait_for(anext(results), 5) == 2
@@ -145,7 +145,7 @@ async def test_a_source_that_comes_keeps_its_order_and_is_drawn_in_one_task():
         await asyncio.sleep(0)
         return item
 
-    assert [result async for result in stream(source(), work, limit=3, ordered=True)] == list(range(20))
+    assert [result async for result in stream_results(source(), work, limit=3, ordered=True)] == list(range(20))
     assert begun == list(range(20))
     assert len(tasks) == 1
 
@@ -165,7 +165,7 @@ async def test_an_exception_of_the_source_is_raised_and_cancels_the_rest(kind: s
         return item
 
     with pytest.raises(ValueError, match="no more"):
-        _ = [result async for result in stream(coming() if kind == "coming" else now(), work, limit=5)]
+        _ = [result async for result in stream_results(coming() if kind == "coming" else now(), work, limit=5)]
     assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
@@ -183,7 +183,7 @@ async def test_closing_ends_the_source_that_is_waited_for():
     async def work(item: int) -> int:
         return item
 
-    async with contextlib.aclosing(stream(source(), work, limit=4)) as results:
+    async with contextlib.aclosing(stream_results(source(), work, limit=4)) as results:
         assert await anext(results) == 1
     assert ended
     assert asyncio.all_tasks() == {asyncio.current_task()}

@@ -73,7 +73,7 @@ def find_backend(
     at, how = request_target(known, base_url=base_url, api_key=api_key), registry.BACKENDS.find(known)
     carried = {"headers": dict(at.headers)} if at.headers else {}
     made = full(
-        registry.load(how.backend)(
+        registry.load_object(how.backend)(
             model, base_url=at.url, api_key=at.key, timeout=timeout, api_key_env=how.key, **carried, **how.options
         )
     )

@@ -13,7 +13,7 @@ from click.core import ParameterSource
 
 from calipers._version import __version__
 from calipers.cli.calibrate import calibrate
-from calipers.cli.config import settings_from
+from calipers.cli.config import use_settings_file
 from calipers.cli.doctor import doctor
 from calipers.cli.generate import generate
 from calipers.cli.ifeval import ifeval
@@ -21,7 +21,7 @@ from calipers.cli.judges import judges
 from calipers.cli.replay import replay
 from calipers.cli.rubric import rubric
 from calipers.cli.score import score
-from calipers.cli.words import say
+from calipers.cli.words import print_message
 from calipers.errors import CalipersError
 
 _INTERRUPTED = 130
@@ -42,7 +42,7 @@ def app(context: click.Context, config: str | None) -> None:
     Every flag of a command can also be set in calipers.toml (as a key, e.g. base-url = "...") and as an environment
     variable (CALIPERS_BASE_URL). Flags win over the environment, the environment over the file.
     """
-    settings_from(config, context, app)
+    use_settings_file(config, context, app)
 
 
 app.add_command(score)
@@ -75,10 +75,10 @@ def main() -> None:
         _name_source(error)
         code = error.exit_code
     except CalipersError as error:
-        say(f"Error: {error}")
+        print_message(f"Error: {error}")
         code = 2
     except (KeyboardInterrupt, click.Abort):
-        say("Interrupted. Run the same command again to continue.")
+        print_message("Interrupted. Run the same command again to continue.")
         code = _INTERRUPTED
     except BrokenPipeError:
         sys.stderr.close()

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from calipers.cli.overwriting import Kind, protect
-from calipers.cli.words import say
+from calipers.cli.overwriting import Kind, require_replaceable
+from calipers.cli.words import print_message
 from calipers.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -17,26 +17,26 @@ if TYPE_CHECKING:
     from calipers.types import GroupResult
 
 
-def tell_spent(spent: Spent) -> None:
+def print_cost(spent: Spent) -> None:
     """Print to stderr what querying one judge for a calibration cost."""
     cost = "unknown" if spent.cost_usd is None else f"${spent.cost_usd:.4f}"
     missing = f", {spent.unscored} trajectories without a score" if spent.unscored else ""
     tokens = f"{spent.input_tokens} tokens in, {spent.output_tokens} out, cost {cost}"
-    say(f"{spent.judge}: {spent.calls} answers, {tokens}{missing}")
+    print_message(f"{spent.judge}: {spent.calls} answers, {tokens}{missing}")
 
 
-def tell_unused(results: Iterable[GroupResult]) -> None:
+def print_unused(results: Iterable[GroupResult]) -> None:
     """Print to stderr, once each, what the groups contain that calipers does not use."""
     from calipers.rubric.unused import UNUSED  # noqa: PLC0415 - --help stays quick
 
     notes = Counter(note for one in results for note in set(one.warnings) if note.startswith(UNUSED))
     for note, count in notes.items():
-        say(f"Warning: {count:,} group{'s' * (count > 1)}: {note}")
+        print_message(f"Warning: {count:,} group{'s' * (count > 1)}: {note}")
 
 
-def check_saving(path: str, kind: Kind, *, force: bool, beside: Mapping[str, str | None]) -> None:
+def require_writable(path: str, kind: Kind, *, force: bool, beside: Mapping[str, str | None]) -> None:
     """Raise ConfigError if ``save_judgments`` cannot or must not write, before calls are paid for."""
-    protect("--save", path, kind, force=force, beside=beside)
+    require_replaceable("--save", path, kind, force=force, beside=beside)
     new = not Path(path).exists()
     try:
         with Path(path).open("a", encoding="utf-8"):

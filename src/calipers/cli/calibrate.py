@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, cast, get_args
 
 import click
 
-from calipers.cli.asked import check_saving, save_judgments, tell_spent, tell_unused
+from calipers.cli.asked import print_cost, print_unused, require_writable, save_judgments
 from calipers.cli.calibration_report import print_report
-from calipers.cli.judge_options import given, judge_option
-from calipers.cli.overwriting import JUDGMENTS, forcing
-from calipers.cli.setting import is_typed, setting
+from calipers.cli.judge_options import given_options, judge_option
+from calipers.cli.overwriting import JUDGMENTS, add_force_option
+from calipers.cli.setting import command_option, is_typed
 from calipers.cli.withheld import key_for
-from calipers.cli.words import BadLines, say
-from calipers.config.texts import rubric_of
+from calipers.cli.words import BadLines, print_message
+from calipers.config.texts import read_rubric_file
 from calipers.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -30,24 +30,24 @@ _ORDERS = {"pairwise": 2, "pointwise": 2}
 
 @click.command(short_help="Measure judges against gold.")
 @click.argument("groups", type=click.Path())
-@setting(
+@command_option(
     "--judgments",
     type=click.Path(),
     metavar="FILE",
     help="Recorded judgments of these groups (.jsonl or .jsonl.gz).",
 )
-@setting(
+@command_option(
     "--format",
     metavar="NAME",
     help="The format of unparsed replies (raw_text) in --judgments, for lines that name no format, e.g. mt_bench.",
 )
-@setting(
+@command_option(
     "--judge",
     multiple=True,
     metavar="MODEL",
     help="Query this judge about the groups now. May be repeated: each judge is measured alone, and all as a panel.",
 )
-@setting(
+@command_option(
     "--protocol",
     multiple=True,
     default=("listwise",),
@@ -62,7 +62,7 @@ _ORDERS = {"pairwise": 2, "pointwise": 2}
     help="Presentations of each group that --judge scores. [default: 4; pairwise 2, pointwise 2]",
 )
 @judge_option("samples")
-@setting(
+@command_option(
     "--rubric",
     multiple=True,
     type=click.Path(dir_okay=False),
@@ -74,15 +74,17 @@ _ORDERS = {"pairwise": 2, "pointwise": 2}
 )
 @judge_option("params")
 @judge_option("ledger", help="Record --judge's answers here: no answer is paid for twice, and runs can learn from it.")
-@setting(
+@command_option(
     "--per-group",
     multiple=True,
     metavar="KIND=AMOUNT",
     help="What a group may cost in a run: tokens=20000, usd=0.01, shown=32 (transcripts read) or calls=4. The best way "
     "to ask within this limit is recommended. [default: the cheapest with 98.5 % of the best fidelity]",
 )
-@setting("--save", named=True, metavar="FILE", help="Write the judgments of --judge to a judgments file (.jsonl).")
-@forcing
+@command_option(
+    "--save", named=True, metavar="FILE", help="Write the judgments of --judge to a judgments file (.jsonl)."
+)
+@add_force_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
 def calibrate(groups: str, judgments: str | None, *, as_json: bool, **options: Any) -> int:
     """Measure how far judges agree with the gold scores in GROUPS, and how biased and noisy they are.
@@ -121,7 +123,7 @@ def calibrate(groups: str, judgments: str | None, *, as_json: bool, **options: A
     limit = dict(map(_read_limit, options["per_group"]))
     if options["save"] is not None:
         beside = {"the groups file": groups, "the judgments file": judgments, "the ledger": options["ledger"]}
-        check_saving(options["save"], JUDGMENTS, force=options["force"], beside=beside)
+        require_writable(options["save"], JUDGMENTS, force=options["force"], beside=beside)
     bad = BadLines()
     asked = _ask(groups, options) if options["judge"] else []
     if options["save"] is not None:
@@ -141,12 +143,12 @@ def _ask(groups: str, options: dict[str, Any]) -> list[dict[str, Any]]:
     from calipers.readers import read_groups  # noqa: PLC0415 - likewise
 
     shown = list(read_groups(groups, on_error=lambda _: None))  # a bad group is reported when agreement is measured
-    settings = given(options, "samples", "params", "expected", "ledger")
+    settings = given_options(options, "samples", "params", "expected", "ledger")
     settings["experience"] = False  # measure the judge without what an earlier run learned about it
     if options["rubric"] and (own := sum(group.rubric is not None for group in shown)):
-        say(f"Warning: {own:,} of {len(shown):,} groups have a rubric of their own; --rubric replaces it")
+        print_message(f"Warning: {own:,} of {len(shown):,} groups have a rubric of their own; --rubric replaces it")
     variants: list[tuple[str | None, str | Rubric | None]] = [
-        (Path(path).stem, rubric_of(path)) for path in options["rubric"]
+        (Path(path).stem, read_rubric_file(path)) for path in options["rubric"]
     ] or [(None, None)]
     judgments = []
     ways = itertools.product(options["judge"], dict.fromkeys(options["protocol"]), variants)
@@ -157,9 +159,9 @@ def _ask(groups: str, options: dict[str, Any]) -> list[dict[str, Any]]:
         settings["api_key"] = key_for(name)
         asking = ask(shown, name, protocol=protocol, orders=orders, rubric=rubric, prompt_variant=variant, **settings)
         asked = asyncio.run(asking)
-        tell_unused(asked.results)
+        print_unused(asked.results)
         judgments += asked.judgments
-        tell_spent(asked.spent())
+        print_cost(asked.spent())
     return judgments
 
 

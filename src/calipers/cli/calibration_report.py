@@ -10,7 +10,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from calipers.cli.tables import print_figures
-from calipers.cli.words import fitted
+from calipers.cli.words import wrap_for_console
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -36,9 +36,9 @@ _HEADS = (
 
 def print_report(found: Calibration) -> None:
     """Print a calibration to stdout: judges, position bias, panel, cost-accuracy frontier, findings, recommendation."""
-    from calipers.cli.terminal import tables  # noqa: PLC0415 - --help stays quick
+    from calipers.cli.terminal import table_console  # noqa: PLC0415 - --help stays quick
 
-    console = tables(width=_WIDTH)
+    console = table_console(width=_WIDTH)
     _print_judges(console, found.judges)
     _print_common(console, found.judges)
     _print_places(console, found.judges)
@@ -48,7 +48,7 @@ def print_report(found: Calibration) -> None:
     if found.findings:
         console.print("\n[bold]Findings[/bold]")
         for line in _findings(found.findings):
-            console.print(fitted(console, f"- {line}"), markup=False, soft_wrap=True)
+            console.print(wrap_for_console(console, f"- {line}"), markup=False, soft_wrap=True)
     console.print("\n[bold]Recommendation[/bold]")
     console.print(found.recommendation, markup=False, soft_wrap=True, end="")
 

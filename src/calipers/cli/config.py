@@ -17,19 +17,19 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from calipers.cli.setting import Setting
+from calipers.cli.setting import CommandOption
 from calipers.errors import ConfigError
 
 _DEFAULT = "calipers.toml"
 _FOUND = "calipers.config.found_by_chance"
 
 
-def found_by_chance(context: click.Context, name: str) -> bool:
+def is_from_unnamed_file(context: click.Context, name: str) -> bool:
     """Whether the value of the option ``name`` comes from a settings file that the user did not name."""
     return bool(context.meta.get(_FOUND)) and context.get_parameter_source(name) is ParameterSource.DEFAULT_MAP
 
 
-def settings_from(path: str | None, context: click.Context, app: click.Group) -> None:
+def use_settings_file(path: str | None, context: click.Context, app: click.Group) -> None:
     """Make the settings file's values the defaults of ``context``, and print to stderr which file was read."""
     context.meta[_FOUND] = path is None
     context.default_map = load_config(path, app)
@@ -99,7 +99,7 @@ def _refuse_unnamed(file: Path, command: click.Command, settings: Mapping[str, A
     for inner in command.commands.values() if isinstance(command, click.Group) else (command,):
         for option in inner.params:
             flag = option.opts[-1].removeprefix("--")
-            if isinstance(option, Setting) and option.named and flag in names:
+            if isinstance(option, CommandOption) and option.named and flag in names:
                 raise ConfigError(
                     f"{file}: {flag!r} names what is written or unpickled, and a settings file that was found in the "
                     f"working directory may not: give --{flag} on the command line, or --config {file}"

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from calipers.cli.judge_options import given, judge_option
-from calipers.cli.setting import setting
+from calipers.cli.judge_options import given_options, judge_option
+from calipers.cli.setting import command_option
 from calipers.cli.withheld import key_for
-from calipers.cli.words import fitted, say
+from calipers.cli.words import print_message, wrap_for_console
 from calipers.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ _STYLES = {"good": "green", "note": "", "bad": "red", "unknown": "dim"}
     help="The judge's OpenAI-compatible endpoint, if it is not the provider's own. May be repeated: each is examined, "
     "and differences are reported.",
 )
-@setting(
+@command_option(
     "--within",
     default=60.0,
     show_default=True,
@@ -64,8 +64,8 @@ def doctor(judge: tuple[str, ...], *, as_json: bool, **options: Any) -> int:
     if len(judge) > 1:
         raise ConfigError("--judge was given more than once: examine one judge at a time")
     name, urls = judge[0], options["base_url"]
-    settings = given(options, "params", "max_tokens", "timeout", "price")
-    settings |= {"api_key": key_for(name, urls), "within": options["within"], "tell": say}
+    settings = given_options(options, "params", "max_tokens", "timeout", "price")
+    settings |= {"api_key": key_for(name, urls), "within": options["within"], "tell": print_message}
     found: Diagnosis | Servers
     if len(urls) > 1:
         found = asyncio.run(diagnose_each(name, urls, **settings))
@@ -79,14 +79,17 @@ def doctor(judge: tuple[str, ...], *, as_json: bool, **options: Any) -> int:
 
 
 def _print(found: Diagnosis | Servers) -> None:
-    from calipers.cli.terminal import tables  # noqa: PLC0415 - likewise
+    from calipers.cli.terminal import table_console  # noqa: PLC0415 - likewise
     from calipers.doctor import Diagnosis  # noqa: PLC0415 - likewise
 
-    console = tables(width=_WIDTH)
+    console = table_console(width=_WIDTH)
     if not isinstance(found, Diagnosis):
         for url, one in found.found.items():
             console.print(
-                fitted(console, f"{url}: {one.verdict}: {one.reason}"), markup=False, soft_wrap=True, style="bold"
+                wrap_for_console(console, f"{url}: {one.verdict}: {one.reason}"),
+                markup=False,
+                soft_wrap=True,
+                style="bold",
             )
             _print_checks(console, one)
         console.print(
@@ -97,7 +100,7 @@ def _print(found: Diagnosis | Servers) -> None:
         _print_checks(console, found)
     console.print(_bill(found), markup=False)
     verdict = f"\n{found.judge}: {found.verdict}: {found.reason}"
-    console.print(fitted(console, verdict), markup=False, soft_wrap=True, style="bold")
+    console.print(wrap_for_console(console, verdict), markup=False, soft_wrap=True, style="bold")
     if found.settings:
         console.print("\n# calipers.toml", markup=False)
         console.print(found.toml(), markup=False, soft_wrap=True, end="")

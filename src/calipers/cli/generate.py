@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
-from calipers.cli.overwriting import NO_SAMPLES, RESPONSES, SAMPLES, forcing, protect
-from calipers.cli.setting import InputFile, setting
+from calipers.cli.overwriting import NO_SAMPLES, RESPONSES, SAMPLES, add_force_option, require_replaceable
+from calipers.cli.setting import InputFile, command_option
 from calipers.cli.withheld import key_for
-from calipers.cli.words import BadLines, say
+from calipers.cli.words import BadLines, print_message
 from calipers.config.texts import read_params
 from calipers.errors import ConfigError, InputError
 
@@ -35,77 +35,81 @@ _SAY_EVERY = 10.0
 """Seconds between progress lines."""
 
 
-def generating(command: F) -> F:
+def generation_options(command: F) -> F:
     """Add the options of commands that generate responses to ``command``."""
     for option in reversed(
         [
-            setting(
+            command_option(
                 "--model",
                 metavar="MODEL",
                 help="The model that responds: provider/model, a server's model, a folder, or a name on the hub.",
             ),
-            setting(
+            command_option(
                 "--base-url",
                 multiple=True,
                 metavar="URL",
                 help="An OpenAI-compatible server. May be repeated: the servers share the work. "
                 "[default: the provider's, else vLLM in this process]",
             ),
-            setting("--n", default=1, show_default=True, type=click.IntRange(1), help="Responses to each prompt."),
-            setting(
+            command_option(
+                "--n", default=1, show_default=True, type=click.IntRange(1), help="Responses to each prompt."
+            ),
+            command_option(
                 "--max-tokens",
                 default=4096,
                 show_default=True,
                 type=click.IntRange(1),
                 help="Token limit of a response, reasoning included.",
             ),
-            setting(
+            command_option(
                 "--temperature",
                 type=click.FloatRange(0),
                 metavar="T",
                 help="Sampling temperature. [default: the model's]",
             ),
-            setting(
+            command_option(
                 "--top-p",
                 type=click.FloatRange(0, 1, min_open=True),
                 metavar="P",
                 help="Sample from the smallest set of tokens with this total probability. [default: the model's]",
             ),
-            setting(
+            command_option(
                 "--sampling-seed",
                 type=int,
                 metavar="N",
                 help="Seed of sampling: response i of a prompt uses the seed N + i.",
             ),
-            setting(
+            command_option(
                 "--param",
                 multiple=True,
                 metavar="KEY=VALUE",
                 help="A further request parameter, e.g. top_k=20 (VALUE is JSON or text). May be repeated.",
             ),
-            setting("--concurrency", default=64, show_default=True, type=click.IntRange(1), help="Requests in flight."),
-            setting(
+            command_option(
+                "--concurrency", default=64, show_default=True, type=click.IntRange(1), help="Requests in flight."
+            ),
+            command_option(
                 "--timeout",
                 default=600.0,
                 show_default=True,
                 type=click.FloatRange(0, min_open=True),
                 help="Seconds a request may take.",
             ),
-            setting(
+            command_option(
                 "--tp-size",
                 default=1,
                 show_default=True,
                 type=click.IntRange(1),
                 help="The number of devices that share a model loaded in this process.",
             ),
-            setting(
+            command_option(
                 "--ckpt-dir",
                 type=click.Path(file_okay=False),
                 named=True,
                 metavar="DIR",
                 help="A folder with an FSDP checkpoint of verl, which is merged first. Needs --merge-target.",
             ),
-            setting(
+            command_option(
                 "--merge-target",
                 type=click.Path(file_okay=False),
                 named=True,
@@ -120,19 +124,19 @@ def generating(command: F) -> F:
 
 @click.command(short_help="Generate responses to a file of prompts.")
 @click.argument("prompts", type=InputFile())
-@setting("-o", "--out", required=True, named=True, metavar="OUT", help="File of responses: .jsonl, or .parquet.")
-@generating
-@setting(
+@command_option("-o", "--out", required=True, named=True, metavar="OUT", help="File of responses: .jsonl, or .parquet.")
+@generation_options
+@command_option(
     "--form",
     type=click.Choice(["groups", "rows", "responses"]),
     help="What OUT is: a groups file, the rows of PROMPTS with a column of responses, or a line for each response. "
     "[default: groups; rows in Parquet]",
 )
-@forcing
-@setting(
+@add_force_option
+@command_option(
     "--prompt-key", metavar="FIELD", help="The field of PROMPTS with the prompt. [default: prompt, messages or context]"
 )
-@setting("--strict", is_flag=True, help="Stop at the first line that cannot be read, with exit code 2.")
+@command_option("--strict", is_flag=True, help="Stop at the first line that cannot be read, with exit code 2.")
 def generate(prompts: str, out: str, form: Form | None, *, strict: bool, **options: Any) -> int:
     """Generate responses to the prompts in PROMPTS (.jsonl, .jsonl.gz or .parquet: text or messages) and write OUT.
 
@@ -153,13 +157,13 @@ def generate(prompts: str, out: str, form: Form | None, *, strict: bool, **optio
     from calipers.generation.main_eval import for_main_eval  # noqa: PLC0415 - --help stays quick
     from calipers.generation.prompts import read_prompts  # noqa: PLC0415 - likewise
 
-    check_out(prompts, out, force=options.pop("force"))
+    require_writable_out(prompts, out, force=options.pop("force"))
     progress = Progress()
     chosen = form or form_for(out)
     check = None if chosen == "responses" else for_main_eval  # a row that ``score`` could not read is skipped
     on_error = None if strict else progress.error
     asked = read_prompts(prompts, key=options.pop("prompt_key"), on_error=on_error, check=check)
-    answered = asyncio.run(respond(asked, out=out, options=options, progress=progress))
+    answered = asyncio.run(generate_responses(asked, out=out, options=options, progress=progress))
     write((row for one in answered for row in rows_of(one, chosen)), out)
     progress.summary(answered, out)
     return progress.exit_code
@@ -179,7 +183,7 @@ class Progress:
         self.bad_lines(error)
 
     def warn(self, message: str) -> None:
-        say(f"Warning: {message}")
+        print_message(f"Warning: {message}")
 
     def add(self, done: Answered, number: int, total: int) -> None:
         """Count failed requests, and print a line every few seconds."""
@@ -189,7 +193,7 @@ class Progress:
             self.last = time.monotonic()
             rate = number / (self.last - self.began)
             failures = f", {self.failures.total():,} requests failed" if self.failures else ""
-            say(f"{number:,} of {total:,} prompts answered, {rate:,.1f}/s{failures}")
+            print_message(f"{number:,} of {total:,} prompts answered, {rate:,.1f}/s{failures}")
 
     def summary(self, answered: Sequence[Answered], out: str) -> None:
         """Print how many responses were generated, and the most frequent reasons of failures."""
@@ -200,22 +204,22 @@ class Progress:
         parts += [f"{cut:,} cut off at the token limit"] if cut else []
         tokens = sum(sample.usage.output_tokens for sample in samples)
         parts += [f"{tokens:,} tokens"] if tokens else []
-        say(f"{', '.join(parts)}: {out}")
+        print_message(f"{', '.join(parts)}: {out}")
         notes = Counter(sample.note for sample in samples if sample.note is not None)
         if notes:
             listed = ", ".join(f"{count:,} × {note}{_REMEDIES.get(note, '')}" for note, count in notes.most_common())
-            say(f"{notes.total():,} of them are unusual, and are written as responses: {listed}")
+            print_message(f"{notes.total():,} of them are unusual, and are written as responses: {listed}")
         if self.failures:
-            say(f"{self.failures.total():,} requests failed and have no response:")
+            print_message(f"{self.failures.total():,} requests failed and have no response:")
         for reason, count in self.failures.most_common(5):
-            say(f"  {count:,} × {reason}")
+            print_message(f"  {count:,} × {reason}")
 
     @property
     def exit_code(self) -> int:
         return int(bool(self.bad_lines.count or self.failures))
 
 
-def check_out(prompts: str, out: str, *, force: bool) -> None:
+def require_writable_out(prompts: str, out: str, *, force: bool) -> None:
     """Raise ConfigError if OUT cannot be written or must not be replaced, before any response is generated."""
     path = Path(out)
     if out == "-":
@@ -227,13 +231,13 @@ def check_out(prompts: str, out: str, *, force: bool) -> None:
     # A file of prompts with responses may be the user's data; only OUT.samples.jsonl beside it shows that this command
     # wrote it.
     ours = RESPONSES if Path(f"{out}.samples.jsonl").is_file() else NO_SAMPLES
-    protect("--out", out, ours, force=force, beside={"the file of prompts": prompts})
+    require_replaceable("--out", out, ours, force=force, beside={"the file of prompts": prompts})
     # The samples file is appended to, and never replaced, even with --force: in a foreign file, the samples could not
     # be found again.
-    protect("--out", f"{out}.samples.jsonl", SAMPLES, force=False, beside={"the file of prompts": prompts})
+    require_replaceable("--out", f"{out}.samples.jsonl", SAMPLES, force=False, beside={"the file of prompts": prompts})
 
 
-async def respond(
+async def generate_responses(
     prompts: Sequence[Prompt], *, out: str, options: dict[str, Any], progress: Progress
 ) -> list[Answered]:
     """Generate responses to every prompt. Raises ConfigError before any request."""
@@ -242,7 +246,7 @@ async def respond(
     from calipers.generation.sampling import generate as answers  # noqa: PLC0415 - likewise
 
     sampling = _sampling(options)
-    name, urls = _merged(options), options["base_url"]
+    name, urls = _merged_model(options), options["base_url"]
     model, warnings = await find_model(
         name,
         base_url=urls,
@@ -271,7 +275,7 @@ def _sampling(options: dict[str, Any]) -> Sampling:
     return Sampling(options["n"], options["max_tokens"], params, options["sampling_seed"])
 
 
-def _merged(options: dict[str, Any]) -> str | None:
+def _merged_model(options: dict[str, Any]) -> str | None:
     """Return the model's name, or the folder of the checkpoint that is merged first."""
     checkpoint, target, model = options["ckpt_dir"], options["merge_target"], options["model"]
     if (checkpoint is None) != (target is None):

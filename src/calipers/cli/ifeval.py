@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
-from calipers.cli.generate import Progress, check_out, generating, respond
-from calipers.cli.overwriting import PER_RESPONSE, forcing, protect
-from calipers.cli.setting import is_typed, setting
-from calipers.cli.words import BadLines, say
+from calipers.cli.generate import Progress, generate_responses, generation_options, require_writable_out
+from calipers.cli.overwriting import PER_RESPONSE, add_force_option, require_replaceable
+from calipers.cli.setting import command_option, is_typed
+from calipers.cli.words import BadLines, print_message
 from calipers.errors import ConfigError, InputError
 from calipers.types.encoding import printable
 
@@ -34,21 +34,21 @@ _ACCURACIES = ("prompt_strict", "inst_strict", "prompt_loose", "inst_loose")
 
 @click.command(short_help="Check responses against IFEval's instructions.")
 @click.argument("responses", type=click.Path(), required=False)
-@setting(
+@command_option(
     "data",
     "--input",
     type=click.Path(),
     metavar="DATA",
     help="IFEval's prompts (JSONL with instruction_id_list and kwargs). Not needed if RESPONSES has these fields.",
 )
-@setting(
+@command_option(
     "--mode",
     default="official",
     show_default=True,
     type=click.Choice(["official", "official_2025", "fixed"]),
     help="Check as the official checker does, as its revisions since 2025 do, or with its known faults fixed.",
 )
-@setting(
+@command_option(
     "--output-dir",
     type=click.Path(file_okay=False),
     named=True,
@@ -56,8 +56,8 @@ _ACCURACIES = ("prompt_strict", "inst_strict", "prompt_loose", "inst_loose")
     help="Also write eval_results_strict.jsonl and eval_results_loose.jsonl there, one line for each response, as the "
     "official evaluator does.",
 )
-@generating
-@setting(
+@generation_options
+@command_option(
     "-o",
     "--out",
     default="ifeval_responses.jsonl",
@@ -67,9 +67,9 @@ _ACCURACIES = ("prompt_strict", "inst_strict", "prompt_loose", "inst_loose")
     metavar="OUT",
     help="The file for generated responses, one on each line.",
 )
-@forcing
+@add_force_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table.")
-@setting("--strict", is_flag=True, help="Stop at the first line that cannot be read, with exit code 2.")
+@command_option("--strict", is_flag=True, help="Stop at the first line that cannot be read, with exit code 2.")
 def ifeval(
     responses: str | None,
     data: str | None,
@@ -149,7 +149,7 @@ class _Problems:
 
     def warn(self, message: str) -> None:
         self.warnings.append(message)
-        say(f"Warning: {message}")
+        print_message(f"Warning: {message}")
 
     def error(self, error: InputError) -> None:
         if self.strict:
@@ -165,7 +165,9 @@ def _check_folder(folder: str, beside: dict[str, str | None], force: bool) -> No
     if not Path(folder).is_dir():
         raise ConfigError(f"--output-dir {folder}: there is no such folder; create it first")
     for reading in READINGS:
-        protect("--output-dir", str(file_of(Path(folder), reading)), PER_RESPONSE, force=force, beside=beside)
+        require_replaceable(
+            "--output-dir", str(file_of(Path(folder), reading)), PER_RESPONSE, force=force, beside=beside
+        )
 
 
 def _generated(data: str | None, problems: _Problems, options: dict[str, Any]) -> str:
@@ -178,11 +180,11 @@ def _generated(data: str | None, problems: _Problems, options: dict[str, Any]) -
         raise ConfigError("name RESPONSES to check, or the prompts to generate some for: --input DATA with --model")
     if not (options["model"] or options["base_url"] or options["ckpt_dir"]):
         raise ConfigError("name RESPONSES to check, or a model to generate them: --model, --base-url or --ckpt-dir")
-    check_out(data, out, force=options.pop("force"))
+    require_writable_out(data, out, force=options.pop("force"))
     progress = Progress()
     # A bad row is skipped here, and reported when its instructions are read.
     prompts = read_prompts(data, key="prompt", on_error=lambda _: None)
-    answered = asyncio.run(respond(prompts, out=out, options=options, progress=progress))
+    answered = asyncio.run(generate_responses(prompts, out=out, options=options, progress=progress))
     write((row for one in answered for row in rows_of(one, "responses")), out)
     progress.summary(answered, out)
     failures = progress.failures.items()

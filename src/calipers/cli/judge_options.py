@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import click
 from click.core import ParameterSource
 
-from calipers.cli.setting import Registered, setting
+from calipers.cli.setting import RegisteredName, command_option
 from calipers.cli.withheld import keys_for
 from calipers.config.option import SECTIONS, Option
 from calipers.config.options import flat_options
@@ -46,7 +46,7 @@ def _flag(option: Option, **changes: Any) -> Callable[[F], F]:
     }
     if option.kind != "flag" and option.default is not None and not option.unset:
         attributes |= {"default": str(option.default) if option.reads else option.default, "show_default": True}
-    return setting(f"--{option.flag}", **(attributes | changes))
+    return command_option(f"--{option.flag}", **(attributes | changes))
 
 
 def _type(option: Option) -> Any:
@@ -54,7 +54,7 @@ def _type(option: Option) -> Any:
         return click.Path(dir_okay=False)
     match option.kind:
         case "choice":
-            return Registered(option.registered) if option.registered else click.Choice(option.choices)
+            return RegisteredName(option.registered) if option.registered else click.Choice(option.choices)
         case "whole" if option.reads is None:
             return click.INT if option.low is None else click.IntRange(_whole(option.low), _whole(option.high))
         case "number":
@@ -66,7 +66,7 @@ def _whole(bound: float | None) -> int | None:
     return None if bound is None else int(bound)
 
 
-def given(values: Mapping[str, Any], *keys: str) -> dict[str, Any]:
+def given_options(values: Mapping[str, Any], *keys: str) -> dict[str, Any]:
     """Return the judge's options that the user set among a command's ``values``, by flat name: all, or only ``keys``.
 
     Raises ConfigError for a value that cannot be read.
@@ -86,11 +86,11 @@ def given(values: Mapping[str, Any], *keys: str) -> dict[str, Any]:
     return found
 
 
-def judge_of(values: Mapping[str, Any], *, ledger: str | None, debug: bool) -> Judge:
+def judge_from_options(values: Mapping[str, Any], *, ledger: str | None, debug: bool) -> Judge:
     """Build the judge that a command's ``values`` describe. Raises ConfigError."""
     from calipers.judging.judge import Judge  # noqa: PLC0415 - --help stays quick
 
-    options = given(values)
+    options = given_options(values)
     judges = options.get("judge", (EMBEDDED,))
     if len(judges) > 1 and "base_url" in options:
         raise ConfigError(

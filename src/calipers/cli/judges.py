@@ -43,9 +43,9 @@ def _print(found: JudgesFound) -> None:
     from rich.table import Table  # noqa: PLC0415 - likewise
     from rich.text import Text  # noqa: PLC0415 - likewise
 
-    from calipers.cli.terminal import tables  # noqa: PLC0415 - likewise
+    from calipers.cli.terminal import table_console  # noqa: PLC0415 - likewise
 
-    console = tables(width=_WIDTH)
+    console = table_console(width=_WIDTH)
     table = Table("judge", "where", "", box=None, pad_edge=False)
     for name in found.always:
         says = "needs no key; for first steps, not for training" if name == "embedded" else "another package's"

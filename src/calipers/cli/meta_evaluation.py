@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from calipers.cli.asked import check_saving, save_judgments, tell_spent
-from calipers.cli.judge_options import given
+from calipers.cli.asked import print_cost, require_writable, save_judgments
+from calipers.cli.judge_options import given_options
 from calipers.cli.overwriting import VERDICTS
 from calipers.cli.setting import is_typed
 from calipers.cli.tables import print_figures
 from calipers.cli.withheld import key_for
-from calipers.cli.words import BadLines, fitted
+from calipers.cli.words import BadLines, wrap_for_console
 from calipers.errors import ConfigError, InputError
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def meta_evaluation(path: str, verdicts: str | None, options: Mapping[str, Any],
             raise ConfigError(f"--{name} is about groups, and {path} holds labelled criteria")
     if options["save"] is not None:
         beside = {"the file of labels": path, "the verdicts file": verdicts, "the ledger": options["ledger"]}
-        check_saving(options["save"], VERDICTS, force=options["force"], beside=beside)
+        require_writable(options["save"], VERDICTS, force=options["force"], beside=beside)
     bad = BadLines()
     rows = list(read_labelled(path, on_error=bad))
     if not rows:
@@ -66,23 +66,23 @@ def meta_evaluation(path: str, verdicts: str | None, options: Mapping[str, Any],
 def _ask(rows: Any, name: str, options: Mapping[str, Any]) -> list[dict[str, Any]]:
     from calipers.calibration.criteria.collect import ask  # noqa: PLC0415 - --help stays quick
 
-    settings = given(options, "grading", "samples", "params", "ledger")
+    settings = given_options(options, "grading", "samples", "params", "ledger")
     asked = asyncio.run(ask(rows, name, api_key=key_for(name), experience=False, **settings))
-    tell_spent(asked.spent())
+    print_cost(asked.spent())
     return asked.judgments
 
 
 def _print(found: MetaEvaluation) -> None:
-    from calipers.cli.terminal import tables  # noqa: PLC0415 - --help stays quick
+    from calipers.cli.terminal import table_console  # noqa: PLC0415 - --help stays quick
 
-    console = tables(width=_WIDTH)
+    console = table_console(width=_WIDTH)
     _print_overall(console, found)
     for judge in found.judges:
         _print_judge(console, judge, found.annotators)
     if found.findings:
         console.print("\n[bold]Findings[/bold]")
         for line in found.findings:
-            console.print(fitted(console, f"- {line}"), markup=False, soft_wrap=True)
+            console.print(wrap_for_console(console, f"- {line}"), markup=False, soft_wrap=True)
 
 
 def _print_overall(console: Console, found: MetaEvaluation) -> None:
@@ -97,7 +97,7 @@ def _print_overall(console: Console, found: MetaEvaluation) -> None:
     for one in found.judges:
         for reason, count in one.reasons.items():
             told = f"  {one.judge}: no verdict {count} times: {reason}"
-            console.print(fitted(console, told), markup=False, soft_wrap=True)
+            console.print(wrap_for_console(console, told), markup=False, soft_wrap=True)
 
 
 def _cells(one: Agreement) -> list[str]:

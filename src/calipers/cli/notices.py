@@ -17,7 +17,7 @@ class _Printing(logging.Handler):
 
 
 @contextmanager
-def warnings_to(say: Callable[[str], None]) -> Iterator[None]:
+def print_warnings_with(say: Callable[[str], None]) -> Iterator[None]:
     """Print calipers' logged warnings with ``say`` instead of the usual handlers."""
     logger = logging.getLogger("calipers")
     handler, before = _Printing(say), logger.propagate

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from calipers.cli.setting import setting
+from calipers.cli.setting import command_option
 from calipers.errors import ConfigError
 
 _SIDES: Final = ("", "-wal", "-shm", "-journal")
@@ -86,7 +86,7 @@ PER_RESPONSE: Final = Kind("a file of IFEval's results", _rows_with(frozenset({"
 SAMPLES: Final = Kind("a file of recorded responses", _rows_with(frozenset({"key", "text", "finish_reason"})))
 
 
-def protect(flag: str, path: str, kind: Kind, *, force: bool, beside: Mapping[str, str | None]) -> None:
+def require_replaceable(flag: str, path: str, kind: Kind, *, force: bool, beside: Mapping[str, str | None]) -> None:
     """Raise ConfigError if writing ``path`` would destroy a file that the command should not replace.
 
     That is a file of another kind (unless ``force``), or one that the same command reads or writes: ``beside`` maps the
@@ -117,9 +117,9 @@ def _same(path: str, other: str) -> bool:
     return one.resolve() == two.resolve()
 
 
-def forcing(command: F) -> F:
+def add_force_option(command: F) -> F:
     """Add the flag ``--force`` to ``command``."""
-    return setting(
+    return command_option(
         "--force",
         is_flag=True,
         named=True,

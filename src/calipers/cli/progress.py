@@ -11,7 +11,7 @@ from typing import Any, Self
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 
-from calipers.cli.words import folded
+from calipers.cli.words import wrap_words
 from calipers.rubric.unused import UNUSED
 from calipers.types import GroupResult, Usage
 
@@ -82,7 +82,7 @@ class Report:
             self.trajectories[trajectory.status] += 1
             if trajectory.reason:
                 self.reasons[f"{trajectory.status}: {trajectory.reason}"] += 1
-        self.warnings.update({_in_short(warning) for warning in result.warnings})
+        self.warnings.update({_shortened_warning(warning) for warning in result.warnings})
         self.calls += result.judge_calls
         self.attempts += result.attempts
         self.unusable += result.unusable
@@ -90,7 +90,7 @@ class Report:
             self.usage = Usage.total([self.usage, result.usage])
         if self._judges and result.attempts:
             self._shares = [
-                _with(share, told) for share, told in zip(self._shares, result.extra["judges"], strict=True)
+                _add_share(share, told) for share, told in zip(self._shares, result.extra["judges"], strict=True)
             ]
         now = self._clock()
         self._recent.append((now, self.groups.total()))
@@ -101,7 +101,7 @@ class Report:
     def say(self, text: str) -> None:
         """Print text above the live progress line."""
         if self.console.is_terminal:
-            text = folded(text, self.console.width)
+            text = wrap_words(text, self.console.width)
         self.console.print(text, markup=False, highlight=False, soft_wrap=True)
 
     def _show(self) -> None:
@@ -167,7 +167,7 @@ class Report:
             self.say(f"  note ({count:,} group{'s' * (count > 1)}): {warning}")
 
 
-def _with(share: tuple[int, Usage], told: Mapping[str, Any]) -> tuple[int, Usage]:
+def _add_share(share: tuple[int, Usage], told: Mapping[str, Any]) -> tuple[int, Usage]:
     """Add a judge's answers and usage in one more group to its share."""
     answers, usage = share
     return answers + told["answers"], Usage.total([usage, Usage(**told["usage"])])
@@ -179,7 +179,7 @@ def _shown(usage: Usage) -> str:
     return f"{usage.input_tokens:,} in{cached}, {usage.output_tokens:,} out, cost {cost}"
 
 
-def _in_short(warning: str) -> str:
+def _shortened_warning(warning: str) -> str:
     """Return one note for all warnings of the same kind; the result file has the details."""
     if " addresses the judge: " in warning:
         return "trajectories address the judge; the results' warnings and attacks say which and how"

@@ -8,23 +8,23 @@ from contextlib import closing
 import click
 
 from calipers.cli.output import Output
-from calipers.cli.overwriting import RESULTS, forcing, protect
+from calipers.cli.overwriting import RESULTS, add_force_option, require_replaceable
 from calipers.cli.score import exit_code, shows_results
-from calipers.cli.setting import InputFile, setting
+from calipers.cli.setting import InputFile, command_option
 
 
 @click.command(short_help="Rewrite a run's results from its ledger.")
 @click.argument("ledger", type=InputFile("no such ledger; `calipers score ... -o OUT` writes one at OUT.ledger.db"))
-@setting("-o", "--out", required=True, named=True, metavar="OUT", help="Result file (JSONL); - for stdout.")
-@setting("--run", type=int, metavar="ID", help="The number of the run in the ledger. [default: the latest]")
-@forcing
+@command_option("-o", "--out", required=True, named=True, metavar="OUT", help="Result file (JSONL); - for stdout.")
+@command_option("--run", type=int, metavar="ID", help="The number of the run in the ledger. [default: the latest]")
+@add_force_option
 def replay(ledger: str, out: str, run: int | None, *, force: bool) -> int:
     """Read the answers recorded in LEDGER again and write the run's result file to OUT, without any network access.
 
     The same version of calipers writes the same file, byte for byte. A newer version may read old replies better,
     without new calls.
     """
-    protect("--out", out, RESULTS, force=force, beside={"the ledger": ledger})
+    require_replaceable("--out", out, RESULTS, force=force, beside={"the ledger": ledger})
     return asyncio.run(_replay(ledger, out, run))
 
 

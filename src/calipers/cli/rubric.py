@@ -10,11 +10,11 @@ from typing import Any
 
 import click
 
-from calipers.cli.judge_options import given, judge_option
-from calipers.cli.overwriting import RUBRIC, forcing, protect
-from calipers.cli.setting import InputFile, setting
+from calipers.cli.judge_options import given_options, judge_option
+from calipers.cli.overwriting import RUBRIC, add_force_option, require_replaceable
+from calipers.cli.setting import InputFile, command_option
 from calipers.cli.withheld import key_for
-from calipers.cli.words import say
+from calipers.cli.words import print_message
 from calipers.errors import ConfigError, InputError
 
 _WIDTH = 140
@@ -35,7 +35,7 @@ def check(file: str) -> int:
     from rich.table import Table  # noqa: PLC0415 - likewise
     from rich.text import Text  # noqa: PLC0415 - likewise
 
-    from calipers.cli.terminal import tables  # noqa: PLC0415 - --help stays quick
+    from calipers.cli.terminal import table_console  # noqa: PLC0415 - --help stays quick
     from calipers.readers import read_rubric  # noqa: PLC0415 - likewise
     from calipers.rubric.formulas import lowest  # noqa: PLC0415 - likewise
     from calipers.verifiers.criteria import require_rules  # noqa: PLC0415 - likewise
@@ -51,7 +51,7 @@ def check(file: str) -> int:
     for one in found.criteria:
         marks = [*(["veto"] if one.veto else []), *(["rule"] if one.rule else []), *one.levels]
         table.add_row(Text(one.id), f"{one.points:+g}", Text(" ".join(marks)), Text(one.text), Text(" ".join(one.tags)))
-    console = tables(width=_WIDTH)
+    console = table_console(width=_WIDTH)
     console.print(table)
     click.echo(f"{len(found.criteria)} criteria; scores from {lowest(found, 'healthbench'):.3g} to 1 (healthbench)")
     return 0
@@ -59,7 +59,7 @@ def check(file: str) -> int:
 
 @rubric.command(short_help="Draft a rubric from groups.")
 @click.argument("groups", type=InputFile())
-@setting("-o", "--out", required=True, named=True, metavar="OUT", help="The rubric file (TOML); - for stdout.")
+@command_option("-o", "--out", required=True, named=True, metavar="OUT", help="The rubric file (TOML); - for stdout.")
 @judge_option(
     "judge",
     required=True,
@@ -69,19 +69,21 @@ def check(file: str) -> int:
 @judge_option(
     "base_url", multiple=False, help="The judge's OpenAI-compatible endpoint, if it is not the provider's own."
 )
-@setting(
+@command_option(
     "--first",
     default=6,
     show_default=True,
     type=click.IntRange(1),
     help="Draft from the first N groups.",
 )
-@setting("--criteria", default=12, show_default=True, type=click.IntRange(1), help="The most criteria to propose.")
+@command_option(
+    "--criteria", default=12, show_default=True, type=click.IntRange(1), help="The most criteria to propose."
+)
 @judge_option("ledger", help="Where answers are recorded: a path or sqlite:///PATH. [default: OUT.ledger.db]")
 @judge_option("max_tokens")
 @judge_option("concurrency")
 @judge_option("params")
-@forcing
+@add_force_option
 def draft(groups: str, out: str, **options: Any) -> int:
     """Let a judge propose criteria from GROUPS, grade the groups by them twice, and write the useful ones to OUT.
 
@@ -100,7 +102,7 @@ def draft(groups: str, out: str, **options: Any) -> int:
     if out != "-" and not Path(out).absolute().parent.is_dir():
         raise ConfigError(f"--out {out}: its folder does not exist; create it first")
     beside = {"the groups file": groups, "the ledger": options["ledger"]}
-    protect("--out", out, RUBRIC, force=options["force"], beside=beside)
+    require_replaceable("--out", out, RUBRIC, force=options["force"], beside=beside)
     return asyncio.run(_draft(groups, out, options))
 
 
@@ -114,7 +116,7 @@ async def _draft(groups: str, out: str, options: dict[str, Any]) -> int:
     if not few:
         raise InputError("no group in it can be read", source=groups)
     if own := sum(group.rubric is not None for group in few):
-        say(f"Note: {own} of {len(few)} groups have a rubric of their own, which is not used")
+        print_message(f"Note: {own} of {len(few)} groups have a rubric of their own, which is not used")
     with ExitStack() as stack:
         where = options["ledger"] or (None if out == "-" else f"{out}.ledger.db")
         ledger = None if where is None else Ledger(where)
@@ -127,16 +129,16 @@ async def _draft(groups: str, out: str, options: dict[str, Any]) -> int:
             ledger=ledger,
             base_url=options["base_url"],
             api_key=key_for(options["judge"], [options["base_url"]] if options["base_url"] else ()),
-            options=given(options, "max_tokens", "concurrency", "params"),
+            options=given_options(options, "max_tokens", "concurrency", "params"),
         )
     for problem in (*problems, *found.problems):
-        say(f"Warning: {problem}")
+        print_message(f"Warning: {problem}")
     summary = f"{found.proposed} proposals, {len(found.kept)} criteria kept, {len(found.dropped)} dropped"
     if not found.kept:
         why = "; ".join(f"{one.criterion.text!r}: {figures.fault()}" for one, figures in found.dropped)
         raise InputError(f"no criterion proved useful ({summary}): {why}")
     _write(out, found.toml(f"Drafted by {options['judge']} from {len(few)} groups: {summary}."))
-    say(f"{summary}; calipers rubric check {out} shows them.")
+    print_message(f"{summary}; calipers rubric check {out} shows them.")
     return 1 if problems or found.problems else 0
 
 

@@ -24,7 +24,7 @@ class Scoring(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Ruled:
+class RulesAndJudge:
     """The rules that a command was given, and the Hybrid that scores groups by them."""
 
     scoring: Scoring
@@ -61,13 +61,13 @@ def with_references(
 
     for group in groups:
         reference = standards_in(group.extra, rubric=False).reference
-        if reference is None or isinstance(group.rubric, Rubric) or (rules and not _weighed(group, rules)):
+        if reference is None or isinstance(group.rubric, Rubric) or (rules and not _is_scored_by_rubric(group, rules)):
             yield group
         else:
             yield replace(group, rubric=rubric_text_with_reference(group.rubric or standards, as_text(reference.value)))
 
 
-def _weighed(group: TrajectoryGroup, rules: RuleFile) -> bool:
+def _is_scored_by_rubric(group: TrajectoryGroup, rules: RuleFile) -> bool:
     """Whether the judge scores the group by a rubric, and not only by its soft constraints."""
     try:
         asked = rules.constraints_of(group)
@@ -76,7 +76,7 @@ def _weighed(group: TrajectoryGroup, rules: RuleFile) -> bool:
     return asked.judged and not asked.soft
 
 
-def ruled(judge: Judge, options: Mapping[str, Any]) -> Ruled | None:
+def rules_from_options(judge: Judge, options: Mapping[str, Any]) -> RulesAndJudge | None:
     """Return the rules that ``--rules`` and ``--combine`` ask for, if any. Raises ConfigError, InputError."""
     path, combine = options["rules"], options["combine"]
     if path is None and combine is None:
@@ -87,6 +87,6 @@ def ruled(judge: Judge, options: Mapping[str, Any]) -> Ruled | None:
     rules = RuleFile() if path is None else read_rules(path)
     settings = dict(rules.settings) | ({} if combine is None else {"combine": combine})
     try:
-        return Ruled(Hybrid(judge, checks=rules.constraints_of, gates=rules.gates, **settings), rules)
+        return RulesAndJudge(Hybrid(judge, checks=rules.constraints_of, gates=rules.gates, **settings), rules)
     except ConfigError as error:
         raise ConfigError(f"{path or '--combine'}: {error}") from None

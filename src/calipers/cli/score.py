@@ -11,20 +11,20 @@ from typing import Any
 
 import click
 
-from calipers.cli.judge_options import judge_of, judge_options
-from calipers.cli.notices import warnings_to
+from calipers.cli.judge_options import judge_from_options, judge_options
+from calipers.cli.notices import print_warnings_with
 from calipers.cli.output import Output
-from calipers.cli.overwriting import RESULTS, forcing, protect
-from calipers.cli.rules import Scoring, ruled, with_references
-from calipers.cli.setting import InputFile, Registered, Sectioned, setting
+from calipers.cli.overwriting import RESULTS, add_force_option, require_replaceable
+from calipers.cli.rules import Scoring, rules_from_options, with_references
+from calipers.cli.setting import InputFile, RegisteredName, SectionedCommand, command_option
 from calipers.cli.words import BadLines
 from calipers.errors import ConfigError, InputError
 from calipers.registry import READERS
 
 
-@click.command(cls=Sectioned, short_help="Score a groups file with a judge.")
+@click.command(cls=SectionedCommand, short_help="Score a groups file with a judge.")
 @click.argument("groups", type=InputFile())
-@setting(
+@command_option(
     "-o",
     "--out",
     required=True,
@@ -32,34 +32,34 @@ from calipers.registry import READERS
     metavar="OUT",
     help="Result file (JSONL), one line for each group; - for stdout.",
 )
-@setting(
+@command_option(
     "--reader",
-    type=Registered(READERS),
+    type=RegisteredName(READERS),
     help="The format of GROUPS. [default: by the file's suffix]",
 )
 @judge_options
-@setting(
+@command_option(
     "--rules",
     section="Rules that code checks",
     type=click.Path(dir_okay=False),
     help="A file of rules and gates that code checks before the judge is asked (.toml, .json).",
 )
-@setting(
+@command_option(
     "--combine",
     section="Rules that code checks",
     type=click.Choice(["product", "average", "min", "all", "verif_code", "verif_paper"]),
     help="How the score of the rules, also of those in GROUPS, and the judge's reward become one. "
     "[default: product, with --rules]",
 )
-@setting(
+@command_option(
     "--reference",
     section="Rules that code checks",
     is_flag=True,
     help="Show the judge the reference answer in a row of GROUPS (reward_model.ground_truth or reference).",
 )
-@forcing
-@setting("--strict", is_flag=True, help="Stop at the first line that cannot be read, with exit code 2.")
-@setting(
+@add_force_option
+@command_option("--strict", is_flag=True, help="Stop at the first line that cannot be read, with exit code 2.")
+@command_option(
     "-v",
     "--verbose",
     count=True,
@@ -101,17 +101,19 @@ async def _score(run: _Run) -> int:
     _check_paths(run)
     console = Terminal(stderr=True)
     async with AsyncExitStack() as stack:
-        judge = judge_of(run.options, ledger=run.options["ledger"] or _default_ledger(run.out), debug=verbose > 1)
+        judge = judge_from_options(
+            run.options, ledger=run.options["ledger"] or _default_ledger(run.out), debug=verbose > 1
+        )
         stack.callback(judge.close)
         report = stack.enter_context(_report(console, run, judge))
-        stack.enter_context(warnings_to(report.say))
+        stack.enter_context(print_warnings_with(report.say))
         for warning in await _preflight(judge):
             report.say(f"Warning: {warning}")
         bad = BadLines(report.say)
         on_error = None if strict else bad
         source = read_groups(run.groups, reader=run.options["reader"], strict=strict, on_error=on_error)
         scoring: Scoring = judge
-        rules = ruled(judge, run.options)
+        rules = rules_from_options(judge, run.options)
         if run.options["reference"]:
             source = with_references(source, judge.settings.standards, rules=None if rules is None else rules.rules)
         if rules is not None:
@@ -186,7 +188,7 @@ def _check_paths(run: _Run) -> None:
         raise ConfigError(f"--out {out}: its folder does not exist; create it first")
     read = {"the rubric": options["rubric"], "the file of rules": options["rules"]}
     beside = {"the groups file": run.groups, "the ledger": options["ledger"]} | read
-    protect("--out", out, RESULTS, force=options["force"], beside=beside)
+    require_replaceable("--out", out, RESULTS, force=options["force"], beside=beside)
 
 
 def _count_lines(groups: str) -> int | None:

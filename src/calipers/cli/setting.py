@@ -18,7 +18,7 @@ _REST = "Options"
 _NUMBERS = frozenset({"integer", "integer range", "float", "float range"})
 
 
-class Setting(click.Option):
+class CommandOption(click.Option):
     """An option of a command, shown in the help under the heading ``section``; None means the first, general section.
 
     ``named`` means that calipers.toml may set the option only if the user named that file: the option names a file that
@@ -33,7 +33,7 @@ class Setting(click.Option):
             self.metavar = "N"  # click appends the range to the help
 
 
-class Registered(click.ParamType):  # type: ignore[type-arg]  # older versions have no type arguments
+class RegisteredName(click.ParamType):  # type: ignore[type-arg]  # older versions have no type arguments
     """A type of option values: a name in ``registry``, by calipers or another package. The help lists the names."""
 
     name = "name"
@@ -67,7 +67,7 @@ class InputFile(click.ParamType):  # type: ignore[type-arg]  # as above
         return str(value)
 
 
-class Sectioned(click.Command):
+class SectionedCommand(click.Command):
     """A command whose help shows its options under section headings; options without a section come first."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -87,7 +87,7 @@ def is_typed(name: str) -> bool:
     return click.get_current_context().get_parameter_source(name) is ParameterSource.COMMANDLINE
 
 
-def setting(*names: str, **attributes: Any) -> Callable[[F], F]:
+def command_option(*names: str, **attributes: Any) -> Callable[[F], F]:
     """Add an option to a command that the environment variable CALIPERS_NAME sets as well."""
     variable = "CALIPERS_" + names[-1].removeprefix("--").replace("-", "_").upper()
-    return click.option(*names, cls=Setting, envvar=variable, **attributes)
+    return click.option(*names, cls=CommandOption, envvar=variable, **attributes)

@@ -21,7 +21,7 @@ def print_figures(
         console.print(title, style="table.title", markup=False)
         console.print(beside)
         return
-    figures = _table(_stacked(heads), [row[len(names) :] for row in rows])
+    figures = _table(_narrow(heads), [row[len(names) :] for row in rows])
     rendered = console.render_lines(figures, console.options.update(width=10_000), pad=False)
     lines = ["".join(segment.text for segment in line).rstrip() for line in rendered]
     above = len(lines) - len(rows)
@@ -32,7 +32,7 @@ def print_figures(
         console.print(line, markup=False, soft_wrap=True)
 
 
-def _stacked(heads: Sequence[str]) -> list[str]:
+def _narrow(heads: Sequence[str]) -> list[str]:
     """Print the table with narrow columns: headings one word a line, and each figure above its wider interval."""
     narrow = [head.replace(" ", "\n") for head in heads]
     for place, head in enumerate(heads[1:], 1):

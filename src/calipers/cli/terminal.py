@@ -26,7 +26,7 @@ class Terminal(Console):
                 yield Segment(printable(segment.text), segment.style)
 
 
-def tables(*, width: int, **options: Any) -> Terminal:
+def table_console(*, width: int, **options: Any) -> Terminal:
     """Return a console on stdout for tables: as wide as the terminal, or ``width`` columns in a file or a pipe."""
     console = Terminal(highlight=False, **options)
     return console if console.is_terminal else Terminal(highlight=False, width=width, **options)

@@ -15,8 +15,8 @@ import click
 from calipers import registry
 from calipers.backends.names import split_judge_name
 from calipers.backends.providers.known import provider_of
-from calipers.cli.config import found_by_chance
-from calipers.cli.words import say
+from calipers.cli.config import is_from_unnamed_file
+from calipers.cli.words import print_message
 from calipers.errors import ConfigError
 
 _INSTEAD: Final = "withheld"
@@ -54,8 +54,8 @@ def key_for(name: str, base_urls: Sequence[str] = (), *, flag: str = "judge") ->
     known = provider_of(bare)
     _refuse_addresses(context, through_litellm="/" in bare and known is None)
     urls = base_urls if url is None else (url,)
-    doubted = found_by_chance(context, "base_url" if url is None else flag)
-    if known is None and "://" in bare and found_by_chance(context, flag):
+    doubted = is_from_unnamed_file(context, "base_url" if url is None else flag)
+    if known is None and "://" in bare and is_from_unnamed_file(context, flag):
         doubted, urls = True, (*urls, bare.partition("/")[2])  # LiteLLM takes some models' names for addresses
     # A list, so that every address is checked and reported.
     withheld = [where for where in urls if doubted and _withhold(bare, where)]
@@ -75,7 +75,7 @@ def _withhold(name: str, url: str) -> bool:
             return False
         variable = held
     shown = (_server(url) or ("", url))[1]
-    say(
+    print_message(
         f"Note: {variable} is not sent to {shown}: calipers.toml was found in the working directory and sets that "
         "address. If it is yours, give --base-url on the command line, or --config calipers.toml."
     )
@@ -92,7 +92,7 @@ def _server(url: str) -> tuple[str, str, int | None] | None:
 
 
 def _refuse_addresses(context: click.Context, *, through_litellm: bool) -> None:
-    if not found_by_chance(context, "param"):
+    if not is_from_unnamed_file(context, "param"):
         return
     for text in context.params.get("param", ()):
         key = str(text).partition("=")[0].strip()

@@ -21,35 +21,35 @@ if TYPE_CHECKING:
 _BAD_LINES_SHOWN = 10
 
 
-def folded(text: str, width: int) -> str:
+def wrap_words(text: str, width: int) -> str:
     """Wrap ``text`` between words at ``width`` columns; continued lines keep their indent."""
-    return "\n".join(line if len(line) <= width else _folded(line, width) for line in text.split("\n"))
+    return "\n".join(line if len(line) <= width else _wrap_line(line, width) for line in text.split("\n"))
 
 
-def _folded(line: str, width: int) -> str:
+def _wrap_line(line: str, width: int) -> str:
     indent = line[: len(line) - len(line.lstrip())]
     # Users copy names of files and models, and URLs, so these are not broken.
     return textwrap.fill(line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
-def fitted(console: Console, text: str) -> str:
+def wrap_for_console(console: Console, text: str) -> str:
     """Wrap ``text`` below a table if ``console`` is a terminal; a file or a pipe gets it unchanged."""
-    return folded(text, console.width) if console.is_terminal else text
+    return wrap_words(text, console.width) if console.is_terminal else text
 
 
-def say(text: str) -> None:
+def print_message(text: str) -> None:
     """Print ``text`` to stderr, wrapped if stderr is a terminal."""
-    from calipers.judging.describe import columns  # noqa: PLC0415 - --help stays quick
+    from calipers.judging.describe import terminal_width  # noqa: PLC0415 - --help stays quick
 
-    width, text = columns(), printable(text)
-    click.echo(text if width is None else folded(text, width), err=True)
+    width, text = terminal_width(), printable(text)
+    click.echo(text if width is None else wrap_words(text, width), err=True)
 
 
 @dataclass(slots=True)
 class BadLines:
     """Reports the first lines that cannot be read, and counts the others: a wrong file may have thousands."""
 
-    tell: Callable[[str], None] = say
+    tell: Callable[[str], None] = print_message
     count: int = 0
 
     def __call__(self, error: InputError) -> None:

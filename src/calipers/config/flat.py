@@ -26,7 +26,7 @@ def recorded_options() -> tuple[Option, ...]:
     return tuple(option for option in flat_options().values() if option.recorded)
 
 
-def nested(flat: Mapping[str, Any]) -> dict[str, Any]:
+def judge_arguments(flat: Mapping[str, Any]) -> dict[str, Any]:
     """Turn options by their flat names into the arguments of ``Judge``.
 
     ``{"orders": 2, "timeout": 30}`` becomes ``{"orders": 2, "calls": Calls(timeout=30)}``. The mapping may also hold a
@@ -45,11 +45,13 @@ def nested(flat: Mapping[str, Any]) -> dict[str, Any]:
     for name, values in within.items():
         given = arguments.get(name)
         whole = options_in_group(name, given)
-        arguments[name] = whole and replace(whole, **values)  # type: ignore[type-var]  # all groups are dataclasses
+        arguments[name] = whole and replace(whole, **values)
     return arguments
 
 
-def takes(options: Callable[P, Made]) -> Callable[[Callable[[S, Made], None]], Callable[Concatenate[S, P], None]]:
+def takes_options(
+    options: Callable[P, Made],
+) -> Callable[[Callable[[S, Made], None]], Callable[Concatenate[S, P], None]]:
     """Decorate a method that takes an ``options`` object so that it takes the object's fields as arguments instead.
 
     An unknown argument raises a ConfigError that names the group it has moved to, or the nearest known argument.
@@ -61,7 +63,7 @@ def takes(options: Callable[P, Made]) -> Callable[[Callable[[S, Made], None]], C
         def with_arguments(self: S, /, *args: P.args, **arguments: P.kwargs) -> None:
             for name in arguments:
                 if name not in expected.parameters:
-                    raise ConfigError(_moved(name, expected.parameters))
+                    raise ConfigError(_unknown_argument(name, expected.parameters))
             method(self, options(*args, **arguments))
 
         own = next(iter(signature(method).parameters.values()))
@@ -71,7 +73,7 @@ def takes(options: Callable[P, Made]) -> Callable[[Callable[[S, Made], None]], C
     return decorate
 
 
-def _moved(name: str, known: Mapping[str, Any]) -> str:
+def _unknown_argument(name: str, known: Mapping[str, Any]) -> str:
     """Return the error for an argument that ``Judge`` lacks: where it has moved to, or the nearest known name."""
     options = flat_options()
     moved = options.get(name) or next((one for one in options.values() if one.formerly == name), None)

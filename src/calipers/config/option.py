@@ -1,7 +1,7 @@
 """How one option of a judge is declared: its default, type, range and help sentence, and its names outside Python.
 
-An option is one field of a frozen dataclass, written with ``whole``, ``number``, ``choice``, ``flag`` or ``thing``. Not
-responsible for which options there are (``options``).
+An option is a field of a frozen dataclass, declared with ``whole_number``, ``number``, ``choice``, ``flag``,
+``function`` or ``any_value``. Not responsible for which options there are (``options``).
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ class Option:
         return high_enough and (self.high is None or number < self.high or (number == self.high and not self.below))
 
 
-def whole(default: int | None, help: str, **more: Any) -> Any:  # noqa: A002 - the option's own word
+def whole_number(default: int | None, help: str, **more: Any) -> Any:  # noqa: A002 - the option's own word
     """Declare an option whose value is a whole number."""
     return _field(default, Option(help=help, kind="whole", default=default, **more))
 
@@ -171,17 +171,17 @@ def function(help: str, **more: Any) -> Any:  # noqa: A002 - likewise
     return _field(None, Option(help=help, kind="function", **more))
 
 
-def thing(default: Any, help: str, **more: Any) -> Any:  # noqa: A002 - likewise
+def any_value(default: Any, help: str, **more: Any) -> Any:  # noqa: A002 - likewise
     """Declare an option whose value is of any other type: text, a mapping, an object."""
     return _field(default, Option(help=help, default=default, **more))
 
 
-def required(help: str, **more: Any) -> dict[str, Any]:  # noqa: A002 - likewise
+def required_option(help: str, **more: Any) -> dict[str, Any]:  # noqa: A002 - likewise
     """Return the dataclass metadata of an option that has no default and must be given."""
     return {_KEY: Option(help=help, **more)}
 
 
-def group(of: type[Group], default: Any = None) -> Any:
+def option_group(of: type[Group], default: Any = None) -> Any:
     """Declare an argument that holds a group of options: an object, a mapping of its fields, or a single value."""
     return field(default=default, metadata={_GROUP: of})
 
@@ -199,7 +199,7 @@ class Options:
         return f"{type(self).__name__}({', '.join(f'{name}={getattr(self, name)!r}' for name in changed)})"
 
     def require(self, name: str = "") -> None:
-        """Raise ConfigError if an option has a value that is not allowed. ``name`` is the group's name for the message."""
+        """Raise ConfigError if an option has a value that is not allowed. ``name`` is the group's name for messages."""
         for option in options_of(type(self)):  # type: ignore[arg-type]  # mypy #11469
             option.require(getattr(self, option.name), within=name)
 

@@ -24,20 +24,20 @@ from calipers.config.option import (
     THE_JUDGE,
     Option,
     Options,
+    any_value,
     choice,
     did_you_mean,
     function,
-    group,
     groups_of,
     number,
+    option_group,
     options_of,
-    required,
-    thing,
-    whole,
+    required_option,
+    whole_number,
 )
 from calipers.config.question_options import Calls, Defence, Question, Records
 from calipers.config.score_options import Panel, PanelMode, Resolution, Reward
-from calipers.config.texts import read_amounts, read_concurrency, rubric_of
+from calipers.config.texts import read_budget, read_concurrency, read_rubric_file
 from calipers.errors import ConfigError
 from calipers.interfaces import Backend, Store
 from calipers.protocols.question import OutOfRange, Parse
@@ -60,7 +60,7 @@ class Everyday(Options):
         recorded=True,
         link="protocols.md",
     )
-    orders: int = whole(
+    orders: int = whole_number(
         1,
         "Presentations of each group, in different orders; their scores are averaged.",
         low=1,
@@ -68,7 +68,7 @@ class Everyday(Options):
         recorded=True,
         link="protocols.md#orders-and-samples",
     )
-    samples: int = whole(
+    samples: int = whole_number(
         1,
         "How often each presentation is asked.",
         low=1,
@@ -76,8 +76,10 @@ class Everyday(Options):
         recorded=True,
         link="protocols.md#orders-and-samples",
     )
-    seed: int = whole(0, "The seed of the orders in which candidates are shown.", section=QUESTION, recorded=True)
-    quorum: int = whole(
+    seed: int = whole_number(
+        0, "The seed of the orders in which candidates are shown.", section=QUESTION, recorded=True
+    )
+    quorum: int = whole_number(
         1,
         "How many judges of a panel must have scored a trajectory; with fewer, it abstains.",
         low=1,
@@ -109,7 +111,7 @@ class JudgeOptions(Everyday):
 
     judge: Judges = field(
         kw_only=False,
-        metadata=required(
+        metadata=required_option(
             "The judge's name: provider/model, embedded, scripted:FILE or replay:LEDGER. Several names are a panel.",
             section=THE_JUDGE,
             metavar="MODEL",
@@ -118,7 +120,7 @@ class JudgeOptions(Everyday):
             link="judges.md#names-and-providers",
         ),
     )
-    base_url: str | Sequence[str] | Mapping[str, str | Sequence[str]] | None = thing(
+    base_url: str | Sequence[str] | Mapping[str, str | Sequence[str]] | None = any_value(
         None,
         "The judge's OpenAI-compatible endpoint, if it is not the provider's own; several share the work. "
         "For a judge of a panel, write --judge vllm/qwen3@URL.",
@@ -128,28 +130,28 @@ class JudgeOptions(Everyday):
         reads=list,
         link="cost-and-limits.md#several-servers",
     )
-    api_key: str | Mapping[str, str] | None = thing(
+    api_key: str | Mapping[str, str] | None = any_value(
         None, "The judge's API key.", unset="the provider's environment variable"
     )
-    rubric: str | Rubric | Mapping[str, Any] | Sequence[Any] | Path | None = thing(
+    rubric: str | Rubric | Mapping[str, Any] | Sequence[Any] | Path | None = any_value(
         None,
         "Standards for groups without a rubric of their own: a text file, or criteria as .toml, .json or .yaml.",
         section=QUESTION,
         metavar="FILE",
-        reads=rubric_of,
+        reads=read_rubric_file,
         unset="built-in",
         link="rubrics.md",
     )
-    budget: Budget | Mapping[str, float] | None = thing(
+    budget: Budget | Mapping[str, float] | None = any_value(
         None,
         "The most that may be spent: usd=5, tokens=2e6 or calls=1000. Groups beyond the budget fail.",
         section=LIMITS,
         metavar="KIND=AMOUNT",
         many=True,
-        reads=read_amounts,
+        reads=read_budget,
         link="cost-and-limits.md#budgets",
     )
-    concurrency: int | Literal["auto"] = whole(
+    concurrency: int | Literal["auto"] = whole_number(
         64,
         "How many calls to the judge are in flight at once; auto finds out how many the server can use.",
         low=1,
@@ -163,7 +165,7 @@ class JudgeOptions(Everyday):
         "A function (text, keys) -> {key: score from 0 to 100} that reads the judge's replies.",
         link="reading.md#a-reader-of-your-own",
     )
-    ledger: str | Path | Store | Any = thing(
+    ledger: str | Path | Store | Any = any_value(
         None,
         "The file that records all answers: a path or sqlite:///PATH.",
         section=OUTPUT,
@@ -173,13 +175,13 @@ class JudgeOptions(Everyday):
         link="ledger.md",
         formerly="store",
     )
-    panel: Panel | PanelMode | Mapping[str, Any] | None = group(Panel)
-    resolve: Resolution | bool | float | Mapping[str, Any] | None = group(Resolution)
-    reward: Reward | str | Mapping[str, Any] | None = group(Reward)
-    question: Question | Mapping[str, Any] = group(Question, Question())
-    calls: Calls | Mapping[str, Any] = group(Calls, Calls())
-    defence: Defence | Mapping[str, Any] = group(Defence, Defence())
-    records: Records | Mapping[str, Any] = group(Records, Records())
+    panel: Panel | PanelMode | Mapping[str, Any] | None = option_group(Panel)
+    resolve: Resolution | bool | float | Mapping[str, Any] | None = option_group(Resolution)
+    reward: Reward | str | Mapping[str, Any] | None = option_group(Reward)
+    question: Question | Mapping[str, Any] = option_group(Question, Question())
+    calls: Calls | Mapping[str, Any] = option_group(Calls, Calls())
+    defence: Defence | Mapping[str, Any] = option_group(Defence, Defence())
+    records: Records | Mapping[str, Any] = option_group(Records, Records())
 
     def __post_init__(self) -> None:
         """Turn groups given as mappings or single values into objects, and check every value."""

@@ -17,12 +17,12 @@ from calipers.config.option import (
     READING,
     THE_JUDGE,
     Group,
+    any_value,
     choice,
     flag,
     function,
     number,
-    thing,
-    whole,
+    whole_number,
 )
 from calipers.config.texts import read_aspects, read_gradings, read_params, read_price
 from calipers.guard.canary import CANARY_RATE, Canaries
@@ -41,7 +41,7 @@ Reasoning: TypeAlias = Literal["hidden", "shown"]
 class Question(Group):
     """What a question to the judge contains, and when a question is repeated."""
 
-    grading: Grading | Mapping[str, Any] | None = thing(
+    grading: Grading | Mapping[str, Any] | None = any_value(
         None,
         "How a checklist is asked and scored, e.g. mode=relative or on_missing=partial.",
         section=QUESTION,
@@ -51,7 +51,7 @@ class Question(Group):
         recorded=True,
         link="rubrics.md#how-it-is-put-to-the-judge",
     )
-    aspects: Mapping[str, float] | Sequence[str] | Sequence[tuple[str, float]] | None = thing(
+    aspects: Mapping[str, float] | Sequence[str] | Sequence[tuple[str, float]] | None = any_value(
         None,
         "Listwise: score these aspects separately, e.g. correctness=2; the score is their weighted mean.",
         flag="aspect",
@@ -62,7 +62,7 @@ class Question(Group):
         recorded=True,
         link="protocols.md#aspects",
     )
-    at_once: int | None = whole(
+    at_once: int | None = whole_number(
         None,
         "Listwise: how many candidates a question may have; larger groups are asked about in overlapping chunks.",
         low=4,
@@ -93,7 +93,7 @@ class Question(Group):
         recorded=True,
         link="protocols.md#expected-scores",
     )
-    reasks: int = whole(
+    reasks: int = whole_number(
         2, "How many follow-up questions in a row an incomplete answer may cause.", low=0, recorded=True
     )
     absolute: bool = flag(False, "Also ask about a group of one trajectory, for evaluation.", recorded=True)
@@ -103,7 +103,7 @@ class Question(Group):
 class Calls(Group):
     """How the judge is called: request parameters, token limits, pace, retries and prices."""
 
-    params: Mapping[str, Any] | None = thing(
+    params: Mapping[str, Any] | None = any_value(
         None,
         "A further request parameter, sent unchanged, e.g. temperature=0. VALUE is JSON or text.",
         check=require_params,
@@ -114,7 +114,7 @@ class Calls(Group):
         reads=read_params,
         recorded=True,
     )
-    max_tokens: int | None = whole(
+    max_tokens: int | None = whole_number(
         8192,
         "Token limit of a reply, reasoning included. If a reply is cut off, it is repeated with four times the limit.",
         low=1,
@@ -122,7 +122,7 @@ class Calls(Group):
         section=THE_JUDGE,
         recorded=True,
     )
-    context_window: int | None = whole(
+    context_window: int | None = whole_number(
         None,
         "Tokens of question and reply together that the judge can process. In longer groups, the middles of the "
         "longest texts are omitted.",
@@ -141,7 +141,7 @@ class Calls(Group):
         link="judges.md#what-is-asked-of-a-server",
     )
     timeout: float = number(120.0, "Seconds that a call may take.", low=0, above=True, section=LIMITS)
-    attempts: int = whole(5, "How often a call is attempted if it fails for a reason that may pass.", low=1)
+    attempts: int = whole_number(5, "How often a call is attempted if it fails for a reason that may pass.", low=1)
     requests_per_minute: float | None = number(
         None,
         "How many calls may begin in a minute.",
@@ -167,7 +167,7 @@ class Calls(Group):
         section=LIMITS,
         link="cost-and-limits.md#stragglers",
     )
-    price: Sequence[float] | Mapping[str, Sequence[float]] | None = thing(
+    price: Sequence[float] | Mapping[str, Sequence[float]] | None = any_value(
         None,
         "US dollars per million tokens of input, output and cached input, for a judge that the price list lacks.",
         section=LIMITS,
@@ -230,7 +230,7 @@ class Records(Group):
         recorded="learns",
         link="resolution.md#what-the-ledger-teaches",
     )
-    watchers: Sequence[Watcher] = thing(
+    watchers: Sequence[Watcher] = any_value(
         (), "Objects that see every finished group, such as a Monitor, an Auditor or a ReviewQueue.", link="health.md"
     )
     observer: Observer | None = function(

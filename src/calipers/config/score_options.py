@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal, TypeAlias
 
 from calipers.config.arguments import require_range
-from calipers.config.option import PANEL, RESOLVING, REWARD, Group, choice, flag, number, thing, whole
+from calipers.config.option import PANEL, RESOLVING, REWARD, Group, any_value, choice, flag, number, whole_number
 from calipers.config.texts import read_weights
 from calipers.registry import REWARDS
 from calipers.rewards.blend import Blend
@@ -33,7 +33,7 @@ class Panel(Group):
         recorded=True,
         link="panels.md",
     )
-    weights: Sequence[float] | None = thing(
+    weights: Sequence[float] | None = any_value(
         None,
         "The weight of each judge of a panel, in the order of the judges.",
         section=PANEL,
@@ -43,7 +43,7 @@ class Panel(Group):
         recorded=True,
         link="panels.md",
     )
-    policy: str | None = thing(
+    policy: str | None = any_value(
         None,
         "The model under training. Judges of its model family are refused.",
         section=PANEL,
@@ -73,7 +73,7 @@ class Resolution(Group):
         recorded="resolve.tolerance",
         link="resolution.md",
     )
-    most: int = whole(
+    most: int = whole_number(
         8,
         "With --resolve: how many presentations a group may have.",
         low=1,
@@ -143,7 +143,7 @@ class Reward(Group):
         recorded="reward.weight",
         link="rewards.md",
     )
-    range: tuple[float, float] = thing(
+    range: tuple[float, float] = any_value(
         (0.0, 1.0),
         "The lowest and highest reward. Scores are scaled to this range; a group of one trajectory gets the middle.",
         check=require_range,

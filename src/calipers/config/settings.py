@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, fields, is_dataclass, replace
 from typing import Any, Final, Self
 
 from calipers.aggregators.priors import Priors
-from calipers.config.flat import nested, recorded_options
+from calipers.config.flat import judge_arguments, recorded_options
 from calipers.config.option import Option, groups_of
 from calipers.config.options import Everyday, JudgeOptions
 from calipers.config.question_options import Calls, Defence, Question, Records
@@ -22,7 +22,7 @@ from calipers.types import Rubric, Window
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class RecordedJudge:
     """One judge of a run as the ledger records it: its name, address and model, and its context window if known."""
 
     judge: str
@@ -48,7 +48,7 @@ class Settings(Everyday):
     count.
     """
 
-    judges: tuple[Named, ...]
+    judges: tuple[RecordedJudge, ...]
     rubric: str | Rubric = DEFAULT_RUBRIC
     panel: Panel = Panel()
     resolve: Resolution | None = None
@@ -123,10 +123,10 @@ class Settings(Everyday):
     def of(cls, record: Mapping[str, Any]) -> Self:
         """Read the settings from a run's record, which is the result of ``to_dict`` after a round trip through JSON.
 
-        ``as_recorded_now`` brings records of older versions up to date first. Raises LedgerError for settings that this
+        Records of older versions go through ``upgraded_settings`` first. Raises LedgerError for settings that this
         version does not know.
         """
-        if unknown := {*_keys(record)} - {*_keys(cls((), resolve=Resolution()).to_dict())}:
+        if unknown := {*_record_keys(record)} - {*_record_keys(cls((), resolve=Resolution()).to_dict())}:
             raise LedgerError(
                 f"the run was recorded with {', '.join(sorted(unknown))}, which this version of calipers does not "
                 "know; replay it with the version that recorded it, or a newer one"
@@ -138,7 +138,7 @@ class Settings(Everyday):
 
     @classmethod
     def _read(cls, record: Mapping[str, Any]) -> Self:
-        values: dict[str, Any] = {option.key: _found(record, option) for option in recorded_options()}
+        values: dict[str, Any] = {option.key: _recorded_value(record, option) for option in recorded_options()}
         rate = values.pop("canary_rate")
         if rate:
             values |= {"canaries": "sampled", "canary_rate": rate}
@@ -150,8 +150,8 @@ class Settings(Everyday):
             "params": values["params"] or None,
         }
         return cls(
-            **nested(values),
-            judges=tuple(Named(**one) for one in record["judges"]),
+            **judge_arguments(values),
+            judges=tuple(RecordedJudge(**one) for one in record["judges"]),
             rubric=rubric if isinstance(rubric := record["rubric"], str) else as_rubric(rubric),
             custom_parse=record["custom_parse"],
             warnings=tuple(record["warnings"]),
@@ -163,8 +163,8 @@ class Settings(Everyday):
     def to_dict(self) -> dict[str, Any]:
         """Return the settings as plain data for the ledger."""
         record: dict[str, Any] = {name: getattr(self, name) for name in _OF_THE_RUN}
-        record |= {"judges": [asdict(one) for one in self.judges], "experience": _plain(self.experience)}
-        record["rubric"] = _plain(self.rubric)
+        record |= {"judges": [asdict(one) for one in self.judges], "experience": _plain_data(self.experience)}
+        record["rubric"] = _plain_data(self.rubric)
         for option in recorded_options():
             group = getattr(self, option.group) if option.group else self
             top, _, name = option.record.partition(".")
@@ -173,18 +173,18 @@ class Settings(Everyday):
             elif name:
                 record.setdefault(top, {})[name] = getattr(group, option.name)
             else:
-                record[top] = _plain(getattr(group, option.name))
+                record[top] = _plain_data(getattr(group, option.name))
         return record | {"canary_rate": self.defence.share, "params": dict(self.calls.params or {})}
 
 
 _OF_THE_RUN: Final = ("custom_parse", "warnings", "begins_with", "windows")
 
 
-def _plain(value: Any) -> Any:
+def _plain_data(value: Any) -> Any:
     return asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
 
 
-def _keys(record: Mapping[str, Any]) -> Iterator[str]:
+def _record_keys(record: Mapping[str, Any]) -> Iterator[str]:
     """Yield the keys of a run's record; for objects in it that hold options, also ``object.key``."""
     objects = {option.record.partition(".")[0] for option in recorded_options() if "." in option.record}
     for key, value in record.items():
@@ -193,13 +193,13 @@ def _keys(record: Mapping[str, Any]) -> Iterator[str]:
             yield from (f"{key}.{name}" for name in value)
 
 
-def _found(record: Mapping[str, Any], option: Option) -> Any:
+def _recorded_value(record: Mapping[str, Any], option: Option) -> Any:
     """Return the option's recorded value, or its default if the record is older than the option."""
     top, _, name = option.record.partition(".")
     return record[top].get(name, option.default) if name and record[top] is not None else record[top]
 
 
-def as_recorded_now(recorded: Mapping[str, Any]) -> Mapping[str, Any]:
+def upgraded_settings(recorded: Mapping[str, Any]) -> Mapping[str, Any]:
     """Bring a run's recorded settings up to date: options that did not exist yet get their defaults.
 
     Raises LedgerError for a damaged record.
@@ -207,16 +207,16 @@ def as_recorded_now(recorded: Mapping[str, Any]) -> Mapping[str, Any]:
     if not isinstance(recorded, Mapping):
         raise _unreadable()
     if "judges" not in recorded:  # before panels existed, a run's only judge was recorded at the top level
-        names = [one.name for one in fields(Named)]
+        names = [one.name for one in fields(RecordedJudge)]
         alone = {name: recorded[name] for name in names if name in recorded}
         recorded = {key: value for key, value in recorded.items() if key not in names} | {"judges": [alone]}
     judges = recorded["judges"]
-    if not isinstance(judges, list) or not all(isinstance(one, dict) and one.keys() >= _WHO for one in judges):
+    if not isinstance(judges, list) or not all(isinstance(one, dict) and one.keys() >= _IDENTITY for one in judges):
         raise _unreadable()
     return {**Settings(()).to_dict(), **recorded}
 
 
-_WHO: Final = frozenset({"judge", "endpoint", "model"})
+_IDENTITY: Final = frozenset({"judge", "endpoint", "model"})
 
 
 def _unreadable() -> LedgerError:

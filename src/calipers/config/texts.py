@@ -15,7 +15,7 @@ from calipers.readers.rubrics import SUFFIXES, read_rubric
 from calipers.types import Rubric
 
 
-def rubric_of(path: str) -> str | Rubric:
+def read_rubric_file(path: str) -> str | Rubric:
     """Read the rubric file at ``path``: criteria if it ends in .toml, .json or .yaml, else text. Raises ConfigError."""
     if path.endswith(SUFFIXES):
         return read_rubric(path)
@@ -62,7 +62,7 @@ def read_concurrency(text: str) -> int | Literal["auto"]:
     return int(text)
 
 
-def read_amounts(texts: Sequence[str]) -> dict[str, float]:
+def read_budget(texts: Sequence[str]) -> dict[str, float]:
     """Read the budget given with ``--budget`` as ``KIND=AMOUNT``, such as ``usd=5``."""
     try:
         return {kind: float(amount) for kind, _, amount in (text.partition("=") for text in texts)}

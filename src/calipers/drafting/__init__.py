@@ -13,7 +13,7 @@ from typing import Any
 
 from calipers.backends.connect import connect
 from calipers.backends.limits.bounds import wrapped
-from calipers.config.flat import nested
+from calipers.config.flat import judge_arguments
 from calipers.config.options import options_in_group
 from calipers.config.question_options import Calls
 from calipers.drafting.measure import Measured, measure
@@ -81,7 +81,7 @@ async def draft(
     if not usable:
         raise InputError("no group has two different trajectories, so no criterion could be tested on them")
     chosen = {"judge": judge, "base_url": base_url, "api_key": api_key, "ledger": ledger, **(options or {})}
-    calls: Calls = options_in_group("calls", nested(chosen).get("calls"))
+    calls: Calls = options_in_group("calls", judge_arguments(chosen).get("calls"))
     bare = connect(judge, base_url=base_url, api_key=api_key, timeout=calls.timeout)
     asked = wrapped(bare, attempts=calls.attempts if isinstance(judge, str) else None)
     by = _Drafter(chosen, calls, asked, criteria)

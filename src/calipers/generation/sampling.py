@@ -15,7 +15,7 @@ from calipers.errors import BackendError
 from calipers.generation.prompts import Prompt
 from calipers.generation.response_file import ResponseFile
 from calipers.interfaces import Backend
-from calipers.judging.streaming import stream
+from calipers.judging.streaming import stream_results
 from calipers.types import Ask, Completion, FailureKind, FinishReason, JudgeRequest, RenderedGroup, Usage
 
 
@@ -100,7 +100,7 @@ async def generate(
     questions = ((prompt, number) for prompt in waiting for number in range(sampling.n))
     asked = iter(waiting)
     got: list[Sample | Failed] = []
-    async with aclosing(stream(questions, ask, limit=concurrency, ordered=True)) as answers:
+    async with aclosing(stream_results(questions, ask, limit=concurrency, ordered=True)) as answers:
         async for answer in answers:
             got.append(answer)
             if len(got) == sampling.n:

@@ -15,7 +15,7 @@ from typing import Final, get_args
 
 from calipers.guard.vocabulary import BITS, WORDED, Mask
 from calipers.types import Attack, AttackKind, Certainty
-from calipers.types.packaged import packaged
+from calipers.types.packaged import read_packaged_toml
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ def rules() -> tuple[Rule, ...]:
         Rule(kind, certainty, frozenset(line.split()), reduce(or_, map(BITS.__getitem__, line.split())))
         for kind in get_args(AttackKind)
         for certainty in GRADES
-        for line in packaged("calipers.guard", "rules.toml").get(kind, {}).get(certainty, ())
+        for line in read_packaged_toml("calipers.guard", "rules.toml").get(kind, {}).get(certainty, ())
     )
 
 

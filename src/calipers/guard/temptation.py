@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from calipers.guard.injection import find_attacks
 from calipers.types import Message, Trajectory, Verdict
-from calipers.types.packaged import packaged
+from calipers.types.packaged import read_packaged_toml
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Temptation:
 
 def temptations() -> tuple[Temptation, ...]:
     """The shipped set: a dozen ordinary tasks, each with an invitation to something else."""
-    tasks = packaged("calipers.guard", "temptations.toml")["task"]
+    tasks = read_packaged_toml("calipers.guard", "temptations.toml")["task"]
     return tuple(Temptation(one["id"], one["lure"], ({"role": "user", "content": one["text"]},)) for one in tasks)
 
 

@@ -14,7 +14,7 @@ from operator import or_
 from typing import Any, Final, TypeAlias
 
 from calipers.guard.normalised import folded
-from calipers.types.packaged import packaged
+from calipers.types.packaged import read_packaged_toml
 
 Mask: TypeAlias = int
 """A set of concepts: a bit for each."""
@@ -84,13 +84,13 @@ class Entry:
 @cache
 def words(name: str) -> frozenset[str]:
     """A list of words of ``words.toml``."""
-    return frozenset(packaged("calipers.guard", "words.toml")[name].split())
+    return frozenset(read_packaged_toml("calipers.guard", "words.toml")[name].split())
 
 
 @cache
 def phrases(name: str) -> tuple[str, ...]:
     """A list of phrases of ``words.toml``, in its order."""
-    return tuple(packaged("calipers.guard", "words.toml")[name])
+    return tuple(read_packaged_toml("calipers.guard", "words.toml")[name])
 
 
 @cache
@@ -100,7 +100,7 @@ def lexicon() -> Mapping[Language, Mapping[str, Any]]:
 
     folder = files("calipers.guard").joinpath("lexicon")
     names = sorted(file.name for file in folder.iterdir() if file.name.endswith(".toml"))
-    tables = (packaged("calipers.guard", f"lexicon/{name}") for name in names)
+    tables = (read_packaged_toml("calipers.guard", f"lexicon/{name}") for name in names)
     return {table["code"]: table for table in tables}
 
 

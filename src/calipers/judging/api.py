@@ -62,10 +62,10 @@ def _as_judge(
     named = tuple(one for one in names if isinstance(one, str))
     if len(named) < len(names):
         return Judge(judge, rubric=rubric, concurrency=concurrency)
-    return _named(named, rubric, tuple(_asked_now(name) for name in named), concurrency)
+    return _shared_judge(named, rubric, tuple(_address_and_key(name) for name in named), concurrency)
 
 
-def _asked_now(name: str) -> RequestTarget | None:
+def _address_and_key(name: str) -> RequestTarget | None:
     """Return the judge's address and key in the environment now; None if neither depends on the environment."""
     bare, url = split_judge_name(name)
     provider = provider_of(bare)
@@ -76,7 +76,7 @@ def _asked_now(name: str) -> RequestTarget | None:
 
 
 @lru_cache(maxsize=32)
-def _named(
+def _shared_judge(
     names: tuple[str, ...],
     rubric: str | None,
     asked: tuple[RequestTarget | None, ...],  # noqa: ARG001 - another environment is another judge

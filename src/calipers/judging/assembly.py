@@ -41,7 +41,7 @@ _USUAL_SPREAD = 0.03
 """The variance of scores within a group that is assumed for a judge without answers in the ledger: a weak prior."""
 
 
-def strategies(settings: Settings, parse: Parse | None) -> Strategies:
+def build_strategies(settings: Settings, parse: Parse | None) -> Strategies:
     """Build the strategies for every group of a run; ``parse`` is the user's own reader of replies."""
     return Strategies(_protocol(settings, parse), _planner(settings), _aggregator(settings), _reward(settings))
 
@@ -57,7 +57,7 @@ def _protocol(settings: Settings, parse: Parse | None) -> JudgingProtocol:
     elif settings.question.expected:
         path = method.expected
     calls = settings.calls
-    made: JudgingProtocol = registry.load(path)(max_tokens=calls.max_tokens, params=calls.params or {}, **own)
+    made: JudgingProtocol = registry.load_object(path)(max_tokens=calls.max_tokens, params=calls.params or {}, **own)
     if share := settings.defence.share:
         made = (CanaryAmong if settings.protocol == "listwise" else CanaryFirst)(made, share, settings.seed)
     return made
@@ -85,7 +85,7 @@ def _planner(settings: Settings) -> Planner:
 
 def _first_asks(settings: Settings) -> FirstAsks:
     orders, judges = settings.orders, len(settings.judges)
-    if settings.resolve is not None and settings.protocol != "pairwise" and not _has_errors(settings):
+    if settings.resolve is not None and settings.protocol != "pairwise" and not _has_standard_errors(settings):
         # Resolving needs standard errors, which take at least two calls.
         orders = max(orders, 2)
     first: FirstAsks
@@ -97,11 +97,11 @@ def _first_asks(settings: Settings) -> FirstAsks:
     else:
         method = registry.find_method(settings.protocol)
         graded = {"grading": settings.grading} if method.graded else {}
-        first = registry.load(method.planner)(orders, settings.samples, **graded)
+        first = registry.load_object(method.planner)(orders, settings.samples, **graded)
     return first if judges == 1 else _PANELS[settings.panel.mode](first, judges)
 
 
-def _has_errors(settings: Settings) -> bool:
+def _has_standard_errors(settings: Settings) -> bool:
     """Whether one presentation gives standard errors: from several judges, or from each judge's known noise."""
     if len(settings.judges) > 1 and settings.panel.mode == "all":
         return True
@@ -119,7 +119,7 @@ def _aggregator(settings: Settings) -> Aggregator:
     judges = len(settings.judges)
     if method.graded:
         # Verdicts on criteria have no scale that differs by judge, so the aggregator combines a panel's judges itself.
-        graded: Aggregator = registry.load(method.aggregator)(
+        graded: Aggregator = registry.load_object(method.aggregator)(
             settings.grading,
             judges=judges,
             panel=settings.panel.mode,
@@ -127,7 +127,7 @@ def _aggregator(settings: Settings) -> Aggregator:
             weights=settings.panel.weights,
         )
         return graded
-    within = _within(settings)
+    within = _one_judge_aggregator(settings)
     if judges == 1:
         return within
     if settings.panel.mode == "fallback":
@@ -137,8 +137,8 @@ def _aggregator(settings: Settings) -> Aggregator:
     return Panel(tuple(weights), within, settings.quorum)
 
 
-def _within(settings: Settings) -> Aggregator:
-    found = registry.load(registry.find_method(settings.protocol).aggregator)
+def _one_judge_aggregator(settings: Settings) -> Aggregator:
+    found = registry.load_object(registry.find_method(settings.protocol).aggregator)
     within: Aggregator = found() if isinstance(found, type) else found
     priors = _priors(settings)
     noise = {slot: prior.noise for slot, prior in priors.items() if prior.noise is not None}
@@ -155,7 +155,7 @@ def _reward(settings: Settings) -> RewardTransform:
     """Build the reward transform: its kind, then length control among near-tied scores, then ties."""
     plan = settings.reward
     method = registry.find_method(settings.protocol)
-    kind = registry.REWARDS.find(plan.kind) if plan.kind else registry.load(method.reward)
+    kind = registry.REWARDS.find(plan.kind) if plan.kind else registry.load_object(method.reward)
     graded = {"grading": settings.grading} if method.graded and not plan.kind else {}
     made: RewardTransform = kind(settings.reward.range, **graded)
     if plan.length is not None:

@@ -37,7 +37,7 @@ def judges_in(judge: Judges) -> tuple[str | Backend, ...]:
     return tuple(judge)
 
 
-def connected(judges: Sequence[str | Backend], options: JudgeOptions, calls: Calls) -> JudgeInstances:
+def connect_judges(judges: Sequence[str | Backend], options: JudgeOptions, calls: Calls) -> JudgeInstances:
     """Connect the ``judges``, each with its limits and retries. Raises ConfigError for an unknown or repeated judge."""
     budget = None if options.budget is None else SharedBudget(Budget.of(options.budget))
     probes = isinstance(options.ledger, str | Path | Ledger) if calls.probe is None else calls.probe
@@ -53,9 +53,9 @@ def connected(judges: Sequence[str | Backend], options: JudgeOptions, calls: Cal
         )
         for judge, url, key, price in zip(
             judges,
-            for_each("base_url", options.base_url, judges),
-            for_each("api_key", options.api_key, judges),
-            for_each("price", calls.price, judges),
+            value_for_each_judge("base_url", options.base_url, judges),
+            value_for_each_judge("api_key", options.api_key, judges),
+            value_for_each_judge("price", calls.price, judges),
             strict=True,
         )
     ]
@@ -67,7 +67,7 @@ def connected(judges: Sequence[str | Backend], options: JudgeOptions, calls: Cal
     return JudgeInstances(found)
 
 
-def recorded(settings: Settings) -> JudgeInstances:
+def recorded_judges(settings: Settings) -> JudgeInstances:
     """Return stand-ins for the judges of a recorded run, for a replay that never asks them."""
     backends = [Nobody(judge.endpoint, judge.model, settings.warnings) for judge in settings.judges]
     return JudgeInstances([_instance(one, one, Calls(), probes=False) for one in backends])
@@ -95,7 +95,7 @@ def _instance(judge: str | Backend, bare: FullBackend, calls: Calls, *, probes: 
     return JudgeInstance(name, bare, wrapped(bare, attempts=calls.attempts, **limits), confirming, probing)
 
 
-def for_each(option: str, value: object, judges: Sequence[str | Backend]) -> list[Any]:
+def value_for_each_judge(option: str, value: object, judges: Sequence[str | Backend]) -> list[Any]:
     """Return the value of an option for each judge, from a mapping by judge name or from a single value for a single
     judge.
 

@@ -19,7 +19,7 @@ from calipers.config.score_options import Panel, Reward
 from calipers.config.settings import Settings
 from calipers.errors import ConfigError
 from calipers.interfaces import Backend
-from calipers.judging.criteria import ungradable
+from calipers.judging.criteria import why_ungradable
 from calipers.judging.families import require_other_family
 from calipers.judging.instances import JudgeInstances
 from calipers.ledger import Ledger
@@ -33,7 +33,7 @@ _MOST_PRESENTATIONS: Final = 10_000
 """The most first questions about a group: they are planned all at once, and must fit in memory."""
 
 
-def settings_of(options: JudgeOptions, judges: Sequence[str | Backend]) -> Settings:
+def checked_settings(options: JudgeOptions, judges: Sequence[str | Backend]) -> Settings:
     """Return the settings that follow from ``options``, without judges. Raises ConfigError for contradictions."""
     chosen = Settings.chosen(options, custom_parse=options.parse is not None)
     protocol, question, panel = chosen.protocol, chosen.question, chosen.panel
@@ -48,7 +48,7 @@ def settings_of(options: JudgeOptions, judges: Sequence[str | Backend]) -> Setti
     _require_canaries(chosen.defence, protocol, aspects=question.aspects)
     _require_reward(chosen.reward, protocol)
     require_other_family(panel.policy, judges, allowed=panel.own_family)
-    rubric = _read(options.rubric)
+    rubric = _as_rubric(options.rubric)
     grading = _grading(chosen, rubric)
     return replace(
         chosen,
@@ -129,12 +129,12 @@ def _require_canaries(defence: Defence, protocol: str, *, aspects: object) -> No
 
 def _require_reward(reward: Reward, protocol: str) -> None:
     kind = reward.kind
-    usual = registry.load(registry.find_method(protocol).reward)
+    usual = registry.load_object(registry.find_method(protocol).reward)
     if kind in {"score", "win_rate"} and registry.REWARDS.find(kind) is not usual:
         raise ConfigError(f"reward: kind={kind!r} does not go with protocol={protocol!r}; rank goes with any")
 
 
-def _read(rubric: object) -> str | Rubric | None:
+def _as_rubric(rubric: object) -> str | Rubric | None:
     """Return the ``rubric=`` argument as text or criteria. Raises ConfigError for another type, InputError for a bad
     file.
     """
@@ -164,7 +164,7 @@ def _grading(chosen: Settings, rubric: str | Rubric | None) -> Grading | None:
     if chosen.resolve is not None:
         raise ConfigError("resolve= is about scores; for protocol='checklist' ask more often with samples=")
     grading = as_grading(given)
-    if isinstance(rubric, Rubric) and (problem := ungradable(rubric, grading)):
+    if isinstance(rubric, Rubric) and (problem := why_ungradable(rubric, grading)):
         raise ConfigError(problem)
     return grading
 

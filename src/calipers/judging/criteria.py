@@ -16,7 +16,7 @@ from calipers.types import Answered, Failure, GroupResult, Reading, RenderedGrou
 from calipers.verifiers.criteria import require_rules
 
 
-def with_criteria(
+def with_gradable_rubrics(
     group: TrajectoryGroup, view: RenderedGroup, grading: Grading
 ) -> tuple[RenderedGroup, tuple[str, ...]]:
     """Drop the rubrics that the formula cannot grade from the rendered group; return it with a warning for each."""
@@ -26,7 +26,7 @@ def with_criteria(
     problems = {
         item: "no criteria: give rubric= to the judge, or 'rubric' with criteria to the group or the trajectory"
         if rubric is None
-        else ungradable(rubric, grading)
+        else why_ungradable(rubric, grading)
         for item, rubric in enumerate(view.rubrics)
     }
     for problem in dict.fromkeys(filter(None, problems.values())):
@@ -36,7 +36,7 @@ def with_criteria(
     return replace(view, rubrics=rubrics), tuple(notes)
 
 
-def ungradable(rubric: Rubric, grading: Grading) -> str | None:
+def why_ungradable(rubric: Rubric, grading: Grading) -> str | None:
     """Return why this rubric cannot be graded with these settings; None if it can."""
     try:
         require_rules(rubric)
@@ -52,7 +52,7 @@ def require_graded(result: GroupResult) -> None:
             raise UngradedError(f"group {result.group_id!r}, trajectory {one.id!r} was not graded: {one.reason}")
 
 
-def verdicts_of(view: RenderedGroup, answered: Sequence[Answered]) -> Mapping[int, Mapping[str, Any]]:
+def verdicts_by_criterion(view: RenderedGroup, answered: Sequence[Answered]) -> Mapping[int, Mapping[str, Any]]:
     """Return each graded candidate's verdicts by criterion, in the rubric's order, as objects of the result file.
 
     Each object has ``met``, ``reason``, and what else the verdict holds. ``by`` is "rule" for a criterion that a rule
@@ -68,9 +68,9 @@ def verdicts_of(view: RenderedGroup, answered: Sequence[Answered]) -> Mapping[in
     by_rule = view.rule_verdicts or ({},) * len(view.rubrics)
     return {
         item: {
-            one.id: _of_rule(by_rule[item][one.id])
+            one.id: _rule_verdict(by_rule[item][one.id])
             if one.id in by_rule[item]
-            else _of_judge(found.get((item, one.id), []), _why_unanswered(item, one.id, answered))
+            else _judge_verdict(found.get((item, one.id), []), _why_unanswered(item, one.id, answered))
             if not by_rule[item] or any(item in done.ask.members for done in answered)
             else {"met": None, "reason": _NOT_NEEDED, "asked": False}
             for one in rubric.criteria
@@ -83,7 +83,7 @@ def verdicts_of(view: RenderedGroup, answered: Sequence[Answered]) -> Mapping[in
 _NOT_NEEDED = "not asked: rules had decided what becomes of the score"
 
 
-def undecided(view: RenderedGroup, item: int, answered: Sequence[Answered]) -> str | None:
+def why_rules_left_unscored(view: RenderedGroup, item: int, answered: Sequence[Answered]) -> str | None:
     """Return the reason if a rule without a verdict left a candidate unscored; None if a judge's failure may have."""
     if any(isinstance(done.result, Failure) and item in done.ask.members for done in answered):
         return None
@@ -91,11 +91,11 @@ def undecided(view: RenderedGroup, item: int, answered: Sequence[Answered]) -> s
     return next((f"criterion {name!r}: {one.reason}" for name, one in verdicts.items() if one.met is None), None)
 
 
-def _of_rule(verdict: Verdict) -> dict[str, Any]:
+def _rule_verdict(verdict: Verdict) -> dict[str, Any]:
     return {"met": verdict.met, "reason": verdict.reason, "by": "rule"}
 
 
-def as_explanation(criteria: Mapping[str, Mapping[str, Any]]) -> str:
+def explain_verdicts(criteria: Mapping[str, Mapping[str, Any]]) -> str:
     """Return a candidate's verdicts as explanation for people, one line for each criterion."""
     words = {True: "met", False: "not met", None: "no verdict"}
     lines = []
@@ -106,7 +106,7 @@ def as_explanation(criteria: Mapping[str, Mapping[str, Any]]) -> str:
     return "\n".join(lines)
 
 
-def open_criteria(criteria: Mapping[str, Mapping[str, Any]]) -> tuple[str, ...]:
+def criteria_without_verdict(criteria: Mapping[str, Mapping[str, Any]]) -> tuple[str, ...]:
     """Return the criteria of a trajectory that should have a verdict, and have none."""
     return tuple(
         name
@@ -129,7 +129,7 @@ def _verdicts(answered: Sequence[Answered]) -> list[Verdict]:
     return list(found.values())
 
 
-def _of_judge(verdicts: Sequence[Verdict], otherwise: str) -> dict[str, Any]:
+def _judge_verdict(verdicts: Sequence[Verdict], otherwise: str) -> dict[str, Any]:
     if not verdicts:
         return {"met": None, "reason": otherwise}
     decided = [one for one in verdicts if one.met is not None]

@@ -15,7 +15,7 @@ from calipers.types.encoding import printable
 _WIDTH = 110
 
 
-def columns() -> int | None:
+def terminal_width() -> int | None:
     """Return the width in columns of the terminal behind stderr; None if stderr is no terminal."""
     try:
         return os.get_terminal_size(sys.stderr.fileno()).columns or None
@@ -29,7 +29,7 @@ def columns() -> int | None:
 
 def print_answer(request: JudgeRequest, completion: Completion, reading: Reading) -> None:
     """Print a judge's answer to stderr: the question, the judge's reasoning, its reply, and the scores read from it."""
-    sys.stderr.write(describe_answer(request, completion, reading, width=columns()))
+    sys.stderr.write(describe_answer(request, completion, reading, width=terminal_width()))
 
 
 def describe_answer(

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Final, TypeAlias
 
 from calipers.guard.injection import attacks_in
-from calipers.judging.results import carried, group_status
+from calipers.judging.results import group_status, keys_carried_over
 from calipers.types import (
     Attack,
     Candidate,
@@ -40,33 +40,35 @@ POLICY = "assistant"
 _EMPTY = "it has no messages: there is nothing of it to judge"
 
 
-def with_messages(group: TrajectoryGroup) -> TrajectoryGroup:
+def without_empty(group: TrajectoryGroup) -> TrajectoryGroup:
     """Remove trajectories without any message from the group, such as a rollout that crashed."""
     if all(trajectory.messages for trajectory in group.trajectories):
         return group
     return replace(group, trajectories=tuple(one for one in group.trajectories if one.messages))
 
 
-def with_empty(result: GroupResult, group: TrajectoryGroup) -> GroupResult:
+def restore_empty(result: GroupResult, group: TrajectoryGroup) -> GroupResult:
     """Restore the trajectories without messages in the result, as failed, in their positions."""
     if len(result.trajectories) == len(group.trajectories):
         return result
     judged = {one.id: one for one in result.trajectories}
     trajectories = tuple(
-        judged.get(one.id) or TrajectoryResult(one.id, "failed", reason=_EMPTY, extra=carried(one))
+        judged.get(one.id) or TrajectoryResult(one.id, "failed", reason=_EMPTY, extra=keys_carried_over(one))
         for one in group.trajectories
     )
     return replace(result, status=group_status(trajectories), trajectories=trajectories)
 
 
-def find_attacks_of(group: TrajectoryGroup, view: RenderedGroup) -> Attacks:
+def find_attacks_in_group(group: TrajectoryGroup, view: RenderedGroup) -> Attacks:
     """Return the attacks on the judge in each trajectory of ``group``; identical trajectories share theirs."""
     context = len(group.context)
-    found = attacks_in(view, context=context, prepared=[_prepared(group, one, context) for one in view.candidates])
+    found = attacks_in(
+        view, context=context, prepared=[_prepared_attacks(group, one, context) for one in view.candidates]
+    )
     return {view.ids[member]: hits for item, hits in found.items() for member in view.candidates[item].members}
 
 
-def _prepared(group: TrajectoryGroup, candidate: Candidate, context: int) -> tuple[Attack, ...] | None:
+def _prepared_attacks(group: TrajectoryGroup, candidate: Candidate, context: int) -> tuple[Attack, ...] | None:
     """Return the attacks found in a candidate before its group was complete; None if it has to be searched now."""
     prepared = group.trajectories[candidate.members[0]].prepared
     if prepared is None or candidate.messages[context:] != prepared.transcript.messages:
@@ -82,7 +84,7 @@ def without_attackers(group: TrajectoryGroup, attacks: Attacks, rule: OnAttack) 
     return replace(group, trajectories=rest)
 
 
-def with_attackers(
+def restore_attackers(
     result: GroupResult, group: TrajectoryGroup, attacks: Attacks, *, rule: OnAttack, floor: float
 ) -> GroupResult:
     """Add every attack on the judge to its trajectory in the ``result`` and to the warnings.
@@ -100,7 +102,8 @@ def with_attackers(
         for one in group.trajectories
     )
     warnings = tuple(
-        f"trajectory {name!r} {_WORDING[_most_certain(hits)]}: {_places(hits)}" for name, hits in attacks.items()
+        f"trajectory {name!r} {_WORDING[_most_certain(hits)]}: {_attack_positions(hits)}"
+        for name, hits in attacks.items()
     )
     status = group_status(trajectories)
     return replace(result, status=status, trajectories=trajectories, warnings=(*result.warnings, *warnings))
@@ -121,8 +124,8 @@ def _most_certain(hits: Sequence[Attack]) -> Certainty:
 
 
 def _excluded(trajectory: Trajectory, hits: Sequence[Attack], *, rule: OnAttack, floor: float) -> TrajectoryResult:
-    why = f"it addresses the judge ({_places(hits)})"
-    extra = carried(trajectory)
+    why = f"it addresses the judge ({_attack_positions(hits)})"
+    extra = keys_carried_over(trajectory)
     if rule == "floor":
         explanation = f"by the rule on_attack='floor', not by a judge: {why}"
         return TrajectoryResult(
@@ -131,7 +134,7 @@ def _excluded(trajectory: Trajectory, hits: Sequence[Attack], *, rule: OnAttack,
     return TrajectoryResult(trajectory.id, "abstained", reason=f"quarantined: {why}", extra=extra, attacks=tuple(hits))
 
 
-def _places(hits: Sequence[Attack]) -> str:
+def _attack_positions(hits: Sequence[Attack]) -> str:
     """Say in which messages each kind of attack is; a warning must not quote the text of an attack."""
     places: dict[str, list[str]] = {}
     for hit in hits:

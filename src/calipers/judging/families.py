@@ -16,9 +16,9 @@ _WORD: Final = re.compile(r"[a-z]+[0-9]*")
 _REMEDY: Final = "choose another judge, or allow it with panel={'own_family': True} (--own-family)"
 
 
-def families(model: str) -> frozenset[str]:
+def families_of_model(model: str) -> frozenset[str]:
     """Return the model families that a model's name mentions: a distilled model may have two, an unknown model none."""
-    table = _table()
+    table = _family_table()
     same: dict[str, str] = table["models"]
     words = [
         word for word in _WORD.findall(split_judge_name(model)[0].lower()) if word != "llamacpp"
@@ -28,7 +28,7 @@ def families(model: str) -> frozenset[str]:
 
 
 @lru_cache(maxsize=1)
-def _table() -> dict[str, Any]:
+def _family_table() -> dict[str, Any]:
     import tomllib  # noqa: PLC0415 - only where a policy is named
 
     return tomllib.loads(resources.files(__package__).joinpath("families.toml").read_text("utf-8"))
@@ -40,15 +40,15 @@ def require_other_family(policy: str | None, judges: Sequence[str | Backend], *,
         return
     for judge in judges:
         name = name_without_password(judge) if isinstance(judge, str) else judge.model
-        if shared := families(policy) & families(name):
+        if shared := families_of_model(policy) & families_of_model(name):
             raise ConfigError(
                 f"{name} and the policy {policy} are both of the {min(shared)} family, and models favour their own "
                 f"kind: {_REMEDY}"
             )
-        if _bare(policy) == _bare(name):
+        if _bare_name(policy) == _bare_name(name):
             raise ConfigError(f"{name} is named like the policy {policy}, and would judge itself: {_REMEDY}")
 
 
-def _bare(model: str) -> str:
+def _bare_name(model: str) -> str:
     """Return a model's own name, without its provider or maker."""
     return split_judge_name(model)[0].rstrip("/").rpartition("/")[2].lower()

@@ -20,8 +20,8 @@ from calipers.errors import ConfigError
 from calipers.interfaces import Backend, Verifier
 from calipers.judging.judge import Judge
 from calipers.judging.preparing import EarlyChecks, Prepare
-from calipers.judging.results import carried, group_status
-from calipers.judging.streaming import stream
+from calipers.judging.results import group_status, keys_carried_over
+from calipers.judging.streaming import stream_results
 from calipers.readers import as_group
 from calipers.rubric import as_rubric
 from calipers.rubric.standards import CARRIERS
@@ -33,7 +33,7 @@ Combine: TypeAlias = Literal["product", "average", "min", "all", "verif_paper", 
 Code: TypeAlias = Literal["mean", "all"]
 Checks: TypeAlias = Sequence[Verifier] | Callable[[TrajectoryGroup], Constraints]
 
-_READINGS: Final[Mapping[str, tuple[Code, Literal["product", "average", "min"]]]] = {
+_NAMED_COMBINATIONS: Final[Mapping[str, tuple[Code, Literal["product", "average", "min"]]]] = {
     "all": ("all", "min"),  # the minimum of two values in {0, 1}
     "verif_code": ("mean", "product"),
     "verif_paper": ("all", "average"),
@@ -112,15 +112,15 @@ class Hybrid:
         require_one_of(get_args(Combine), combine=combine)
         if code not in (None, *get_args(Code)):
             raise ConfigError(f"code={code!r}: it must be mean or all")
-        if combine in _READINGS and code is not None:
+        if combine in _NAMED_COMBINATIONS and code is not None:
             raise ConfigError(f"combine={combine!r} fixes how rules are counted: leave code= out")
         _require_shares(threshold=threshold, floor=floor, cap=cap)
         _require_verifiers(*gates, *(checks if isinstance(checks, Sequence) else (checks,)))
         self.judge = judge if isinstance(judge, Judge) else Judge(judge)
         if tuple(self.judge.settings.reward.range) != (0.0, 1.0):
             raise ConfigError("Hybrid combines parts from 0 to 1: leave the judge's reward range at (0, 1)")
-        if combine in _READINGS:
-            of_rules, how = _READINGS[combine]
+        if combine in _NAMED_COMBINATIONS:
+            of_rules, how = _NAMED_COMBINATIONS[combine]
             self._combination = Combination(of_rules, how, 0.5 if threshold is None else threshold)
         else:
             assert combine in ("product", "average", "min")  # noqa: S101 - the others are readings
@@ -199,14 +199,14 @@ class Hybrid:
         Raises InputError for a group that cannot be read.
         """
         limit = concurrency or self.judge.concurrency
-        work = stream(groups, lambda group: self._begin(as_group(group)), limit=limit, ordered=ordered)
+        work = stream_results(groups, lambda group: self._begin(as_group(group)), limit=limit, ordered=ordered)
         async with aclosing(work):
             async for result in work:
                 yield result
 
     def _rubric(self, soft: Sequence[str]) -> str | Rubric:
         """Return the soft constraints as the group's rubric: criteria for a checklist, else text."""
-        return _as_text(soft) if self.judge.settings.grading is None else as_rubric(soft)
+        return _constraints_as_rubric(soft) if self.judge.settings.grading is None else as_rubric(soft)
 
     def _is_open(self, checked: Checked) -> bool:
         """Whether the judge's answer can still change the trajectory's reward."""
@@ -219,7 +219,7 @@ class Hybrid:
     ) -> TrajectoryResult:
         gate, rules = checked.gate, self._combination.rules(checked.rules)
         base = soft or TrajectoryResult(trajectory.id, "abstained")  # what else the judge found is copied to the result
-        extra = {**carried(trajectory), **base.extra, "checks": _parts(checked, rules, soft)}
+        extra = {**keys_carried_over(trajectory), **base.extra, "checks": _reward_parts(checked, rules, soft)}
         if gate is not None and gate.met is False and self._cap is None:
             why = gate.reason or "a gate was not passed"
             return TrajectoryResult(trajectory.id, "scored", self._floor, self._floor, None, why, None, extra)
@@ -243,7 +243,7 @@ class Hybrid:
 _CANNOT_TELL = "a check cannot tell"
 
 
-def _as_text(soft: Sequence[str]) -> str:
+def _constraints_as_rubric(soft: Sequence[str]) -> str:
     """Return soft constraints as a rubric that replaces the judge's own."""
     listed = "\n".join(f"- {' '.join(constraint.split())}" for constraint in soft)
     return (
@@ -252,7 +252,7 @@ def _as_text(soft: Sequence[str]) -> str:
     )
 
 
-def _parts(checked: Checked, rules: float | Verdict | None, soft: TrajectoryResult | None) -> dict[str, Any]:
+def _reward_parts(checked: Checked, rules: float | Verdict | None, soft: TrajectoryResult | None) -> dict[str, Any]:
     """Return the parts of a trajectory's reward as an object of the result file."""
     return {
         "rules": [{"met": verdict.met, "reason": verdict.reason} for verdict in checked.rules],

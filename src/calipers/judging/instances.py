@@ -17,7 +17,7 @@ from typing import Any
 from calipers.backends.context_window import WindowEstimate
 from calipers.backends.negotiation.confirming import REFUSED, Confirming
 from calipers.backends.negotiation.probing import Probing
-from calipers.config.settings import Named, Settings
+from calipers.config.settings import RecordedJudge, Settings
 from calipers.errors import ConfigError
 from calipers.interfaces import FullBackend, Store
 from calipers.types import Answered, Failure, Reading, Usage
@@ -57,10 +57,10 @@ class JudgeInstance:
         """Note what the backend knows already, so that only news is recorded."""
         self._saved = self.learned()
 
-    def named(self, context_window: int | None = None) -> Named:
+    def named(self, context_window: int | None = None) -> RecordedJudge:
         """Return the judge as a run records it, with its context window if that is known now."""
         tokens = context_window or self.window.tokens
-        return Named(self.name, self.bare.endpoint, self.bare.model, tokens, self.window.bytes_per_token)
+        return RecordedJudge(self.name, self.bare.endpoint, self.bare.model, tokens, self.window.bytes_per_token)
 
     async def aclose(self) -> None:
         """Close this event loop's connections to a judge given by name; a caller closes their own Backend."""

@@ -16,31 +16,37 @@ from typing import Any, Self
 
 from calipers._version import __version__
 from calipers.backends.limits.concurrency import MOST
-from calipers.config.flat import nested, takes
+from calipers.config.flat import judge_arguments, takes_options
 from calipers.config.options import JudgeOptions
 from calipers.config.settings import Settings
 from calipers.errors import ConfigError, InputError
 from calipers.interfaces import AnswerWatcher, Store
-from calipers.judging.assembly import strategies
-from calipers.judging.connecting import connected, judges_in, recorded
-from calipers.judging.contradictions import require_logprobs, settings_of
-from calipers.judging.criteria import require_graded, with_criteria
+from calipers.judging.assembly import build_strategies
+from calipers.judging.connecting import connect_judges, judges_in, recorded_judges
+from calipers.judging.contradictions import checked_settings, require_logprobs
+from calipers.judging.criteria import require_graded, with_gradable_rubrics
 from calipers.judging.describe import print_answer
-from calipers.judging.excluded import find_attacks_of, with_attackers, with_empty, with_messages, without_attackers
-from calipers.judging.instances import JudgeInstances
-from calipers.judging.learned import with_learned
-from calipers.judging.loop import QueryLoop
-from calipers.judging.preparing import Prepare, preparing
-from calipers.judging.results import (
-    assemble,
-    constant,
-    doubts,
-    resolved,
-    rubric_not_used,
-    with_judges,
-    with_own_rewards,
+from calipers.judging.excluded import (
+    find_attacks_in_group,
+    restore_attackers,
+    restore_empty,
+    without_attackers,
+    without_empty,
 )
-from calipers.judging.streaming import readable, stream
+from calipers.judging.instances import JudgeInstances
+from calipers.judging.learned import with_learned_priors
+from calipers.judging.loop import QueryLoop
+from calipers.judging.preparing import Prepare, rollout_preparer
+from calipers.judging.results import (
+    apply_unresolved,
+    assemble_result,
+    constant_result,
+    replaced_rubric_warning,
+    unused_content_warnings,
+    with_blended_rewards,
+    with_panel_parts,
+)
+from calipers.judging.streaming import readable_groups, stream_results
 from calipers.ledger import Ledger, Recorder, Run, Unrecorded, group_digest, has_answers
 from calipers.monitoring.monitor import combined_observer
 from calipers.protocols.question import Parse
@@ -72,11 +78,11 @@ class Judge:
     Safe to use from several event loops. Raises ConfigError, before any token is spent, for options that cannot work.
     """
 
-    @takes(JudgeOptions)
+    @takes_options(JudgeOptions)
     def __init__(self, options: JudgeOptions) -> None:
         named = judges_in(options.judge)
-        settings = settings_of(options, named)
-        judges = connected(named, options, settings.calls)
+        settings = checked_settings(options, named)
+        judges = connect_judges(named, options, settings.calls)
         require_logprobs(settings, judges)
         warnings = dict.fromkeys(note for judge in judges for note in judge.bare.warnings)
         self._assemble(
@@ -104,7 +110,7 @@ class Judge:
         self.concurrency = concurrency
         self._judges = judges
         self._parse = parse
-        self._strategies = strategies(settings, parse)
+        self._strategies = build_strategies(settings, parse)
         # Groups begun beyond the calls in flight keep the judge busy while answers are recorded. A group that waits for
         # its call uses up its deadline, so with a deadline no group is begun early.
         self._ahead = 0 if settings.deadline is not None else min(_MOST_AHEAD, concurrency // 2)
@@ -125,7 +131,7 @@ class Judge:
 
         Raises ConfigError as the constructor does, and for an unknown name.
         """
-        return cls(**nested(options))
+        return cls(**judge_arguments(options))
 
     @classmethod
     def replaying(cls, settings: Settings, store: Store, *, parse: Parse | None = None) -> Self:
@@ -134,7 +140,7 @@ class Judge:
             raise ConfigError("this run was read by a parse= function of its own: replay it from Python, with it")
         judge = cls.__new__(cls)
         judge._assemble(  # noqa: SLF001 - another constructor
-            settings, recorded(settings), ledger=store, parse=parse, concurrency=1
+            settings, recorded_judges(settings), ledger=store, parse=parse, concurrency=1
         )
         return judge
 
@@ -153,8 +159,8 @@ class Judge:
             if self._store is None:
                 assert self._ledger is not None  # noqa: S101 - there is a ledger or a store
                 begun = replace(self.settings, begins_with=None if first is None else group_digest(first))
-                self.settings = with_learned(begun, self._ledger, self._judges)
-                self._strategies = strategies(self.settings, self._parse)
+                self.settings = with_learned_priors(begun, self._ledger, self._judges)
+                self._strategies = build_strategies(self.settings, self._parse)
                 self._store = Recorder(Run(self._ledger, self.settings.to_dict(), version=__version__))
             return self._store
 
@@ -173,7 +179,7 @@ class Judge:
         sooner.
         """
         chosen = self.settings
-        return preparing(head, reasoning=chosen.question.reasoning, rubric=chosen.rubric, grading=chosen.grading)
+        return rollout_preparer(head, reasoning=chosen.question.reasoning, rubric=chosen.rubric, grading=chosen.grading)
 
     async def score_groups(
         self,
@@ -191,7 +197,7 @@ class Judge:
         ``on_error``, the InputError is raised. Memory use does not grow with the number of groups.
         """
         limit = concurrency or self.concurrency + self._ahead
-        results = stream(readable(groups, on_error), self._begin, limit=limit, ordered=ordered)
+        results = stream_results(readable_groups(groups, on_error), self._begin, limit=limit, ordered=ordered)
         async with aclosing(results):  # if the consumer stops early, no call stays in flight
             async for result in results:
                 yield result
@@ -208,9 +214,9 @@ class Judge:
         # A replay needs no deadline: the failures that the deadline caused are in the ledger.
         started = asyncio.get_running_loop().time()
         ends = None if settings.deadline is None or self.store.replays else started + settings.deadline
-        judged = with_messages(group)
+        judged = without_empty(group)
         view = self._render(judged)
-        attacks = find_attacks_of(judged, view)
+        attacks = find_attacks_in_group(judged, view)
         # Yield to the event loop here, and again before a question is sent, so that other groups reach the same stage.
         # One stage for many groups in a row takes less CPU than all stages for each group, and answers arrive
         # meanwhile.
@@ -218,18 +224,18 @@ class Judge:
         shown = without_attackers(judged, attacks, settings.defence.on_attack)
         if shown is not judged:
             view = self._render(shown)
-        warnings = (*doubts(group, settings), *settings.warnings)
+        warnings = (*unused_content_warnings(group, settings), *settings.warnings)
         if settings.grading is not None:
-            view, notes = with_criteria(shown, view, settings.grading)
+            view, notes = with_gradable_rubrics(shown, view, settings.grading)
             view = await with_rules(shown, view, settings.grading)
             warnings += notes
-        warnings += rubric_not_used(group, settings)
+        warnings += replaced_rubric_warning(group, settings)
         result = await self._judge(shown, view, number, settings, ends, warnings)
         if settings.grading is not None and settings.grading.on_missing == "raise":
             require_graded(result)  # before excluded trajectories are restored, which need no grade
         floor = settings.reward.range[0]
-        result = with_attackers(result, judged, attacks, rule=settings.defence.on_attack, floor=floor)
-        result = with_empty(result, group)
+        result = restore_attackers(result, judged, attacks, rule=settings.defence.on_attack, floor=floor)
+        result = restore_empty(result, group)
         await self._judges.probe(until=ends)
         await self._finish(group, number, result)
         for watcher in settings.records.watchers:
@@ -251,21 +257,21 @@ class Judge:
         """
         compares = len(view.candidates) > 1 or settings.question.absolute or settings.grading is not None
         if not view.candidates or not compares:
-            return constant(group, view, settings.reward.range, warnings=warnings)
+            return constant_result(group, view, settings.reward.range, warnings=warnings)
         loop = QueryLoop(self._strategies, self._judges, self._observer, view, number, settings, self.store, ends)
         answered, scores = await loop.run()
         self._judges.saw(answered)
         if settings.resolve is not None:
-            scores, notes = resolved(scores, settings.resolve)
+            scores, notes = apply_unresolved(scores, settings.resolve)
             warnings = (*notes, *warnings)
         rewards = self._strategies.reward(scores, view)
-        result = assemble(
+        result = assemble_result(
             group, view, answered, scores=scores, rewards=rewards, warnings=warnings, quorum=settings.quorum
         )
         if settings.reward.blend is not None:
-            result = with_own_rewards(result, group, how=settings.reward.blend, weight=settings.reward.weight)
+            result = with_blended_rewards(result, group, how=settings.reward.blend, weight=settings.reward.weight)
         if len(settings.judges) > 1:
-            result = with_judges(result, answered, settings.judges)
+            result = with_panel_parts(result, answered, settings.judges)
         return result
 
     async def _finish(self, group: TrajectoryGroup, number: int, result: GroupResult) -> None:

@@ -15,7 +15,7 @@ from calipers.judging.instances import JudgeInstances
 from calipers.ledger import Ledger, find_learned, heard, last_like
 
 
-def with_learned(settings: Settings, ledger: Ledger, judges: JudgeInstances) -> Settings:
+def with_learned_priors(settings: Settings, ledger: Ledger, judges: JudgeInstances) -> Settings:
     """Add to ``settings`` what earlier runs in the ledger learned about the judges, and start the ``judges`` from it.
 
     All that decides a question is in the settings, so that a run can be replayed. A run that repeats a recorded run

@@ -29,7 +29,7 @@ from calipers.types import (
     RenderedGroup,
     Scores,
     Window,
-    unscored,
+    no_scores,
 )
 
 
@@ -148,7 +148,7 @@ class QueryLoop:
 
     def _scores(self, answered: Sequence[Answered]) -> Scores:
         if not answered and not self.view.rubrics:
-            return unscored(len(self.view.candidates))
+            return no_scores(len(self.view.candidates))
         readings = [done.result for done in answered if isinstance(done.result, Reading)]
         judgments = [judgment for reading in readings for judgment in reading.judgments]
         aggregate = self.strategies.aggregate

@@ -25,7 +25,7 @@ Preparing: TypeAlias = Callable[[TrajectoryGroup], Prepare]
 """A function from a group without trajectories to the function that prepares each rollout of the group."""
 
 
-def preparing(
+def rollout_preparer(
     head: TrajectoryGroup, *, reasoning: Reasoning, rubric: object = None, grading: Grading | None = None
 ) -> Prepare:
     """Return a function that makes each rollout of ``head`` canonical, transcribes it, and searches it for attacks.

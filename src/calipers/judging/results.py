@@ -12,8 +12,13 @@ from difflib import get_close_matches
 
 from calipers.aggregators.resolution import is_all_noise, tied, unscored
 from calipers.config.score_options import Resolution
-from calipers.config.settings import Named, Settings
-from calipers.judging.criteria import as_explanation, open_criteria, undecided, verdicts_of
+from calipers.config.settings import RecordedJudge, Settings
+from calipers.judging.criteria import (
+    criteria_without_verdict,
+    explain_verdicts,
+    verdicts_by_criterion,
+    why_rules_left_unscored,
+)
 from calipers.rewards.blend import Blend, blended
 from calipers.rubric import DEFAULT_RUBRIC
 from calipers.rubric.unused import unused
@@ -42,7 +47,7 @@ _ABSTAINS: frozenset[FailureKind] = frozenset({"refused", "context_window"})
 """Failures that make a trajectory abstain: the judge works, but will not or cannot judge this group."""
 
 
-def assemble(
+def assemble_result(
     group: TrajectoryGroup,
     view: RenderedGroup,
     answered: Sequence[Answered],
@@ -54,7 +59,7 @@ def assemble(
 ) -> GroupResult:
     """Build the result of a group that the judge was asked about; identical trajectories share score and reward."""
     explanations = _explanations(answered)
-    criteria = verdicts_of(view, answered) if view.rubrics else {}
+    criteria = verdicts_by_criterion(view, answered) if view.rubrics else {}
     gaps: list[str] = []
     trajectories: dict[int, TrajectoryResult] = {}
     for index, candidate in enumerate(view.candidates):
@@ -62,7 +67,7 @@ def assemble(
         status: TrajectoryStatus = "scored"
         reason = None
         if reward is None:
-            by_rule = undecided(view, index, answered) if view.rubrics else None
+            by_rule = why_rules_left_unscored(view, index, answered) if view.rubrics else None
             others = any(one is not None for one in rewards)
             status, reason = (
                 ("abstained", by_rule) if by_rule else _why_unscored(index, answered, quorum, others=others)
@@ -70,8 +75,8 @@ def assemble(
         graded: dict[str, object] = {}
         if index in criteria:
             graded = {"criteria": criteria[index]}
-            explanations[index] = as_explanation(criteria[index])
-            if reward is not None and (names := open_criteria(criteria[index])):
+            explanations[index] = explain_verdicts(criteria[index])
+            if reward is not None and (names := criteria_without_verdict(criteria[index])):
                 name = view.ids[candidate.members[0]]
                 gaps.append(f"trajectory {name!r} is scored with criteria open: {', '.join(names)}")
         for member in candidate.members:
@@ -84,9 +89,9 @@ def assemble(
                 scores.stderrs[index],
                 explanations.get(index),
                 reason,
-                {**carried(trajectory), **graded},
+                {**keys_carried_over(trajectory), **graded},
             )
-    paid, failed = _bill(answered)
+    paid, failed = _usage_and_failed_calls(answered)
     in_order = tuple(trajectories[member] for member in range(len(group.trajectories)))
     return GroupResult(
         group.group_id,
@@ -94,14 +99,21 @@ def assemble(
         in_order,
         judge_calls=len(paid),
         usage=Usage.total([*paid, *(one.usage for one in failed)]),
-        warnings=(*view.warnings, *_notes(answered), *_omitted(view, answered), *_unmetered(failed), *gaps, *warnings),
+        warnings=(
+            *view.warnings,
+            *_answer_warnings(answered),
+            *_omitted_warnings(view, answered),
+            *_unmetered_warning(failed),
+            *gaps,
+            *warnings,
+        ),
         extra=group.extra,
         attempts=len(paid) + sum(one.count for one in failed),
         unusable=sum(one.unusable for one in failed),
     )
 
 
-def constant(
+def constant_result(
     group: TrajectoryGroup, view: RenderedGroup, reward_range: tuple[float, float], *, warnings: Sequence[str]
 ) -> GroupResult:
     """Build the result of a group with nothing to compare: no call, no score, one constant reward, so no gradient."""
@@ -110,7 +122,7 @@ def constant(
     alone = "the group has one trajectory" if count == 1 else f"the group's {count} trajectories are identical"
     note = (f"{alone}: nothing to compare, so no judge was asked and the reward is constant",) if count else ()
     trajectories = tuple(
-        TrajectoryResult(trajectory.id, "scored", low + (high - low) / 2, extra=carried(trajectory))
+        TrajectoryResult(trajectory.id, "scored", low + (high - low) / 2, extra=keys_carried_over(trajectory))
         for trajectory in group.trajectories
     )
     return GroupResult(
@@ -118,7 +130,7 @@ def constant(
     )
 
 
-def resolved(scores: Scores, resolution: Resolution) -> tuple[Scores, tuple[str, ...]]:
+def apply_unresolved(scores: Scores, resolution: Resolution) -> tuple[Scores, tuple[str, ...]]:
     """Apply the ``unresolved`` option to scores that differ only within their standard errors.
 
     Returns the scores, tied or removed, and a warning if they changed.
@@ -130,7 +142,7 @@ def resolved(scores: Scores, resolution: Resolution) -> tuple[Scores, tuple[str,
     return unscored(scores), ("the scores differ no more than their standard errors: nobody was scored",)
 
 
-def with_judges(result: GroupResult, answered: Sequence[Answered], judges: Sequence[Named]) -> GroupResult:
+def with_panel_parts(result: GroupResult, answered: Sequence[Answered], judges: Sequence[RecordedJudge]) -> GroupResult:
     """Add ``judges`` to a panel's result: an object for each slot.
 
     ``answers`` counts the judge's answers, ``scored`` the trajectories that it scored (identical ones once); ``usage``
@@ -140,14 +152,16 @@ def with_judges(result: GroupResult, answered: Sequence[Answered], judges: Seque
     for slot, judge in enumerate(judges):
         own = [done for done in answered if done.ask.slot == slot]
         readings = [done.result for done in own if isinstance(done.result, Reading)]
-        scored = {item for reading in readings for judgment in reading.judgments for item in _items(judgment)}
-        paid, failed = _bill(own)
+        scored = {
+            item for reading in readings for judgment in reading.judgments for item in _judged_candidates(judgment)
+        }
+        paid, failed = _usage_and_failed_calls(own)
         usage = Usage.total([*paid, *(one.usage for one in failed)]).to_dict()
         parts.append({"judge": judge.judge, "answers": len(paid), "scored": len(scored), "usage": usage})
     return replace(result, extra={**result.extra, "judges": parts})
 
 
-def with_own_rewards(result: GroupResult, group: TrajectoryGroup, *, how: Blend, weight: float) -> GroupResult:
+def with_blended_rewards(result: GroupResult, group: TrajectoryGroup, *, how: Blend, weight: float) -> GroupResult:
     """Blend the rewards with the trajectories' own rewards; a trajectory without a reward of its own abstains."""
     rewards = blended(result.rewards, [one.reward for one in group.trajectories], how=how, weight=weight)
     trajectories = tuple(
@@ -172,7 +186,7 @@ def group_status(trajectories: Sequence[TrajectoryResult]) -> GroupStatus:
     return "abstained" if "abstained" in statuses else "failed"
 
 
-def carried(trajectory: Trajectory) -> dict[str, object]:
+def keys_carried_over(trajectory: Trajectory) -> dict[str, object]:
     """Return what calipers copies unread from a trajectory to its result: unknown keys, and the metadata."""
     metadata = {"metadata": dict(trajectory.metadata)} if trajectory.metadata else {}
     return {**trajectory.extra, **metadata}
@@ -181,7 +195,7 @@ def carried(trajectory: Trajectory) -> dict[str, object]:
 _MEANT_AS_CONTEXT = ("prompt", "prompts", "question", "input", "messages", "task", "query")
 
 
-def doubts(group: TrajectoryGroup, settings: Settings) -> tuple[str, ...]:
+def unused_content_warnings(group: TrajectoryGroup, settings: Settings) -> tuple[str, ...]:
     """Return warnings of what a group contains and the judge does not use: rules, or a task under an unknown key."""
     notes: list[str] = []
     if group.extra or group.rubric is not None or any(one.extra or one.rubric for one in group.trajectories):
@@ -199,22 +213,22 @@ def _tasks_elsewhere(group: TrajectoryGroup) -> list[str]:
     return [f"the judge was not shown {key!r}: what all trajectories begin with goes into 'context'" for key in meant]
 
 
-def rubric_not_used(group: TrajectoryGroup, settings: Settings) -> tuple[str, ...]:
+def replaced_rubric_warning(group: TrajectoryGroup, settings: Settings) -> tuple[str, ...]:
     """Return a warning if the group's rubric replaces the judge's."""
     if group.rubric is None or settings.rubric in ("", DEFAULT_RUBRIC, group.rubric):
         return ()
     return ("not used: the judge's rubric; the group brings its own",)
 
 
-def _notes(answered: Sequence[Answered]) -> list[str]:
+def _answer_warnings(answered: Sequence[Answered]) -> list[str]:
     """Return the warnings of all answers, and one if questions were left without an answer."""
     readings = [done.result for done in answered if isinstance(done.result, Reading)]
     complete = len(readings) == len(answered) and all(reading.judgments for reading in readings)
     warnings = dict.fromkeys(warning for reading in readings for warning in reading.warnings)
-    return [*warnings] if complete else [*_unanswered(answered), *warnings]
+    return [*warnings] if complete else [*_unanswered_warning(answered), *warnings]
 
 
-def _unanswered(answered: Sequence[Answered]) -> list[str]:
+def _unanswered_warning(answered: Sequence[Answered]) -> list[str]:
     """Return a warning if fewer first questions were answered than planned: orders are then out of balance."""
     parents = {done.ask.number: done.ask.parent for done in answered}
     useful = {done.ask.number for done in answered if isinstance(done.result, Reading) and done.result.judgments}
@@ -229,7 +243,7 @@ def _unanswered(answered: Sequence[Answered]) -> list[str]:
     return [f"only {len(reached)} of {planned} questions were answered"] if short else []
 
 
-def _omitted(view: RenderedGroup, answered: Sequence[Answered]) -> list[str]:
+def _omitted_warnings(view: RenderedGroup, answered: Sequence[Answered]) -> list[str]:
     """Return a warning for each candidate that at least one question left out."""
     why = {item: reason for done in answered for item, reason in done.omitted.items()}
     return [
@@ -239,7 +253,7 @@ def _omitted(view: RenderedGroup, answered: Sequence[Answered]) -> list[str]:
     ]
 
 
-def _unmetered(failed: Sequence[FailedCalls]) -> list[str]:
+def _unmetered_warning(failed: Sequence[FailedCalls]) -> list[str]:
     count = sum(one.unmetered for one in failed)
     if not count:
         return []
@@ -247,7 +261,7 @@ def _unmetered(failed: Sequence[FailedCalls]) -> list[str]:
     return [f"{calls} brought no answer and may be billed: {are} not in the usage"]
 
 
-def _bill(answered: Sequence[Answered]) -> tuple[list[Usage], list[FailedCalls]]:
+def _usage_and_failed_calls(answered: Sequence[Answered]) -> tuple[list[Usage], list[FailedCalls]]:
     """Return the usage of each answer, and the failed calls; asks with the same question share both."""
     asked = {done.question or done.ask.number: done for done in reversed(answered)}.values()
     return [done.usage for done in asked if done.usage is not None], [done.failed for done in asked]
@@ -310,7 +324,7 @@ def _is_compared(index: int, answered: Sequence[Answered]) -> bool:
     )
 
 
-def _items(judgment: Judgment) -> tuple[int, ...]:
+def _judged_candidates(judgment: Judgment) -> tuple[int, ...]:
     match judgment:
         case Rating():
             return (judgment.item,)

@@ -27,7 +27,7 @@ _AHEAD = 16
 """In input order, up to this many times ``limit`` results may wait for a slow result; then no more work begins."""
 
 
-async def stream(
+async def stream_results(
     source: Iterable[S] | AsyncIterable[S], work: Callable[[S], Awaitable[R]], *, limit: int, ordered: bool = False
 ) -> AsyncGenerator[R, None]:
     """Yield ``work(item)`` for each item of ``source``, as they finish or (``ordered``) in input order.
@@ -139,7 +139,7 @@ class _AsyncItems(Generic[S]):
             await self._wanted.wait()
 
 
-def readable(
+def readable_groups(
     groups: Iterable[object] | AsyncIterable[object], on_error: _OnError
 ) -> Iterator[TrajectoryGroup] | AsyncIterator[TrajectoryGroup]:
     """Yield the groups that can be read. For others, an InputError that names the group goes to ``on_error`` or is

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from calipers.config.settings import as_recorded_now
+from calipers.config.settings import upgraded_settings
 from calipers.errors import LedgerError, PermanentError
 from calipers.interfaces import Backend
 from calipers.ledger.failed import find_failed
@@ -103,7 +103,7 @@ def find_run(ledger: Ledger, run: int | None = None) -> RecordedRun:
         what = "no run is recorded in it" if run is None else f"it has no run {run} (recorded: {runs})"
         raise LedgerError(f"{ledger.path}: {what}.")
     number, version, settings, learned = found[0]
-    return RecordedRun(number, version, ledger.decoded(settings, as_recorded_now), ledger.decoded(learned, _objects))
+    return RecordedRun(number, version, ledger.decoded(settings, upgraded_settings), ledger.decoded(learned, _objects))
 
 
 def as_object(recorded: Any) -> dict[str, Any]:

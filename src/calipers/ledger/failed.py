@@ -14,7 +14,7 @@ from typing import Any, Final
 from calipers.backends.limits.metered import Meter
 from calipers.ledger.sqlite import Ledger
 from calipers.types import FailedCall, FailedCalls, JudgeRequest, Usage
-from calipers.types.encoding import json_text
+from calipers.types.encoding import ledger_json
 
 _INSERT: Final = "INSERT OR REPLACE INTO failed_calls VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _DELETE: Final = "DELETE FROM failed_calls WHERE run = ? AND position = ? AND number = ? AND call = ?"
@@ -75,7 +75,7 @@ class Asking(Meter):
 def keep_failed(ledger: Ledger, key: str, failed: FailedCalls) -> None:
     """Record the failed calls before the answer to the request ``key``, together with that answer."""
     if failed.count:
-        ledger.put("INSERT OR IGNORE INTO failed_before VALUES (?, ?)", (key, json_text(failed.to_dict())))
+        ledger.put("INSERT OR IGNORE INTO failed_before VALUES (?, ?)", (key, ledger_json(failed.to_dict())))
 
 
 def find_failed(ledger: Ledger, key: str, attempts: int) -> FailedCalls:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
-from calipers.config.settings import Settings, as_recorded_now
+from calipers.config.settings import Settings, upgraded_settings
 from calipers.ledger.sqlite import Ledger
 from calipers.types import Comparison, Judgment, Rating, Verdict
 
@@ -57,7 +57,7 @@ def _chosen(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 def _runs(ledger: Ledger) -> Iterator[tuple[int, Mapping[str, Any]]]:
     for number, settings in ledger.rows("SELECT id, settings FROM runs ORDER BY id DESC"):
-        yield number, ledger.decoded(settings, as_recorded_now)
+        yield number, ledger.decoded(settings, upgraded_settings)
 
 
 def _groups(ledger: Ledger, run: int) -> Iterator[tuple[frozenset[str], list[Judgment]]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 
-from calipers.types.encoding import require_light
+from calipers.types.encoding import require_small_when_decoded
 
 _LONG = 2**14
 """Shorter texts are not compressed, because that would take longer than everything else about them."""
@@ -29,7 +29,7 @@ def unpacked(stored: str | bytes) -> str | bytes:
     data = unpacking.decompress(stored, _most(stored))
     if not unpacking.eof:
         raise ValueError(f"{len(stored):,} bytes unpack to more than {_most(stored):,}, or not to their end")
-    require_light(data)
+    require_small_when_decoded(data)
     return data
 
 

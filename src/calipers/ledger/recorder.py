@@ -19,7 +19,7 @@ from calipers.ledger.failed import Asking, FailedLog, keep_failed
 from calipers.ledger.packing import packed
 from calipers.ledger.sqlite import Ledger
 from calipers.types import Canary, Completion, Failure, GroupResult, JudgeRequest, Reading, TrajectoryGroup
-from calipers.types.encoding import encodable, json_text
+from calipers.types.encoding import ledger_json, without_lone_surrogates
 
 
 def group_digest(group: TrajectoryGroup) -> str:
@@ -96,7 +96,7 @@ class Recorder(Store):
         failed = asking.total
         attempts = max(completion.attempts, 1 + failed.count)
         completion = replace(completion, failed=failed, question=key, attempts=attempts)
-        text, reasoning = encodable(completion.text), encodable(completion.reasoning)
+        text, reasoning = without_lone_surrogates(completion.text), without_lone_surrogates(completion.reasoning)
         if (text, reasoning) != (completion.text, completion.reasoning):  # a user's Backend may return any text
             completion = replace(completion, text=text, reasoning=reasoning)
         self._ledger.put(_INSERT_ANSWER, _answer_row(key, request, backend, completion))
@@ -122,8 +122,8 @@ class Recorder(Store):
 
     async def finish(self, number: int, group: TrajectoryGroup, result: GroupResult) -> None:
         """Record the group and its result; both are on disk when this returns."""
-        source = packed(json_text(group.to_dict()))
-        row = (self.run.id, number, group.group_id, source, json_text(result.to_dict()))
+        source = packed(ledger_json(group.to_dict()))
+        row = (self.run.id, number, group.group_id, source, ledger_json(result.to_dict()))
         self._ledger.put("INSERT OR REPLACE INTO groups VALUES (?, ?, ?, ?, ?)", row)
         await self._ledger.commit()
 
@@ -177,7 +177,7 @@ def _detail(result: Reading | Failure) -> str:
         return json.dumps({"kind": result.kind, "reason": result.reason, "fatal": result.fatal, **more})
     judgments = [{slot: getattr(judgment, slot) for slot in judgment.__slots__} for judgment in result.judgments]
     canary = {} if result.canary is None else {"canary": _canary(result.canary)}
-    return json_text({"judgments": judgments, "missing": result.missing, **canary})
+    return ledger_json({"judgments": judgments, "missing": result.missing, **canary})
 
 
 def _canary(canary: Canary) -> dict[str, Any]:

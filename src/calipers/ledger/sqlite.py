@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 
 from calipers.errors import LedgerError
 from calipers.ledger.packing import unpacked
-from calipers.types.encoding import encodable
+from calipers.types.encoding import without_lone_surrogates
 
 T = TypeVar("T")
 
@@ -298,7 +298,7 @@ class Ledger:
 
 def _storable(value: Any) -> Any:
     if isinstance(value, str):
-        return encodable(value)
+        return without_lone_surrogates(value)
     if isinstance(value, int) and not -(2**63) <= value < 2**63:
         raise ValueError("an integer of more than 64 bits cannot be stored in a ledger")
     if value is not None and not isinstance(value, int | float | bytes):

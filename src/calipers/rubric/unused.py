@@ -15,7 +15,7 @@ from typing import Any, Final, Literal, TypeAlias, get_args
 
 from calipers.rubric.standards import CARRIERS, READ, as_text, references_in, standards_in
 from calipers.types import Rubric, TrajectoryGroup
-from calipers.types.packaged import packaged
+from calipers.types.packaged import read_packaged_toml
 
 Kind: TypeAlias = Literal["rubric", "rules", "reference"]
 
@@ -141,7 +141,7 @@ def kind_of(key: str) -> Kind | None:
     """What a key of that name probably holds; None for any other key."""
     words = [word.lower() for word in _PART.findall(key[:_MOST])]
     pairs = [f"{first}_{second}" for first, second in pairwise(words)]
-    table = packaged(__package__, "key_words.toml")
+    table = read_packaged_toml(__package__, "key_words.toml")
     describes = not words or words[-1] in table["describing"] or words[0] in ("num", "number", "n")
     names = pairs if describes else [*words, *pairs]
     kinds: tuple[Kind, ...] = get_args(Kind)

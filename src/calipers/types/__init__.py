@@ -20,7 +20,7 @@ from calipers.types.judgments import (
     Reading,
     Scores,
     Verdict,
-    unscored,
+    no_scores,
 )
 from calipers.types.questions import Ask, Candidate, Cause, Image, JudgeRequest, Part, RenderedGroup, Window
 from calipers.types.results import (
@@ -41,5 +41,5 @@ __all__ = [
     "FinishReason", "GroupResult", "GroupStatus", "Image", "JudgeRequest", "Judgment", "Logprobs", "Message",
     "OnAttack", "Outcome", "Part", "PlanState", "Prepared", "Rating", "Reading", "RenderedGroup", "Rubric", "Scores",
     "Tool", "Trajectory", "TrajectoryGroup", "TrajectoryResult", "TrajectoryStatus", "Transcript", "Usage", "Verdict",
-    "Window", "unscored",
+    "Window", "no_scores",
 ]  # fmt: skip

@@ -42,41 +42,43 @@ def to_json(value: object, *, lone: Literal["strict", "replace"] = "strict") -> 
     values that JSON cannot express.
     """
     try:
-        return orjson.dumps(value, _other, _AS_JSON_DOES)
+        return orjson.dumps(value, _encode_other, _AS_JSON_DOES)
     except TypeError:  # an integer of over 64 bits, a key that is not a string, or half a surrogate pair
-        return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_plain).encode("utf-8", lone)
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_plain_value).encode("utf-8", lone)
 
 
-_MAX_WEIGHT: Final = 2**27
+_MAX_DECODED_SIZE: Final = 2**27
 """The most bytes of memory that the values of a JSON text may take, by estimate."""
 _MAX_STRINGS: Final = 2**20
 _STRING: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
 """A JSON string; the last one in a text may lack its closing quote."""
 
 
-def require_light(data: bytes) -> None:
+def require_small_when_decoded(data: bytes) -> None:
     """Raise ValueError if decoding this JSON would take far more memory than its bytes: millions of tiny values.
 
     The contents of strings do not count, however long they are.
     """
-    if len(data) * 100 <= _MAX_WEIGHT:
+    if len(data) * 100 <= _MAX_DECODED_SIZE:
         return
     strings = (data.count(b'"') - data.count(b'\\"')) // 2
-    if strings > _MAX_STRINGS or (_weight(data) > _MAX_WEIGHT and _weight(_STRING.sub(b'""', data)) > _MAX_WEIGHT):
+    if strings > _MAX_STRINGS or (
+        _decoded_size(data) > _MAX_DECODED_SIZE and _decoded_size(_STRING.sub(b'""', data)) > _MAX_DECODED_SIZE
+    ):
         raise ValueError("the JSON holds too many values")
 
 
-def _weight(data: bytes) -> int:
+def _decoded_size(data: bytes) -> int:
     """Estimate from braces, brackets and commas how many bytes of memory the decoded JSON would take."""
     return 200 * data.count(b"{") + 64 * data.count(b"[") + 40 * data.count(b",")
 
 
-def json_text(value: object) -> str:
+def ledger_json(value: object) -> str:
     """Encode ``value`` as compact JSON for the ledger; strings that UTF-8 cannot encode are escaped."""
     try:
         return to_json(value).decode()
     except UnicodeEncodeError:
-        return json.dumps(value, separators=(",", ":"), default=_plain)
+        return json.dumps(value, separators=(",", ":"), default=_plain_value)
 
 
 def finite_number(value: object) -> float | None:
@@ -86,7 +88,7 @@ def finite_number(value: object) -> float | None:
     return float(value)
 
 
-def encodable(text: str) -> str:
+def without_lone_surrogates(text: str) -> str:
     """Replace each half of a surrogate pair by "?": JSON can express it, but files and databases refuse it."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
@@ -100,11 +102,11 @@ def printable(text: str) -> str:
     return _UNPRINTABLE.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
-def _other(value: Any) -> Any:
-    return orjson.Fragment(value.text) if isinstance(value, EncodedDict) else _plain(value)
+def _encode_other(value: Any) -> Any:
+    return orjson.Fragment(value.text) if isinstance(value, EncodedDict) else _plain_value(value)
 
 
-def _plain(value: Any) -> Any:
+def _plain_value(value: Any) -> Any:
     if isinstance(value, Mapping):
         return dict(value.items())
     if isinstance(value, list | tuple):

@@ -107,6 +107,6 @@ class Scores:
 
 
 @lru_cache(maxsize=64)
-def unscored(n: int) -> Scores:
+def no_scores(n: int) -> Scores:
     """Return the scores of ``n`` candidates before any judgment: all None."""
     return Scores((None,) * n, (None,) * n)

@@ -7,7 +7,7 @@ from typing import Any
 
 
 @cache
-def packaged(package: str, name: str) -> dict[str, Any]:
+def read_packaged_toml(package: str, name: str) -> dict[str, Any]:
     """Return the contents of the TOML file ``name`` in the folder of ``package``.
 
     The file is read once, so callers must not change what they get.

@@ -24,7 +24,7 @@ from calipers.backends.transport.reply import HttpReply, declined_error, reply_e
 from calipers.backends.transport.usage import attach_usage, usage_of
 from calipers.errors import BackendError, PermanentError, TransientError
 from calipers.types import Completion, JudgeRequest
-from calipers.types.encoding import encodable
+from calipers.types.encoding import without_lone_surrogates
 
 LEVELS = (
     "0 of 9: worthless",
@@ -172,7 +172,7 @@ class _DecisionReply:
         return Completion(
             text=text,
             reasoning=json.dumps(chances),
-            model=encodable(model) if isinstance(model, str) else None,
+            model=without_lone_surrogates(model) if isinstance(model, str) else None,
             usage=usage_of(self.body.get("usage")),
         )
 

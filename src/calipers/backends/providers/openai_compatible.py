@@ -31,7 +31,7 @@ from calipers.backends.transport.secrets import text_without_secrets
 from calipers.backends.transport.usage import attach_usage
 from calipers.errors import TransientError
 from calipers.types import Completion, JudgeRequest
-from calipers.types.encoding import EncodedDict, encodable
+from calipers.types.encoding import EncodedDict, without_lone_surrogates
 
 _NEWER_NAMES = (".openai.com", ".azure.com")
 
@@ -218,7 +218,7 @@ def _completion(body: Mapping[str, Any], reply: HttpReply, peer: Peer, *, latenc
     ):  # log-probabilities are found by their positions in the text
         answer = replace(answer, logprobs=logprobs_in(choice["logprobs"], text))
     if refusal or answer.finish_reason == "refused":
-        own = replace(answer, text=encodable(refusal), finish_reason="refused") if refusal else None
+        own = replace(answer, text=without_lone_surrogates(refusal), finish_reason="refused") if refusal else None
         raise attach_reply(declined_error(peer, refusal or text), own)
     return answer if answer.text.strip() or answer.finish_reason == "length" else _answer_in_reasoning(answer)
 

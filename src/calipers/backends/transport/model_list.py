@@ -9,12 +9,12 @@ from typing import Any
 
 from calipers.backends.transport.reply import HttpReply
 from calipers.backends.transport.usage import token_count
-from calipers.types.encoding import require_light
+from calipers.types.encoding import require_small_when_decoded
 
 
 def _listed(reply: HttpReply) -> Mapping[str, Any]:
     try:
-        require_light(reply.body)
+        require_small_when_decoded(reply.body)
         body = json.loads(reply.body) if reply.status == 200 else None
     except (ValueError, RecursionError):
         return {}

@@ -19,7 +19,7 @@ from calipers.backends.transport.usage import usage_in, usage_of
 from calipers.errors import BackendError, PermanentError, TransientError
 from calipers.extract.text import condensed
 from calipers.types import Completion, FinishReason
-from calipers.types.encoding import encodable, printable, require_light
+from calipers.types.encoding import printable, require_small_when_decoded, without_lone_surrogates
 
 E = TypeVar("E", bound=BackendError)
 
@@ -83,14 +83,14 @@ def completion(
     """
     version = body.get("system_fingerprint")
     return Completion(
-        text=encodable(condensed(text)),
+        text=without_lone_surrogates(condensed(text)),
         finish_reason=FINISH.get(str(finish).lower(), "unknown"),
-        reasoning=encodable(condensed(reasoning)),
-        model=encodable(body["model"]) if isinstance(body.get("model"), str) else None,
+        reasoning=without_lone_surrogates(condensed(reasoning)),
+        model=without_lone_surrogates(body["model"]) if isinstance(body.get("model"), str) else None,
         usage=usage_of(body.get("usage")),
         latency=latency,
         sent=reply.sent,
-        fingerprint=encodable(version) if isinstance(version, str) else None,
+        fingerprint=without_lone_surrogates(version) if isinstance(version, str) else None,
     )
 
 
@@ -120,7 +120,7 @@ def _object_of(reply: HttpReply, peer: Peer) -> Mapping[str, Any]:
 
 
 def _decoded(body: bytes) -> Any:
-    require_light(body)
+    require_small_when_decoded(body)
     try:
         return orjson.loads(body)
     except ValueError:  # orjson is stricter than some servers, which put raw control characters into strings

@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 
 from calipers.trainers.no_signal.rewards import unscored_trajectories
 from calipers.types import GroupResult, TrajectoryResult
-from calipers.types.encoding import encodable, printable
+from calipers.types.encoding import printable, without_lone_surrogates
 
 _log = logging.getLogger(__name__)
 
@@ -65,7 +65,7 @@ def cause_of_loss(missing: Sequence[TrajectoryResult]) -> str:
 
 def one_line(text: str, longest: int = _MAX_LENGTH) -> str:
     """Return ``text`` as one line of at most ``longest`` characters, without control characters."""
-    line = printable(" ".join(encodable(text).split()))
+    line = printable(" ".join(without_lone_surrogates(text).split()))
     return line if len(line) <= longest else line[: longest - 1] + "…"
 
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass, fields
 from typing import Any, Final, Literal, TypeAlias, get_args
 
 from calipers.config.arguments import require_above_zero, require_one_of, require_whole
-from calipers.config.flat import flat_options
 from calipers.config.option import did_you_mean
+from calipers.config.options import flat_options
 from calipers.errors import ConfigError
 from calipers.judging.judge import Judge
 from calipers.monitoring.monitor import Monitor

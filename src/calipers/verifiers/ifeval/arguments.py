@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Literal, cast
 
 from calipers.errors import InputError
-from calipers.types.packaged import packaged
+from calipers.types.packaged import read_packaged_toml
 
 Relation = Literal["less than", "at least"]
 
@@ -76,7 +76,7 @@ def _relation(name: str, value: Any) -> Relation:
 
 
 def _language(name: str, value: Any) -> str:
-    known = packaged("calipers.verifiers.ifeval", "words.toml")["langdetect_codes"].split()
+    known = read_packaged_toml("calipers.verifiers.ifeval", "words.toml")["langdetect_codes"].split()
     if _text(name, value) not in known:  # another code would never be met
         raise InputError(f"{name}: must be a code of langdetect such as en, de or zh-cn, is {_shown(value)}")
     return cast("str", value)

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 
 from calipers.errors import InputError
 from calipers.types import Verdict
-from calipers.types.packaged import packaged
+from calipers.types.packaged import read_packaged_toml
 from calipers.verifiers.ifeval.arguments import Relation
 
 Mode: TypeAlias = Literal["official", "official_2025", "fixed"]
@@ -27,7 +27,7 @@ Raises InputError naming a field only for what is wrong with every response, and
 @cache
 def words(name: str) -> tuple[str, ...]:
     """A list of ``words.toml``."""
-    return tuple(packaged("calipers.verifiers.ifeval", "words.toml")[name].split())
+    return tuple(read_packaged_toml("calipers.verifiers.ifeval", "words.toml")[name].split())
 
 
 def yes_or_no(*, met: bool, otherwise: str) -> Verdict:
