@@ -125,6 +125,13 @@ def test_attacks_are_one_note_of_the_summary_and_a_policy_is_a_flag(folder: Path
         assert line["trajectories"][2]["attacks"][0]["kind"] == "instruction"
 
 
+@pytest.mark.parametrize("command", [("score",), ("generate",), ("rubric", "draft")])
+def test_a_missing_input_file_is_reported_before_a_missing_option(folder: Path, command: tuple[str, ...]):
+    done = calipers(*command, "nope.jsonl", cwd=folder)
+    assert done.returncode == 2
+    assert done.stderr == "Error: nope.jsonl: there is no such file\n"
+
+
 def test_results_can_go_to_stdout_as_pure_data(folder: Path):
     done = calipers("score", "groups.jsonl", "-o", "-", cwd=folder)
     assert [json.loads(line)["group_id"] for line in done.stdout.splitlines()] == [group.group_id for group in GROUPS]

@@ -109,6 +109,9 @@ def test_an_old_keyword_is_refused_with_its_new_place(option: Option) -> None:
     ({"store": Unrecorded()}, "store= has moved: write ledger="),
     ({"ordres": 2}, "no argument 'ordres'. Did you mean orders?"),
     ({"calls": {"tiemout": 2}}, "calls: 'tiemout' is unknown. Did you mean timeout?"),
+    ({"records": {"ledger": "runs.db"}}, "records: 'ledger' is unknown. Write ledger= instead."),
+    ({"question": {"timeout": 2}}, "question: 'timeout' is unknown. Write calls={\"timeout\": ...} instead."),
+    ({"panel": {"weight": 2}}, "panel: 'weight' is unknown. Did you mean weights?"),
     ({"calls": 3}, "calls=3: it must be a Calls"),
 ])  # fmt: skip
 def test_a_name_there_is_not_is_told_the_nearest(arguments: dict[str, Any], words: str) -> None:

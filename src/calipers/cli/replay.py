@@ -10,11 +10,11 @@ import click
 from calipers.cli.output import Output
 from calipers.cli.overwriting import RESULTS, add_force_option, require_replaceable
 from calipers.cli.score import exit_code, shows_results
-from calipers.cli.setting import InputFile, command_option
+from calipers.cli.setting import command_option
 
 
 @click.command(short_help="Rewrite a run's results from its ledger.")
-@click.argument("ledger", type=InputFile("no such ledger; `calipers score ... -o OUT` writes one at OUT.ledger.db"))
+@click.argument("ledger", type=click.Path())
 @command_option("-o", "--out", required=True, named=True, metavar="OUT", help="Result file (JSONL); - for stdout.")
 @command_option("--run", type=int, metavar="ID", help="The number of the run in the ledger. [default: the latest]")
 @add_force_option
