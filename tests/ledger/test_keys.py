@@ -1,7 +1,6 @@
 """What makes a question another question, and what of it is kept."""
 
 import json
-import zlib
 from dataclasses import replace
 from hashlib import blake2b
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import Any
 
 import pytest
 
+import zstd_codec as zstd
 from asking import request
 from calipers.judging.judge import Judge
 from calipers.ledger import Ledger, ledger_key
@@ -93,4 +93,4 @@ async def test_what_was_sent_is_kept_as_the_request(tmp_path: Path, size: int):
     ledger = Ledger(tmp_path / "l.db")
     stored = ledger.rows("SELECT request FROM answers LIMIT 1")[0][0]
     ledger.close()
-    assert (stored.encode() if isinstance(stored, str) else zlib.decompress(stored)) == sent
+    assert (stored.encode() if isinstance(stored, str) else zstd.decompress(stored)) == sent

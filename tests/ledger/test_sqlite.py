@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+import zstd_codec as zstd
 from calipers.cli import app
 from calipers.config.settings import Settings
 from calipers.errors import CalipersError, LedgerError
@@ -107,14 +108,17 @@ def _peak(work: Callable[[], object]) -> int:
         tracemalloc.stop()
 
 
+@pytest.mark.parametrize("compress", [zlib.compress, zstd.compress], ids=["zlib", "zstd"])
 @pytest.mark.parametrize(
     "bomb",
     [b'"' + b"x" * 2**28 + b'"', b"[" + b"[],[]," * 2_700_000 + b"[]]", b"[" + b"1.5," * 4_000_000 + b"0]"],
     ids=["one long text", "millions of lists", "millions of numbers"],
 )
-def test_what_grows_to_hundreds_of_times_its_size_is_told_and_not_unpacked(tmp_path: Path, bomb: bytes):
+def test_what_grows_to_hundreds_of_times_its_size_is_told_and_not_unpacked(
+    tmp_path: Path, bomb: bytes, compress: Callable[[bytes], bytes]
+):
     """A ledger may come from anybody."""
-    packed = zlib.compress(bomb, 9)
+    packed = compress(bomb)
     ledger = Ledger(tmp_path / "l.db")
 
     def unpack() -> None:
@@ -260,8 +264,11 @@ async def test_text_that_is_no_text_any_more_is_not_shown(tmp_path: Path):
 
 def test_what_is_compressed_rots_likewise(tmp_path: Path):
     ledger = Ledger(tmp_path / "l.db")
-    assert ledger.decoded(zlib.compress(b"[1]"), list) == ledger.decoded("[1]", list) == [1]
-    for stored in (b"no zlib", zlib.compress(b"[1]")[:-3], zlib.compress(b"[1"), "[" * 100_000):
+    compressed: list[str | bytes] = [zstd.compress(b"[1]"), zlib.compress(b"[1]")]
+    assert all(ledger.decoded(one, list) == [1] for one in (*compressed, "[1]"))
+    cut_off = [one[:-3] for one in compressed]
+    too_large = zstd.compress(b"[1]" * 10_000_000, options={zstd.CompressionParameter.window_log: 25})
+    for stored in (b"no data", *cut_off, zstd.compress(b"[1"), zlib.compress(b"[1"), too_large, "[" * 100_000):
         with pytest.raises(LedgerError, match="is damaged"):
             ledger.decoded(stored, list)
     with pytest.raises(LedgerError, match="is damaged"):

@@ -2,30 +2,49 @@
 
 from __future__ import annotations
 
+import sys
 import zlib
+from typing import Final
 
 from calipers.types.encoding import require_small_when_decoded
 
-_LONG = 2**14
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+_LONG: Final = 2**14
 """Shorter texts are not compressed, because that would take longer than everything else about them."""
+_LEVEL: Final = 1
+"""Zstandard's fastest level but the negative ones, whose results are a fifth larger."""
 _LEAST_UNPACKED, _MOST_TIMES = 2**24, 100
 """The most bytes that a text may expand to, or the most times its compressed size: ten times what real text needs."""
+_LARGEST_WINDOW: Final = {int(zstd.DecompressionParameter.window_log_max): 24}
+"""Powers of two: memory that compressed data may ask for. Level 1 needs 2 ** 19 bytes."""
+_FRAME: Final = b"\x28\xb5\x2f\xfd"
+"""How data that Zstandard compressed begins. Versions before 0.2 used zlib, whose data never begins like that."""
+Damaged: Final = (ValueError, zstd.ZstdError, zlib.error)
+"""The errors of ``unpacked``."""
 
 
 def packed(text: str) -> str | bytes:
-    """Return ``text``, compressed if it is long, unless it shrinks so much that ``decompress_text`` would reject it."""
+    """Return ``text``, compressed if it is long, unless it compresses so well that ``unpacked`` would refuse it."""
     if len(text) < _LONG:
         return text
     data = text.encode()
-    compressed = zlib.compress(data, 1)
+    compressed = zstd.compress(data, _LEVEL)
     return compressed if len(data) <= _most(compressed) else text
 
 
 def unpacked(stored: str | bytes) -> str | bytes:
-    """Return the text that ``compress_text`` stored. Raises ValueError if it expands too much or is cut off."""
+    """Return what ``packed`` was given, also as versions before 0.2 stored it.
+
+    Raises one of ``Damaged`` for data that is cut off, no compressed data, or far larger than text ever gets.
+    """
     if isinstance(stored, str):
         return stored
-    unpacking = zlib.decompressobj()
+    is_zstd = stored.startswith(_FRAME)
+    unpacking = zstd.ZstdDecompressor(options=_LARGEST_WINDOW) if is_zstd else zlib.decompressobj()
     data = unpacking.decompress(stored, _most(stored))
     if not unpacking.eof:
         raise ValueError(f"{len(stored):,} bytes unpack to more than {_most(stored):,}, or not to their end")

@@ -13,7 +13,6 @@ import sqlite3
 import threading
 import time
 import weakref
-import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from importlib.resources import files
@@ -21,7 +20,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from calipers.errors import LedgerError
-from calipers.ledger.packing import unpacked
+from calipers.ledger.packing import Damaged, unpacked
 from calipers.types.encoding import without_lone_surrogates
 
 T = TypeVar("T")
@@ -151,7 +150,7 @@ class Ledger:
         """
         try:
             return make(json.loads(unpacked(stored)))
-        except (ValueError, TypeError, LookupError, AttributeError, RecursionError, zlib.error) as error:
+        except (TypeError, LookupError, AttributeError, RecursionError, *Damaged) as error:
             raise self.damaged() from error
 
     def damaged(self) -> LedgerError:
