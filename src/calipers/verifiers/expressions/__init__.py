@@ -1,4 +1,4 @@
-"""Mathematical answers: read from a text, and compared with the one expected. Pure, bounded, and without a package.
+"""Mathematical answers: read from a text, and compared with the expected answer. Pure, bounded, without a package.
 
 Not responsible for trajectories (``calipers.verifiers.maths``).
 """

@@ -1,24 +1,27 @@
-"""A text against the answer expected: which kind of answer it is decides how the text is read.
+"""A text against the answer expected: the kind of the expected answer decides how the text is read.
 
-An expression may allow several readings (``1,234`` is a number or two); it is the answer if one of them is.
+An expression may have several readings (``1,234`` is a number or two); it is the answer if one of them is.
 """
 
 from __future__ import annotations
 
 import re
+from collections import defaultdict
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final, NamedTuple
 
 from calipers.extract import extract_choice
-from calipers.verifiers.expressions.cleaned import cleaned
+from calipers.verifiers.expressions.answer_location import LONGEST_TEXT, Located, located
+from calipers.verifiers.expressions.comparison import any_met
 from calipers.verifiers.expressions.equality import same
-from calipers.verifiers.expressions.located import LONGEST_TEXT, Located, located
-from calipers.verifiers.expressions.syntax import parsed
+from calipers.verifiers.expressions.evaluation import variables
+from calipers.verifiers.expressions.latex import cleaned
+from calipers.verifiers.expressions.nodes import Node, UnreadableError
+from calipers.verifiers.expressions.parsing import parsed
 from calipers.verifiers.expressions.tokens import LONGEST, PLAIN_NAMES, Choices, has_scientific, has_thousands
-from calipers.verifiers.expressions.trees import Node, UnreadableError
-from calipers.verifiers.expressions.values import variables
-from calipers.verifiers.expressions.wording import (
+from calipers.verifiers.expressions.word_answers import (
     option_in_prose,
     option_of,
     option_said,
@@ -26,8 +29,8 @@ from calipers.verifiers.expressions.wording import (
     same_time,
     same_words,
     time_of,
-    told,
     words_of,
+    words_said,
 )
 
 _LONGEST: Final = 4 * LONGEST
@@ -46,7 +49,7 @@ _SLASHED: Final = re.compile(r"/\s*(?:\d+|[A-Za-z]|\\[a-z]+|\([^()]*\))\s*[A-Za-
 
 
 class Compared(NamedTuple):
-    """Whether a text gives the answer expected, and why not or why it cannot be told."""
+    """Whether a text gives the answer expected; if not, or if that cannot be told, why."""
 
     met: bool | None
     reason: str = ""
@@ -54,8 +57,8 @@ class Compared(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """One way to read an expression. ``greedy`` if all that follows a slash is below it, ``lettered`` if letters set as text
-    are variables.
+    """One way to read an expression. ``greedy`` if all that follows a slash is below it, ``lettered`` if letters set as
+    text are variables.
     """
 
     tree: Node
@@ -64,7 +67,7 @@ class _Reading:
 
 
 def compared(expected: str, text: str) -> Compared:
-    """Whether the answer in ``text`` is ``expected``, an answer without text around it (or in a box or dollar signs)."""
+    """Whether the answer in ``text`` is ``expected``, which is bare, or in a box or dollar signs."""
     try:
         return _compared(expected, text)
     except RecursionError:  # the caller's own stack may be deep
@@ -76,32 +79,31 @@ def _compared(expected: str, text: str) -> Compared:
     found = located(text)
     if found.cut:
         return Compared(None, "the text ends within its answer")
-    verdict = _found(wanted, text, found, option_of(wanted))
+    option = option_of(wanted)
+    verdict = _found(wanted, found) if option is None else _option(option, text, found)
     if verdict.met is not None and found.doubted:
         return Compared(None, "the words around the answer deny it or take it back")
     return verdict
 
 
-def _found(wanted: str, text: str, found: Located, option: str | None) -> Compared:
-    if option is not None:
-        return _option(option, text, found)
+def _found(wanted: str, found: Located) -> Compared:
     if not found.said:
         return Compared(False, "there is no expression in the answer")
-    first: Compared | None = None
-    for said in found.said:
-        verdict = _one(wanted, said, prose=not found.boxed)
-        if verdict.met is not None:
-            if found.boxed:
-                return _unless_later(wanted, verdict, found)
-            return verdict if verdict.met else _unless_elsewhere(wanted, verdict, found)
-        first = first or verdict
-    assert first is not None  # noqa: S101 - something was said
-    return first
+    verdicts = (_one(wanted, said, prose=not found.boxed) for said in found.said)
+    unclear = next(verdicts)
+    verdict = unclear if unclear.met is not None else next((one for one in verdicts if one.met is not None), None)
+    if verdict is None:
+        return unclear
+    if found.boxed:
+        return _unless_later(wanted, verdict, found)
+    if not verdict.met and any(_one(wanted, said, prose=False).met for said in found.before):
+        return Compared(None, "the expected answer is in the text, but not where an answer stands")
+    return verdict
 
 
 @lru_cache(maxsize=1024)
 def _bare(expected: str) -> str:
-    """What is expected, out of a box or a solution around it."""
+    """The expected answer, without a box or a solution around it."""
     if "\\boxed" in expected or "####" in expected:
         found = located(expected).said
         return found[0] if found else expected
@@ -116,25 +118,18 @@ def _option(option: str, text: str, found: Located) -> Compared:
         if found.later and (option_said(found.later[0]) or said) != said:
             return Compared(None, "behind the last box stands another answer")
     else:
-        told_so = option_said(found.said[0]) if found.marked else None
+        marked = option_said(found.said[0]) if found.marked else None
         labels = _OPTIONS[: max(_FEWEST_OPTIONS, _OPTIONS.index(option) + 1)]
         said = extract_choice(text, list(labels)).choice
-        if said is None or (told_so or said) != said:
-            said = (told_so or option_in_prose(text[-LONGEST_TEXT:]) or option_of(text[:50])) if said is None else None
         if said is None:
-            return Compared(None, "which option the answer is cannot be told")
+            said = marked or option_in_prose(text[-LONGEST_TEXT:]) or option_of(text[:50])
+        if said is None or (marked or said) != said:
+            return Compared(None, "the text does not say clearly which option is the answer")
     return Compared(said == option, "" if said == option else f"the answer is option {said}")
 
 
-def _unless_elsewhere(wanted: str, verdict: Compared, found: Located) -> Compared:
-    """Not met, unless another formula of an answer without a box is what is expected: then it cannot be told."""
-    if any(_one(wanted, said, prose=False).met for said in found.before):
-        return Compared(None, "what is expected stands in the answer, and not where an answer stands")
-    return verdict
-
-
 def _unless_later(wanted: str, verdict: Compared, found: Located) -> Compared:
-    """What the last box says, unless the text goes on to say of another number that it is the answer."""
+    """The verdict on the last box, unless the text goes on to say that another number is the answer."""
     for said in found.later:
         if not any(map(str.isdigit, said)):
             continue
@@ -145,14 +140,13 @@ def _unless_later(wanted: str, verdict: Compared, found: Located) -> Compared:
 
 
 def _one(wanted: str, said: str, *, prose: bool) -> Compared:
-    """Whether ``said``, an answer without text around it, is the one expected; with ``prose`` it may be a sentence."""
+    """Whether ``said``, an answer without text around it, is the expected one; with ``prose`` it may be a sentence."""
     met = _same(wanted, said, prose=prose)
     if met:
         return Compared(True)
     shown = " ".join(said.split())[:80]
-    return Compared(
-        met, f"the answer is {shown}" if met is False else f"whether {shown!r} is {wanted[:80]!r} cannot be told"
-    )
+    unclear = f"it is unclear whether {shown!r} is {wanted[:80]!r}"
+    return Compared(met, f"the answer is {shown}" if met is False else unclear)
 
 
 def _same(wanted: str, said: str, *, prose: bool) -> bool | None:  # noqa: PLR0911 - one line a kind of answer
@@ -167,7 +161,7 @@ def _same(wanted: str, said: str, *, prose: bool) -> bool | None:  # noqa: PLR09
         return same_time(time, other)
     words = words_of(wanted)
     if words is not None:
-        return same_words(words, told(said)) if _SIGN_FIRST.match(plain(said)) is None else None
+        return same_words(words, words_said(said)) if _SIGN_FIRST.match(plain(said)) is None else None
     if _LETTERS.fullmatch(plain(wanted)) and plain(wanted) == plain(said):
         return True
     if time is not None and time[3]:
@@ -180,12 +174,12 @@ def _same(wanted: str, said: str, *, prose: bool) -> bool | None:  # noqa: PLR09
 
 
 def _joined(text: str) -> str:
-    """A text without its spaces, but for those between digits, which may part two numbers."""
+    """A text without its spaces, except between digits, where a space may separate two numbers."""
     return "".join(re.sub(r"(?<=\d)\s+(?=\d)", "_", _LONE_SCRIPT.sub(r"\1\2 ", cleaned(text))).split())
 
 
 def _is_same_text(wanted: str, said: str) -> bool:
-    r"""Whether both are ``June 20``, or ``CCl_4``, whose letters one of them sets as text."""
+    r"""Whether both are the same text (``June 20``) or the same letters, which one of them sets as text (``CCl_4``)."""
     if _WORDED.search(plain(wanted)) and plain(wanted).casefold() == plain(said).casefold():
         return True
     one, other = ("".join(plain(text).split()) for text in (wanted, said))
@@ -193,37 +187,32 @@ def _is_same_text(wanted: str, said: str) -> bool:
 
 
 def _is_sentence(text: str) -> bool:
-    """Whether it begins with a word, and goes on after it: what stands there is not all of it the answer."""
+    """Whether it begins with a word and goes on: then not all of it is the answer."""
     found = _FIRST_WORD.match(text)
     return found is not None and found[1].lower() not in PLAIN_NAMES
 
 
 def _same_trees(wanted: tuple[_Reading, ...], said: tuple[_Reading, ...]) -> bool | None:
-    """True if the answer is what is expected in one of its readings; how a slash is read is nobody's choice."""
-    if not wanted or not said:
-        return None
-    slashes = {one.greedy for one in wanted}, {one.greedy for one in said}
-    pairs = [(one, other) for one in slashes[0] for other in slashes[1] if one == other or slashes[0] != slashes[1]]
-    verdicts = set()
-    for greedy, other in pairs:
-        met = [
-            same(one.tree, two.tree)
-            for one in wanted
-            for two in said
-            if one.greedy == greedy and two.greedy == other and _belong(one, two)
-        ]
-        verdicts.add(True if True in met else None if None in met else False)
+    """True if one reading of the answer is the expected one; None if that depends on how slashes are read."""
+    one_way = {one.greedy for one in wanted} == {one.greedy for one in said}
+    by_slashes: dict[tuple[bool, bool], list[bool | None]] = defaultdict(list)
+    for one in wanted:
+        for other in said:
+            if one.greedy == other.greedy or not one_way:
+                met = same(one.tree, other.tree) if _belong(one, other) else False
+                by_slashes[one.greedy, other.greedy].append(met)
+    verdicts = {any_met(met) for met in by_slashes.values()}
     return verdicts.pop() if len(verdicts) == 1 else None
 
 
 def _belong(one: _Reading, other: _Reading) -> bool:
-    """Whether two readings go together: a unit's letter read as a variable is one in both."""
-    return not (one.lettered or other.lettered) or set(variables(one.tree)) == set(variables(other.tree))
+    """Whether two readings go together: a unit's letter must be a variable in both or in neither."""
+    return not (one.lettered or other.lettered) or variables(one.tree) == variables(other.tree)
 
 
 @lru_cache(maxsize=2048)
 def _readings(text: str) -> tuple[_Reading, ...]:
-    """The ways to read an expression; none where it is not understood."""
+    """The ways to read an expression; none if it cannot be read."""
     clean = cleaned(text)
     choices = [Choices()]
     for flag, may_be in (
@@ -236,8 +225,6 @@ def _readings(text: str) -> tuple[_Reading, ...]:
         choices += [replace(one, **{flag: True}) for one in choices] if may_be else []
     found: dict[_Reading, None] = {}
     for choice in choices:
-        try:
+        with suppress(UnreadableError):
             found[_Reading(parsed(clean, choice), choice.greedy_slash, choice.single_letters)] = None
-        except UnreadableError:
-            continue
     return tuple(found)

@@ -1,21 +1,21 @@
-"""Whether two expressions are one answer: by their parts where they have some, by their values where they have none.
+"""Whether two expressions are the same answer: by their parts if they have any, else by their values.
 
-True and False are claims; None is said where the two could be one answer and need not be. Points and intervals go by their
-brackets and order, lists and sets by their members in any order.
+True and False are claims; None means that the two could be the same answer but need not be. Points and intervals are
+compared by their brackets and order, lists and sets by their members in any order.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
 from decimal import localcontext
 from fractions import Fraction
 from typing import Final
 
-from calipers.verifiers.expressions.numbers import CONTEXT, Complex, UndefinedError, close
-from calipers.verifiers.expressions.quantities import is_number_word, ratio, real_of, same_quantity, same_value
-from calipers.verifiers.expressions.sets import about, is_set, same_set, set_of
-from calipers.verifiers.expressions.signs import is_name, signed
-from calipers.verifiers.expressions.trees import (
+from calipers.verifiers.expressions.comparison import all_met, any_met, ratio, real_of, same_value
+from calipers.verifiers.expressions.complex_numbers import CONTEXT, Complex, UndefinedError, close
+from calipers.verifiers.expressions.evaluation import matrix_of, variables
+from calipers.verifiers.expressions.nodes import (
     MINUS_ONE,
     Based,
     Builder,
@@ -33,26 +33,26 @@ from calipers.verifiers.expressions.trees import (
     Relation,
     Sum,
     Symbol,
-    UnreadableError,
     Words,
     children,
     holds,
+    walk,
 )
-from calipers.verifiers.expressions.values import matrix_of, variables
+from calipers.verifiers.expressions.plus_minus import is_name, signed
+from calipers.verifiers.expressions.quantities import is_number_word, same_quantity
+from calipers.verifiers.expressions.real_sets import TURNED, about, is_set, same_set, set_of
 
 _MOST_MEMBERS: Final = 30
-_ORDERED: Final = frozenset({"<", ">", "le", "ge"})
-_TURNED: Final = {"<": ">", ">": "<", "le": "ge", "ge": "le"}
+_LEAST: Final = (">", "ge")
+"""Signs of inequalities that are turned round before two are compared."""
 
 
 def same(expected: Node, found: Node) -> bool | None:  # noqa: C901, PLR0911 - one line a kind of answer
     """Whether ``found`` is the answer ``expected``."""
     if expected == found:
         return True
-    expected, found = (
-        expected if _asks_for_all(expected) else _unlabelled(expected, found),
-        _unlabelled(found, expected),
-    )
+    unlabelled = expected if _asks_for_all(expected) else _unlabelled(expected, found)
+    expected, found = unlabelled, _unlabelled(found, expected)
     if holds(expected, PlusMinus) or holds(found, PlusMinus):
         return _either_sign(expected, found)
     if is_set(expected) or is_set(found):
@@ -86,14 +86,8 @@ def _leaves(expected: Node, found: Node) -> bool | None:
 
 
 def _either_sign(expected: Node, found: Node) -> bool | None:
-    met = _any(same(one, other) for one in signed(expected) for other in signed(found))
+    met = any_met(same(one, other) for one in signed(expected) for other in signed(found))
     return None if met and _are_called_differently(expected, found) else met
-
-
-def _any(said: Iterable[bool | None]) -> bool | None:
-    """True if one of them is, False if all are."""
-    found = list(said)
-    return True if True in found else None if None in found else False
 
 
 # --- labels: x = 5 is 5, and f(x) = 2x is 2x
@@ -105,7 +99,9 @@ def _unlabelled(node: Node, other: Node) -> Node:
         case Relation((left, *right), ("=", *signs)) if not isinstance(other, Relation) and is_name(left):
             return right[0] if not signs else Relation(tuple(right), tuple(signs))
         case Relation((left, right), ("in",)) if (
-            not isinstance(other, Relation) and is_name(left) and not _is_number_set(right)
+            not isinstance(other, Relation)
+            and is_name(left)
+            and not (isinstance(right, Symbol) and right.name.startswith("mathbb"))
         ):
             return right
         case Listed(members, joint) if not _has_relations(other):
@@ -129,10 +125,6 @@ def _has_relations(node: Node) -> bool:
     return isinstance(node, Listed) and any(isinstance(member, Relation) for member in node.members)
 
 
-def _is_number_set(node: Node) -> bool:
-    return isinstance(node, Symbol) and node.name.startswith("mathbb")
-
-
 def _without_label(expected: Relation, found: Node) -> bool | None:
     """An equation is expected, and there is none: its right side alone will do where the left one is a name."""
     if expected.signs == ("=",) and is_name(expected.sides[0]):
@@ -141,15 +133,14 @@ def _without_label(expected: Relation, found: Node) -> bool | None:
     if set(expected.signs) == {":"}:
         value = Quotient(*expected.sides) if len(expected.sides) == 2 else None
         return None if value is not None and same(value, found) is not False else False
-    if set(expected.signs) == {"="} and not any(True for _ in variables(found)):
+    if set(expected.signs) == {"="} and not variables(found):
         return _unlike(expected, found)
     return None
 
 
 def _last_of(expected: Node, found: Relation) -> bool | None:
-    """What a chain of equations comes to, where a value is expected: all of its sides have to say the same."""
-    sides = list(found.sides)
-    signs = list(found.signs)
+    """The last side of a chain of equations, if a value is expected: all of its sides must be equal."""
+    sides, signs = list(found.sides), list(found.signs)
     while signs and signs[-1] == "approx":
         signs.pop()
         sides.pop()
@@ -157,12 +148,12 @@ def _last_of(expected: Node, found: Relation) -> bool | None:
         return None
     if is_name(sides[0]) and len(sides) > 1 and not (isinstance(expected, Symbol) and len(sides) == 1):
         sides = sides[1:]
-    said = [same(expected, side) for side in sides]
-    if all(said):
+    met = [same(expected, side) for side in sides]
+    if all(met):
         return True
-    if len(sides) == len(found.sides) and any(True for _ in variables(found)):
+    if len(sides) == len(found.sides) and variables(found):
         return None  # an equation that would have to be solved
-    return False if all(one is False for one in said) else None
+    return False if set(met) == {False} else None
 
 
 # --- equations and inequalities
@@ -171,18 +162,14 @@ def _last_of(expected: Node, found: Relation) -> bool | None:
 def _relations(expected: Relation, found: Relation) -> bool | None:
     if set(expected.signs) == {":"} and set(found.signs) == {":"}:
         return _proportions(expected.sides, found.sides)
-    if expected.signs == found.signs and len(expected.sides) == len(found.sides):
-        said = [same(one, other) for one, other in zip(expected.sides, found.sides, strict=True)]
-        if all(said):
-            return True
+    if expected.signs == found.signs and _in_order(expected.sides, found.sides):
+        return True
     if len(expected.signs) != 1 or len(found.signs) != 1:
         return _chains(expected, found)
-    (sign,), (other,) = expected.signs, found.signs
-    if sign == other == "=":
+    signs = {*expected.signs, *found.signs}
+    if signs == {"="}:
         return _equations(expected, found)
-    if sign in _ORDERED and other in _ORDERED:
-        return _inequalities(expected, found)
-    return None
+    return _inequalities(expected, found) if signs <= TURNED.keys() else None
 
 
 def _chains(expected: Relation, found: Relation) -> bool | None:
@@ -194,13 +181,8 @@ def _chains(expected: Relation, found: Relation) -> bool | None:
 
 
 def _equations(expected: Relation, found: Relation) -> bool | None:
-    """One is a multiple of the other; or they name the same differently, which cannot be told."""
-    try:
-        factors = ratio(_difference(expected), _difference(found))
-    except UnreadableError:
-        return None
-    known = [factor for factor in factors if factor is not None]
-    if len(known) == len(factors) and _all_one(known):
+    """Equal if one is a multiple of the other; None if the two name the same value differently."""
+    if _multiple(_difference(expected), _difference(found)) is not None:
         return True
     if _is_label(expected.sides[0]) and _is_label(found.sides[0]) and expected.sides[0] != found.sides[0]:
         return None if same(expected.sides[1], found.sides[1]) is not False else False
@@ -208,44 +190,41 @@ def _equations(expected: Relation, found: Relation) -> bool | None:
 
 
 def _is_label(node: Node) -> bool:
-    """``y``, ``f(x)``, ``Area``: what may be called otherwise."""
+    """``y``, ``f(x)``, ``Area``: what may have another name."""
     return isinstance(node, Symbol | Words) or (isinstance(node, Product) and is_name(node))
 
 
 def _are_polynomials(*nodes: Node) -> bool:
-    """Whether they are sums and products of powers alone: then equations are the same as multiples of one another only."""
-    return not any(holds(node, Call, PlusMinus, Group, Words) for node in nodes) and not any(
-        any(True for _ in variables(below)) for node in nodes for below in _denominators(node)
-    )
-
-
-def _denominators(node: Node) -> list[Node]:
-    own = [node.below] if isinstance(node, Quotient) else [node.exponent] if isinstance(node, Power) else []
-    return [*own, *(below for child in children(node) for below in _denominators(child))]
+    """Whether they are sums and products of powers alone: then equal equations are multiples of each other."""
+    if any(isinstance(node, Call | PlusMinus | Group | Words) for node in walk(*nodes)):
+        return False
+    below = [node.below for node in walk(*nodes) if isinstance(node, Quotient)]
+    return not variables(*below, *(node.exponent for node in walk(*nodes) if isinstance(node, Power)))
 
 
 def _inequalities(expected: Relation, found: Relation) -> bool | None:
-    signs = [_TURNED[one.signs[0]] if one.signs[0] in (">", "ge") else one.signs[0] for one in (expected, found)]
-    differences = [_difference(one, turned=one.signs[0] in (">", "ge")) for one in (expected, found)]
+    signs = [TURNED[one.signs[0]] if one.signs[0] in _LEAST else one.signs[0] for one in (expected, found)]
     if signs[0] == signs[1]:
-        factors = ratio(*differences)
-        known = [factor for factor in factors if factor is not None]
-        if len(known) == len(factors) and _all_one(known) and not known[0].im and known[0].re > 0:
+        factor = _multiple(_difference(expected), _difference(found))
+        if factor is not None and not factor.im and factor.re > 0:
             return True
     return False if _are_polynomials(expected, found) else None
 
 
-def _difference(relation: Relation, *, turned: bool = False) -> Node:
-    left, right = reversed(relation.sides) if turned else relation.sides
+def _difference(relation: Relation) -> Node:
+    """The left side minus the right side; of ``>`` the other way round."""
+    left, right = reversed(relation.sides) if relation.signs[0] in _LEAST else relation.sides
     return Sum((left, Product((MINUS_ONE, right))))
 
 
-def _all_one(factors: Sequence[Complex]) -> bool:
-    with localcontext(CONTEXT):
-        try:
-            return bool(factors) and bool(factors[0].size()) and all(close(factor, factors[0]) for factor in factors)
-        except UndefinedError:
-            return False
+def _multiple(one: Node, other: Node) -> Complex | None:
+    """``one`` over ``other``, if that is the same number everywhere; else None."""
+    factors = ratio(one, other)
+    first = factors[0]
+    with localcontext(CONTEXT), suppress(UndefinedError):
+        if first is not None and first.size() and all(factor and close(factor, first) for factor in factors):
+            return first
+    return None
 
 
 def _proportions(expected: Sequence[Node], found: Sequence[Node]) -> bool | None:
@@ -254,53 +233,48 @@ def _proportions(expected: Sequence[Node], found: Sequence[Node]) -> bool | None
     if _in_order(expected, found):
         return True
     if any(real_of(side) == 0 for side in (*expected, *found)):
-        return False  # 5:00 is a time, and no ratio
-    said = [
+        return False  # 5:00 is a time, not a ratio
+    met = all_met(
         same_value(Product((one, found[0])), Product((other, expected[0])))
         for one, other in zip(expected, found, strict=True)
-    ]
-    if False in said:
-        return False
+    )
     likely_times = any(isinstance(side, Number) and 10 <= side.value < 60 for side in (expected[1], found[1]))
-    return None if likely_times or None in said else True
+    return None if met and likely_times else met
 
 
 # --- several answers
 
 
 def _collections(expected: Sequence[Node], found: Sequence[Node]) -> bool | None:
-    """The same members, in whatever order; but for names, whose order may be the answer."""
+    """The same members in any order; but the order of names may be the answer."""
     if len(expected) > _MOST_MEMBERS or len(found) > _MOST_MEMBERS:
         return True if _in_order(expected, found) else None
     left, unclear = list(found), False
     for one in expected:
-        said = [same(one, other) for other in left]
-        if True in said:
-            del left[said.index(True)]
-        elif None in said:
+        met = [same(one, other) for other in left]
+        if True in met:
+            del left[met.index(True)]
+        elif None in met:
             unclear = True
         else:
             return False
-    in_doubt = _are_names(expected) and not all(map(_says_what, expected))
+    are_names = variables(*expected) or any(holds(member, Words) for member in expected)
+    in_doubt = are_names and not all(map(_is_named, expected))
     if unclear or (len(expected) == len(found) and in_doubt and not _in_order(expected, found)):
         return None
     return not left
 
 
 def _bracketed_list(expected: Sequence[Node], found: Sequence[Node]) -> bool | None:
-    """One of the two has brackets: of two members that may be an interval, of more it is the same list in the same order."""
+    """Only one of the two has brackets: with two members it may be an interval, with more it is the same list."""
     if len(expected) > 2 and _in_order(expected, found):
         return True
     return False if _collections(expected, found) is False else None
 
 
-def _says_what(member: Node) -> bool:
-    """``x = 2``: it names what its value is, so that its place says nothing."""
+def _is_named(member: Node) -> bool:
+    """``x = 2``: it names its value, so that its place does not matter."""
     return isinstance(member, Relation) and member.signs == ("=",) and is_name(member.sides[0])
-
-
-def _are_names(members: Sequence[Node]) -> bool:
-    return any(True for member in members for _ in variables(member)) or any(holds(member, Words) for member in members)
 
 
 def _in_order(expected: Sequence[Node], found: Sequence[Node]) -> bool:
@@ -310,16 +284,14 @@ def _in_order(expected: Sequence[Node], found: Sequence[Node]) -> bool:
 def _groups(expected: Group, found: Group) -> bool | None:
     if len(expected.members) != len(found.members):
         return False
-    said = [same(one, other) for one, other in zip(expected.members, found.members, strict=True)]
-    if False in said:
-        return False
-    if (expected.left, expected.right) != (found.left, found.right):
-        return False if len(said) == 2 else None  # (1, 2] is not (1, 2); [1, 2, 3] may be (1, 2, 3)
-    return None if None in said else True
+    met = all_met(same(one, other) for one, other in zip(expected.members, found.members, strict=True))
+    if met is not False and (expected.left, expected.right) != (found.left, found.right):
+        return False if len(expected.members) == 2 else None  # (1, 2] is not (1, 2); [1, 2, 3] may be (1, 2, 3)
+    return met
 
 
 def _one_and_several(expected: Node, found: Node) -> bool | None:
-    """A single answer and several: the same where those are one, as in ``{5}`` for 5."""
+    """A single answer and several: perhaps the same if there is only one, as in ``{5}`` for 5."""
     several, one = (expected, found) if isinstance(expected, Listed | Group) else (found, expected)
     members = children(several)
     if len(members) == 1 and isinstance(several, Group) and several.left == "{":
@@ -342,36 +314,29 @@ def _as_sets(expected: Node, found: Node) -> bool | None:  # noqa: PLR0911 - one
         return _groups(expected, found)
     if isinstance(expected, Joined | Builder) and type(expected) is type(found):
         parts = zip(children(expected), children(found), strict=True)
-        return True if _sign_of(expected) == _sign_of(found) and all(same(a, b) for a, b in parts) else None
+        signs = {one.sign for one in (expected, found) if isinstance(one, Joined)}
+        return True if len(signs) < 2 and all(same(a, b) for a, b in parts) else None
     return None if one is not None and not one else _unlike(expected, found)
 
 
 def _unlike(expected: Node, found: Node) -> bool | None:
-    """What has parts or bounds against what has none: not the same, unless neither can be worked out."""
-    plain = [
-        node
-        for node in (expected, found)
-        if not isinstance(node, Joined | Builder | Relation | Group | Listed | Matrix)
-    ]
-    return False if plain else None
-
-
-def _sign_of(node: Node) -> str:
-    return node.sign if isinstance(node, Joined) else ""
+    """What has parts or bounds against what has none: different, unless both have parts."""
+    both = all(isinstance(node, Joined | Builder | Relation | Group | Listed | Matrix) for node in (expected, found))
+    return None if both else False
 
 
 # --- bases, matrices
 
 
 def _based(expected: Based, found: Node) -> bool | None:
-    """A number in another base than ten: the digits have to be the same, and the base said."""
+    """A number in a base other than ten: the digits and the base must be the same."""
     if isinstance(found, Based):
         return (found.digits, found.base) == (expected.digits, expected.base)
     return None if same_value(_unbased(expected.digits), found) else False
 
 
 def _unbased(digits: str) -> Number:
-    """The digits as if the base were ten: what they say where it is not said."""
+    """The digits read in base ten: what they mean if no base is given."""
     return Number(Fraction(digits))
 
 
@@ -381,5 +346,4 @@ def _matrices(expected: Node, found: Node) -> bool | None:
         return _unlike(one or expected, other or found)
     if [len(row) for row in one.rows] != [len(row) for row in other.rows]:
         return False
-    said = [same(a, b) for a, b in zip(children(one), children(other), strict=True)]
-    return False if False in said else None if None in said else True
+    return all_met(same(a, b) for a, b in zip(children(one), children(other), strict=True))

@@ -1,6 +1,6 @@
 r"""An expression cut into tokens: numbers, letters, commands, words, marks.
 
-Not responsible for what they mean together (``syntax``).
+Not responsible for what they mean together (``parsing``).
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from calipers.verifiers.expressions.trees import UnreadableError
-from calipers.verifiers.expressions.units import SHORT_UNITS
+from calipers.verifiers.expressions.latex import TABLES, names
+from calipers.verifiers.expressions.nodes import UnreadableError
+from calipers.verifiers.expressions.units import UNIT_LETTERS
 
 Kind: TypeAlias = Literal["number", "letter", "symbol", "command", "words", "mark"]
 
@@ -30,7 +31,7 @@ class Token(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """What may be read in two ways, and how it is to be read this time."""
+    """How to read, this time, what may be read in two ways."""
 
     thousands: bool = False
     units: bool = False
@@ -39,64 +40,28 @@ class Choices:
     greedy_slash: bool = False
 
 
-_TEXT: Final = frozenset(
-    [
-        "text",
-        "textbf",
-        "textrm",
-        "textit",
-        "textsf",
-        "texttt",
-        "textnormal",
-        "textup",
-        "textsc",
-        "mbox",
-        "hbox",
-        "mathrm",
-        "mathsf",
-        "mathit",
-        "operatorname",
-        "emph",
-    ]
-)
-_DECORATED: Final = frozenset(
-    [
-        "mathbf",
-        "boldsymbol",
-        "bm",
-        "vec",
-        "overrightarrow",
-        "overline",
-        "bar",
-        "hat",
-        "widehat",
-        "tilde",
-        "mathcal",
-        "mathbb",
-        "mathfrak",
-        "mathscr",
-        "underline",
-        "overleftrightarrow",
-    ]
-)
-_VECTORS: Final = frozenset({"mathbf", "boldsymbol", "bm", "vec", "overrightarrow"})
-_PLAIN_DECORATED: Final = frozenset({"mathbf", "boldsymbol", "bm", "underline"})
-"""Of these, those that only set what they hold in another type."""
+_TEXT: Final = names("text")
+_DECORATED: Final = names("decorations")
+_VECTORS: Final = names("vectors")
+_PLAIN_DECORATED: Final = names("plain_decorations")
 _ENUMERATED: Final = re.compile(r"-?[\d.,/]+(?:\s*(?:,|;|\band\b|\bor\b|, and|, or)\s*-?[\d./]+)+")
-PLAIN_NAMES: Final[Mapping[str, str]] = {
-    name: name
-    for name in ["sqrt", "sin", "cos", "tan", "cot", "sec", "csc", "arcsin", "arccos", "arctan", "sinh", "cosh", "tanh", "log", "ln", "exp", "pi", "infty", "theta", "alpha", "beta", "gamma", "delta", "lambda", "mu", "phi", "omega", "sigma", "rho"]
-} | {"infinity": "infty", "inf": "infty", "asin": "arcsin", "acos": "arccos", "atan": "arctan", "cup": "cup", "union": "cup"}  # fmt: skip
+PLAIN_NAMES: Final[Mapping[str, str]] = {**{name: name for name in names("names")}, **TABLES["other_names"]}
+"""Names that may be written without a backslash, and the command each is."""
 _FUNCTION_FIRST: Final = re.compile(r"(sqrt|sin|cos|tan|cot|sec|csc|log|ln)(?=[a-z]$)")
 _JOINTS: Final = frozenset({"and", "or"})
 _THOUSANDS: Final = re.compile(r"(?<![\d.,])[1-9]\d{0,2}(?:,\d{3})+(?![\d])")
 _SCIENTIFIC: Final = re.compile(r"(?<![\w.\\])(\d+(?:\.\d+)?)[eE]([-+]?\d{1,3})(?![\w.])")
 _SPACED_THOUSANDS: Final = re.compile(r"(?<![\d.,])[1-9]\d{0,2}(?: \d{3})+(?![\d])")
 _NEXT: Final = re.compile(
-    r"(?P<space>\s+)|(?P<repeating>\d*\.\d*\\(?:overline|bar|dot) *\{\d+\})|(?P<number>\d+(?:\.\d+)?|\.\d+)|(?P<letters>[A-Za-z]+)"
-    r"|(?P<row>\\\\)|(?P<command>\\[A-Za-z]+)|(?P<escaped>\\[%$#&{}|_])|(?P<relation><=|>=|!=|==|\*\*)|(?P<mark>[-+*/^_=<>()\[\]{}|!,;:'%&?])"
+    r"(?P<space>\s+)|(?P<repeating>\d*\.\d*\\(?:overline|bar|dot) *\{\d+\})|(?P<number>\d+(?:\.\d+)?|\.\d+)"
+    r"|(?P<letters>[A-Za-z]+)|(?P<row>\\\\)|(?P<command>\\[A-Za-z]+)|(?P<fixed>\\[%$#&{}|_]|<=|>=|!=|==|\*\*)"
+    r"|(?P<mark>[-+*/^_=<>()\[\]{}|!,;:'%&?])"
 )
-_SAME_MARKS: Final = {"<=": "le", ">=": "ge", "!=": "ne"}
+_FIXED: Final[Mapping[str, tuple[Kind, str]]] = {
+    "<=": ("command", "le"), ">=": ("command", "ge"), "!=": ("command", "ne"), "==": ("mark", "="), "**": ("mark", "^"),
+    r"\%": ("mark", "%"), r"\$": ("words", "$"), r"\{": ("mark", r"\{"), r"\}": ("mark", r"\}"), r"\|": ("mark", "|"),
+}  # fmt: skip
+"""Relations and escaped characters, as the tokens they are."""
 
 
 def has_scientific(text: str) -> bool:
@@ -105,12 +70,12 @@ def has_scientific(text: str) -> bool:
 
 
 def has_thousands(text: str) -> bool:
-    """Whether a comma in ``text`` may part thousands."""
+    """Whether a comma in ``text`` may separate thousands."""
     return _THOUSANDS.search(text) is not None
 
 
 def tokens(text: str, choices: Choices) -> list[Token]:
-    """The tokens of a cleaned text. Raises UnreadableError for a character that is none, and for too many."""
+    """The tokens of a cleaned text. Raises UnreadableError for a character that is none, and for too many tokens."""
     if len(text) > LONGEST:
         raise UnreadableError("it is too long")
     if _SPACED_THOUSANDS.fullmatch(text):
@@ -125,7 +90,7 @@ def tokens(text: str, choices: Choices) -> list[Token]:
     return found
 
 
-def _cut(text: str, choices: Choices) -> Iterator[Token]:  # noqa: C901 - one line a kind of token
+def _cut(text: str, choices: Choices) -> Iterator[Token]:
     place, spaced = 0, False
     while place < len(text):
         found = _NEXT.match(text, place)
@@ -136,9 +101,7 @@ def _cut(text: str, choices: Choices) -> Iterator[Token]:  # noqa: C901 - one li
             case "space":
                 spaced = True
                 continue
-            case "repeating":
-                yield Token("number", said, spaced)
-            case "number":
+            case "repeating" | "number":
                 yield Token("number", said, spaced)
             case "letters":
                 yield from _letters(said, spaced, choices, alone=said == text.strip())
@@ -147,32 +110,17 @@ def _cut(text: str, choices: Choices) -> Iterator[Token]:  # noqa: C901 - one li
             case "command":
                 made, place = _command(said[1:], text, place, spaced=spaced, choices=choices)
                 yield from made
-            case "escaped":
-                yield _escaped(said[1], spaced)
-            case "relation" if said in _SAME_MARKS:
-                yield Token("command", _SAME_MARKS[said], spaced)
-            case "relation":
-                yield Token("mark", "^" if said == "**" else "=", spaced)
+            case "fixed" if said in _FIXED:
+                yield Token(*_FIXED[said], spaced)
+            case "fixed":
+                raise UnreadableError(f"'{said}' is not known here")
             case _:
                 yield Token("mark", said, spaced)
         spaced = False
 
 
-def _escaped(character: str, spaced: bool) -> Token:  # noqa: FBT001 - a token's own field
-    match character:
-        case "%":
-            return Token("mark", "%", spaced)
-        case "$":
-            return Token("words", "$", spaced)
-        case "{" | "}":
-            return Token("mark", f"\\{character}", spaced)
-        case "|":
-            return Token("mark", "|", spaced)
-    raise UnreadableError(f"'\\{character}' is not known here")
-
-
 def _letters(run: str, spaced: bool, choices: Choices, *, alone: bool) -> Iterator[Token]:  # noqa: FBT001 - likewise
-    """Letters as they stand: a name such as ``sin``, a word, or variables side by side."""
+    """A run of letters: a name such as ``sin``, a word, or variables side by side."""
     if run in _JOINTS:
         yield Token("words", run, spaced)
     elif run in PLAIN_NAMES:
@@ -180,7 +128,7 @@ def _letters(run: str, spaced: bool, choices: Choices, *, alone: bool) -> Iterat
     elif function := _FUNCTION_FIRST.match(run):
         yield Token("command", function[0], spaced)
         yield Token("letter", run[-1])
-    elif is_word(run, alone=alone) or (choices.units and run.lower() in SHORT_UNITS):
+    elif is_word(run, alone=alone) or (choices.units and run.lower() in UNIT_LETTERS):
         yield Token("words", run, spaced)
     else:
         for number, letter in enumerate(run):
@@ -188,7 +136,7 @@ def _letters(run: str, spaced: bool, choices: Choices, *, alone: bool) -> Iterat
 
 
 def is_word(run: str, *, alone: bool) -> bool:
-    """Whether letters are a word, and not variables side by side: four or more; three that stand alone, but for ``abc``."""
+    """Whether letters are a word, and not variables side by side: four or more, or three alone, but not ``abc``."""
     steps = [ord(other) - ord(one) for one, other in pairwise(run)]
     if len(run) == 3:
         return alone and not all(step > 0 for step in steps)
@@ -196,46 +144,42 @@ def is_word(run: str, *, alone: bool) -> bool:
     return len(run) > 3 and not all(step == 1 or (step > 0 and run.isupper()) for step in steps)
 
 
-def _command(name: str, text: str, place: int, *, spaced: bool, choices: Choices) -> tuple[list[Token], int]:  # noqa: PLR0911 - one line a kind of command
+def _command(name: str, text: str, place: int, *, spaced: bool, choices: Choices) -> tuple[list[Token], int]:
     """The tokens of a command, and where the text goes on."""
     if name not in _TEXT and name not in _DECORATED:
         return [Token("command", name, spaced)], place
     inside, after = argument(text, place)
-    if (
-        name in _PLAIN_DECORATED
-        and any(map(str.isdigit, inside))
-        and not re.search(r"[A-Za-z]{2}", re.sub(r"\\[a-z]+", "", inside))
-    ):
-        return [Token("mark", "{", spaced), *_cut(inside, choices), Token("mark", "}")], after
-    if name in _DECORATED:
-        content = "".join(inside.split())
-        vector = name in _VECTORS and len(content) == 1  # set bold or under an arrow
-        return [Token("symbol", f"{'vec' if vector else name}({content})", spaced)], after
-    said = (
-        " ".join(inside.replace("\\", " ").split())
-        if "\\" in inside and "{" not in inside
-        else " ".join(inside.split())
-    )
+    return (_text if name in _TEXT else _decorated)(name, inside, spaced=spaced, choices=choices), after
+
+
+def _decorated(name: str, inside: str, *, spaced: bool, choices: Choices) -> list[Token]:
+    has_digit, has_word = any(map(str.isdigit, inside)), re.search(r"[A-Za-z]{2}", re.sub(r"\\[a-z]+", "", inside))
+    if name in _PLAIN_DECORATED and has_digit and not has_word:
+        return [Token("mark", "{", spaced), *_cut(inside, choices), Token("mark", "}")]
+    content = "".join(inside.split())
+    vector = name in _VECTORS and len(content) == 1  # set bold or under an arrow
+    return [Token("symbol", f"{'vec' if vector else name}({content})", spaced)]
+
+
+def _text(name: str, inside: str, *, spaced: bool, choices: Choices) -> list[Token]:
+    said = " ".join((inside.replace("\\", " ") if "{" not in inside else inside).split())
     if said in ("°", "o"):
-        return [Token("mark", "^"), Token("command", "circ")], after
+        return [Token("mark", "^"), Token("command", "circ")]
     if not said:
-        return [], after
-    if (
-        not any(letter.isalpha() for letter in said)
-        or _ENUMERATED.fullmatch(said)
-        or (choices.single_letters and len(said.strip(" .")) == 1)
-    ):
-        return [Token(one.kind, one.text, one.spaced or spaced) for one in _cut(said.strip(" "), choices)], after
+        return []
+    is_letter = choices.single_letters and len(said.strip(" .")) == 1
+    if not any(map(str.isalpha, said)) or _ENUMERATED.fullmatch(said) or is_letter:
+        return [Token(one.kind, one.text, one.spaced or spaced) for one in _cut(said, choices)]
     if name in ("mathrm", "mathit", "mathsf", "operatorname"):
         if len(said) == 1:
-            return [Token("letter", said, spaced)], after
+            return [Token("letter", said, spaced)]
         if said in PLAIN_NAMES:
-            return [Token("command", PLAIN_NAMES[said], spaced)], after
-    return [Token("words", said, spaced)], after
+            return [Token("command", PLAIN_NAMES[said], spaced)]
+    return [Token("words", said, spaced)]
 
 
 def argument(text: str, place: int) -> tuple[str, int]:
-    """What a command at ``place`` is given: what stands in braces, else one character; and where the text goes on."""
+    """The argument of a command at ``place``: the text in braces, else one character; and where the text goes on."""
     while place < len(text) and text[place].isspace():
         place += 1
     if place >= len(text):

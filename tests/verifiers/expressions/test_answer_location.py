@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calipers.verifiers.expressions.located import located
+from calipers.verifiers.expressions.answer_location import located
 
 
 @pytest.mark.parametrize(("text", "said"), [

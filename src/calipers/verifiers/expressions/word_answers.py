@@ -1,4 +1,4 @@
-r"""Answers that are words: an option's letter, a name, a time of day; and what is a word in another guise.
+r"""Answers that are words: an option's letter, a name, a time of day; and formulas set as text.
 
 Not responsible for numbers and expressions.
 """
@@ -6,21 +6,24 @@ Not responsible for numbers and expressions.
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import Final, TypeAlias
 
 from calipers.verifiers.expressions.quantities import is_number_word
 from calipers.verifiers.expressions.tokens import is_word
 
 _WRAPPED: Final = re.compile(
-    r"\\(?:text(?:bf|rm|it|sf|tt|normal|up|sc)?|mbox|hbox|mathrm|mathbf|mathit|mathsf|boldsymbol|operatorname|underline|emph)\s*\{([^{}]*)\}"
+    r"\\(?:text(?:bf|rm|it|sf|tt|normal|up|sc)?|mbox|hbox|mathrm|mathbf|mathit|mathsf|boldsymbol|operatorname|underline"
+    r"|emph)\s*\{([^{}]*)\}"
 )
 _OPTION: Final = re.compile(r"\(?([A-J])\)?\.?|\(([A-J])\)\s+\S.*")
 _OPTION_SAID: Final = re.compile(
-    r"(?:(?i:the |correct |final )*(?i:answer|option|choice)\s*(?i:is)?\s*:?\s*)?(?:\(\s*([A-Z])\s*\)|\[\s*([A-Z])\s*\]|([A-Z])(?:\s*[.):]|$)).*",
+    r"(?:(?i:the |correct |final )*(?i:answer|option|choice)\s*(?i:is)?\s*:?\s*)?"
+    r"(?:\(\s*([A-Z])\s*\)|\[\s*([A-Z])\s*\]|([A-Z])(?:\s*[.):]|$)).*",
     re.DOTALL,
 )
 _IN_PROSE: Final = re.compile(
-    r"(?<![\w'-])\(?([A-J])\)?\**\s+(?:is|must be)\s+(?:therefore\s+|thus\s+)?(?:the\s+)?(?:only\s+)?(?:correct|right|best)\b(?:\s+(?:answer|option|choice))?"
+    r"(?<![\w'-])\(?([A-J])\)?\**\s+(?:is|must be)\s+(?:therefore\s+|thus\s+)?(?:the\s+)?(?:only\s+)?"
+    r"(?:correct|right|best)\b(?:\s+(?:answer|option|choice))?"
     r"|\b(?i:option|choice)\s+(?i:is|must be)\s*:?\s*[*(\"']{0,4}([A-J])(?![\w'-])(?!\s+[a-z])"
     r"|(?:故选|應選|应选|选择|選擇|选|選|正解は)\s*[:：]?\s*[*(（$]{0,4}([A-J])(?![\w'-])"
 )
@@ -46,23 +49,21 @@ def plain(text: str) -> str:
 
 
 def option_of(expected: str) -> str | None:
-    r"""The letter, where an option is expected: ``C``, ``(C)``, ``\text{(C)}``."""
+    r"""The letter, if an option is expected: ``C``, ``(C)``, ``\text{(C)}``."""
     found = _OPTION.fullmatch(plain(expected))
     return found[1] or found[2] if found else None
 
 
 def option_said(text: str) -> str | None:
-    """The option that a boxed answer names: ``C``, ``(C) 5``, ``C. Paris``, ``Option C``; None where it names none."""
+    """The option that a boxed answer names: ``C``, ``(C) 5``, ``C. Paris``, ``Option C``; None if it names none."""
     found = _OPTION_SAID.fullmatch(plain(text).removesuffix("."))
-    if found and _ANOTHER.match(
-        plain(text)[found.end(1) if found[1] else found.end(2) if found[2] else found.end(3) :]
-    ):
+    if found is None or _ANOTHER.match(plain(text)[found.end(found.lastindex or 0) :]):
         return None
-    return next((letter for letter in found.groups() if letter), None) if found else None
+    return found[found.lastindex or 0]
 
 
 def option_in_prose(text: str) -> str | None:
-    """The one option that sentences say to be right: ``Therefore, C is correct``; None where they say so of several."""
+    """The only option that sentences say is right: ``Therefore, C is correct``; None if they name several."""
     said = set()
     for found in _IN_PROSE.finditer(text):
         before = text[max(0, found.start() - 60) : found.start()]
@@ -73,7 +74,7 @@ def option_in_prose(text: str) -> str | None:
 
 
 def words_of(text: str) -> tuple[str, ...] | None:
-    """The words of an expected answer that is a text, without articles; None where it is mathematics."""
+    """The words of an expected answer that is a text, without articles; None if it is mathematics."""
     said = plain(text)
     runs = _WORD.findall(said)
     wrapped = bool(re.search(r"\\(?:text|mbox|hbox|mathrm)", text))
@@ -83,17 +84,17 @@ def words_of(text: str) -> tuple[str, ...] | None:
         return None
     if (wrapped and len(said) == 1) or is_number_word(said):
         return None
-    return told(text)
+    return words_said(text)
 
 
-def told(text: str) -> tuple[str, ...]:
+def words_said(text: str) -> tuple[str, ...]:
     """The words of any answer, in small letters, without articles and punctuation."""
     words = re.findall(r"[^\W_]+", plain(text).casefold())
     return tuple(word for word in words if word not in _ARTICLES) or tuple(words)
 
 
 def same_words(expected: tuple[str, ...], found: tuple[str, ...]) -> bool | None:
-    """The same words; None where one says more than the other."""
+    """The same words; None if one text says more than the other."""
     if "".join(expected) == "".join(found):
         return True
     if not found:
@@ -103,21 +104,24 @@ def same_words(expected: tuple[str, ...], found: tuple[str, ...]) -> bool | None
     return False
 
 
-def time_of(text: str) -> tuple[int, int, int, str] | None:
-    """Hour, minute, second, and whether before noon or after (empty where it is not said); None where it is no time."""
+Time: TypeAlias = tuple[int, int, int, str]
+"""Hour, minute, second, and ``a`` or ``p`` for before or after noon; empty if it is not given."""
+
+
+def time_of(text: str) -> Time | None:
+    """A time of day; None if it is none."""
     said = plain(text)
-    if found := _TIME.fullmatch(said):
-        return int(found[1]), int(found[2] or 0), int(found[3] or 0), found[4].lower()
-    if found := _TIME_ALONE.fullmatch(said):
-        hour = int(found[1])
-        return hour - 12 if hour > 12 else hour, int(found[2]), int(found[3] or 0), "p" if hour > 12 else ""
-    return None
+    found = _TIME.fullmatch(said) or _TIME_ALONE.fullmatch(said)
+    if found is None:
+        return None
+    hour, half = int(found[1]), found[4].lower() if found.re is _TIME else ""
+    if found.re is _TIME_ALONE and hour > 12:
+        hour, half = hour - 12, "p"
+    return hour, int(found[2] or 0), int(found[3] or 0), half
 
 
-def same_time(expected: tuple[int, int, int, str], found: tuple[int, int, int, str]) -> bool | None:
-    """The same time of day; None where only one says which half of it."""
+def same_time(expected: Time, found: Time) -> bool | None:
+    """The same time of day; None if only one of them gives the half of the day."""
     if expected[:3] != found[:3]:
         return False
-    if expected[3] == found[3]:
-        return True
-    return None if not (expected[3] and found[3]) else False
+    return expected[3] == found[3] or (False if expected[3] and found[3] else None)

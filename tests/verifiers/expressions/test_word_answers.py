@@ -2,14 +2,14 @@
 
 import pytest
 
-from calipers.verifiers.expressions.wording import (
+from calipers.verifiers.expressions.word_answers import (
     option_of,
     option_said,
     same_time,
     same_words,
     time_of,
-    told,
     words_of,
+    words_said,
 )
 
 
@@ -44,11 +44,11 @@ def test_words_are_expected_where_there_is_no_mathematics(text: str, words: tupl
 
 
 def test_words_are_compared_without_case_articles_and_marks() -> None:
-    assert same_words(("ellipse",), told(r"\text{An Ellipse.}"))
-    assert same_words(("ellipse",), told("hyperbola")) is False
-    assert same_words(("east",), told("north east")) is None
-    assert same_words(("north", "east"), told("east")) is None
-    assert same_words(("east",), told("5")) is False
+    assert same_words(("ellipse",), words_said(r"\text{An Ellipse.}"))
+    assert same_words(("ellipse",), words_said("hyperbola")) is False
+    assert same_words(("east",), words_said("north east")) is None
+    assert same_words(("north", "east"), words_said("east")) is None
+    assert same_words(("east",), words_said("5")) is False
 
 
 @pytest.mark.parametrize(("one", "other", "met"), [

@@ -1,20 +1,22 @@
-"""What an expression comes to, exactly where it is rational, else to a hundred digits.
+"""The value of an expression: exact if it is rational, else to a hundred digits.
 
-Bounded: a number with too many digits is UndefinedError, as is a division by zero.
+Bounded: a number with too many digits raises UndefinedError, as does a division by zero.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+import operator
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
-from typing import Final, TypeAlias
+from functools import partial, reduce
+from typing import Any, Final, TypeAlias
 
-from calipers.verifiers.expressions import numbers
-from calipers.verifiers.expressions.numbers import Complex, UndefinedError, complex_of
-from calipers.verifiers.expressions.trees import (
+from calipers.verifiers.expressions import complex_numbers as numbers
+from calipers.verifiers.expressions.complex_numbers import ONE, TWO, Complex, UndefinedError, complex_of
+from calipers.verifiers.expressions.nodes import (
     Call,
     Marked,
     Matrix,
@@ -26,10 +28,12 @@ from calipers.verifiers.expressions.trees import (
     Sum,
     Symbol,
     UnreadableError,
-    children,
+    walk,
 )
 
 Value: TypeAlias = Fraction | Complex
+_ZERO: Value = Fraction(0)
+_ONE: Value = Fraction(1)
 _MOST_BITS: Final = 200_000
 _ENOUGH_BITS: Final = 2_000
 _MOST_FACTORIAL: Final = 5_000
@@ -39,49 +43,43 @@ _FUNCTIONS: Final[Mapping[str, Callable[[Complex], Complex]]] = {
     "cos": numbers.cosine,
     "tan": lambda x: numbers.sine(x) / numbers.cosine(x),
     "cot": lambda x: numbers.cosine(x) / numbers.sine(x),
-    "sec": lambda x: complex_of(Fraction(1)) / numbers.cosine(x),
-    "csc": lambda x: complex_of(Fraction(1)) / numbers.sine(x),
+    "sec": lambda x: ONE / numbers.cosine(x),
+    "csc": lambda x: ONE / numbers.sine(x),
     "arcsin": numbers.arcsine,
-    "arccos": lambda x: Complex(numbers.pi() / 2) - numbers.arcsine(x),
+    "arccos": lambda x: Complex(numbers.PI / 2) - numbers.arcsine(x),
     "arctan": numbers.arctangent,
     "exp": numbers.exp,
     "ln": numbers.ln,
-    "sinh": lambda x: (numbers.exp(x) - numbers.exp(Complex(-x.re, -x.im))) / Complex(Decimal(2)),
-    "cosh": lambda x: (numbers.exp(x) + numbers.exp(Complex(-x.re, -x.im))) / Complex(Decimal(2)),
+    "sinh": lambda x: (numbers.exp(x) - numbers.exp(-x)) / TWO,
+    "cosh": lambda x: (numbers.exp(x) + numbers.exp(-x)) / TWO,
     "lg": lambda x: numbers.ln(x) / Complex(Decimal(10).ln()),
 }
 
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """What each symbol stands for, and which base a ``log`` without one has (None: e)."""
+    """The value of each symbol, and the base of a ``log`` without one (None: e)."""
 
     symbols: Mapping[str, Fraction] = field(default_factory=dict)
     base: int | None = 10
 
 
-def variables(node: Node) -> Iterator[str]:
-    """The names in ``node`` that stand for something else than a constant."""
-    if isinstance(node, Symbol) and node.name not in _CONSTANTS:
-        yield node.name
-    for child in children(node):
-        yield from variables(child)
+def variables(*nodes: Node) -> set[str]:
+    """The names in ``nodes`` that stand for anything but a constant."""
+    return {node.name for node in walk(*nodes) if isinstance(node, Symbol) and node.name not in _CONSTANTS}
 
 
-def value_of(node: Node, world: World) -> Value:  # noqa: C901, PLR0911 - one line a kind of node
-    """What ``node`` comes to. Raises UndefinedError for no number, UnreadableError for what is none by its form."""
+def value_of(node: Node, world: World) -> Value:  # noqa: PLR0911 - one line a kind of node
+    """The value of ``node``. Raises UndefinedError if it has none, UnreadableError for what cannot have one."""
     match node:
         case Number(value):
             return value
         case Symbol(name):
             return _symbol(name, world)
         case Sum(terms):
-            return _added([value_of(term, world) for term in terms])
+            return reduce(_added, (value_of(term, world) for term in terms), _ZERO)
         case Product(factors):
-            made: Value = Fraction(1)
-            for factor in factors:
-                made = _multiplied(made, value_of(factor, world))
-            return made
+            return reduce(_multiplied, (value_of(factor, world) for factor in factors), _ONE)
         case Quotient(above, below):
             return _divided(value_of(above, world), value_of(below, world))
         case Power(base, exponent):
@@ -89,14 +87,14 @@ def value_of(node: Node, world: World) -> Value:  # noqa: C901, PLR0911 - one li
         case Marked(operand, "percent"):
             return _divided(value_of(operand, world), Fraction(100))
         case Marked(operand):
-            return _multiplied(value_of(operand, world), Complex(numbers.pi() / 180))
+            return _multiplied(value_of(operand, world), Complex(numbers.PI / 180))
         case Call(name, arguments):
             return _called(name, [value_of(one, world) for one in arguments], world)
     raise UnreadableError(f"a {type(node).__name__.lower()} is no number")
 
 
 def matrix_of(node: Node) -> Matrix | None:
-    """The matrix that ``node`` is: one, or one times a number. None where it is none."""
+    """The matrix that ``node`` is: a matrix, or a matrix times a number. Else None."""
     match node:
         case Matrix():
             return node
@@ -115,7 +113,7 @@ def _symbol(name: str, world: World) -> Value:
         return world.symbols[name]
     match name:
         case "pi":
-            return Complex(+numbers.pi())
+            return Complex(+numbers.PI)
         case "e":
             return Complex(Decimal(1).exp())
         case "i":
@@ -123,34 +121,25 @@ def _symbol(name: str, world: World) -> Value:
     raise UndefinedError(f"{name} is no number")
 
 
-def _small(value: Fraction) -> Fraction:
-    if value.numerator.bit_length() + value.denominator.bit_length() > _MOST_BITS:
-        raise UndefinedError("a number too large to work out")
-    return value
+def _exact(operation: Callable[[Any, Any], Any], one: Value, other: Value) -> Value:
+    """Exact if both are fractions. Raises UndefinedError for a result with too many digits."""
+    if not isinstance(one, Fraction) or not isinstance(other, Fraction):
+        complex_result: Complex = operation(complex_of(one), complex_of(other))
+        return complex_result
+    result: Fraction = operation(one, other)
+    if result.numerator.bit_length() + result.denominator.bit_length() > _MOST_BITS:
+        raise UndefinedError("a number too large to compute")
+    return result
 
 
-def _added(values: list[Value]) -> Value:
-    total: Value = Fraction(0)
-    for value in values:
-        if isinstance(total, Fraction) and isinstance(value, Fraction):
-            total = _small(total + value)
-        else:
-            total = complex_of(total) + complex_of(value)
-    return total
-
-
-def _multiplied(one: Value, other: Value) -> Value:
-    if isinstance(one, Fraction) and isinstance(other, Fraction):
-        return _small(one * other)
-    return complex_of(one) * complex_of(other)
+_added = partial(_exact, operator.add)
+_multiplied = partial(_exact, operator.mul)
 
 
 def _divided(above: Value, below: Value) -> Value:
-    if isinstance(above, Fraction) and isinstance(below, Fraction):
-        if not below:
-            raise UndefinedError("a division by zero")
-        return _small(above / below)
-    return complex_of(above) / complex_of(below)
+    if below == 0:
+        raise UndefinedError("a division by zero")
+    return _exact(operator.truediv, above, below)
 
 
 def _power(base: Node, exponent: Value, world: World) -> Value:  # noqa: PLR0911 - one line a kind of power
@@ -171,26 +160,24 @@ def _power(base: Node, exponent: Value, world: World) -> Value:  # noqa: PLR0911
         if world.symbols and bits > _ENOUGH_BITS:
             return _whole_power(complex_of(value), whole)  # at a point, where a hundred digits will do
         if bits > _MOST_BITS:
-            raise UndefinedError("a number too large to work out")
+            raise UndefinedError("a number too large to compute")
         return value**whole
     return _whole_power(value, whole)
 
 
 def _whole_power(value: Complex, whole: int) -> Complex:
     if abs(whole) > 10**6:
-        raise UndefinedError("a power too large to work out")
-    made, left = Complex(Decimal(1)), abs(whole)
+        raise UndefinedError("a power too large to compute")
+    made, left = ONE, abs(whole)
     while left:
         if left & 1:
             made = made * value
         value, left = value * value, left >> 1
-    return made if whole >= 0 else Complex(Decimal(1)) / made
+    return made if whole >= 0 else ONE / made
 
 
 def _rational_power(value: Complex, exponent: Fraction) -> Complex:
-    if exponent.denominator > 10**4 or abs(exponent.numerator) > 10**6:
-        return numbers.power(value, complex_of(exponent))
-    if not value.size():
+    if exponent.denominator > 10**4 or abs(exponent.numerator) > 10**6 or not value.size():
         return numbers.power(value, complex_of(exponent))
     return _whole_power(numbers.root(value, exponent.denominator), exponent.numerator)
 
@@ -228,7 +215,7 @@ def _root(value: Value, index: int) -> Value:
 
 def _whole(value: Value, *, most: int = 10**4) -> int:
     if not isinstance(value, Fraction) or value.denominator != 1 or not 0 <= value <= most:
-        raise UndefinedError("what has to be a whole number is none")
+        raise UndefinedError("what must be a whole number is none")
     return value.numerator
 
 

@@ -1,6 +1,6 @@
-"""Sets of real numbers: intervals, points, what is united or left out, and inequalities in one variable.
+"""Sets of real numbers: intervals, points, unions, differences, and inequalities in one variable.
 
-Two of them are compared end by end. Not responsible for lists and points (``equality``).
+Two sets are compared end by end. Not responsible for lists and points (``equality``).
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Final, NamedTuple, TypeAlias
 
-from calipers.verifiers.expressions.quantities import real_of
-from calipers.verifiers.expressions.trees import Builder, Group, Joined, Listed, Node, Relation, Symbol
+from calipers.verifiers.expressions.comparison import real_of
+from calipers.verifiers.expressions.nodes import Builder, Group, Joined, Listed, Node, Relation, Symbol
 
 Real: TypeAlias = Fraction | float
 _INFINITE: Final = math.inf
 _MOST: Final = 60
 _CLOSE: Final = Fraction(1, 10**60)
-_TURNED: Final = {"<": ">", ">": "<", "le": "ge", "ge": "le"}
+TURNED: Final = {"<": ">", ">": "<", "le": "ge", "ge": "le"}
 
 
 class Piece(NamedTuple):
@@ -34,7 +34,7 @@ _ALL: Final = (Piece(-_INFINITE, False, _INFINITE, False),)
 
 
 def set_of(node: Node) -> Pieces | None:
-    """The set of real numbers that ``node`` is, in one form; None where it is none, or none that is understood here."""
+    """The set of real numbers that ``node`` is, in one form; None if it is none, or cannot be read as a set."""
     pieces = _pieces(node)
     return None if pieces is None or len(pieces) > _MOST else _united(pieces)
 
@@ -72,36 +72,23 @@ def _pieces(node: Node) -> Pieces | None:  # noqa: C901, PLR0911 - one line a ki
             return ()
         case Group("{", members, "}"):
             points = [real_of(member) for member in members]
-            return (
-                tuple(Piece(point, True, point, True) for point in points if point is not None)
-                if None not in points
-                else None
-            )
+            return None if None in points else tuple(Piece(at, True, at, True) for at in points if at is not None)
         case Group(left, (low, high), right) if left in "([" and right in ")]":
-            start, end = real_of(low), real_of(high)
-            if start is None or end is None:
-                return None
-            return (Piece(start, left == "[", end, right == "]"),) if start < end else ()
-        case Joined("cup", left, right):
-            one, other = _pieces(left), _pieces(right)
-            return None if one is None or other is None else (*one, *other)
-        case Joined("cap", left, right):
-            one, other = _pieces(left), _pieces(right)
-            return (
-                None
-                if one is None or other is None
-                else tuple(part for a in one for b in other for part in _common(a, b))
-            )
+            return _interval(real_of(low), left == "[", real_of(high), right == "]")
         case Joined("setminus", left, Group("{", members, "}")):
             return _without(_pieces(left), [real_of(member) for member in members])
+        case Joined("cup" | "cap" as sign, left, right):
+            one, other = _pieces(left), _pieces(right)
+            if one is None or other is None:
+                return None
+            return (
+                (*one, *other) if sign == "cup" else tuple(part for a in one for b in other for part in _common(a, b))
+            )
         case Builder(Symbol(name), condition):
             return _pieces(condition) if about(condition) == name else None
-        case Listed(members, "or"):
+        case Listed(members, "or") if about(node) is not None:
             parts = [_pieces(member) for member in members]
-            one_variable = about(node) is not None
-            return (
-                tuple(piece for part in parts if part for piece in part) if one_variable and None not in parts else None
-            )
+            return None if None in parts else tuple(piece for part in parts if part for piece in part)
         case Relation((Symbol(), of), ("in",)):
             return _pieces(of)
         case Relation():
@@ -109,29 +96,31 @@ def _pieces(node: Node) -> Pieces | None:  # noqa: C901, PLR0911 - one line a ki
     return None
 
 
-def _bounded(node: Relation) -> Pieces | None:  # noqa: PLR0911 - one line a form
-    """An inequality that says between what one variable lies."""
+def _interval(low: Real | None, low_in: bool, high: Real | None, high_in: bool) -> Pieces | None:  # noqa: FBT001 - as in Piece
+    if low is None or high is None:
+        return None
+    return (Piece(low, low_in, high, high_in),) if low < high else ()
+
+
+def _bounded(node: Relation) -> Pieces | None:
+    """An inequality that bounds one variable."""
     match node:
         case Relation((Symbol(), bound), (sign,)):
             value = real_of(bound)
         case Relation((bound, Symbol()), (sign,)):
-            value, sign = real_of(bound), _TURNED.get(sign, sign)
+            value, sign = real_of(bound), TURNED.get(sign, sign)
         case Relation((low, Symbol(), high), (first, second)):
-            start, end = real_of(low), real_of(high)
             if first in (">", "ge") and second in (">", "ge"):
-                start, end, first, second = end, start, _TURNED[second], _TURNED[first]
-            if start is None or end is None or {first, second} - {"<", "le"}:
-                return None
-            return (Piece(start, first == "le", end, second == "le"),) if start < end else ()
+                low, high, first, second = high, low, TURNED[second], TURNED[first]
+            known = {first, second} <= {"<", "le"}
+            return _interval(real_of(low), first == "le", real_of(high), second == "le") if known else None
         case _:
             return None
-    if value is None:
-        return None
     match sign:
         case "<" | "le":
-            return (Piece(-_INFINITE, False, value, sign == "le"),)
+            return _interval(-_INFINITE, False, value, sign == "le")
         case ">" | "ge":
-            return (Piece(value, sign == "ge", _INFINITE, False),)
+            return _interval(value, sign == "ge", _INFINITE, False)
         case "ne":
             return _without(_ALL, [value])
     return None
@@ -140,13 +129,13 @@ def _bounded(node: Relation) -> Pieces | None:  # noqa: PLR0911 - one line a for
 def about(node: Node) -> str | None:
     """The one variable that a relation, or a list of them, is about."""
     if isinstance(node, Listed):
-        said = {about(member) for member in node.members}
-        return said.pop() if len(said) == 1 else None
+        names = {about(member) for member in node.members}
+        return names.pop() if len(names) == 1 else None
     if not isinstance(node, Relation):
         return None
     sides = node.sides[:1] if node.signs == ("in",) else node.sides
-    names = {side.name for side in sides if isinstance(side, Symbol)} - {"infty", "pi", "e"}
-    return names.pop() if len(names) == 1 else None
+    symbols = {side.name for side in sides if isinstance(side, Symbol)} - {"infty", "pi", "e"}
+    return symbols.pop() if len(symbols) == 1 else None
 
 
 def _without(pieces: Pieces | None, points: Sequence[Real | None]) -> Pieces | None:
@@ -173,7 +162,7 @@ def _common(one: Piece, other: Piece) -> Pieces:
 
 
 def _united(pieces: Pieces) -> Pieces:
-    """Sorted, and those that touch as one."""
+    """Sorted, with pieces that touch joined."""
     made: list[Piece] = []
     for piece in sorted(pieces, key=lambda one: (one.low, not one.low_in)):
         last = made[-1] if made else None

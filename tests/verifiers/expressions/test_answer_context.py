@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calipers.verifiers.expressions import compared
-from calipers.verifiers.expressions.around import goes_on, is_anothers, is_denied, taken_back, unit_behind
+from calipers.verifiers.expressions.answer_context import goes_on, is_anothers, is_denied, taken_back, unit_behind
 
 
 @pytest.mark.parametrize("text", [

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calipers.verifiers.expressions.cleaned import cleaned
-from calipers.verifiers.expressions.sets import same_set, set_of
-from calipers.verifiers.expressions.syntax import parsed
+from calipers.verifiers.expressions.latex import cleaned
+from calipers.verifiers.expressions.parsing import parsed
+from calipers.verifiers.expressions.real_sets import same_set, set_of
 from calipers.verifiers.expressions.tokens import Choices
 
 

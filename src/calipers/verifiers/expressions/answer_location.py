@@ -1,4 +1,4 @@
-r"""Where in a text the final answer stands: in a box, behind ``The answer is``, in the last formula, or in the last number.
+r"""Where in a text the final answer stands: in a box, behind ``The answer is``, in the last formula or the last number.
 
 Not responsible for what it means.
 """
@@ -9,7 +9,14 @@ import re
 from dataclasses import dataclass, replace
 from typing import Final
 
-from calipers.verifiers.expressions.around import goes_on, is_anothers, is_denied, taken_back, unit_behind
+from calipers.verifiers.expressions.answer_context import (
+    entries,
+    goes_on,
+    is_anothers,
+    is_denied,
+    taken_back,
+    unit_behind,
+)
 
 LONGEST_TEXT: Final = 65_536
 """Characters at the end of a text that are looked at."""
@@ -18,31 +25,9 @@ _BETWEEN_BOXES: Final = re.compile(
     r"(?:\s|\$|\\[()\[\],;:!]|\\q?quad|\\ |[,;]|\band\b|\bor\b|\\text\s*\{\s*,?\s*(?:and|or)?\s*\})*"
 )
 _JOINT: Final = re.compile(r"\bor\b")
-_MARKERS: Final = (
-    "answer", "result", "antwort", "ergebnis", "lösung", "respuesta", "resultado", "réponse", "résultat", "risposta", "risultato", "resposta", "antwoord",
-    "ответ", "результат", "відповідь", "cevap", "sonuç", "odpowiedź", "wynik", "svar", "答案", "答え", "正解", "解答", "结果", "정답", "결과", "đáp án", "kết quả",
-)  # fmt: skip
-_SAYS: Final = (
-    "is",
-    "are",
-    "ist",
-    "lautet",
-    "es",
-    "est",
-    "è",
-    "é",
-    "to be",
-    "là",
-    "equals",
-    "should be",
-    "must be",
-    "sind",
-    "sono",
-    "son",
-    "são",
-)
-_SAYS_WITHOUT_SPACES: Final = ("是", "为", "為", "は", "은", "는")
-_SAYING: Final = rf"(?:(?:{'|'.join(map(re.escape, _SAYS))})(?![^\W\d_])|{'|'.join(_SAYS_WITHOUT_SPACES)}|[:=：])"
+_MARKERS, _ = entries("markers")
+_SAYS, _UNSPACED_SAYS = entries("says")
+_SAYING: Final = rf"(?:(?:{'|'.join(map(re.escape, _SAYS))})(?![^\W\d_])|{'|'.join(_UNSPACED_SAYS)}|[:=：])"
 _MARKER: Final = re.compile(
     rf"(?:####|(?:{'|'.join(map(re.escape, _MARKERS))})(?:e?s)?\**\s*{_SAYING}\**\s*[:：]?)[\s*]*", re.IGNORECASE
 )
@@ -64,10 +49,10 @@ _LONGEST_LINE: Final = 300
 
 @dataclass(frozen=True, slots=True)
 class Located:
-    """``said``: where the answer may stand, the most certain first. ``boxed`` or ``marked`` if it was said to be the answer.
+    """``said`` are the texts that may be the answer, the most certain first; ``boxed`` or ``marked`` if that is stated.
 
-    ``before`` are formulas that stand in the text besides, and ``later`` what is said to be the answer behind the last box; ``cut`` if the text ends
-    within a box, ``doubted`` if the words around the answer deny it or take it back.
+    ``before`` are formulas elsewhere in the text, ``later`` what is said to be the answer behind the last box. ``cut``
+    if the text ends within a box, ``doubted`` if the words around the answer deny it or take it back.
     """
 
     said: tuple[str, ...] = ()
@@ -82,8 +67,7 @@ class Located:
 def located(text: str) -> Located:
     """Where the answer stands in ``text``."""
     text = text[-LONGEST_TEXT:]
-    boxes = _boxes(text)
-    if boxes is not None:
+    if (boxes := _boxes(text)) is not None:
         return boxes
     formulas = tuple(inside for _, _, inside in _formulas(text))
     marked = _after_marker(text)
@@ -101,7 +85,7 @@ def located(text: str) -> Located:
 
 
 def _formulas(text: str) -> list[tuple[int, int, str]]:
-    """Formulas in a text: where each begins and ends, and what is in it. In time that grows as the text does."""
+    """Formulas in a text: where each begins and ends, and its content. Takes time linear in the text's length."""
     found = []
     for left, right in _ENCLOSED:
         start = text.find(left)
@@ -123,7 +107,7 @@ def _formulas(text: str) -> list[tuple[int, int, str]]:
 
 
 def _last_formula(text: str) -> list[str]:
-    """The last formula with the unit behind it, unless it is one of several that are offered, or a part of more."""
+    """The last formula with the unit behind it, unless it is one of several alternatives, or part of more."""
     found = _formulas(text)
     if not found or goes_on(text[found[-1][1] :]):
         return []
@@ -133,15 +117,17 @@ def _last_formula(text: str) -> list[str]:
 
 
 def _last_number(text: str) -> re.Match[str] | None:
-    """The last number, unless it is one of several that are offered, or a part of more."""
-    numbers = [found for found in _NUMBER.finditer(text) if any(map(str.isdigit, found[0]))]
-    if not numbers or _OFFERED.search(text[max(0, numbers[-1].start() - 40) : numbers[-1].start()]):
+    """The last number, unless it is one of several alternatives, or part of more."""
+    last = None
+    for found in _NUMBER.finditer(text):
+        last = found if any(map(str.isdigit, found[0])) else last
+    if last is None or _OFFERED.search(text[max(0, last.start() - 40) : last.start()]):
         return None
-    return None if goes_on(text[numbers[-1].end() :]) else numbers[-1]
+    return None if goes_on(text[last.end() :]) else last
 
 
 def _boxes(text: str) -> Located | None:
-    """The last box, and those just before it, joined as they are; None without any."""
+    """The last box and the boxes just before it, joined as they are; None without a box."""
     starts = list(_BOX.finditer(text))[-20:]
     if not starts:
         return None
@@ -152,13 +138,11 @@ def _boxes(text: str) -> Located | None:
     for found in reversed(starts):
         end = _end_of(text, found.end())
         if end is None:
-            return (
-                Located(cut=True, boxed=True) if not contents else Located((f" {joint} ".join(contents),), boxed=True)
-            )
+            return Located((f" {joint} ".join(contents),) if contents else (), boxed=True, cut=not contents)
+        if contents and end > until:
+            continue  # a box within this one, which was not the answer
         if contents:
             between = text[end:until]
-            if end > until:
-                continue  # the box that is within this one was not the answer; this one is
             if not _BETWEEN_BOXES.fullmatch(between):
                 break
             joint = r"\text{ or }" if _JOINT.search(between) else joint
@@ -178,7 +162,7 @@ def _boxes(text: str) -> Located | None:
 
 
 def _end_of(text: str, start: int) -> int | None:
-    """The place after the brace that closes the one at ``start``, or after a single character; None where it is not closed."""
+    """The place after the brace that closes the one at ``start``, or after a single character; None if none closes."""
     if text[start] != "{":
         return start + 1
     depth, place = 0, start
@@ -194,12 +178,11 @@ def _end_of(text: str, start: int) -> int | None:
 
 
 def _after_marker(text: str) -> Located:
-    """What stands behind the last ``the answer is``, whole and up to where its clause may end."""
-    marker = None
-    for marker in _MARKER.finditer(text):  # noqa: B007 - the last one
-        pass
-    if marker is None:
+    """The text behind the last ``the answer is``, whole and up to where its clause may end."""
+    markers = list(_MARKER.finditer(text))
+    if not markers:
         return Located()
+    marker = markers[-1]
     tail = text[marker.end() :].strip()
     line = tail.split("\n")[0].strip() or tail[:_LONGEST_LINE].strip()
     if tail.startswith(("$$", "\\[")):

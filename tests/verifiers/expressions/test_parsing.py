@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calipers.verifiers.expressions.cleaned import cleaned
-from calipers.verifiers.expressions.syntax import parsed
-from calipers.verifiers.expressions.tokens import Choices
-from calipers.verifiers.expressions.trees import (
+from calipers.verifiers.expressions.evaluation import World, value_of
+from calipers.verifiers.expressions.latex import cleaned
+from calipers.verifiers.expressions.nodes import (
     Group,
     Listed,
     Node,
@@ -21,7 +20,8 @@ from calipers.verifiers.expressions.trees import (
     UnreadableError,
     Words,
 )
-from calipers.verifiers.expressions.values import World, value_of
+from calipers.verifiers.expressions.parsing import parsed
+from calipers.verifiers.expressions.tokens import Choices
 
 
 def tree(text: str, **choices: bool) -> Node:

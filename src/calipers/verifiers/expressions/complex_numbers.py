@@ -1,7 +1,8 @@
 """Complex numbers of a hundred digits, and the functions of school mathematics on them.
 
-``decimal`` has no sine and no complex numbers, and Python's floats would call two large numbers equal that differ in their
-last digit. Everything is bounded: a number beyond the exponents allowed raises, and no argument makes a function slow.
+``decimal`` has no sine and no complex numbers, and Python's floats would call two large numbers equal that differ in
+their last digit. Everything is bounded: a number beyond the allowed exponents raises, and no argument makes a function
+slow.
 """
 
 from __future__ import annotations
@@ -9,12 +10,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from decimal import Clamped, Context, Decimal, DivisionByZero, InvalidOperation, Overflow, localcontext
 from fractions import Fraction
-from functools import cache
 from typing import Final
 
 DIGITS: Final = 100
 CONTEXT: Final = Context(
     prec=DIGITS, Emax=100_000, Emin=-100_000, traps=[InvalidOperation, Overflow, DivisionByZero], flags=[Clamped]
+)
+PI: Final = Decimal(
+    "3.14159265358979323846264338327950288419716939937510582097494459230781640628620899862803482534211706798214808651328"
+    "23066470938446095505822317253594"
 )
 _CLOSE: Final = Decimal(10) ** -80
 _NOTHING: Final = Decimal(10) ** -85
@@ -23,7 +27,7 @@ _MOST_TERMS: Final = 400
 
 
 class UndefinedError(Exception):
-    """There is no such number, or none that can be told in bounded time."""
+    """There is no such number, or none that can be computed in bounded time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +46,9 @@ class Complex:
     def __mul__(self, other: Complex) -> Complex:
         return Complex(self.re * other.re - self.im * other.im, self.re * other.im + self.im * other.re)
 
+    def __neg__(self) -> Complex:
+        return Complex(-self.re, -self.im)
+
     def __truediv__(self, other: Complex) -> Complex:
         size = other.re * other.re + other.im * other.im
         if not size:
@@ -55,38 +62,26 @@ class Complex:
         return abs(self.re) if not self.im else (self.re * self.re + self.im * self.im).sqrt()
 
     def real(self) -> Complex:
-        """Without an imaginary part that is but rounding."""
+        """Without an imaginary part that is only rounding."""
         return Complex(self.re) if abs(self.im) <= _CLOSE * max(abs(self.re), _CLOSE) else self
 
 
+ZERO: Final = Complex(Decimal(0))
+ONE: Final = Complex(Decimal(1))
+TWO: Final = Complex(Decimal(2))
+
+
 def complex_of(value: Fraction | Complex) -> Complex:
-    """A fraction as a complex number, in the precision there is."""
+    """A fraction as a complex number, in the precision of the context."""
     return value if isinstance(value, Complex) else Complex(Decimal(value.numerator) / Decimal(value.denominator))
 
 
 def close(one: Complex, other: Complex) -> bool:
-    """Equal but for rounding: to 80 digits of the larger. Raises UndefinedError for two that may be rounding themselves."""
+    """Equal to 80 digits of the larger. Raises UndefinedError for two numbers that may both be rounding errors."""
     apart, size = (one - other).size(), max(one.size(), other.size())
     if apart > _CLOSE * size and size < _NOTHING:
-        raise UndefinedError("too small to be told from zero")
+        raise UndefinedError("too small to be distinguished from zero")
     return apart <= _CLOSE * size
-
-
-@cache
-def pi() -> Decimal:
-    """Machin's formula."""
-    with localcontext(Context(prec=DIGITS + 30)):
-        return 16 * _arctan_of_inverse(5) - 4 * _arctan_of_inverse(239)
-
-
-def _arctan_of_inverse(whole: int) -> Decimal:
-    term = total = Decimal(1) / whole
-    number = 1
-    while term and number < _MOST_TERMS:
-        term = -term / (whole * whole)
-        number += 2
-        total += term / number
-    return total
 
 
 def exp(value: Complex) -> Complex:
@@ -106,13 +101,13 @@ def power(base: Complex, exponent: Complex) -> Complex:
     """The principal power."""
     if not base.size():
         if exponent.re > 0:
-            return Complex(Decimal(0))
+            return ZERO
         raise UndefinedError("zero to a power that is not above zero")
     return exp(exponent * ln(base))
 
 
 def root(value: Complex, index: int) -> Complex:
-    """The ``index``-th root: of a negative number the real one where there is one, else the principal one."""
+    """The ``index``-th root: of a negative number the real root if there is one, else the principal root."""
     if index < 1:
         raise UndefinedError("a root of an order below one")
     value = value.real()
@@ -129,7 +124,7 @@ def sine(value: Complex) -> Complex:
     if not value.im:
         return Complex(_sine(value.re))
     turned = Complex(-value.im, value.re)
-    return (exp(turned) - exp(Complex(value.im, -value.re))) / Complex(Decimal(0), Decimal(2))
+    return (exp(turned) - exp(-turned)) / Complex(Decimal(0), Decimal(2))
 
 
 def cosine(value: Complex) -> Complex:
@@ -137,11 +132,11 @@ def cosine(value: Complex) -> Complex:
     if not value.im:
         return Complex(_cosine(value.re))
     turned = Complex(-value.im, value.re)
-    return (exp(turned) + exp(Complex(value.im, -value.re))) / Complex(Decimal(2))
+    return (exp(turned) + exp(-turned)) / TWO
 
 
 def arcsine(value: Complex) -> Complex:
-    """The principal one, of a real number from -1 to 1."""
+    """The principal arcsine, of a real number from -1 to 1."""
     value = value.real()
     if value.im or abs(value.re) > 1:
         raise UndefinedError("the arc of what is no sine")
@@ -149,7 +144,7 @@ def arcsine(value: Complex) -> Complex:
 
 
 def arctangent(value: Complex) -> Complex:
-    """The principal one, of a real number."""
+    """The principal arctangent, of a real number."""
     value = value.real()
     if value.im:
         raise UndefinedError("the arc tangent of a complex number")
@@ -161,13 +156,13 @@ def _angle(value: Complex) -> Decimal:
 
 
 def _arctan2(y: Decimal, x: Decimal) -> Decimal:
-    half = pi() / 2
+    half = PI / 2
     if not x:
         return half.copy_sign(y) if y else Decimal(0)
     within = _arctan(y / x)
     if x > 0:
         return +within
-    return within + pi() if y >= 0 else within - pi()
+    return within + PI if y >= 0 else within - PI
 
 
 def _arctan(value: Decimal) -> Decimal:
@@ -207,7 +202,7 @@ def _series(term: Decimal, square: Decimal, number: int) -> Decimal:
 def _within_a_turn(value: Decimal) -> Decimal:
     """The same angle between -pi and pi."""
     if abs(value) > _LARGEST_ANGLE:
-        raise UndefinedError("an angle too large for the precision there is")
+        raise UndefinedError("an angle too large for the precision")
     with localcontext() as context:
         context.prec = DIGITS + 20
-        return value - (value / (2 * pi())).to_integral_value() * 2 * pi()
+        return value - (value / (2 * PI)).to_integral_value() * 2 * PI

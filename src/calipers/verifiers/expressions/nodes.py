@@ -1,17 +1,18 @@
-"""What an expression consists of: the nodes that ``syntax`` builds and ``values`` and ``equality`` look at.
+"""The nodes of an expression's tree, which ``parsing`` builds and ``evaluation`` and ``equality`` read.
 
-Plain data, and nothing else. A negative is a product with -1, a difference a sum with one.
+Plain data. A negative is a product with -1, a difference a sum with such a product.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
-from typing import Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias, get_args
 
 
 class UnreadableError(Exception):
-    """Not an expression that is understood here; the text says why."""
+    """Not an expression that can be read here; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +33,14 @@ class Based:
 
 @dataclass(frozen=True, slots=True)
 class Symbol:
-    """A variable or a constant (``pi``, ``e``, ``i``, ``infty``), by name; a decoration or a subscript belongs to it."""
+    """A variable or a constant (``pi``, ``e``, ``i``, ``infty``), by name with its decoration or subscript."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    r"""What stands in ``\text{...}``, or is plainly a word."""
+    r"""The text of ``\text{...}``, or what is plainly a word."""
 
     text: str
 
@@ -60,7 +61,7 @@ class Product:
 
 @dataclass(frozen=True, slots=True)
 class Quotient:
-    """A fraction, or what a slash parts."""
+    """A fraction, or the two sides of a slash."""
 
     above: Node
     below: Node
@@ -84,7 +85,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class PlusMinus:
-    """Both signs at once; ``opposite`` is the other of the two, minus or plus."""
+    """Both signs at once; ``opposite`` for minus or plus."""
 
     operand: Node
     opposite: bool = False
@@ -132,7 +133,7 @@ class Matrix:
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """Sets, united, cut or taken away: ``cup``, ``cap``, ``setminus``."""
+    """Two sets with ``cup``, ``cap`` or ``setminus`` between them."""
 
     sign: str
     left: Node
@@ -141,7 +142,7 @@ class Joined:
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """``sides`` with ``signs`` between them: ``=``, ``<``, ``>``, ``le``, ``ge``, ``ne``, ``approx``, ``in``, ``:`` ..."""
+    """``sides`` with ``signs`` between them: ``=``, ``<``, ``>``, ``le``, ``ge``, ``ne``, ``approx``, ``in``, ``:``."""
 
     sides: tuple[Node, ...]
     signs: tuple[str, ...]
@@ -168,22 +169,50 @@ Node: TypeAlias = (
 )
 
 MINUS_ONE = Number(Fraction(-1))
+ONE = Number(Fraction(1))
+
+
+_PARTS: Final[Mapping[type, tuple[str, ...]]] = {
+    kind: tuple(one.name for one in fields(kind) if "Node" in str(one.type)) for kind in get_args(Node)
+}
+"""The fields of each kind of node that hold nodes."""
 
 
 def children(node: Node) -> tuple[Node, ...]:
     """The nodes right below ``node``."""
-    match node:
-        case Sum(parts) | Product(parts) | Call(_, parts) | Group(_, parts, _) | Listed(parts) | Relation(parts):
-            return parts
-        case Quotient(one, other) | Power(one, other) | Builder(one, other) | Joined(_, one, other):
-            return (one, other)
-        case PlusMinus(operand) | Marked(operand):
-            return (operand,)
-        case Matrix(rows):
-            return tuple(cell for row in rows for cell in row)
-    return ()
+    if isinstance(node, Matrix):
+        return tuple(cell for row in node.rows for cell in row)
+    found: list[Node] = []
+    for name in _PARTS[type(node)]:
+        part = getattr(node, name)
+        found += part if isinstance(part, tuple) else (part,)
+    return tuple(found)
+
+
+def rebuilt(node: Node, change: Callable[[Node], Node]) -> Node:
+    """``node`` with each of its children changed, from left to right."""
+
+    def changed(part: Any) -> Any:
+        return tuple(map(changed, part)) if isinstance(part, tuple) else change(part)
+
+    return replace(node, **{name: changed(getattr(node, name)) for name in _PARTS[type(node)]})
+
+
+def walk(*nodes: Node) -> Iterator[Node]:
+    """``nodes`` and all nodes below them, in any order."""
+    left = list(nodes)
+    while left:
+        node = left.pop()
+        yield node
+        left += children(node)
 
 
 def holds(node: Node, *kinds: type) -> bool:
-    """Whether ``node`` or anything below it is of one of ``kinds``."""
-    return isinstance(node, kinds) or any(holds(child, *kinds) for child in children(node))
+    """Whether ``node`` or any node below it is of one of ``kinds``."""
+    return any(isinstance(one, kinds) for one in walk(node))
+
+
+def times(one: Node, other: Node) -> Node:
+    """A product, flat."""
+    first = one.factors if isinstance(one, Product) else (one,)
+    return Product((*first, *(other.factors if isinstance(other, Product) else (other,))))
