@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calipers.guard.normalised import folded, normalised
+from calipers.guard.normalised import normalise, normalise_word
 
 
 @pytest.mark.parametrize(
@@ -23,18 +23,18 @@ from calipers.guard.normalised import folded, normalised
     ],
 )
 def test_text_is_in_plain_small_letters(text: str, plain: str) -> None:
-    assert normalised(text).plain == plain
+    assert normalise(text).plain == plain
 
 
 @given(st.text(max_size=300))
 def test_every_character_keeps_its_place(text: str) -> None:
-    one = normalised(text)
+    one = normalise(text)
     assert len(one.plain) == len(one.shown)
     assert all(not letter.isascii() for letter in one.letters)
-    assert normalised(one.plain).plain == one.plain or not one.plain.isascii()
+    assert normalise(one.plain).plain == one.plain or not one.plain.isascii()
 
 
 def test_ascii_is_shown_as_it_is() -> None:
     text = "Plain TEXT"
-    assert normalised(text).shown is text
-    assert folded("Réponse") == "reponse"
+    assert normalise(text).shown is text
+    assert normalise_word("Réponse") == "reponse"

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from calipers.guard.normalised import normalised
-from calipers.guard.prefilter import hints_in, split
+from calipers.guard.normalised import normalise
+from calipers.guard.prefilter import hints_in, split_hints
 from calipers.guard.sentence_attacks import sentence_attacks
 from detector_cases import cases
 
@@ -23,7 +23,7 @@ ORDERS = [
 
 
 def hits(text: str) -> set[tuple[str, str]]:
-    look = normalised(text)
+    look = normalise(text)
     return {(hit.kind, hit.certainty) for hit in sentence_attacks(look, hints_in(look).spans)}
 
 
@@ -37,14 +37,14 @@ def test_an_order_is_seen_wherever_it_stands(order: str, before: str, after: str
 def test_what_the_look_at_sentences_finds_the_first_look_does_not_pass_over(language: str) -> None:
     for case in cases("tuned"):
         if case.language == language:
-            text = normalised(case.text)
+            text = normalise(case.text)
             everywhere = {(hit.kind, hit.certainty) for hit in sentence_attacks(text, [(0, len(text.shown))])}
             assert everywhere == hits(case.text), case.text
 
 
 def test_harmless_text_is_passed_over() -> None:
     assert not hints_in(
-        normalised("The river rises in the hills, turns west below the old bridge and reaches the sea. " * 200)
+        normalise("The river rises in the hills, turns west below the old bridge and reaches the sea. " * 200)
     )
 
 
@@ -52,16 +52,16 @@ def test_a_look_at_joined_texts_is_one_at_each() -> None:
     river = "The river rises in the hills and turns west below the bridge. " * 10
     texts = [river, ORDERS[0], river, "q w e r t y u i", river, "x" * 40, river, f"It ends. {ORDERS[1]}"]
     joined = "\n\n".join(texts)
-    looks = split(hints_in(normalised(joined)), list(map(len, texts)))
+    looks = split_hints(hints_in(normalise(joined)), list(map(len, texts)))
     assert not looks.get(4)
     assert looks[3].spaced_out
     assert looks[5].unbroken
     for number in (1, 7):
-        text = normalised(texts[number])
+        text = normalise(texts[number])
         assert [hit.certainty for hit in sentence_attacks(text, looks[number].spans)] == ["certain"]
 
 
 @given(st.text(max_size=400))
 def test_any_text_is_looked_at_without_an_error(text: str) -> None:
-    one = normalised(text)
+    one = normalise(text)
     assert all(0 <= begin <= end <= len(one.plain) for begin, end in hints_in(one).spans)

@@ -6,17 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from calipers.guard.attack_rules import Rule, attack_rules, may_be_attack, possible_coarse_concepts
 from calipers.guard.injection import find_attacks
-from calipers.guard.normalised import normalised
+from calipers.guard.normalised import normalise
 from calipers.guard.prefilter import hints_in
-from calipers.guard.rules import Rule, coarse_at_most, may_be_attack, rules
 from calipers.guard.sentence_attacks import sentence_attacks
 from calipers.guard.vocabulary import BITS, DERIVED, WORDED, lexicon
 from calipers.testing.rewordings import HELD_OUT, HONEST_HELD_OUT, HONEST_SEEN, SEEN
 
 
 def made(text: str) -> list[tuple[str, str]]:
-    look = normalised(text)
+    look = normalise(text)
     return sorted((hit.kind, hit.certainty) for hit in sentence_attacks(look, [(0, len(text))]))
 
 
@@ -84,15 +84,15 @@ def test_concepts_that_are_far_apart_do_not_meet() -> None:
 
 def test_every_rule_is_of_concepts_that_the_lexicon_has_words_for() -> None:
     known = {*WORDED, *DERIVED}
-    assert len(rules()) > 80
-    for rule in rules():
+    assert len(attack_rules()) > 80
+    for rule in attack_rules():
         assert rule.concepts <= known
     for language, table in lexicon().items():
         assert table["words"].keys() <= set(WORDED), language
         assert {"judge", "answer", "score", "highest", "award", "please"} <= table["words"].keys(), language
 
 
-@given(st.sets(st.sampled_from([*WORDED])), st.sampled_from(rules()))
+@given(st.sets(st.sampled_from([*WORDED])), st.sampled_from(attack_rules()))
 def test_the_quick_check_passes_over_nothing_that_a_rule_needs(more: set[str], rule: Rule) -> None:
     """Whatever a sentence's words are: if they state what a rule asks for, they are enough for the quick check."""
     words = {
@@ -102,7 +102,7 @@ def test_the_quick_check_passes_over_nothing_that_a_rule_needs(more: set[str], r
         "rubric_heading": {"rubric"},
     }  # fmt: skip
     needed = set().union(*(words.get(concept, {concept}) for concept in rule.concepts))
-    assert may_be_attack(coarse_at_most(sum(BITS[name] for name in needed | more)))
+    assert may_be_attack(possible_coarse_concepts(sum(BITS[name] for name in needed | more)))
 
 
 @pytest.mark.parametrize("text", [*HONEST_SEEN])
@@ -130,7 +130,7 @@ def test_attacks_worded_without_the_rules_at_hand_are_found_more_often_than_not(
     ],
 )
 def test_hostile_repetition_is_read_in_time_linear_in_its_length(piece: str) -> None:
-    text = normalised(piece * 40_000 + "please judge rules others zero")
+    text = normalise(piece * 40_000 + "please judge rules others zero")
     list(
         sentence_attacks(text, hints_in(text).spans)
     )  # in time like a square of the length it would run into the suite's limit

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from answers import answered, told
 from calipers.types import Trajectory
-from calipers.verifiers.answer import fenced, final_answer, without_reasoning
+from calipers.verifiers.answer import final_answer, last_code_block, without_reasoning
 
 
 @pytest.mark.parametrize(("text", "answer"), [
@@ -38,8 +38,8 @@ def test_what_follows_closed_reasoning_is_the_answer(thought: str, answer: str) 
 
 def test_the_last_block_of_the_language_is_taken() -> None:
     text = "a\n```python\none\n```\nb\n```json\n{}\n```\n"
-    assert fenced(text, ("python",)) == "one\n"
-    assert fenced(text, ("json",)) == "{}\n"
-    assert fenced(text) == "{}\n"
-    assert fenced(text, ("rust",)) == "{}\n"
-    assert fenced("no block ``` here") is None
+    assert last_code_block(text, ("python",)) == "one\n"
+    assert last_code_block(text, ("json",)) == "{}\n"
+    assert last_code_block(text) == "{}\n"
+    assert last_code_block(text, ("rust",)) == "{}\n"
+    assert last_code_block("no block ``` here") is None

@@ -122,9 +122,9 @@ def test_arguments_that_are_bytes_or_complex_arrive(sandbox: Sandbox) -> None:
 
 
 def test_a_case_that_no_code_could_meet_is_a_mistake_in_the_settings() -> None:
-    with pytest.raises(ConfigError, match="case 2 holds a value of type object"):
+    with pytest.raises(ConfigError, match="case 2 contains a value of type object"):
         CodeTests((Call("f", (), 1), Call("f", (), object())))
-    with pytest.raises(ConfigError, match="case 1 holds a value of type range"):
+    with pytest.raises(ConfigError, match="case 1 contains a value of type range"):
         CodeTests((Call("f", (range(3),), 1),))
     for tolerance in (-1.0, float("nan"), float("inf")):
         with pytest.raises(ConfigError, match="tolerance"):

@@ -55,5 +55,5 @@ def test_no_part_runs_after_the_one_that_decides() -> None:
 def test_nothing_is_no_condition(make: Any) -> None:
     with pytest.raises(ConfigError, match="at least one verifier"):
         make()
-    with pytest.raises(ConfigError, match="'regex' is no verifier"):
+    with pytest.raises(ConfigError, match="'regex' is not a verifier"):
         make("regex")

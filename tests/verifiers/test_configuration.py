@@ -79,5 +79,5 @@ def test_nesting_is_bounded() -> None:
     spec: Any = "citation"
     for _ in range(50):
         spec = {"not": spec}
-    with pytest.raises(CalipersError, match="nested too deeply"):
+    with pytest.raises(CalipersError, match="nested more than 20 levels deep"):
         verifier_from(spec)

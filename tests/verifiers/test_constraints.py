@@ -52,7 +52,7 @@ def test_rules_may_go_to_the_judge_or_nowhere() -> None:
 
 
 @pytest.mark.parametrize(("change", "complaint"), [
-    ({"functions": [RULE]}, "functions: 1 for 3 checkers"),
+    ({"functions": [RULE]}, "functions: 1 given for 3 checkers"),
     ({"functions": ["", "x = 1", ""]}, r"functions\[1\]: a rule's source"),
     ({"functions": None}, "functions: is missing"),
     ({"checkers": "no list"}, "checkers: must be a list"),

@@ -16,7 +16,7 @@ from calipers.ledger import Ledger, Replayer
 from calipers.readers import read_groups
 from calipers.rubric import as_rubric
 from calipers.types import Criterion, Rubric, Verdict
-from calipers.verifiers.checking import Checked
+from calipers.verifiers.group_checks import TrajectoryVerdicts
 from grading import Grader, answers
 
 SHORT = {"id": "short", "text": "Has three words at most.", "points": 2, "rule": {"word_count": {"at_most": 3}}}
@@ -198,8 +198,8 @@ async def test_a_rule_is_not_run_again_but_for_another_context_or_rubric_it_is()
     first = early.trajectories[0]
     assert first.prepared is not None
     said: Any = first.prepared.criterion_checks
-    turned: Future[Checked] = Future()
-    turned.set_result(Checked(tuple(Verdict(not one.met, "turned") for one in said.result.result().rules)))
+    turned: Future[TrajectoryVerdicts] = Future()
+    turned.set_result(TrajectoryVerdicts(tuple(Verdict(not one.met, "turned") for one in said.result.result().rules)))
     other = replace(first, prepared=replace(first.prepared, criterion_checks=replace(said, result=turned)))
     tampered = replace(early, trajectories=(other, *early.trajectories[1:]))
     assert scores(await by.score_group(GROUP)) == [0.5, 0.0, 1.0]
@@ -226,8 +226,8 @@ async def test_a_rule_that_cannot_be_run_is_told_when_the_group_is_scored() -> N
 
 @pytest.mark.parametrize("recorded", [False, True])
 async def test_a_deadline_starts_with_the_group_and_not_after_its_rules(tmp_path: Path, *, recorded: bool) -> None:
-    class Late(Future[Checked]):
-        def result(self, timeout: float | None = None) -> Checked:
+    class Late(Future[TrajectoryVerdicts]):
+        def result(self, timeout: float | None = None) -> TrajectoryVerdicts:
             time.sleep(0.06)  # longer than the deadline, on however fast a machine
             return super().result(timeout)
 

@@ -16,7 +16,7 @@ from answers import answered
 from calipers.errors import CalipersError
 from calipers.verifiers import verifier_from
 from calipers.verifiers.ifeval import INSTRUCTION_IDS, instruction
-from calipers.verifiers.ifeval.instructions import RULES, fields_of
+from calipers.verifiers.ifeval.instructions import RULES, rule_fields
 from maths_golds import GOLDS, near_misses, right_forms
 
 KINDS = [(kind, half) for kind, golds in GOLDS.items() for half in range(2) if half < len(golds)]
@@ -100,9 +100,9 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
 @pytest.mark.parametrize("name", INSTRUCTION_IDS)
 def test_instructions_are_checked_as_ever(name: str, mode: Any) -> None:
     found = {}
-    values = [ARGUMENTS[field] for field in fields_of(RULES[name])]
+    values = [ARGUMENTS[field] for field in rule_fields(RULES[name])]
     for given in itertools.product(*values) if len(values) < 3 else zip(*values, strict=True):
-        kwargs = dict(zip(fields_of(RULES[name]), given, strict=True))
+        kwargs = dict(zip(rule_fields(RULES[name]), given, strict=True))
         checked = instruction(name, kwargs, mode=mode)
         for text in (one for whole in TEXTS for one in golden.damaged(whole, 4)):
             found[f"{name} {mode} {json.dumps(kwargs)} {text}"] = [checked.strict(text).met, checked.loose(text).met]

@@ -96,7 +96,7 @@ def test_rules_of_groups_may_be_worded_or_dropped() -> None:
 @pytest.mark.parametrize(("constraints", "words"), [
     ({}, "must be an object"), ([1], "must be an object"), ({"rule": []}, "must be an object"), ("{", "constraints: "),
     ({"checkers": ["[rule] a"], "functions": [""]}, r"constraints: functions\[0\]: a rule's source must be text"),
-    ({"checkers": ["[llm] a"], "functions": []}, "functions: 0 for 1 checkers"),
+    ({"checkers": ["[llm] a"], "functions": []}, "functions: 0 given for 1 checkers"),
     ({"rules": ["regx"]}, r"rules\[0\]: unknown verifier"),
 ])  # fmt: skip
 def test_broken_constraints_name_the_field(constraints: Any, words: str) -> None:

@@ -59,5 +59,5 @@ def test_arguments_that_are_no_json_fit_nothing_but_are_a_call() -> None:
 def test_settings_that_cannot_be_are_refused() -> None:
     with pytest.raises(ConfigError, match="which='first'"):
         ToolOutcome("book", "x", which="first")  # type: ignore[arg-type]
-    with pytest.raises(ConfigError, match="times 0 or more"):
+    with pytest.raises(ConfigError, match="times=-1 must be 0 or more"):
         ToolCalled("book", times=-1)

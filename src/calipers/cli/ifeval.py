@@ -98,7 +98,7 @@ def ifeval(
     Exit code: 0 all checked, 1 a line could not be read or a prompt has no response, 2 bad usage or configuration.
     """  # noqa: D301 - click's mark for lines to keep as they are
     from calipers.verifiers.ifeval.punkt import parameters  # noqa: PLC0415 - --help stays quick
-    from calipers.verifiers.ifeval.report import check_response, report, write  # noqa: PLC0415 - likewise
+    from calipers.verifiers.ifeval.report import check_response, report, write_results  # noqa: PLC0415 - likewise
 
     problems = _Problems(strict=strict)
     if output_dir is not None:
@@ -116,7 +116,7 @@ def ifeval(
     judged = [(prompt, response, check_response(prompt, response)) for prompt, response in pairing.pairs]
     found = report([checks for _, _, checks in judged])
     if output_dir is not None:
-        write(judged, Path(output_dir))
+        write_results(judged, Path(output_dir))
     model = parameters().name
     if model != "punkt" and any("sentences" in name for name in found.by_type):
         problems.warn(
@@ -160,13 +160,13 @@ class _Problems:
 
 def _check_folder(folder: str, beside: dict[str, str | None], force: bool) -> None:  # noqa: FBT001 - a flag's value
     """Raise ConfigError if the per-response files cannot be written to ``folder``."""
-    from calipers.verifiers.ifeval.report import READINGS, file_of  # noqa: PLC0415 - --help stays quick
+    from calipers.verifiers.ifeval.report import READINGS, results_path  # noqa: PLC0415 - --help stays quick
 
     if not Path(folder).is_dir():
         raise ConfigError(f"--output-dir {folder}: there is no such folder; create it first")
     for reading in READINGS:
         require_replaceable(
-            "--output-dir", str(file_of(Path(folder), reading)), PER_RESPONSE, force=force, beside=beside
+            "--output-dir", str(results_path(Path(folder), reading)), PER_RESPONSE, force=force, beside=beside
         )
 
 

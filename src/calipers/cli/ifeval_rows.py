@@ -12,7 +12,7 @@ from typing import Any
 from calipers.errors import InputError
 from calipers.readers import as_group
 from calipers.rubric.standards import standards_in, unpacked
-from calipers.verifiers.answer import final_answer, text_of
+from calipers.verifiers.answer import final_answer, message_text
 
 
 def each_response(row: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -61,4 +61,4 @@ def _prompt(row: Mapping[str, Any]) -> Any:
     of_user = [one for one in prompt if isinstance(one, Mapping) and one.get("role") == "user"]
     if not of_user:
         raise InputError("prompt: must be text, or messages with a user message")
-    return text_of(dict(of_user[-1]))
+    return message_text(dict(of_user[-1]))

@@ -38,7 +38,7 @@ def check(file: str) -> int:
     from calipers.cli.terminal import table_console  # noqa: PLC0415 - --help stays quick
     from calipers.readers import read_rubric  # noqa: PLC0415 - likewise
     from calipers.rubric.formulas import lowest  # noqa: PLC0415 - likewise
-    from calipers.verifiers.criteria import require_rules  # noqa: PLC0415 - likewise
+    from calipers.verifiers.rubric_rules import require_rules  # noqa: PLC0415 - likewise
 
     found = read_rubric(file)
     try:

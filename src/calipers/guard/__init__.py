@@ -1,3 +1,1 @@
-"""Defence against prompt injection: finding candidates that address the judge, and testing whether a judge obeys
-them.
-"""
+"""Defence against prompt injection: finds candidates that address the judge, and tests whether it obeys them."""

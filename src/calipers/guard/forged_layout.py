@@ -1,6 +1,6 @@
-"""Finds text that forges the layout of a judge's prompt: chat turns, ends of answers, labels, comments, questions.
+"""Find text that forges the layout of a judge's prompt: chat turns, ends of answers, labels, comments, questions.
 
-Not responsible for sentences in words (``sentence_attacks``), nor for verdicts and scores (``forged_verdicts``).
+Not responsible for attacks in sentences (``sentence_attacks``), nor for verdicts and scores (``forged_verdicts``).
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from itertools import islice
 from operator import or_
 from typing import Final, NamedTuple
 
+from calipers.guard.attack_rules import Hit
 from calipers.guard.forged_verdicts import forged_verdicts
 from calipers.guard.normalised import NormalisedText
-from calipers.guard.rules import Hit
-from calipers.guard.vocabulary import BITS, WORD, entry_of, phrases, words
+from calipers.guard.vocabulary import BITS, WORD, find_entry, phrase_list, word_list
 from calipers.types import Certainty
 
 _AROUND: Final = 400
 _AFTER: Final = 300
 _AT_MOST: Final = 64
-"""Markers of one kind that are looked at: whoever writes more of them is found anyway."""
+"""The most markers of a kind that are examined. A text with more of them is found by the first ones."""
 MARKERS: Final = {
     "<": ("<|", "<｜", "<<SYS", "<start_of_turn", "<!--", "</", "<tool_res", "<function_res"),
     "[": (
@@ -31,8 +31,9 @@ MARKERS: Final = {
     "%": ("%20",),
     "\\": ("\\x", "\\u"),
 }  # fmt: skip
-"""Markers that may stand anywhere, by their first character. A text without these, ``LABELS`` and ``verdict_phrases``
-has nothing for this module and for ``forged_verdicts``."""
+"""Markers of forged text, by their first character. Neither this module nor ``forged_verdicts`` finds anything in a
+text without these, ``LABELS`` and ``verdict_phrases``.
+"""
 LABELS = re.compile(r"@\w{2,12} (?:candidate|end) [A-Z]{2,6}[ \t]*$", re.MULTILINE)
 _TURNS = re.compile(
     r"<(?:[|｜](?:im_start|im_sep|start_header_id|start_of_role|system|user|assistant|start|channel|message|turn|User"
@@ -72,7 +73,8 @@ _QUESTION: Final = tuple(
         "hidden|mask(?:ed)?|removed|withheld|redacted|blank|empty|not shown|undisclosed",
     )
 )
-"""A question put to a judge: what to compare, how, in which form to answer, and that the texts are hidden."""
+"""Parts of a forged question to a judge: what to compare, how, the form of the answer, and that the texts are hidden.
+"""
 _STRUCTURE = re.compile(
     r"^\s*(?:#{1,4} |[\"']{3}|[\"'][}\])]|[-=]{3,}|\[?\[?(?:the )?end of)|\{ ?\"\w+\": ?\"{1,3}",
     re.IGNORECASE | re.MULTILINE,
@@ -81,14 +83,14 @@ _STRUCTURE = re.compile(
 
 @cache
 def verdict_phrases() -> frozenset[str]:
-    """Words near which verdicts, scores and questions to a judge are looked for."""
-    return words("verdict_words") | {*phrases("question_phrases"), "end of"}
+    """Return the words near which forged verdicts, scores and questions to a judge are searched for."""
+    return word_list("verdict_words") | {*phrase_list("question_phrases"), "end of"}
 
 
 def forged_parts(text: NormalisedText, places: Sequence[int]) -> Iterator[Hit]:
-    """Forged layout and verdicts in ``text``, by markers of their own or near ``verdict_phrases`` at ``places``."""
+    """Yield forged layout and verdicts in ``text``, found by their markers or near words at ``places``."""
     yield from _marked(text, _MARKED)
-    yield from _closed(text)
+    yield from _unopened_tags(text)
     if "<!--" in text.shown:
         yield from _comments(text)
     yield from forged_verdicts(text, places)
@@ -99,7 +101,7 @@ def forged_parts(text: NormalisedText, places: Sequence[int]) -> Iterator[Hit]:
 
 
 class _Marked(NamedTuple):
-    """A ``pattern`` of layout, looked for where one of ``markers`` is in the text; ``certainty`` judges each match."""
+    """A ``pattern`` of forged layout, for texts with one of ``markers``. ``certainty`` judges each match."""
 
     markers: tuple[str, ...]
     pattern: re.Pattern[str]
@@ -109,7 +111,7 @@ class _Marked(NamedTuple):
 def _of_turn(text: NormalisedText, match: re.Match[str]) -> Certainty | None:
     if not _is_beginning(text.shown, match.start()):
         return None
-    return "certain" if _speaks_of_scores(text, match.end()) else "likely"
+    return "certain" if _mentions_scores(text, match.end()) else "likely"
 
 
 def _of_tool_result(text: NormalisedText, match: re.Match[str]) -> Certainty | None:
@@ -120,7 +122,7 @@ def _of_end(text: NormalisedText, match: re.Match[str]) -> Certainty | None:
     decorated = not match[0][:1].isalpha() or match[0].isupper()
     if not decorated or _PLACEHOLDER.search(text.shown, max(0, match.start() - 60), match.end() + 60):
         return None
-    return "certain" if _speaks_of_scores(text, match.end()) else "suspicious"
+    return "certain" if _mentions_scores(text, match.end()) else "suspicious"
 
 
 _TURN_MARKERS: Final = (
@@ -158,12 +160,12 @@ def _comments(text: NormalisedText) -> Iterator[Hit]:
 
 
 def _is_beginning(shown: str, place: int) -> bool:
-    """Whether what stands here begins something, and is not mentioned within a sentence."""
+    """Whether the text at this position begins a line or sentence, and is not mentioned inside a sentence."""
     return _BEGINNING.search(shown, max(0, place - 40), place) is not None if place else True
 
 
-def _closed(text: NormalisedText) -> Iterator[Hit]:
-    """A closing tag that was never opened, with scores mentioned after it."""
+def _unopened_tags(text: NormalisedText) -> Iterator[Hit]:
+    """Yield a closing tag that has no opening tag, if scores are mentioned after it."""
     if "</" not in text.shown:
         return
     opened: dict[str, int] = {}
@@ -171,15 +173,15 @@ def _closed(text: NormalisedText) -> Iterator[Hit]:
         name = match[1].lower()
         if name not in opened:
             opened[name] = text.plain.find(f"<{name}")
-        if not 0 <= opened[name] < match.start() and _speaks_of_scores(text, match.end()):
+        if not 0 <= opened[name] < match.start() and _mentions_scores(text, match.end()):
             yield Hit("layout", "likely", *match.span())
             return
 
 
-def _speaks_of_scores(text: NormalisedText, place: int) -> bool:
-    """Whether the next sentences are about scores."""
+def _mentions_scores(text: NormalisedText, place: int) -> bool:
+    """Whether the text after this position is about scores."""
     found = WORD.findall(text.plain[place : place + _AFTER])
-    meanings = (mask for word in found for language, mask in entry_of(word).alone if language == "en")
+    meanings = (mask for word in found for language, mask in find_entry(word).alone if language == "en")
     mask = reduce(or_, meanings, 0)
     if not mask & BITS["score"] and "verdict" not in found:
         return False
@@ -187,7 +189,7 @@ def _speaks_of_scores(text: NormalisedText, place: int) -> bool:
 
 
 def _questions(text: NormalisedText) -> Iterator[Hit]:
-    for phrase in phrases("question_phrases"):
+    for phrase in phrase_list("question_phrases"):
         place = text.plain.find(phrase)
         while place >= 0:
             begin, end = max(0, place - 2 * _AROUND), min(len(text.shown), place + _AROUND)

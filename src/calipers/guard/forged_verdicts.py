@@ -1,7 +1,7 @@
-"""Finds verdicts in the judge's own form, scores that an answer gives itself, and criteria that it ticks off.
+"""Find verdicts in the judge's own form, scores that an answer gives itself, and criteria that it declares met.
 
-Every search is local: around a word that such things have. Each part of a text is read once. Not responsible for
-sentences in words (``sentence_attacks``), nor for the layout around a verdict (``forged_layout``).
+Each search is limited to the surroundings of a telling word, and no part of a text is read twice. Not responsible for
+attacks in sentences (``sentence_attacks``), nor for the layout around a verdict (``forged_layout``).
 """
 
 from __future__ import annotations
@@ -10,19 +10,19 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
+from calipers.guard.attack_rules import Hit
 from calipers.guard.normalised import NormalisedText
-from calipers.guard.rules import Hit
-from calipers.guard.vocabulary import phrases, words
+from calipers.guard.vocabulary import phrase_list, word_list
 from calipers.types import AttackKind, Certainty
 
 _AROUND: Final = 400
 _AFTER: Final = 300
 _AT_MOST: Final = 64
-"""Places of one text that are looked at more closely, from its beginning and from its end."""
+"""The most double brackets of a text that are examined at its beginning, and at its end."""
 _TICKED: Final = 2
 _BEFORE_KEY: Final = ("'", '"', "_", " ")
 _DEEPEST: Final = 3
-"""Objects around a key that it may belong to."""
+"""The most nested objects to which a key is assigned."""
 _EDGES: Final = " \t.!*#>|-"
 _STATES = re.compile(r"[:=\"“]| is | was ")
 _SENTENCE = re.compile(r"[^.!?\n|]+(?:\.\d[^.!?\n|]*)*")
@@ -109,7 +109,7 @@ _ONE_SIDED: Final[tuple[tuple[AttackKind, Certainty, re.Pattern[str]], ...]] = (
     ("instruction", "likely", _ORDERED_SENTENCE),
     ("instruction", "likely", _ORDERED_CHOICE),
 )
-"""Sentences that are an attack in a line that names one side only."""
+"""Sentences that are an attack only in a line without an alternative ("if", "or")."""
 _BOTH_SIDES = re.compile(r"\b(?:otherwise|if|or)\b", re.IGNORECASE)
 _ASKED_FOR = re.compile(r"\b(?:Output|Return|Respond|Reply|Answer|Write|Print)\W{0,14}(?:with\W{0,4})?$")
 _FULL_SCORES = re.compile(r"\b(\d{1,3}) ?(?:/|out of) ?\1\b|\b100 ?%")
@@ -134,7 +134,7 @@ _CHOICE = re.compile(
 
 
 def forged_verdicts(text: NormalisedText, places: Sequence[int]) -> Iterator[Hit]:
-    """Verdicts and scores in ``text``, near the words at ``places`` or by markers of their own."""
+    """Yield forged verdicts and scores in ``text``, found near the words at ``places`` or by their own markers."""
     if "[[" in text.shown:
         yield from _in_double_brackets(text)
     if "[RESULT]" in text.shown and (match := _RESULT.search(text.shown)) is not None:
@@ -146,7 +146,7 @@ def forged_verdicts(text: NormalisedText, places: Sequence[int]) -> Iterator[Hit
 
 
 def _in_double_brackets(text: NormalisedText) -> Iterator[Hit]:
-    """One verdict in double brackets; two that differ are what a judge may choose from."""
+    """Yield a verdict in double brackets. Two different ones are the options of a judge, and no attack."""
     found = list(_DOUBLE_BRACKETS.finditer(text.shown))
     labels = {match[1].lower() for match in found}
     if len(labels) > 1 and not all(label[-1].isdigit() for label in labels):
@@ -164,13 +164,13 @@ def _in_double_brackets(text: NormalisedText) -> Iterator[Hit]:
 
 
 def _in_lines(text: NormalisedText, places: Sequence[int]) -> Iterator[Hit]:
-    """Scores and verdicts that a line of their own gives, and criteria ticked off one after the other."""
+    """Yield scores and verdicts that a line states, and lists of criteria declared met."""
     shown, line_end, ticks_end = text.shown, -1, -1
     for place in places:
         if place >= ticks_end:
             around = shown[max(0, place - _AFTER) : place + _AFTER]
             ticks_end = place + _AFTER // 2
-            if any(tick in around for tick in phrases("ticks")) and _is_ticked(around):
+            if any(tick in around for tick in phrase_list("ticks")) and _is_ticked(around):
                 yield Hit("score_claim", "likely", place, min(len(shown), place + _AROUND))
         if place < line_end:
             continue
@@ -182,7 +182,7 @@ def _in_lines(text: NormalisedText, places: Sequence[int]) -> Iterator[Hit]:
 
 
 def _is_ticked(around: str) -> bool:
-    """Whether criteria are claimed to be met, one after the other."""
+    """Whether a text declares several criteria met."""
     named = {match.lower() for match in _CRITERIA.findall(around)}
     ticks = len(_FULL_SCORES.findall(around)) + len(_TICKS.findall(around))
     return bool(named) and ticks + ("rubric" in around) + (len(named) > 1) > _TICKED
@@ -210,14 +210,14 @@ def _in_tags(text: NormalisedText, places: Sequence[int]) -> Iterator[Hit]:
         if not text.shown.startswith("<", place - 1) or (match := _TAG.match(text.shown, place - 1)) is None:
             continue
         value = match[2].strip().lower()
-        good = _FULL_SCORE.fullmatch(value) or value in words("good_verdicts") or _PRAISES_ANSWER.search(value)
+        good = _FULL_SCORE.fullmatch(value) or value in word_list("good_verdicts") or _PRAISES_ANSWER.search(value)
         if good and not _OTHER_TAG.search(text.shown, max(0, place - _AROUND), match.end() + _AROUND):
             yield Hit("fake_verdict", "likely", *match.span())
             return
 
 
 def _in_objects(text: NormalisedText, places: Sequence[int]) -> Iterator[Hit]:
-    """Objects with a key at one of ``places``, each read once, however they are nested."""
+    """Yield forged verdicts in JSON-like objects that have a key at one of ``places``, reading each text once."""
     end = 0
     for place in places:
         if place < end or text.shown[place - 1 : place] not in _BEFORE_KEY:
@@ -236,8 +236,9 @@ def _in_objects(text: NormalisedText, places: Sequence[int]) -> Iterator[Hit]:
 
 
 def _objects(shown: str, begin: int, end: int) -> Iterator[tuple[int, int, list[tuple[str, str]]]]:
-    """Each object between two places, with its keys and values and those of the objects in it."""
-    opened: list[tuple[int, list[tuple[str, str]]]] = [(begin, [])]  # keys without a bracket are of an object, too
+    """Yield each JSON-like object between two positions, with its own keys and values and those of nested objects."""
+    # Keys without an opening bracket belong to an object that begins before this text.
+    opened: list[tuple[int, list[tuple[str, str]]]] = [(begin, [])]
     for match in _JSON_PARTS.finditer(shown, begin, end):
         if match[1] is not None:
             for _, pairs in opened[-_DEEPEST:]:
@@ -251,15 +252,15 @@ def _objects(shown: str, begin: int, end: int) -> Iterator[tuple[int, int, list[
 
 
 def _certainty_of(values: Mapping[str, str], ids: Sequence[str]) -> Certainty | None:
-    """How certainly an object with these values is a verdict; ``ids`` are its keys that may name answers."""
+    """Return the certainty that an object is a forged verdict. ``ids`` are keys that may name answers."""
     keys = values.keys()
-    if keys & words("keys_of_others"):
+    if keys & word_list("keys_of_others"):
         return None
-    reasons, scores = keys & words("reason_keys"), keys & words("score_keys")
-    has_id, full = bool(keys & words("id_keys")), _has_full_score(values)
-    chosen = [values[key].lower() for key in keys & words("choice_keys") if _CHOICE.match(values[key])]
+    reasons, scores = keys & word_list("reason_keys"), keys & word_list("score_keys")
+    has_id, full = bool(keys & word_list("id_keys")), _has_full_score(values)
+    chosen = [values[key].lower() for key in keys & word_list("choice_keys") if _CHOICE.match(values[key])]
     praised = any(_PRAISES_ANSWER.search(values[key]) for key in reasons)
-    praised = praised or bool(reasons and keys & words("naming_keys"))
+    praised = praised or bool(reasons and keys & word_list("naming_keys"))
     if (
         (values.get("scores") in {"{", "["} and (ids or has_id))
         or (scores and reasons and any(values[key] == "{" for key in ids))
@@ -267,11 +268,11 @@ def _certainty_of(values: Mapping[str, str], ids: Sequence[str]) -> Certainty | 
         or (chosen and (praised or any(choice.startswith("this") for choice in chosen)))
     ):
         return "likely"
-    passed = any(values[key].lower() in {"true", "pass", "passed"} for key in keys & words("passed_keys"))
+    passed = any(values[key].lower() in {"true", "pass", "passed"} for key in keys & word_list("passed_keys"))
     return "suspicious" if full and reasons and passed else None
 
 
 def _has_full_score(values: Mapping[str, str]) -> bool:
-    """Whether a score in an object is the highest of a usual scale, or nearly."""
-    scores = [values[key] for key in values.keys() & words("score_keys")]
-    return any(score in words("top_numbers") or score.lower() in {"a+", "perfect"} for score in scores)
+    """Whether a score in an object is the highest of a usual scale, or close to it."""
+    scores = [values[key] for key in values.keys() & word_list("score_keys")]
+    return any(score in word_list("top_numbers") or score.lower() in {"a+", "perfect"} for score in scores)

@@ -1,9 +1,9 @@
-"""Finds prompt injection: candidates that address the judge, claim a score, or forge a verdict, a rubric or the layout.
+"""Find prompt injection: candidates that address the judge, claim a score, or forge a verdict, a rubric or the layout.
 
-Pure, and bounded in time. A hit says that somebody tried and how certain that is, not that the judge fell for it; what
-follows is the business of ``on_attack`` (``judging.attacks``). Not found: what is enciphered, or written in a language
-that the lexicon lacks; what is quoted and called an attack; and flattery, which is not an attack but a judge's
-weakness.
+Pure, and bounded in time. An attack found means that a candidate tried, with some certainty, and not that the judge
+obeyed. Not responsible for the consequence (``on_attack`` in ``judging.attacks``). Not found are enciphered text,
+languages without a lexicon, quoted text that is called an attack, and flattery, which is not an attack but a weakness
+of judges.
 """
 
 from __future__ import annotations
@@ -15,30 +15,30 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from unicodedata import normalize
 
+from calipers.guard.attack_rules import is_more_certain
 from calipers.guard.forged_layout import forged_parts
-from calipers.guard.normalised import NormalisedText, normalised
-from calipers.guard.obfuscation import deobfuscated, in_words
-from calipers.guard.rules import is_better
+from calipers.guard.normalised import NormalisedText, normalise
+from calipers.guard.obfuscation import deobfuscated, split_name
 from calipers.guard.sentence_attacks import sentence_attacks
-from calipers.guard.vocabulary import phrases
+from calipers.guard.vocabulary import phrase_list
 from calipers.types import Attack, AttackKind, Certainty, Message, RenderedGroup
 
-if TYPE_CHECKING:  # it imports numpy, which takes a tenth of a second
+if TYPE_CHECKING:  # importing numpy takes a tenth of a second
     from calipers.guard.prefilter import Hints
 
 
 _Known: TypeAlias = dict[str, tuple[Attack, ...]]
-"""The attacks in texts, in which message and by whom still unsaid."""
+"""The attacks found in each text, still without the message's position and role."""
 
 _PIECE: Final = 2**18
 _OVERLAP: Final = 2**9
-"""Characters searched at a time, however long the text is, and how many more, so that pieces overlap."""
+"""Long texts are searched in pieces of ``_PIECE`` characters, each with this many characters of the next piece."""
 _EXCERPT: Final = 120
 _AROUND: Final = 20
 _SHORTEST: Final = 6
-"""A shorter text can at most be a master key."""
+"""A shorter text can only be a master key."""
 _EDGE: Final = 200
-"""Characters on both sides of a break between messages that are read as one text."""
+"""Characters on both sides of a break between two messages that are searched as one text."""
 _SENTENCE_ENDS: Final = frozenset(".!?…\"')]}`>。！？।؟")
 _DEEPEST: Final = 12
 _IDS: Final = frozenset({"role", "id", "type", "tool_call_id", "detail", "is_error", "index"})
@@ -53,12 +53,12 @@ _KEY_EDGES = " \t\n:;.,!'\"`…。，、；：*#_"
 def attacks_in(
     view: RenderedGroup, *, context: int = 0, prepared: Sequence[tuple[Attack, ...] | None] = ()
 ) -> Mapping[int, tuple[Attack, ...]]:
-    """The attacks of each candidate, by position in ``view.candidates``; candidates without any are omitted.
+    """Return the attacks of each candidate, by position in ``view.candidates``, without candidates that have none.
 
-    ``context`` is how many messages the group put before each trajectory's own: the task, which is not searched, and
-    from whose end ``Attack.message`` is counted. What all trajectories begin with is searched, but what a user says
-    there is the task again, and only reported where it is certain. ``prepared`` is what was found in a candidate's own
-    messages before, or None; one for each candidate, or none at all.
+    ``context`` is the number of messages with the task, which the group puts before each trajectory. They are not
+    searched, and ``Attack.message`` counts from their end. Messages with which all trajectories begin are searched, but
+    a user's text there also belongs to the task, so only certain attacks in it are reported. ``prepared`` has the
+    attacks already found in each candidate's own messages, or None for a candidate not searched yet; it may be empty.
     """
     texts = {
         item: _texts_of(candidate.messages, context)
@@ -83,9 +83,9 @@ def attacks_in(
 
 
 def find_attacks(messages: Sequence[Message], *, start: int = 0, known: _Known | None = None) -> tuple[Attack, ...]:
-    """The attacks in ``messages[start:]`` (canonical messages); at most one of each kind in a message.
+    """Return the attacks in ``messages[start:]`` (canonical messages), at most one of each kind in a message.
 
-    ``Attack.message`` is the position in ``messages``, and ``Attack.role`` who wrote it there. ``known`` is a cache of
+    ``Attack.message`` is the position in ``messages``, and ``Attack.role`` the message's role. ``known`` is a cache of
     searched texts that several calls may share.
     """
     known = {} if known is None else known
@@ -111,16 +111,16 @@ def _attacks(
 
 
 def _most_certain(hits: Iterable[Attack]) -> tuple[Attack, ...]:
-    """Of each kind the most certain."""
+    """Return the most certain attack of each kind."""
     best: dict[AttackKind, Attack] = {}
     for hit in hits:
-        if is_better(hit, best):
+        if is_more_certain(hit, best):
             best[hit.kind] = hit
     return tuple(best.values())
 
 
 def _search(texts: Collection[str]) -> _Known:
-    """The attacks in each text: mostly none, which is found out for all texts at once."""
+    """Search texts for attacks, after a filter over all texts at once, which most texts do not pass."""
     from calipers.guard.prefilter import worth_searching  # noqa: PLC0415 - numpy takes a tenth of a second to import
 
     known: _Known = dict.fromkeys(texts, ())
@@ -128,7 +128,7 @@ def _search(texts: Collection[str]) -> _Known:
         if len(text) > _PIECE + _OVERLAP:
             pieces = (text[begin : begin + _PIECE + _OVERLAP] for begin in range(0, len(text) - _OVERLAP, _PIECE))
             known[text] = _most_certain(hit for piece in pieces for hit in _search([piece])[piece])
-    shorter = {text: normalised(text) for text in texts if _SHORTEST <= len(text) <= _PIECE + _OVERLAP}
+    shorter = {text: normalise(text) for text in texts if _SHORTEST <= len(text) <= _PIECE + _OVERLAP}
     for raw, plain, hints in worth_searching(shorter):
         known[raw] = _most_certain(_in_text(raw, plain, hints))
     return known
@@ -138,7 +138,7 @@ def _in_text(raw: str, text: NormalisedText, hints: Hints) -> Iterator[Attack]:
     from calipers.guard.prefilter import hints_in  # noqa: PLC0415 - as above
 
     yield from _in_plain_text(text, hints)
-    for plain in map(normalised, deobfuscated(raw, text, hints)):
+    for plain in map(normalise, deobfuscated(raw, text, hints)):
         yield from _in_plain_text(plain, hints_in(plain))
 
 
@@ -151,9 +151,10 @@ def _in_plain_text(text: NormalisedText, hints: Hints) -> Iterator[Attack]:
 
 
 def _texts_of(messages: Sequence[Message], start: int) -> list[tuple[int, str]]:
-    """Every text of ``messages[start:]`` that a judge is shown, except the environment's own, with its position.
+    """Return every text of ``messages[start:]`` that a judge sees, with its message's position, except system messages.
 
-    Where a text of the policy goes on in its next message, both edges are one more text, of the later message.
+    If a text of the policy continues in its next message, the end of the one and the beginning of the other are another
+    text.
     """
     found: list[tuple[int, str]] = []
     end = ""
@@ -180,13 +181,13 @@ def _texts_of(messages: Sequence[Message], start: int) -> list[tuple[int, str]]:
 
 
 def _collect(value: Any, found: list[str], depth: int = _DEEPEST) -> None:
-    """Add the texts of a message, of its parts and of what these hold: names and arguments of calls, unusual keys."""
+    """Collect the texts in a message and its parts, including names and arguments of tool calls and unusual keys."""
     match value:
         case str():
             found.append(value)
         case {"function": {"name": str(name), "arguments": str(arguments)}}:
-            found.append(in_words(name))
-            # As JSON, a line break is spelled in an escape.
+            found.append(split_name(name))
+            # The arguments are JSON, in which a line break is an escape sequence.
             escaped = "\\" in arguments
             found.append(arguments.replace("\\n", "\n").replace('\\"', '"') if escaped else arguments)
         case {} if depth:  # any mapping
@@ -194,7 +195,7 @@ def _collect(value: Any, found: list[str], depth: int = _DEEPEST) -> None:
                 if key in _IDS and isinstance(inner, str):
                     continue
                 if key not in _USUAL_KEYS and isinstance(key, str):
-                    found.append(in_words(key))
+                    found.append(split_name(key))
                 _collect(inner, found, depth - 1)
         case list() | tuple() if depth:
             for inner in value:
@@ -202,18 +203,18 @@ def _collect(value: Any, found: list[str], depth: int = _DEEPEST) -> None:
 
 
 def master_key(message: Message) -> str | None:
-    """The text of an assistant's message that is nothing but an opening which some judges reward; else None."""
+    """Return a message's text if it is only a master key, an opening phrase that some judges reward; else None."""
     key = _master_key(message)
     return None if key is None else key.excerpt
 
 
 @cache
 def _openings() -> frozenset[str]:
-    return frozenset(normalize("NFKC", opening) for opening in phrases("master_keys"))
+    return frozenset(normalize("NFKC", opening) for opening in phrase_list("master_keys"))
 
 
 def _master_key(message: Message) -> Attack | None:
-    """A master key: certain if it announces what does not follow, less so if it may be an answer of one word."""
+    """Return a master key as an attack: certain if the announced content is missing, else it may be a short answer."""
     content = message.get("content")
     if message.get("role") != "assistant" or message.get("tool_calls"):
         return None

@@ -1,7 +1,7 @@
-"""Text as the detector searches it: without invisible characters, and in plain small letters.
+"""Normalise text for the search for attacks: without invisible characters, and in plain lower case.
 
-Both forms have the same length, so a place in one is the same place in the other. Not responsible for text that has to
-be decoded first (``obfuscation``).
+Both forms have the same length, so a position in one is the same position in the other. Not responsible for text that
+has to be decoded first (``obfuscation``).
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ _LETTERS: Final = {
     "ە": "ه", "ہ": "ه", "ھ": "ه", "ے": "ي", "ə": "a", "ħ": "h", "ŋ": "n", "ŧ": "t",
 }  # fmt: skip
 _SEPARATORS: Final = frozenset("…\u00a0™\u2003\u2002\u2009\u202f\u3000·")
-"""Separators of words that NFKC would turn into other text."""
+"""Separators of words that NFKC would replace by other characters."""
 _FEW: Final = 64
-"""Different characters up to which replacing them one by one is faster than going over the text."""
+"""Up to this many different characters, replacing them one by one is faster than translating the text."""
 LOOK_ALIKES: Final = str.maketrans(
     "аеорсухіјѕԁһӏԛԝбкмтвнгαεορυικνχτвѵꞵɑɡցհոսօ", "aeopcyxijsdhlqwbkmtbhraeopyiknxtbvbagghnuo"
 )
@@ -39,9 +39,9 @@ MIXED = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class NormalisedText:
-    """``shown`` is what a reader sees, ``plain`` the same in plain small letters, of the same length.
+    """A text in two forms of equal length: ``shown`` is what a reader sees, ``plain`` the same in plain lower case.
 
-    ``letters`` are its characters that are neither ASCII nor separators.
+    ``letters`` are the characters of ``plain`` that are neither ASCII nor separators.
     """
 
     shown: str
@@ -49,33 +49,33 @@ class NormalisedText:
     letters: frozenset[str] = frozenset()
 
     def part(self, begin: int, end: int) -> NormalisedText:
-        """The text between two places."""
+        """Return the text between two positions."""
         return NormalisedText(self.shown[begin:end], self.plain[begin:end], self.letters)
 
 
-def normalised(text: str) -> NormalisedText:
-    """``text`` in both forms. ASCII text is only put in small letters."""
+def normalise(text: str) -> NormalisedText:
+    """Normalise ``text``. ASCII text only becomes lower case."""
     if text.isascii():
         return NormalisedText(text, text.lower())
-    foreign = _foreign(text)
+    foreign = _non_ascii(text)
     if any(_kind(char) == "odd" for char in foreign):
         text = _OPTIONAL_MARKS.sub("", _INVISIBLE.sub("", normalize("NFKC", text)))
-        foreign = _foreign(text)
+        foreign = _non_ascii(text)
     plain = _replaced(text, {char: _plain(char) for char in foreign if _plain(char) != char}).lower()
-    if len(plain) != len(text):  # a letter whose small form is two characters
+    if len(plain) != len(text):  # a letter whose lower case is two characters
         plain = "".join(char.lower() if len(char.lower()) == 1 else char for char in text)
     return NormalisedText(
         text, plain, frozenset(char for char in foreign if _kind(char) == "letter" and not _plain(char).isascii())
     )
 
 
-def folded(word: str) -> str:
-    """A word of the lexicon as it stands in ``NormalisedText.plain``."""
-    return normalised(normalize("NFC", word)).plain
+def normalise_word(word: str) -> str:
+    """Return a word of the lexicon in the form of ``NormalisedText.plain``."""
+    return normalise(normalize("NFC", word)).plain
 
 
-def _foreign(text: str) -> set[str]:
-    """The characters of ``text`` beyond ASCII: found by dropping bytes, which is faster than a look at each."""
+def _non_ascii(text: str) -> set[str]:
+    """Return the characters of ``text`` beyond ASCII, by deleting ASCII bytes, which is faster than testing each."""
     return set(text.encode("utf-8", "surrogatepass").translate(None, _ASCII).decode("utf-8", "surrogatepass"))
 
 
@@ -89,7 +89,7 @@ def _replaced(text: str, others: dict[str, str]) -> str:
 
 @lru_cache(2**13)
 def _kind(char: str) -> str:
-    """``odd`` for what changes under NFKC or is invisible, else ``letter`` or ``separator``."""
+    """Classify a character: ``odd`` if it is invisible or changes under NFKC, else ``letter`` or ``separator``."""
     if char in _SEPARATORS:
         return "separator"
     if _INVISIBLE.match(char) or _OPTIONAL_MARKS.match(char) or normalize("NFKC", char) != char:
@@ -99,7 +99,7 @@ def _kind(char: str) -> str:
 
 @lru_cache(2**13)
 def _plain(char: str) -> str:
-    """The plain character for ``char``; a space for a separator."""
+    """Return the plain form of a character, which is a space for a separator."""
     if _kind(char) != "letter":
         return " "
     if category(char) == "Nd":

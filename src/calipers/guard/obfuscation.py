@@ -1,7 +1,7 @@
-"""Text hidden from a search but not from a model: spaced out, in digits, backwards, upside down, encoded.
+"""Decode text that is hidden from a search but readable for a model: spaced out, in digits, backwards, encoded.
 
-Gives what such text says, to be searched like any other, once: what is hidden twice is not followed. Not responsible
-for invisible characters (``normalised``), nor for which texts are worth decoding (``prefilter``).
+The decoded text is searched like any other text. Text that is hidden twice is not decoded twice. Not responsible for
+invisible characters (``normalised``), nor for selecting texts worth decoding (``prefilter``).
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
 
 from calipers.guard.normalised import LOOK_ALIKES, MIXED, NormalisedText
-from calipers.guard.vocabulary import words
+from calipers.guard.vocabulary import word_list
 
-if TYPE_CHECKING:  # it imports numpy, which takes a tenth of a second
+if TYPE_CHECKING:  # importing numpy takes a tenth of a second
     from calipers.guard.prefilter import Hints
 
 _DIGITS: Final = {"a": "4", "b": "8", "e": "3", "g": "9", "i": "1", "l": "1", "o": "0", "s": "5", "t": "7"}
 _FROM_DIGITS: Final = str.maketrans("48391057@$!", "abegiostasi")
 _WITH_DIGIT = re.compile(r"(?<![\w@$!])(?=[\d@$!]*[a-z])(?=[a-z@$!]*[\d@$!])[a-z\d@$!]{2,}(?![\w@$])")
 _MOST_REPLACED: Final = 5
-"""Letters of a word that are replaced, at most, in the spellings known beforehand; or all of them."""
+"""The known spellings of a word replace at most this many of its letters by digits, or all of them."""
 _SPACED_OUT = re.compile(r"(?<!\w)\w([ ._*|\-])\w(?:\1\w)+(?!\w)")
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{24,}={0,2}")
 _HEX = re.compile(r"(?:[0-9A-Fa-f]{2}[ :]?){16,}")
@@ -35,15 +35,15 @@ _BINARY = re.compile(r"(?:[01]{8} ?){8,}")
 _ESCAPE = re.compile(r"\\x([0-9A-Fa-f]{2})|\\u([0-9A-Fa-f]{4})|\\u\{([0-9A-Fa-f]{1,5})\}")
 _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
 TAGS = re.compile("[\U000e0020-\U000e007e]{4,}")
-"""Text in tag characters, which are invisible."""
+"""Text in Unicode's tag characters, which are invisible."""
 _UPSIDE_DOWN: Final = str.maketrans("ɐɔǝɟƃɥᴉɾʞʃɯʌʍʎʇɹ", "acefghijklmvwytr")
 TURNED_LETTERS: Final = frozenset("ɐǝɥʇɹ")
 _AT_MOST: Final = 256
-"""Encoded stretches of one text that are decoded."""
+"""The most encoded parts of a text that are decoded."""
 
 
 def _in_digits(word: str) -> Iterator[str]:
-    """The ways to write ``word`` with digits, one at least."""
+    """Yield the spellings of ``word`` with at least one letter replaced by a digit."""
     places = [place for place, letter in enumerate(word) if letter in _DIGITS]
     for replaced in product((False, True), repeat=min(len(places), _MOST_REPLACED)):
         if any(replaced):
@@ -58,20 +58,20 @@ def _in_digits(word: str) -> Iterator[str]:
 
 
 @cache
-def _respelled() -> tuple[frozenset[str], ...]:
-    """Telling words in digits, backwards, and turned by thirteen letters."""
-    plain = words("disguised")
+def _disguised_words() -> tuple[frozenset[str], ...]:
+    """Return the words that reveal disguised text: with digits, backwards, and in ROT13."""
+    plain = word_list("disguised")
     digits = frozenset(written for word in plain for written in _in_digits(word))
     return digits, frozenset(word[::-1] for word in plain), frozenset(codecs.encode(word, "rot13") for word in plain)
 
 
 def respelled_words() -> frozenset[str]:
-    """Words that show that text is spelled in digits, backwards, or turned by thirteen letters."""
-    return frozenset().union(*_respelled())
+    """Return the words which reveal that text is written with digits, backwards, or in ROT13."""
+    return frozenset().union(*_disguised_words())
 
 
 def deobfuscated(raw: str, text: NormalisedText, hints: Hints) -> Iterator[str]:
-    """What ``text``, written as ``raw``, says under the disguises that ``hints`` points at, each in turn."""
+    """Yield the texts hidden in ``text``, whose original is ``raw``, for each kind of disguise in ``hints``."""
     yield from _unescaped(raw, text)
     if text.letters and MIXED.search(text.plain):
         yield text.plain.translate(LOOK_ALIKES)
@@ -79,7 +79,7 @@ def deobfuscated(raw: str, text: NormalisedText, hints: Hints) -> Iterator[str]:
         yield text.plain.translate(_UPSIDE_DOWN)[::-1]
     if hints.respelled:
         found = set(re.split(r"[^a-z0-9]+", text.plain))
-        digits, backwards, turned = _respelled()
+        digits, backwards, turned = _disguised_words()
         if not found.isdisjoint(digits):
             yield _WITH_DIGIT.sub(lambda match: match[0].translate(_FROM_DIGITS), text.plain)
         if not found.isdisjoint(backwards):
@@ -91,16 +91,16 @@ def deobfuscated(raw: str, text: NormalisedText, hints: Hints) -> Iterator[str]:
     if hints.spaced_out or hints.unbroken:
         yield from _decoded(text.shown)
     if hints.unbroken and _HUMP.search(text.shown):
-        yield in_words(text.shown)
+        yield split_name(text.shown)
 
 
-def in_words(name: str) -> str:
-    """A name in several words: ``giveFullMarks`` as "give Full Marks"."""
+def split_name(name: str) -> str:
+    """Split a name into words: ``giveFullMarks`` becomes "give Full Marks"."""
     return _HUMP.sub(" ", name.replace("_", " "))
 
 
 def _unescaped(raw: str, text: NormalisedText) -> Iterator[str]:
-    if "&" in raw and "&#" in raw:  # one character is looked for ten times as fast
+    if "&" in raw and "&#" in raw:  # the search for a single character is ten times faster
         yield unescape(raw)
     if "\\x" in raw or "\\u" in raw:
         yield _ESCAPE.sub(lambda match: chr(int(match[1] or match[2] or match[3], 16)), raw)
@@ -111,7 +111,7 @@ def _unescaped(raw: str, text: NormalisedText) -> Iterator[str]:
 
 
 def _decoded(text: str) -> Iterator[str]:
-    """What is written in base64, in hexadecimal or in binary digits."""
+    """Yield text encoded in base64, in hexadecimal or in binary digits."""
     for pattern, decode in ((_BASE64, _from_base64), (_HEX, _from_hex), (_BINARY, _from_binary)):
         for match in islice(pattern.finditer(text), _AT_MOST):
             if found := _readable(decode(match[0])):
@@ -122,7 +122,7 @@ def _from_base64(blob: str) -> bytes:
     blob = blob.rstrip("=").replace("-", "+").replace("_", "/")
     try:
         return b64decode(blob + "=" * (-len(blob) % 4), validate=True)
-    except Error:  # one character too many
+    except Error:  # the length is one character too many
         return b""
 
 
@@ -135,7 +135,7 @@ def _from_binary(blob: str) -> bytes:
 
 
 def _readable(data: bytes) -> str:
-    """``data`` as text; nothing if it is none."""
+    """Decode bytes as text; empty if they are not printable text."""
     try:
         text = data.decode()
     except UnicodeDecodeError:

@@ -1,9 +1,9 @@
-"""Where a text may hold an attack: found for all candidates at once, without a look at single words.
+"""Select the places where a text may contain an attack, for all candidates at once and without looking at single words.
 
-Most text has none. Every word is looked up by its first bytes, and what a stretch of words can state is compared with
-what any rule needs. Scripts other than Latin are looked at word by word. More may be found than is there, and nothing
-less. Not responsible for what is then made of these places (``sentence_attacks``, ``forged_layout``,
-``forged_verdicts``, ``obfuscation``).
+Most texts contain none. Every word is looked up by its first bytes, and the concepts in each stretch of words are
+compared with those that a rule needs. Scripts other than Latin are looked up word by word. The selection may contain
+harmless places, but misses no attack. Not responsible for judging these places (``sentence_attacks``,
+``forged_layout``, ``forged_verdicts``, ``obfuscation``).
 """
 
 from __future__ import annotations
@@ -19,31 +19,46 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
+from calipers.guard.attack_rules import (
+    COARSE,
+    STATED_BY_TWO,
+    WIDTH,
+    may_be_attack,
+    needed_concepts,
+    possible_coarse_concepts,
+)
 from calipers.guard.forged_layout import LABELS, MARKERS, verdict_phrases
 from calipers.guard.normalised import MIXED, NormalisedText
 from calipers.guard.obfuscation import TAGS, TURNED_LETTERS, respelled_words
-from calipers.guard.prefilter_index import NUMBER, RESPELLED, VERDICT, WORD_BYTES, Flagged, Words, index
-from calipers.guard.rules import COARSE, STATED_BY_TWO, WIDTH, coarse_at_most, may_be_attack, needs
+from calipers.guard.prefilter_index import NUMBER, RESPELLED, VERDICT, WORD_BYTES, Flagged, Words, lexicon_index
 from calipers.guard.sentence_meaning import BESIDE, BESIDE_BEFORE, NEAR
 from calipers.guard.sentence_words import FULL_WITHIN
-from calipers.guard.vocabulary import BITS, WORD, Language, Mask, alphabets, entry_of, unspaced, unspaced_languages
+from calipers.guard.vocabulary import (
+    BITS,
+    WORD,
+    Language,
+    Mask,
+    alphabets,
+    find_entry,
+    unspaced_languages,
+    unspaced_pattern,
+)
 
 Places: TypeAlias = "np.ndarray[tuple[int], np.dtype[np.int64]]"
 
 BLOCK: Final = 16
-"""Words looked at together."""
+"""Words in a block, for which concepts are combined."""
 _WINDOW: Final = 3
-"""Blocks in a row that hold any stretch of ``sentence_attacks.LONGEST`` words, wherever it begins."""
+"""The number of consecutive blocks that contain any ``sentence_attacks.LONGEST`` words in a row."""
 _STILL_ADDRESSED: Final = 4
-"""Blocks after a word for a judge in which a sentence may still be said to that judge."""
+"""The number of blocks, after a word for a judge, in which sentences may still address that judge."""
 _LITTLE_ENDIAN: Final = np.dtype("<u8")
 _SPACE: Final = np.uint8(32)
 _BYTE: Final = np.uint64(0xFF)
 _LONG: Final = 24
-"""Letters without a space that may be encoded text."""
+"""Letters without a space from which on they may be encoded text."""
 _SPACED_OUT: Final = ((2, 6), (3, 12), (9, 8))
-"""Distance between two spaces where words have one letter, two digits or eight digits; how many in a row are disguised
-text."""
+"""Spaced-out text: distances of spaces (one letter, two or eight digits), and how many in a row are suspicious."""
 _TO_SPACE: Final = bytes(
     32 if chr(code) in "\t\n\v\f\r!\"$%&'()*,-./:;<=>?@[\\]^_`{|}~+" or code < 32 else code for code in range(256)
 )
@@ -52,19 +67,19 @@ _ADDRESSING: Final = np.uint64(COARSE["judge"] | COARSE["judge"] << WIDTH)
 _FOREIGN = re.compile(
     r"(?:\w{0,5}[ ,:]{0,2})?[^\x00-\x7f]+(?:[^\n\x80-\U0010ffff]{0,8}[^\x00-\x7f]+)*[^\n\x80-\U0010ffff]{0,8}"
 )
-"""Text in other letters, with numbers and the like beside it."""
+"""Text in other scripts, together with the numbers and ASCII characters next to it."""
 _CLOSE: Final = ((BESIDE, BESIDE_BEFORE), (BESIDE, BESIDE_BEFORE), (NEAR, NEAR))
-"""How far behind the one word, or before it, the other may be, for each of ``STATED_BY_TWO``."""
+"""The greatest distance after and before the first word at which the second counts, for each of ``STATED_BY_TWO``."""
 _NUMBER_BYTES: Final = (2, 3, 4)
-"""Bytes of a number and the space after it."""
+"""Lengths in bytes of a number with the space after it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hints:
-    """Where a text is worth searching: ``spans`` as sentences, the rest from single places on.
+    """The places where a text may contain an attack: ``spans`` of sentences, all others as single positions.
 
-    ``verdicts`` are words of verdicts and of questions to a judge, ``respelled`` words in digits, backwards or with
-    turned letters, ``unbroken`` runs of letters longer than any word, ``spaced_out`` letters or digits with spaces
+    ``verdicts`` are words of verdicts and of questions to a judge. ``respelled`` are words in digits, backwards or in
+    ROT13. ``unbroken`` are runs of letters longer than any word. ``spaced_out`` are letters or digits with spaces
     between them.
     """
 
@@ -79,13 +94,13 @@ class Hints:
 
 
 def worth_searching(texts: Mapping[str, NormalisedText]) -> Iterator[tuple[str, NormalisedText, Hints]]:
-    """Those of ``texts`` (by their raw form) that may hold an attack, with the hints where."""
+    """Yield those of ``texts`` (by their raw form) that may contain an attack, with the places."""
     together = _joined(texts.values())
     hints, markers = hints_in(together), _markers_in(together.shown)
     tagged = {raw for raw, text in texts.items() if text.shown is not raw and _has_tags(raw)}
     if not (hints or markers or tagged or _has_disguised_letters(together)):
         return
-    own_hints = split(hints, [len(text.shown) for text in texts.values()])
+    own_hints = split_hints(hints, [len(text.shown) for text in texts.values()])
     for number, (raw, text) in enumerate(texts.items()):
         own = own_hints.get(number)
         marked = raw in tagged or any(marker in text.shown for marker in markers)
@@ -99,7 +114,7 @@ def _joined(texts: Iterable[NormalisedText]) -> NormalisedText:
 
 
 def _markers_in(shown: str) -> list[str]:
-    """Which of the markers that may stand anywhere a text has."""
+    """Return the markers of forged text that occur in a text."""
     found = [marker for first, those in MARKERS.items() if first in shown for marker in those if marker in shown]
     if "@" in shown and (" candidate " in shown or " end " in shown):
         found += [match[0] for match in LABELS.finditer(shown)]
@@ -107,17 +122,17 @@ def _markers_in(shown: str) -> list[str]:
 
 
 def _has_disguised_letters(text: NormalisedText) -> bool:
-    """Whether letters of several alphabets stand in one word, or letters upside down."""
+    """Whether a text mixes alphabets in a word, or has letters turned upside down."""
     return bool(text.letters) and (MIXED.search(text.plain) is not None or not text.letters.isdisjoint(TURNED_LETTERS))
 
 
 def _has_tags(raw: str) -> bool:
-    """Whether text is written in invisible tag characters."""
+    """Whether a text has parts in invisible tag characters."""
     return max(raw, default="") >= "\U000e0020" and TAGS.search(raw) is not None
 
 
 def hints_in(text: NormalisedText) -> Hints:
-    """Where in ``text`` an attack may be."""
+    """Return the places in ``text`` that may contain an attack."""
     padded = b" %b         " % text.plain.encode("ascii", "replace").translate(_TO_SPACE)
     count = len(padded) - WORD_BYTES
     spaces = (np.frombuffer(padded, np.uint8, count) == _SPACE).nonzero()[0]
@@ -127,14 +142,16 @@ def hints_in(text: NormalisedText) -> Hints:
     if not len(begins):
         return Hints(tuple(spans))
     lengths = np.bincount(np.minimum(gaps, _LONG + 1), minlength=_LONG + 2).tolist()
-    # The eight bytes after every place, unaligned on purpose. (``take`` is faster than an index.)
+    # Reads the eight bytes after every position, deliberately unaligned. (``take`` is faster than an index.)
     words = np.ndarray((count,), _LITTLE_ENDIAN, padded, 1, (1,)).take(begins)
-    masks = _looked_up(words)
+    masks = _look_up(words)
     whole = int(np.bitwise_or.reduce(masks))
-    if any(may_be_attack(_at_most(whole, shift)) for shift in (0, WIDTH)):
-        spans += _stretches(_placed(masks, words, whole), begins, len(text.plain))
-    verdicts = _exactly(padded, begins, masks & np.uint64(VERDICT), verdict_phrases()) if whole & VERDICT else ()
-    respelled = _exactly(padded, begins, masks & np.uint64(RESPELLED), respelled_words()) if whole & RESPELLED else ()
+    if any(may_be_attack(_possible_concepts(whole, shift)) for shift in (0, WIDTH)):
+        spans += _stretches(_with_positions(masks, words, whole), begins, len(text.plain))
+    verdicts = _exact_matches(padded, begins, masks & np.uint64(VERDICT), verdict_phrases()) if whole & VERDICT else ()
+    respelled = (
+        _exact_matches(padded, begins, masks & np.uint64(RESPELLED), respelled_words()) if whole & RESPELLED else ()
+    )
     return Hints(
         _merged(spans) if spans else (),
         tuple(verdicts),
@@ -149,9 +166,9 @@ def hints_in(text: NormalisedText) -> Hints:
     )
 
 
-def _looked_up(words: Words) -> Words:
-    """What each word, of which these are the first eight bytes, may stand for."""
-    table = index()
+def _look_up(words: Words) -> Words:
+    """Return the concepts that each word may mean, given the words' first eight bytes."""
+    table = lexicon_index()
     keys = words & table.masks
     slots = (keys * table.factors >> table.shift) + table.offsets
     places = np.flatnonzero(table.used.take(slots).any(0))
@@ -162,8 +179,8 @@ def _looked_up(words: Words) -> Words:
     return found
 
 
-def _at_most(whole: int, shift: int) -> int:
-    """What a text can state, in one half of the masks, if words stand where they have to."""
+def _possible_concepts(whole: int, shift: int) -> int:
+    """Return the concepts that a text can state at most, for English (``shift`` 0) or all other languages."""
     found = whole >> shift & _HALF
     if whole & NUMBER:
         found |= COARSE["highest"] | COARSE["highest_score"] | COARSE["score"]
@@ -172,21 +189,21 @@ def _at_most(whole: int, shift: int) -> int:
     return found
 
 
-def _placed(masks: Words, words: Words, whole: int) -> Words:
-    """``masks`` with what follows from where words stand: "this" near an answer, the highest near a score, 10 of 10."""
+def _with_positions(masks: Words, words: Words, whole: int) -> Words:
+    """Add to ``masks`` the concepts that follow from positions: "this" near an answer, 10 of 10."""
     found = masks.copy()
     if whole & NUMBER:
         _add_full_scores(found, words, np.flatnonzero(masks & np.uint64(NUMBER)))
     for shift in (0, WIDTH):
         for (one, other, both), (after, before) in zip(STATED_BY_TWO, _CLOSE, strict=True):
             if whole >> shift & one and whole >> shift & other:
-                near = _within((masks & np.uint64(one << shift)) != 0, after, before)
+                near = _near((masks & np.uint64(one << shift)) != 0, after, before)
                 found[near & ((masks & np.uint64(other << shift)) != 0)] |= np.uint64(both << shift)
     return found
 
 
 def _add_full_scores(masks: Words, words: Words, numbers: Places) -> None:
-    """Two equal numbers close to each other may be a score and its maximum."""
+    """Add a full score where two equal numbers are close to each other, as in 10 of 10."""
     one, other = words[numbers[:-1]], words[numbers[1:]]
     full = COARSE["highest"] | COARSE["score"] | COARSE["highest_score"]
     for width in _NUMBER_BYTES:
@@ -195,8 +212,8 @@ def _add_full_scores(masks: Words, words: Words, numbers: Places) -> None:
         masks[numbers[1:][same & ended & (np.diff(numbers) <= FULL_WITHIN)]] |= np.uint64(full | full << WIDTH)
 
 
-def _within(marked: Flagged, after: int, before: int) -> Flagged:
-    """Which places are at most so far after, or before, a marked one."""
+def _near(marked: Flagged, after: int, before: int) -> Flagged:
+    """Return which positions are within a distance after or before a marked position."""
     reached = marked.copy()
     for far in range(1, min(after + 1, len(marked))):
         reached[far:] |= marked[:-far]
@@ -205,8 +222,8 @@ def _within(marked: Flagged, after: int, before: int) -> Flagged:
     return reached
 
 
-def _exactly(padded: bytes, begins: Places, marked: Words, wanted: frozenset[str]) -> Iterator[int]:
-    """Where those of the ``marked`` words begin that really are ``wanted``, alone or with the next word."""
+def _exact_matches(padded: bytes, begins: Places, marked: Words, wanted: frozenset[str]) -> Iterator[int]:
+    """Yield the positions of the ``marked`` words that really are in ``wanted``, alone or with the next word."""
     for begin in begins[marked.nonzero()[0]].tolist():
         end = padded.index(b" ", begin + 1)
         next_end = padded.index(b" ", end + 1)
@@ -215,14 +232,14 @@ def _exactly(padded: bytes, begins: Places, marked: Words, wanted: frozenset[str
 
 
 def _runs(marked: Flagged, spaces: Places, length: int) -> list[int]:
-    """Where ``length`` marked places follow each other."""
+    """Return the positions where ``length`` consecutive words are marked."""
     total = np.concatenate(([0], marked.cumsum()))
     found: list[int] = spaces[(total[length:] - total[:-length] == length).nonzero()[0]].tolist()
     return found
 
 
 def _stretches(masks: Words, begins: Places, length: int) -> Iterator[tuple[int, int]]:
-    """Stretches of words that together state what a rule needs."""
+    """Yield the stretches of words that together state the concepts of a rule."""
     blocks = np.bitwise_or.reduceat(masks, np.arange(0, len(masks), BLOCK))
     windows = blocks.copy()
     for later in range(1, min(_WINDOW, len(blocks))):
@@ -249,29 +266,29 @@ def _merged(spans: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
 
 @cache
 def _needs() -> tuple[np.uint64, ...]:
-    return tuple(np.uint64(need << shift) for need in needs() for shift in (0, WIDTH))
+    return tuple(np.uint64(need << shift) for need in needed_concepts() for shift in (0, WIDTH))
 
 
 def _in_other_scripts(text: NormalisedText) -> Iterator[tuple[int, int]]:
-    """The whole text if the words of a language in another script can be an attack together."""
+    """Yield the whole text if its words in a language of another script can form an attack together."""
     languages = [language for language, letters in alphabets().items() if len(text.letters & letters) > 3]
     foreign = "\n".join(_FOREIGN.findall(text.plain)) if languages else ""
     whole: dict[Language, Mask] = {}
     for language in languages:
         if language in unspaced_languages():
-            pattern, masks = unspaced(language)
+            pattern, masks = unspaced_pattern(language)
             whole[language] = reduce(or_, (masks.get(word, 0) for word in set(pattern.findall(foreign))), 0)
     if any(language not in unspaced_languages() for language in languages):
-        for entry in map(entry_of, set(WORD.findall(foreign))):
-            for language, mask in entry.at_most():
+        for entry in map(find_entry, set(WORD.findall(foreign))):
+            for language, mask in entry.possible_meanings():
                 whole[language] = whole.get(language, 0) | mask
     numbers = BITS["highest_score"] | BITS["lowest"] if any(char.isdigit() for char in foreign) else 0
-    if any(may_be_attack(coarse_at_most(mask | numbers)) for mask in whole.values()):
+    if any(may_be_attack(possible_coarse_concepts(mask | numbers)) for mask in whole.values()):
         yield 0, len(text.plain)
 
 
-def split(hints: Hints, lengths: Sequence[int]) -> dict[int, Hints]:
-    """The hints in each of several texts of these ``lengths``, which were joined by two characters."""
+def split_hints(hints: Hints, lengths: Sequence[int]) -> dict[int, Hints]:
+    """Split the hints of joined texts into those of each text, given the texts' ``lengths``."""
     begins = [0, *accumulate(length + 2 for length in lengths)]
     spans: dict[int, list[tuple[int, int]]] = {}
     for first, last in hints.spans:

@@ -1,6 +1,6 @@
-"""The words of the lexicon by their first bytes, so that all words of a text can be looked up at once.
+"""An index of the lexicon's words by their first bytes, with which all words of a text are looked up at once.
 
-Not responsible for the looking up (``prefilter``).
+Not responsible for the look-up (``prefilter``).
 """
 
 from __future__ import annotations
@@ -13,41 +13,42 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
+from calipers.guard.attack_rules import COARSE, WIDTH, coarse_concepts
 from calipers.guard.forged_layout import verdict_phrases
 from calipers.guard.obfuscation import respelled_words
-from calipers.guard.rules import COARSE, WIDTH, coarse
-from calipers.guard.vocabulary import PARTS, spaced_entries, words
+from calipers.guard.vocabulary import PARTS, spaced_entries, word_list
 
 Words: TypeAlias = "np.ndarray[tuple[int], np.dtype[np.uint64]]"
 Columns: TypeAlias = "np.ndarray[tuple[int, int], np.dtype[np.uint64]]"
 Flagged: TypeAlias = "np.ndarray[tuple[int], np.dtype[np.bool_]]"
 
 WORD_BYTES: Final = 8
-"""Bytes of a word that are looked at, at most."""
+"""The greatest number of bytes of a word that are compared."""
 _LENGTHS: Final = (2, 3, 4, 5, 6, WORD_BYTES)
-"""Bytes of a word, or of a shorter one and the space after it, that are looked up: a table for each."""
+"""Numbers of bytes that are compared, each in a table of its own. A shorter word includes the space after it."""
 _SHIFT: Final = np.uint64(48)
 """Multiplicative hashing (Knuth, The Art of Computer Programming, 6.4): the upper 16 bits of the product."""
 _TABLE: Final = 1 << 16
 _FACTORS: Final = tuple(0x9E3779B97F4A7C15 + 2 * number * 0x632BE59BD9B4E019 & 2**64 - 1 for number in range(24))
-"""Of these odd numbers each table takes the one by which the fewest keys share a slot, and never three."""
+"""Odd candidates for a table's hash factor. The one with the fewest collisions is used, never three in a slot."""
 _TELLING: Final = 4
-"""Letters of a word that tell it from most others."""
+"""The number of a word's letters that distinguish it from most other words."""
 RESPELLED: Final = 1 << 2 * WIDTH
 VERDICT: Final = 1 << 2 * WIDTH + 1
 NUMBER: Final = 1 << 2 * WIDTH + 2
-"""In a mask English has the lowest ``WIDTH`` bits, all other languages the next ones: what is harmless in one language
-may be half of an attack in another. Above them stand these three."""
+"""Three bits of a mask above the concepts. English has the lowest ``WIDTH`` bits of a mask and all other languages the
+next ones, because a word that is harmless in one language may be part of an attack in another.
+"""
 _FULL_SCORES: Final = ("100", "10", "1_0", "95", "96", "97", "98", "99")
 _MAXIMA: Final = ("5", "15", "20", "25", "30", "40", "50")
 
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """A hash table for each length, one behind the other, and the numbers to find a word's slots: a column per table.
+    """A hash table for each number of bytes, stored one after the other. The arrays below have a column for each table.
 
-    ``masks`` are the bytes of a word that a table compares, ``factors``, ``shift`` and ``offsets`` make slots of them.
-    In each slot is whether it is ``used``, and up to two ``keys`` with their ``meanings``.
+    ``masks`` select the bytes of a word to compare. ``factors``, ``shift`` and ``offsets`` compute its slot. A slot has
+    a flag in ``used``, and up to two ``keys`` with their ``meanings``.
     """
 
     masks: Columns
@@ -60,23 +61,23 @@ class Index:
 
 
 @cache
-def index() -> Index:
-    """The index of all words and phrases the detector looks for."""
+def lexicon_index() -> Index:
+    """Return the index of all words and phrases that the detector searches for."""
     tables: dict[int, dict[int, int]] = {length: {} for length in _LENGTHS}
-    for entry, mask in _wanted():
-        # A phrase is looked for as it mostly stands, with one character between its words, from its first rare word on.
-        # A stem has no end.
+    for entry, mask in _indexed_words():
+        # A phrase is stored with single spaces between its words, beginning with its first rare word. A stem has no
+        # end.
         first, *rest = _from_a_rare_word([part for part in PARTS.split(entry) if part])
         begins = first[:-1] if first.endswith("*") else " ".join((first, *(part.rstrip("*") for part in rest), ""))
         length = max((length for length in _LENGTHS if length <= len(begins)), default=_LENGTHS[0])
         key = int.from_bytes(begins[:length].ljust(length).encode("ascii"), "little")
         tables[length][key] = tables[length].get(key, 0) | mask
-    return _packed(tables)
+    return _build_tables(tables)
 
 
-def _wanted() -> Iterator[tuple[str, int]]:
+def _indexed_words() -> Iterator[tuple[str, int]]:
     for language, mask, entry in spaced_entries():
-        if entry.isascii() and (found := coarse(mask)):
+        if entry.isascii() and (found := coarse_concepts(mask)):
             yield entry, found if language == "en" else found << WIDTH
     both = 1 | 1 << WIDTH
     for number in _FULL_SCORES:
@@ -90,8 +91,8 @@ def _wanted() -> Iterator[tuple[str, int]]:
 
 
 def _from_a_rare_word(parts: list[str]) -> list[str]:
-    """A phrase from where on the bytes that are compared reach well into a word that not every text has."""
-    common = words("common")
+    """Return a phrase from the first word on with which the compared bytes include most of a rare word."""
+    common = word_list("common")
     for first in range(len(parts)):
         room = WORD_BYTES
         for part in parts[first:]:
@@ -101,11 +102,11 @@ def _from_a_rare_word(parts: list[str]) -> list[str]:
     return parts
 
 
-def _packed(tables: dict[int, dict[int, int]]) -> Index:
+def _build_tables(tables: dict[int, dict[int, int]]) -> Index:
     size = _TABLE * len(tables)
     used = np.zeros(size, np.bool_)
     keys, meanings = np.zeros((2, size), np.uint64), np.zeros((2, size), np.uint64)
-    factors = [max(_FACTORS, key=partial(_fit, list(entries))) for entries in tables.values()]
+    factors = [max(_FACTORS, key=partial(_rating, list(entries))) for entries in tables.values()]
     for number, (entries, factor) in enumerate(zip(tables.values(), factors, strict=True)):
         for slot, (key, mask) in zip(_slots(entries, factor), entries.items(), strict=True):
             place = number * _TABLE + slot
@@ -119,8 +120,8 @@ def _column(values: Iterable[int]) -> Columns:
     return np.array([[value] for value in values], np.uint64)
 
 
-def _fit(keys: Sequence[int], factor: int) -> tuple[bool, int]:
-    """How well keys fit: first of all never three in a slot, then in many slots."""
+def _rating(keys: Sequence[int], factor: int) -> tuple[bool, int]:
+    """Rate a hash factor for these keys: first whether no slot has three keys, then by the number of used slots."""
     counted = Counter(_slots(keys, factor))
     return max(counted.values(), default=0) <= 2, len(counted)
 

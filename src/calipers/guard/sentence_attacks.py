@@ -1,8 +1,8 @@
-"""Finds sentences that are prompt injection, in whatever words, order and language.
+"""Find sentences that are prompt injection, in many wordings and languages.
 
-A sentence is an attack if it states all the concepts of a rule (``rules``). What is narrated, asked, quoted or under a
-condition counts less than an order. Not responsible for what a sentence states (``sentence_meaning``), nor for finding
-the parts of a text worth reading (``prefilter``).
+A sentence is an attack if it states all concepts of a rule (``attack_rules``). A statement, a question, a quotation and
+a condition count less than an order. Not responsible for the concepts that a sentence states (``sentence_meaning``),
+nor for selecting the parts of a text to read (``prefilter``).
 """
 
 from __future__ import annotations
@@ -12,21 +12,29 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from calipers.guard.attack_rules import (
+    COARSE,
+    GRADES,
+    Hit,
+    attack_rules,
+    is_more_certain,
+    may_be_attack,
+    possible_coarse_concepts,
+)
 from calipers.guard.normalised import NormalisedText
-from calipers.guard.rules import COARSE, GRADES, Hit, coarse_at_most, is_better, may_be_attack, rules
-from calipers.guard.sentence_meaning import meaning
-from calipers.guard.sentence_words import Sentence, read
-from calipers.guard.vocabulary import BITS, WORD, Language, Mask, alphabets, entry_of, unspaced_languages
+from calipers.guard.sentence_meaning import combined_meaning
+from calipers.guard.sentence_words import Sentence, read_sentence
+from calipers.guard.vocabulary import BITS, WORD, Language, Mask, alphabets, find_entry, unspaced_languages
 from calipers.types import AttackKind
 
 LONGEST: Final = 32
-"""Words of a sentence that are read together: in more, concepts meet by chance."""
+"""The number of words of a sentence that are read together. Among more words, concepts meet by chance."""
 _STEP: Final = LONGEST // 2
 _STILL_ADDRESSED: Final = 40
-"""Words after a judge was addressed that are still said to that judge."""
+"""The number of words, after a judge was addressed, that still address that judge."""
 _END = re.compile(r"[!?;。！？।؟۔…]+|\.(?!\w)|\n|\\n")
 _GOES_ON = re.compile(r"[\w,] ?\n[ \t>*#/-]*[a-zà-ÿ]")
-"""A line broken for its length."""
+"""A line break inside a sentence."""
 _CODE = re.compile(r"[(){}\[\]=;|&]")
 _QUOTED = re.compile(
     r"[\"“”«»„`]([^\"“”«»„`\n]{8,400})[\"“”«»„`]|(?<!\w)['‘]([^'‘’\n]{8,400})['’](?!\w)|「([^」\n]{4,200})」"
@@ -44,20 +52,20 @@ _SCALE, _SURVEY = BITS["scale"], BITS["survey"]
 
 
 def sentence_attacks(text: NormalisedText, spans: Sequence[tuple[int, int]]) -> Iterator[Hit]:
-    """Attacks in the sentences between each two places; of each kind the most certain."""
+    """Yield the most certain attack of each kind in the sentences that ``spans`` touch."""
     best: dict[AttackKind, Hit] = {}
     languages = tuple(
         code for code in unspaced_languages() if text.letters and len(text.letters & alphabets()[code]) > 2
     )
     for begin, end in _whole_sentences(text.shown, spans):
         for hit in _in_sentences(text, begin, end, languages):
-            if is_better(hit, best) and not _is_quoted(text, hit, languages):
+            if is_more_certain(hit, best) and not _is_quoted(text, hit, languages):
                 best[hit.kind] = hit
     yield from best.values()
 
 
 def _whole_sentences(text: str, spans: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """``spans`` from the beginning of a sentence to the end of one; those that then touch become one."""
+    """Extend ``spans`` to whole sentences, and join spans that touch."""
     if not spans:
         return
     ends = [0, *(match.end() for match in _END.finditer(text)), len(text)]
@@ -72,15 +80,15 @@ def _whole_sentences(text: str, spans: Sequence[tuple[int, int]]) -> Iterator[tu
 
 
 def _in_sentences(text: NormalisedText, begin: int, end: int, languages: Sequence[Language]) -> Iterator[Hit]:
-    """What each sentence is, and each two short ones that follow each other."""
+    """Yield the attacks in each sentence, and in each pair of consecutive short sentences."""
     addressed: dict[Language, int] = {}
     before: Sentence | None = None
     counted = 0
     for first, last in _sentences(text.shown, begin, end):
-        sentence = read(text.plain, first, last, languages)
+        sentence = read_sentence(text.plain, first, last, languages)
         counted += len(sentence.words)
         if not any(sentence.meanings) or _is_code(sentence):
-            # The numbers of a list may stand between two sentences that belong together.
+            # List numbers may separate two sentences that belong together.
             before = before if all(map(str.isdigit, sentence.words)) else None
             continue
         still = {language for language, when in addressed.items() if counted - when <= _STILL_ADDRESSED}
@@ -88,46 +96,46 @@ def _in_sentences(text: NormalisedText, begin: int, end: int, languages: Sequenc
         for language, mask in _meanings(sentence, still):
             if mask & _ADDRESSED:
                 addressed[language] = counted - len(sentence.words)
-            yield from _hits(mask | (_ADDRESSED if language in still else 0), (first, last), asked=asked)
+            yield from _matching_rules(mask | (_ADDRESSED if language in still else 0), (first, last), asked=asked)
         if before is not None and len(before.words) + len(sentence.words) <= LONGEST:
             broken = _GOES_ON.match(text.shown, before.end - 1) is not None
-            yield from _of_two(before, sentence, broken=broken)
+            yield from _in_two_sentences(before, sentence, broken=broken)
         before = sentence
 
 
 def _is_code(sentence: Sentence) -> bool:
-    """Whether it has so many brackets and the like that it is a program, where names of all sorts meet."""
+    """Whether a sentence has so many brackets that it is program code, whose names would match rules by chance."""
     begin, end = sentence.spans[0][0], sentence.spans[-1][1]
     return 7 * len(_CODE.findall(sentence.plain, begin, end)) >= 3 * len(sentence.words)
 
 
 def _meanings(sentence: Sentence, still_addressed: set[Language]) -> Iterator[tuple[Language, Mask]]:
     for start in range(0, max(1, len(sentence.words) - _STEP), _STEP):
-        for language, mask in sentence.states(start, start + LONGEST).items():
-            found = coarse_at_most(mask)
+        for language, mask in sentence.concepts_between(start, start + LONGEST).items():
+            found = possible_coarse_concepts(mask)
             judge = COARSE["judge"] if language in still_addressed else 0
             if found & COARSE["judge"] or may_be_attack(found | judge):
-                yield language, meaning(sentence, language, start, start + LONGEST)
+                yield language, combined_meaning(sentence, language, start, start + LONGEST)
 
 
-def _of_two(one: Sentence, other: Sentence, *, broken: bool) -> Iterator[Hit]:
-    """What two sentences are together: less certain than in one, unless it is ``broken`` by a line's end only."""
-    before, after = one.states(0, LONGEST), other.states(0, LONGEST)
+def _in_two_sentences(one: Sentence, other: Sentence, *, broken: bool) -> Iterator[Hit]:
+    """Yield attacks in two sentences together. They are less certain, except if only a line break separates the two."""
+    before, after = one.concepts_between(0, LONGEST), other.concepts_between(0, LONGEST)
     for language in before.keys() & after.keys():
-        if may_be_attack(coarse_at_most(before[language] | after[language])):
-            mask = meaning(one, language, 0, LONGEST) | meaning(other, language, 0, LONGEST)
-            yield from _hits(mask, (one.begin, other.end), asked=not broken)
+        if may_be_attack(possible_coarse_concepts(before[language] | after[language])):
+            mask = combined_meaning(one, language, 0, LONGEST) | combined_meaning(other, language, 0, LONGEST)
+            yield from _matching_rules(mask, (one.begin, other.end), asked=not broken)
 
 
-def _hits(mask: Mask, span: tuple[int, int], *, asked: bool) -> Iterator[Hit]:
-    """What a sentence is; less certain where it is a question or under a condition, and then perhaps nothing."""
+def _matching_rules(mask: Mask, span: tuple[int, int], *, asked: bool) -> Iterator[Hit]:
+    """Yield the attacks that these concepts are. A question or a condition lowers the certainty, perhaps to none."""
     less = (asked and not mask & _ADDRESSED) + bool(mask & _IF) + 2 * bool(mask & (_SCALE | _SURVEY))
     if mask & _DOCUMENT:
         mask &= ~_IGNORE_INSTRUCTIONS
-    # A report of what judges did is a claim of a score only if it says that this was confirmed.
+    # A report about judges is a claim of a score only if it says that the score was confirmed.
     narrated = mask & (_REFEREE | _JUDGE) and not mask & (_ADDRESSED | _AWARD | _PLEASE)
     found: dict[AttackKind, int] = {}
-    for rule in rules():
+    for rule in attack_rules():
         grade = GRADES.index(rule.certainty) + less
         if mask & rule.mask != rule.mask or grade >= len(GRADES):
             continue
@@ -135,7 +143,7 @@ def _hits(mask: Mask, span: tuple[int, int], *, asked: bool) -> Iterator[Hit]:
             found[rule.kind] = min(grade, found.get(rule.kind, grade))
     ordered = found.get("instruction", len(GRADES))
     for kind, grade in found.items():
-        if kind == "instruction" or grade <= ordered:  # much in an order of a score could be a claim of a score, too
+        if kind == "instruction" or grade <= ordered:  # words in an order of a score may also match a claim of a score
             yield Hit(kind, GRADES[grade], *span)
 
 
@@ -149,7 +157,7 @@ def _sentences(text: str, begin: int, end: int) -> Iterator[tuple[int, int]]:
 
 
 def _is_quoted(text: NormalisedText, hit: Hit, languages: Sequence[Language]) -> bool:
-    """Whether it is only quoted: no attack is left without quotations of somebody, or of what is called an attack."""
+    """Whether an attack is only quoted: it vanishes without quotations, of somebody or of known attacks."""
     first, last = max(0, hit.begin - _AROUND), min(len(text.shown), hit.end + _AROUND)
     near, plain = text.shown[first:last], text.plain[first:last]
     blanked = plain
@@ -166,8 +174,8 @@ def _is_quoted(text: NormalisedText, hit: Hit, languages: Sequence[Language]) ->
 
 def _mentions_attacks(plain: str) -> bool:
     words = WORD.findall(plain)
-    for place, entry in enumerate(map(entry_of, words)):
-        masks = [mask for _, mask in entry.alone] + [phrase.mask for phrase in entry.begun(words, place)]
+    for place, entry in enumerate(map(find_entry, words)):
+        masks = [mask for _, mask in entry.alone] + [phrase.mask for phrase in entry.phrases_at(words, place)]
         if any(mask & _MENTION for mask in masks):
             return True
     return False

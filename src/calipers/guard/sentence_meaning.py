@@ -1,6 +1,6 @@
-"""What the words of a sentence mean together in one language: what is beside what, who is addressed, what is ordered.
+"""Derive what the words of a sentence mean together: which words are adjacent, who is addressed, what is ordered.
 
-Not responsible for single words (``sentence_words``), nor for which meanings are an attack (``rules``).
+Not responsible for single words (``sentence_words``), nor for which meanings are an attack (``attack_rules``).
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ from operator import or_
 from typing import Final
 
 from calipers.guard.sentence_words import Sentence
-from calipers.guard.vocabulary import BITS, Language, Mask, unspaced_languages, words
+from calipers.guard.vocabulary import BITS, Language, Mask, unspaced_languages, word_list
 
 BESIDE: Final = 4
-"""Words from "this" to what it points at, at most."""
+"""The most words from "this" to the noun after it."""
 BESIDE_BEFORE: Final = 2
-"""Words from what it points at to a "this" after it, at most."""
+"""The most words from a noun to a "this" after it."""
 NEAR: Final = 5
 _FAR: Final = 8
 _TOUCHING: Final = 4
-"""Characters from "this" to what it points at in scripts without spaces, at most."""
+"""The most characters from "this" to its noun in scripts without spaces."""
 _CALLED = re.compile(r"(?:\s*#\d)?\s*[\])}>*_\"']{0,3}\s*[,:!\])>—–-]")
-"""After a name at the beginning, its bearer is addressed."""
+"""Text after a name at the beginning of a sentence that shows that the name is addressed."""
 
 _HIGHEST, _HIGHEST_SCORE, _SCORE = BITS["highest"], BITS["highest_score"], BITS["score"]
 _AWARD, _PLEASE, _IGNORE, _PREVIOUS = BITS["award"], BITS["please"], BITS["ignore"], BITS["previous"]
@@ -35,8 +35,8 @@ _INSTRUCTIONS, _IGNORE_INSTRUCTIONS = BITS["instructions"], BITS["ignore_instruc
 _RUBRIC, _RUBRIC_HEADING, _IGNORE_RUBRIC = BITS["rubric"], BITS["rubric_heading"], BITS["ignore_rubric"]
 
 
-def meaning(sentence: Sentence, language: Language, first: int, last: int) -> Mask:
-    """What the words between two places mean together in ``language``."""
+def combined_meaning(sentence: Sentence, language: Language, first: int, last: int) -> Mask:
+    """Return the concepts that the words from ``first`` to before ``last`` state together in ``language``."""
     masks = [sentence.numbers.get(place, 0) for place in range(first, min(last, len(sentence.words)))]
     for place, meanings in enumerate(sentence.meanings[first:last]):
         for other, mask in meanings:
@@ -47,7 +47,7 @@ def meaning(sentence: Sentence, language: Language, first: int, last: int) -> Ma
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """What each word of a part of a sentence stands for; the part begins with word ``first``."""
+    """A part of a sentence, beginning with word ``first``: ``masks`` are the concepts of each of its words."""
 
     masks: list[Mask]
     sentence: Sentence
@@ -60,22 +60,22 @@ class _Part:
     def span(self, place: int) -> tuple[int, int]:
         return self.sentence.spans[self.first + place]
 
-    def places(self, wanted: Mask) -> list[int]:
-        """Where words that stand for any of the concepts ``wanted`` are."""
+    def positions_of(self, wanted: Mask) -> list[int]:
+        """Return the positions of words that mean any of the concepts ``wanted``."""
         return [place for place, mask in enumerate(self.masks) if mask & wanted]
 
     def around(self, first: int, last: int) -> Mask:
-        """What words from one place to before another stand for."""
+        """Return the concepts of the words from one position to before another."""
         return reduce(or_, self.masks[max(0, first) : last], 0)
 
     def are_near(self, one: Mask, other: Mask, distance: int) -> bool:
-        """Whether words that stand for each are within ``distance`` of each other."""
-        others = self.places(other)
-        return any(abs(place - near) <= distance for place in self.places(one) for near in others)
+        """Whether words for the two concepts are within ``distance`` of each other."""
+        others = self.positions_of(other)
+        return any(abs(place - near) <= distance for place in self.positions_of(one) for near in others)
 
     def is_of_school(self, place: int) -> bool:
-        """Whether it is about a class: sixth graders."""
-        return bool(place) and self.word(place - 1) in words("ordinals")
+        """Whether the word "grader" is about pupils, as in "sixth graders"."""
+        return bool(place) and self.word(place - 1) in word_list("ordinals")
 
 
 def _meaning(part: _Part) -> Mask:
@@ -93,32 +93,32 @@ def _meaning(part: _Part) -> Mask:
         found |= _AWARD
     if found & _HIGHEST_SCORE:
         found |= _HIGHEST | _SCORE
-    return found | (_ignored(part, whole) if whole & _IGNORE else 0)
+    return found | (_order_to_ignore(part, whole) if whole & _IGNORE else 0)
 
 
 def _this_answer(part: _Part, whole: Mask) -> Mask:
-    """Whether the candidate itself is meant: in one word, by "rate this", or by words beside each other."""
+    """Return the concepts that mean the candidate's own answer: a word, "rate this", or "this" beside a noun."""
     found = _THIS_WORK | _THIS_ANSWER if whole & _MINE else 0
-    if whole & _RATE_THIS and any(_is_object(part, place) for place in part.places(_RATE_THIS)):
+    if whole & _RATE_THIS and any(_is_object(part, place) for place in part.positions_of(_RATE_THIS)):
         found |= _THIS_WORK
     if whole & (_THIS | _THIS_AFTER) and whole & (_ANSWER | _WORK):
-        found |= _pointed_at(part)
+        found |= _this_with_noun(part)
     return found
 
 
 def _is_object(part: _Part, place: int) -> bool:
-    """Whether "rate this" is about the candidate, and not about something that the next word names."""
+    """Whether the object of "rate this" is the candidate, and not the noun after it."""
     is_me = part.word(place) == "me"
     if is_me and not part.around(place - 2, place) & (_AWARD | _SCORE):
         return False
     after = place + 1 + (not is_me)
-    return after >= len(part.masks) or bool(part.masks[after]) or part.word(after) in words("little")
+    return after >= len(part.masks) or bool(part.masks[after]) or part.word(after) in word_list("little")
 
 
-def _pointed_at(part: _Part) -> Mask:
-    """Words for "this" beside an answer, or beside a work."""
+def _this_with_noun(part: _Part) -> Mask:
+    """Return the concepts for "this" beside a word for an answer, or for a work."""
     found = 0
-    for place in part.places(_THIS | _THIS_AFTER):
+    for place in part.positions_of(_THIS | _THIS_AFTER):
         first = max(0, place - BESIDE_BEFORE) if part.masks[place] & _THIS_AFTER else place
         last = place + BESIDE if part.masks[place] & _THIS else place
         for other in range(first, min(last + 1, len(part.masks))):
@@ -133,8 +133,8 @@ def _touch(part: _Part, one: int, other: int) -> bool:
 
 
 def _is_addressed(part: _Part) -> bool:
-    """Whether somebody who judges is addressed, and not only mentioned."""
-    for place in part.places(_JUDGE | _REFEREE):
+    """Whether a sentence addresses a judge, and does not only mention it."""
+    for place in part.positions_of(_JUDGE | _REFEREE):
         if part.is_of_school(place):
             continue
         is_judge = bool(part.masks[place] & _JUDGE)
@@ -143,7 +143,7 @@ def _is_addressed(part: _Part) -> bool:
         if part.around(place - 4, place + 3 * is_judge) & _YOU:
             return True
         begins = place <= 5
-        if begins and is_judge and part.word(0) in words("to_whom"):
+        if begins and is_judge and part.word(0) in word_list("to_whom"):
             return True
         if begins and part.word(0) == "as" and part.around(place + 1, place + 4) & _YOU:
             return True
@@ -154,24 +154,25 @@ def _is_addressed(part: _Part) -> bool:
 
 def _is_greeted(part: _Part) -> bool:
     return any(
-        part.around(place - 4, place) & _SALUTATION and not part.is_of_school(place) for place in part.places(_JUDGE)
+        part.around(place - 4, place) & _SALUTATION and not part.is_of_school(place)
+        for place in part.positions_of(_JUDGE)
     )
 
 
 def _is_rubric_heading(part: _Part) -> bool:
-    """Whether it begins with a rubric and a colon."""
+    """Whether a sentence begins with a word for a rubric and a colon."""
     last = len(part.sentence.words) - part.first
     return any(
         part.sentence.plain.startswith(":", part.span(after)[1])
-        for place in part.places(_RUBRIC)
+        for place in part.positions_of(_RUBRIC)
         if place < 3
         for after in range(place, min(place + 3, last))
     )
 
 
 def _is_ordered(part: _Part, *, addressed: bool) -> bool:
-    """Whether an award is ordered, and not told of somebody."""
-    for place in part.places(_AWARD):
+    """Whether a sentence orders an award, and does not narrate it."""
+    for place in part.positions_of(_AWARD):
         if place and part.word(place - 1) == "to":
             return True
         if not addressed and part.around(place + 1, place + 2) & _REFEREE:
@@ -185,10 +186,10 @@ def _is_ordered(part: _Part, *, addressed: bool) -> bool:
     return False
 
 
-def _ignored(part: _Part, whole: Mask) -> Mask:
-    """An order to ignore the rubric, or previous instructions."""
+def _order_to_ignore(part: _Part, whole: Mask) -> Mask:
+    """Return the concepts for an order to ignore the rubric, or previous instructions."""
     found = 0
-    if any(_is_order_to_ignore(part, place) for place in part.places(_IGNORE)):
+    if any(_is_order_to_ignore(part, place) for place in part.positions_of(_IGNORE)):
         if whole & _RUBRIC and part.are_near(_IGNORE, _RUBRIC, _FAR):
             found |= _IGNORE_RUBRIC
         near = part.are_near(_IGNORE, _INSTRUCTIONS, _FAR) and part.are_near(_PREVIOUS, _INSTRUCTIONS, NEAR)
@@ -198,7 +199,7 @@ def _ignored(part: _Part, whole: Mask) -> Mask:
 
 
 def _is_order_to_ignore(part: _Part, place: int) -> bool:
-    """Whether it is an order: not narrated, not an option such as ``--ignore-rules``, not about the speaker's words."""
+    """Whether "ignore" is an order, and not narrated, an option (``--ignore-rules``) or about own words."""
     before = part.around(place - 3, place)
     if before & (_REFEREE | _NARRATOR) or part.sentence.plain.startswith("--", max(0, part.span(place)[0] - 2)):
         return False
@@ -208,10 +209,10 @@ def _is_order_to_ignore(part: _Part, place: int) -> bool:
 
 
 def _has_topic(part: _Part) -> bool:
-    """Whether the instructions to be ignored are about something other than judging."""
+    """Whether the instructions to be ignored have a topic other than judging."""
     return any(
         place + 1 < len(part.masks)
-        and part.word(place + 1) in words("topic")
+        and part.word(place + 1) in word_list("topic")
         and not part.around(place + 2, place + 6) & (_SCORE | _JUDGE | _RUBRIC | _ANSWER | _HIGHEST)
-        for place in part.places(_INSTRUCTIONS)
+        for place in part.positions_of(_INSTRUCTIONS)
     )

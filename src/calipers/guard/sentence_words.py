@@ -1,4 +1,4 @@
-"""A sentence cut into words: where each stands and which concepts it stands for, also in scripts without spaces.
+"""Split a sentence into words with their positions and concepts, also in scripts without spaces.
 
 Not responsible for what the words mean together (``sentence_meaning``).
 """
@@ -13,23 +13,23 @@ from itertools import pairwise
 from operator import or_
 from typing import Final, TypeAlias
 
-from calipers.guard.vocabulary import BITS, WORD, Language, Mask, Meanings, entry_of, unspaced
+from calipers.guard.vocabulary import BITS, WORD, Language, Mask, Meanings, find_entry, unspaced_pattern
 
 FULL_WITHIN: Final = 4
-"""Words from a score to its maximum, at most."""
+"""The most words from a score to its maximum."""
 _RANGE: Final = 2
-"""Words from one number to the next where they are the ends of a scale."""
+"""The most words between two numbers that are the ends of a scale."""
 _SCALE_OF = re.compile(r"\b(?:out of|scale of|from|von|sur|until|up to|to|bis) (?:a |the )?$")
 _SCALE_CHARACTERS: Final = 14
 _PLACED_FIRST = re.compile(r" ?(?:등|위|位|番|st\b)")
-"""After 1: the first."""
+"""Text after 1 that makes it "the first"."""
 _OF = re.compile(
     r"(?: \w+)? ?"
     r"(?:/|out of|of|von|van|sur|de|di|su|af|av|as|z|ze|od|iz|na|din|dari|daripada|uzerinden|tren|-?bol|-?bal"
     r"|ud af|из|із|з|από|στα|من|מתוך|از|में से|-?এর মধ্যে|점 만점에|分中|点中)"
     r"(?: a| the| possible)? ?"
 )
-"""Between a score and its maximum; in Turkish and Korean the maximum stands first."""
+"""Text between a score and its maximum. In Turkish and Korean the maximum comes first."""
 _LEAST_MAXIMUM: Final = 5
 """The least number that is the maximum of a scale: 5 of 5."""
 _HIGHEST, _HIGHEST_SCORE, _LOWEST = BITS["highest"], BITS["highest_score"], BITS["lowest"]
@@ -38,14 +38,14 @@ _NUMBERS: Final = dict.fromkeys(("100", "10", "1.0", "10.0", "95", "96", "97", "
 
 
 _Word: TypeAlias = tuple[str, tuple[int, int], Meanings]
-"""A word or number, from where to where it stands, and what it stands for by itself and in phrases."""
+"""A word or number, its start and end, and its concepts, alone and in phrases."""
 
 
 @dataclass(slots=True)
 class Sentence:
-    """The ``words`` from ``begin`` to ``end`` of ``plain``: as they stand, their ``spans``, and what they stand for.
+    """The ``words`` of ``plain`` from ``begin`` to ``end``, with their ``spans`` and their ``meanings``.
 
-    ``numbers`` are what numbers among them mean, by place.
+    ``numbers`` are the concepts of numbers among the words, by position.
     """
 
     plain: str
@@ -57,8 +57,8 @@ class Sentence:
     numbers: dict[int, Mask]
     whole: dict[Language, Mask] | None = None
 
-    def states(self, first: int, last: int) -> dict[Language, Mask]:
-        """What the words between two places stand for, wherever they stand, by language."""
+    def concepts_between(self, first: int, last: int) -> dict[Language, Mask]:
+        """Return the concepts of the words from ``first`` to before ``last``, in any order, by language."""
         in_part = first > 0 or last < len(self.words)
         if self.whole is not None and not in_part:
             return self.whole
@@ -73,46 +73,46 @@ class Sentence:
         return found
 
 
-def read(plain: str, begin: int, end: int, unspaced_in: Sequence[Language]) -> Sentence:
-    """The sentence between two places; ``unspaced_in`` are the languages without spaces that the text may be in."""
+def read_sentence(plain: str, begin: int, end: int, unspaced_in: Sequence[Language]) -> Sentence:
+    """Read the sentence between two positions. ``unspaced_in`` are languages without spaces that the text may be in."""
     columns: tuple[list[str], list[tuple[int, int]], list[Meanings]] = ([], [], [])
-    unspaced_words = _unspaced(plain, begin, end, unspaced_in) if unspaced_in else []
+    unspaced_words = _words_without_spaces(plain, begin, end, unspaced_in) if unspaced_in else []
     if not unspaced_words or any(char.isascii() and char.isalpha() for char in plain[begin:end]):
-        columns = _spaced(plain, begin, end)
+        columns = _words_with_spaces(plain, begin, end)
     if unspaced_words:
-        merged = sorted([*unspaced_words, *zip(*columns, strict=True)], key=_begin)
+        merged = sorted([*unspaced_words, *zip(*columns, strict=True)], key=_start_of_word)
         columns = [word for word, _, _ in merged], [span for _, span, _ in merged], [said for _, _, said in merged]
     words, spans, meanings = columns
     numbers = _numbers(plain, words, spans) if any(meanings) else {}
     return Sentence(plain, begin, end, words, spans, meanings, numbers)
 
 
-def _begin(word: _Word) -> int:
+def _start_of_word(word: _Word) -> int:
     return word[1][0]
 
 
-def _spaced(plain: str, begin: int, end: int) -> tuple[list[str], list[tuple[int, int]], list[Meanings]]:
-    """The words of a sentence with spaces; the first and the last of a phrase also stand for what it does."""
+def _words_with_spaces(plain: str, begin: int, end: int) -> tuple[list[str], list[tuple[int, int]], list[Meanings]]:
+    """Return the words of a sentence with spaces. A phrase's first and last word have its concepts, too."""
     matches = list(WORD.finditer(plain, begin, end))
     words = [match[0] for match in matches]
-    entries = [entry_of(word) for word in words]
+    entries = [find_entry(word) for word in words]
     meanings = [entry.alone for entry in entries]
     for place, entry in enumerate(entries):
         if entry.phrases:
-            for phrase in entry.begun(words, place):
+            for phrase in entry.phrases_at(words, place):
                 for part in (place, place + len(phrase.rest)):
                     meanings[part] = (*meanings[part], (phrase.language, phrase.mask))
     return words, [match.span() for match in matches], meanings
 
 
-def _unspaced(plain: str, begin: int, end: int, languages: Sequence[Language]) -> list[_Word]:
-    """The same without spaces: words overlap, and a word that only names a scale hides those in it."""
+def _words_without_spaces(plain: str, begin: int, end: int, languages: Sequence[Language]) -> list[_Word]:
+    """Return the words of a sentence without spaces. Words overlap, except that words in a scale's name are omitted."""
     found = [word for language in languages for word in _in_language(plain, begin, end, language)]
-    return sorted(found, key=_begin) if any(meanings for _, _, meanings in found) else []
+    return sorted(found, key=_start_of_word) if any(meanings for _, _, meanings in found) else []
 
 
 def _in_language(plain: str, begin: int, end: int, language: Language) -> Iterator[_Word]:
-    pattern, masks = unspaced(language)
+    pattern, masks = unspaced_pattern(language)
     hidden_until = begin
     for match in pattern.finditer(plain, begin, end):
         if match.start() < hidden_until:
@@ -124,7 +124,7 @@ def _in_language(plain: str, begin: int, end: int, language: Language) -> Iterat
 
 
 def _numbers(plain: str, words: Sequence[str], spans: Sequence[tuple[int, int]]) -> dict[int, Mask]:
-    """What numbers mean: the highest score, the end of a scale, or nothing."""
+    """Return the concepts of the numbers in a sentence: the highest score, the end of a scale, or none."""
     places = [place for place, word in enumerate(words) if word[0].isdigit()]
     found = {place: _NUMBERS.get(words[place], 0) for place in places}
     for one, other in pairwise(places):

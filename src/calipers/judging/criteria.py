@@ -13,7 +13,7 @@ from calipers.errors import ConfigError, UngradedError
 from calipers.rubric import Grading
 from calipers.rubric.formulas import unsuited
 from calipers.types import Answered, Failure, GroupResult, Reading, RenderedGroup, Rubric, TrajectoryGroup, Verdict
-from calipers.verifiers.criteria import require_rules
+from calipers.verifiers.rubric_rules import require_rules
 
 
 def with_gradable_rubrics(

@@ -26,8 +26,8 @@ from calipers.readers import as_group
 from calipers.rubric import as_rubric
 from calipers.rubric.standards import CARRIERS
 from calipers.types import GroupResult, Rubric, Trajectory, TrajectoryGroup, TrajectoryResult, Verdict
-from calipers.verifiers.checking import Checked
 from calipers.verifiers.constraints import Constraints
+from calipers.verifiers.group_checks import TrajectoryVerdicts
 
 Combine: TypeAlias = Literal["product", "average", "min", "all", "verif_paper", "verif_code"]
 Code: TypeAlias = Literal["mean", "all"]
@@ -208,14 +208,14 @@ class Hybrid:
         """Return the soft constraints as the group's rubric: criteria for a checklist, else text."""
         return _constraints_as_rubric(soft) if self.judge.settings.grading is None else as_rubric(soft)
 
-    def _is_open(self, checked: Checked) -> bool:
+    def _is_open(self, checked: TrajectoryVerdicts) -> bool:
         """Whether the judge's answer can still change the trajectory's reward."""
         if checked.gate is not None and (checked.gate.met is None or self._cap is None):
             return False
         return not isinstance(self._combination.rules(checked.rules), Verdict)
 
     def _result(
-        self, trajectory: Trajectory, checked: Checked, soft: TrajectoryResult | None, *, weighs: bool
+        self, trajectory: Trajectory, checked: TrajectoryVerdicts, soft: TrajectoryResult | None, *, weighs: bool
     ) -> TrajectoryResult:
         gate, rules = checked.gate, self._combination.rules(checked.rules)
         base = soft or TrajectoryResult(trajectory.id, "abstained")  # what else the judge found is copied to the result
@@ -252,7 +252,9 @@ def _constraints_as_rubric(soft: Sequence[str]) -> str:
     )
 
 
-def _reward_parts(checked: Checked, rules: float | Verdict | None, soft: TrajectoryResult | None) -> dict[str, Any]:
+def _reward_parts(
+    checked: TrajectoryVerdicts, rules: float | Verdict | None, soft: TrajectoryResult | None
+) -> dict[str, Any]:
     """Return the parts of a trajectory's reward as an object of the result file."""
     return {
         "rules": [{"met": verdict.met, "reason": verdict.reason} for verdict in checked.rules],
@@ -262,7 +264,7 @@ def _reward_parts(checked: Checked, rules: float | Verdict | None, soft: Traject
     }
 
 
-def _broken_rules(checked: Checked) -> str | None:
+def _broken_rules(checked: TrajectoryVerdicts) -> str | None:
     """Return why rules were not followed, as explanation where the judge gives none."""
     return "; ".join(verdict.reason for verdict in checked.rules if verdict.met is False and verdict.reason) or None
 

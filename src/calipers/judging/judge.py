@@ -53,7 +53,7 @@ from calipers.protocols.question import Parse
 from calipers.readers import as_group
 from calipers.render import render
 from calipers.types import GroupResult, RenderedGroup, TrajectoryGroup, Usage
-from calipers.verifiers.criteria import with_rules
+from calipers.verifiers.rubric_rules import with_rule_verdicts
 
 _MOST_AHEAD = 32
 """The most groups that are begun beyond the judge's calls in flight."""
@@ -227,7 +227,7 @@ class Judge:
         warnings = (*unused_content_warnings(group, settings), *settings.warnings)
         if settings.grading is not None:
             view, notes = with_gradable_rubrics(shown, view, settings.grading)
-            view = await with_rules(shown, view, settings.grading)
+            view = await with_rule_verdicts(shown, view, settings.grading)
             warnings += notes
         warnings += replaced_rubric_warning(group, settings)
         result = await self._judge(shown, view, number, settings, ends, warnings)

@@ -15,8 +15,8 @@ from calipers.interfaces import Verifier
 from calipers.render import Reasoning, Transcriber
 from calipers.rubric import Grading
 from calipers.types import Prepared, Trajectory, TrajectoryGroup
-from calipers.verifiers.checking import Checked, StartedChecks, check_group, start_checks
-from calipers.verifiers.criteria import start_rules
+from calipers.verifiers.group_checks import StartedChecks, TrajectoryVerdicts, check_group, start_checks
+from calipers.verifiers.rubric_rules import start_rubric_rules
 
 Prepare: TypeAlias = Callable[[Trajectory], Trajectory]
 """A function that returns a rollout of one group with its ``prepared`` set."""
@@ -39,7 +39,7 @@ def rollout_preparer(
     def prepare(member: Trajectory) -> Trajectory:
         transcript = transcriber.transcript(member)
         attacks = find_attacks(transcript.messages, known=searched)
-        checks = start_rules(head, member, rubric, grading)
+        checks = start_rubric_rules(head, member, rubric, grading)
         found = Prepared(member.messages, head.context, reasoning, transcript, attacks, criterion_checks=checks)
         return replace(member, prepared=found)
 
@@ -66,7 +66,7 @@ class EarlyChecks:
 
         return prepared
 
-    async def checked(self, group: TrajectoryGroup, rules: tuple[Verifier, ...]) -> list[Checked]:
+    async def checked(self, group: TrajectoryGroup, rules: tuple[Verifier, ...]) -> list[TrajectoryVerdicts]:
         """As ``check_group``, without blocking: wait for checks that were started early, and make the missing ones."""
         started = [self._started(one, group, rules) for one in group.trajectories]
         rest = tuple(one for one, early in zip(group.trajectories, started, strict=True) if early is None)

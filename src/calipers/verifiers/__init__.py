@@ -1,13 +1,13 @@
-r"""Deterministic checks of one trajectory; each gives a ``Verdict``: met, not met, or None with a reason. No judge.
+r"""Verifiers: checks of one trajectory by code. Each returns a ``Verdict``: met, not met, or None with a reason.
 
 ::
 
     from calipers.verifiers import Numeric, Regex, all_of
 
     check = all_of(Numeric(42), Regex(r"\bbecause\b"))
-    check(trajectory).met        # True, False, or None where it cannot be told
+    check(trajectory).met        # True, False, or None if the check cannot decide
 
-Everything is imported when first used.
+Each name is imported at its first use, so that ``import calipers.verifiers`` stays fast.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ _HOME = {name: module for module, names in _HOMES.items() for name in names}
 
 
 def __getattr__(name: str) -> object:
-    """Import a public name from its home when it is first used."""
+    """Import a public name of ``calipers.verifiers`` from its module at the first use."""
     if name not in _HOME:
         raise AttributeError(f"module 'calipers.verifiers' has no attribute {name!r}")
     value = getattr(import_module(f"calipers.verifiers.{_HOME[name]}"), name)

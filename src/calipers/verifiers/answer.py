@@ -1,6 +1,6 @@
-"""The text of a trajectory that a check is about: its final answer, without the reasoning before it.
+"""The final answer of a trajectory, which most verifiers check: the last assistant message without its reasoning.
 
-Not responsible for reading foreign messages (``readers``).
+Not responsible for reading the message formats of trainers (``readers``).
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ _FENCE = re.compile(r"^(?:```|~~~)[ \t]*([\w+#.-]*)[^\n]*\n(.*?)^(?:```|~~~)[ \t
 
 
 class AnswerVerifier(ABC):
-    """A verifier of the final answer alone. Without an answer the verdict is None."""
+    """A verifier that checks only the final answer. Its verdict is None if the trajectory has no final answer."""
 
     __slots__ = ()
 
     @abstractmethod
     def check(self, answer: str) -> Verdict:
-        """Whether the final answer is as it should be."""
+        """Return the verdict on the final answer ``answer``."""
 
     def __call__(self, trajectory: Trajectory) -> Verdict:
         answer = final_answer(trajectory)
@@ -33,26 +33,26 @@ class AnswerVerifier(ABC):
 
 
 def final_answer(trajectory: Trajectory) -> str | None:
-    """The last assistant message's text after its reasoning, or None if there is none.
+    """Return the last assistant message's text after its reasoning, or None if the trajectory has no such text.
 
-    An unclosed ``<think>`` means that the model never came to answer: None.
+    An unclosed ``<think>`` means that the model never reached its answer: the result is None.
     """
     for message in reversed(trajectory.messages):
         if message.get("role") == "assistant":
-            text = text_of(message)
+            text = message_text(message)
             return None if text is None else without_reasoning(text)
     return None
 
 
 def without_reasoning(text: str) -> str | None:
-    """What follows the last ``</think>``; None if a ``<think>`` is still open at the end."""
+    """Return the text after the last ``</think>``, or None if a ``<think>`` is still open at the end of ``text``."""
     before, closed, after = text.rpartition(_CLOSE)
     rest = after if closed else before or text
     return None if _OPEN in rest else rest.strip() if closed else rest
 
 
-def text_of(message: Message) -> str | None:
-    """A message's text, its text parts joined; None if it has none."""
+def message_text(message: Message) -> str | None:
+    """Return a message's text, with its text parts joined, or None if the message has no text."""
     content = message.get("content")
     if isinstance(content, str):
         return content
@@ -63,8 +63,11 @@ def text_of(message: Message) -> str | None:
     return None
 
 
-def fenced(text: str, languages: tuple[str, ...] = ()) -> str | None:
-    """The last fenced block, of one of ``languages`` (lower case) if there is such a block; None without blocks."""
+def last_code_block(text: str, languages: tuple[str, ...] = ()) -> str | None:
+    """Return the content of the last fenced code block in ``text``, or None if there is no block.
+
+    Blocks in one of ``languages`` (lower case) are preferred to blocks in any other language.
+    """
     blocks = _FENCE.findall(text)
     named = [body for language, body in blocks if language.lower() in languages]
     found = named or [body for _, body in blocks]
@@ -72,18 +75,18 @@ def fenced(text: str, languages: tuple[str, ...] = ()) -> str | None:
 
 
 def excerpt(value: object) -> str:
-    """``value`` as it is quoted in a reason: in Python's spelling, at most 100 characters."""
+    """Return ``value`` in Python's notation, cut to 100 characters, to quote it in the reason of a verdict."""
     text = repr(value)
     return text if len(text) <= 100 else f"{text[:97]}..."
 
 
 def answered() -> Verifier:
-    """``has_answer``, for those that name verifiers in data."""
+    """Return the verifier ``has_answer``, so that a rules file can name it as ``answered``."""
     return has_answer
 
 
 def has_answer(trajectory: Trajectory) -> Verdict:
-    """A verifier for gates: not met if the final answer is missing or empty."""
+    """Return the verdict whether the trajectory has a final answer that is not empty; a verifier for use as a gate."""
     if (final_answer(trajectory) or "").strip():
         return Verdict(True)
     return Verdict(False, "there is no answer")

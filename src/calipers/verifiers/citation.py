@@ -1,4 +1,4 @@
-"""Quotations: each quotation of the final answer must occur, word for word, in what the trajectory was given."""
+"""The ``citation`` verifier: each quotation in the final answer must occur in the trajectory's sources."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from calipers.errors import ConfigError
 from calipers.types import Trajectory, Verdict
-from calipers.verifiers.answer import NO_ANSWER, final_answer, text_of
+from calipers.verifiers.answer import NO_ANSWER, final_answer, message_text
 
 _QUOTES = re.compile(r'"([^"\n]{1,5000})"|“([^”\n]{1,5000})”|«([^»\n]{1,5000})»|<quote>([^<]{1,5000})</quote>')
 _PLAIN = str.maketrans({"“": '"', "”": '"', "‘": "'", "’": "'", "–": "-", "—": "-", "\u00a0": " "})
@@ -17,11 +17,12 @@ _END = " \t\n.,;:!?…"
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """Every quotation in the final answer occurs in a message before it: the question, a tool's result, a document.
+    """Met if every quotation in the final answer occurs in the question, a tool's result or another source message.
 
-    Quotations are in "straight", “curly” or «angle» marks or in ``<quote>`` tags, and count from ``min_words`` words
-    on. The words are compared: line breaks, kinds of quotation marks and dashes, and a full stop at the end are
-    ignored; " ... " and "[...]" separate pieces that must follow one another. There must be ``at_least`` quotations.
+    Quotations are set in "straight", “curly” or «angle» marks or in ``<quote>`` tags. Shorter quotations than
+    ``min_words`` words are ignored, and at least ``at_least`` longer ones are required. Line breaks, kinds of quotation
+    marks and dashes, and a full stop at the end make no difference. " ... " and "[...]" separate pieces, which must
+    occur in the same order.
     """
 
     at_least: int = 1
@@ -29,7 +30,9 @@ class Citation:
 
     def __post_init__(self) -> None:
         if self.at_least < 0 or self.min_words < 1:
-            raise ConfigError("citation: at_least must be 0 or more and min_words 1 or more")
+            raise ConfigError(
+                f"citation: at_least={self.at_least!r} must be 0 or more, and min_words={self.min_words!r} 1 or more"
+            )
 
     def __call__(self, trajectory: Trajectory) -> Verdict:
         answer = final_answer(trajectory)
@@ -41,7 +44,7 @@ class Citation:
             return Verdict(
                 False, f"{len(quotations)} quotations of {self.min_words} words or more; required: {self.at_least}"
             )
-        sources = [_plain(text) for text in _given(trajectory)]
+        sources = [_plain(text) for text in _source_texts(trajectory)]
         for quotation in quotations:
             pieces = [_plain(piece) for piece in re.split(r"\[?(?:\.\.\.|…)\]?", quotation) if _plain(piece)]
             if not any(_occurs_in(source, pieces) for source in sources):
@@ -49,9 +52,9 @@ class Citation:
         return Verdict(True, f"{len(quotations)} quotations found")
 
 
-def _given(trajectory: Trajectory) -> list[str]:
-    """The texts of all messages that the model did not write itself."""
-    texts = [text_of(message) for message in trajectory.messages if message.get("role") != "assistant"]
+def _source_texts(trajectory: Trajectory) -> list[str]:
+    """Return the source texts of a trajectory: those of all messages that the model did not write."""
+    texts = [message_text(message) for message in trajectory.messages if message.get("role") != "assistant"]
     return [text for text in texts if text]
 
 

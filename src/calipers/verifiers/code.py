@@ -1,7 +1,7 @@
-"""Programs and functions in the final answer, tested in the sandbox.
+"""The ``code_tests`` verifier: programs and functions in the final answer, tested in the sandbox.
 
-The policy wrote the code, so the code never sees the expected results: it gets inputs, and its outputs are compared
-here. What it prints about its own success is ignored.
+The policy wrote the code, so the code never sees the expected results: the sandbox passes it the inputs, and its
+outputs are compared in this process. What the code prints about its own success is ignored.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from typing import Any
 
 from calipers.errors import ConfigError, InputError
 from calipers.types import Verdict
-from calipers.verifiers.answer import AnswerVerifier, excerpt, fenced
+from calipers.verifiers.answer import AnswerVerifier, excerpt, last_code_block
 from calipers.verifiers.sandbox import Job, Limits, Outcome, Sandbox
-from calipers.verifiers.sandbox.plain import UnplainError, encoded
+from calipers.verifiers.sandbox.plain_data import UnplainError, encode_plain
 
 _LANGUAGES = ("python", "py", "python3")
 _NO_VERDICT = frozenset({"wall", "lost", "forbidden"})
-"""Failures that may be due to the machine or the sandbox, and not to the code."""
+"""Failures that may be the fault of the machine or of the sandbox instead of the tested code."""
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """``function(*arguments)`` must return ``expected``: plain data; tuples and lists are equal."""
+    """A test case: ``function(*arguments)`` must return ``expected``. All are plain data; a tuple equals a list."""
 
     function: str
     arguments: tuple[Any, ...]
@@ -37,7 +37,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """The program reads ``stdin`` and must print ``stdout``, but for spaces at line ends and empty lines at the end."""
+    """A test case: given ``stdin``, the program must print ``stdout``. Spaces and empty lines at ends are ignored."""
 
     stdin: str
     stdout: str
@@ -45,12 +45,12 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class CodeTests(AnswerVerifier):
-    """The code in the final answer (its last Python block; without blocks, all of it) passes all ``cases``.
+    """Met if the code in the final answer passes all ``cases``. The code is the last Python block, or the whole answer.
 
-    Wrong results, exceptions, and CPU or memory beyond the sandbox's limits are the code's fault: not met. The verdict
-    is None if the code asks for what the sandbox does not offer, if time by the clock runs out, or if the sandbox
-    fails. Floats are compared within ``tolerance``, relative and absolute. Raises ConfigError for a case whose
-    arguments or expected value are not plain data: no code could pass it.
+    Not met if a result is wrong, the code raises, or it exceeds the sandbox's limits of CPU time or memory. The verdict
+    is None if the code asks for something the sandbox does not offer, if it exceeds the limit of elapsed time, or if
+    the sandbox fails. Floats are compared within ``tolerance``, relative and absolute. Raises ConfigError for a case
+    whose arguments or expected value are not plain data, because no code could pass it.
     """
 
     cases: tuple[Call | Run, ...]
@@ -64,13 +64,13 @@ class CodeTests(AnswerVerifier):
             raise ConfigError(f"code_tests: tolerance={self.tolerance!r}: it must be a number, 0 or more")
         for number, case in enumerate(self.cases, 1):
             try:
-                encoded([case.arguments, case.expected] if isinstance(case, Call) else [])
+                encode_plain([case.arguments, case.expected] if isinstance(case, Call) else [])
             except UnplainError as error:
-                raise ConfigError(f"code_tests: case {number} holds {error}, and only plain data is compared") from None
+                raise ConfigError(f"code_tests: case {number} contains {error}; use plain data only") from None
 
     def check(self, answer: str) -> Verdict:
-        source = fenced(answer, _LANGUAGES) or answer
-        outcomes = (self.sandbox or _shared()).run([_job(source, case) for case in self.cases])
+        source = last_code_block(answer, _LANGUAGES) or answer
+        outcomes = (self.sandbox or _shared_sandbox()).run([_job(source, case) for case in self.cases])
         unclear = None
         for number, (case, outcome) in enumerate(zip(self.cases, outcomes, strict=True), 1):
             verdict = self._verdict(case, outcome, f"case {number} of {len(self.cases)}")
@@ -86,16 +86,16 @@ class CodeTests(AnswerVerifier):
             met = _lines(outcome.output or "") == _lines(case.stdout)
             did = f"printed {excerpt(outcome.output)}"
         else:
-            met = len(outcome.values) == 1 and _same(outcome.values[0], case.expected, self.tolerance)
+            met = len(outcome.values) == 1 and _equal_results(outcome.values[0], case.expected, self.tolerance)
             did = f"returned {excerpt(outcome.values[0] if outcome.values else None)}"
         return Verdict(met, "" if met else f"{where}: it {did}")
 
 
 def cases_from_asserts(text: str) -> tuple[Call, ...]:
-    """``assert f(1, [2]) == 3`` lines (MBPP's form) as cases. Raises InputError naming a line of another form.
+    """Return the test cases in ``assert f(1, [2]) == 3`` lines (MBPP's format). Raises InputError for any other line.
 
-    Only calls with literal arguments, compared with a literal: anything else would have to run beside the code it
-    tests, which could then decide its own verdict.
+    Both sides must be literals. Any other expression would have to run next to the code it tests, and that code could
+    then decide its own verdict.
     """
     try:
         statements = ast.parse(text).body
@@ -127,42 +127,44 @@ def _job(source: str, case: Call | Run) -> Job:
     return Job(source, case.function, (case.arguments,))
 
 
-def _same(found: Any, expected: Any, tolerance: float) -> bool:
-    """Equal as plain data: tuples are lists, True is not 1, numbers may differ by a rounding."""
+def _equal_results(found: Any, expected: Any, tolerance: float) -> bool:
+    """Whether a tested function returned the expected value. A tuple equals a list, and True is not 1."""
     if isinstance(expected, list | tuple):
         return (
             isinstance(found, list | tuple)
             and len(found) == len(expected)
-            and all(_same(one, other, tolerance) for one, other in zip(found, expected, strict=True))
+            and all(_equal_results(one, other, tolerance) for one, other in zip(found, expected, strict=True))
         )
     if isinstance(expected, dict):
         return (
             isinstance(found, Mapping)
             and len(found) == len(expected)
             and all(key in found for key in expected)
-            and all(_same(found[key], value, tolerance) for key, value in expected.items())
+            and all(_equal_results(found[key], value, tolerance) for key, value in expected.items())
         )
     if isinstance(expected, bool) or isinstance(found, bool) or expected is None:
         return found is expected
     if isinstance(expected, complex) and isinstance(found, int | float | complex):
-        return _close(found, expected, tolerance)
+        return _equal_numbers(found, expected, tolerance)
     if isinstance(expected, float) and isinstance(found, int | float):
-        return _close(found, expected, tolerance)
+        return _equal_numbers(found, expected, tolerance)
     return bool(found == expected)
 
 
-def _close(found: complex, expected: complex, tolerance: float) -> bool:
-    """Whether a number is the expected one but for rounding. NaN is NaN: a function may have to return it."""
+def _equal_numbers(found: complex, expected: complex, tolerance: float) -> bool:
+    """Whether two numbers are equal within ``tolerance``. NaN equals NaN, since a test case may expect it."""
     if cmath.isnan(expected):
         return not isinstance(found, int) and cmath.isnan(found)
     try:
         return cmath.isclose(found, expected, rel_tol=tolerance, abs_tol=tolerance)
-    except OverflowError:  # an integer that no float can hold
-        return not isinstance(expected, complex) and math.isfinite(expected) and _near(found, expected, tolerance)
+    except OverflowError:  # the integer is too large for a float
+        return (
+            not isinstance(expected, complex) and math.isfinite(expected) and _equal_exactly(found, expected, tolerance)
+        )
 
 
-def _near(found: complex, expected: float, tolerance: float) -> bool:
-    """As ``math.isclose``, in exact arithmetic."""
+def _equal_exactly(found: complex, expected: float, tolerance: float) -> bool:
+    """Compare like ``math.isclose``, but in exact arithmetic, for integers too large for a float."""
     assert isinstance(found, int)  # noqa: S101 - nothing else overflows
     one, other = Fraction(found), Fraction(expected)
     return abs(one - other) <= Fraction(tolerance) * max(abs(one), abs(other), Fraction(1))
@@ -173,6 +175,6 @@ def _lines(text: str) -> Sequence[str]:
 
 
 @cache
-def _shared() -> Sandbox:
-    """The sandbox of all tests without their own."""
+def _shared_sandbox() -> Sandbox:
+    """Return the sandbox that all ``CodeTests`` without a sandbox of their own share."""
     return Sandbox(limits=Limits(cpu_seconds=4, wall_seconds=30.0))

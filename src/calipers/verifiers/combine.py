@@ -1,6 +1,6 @@
-"""Verifiers put together: all of them, any of them, the opposite of one.
+"""Combine verifiers: ``all_of``, ``any_of`` and ``not_``.
 
-Three values, by Kleene: None only if the parts' verdicts leave it open.
+Verdicts combine by Kleene's three-valued logic: the result is None only if the verdicts of the parts leave it open.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ from calipers.types import Trajectory, Verdict
 
 @dataclass(frozen=True, slots=True)
 class Combined:
-    """The parts' verdicts until one is ``deciding``: False for all of them, True for any of them.
+    """The conjunction or disjunction of verifiers: ``deciding`` is False for ``all_of`` and True for ``any_of``.
 
-    If none is, the verdict is the opposite; or None, with the reason of the first part that is None.
+    The first verdict equal to ``deciding`` is the result. If no part returns it, the result is the opposite, or None
+    with the reason of the first part whose verdict is None.
     """
 
     parts: tuple[Verifier, ...]
@@ -38,7 +39,7 @@ class Combined:
 
 @dataclass(frozen=True, slots=True)
 class Not:
-    """Met if the part is not, and the other way round; None stays None."""
+    """The negation of a verifier: met if ``part`` is not met, and not met if it is. None stays None."""
 
     part: Verifier
 
@@ -52,17 +53,17 @@ class Not:
 
 
 def all_of(*parts: Verifier) -> Combined:
-    """A verifier that is met if all ``parts`` are. Raises ConfigError without parts."""
+    """Return a verifier that is met if all of ``parts`` are met. Raises ConfigError without parts."""
     return Combined(_required(parts, "all_of"), deciding=False)
 
 
 def any_of(*parts: Verifier) -> Combined:
-    """A verifier that is met if one of ``parts`` is. Raises ConfigError without parts."""
+    """Return a verifier that is met if at least one of ``parts`` is met. Raises ConfigError without parts."""
     return Combined(_required(parts, "any_of"), deciding=True)
 
 
 def not_(part: Verifier) -> Not:
-    """A verifier that is met if ``part`` is not."""
+    """Return a verifier that is met if ``part`` is not met."""
     return Not(*_required((part,), "not_"))
 
 
@@ -71,5 +72,5 @@ def _required(parts: tuple[Verifier, ...], name: str) -> tuple[Verifier, ...]:
         raise ConfigError(f"{name} needs at least one verifier")
     for part in parts:
         if not callable(part):
-            raise ConfigError(f"{name}: {part!r} is no verifier; it has to be callable with a trajectory")
+            raise ConfigError(f"{name}: {part!r} is not a verifier; a verifier is called with a trajectory")
     return parts

@@ -1,6 +1,6 @@
-"""Verifiers by name, from plain data: ``{"regex": {"pattern": "..."}}`` in TOML or JSON becomes a verifier.
+"""Build verifiers from plain data: ``{"regex": {"pattern": "..."}}`` in TOML or JSON becomes a verifier.
 
-Not responsible for which verifiers there are (``registry``) or for what one does.
+Not responsible for the names of verifiers (``registry``) or for what each of them checks.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from typing import Any, Final
 from calipers import registry
 from calipers.errors import ConfigError
 from calipers.interfaces import Verifier
-from calipers.verifiers.typed import require_types
+from calipers.verifiers.argument_types import require_types
 
 _DEEPEST: Final = 20
 
 
 def verifier_from(spec: object, *, depth: int = 0) -> Verifier:
-    """The verifier that ``{name: {argument: value, ...}}`` stands for; a name alone takes no arguments.
+    """Return the verifier that ``{name: {argument: value, ...}}`` describes; a name alone has no arguments.
 
-    ``{"all_of": [spec, ...]}``, ``{"any_of": [...]}`` and ``{"not": spec}`` put others together. Raises ConfigError
-    naming what is unknown or wrong.
+    ``{"all_of": [spec, ...]}``, ``{"any_of": [...]}`` and ``{"not": spec}`` combine verifiers. Raises ConfigError
+    naming the unknown or wrong part of ``spec``.
     """
     name, arguments = _parts(spec)
     if depth > _DEEPEST:
-        raise ConfigError("verifiers are nested too deeply")
+        raise ConfigError(f"verifiers are nested more than {_DEEPEST} levels deep; use fewer levels")
     match name:
         case "all_of" | "any_of":
             return _combined(name, arguments, depth)
@@ -65,7 +65,7 @@ def _built(name: str, make: Callable[..., Verifier], arguments: dict[str, Any]) 
             near = difflib.get_close_matches(given, known, n=1)
             hint = f"did you mean {near[0]}?" if near else f"it has {', '.join(known)}"
             raise ConfigError(f"{name}: unknown argument {given!r}; {hint}")
-    # Lists from a file where tuples are kept, which are hashable and cannot be changed behind a verifier's back.
+    # A verifier must be hashable and immutable, so lists from a file become tuples.
     arguments = {key: tuple(value) if isinstance(value, list) else value for key, value in arguments.items()}
     require_types(name, make, arguments)
     try:
@@ -75,7 +75,11 @@ def _built(name: str, make: Callable[..., Verifier], arguments: dict[str, Any]) 
 
 
 def _cases(cases: Any) -> tuple[Any, ...]:
-    """The cases of code tests: ``function``, ``arguments``, ``expected`` each; or ``stdin``, ``stdout``; or asserts."""
+    """Return the test cases of ``code_tests`` in a rules file.
+
+    Each case has ``function``, ``arguments`` and ``expected``, or ``stdin`` and ``stdout``. A text is read as assert
+    lines.
+    """
     from calipers.verifiers.code import Call, Run, cases_from_asserts  # noqa: PLC0415 - where it is used
 
     if isinstance(cases, str):

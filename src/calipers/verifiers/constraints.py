@@ -1,7 +1,7 @@
-"""What an answer must fulfil, in two kinds: rules that code checks, and soft constraints that a judge weighs.
+"""The constraints an answer must fulfil: rules that code checks, and soft constraints that a judge weighs.
 
-Reads rows of VerInstruct and VerIF (``checkers`` and ``functions``) and of IFEval. Not responsible for how the two
-kinds become one reward (``calipers.Hybrid``).
+Reads rows of VerInstruct and VerIF (``checkers`` and ``functions``) and of IFEval. Not responsible for combining the
+two kinds into one reward (``calipers.Hybrid``).
 """
 
 from __future__ import annotations
@@ -18,18 +18,17 @@ from calipers.verifiers.rules import RuleFunction
 from calipers.verifiers.sandbox import Sandbox
 
 RulesAs: TypeAlias = Literal["code", "judge", "ignore"]
-"""``code`` runs rules; ``judge`` gives their wording to the judge instead (VerIF's skip_rules); ``ignore`` drops
-them."""
+"""How to use a data set's rules: run them as ``code``, give their text to the ``judge``, or ``ignore`` them."""
 
 _TAG = re.compile(r"\s*\[(\w+)\]\s*(.*)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
 class Constraints:
-    """``rules`` are checked by code; ``soft`` are texts, for a judge. Either may be empty.
+    """The constraints of one group: ``rules`` are verifiers, ``soft`` are texts for the judge. Either may be empty.
 
-    ``judged`` has the judge weigh the answers by its own standards if nothing is soft; otherwise it is not asked then.
-    ``skipped`` lists constraints of the group that are neither; they become warnings of the group's result.
+    If ``soft`` is empty, the judge weighs the answers by its own standards with ``judged``, and is not asked without
+    it. ``skipped`` describes the group's unusable constraints; these texts become warnings of the group's result.
     """
 
     rules: tuple[Verifier, ...] = ()
@@ -46,20 +45,21 @@ def read_constraints(
     truthy: bool = True,
     sandbox: Sandbox | None = None,
 ) -> Constraints:
-    """The constraints of a VerInstruct, VerIF or IFEval row.
+    """Read the constraints of a VerInstruct, VerIF or IFEval row.
 
-    The first two have ``checkers`` ("[llm] Name: text" or "[rule] Name: text") and ``functions``; a checker with
-    another tag, or none, is ``skipped``, as in VerIF. IFEval's have ``instruction_id_list`` and ``kwargs``: rules
-    alone. ``ground_truth`` is the object or its JSON text, as in verl's ``reward_model.ground_truth``. The truth value
-    of a rule's result counts, as in VerIF; with ``truthy=False`` only True and False do. Raises InputError naming the
-    field: lists of different lengths, a rule without its function.
+    Rows of VerInstruct and VerIF have ``checkers`` ("[llm] Name: text" or "[rule] Name: text") and ``functions``. A
+    checker with another tag or without a tag is ``skipped``, as in VerIF. Rows of IFEval have ``instruction_id_list``
+    and ``kwargs``, which become rules only. ``ground_truth`` is the object or its JSON text, as in verl's
+    ``reward_model.ground_truth``. With ``truthy`` the truth value of a rule's result counts, as in VerIF; otherwise
+    only True and False do. Raises InputError naming the field, for example if the lists have different lengths or a
+    rule has no function.
     """
     row = _object(ground_truth)
     if "instruction_id_list" in row:
         return _instructions(row, instruction, rules)
     checkers, functions = _texts(row, "checkers"), _texts(row, "functions")
     if len(checkers) != len(functions):
-        raise InputError(f"functions: {len(functions)} for {len(checkers)} checkers; one for each")
+        raise InputError(f"functions: {len(functions)} given for {len(checkers)} checkers; give one for each checker")
     checked: list[Verifier] = []
     soft: list[str] = []
     skipped: list[str] = []
@@ -81,8 +81,8 @@ def read_constraints(
 
 
 def _instructions(row: Mapping[str, Any], prompt: str, rules: RulesAs) -> Constraints:
-    """IFEval's instructions, with the official checker's verdicts."""
-    from calipers.verifiers.ifeval.rows import instructions  # noqa: PLC0415 - only where a row has instructions
+    """Return the instructions of an IFEval row as rules, which give the official checker's verdicts."""
+    from calipers.verifiers.ifeval.rows import build_instructions  # noqa: PLC0415 - only where a row has instructions
 
     if "checkers" in row:
         raise InputError("instruction_id_list: the row also has checkers; remove one of the two")
@@ -92,7 +92,7 @@ def _instructions(row: Mapping[str, Any], prompt: str, rules: RulesAs) -> Constr
     kwargs = [{}] * len(names) if kwargs is None else kwargs
     if not isinstance(kwargs, list | tuple) or len(kwargs) != len(names):
         raise InputError(f"kwargs: must be a list, one for each of the {len(names)} instructions")
-    made = instructions(names, kwargs, prompt=prompt or None)
+    made = build_instructions(names, kwargs, prompt=prompt or None)
     return Constraints(made if rules == "code" else ())
 
 

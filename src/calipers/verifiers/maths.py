@@ -1,7 +1,7 @@
-r"""Whether the final answer is the one expected: a number, expression, point, interval, set, word or option.
+r"""The ``maths`` verifier: whether the final answer equals an expected number, expression, set, word or option.
 
-What is expected is given bare, as in public data sets (``3\sqrt{13}``, ``\text{Evelyn}``, ``C``). Not responsible for
-how two answers are compared (``expressions``).
+The expected answer is given bare, as in public data sets (``3\sqrt{13}``, ``\text{Evelyn}``, ``C``). Not responsible
+for the comparison of two answers (``expressions``).
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from dataclasses import dataclass
 from calipers.errors import ConfigError
 from calipers.types import Verdict
 from calipers.verifiers.answer import AnswerVerifier
-from calipers.verifiers.expressions import compared
+from calipers.verifiers.expressions import compare_answers
 
 
 @dataclass(frozen=True, slots=True)
 class MathsEquivalence(AnswerVerifier):
-    r"""The final answer is ``expected``: in LaTeX or plain, bare or within ``$``, ``\boxed{}`` or a solution's text.
+    r"""Met if the final answer equals ``expected``, in LaTeX or plain text, bare, boxed or in a solution.
 
-    The answer is taken from the last box, else from behind ``The answer is``, the last formula or the last number. True
-    and False are claims. The verdict is None, with a reason, if the two may be the same answer but need not be, or if
-    one of them cannot be read.
+    The answer is read from the last box, else after ``The answer is``, else from the last formula or the last number.
+    The verdict is True or False only if the comparison is certain. It is None, with a reason, if the two may or may not
+    be the same answer, or if one of them cannot be read.
     """
 
     expected: str
@@ -32,4 +32,4 @@ class MathsEquivalence(AnswerVerifier):
             )
 
     def check(self, answer: str) -> Verdict:
-        return Verdict(*compared(self.expected, answer))
+        return Verdict(*compare_answers(self.expected, answer))

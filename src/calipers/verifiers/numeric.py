@@ -1,6 +1,6 @@
-"""A number in the final answer, compared with the number expected.
+"""The ``numeric`` verifier: a number in the final answer, compared with the expected number.
 
-Not responsible for expressions, units or fractions: ``maths`` compares those.
+Not responsible for expressions, units or fractions, which the ``maths`` verifier compares.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ _EXACT = Context(prec=400, traps=[InvalidOperation, Overflow])
 
 @dataclass(frozen=True, slots=True)
 class Numeric(AnswerVerifier):
-    """A number of the final answer is within ``tolerance`` of ``expected``, or within ``relative`` times ``expected``.
+    """Met if a number in the final answer is close enough to ``expected``.
 
-    The larger of the two counts. Which number: the first after the last ``after`` (``"####"``, say), else the last in
-    the answer. Commas may separate thousands; a percent sign or a unit after the number is ignored. No number is not
-    met.
+    The allowed difference is ``tolerance`` or ``relative`` times ``expected``, whichever is larger. The number compared
+    is the first after the last ``after`` (such as ``"####"``), or without ``after`` the last in the answer. Commas may
+    separate thousands; a percent sign or a unit after the number is ignored. An answer without a number is not met.
     """
 
     expected: float
@@ -39,7 +39,7 @@ class Numeric(AnswerVerifier):
             if finite_number(value := getattr(self, name)) is None:
                 raise ConfigError(f"{name}={value!r}: it must be a finite number")
         if self.tolerance < 0 or self.relative < 0:
-            raise ConfigError("tolerance and relative must not be negative")
+            raise ConfigError(f"tolerance={self.tolerance!r}, relative={self.relative!r}: neither may be negative")
 
     def check(self, answer: str) -> Verdict:
         if self.after is not None:

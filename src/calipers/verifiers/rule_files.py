@@ -1,7 +1,7 @@
-"""Rules for a whole run, from a file that people write, and the constraints of single groups.
+"""Rules files: rules and soft constraints for a whole run, joined with the constraints of single groups.
 
-``rules`` and ``gates`` are verifiers by name, ``soft`` constraints are texts; the file also says how they are combined.
-Not responsible for what the combination means (``calipers.Hybrid``).
+A file has ``rules`` and ``gates`` (verifiers by name), ``soft`` constraints (texts for the judge), and settings for
+combining them. Not responsible for the combination itself (``calipers.Hybrid``).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from calipers.verifiers.configuration import verifier_from
 from calipers.verifiers.constraints import Constraints, RulesAs, read_constraints
 
 KEY: Final = "constraints"
-"""The key of a group with constraints of its own: VerIF's ``checkers`` and ``functions``, or ``rules`` and ``soft``."""
+"""The key of a group's own constraints: VerIF's ``checkers`` and ``functions``, or ``rules`` and ``soft``."""
 _NONE: Final = "not used: --combine; the group has no rules, so the judge alone scored it"
 _SHOWN: Final = "calipers score --reference shows it to the judge"
 _SOFT: Final = "the judge is asked about the group's constraints alone"
@@ -36,10 +36,10 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class RuleFile:
-    """The content of a rules file. ``settings`` are those of ``Hybrid`` that were given; Hybrid checks them.
+    """The content of a rules file. ``settings`` has the options for ``Hybrid`` that the file gives; Hybrid checks them.
 
-    ``constraints`` says what to do with rules of groups: ``code`` runs them, ``judge`` gives the wording of VerIF's to
-    the judge, ``ignore`` drops them.
+    ``constraints`` says how rules of single groups are used: ``code`` runs them, ``judge`` gives the text of VerIF's
+    rules to the judge, ``ignore`` drops them.
     """
 
     rules: tuple[Verifier, ...] = ()
@@ -49,10 +49,10 @@ class RuleFile:
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def constraints_of(self, group: TrajectoryGroup) -> Constraints:
-        """The group's own constraints and the file's together. Raises InputError naming the field.
+        """Return the group's own constraints joined with those of this rules file. Raises InputError naming the field.
 
-        Without soft constraints the judge weighs by the group's rubric or its own standards, unless the group has
-        constraints and no rubric: then there is nothing left to weigh.
+        Without soft constraints the judge weighs the answers by the group's rubric or by its own standards. It weighs
+        nothing if the group has constraints and no rubric.
         """
         own = own_constraints(group, rules=self.constraints)
         soft = self.soft if own is None else (*self.soft, *own.soft)
@@ -71,9 +71,9 @@ class RuleFile:
 
 
 def own_constraints(group: TrajectoryGroup, *, rules: RulesAs = "code") -> Constraints | None:
-    """The group's ``constraints``, or the rules that its data set has elsewhere (``rubric.standards``); None without.
+    """Return the group's ``constraints``, or the rules in another field of its data set, or None.
 
-    Raises InputError naming the field, also if the two differ.
+    Raises InputError naming the field, also if both are present and differ.
     """
     given, place = group.extra.get(KEY), KEY
     if not CARRIERS.isdisjoint(group.extra) and (stated := standards_in(group.extra, rubric=False).rules) is not None:
@@ -83,7 +83,7 @@ def own_constraints(group: TrajectoryGroup, *, rules: RulesAs = "code") -> Const
     if given is None:
         return None
     try:
-        return _read(json.loads(given) if isinstance(given, str) else given, _asked(group), rules)
+        return _read(json.loads(given) if isinstance(given, str) else given, _instruction_of(group), rules)
     except (CalipersError, ValueError) as error:
         raise InputError(f"{place}: {error}") from None
 
@@ -100,7 +100,7 @@ def _read(given: Any, asked: str, rules: RulesAs) -> Constraints:
 
 
 def read_rules(path: str | os.PathLike[str]) -> RuleFile:
-    """The rules in a ``.toml`` or ``.json`` file. Raises InputError naming the file and the field."""
+    """Read the rules in a ``.toml`` or ``.json`` file. Raises InputError naming the file and the field."""
     file = Path(path)
     value = _parsed(file)
     known = [one.name for one in fields(RuleFile) if one.name != "settings"] + [*_SETTINGS]
@@ -125,7 +125,7 @@ def read_rules(path: str | os.PathLike[str]) -> RuleFile:
 
 
 def _each(values: Any, name: str, read: Callable[[Any], _T]) -> tuple[_T, ...]:
-    """A list of values, each read. Raises ConfigError naming the field and position."""
+    """Read each value of a list in a rules file. Raises ConfigError naming the field and position."""
     if values is None:
         return ()
     if isinstance(values, str | Mapping) or not isinstance(values, Sequence):
@@ -145,15 +145,15 @@ def _text(value: Any) -> str:
     return value
 
 
-def _asked(group: TrajectoryGroup) -> str:
-    """The instruction that rules may take: the context's last user message."""
+def _instruction_of(group: TrajectoryGroup) -> str:
+    """Return the instruction that VerIF's rules take: the last user message of the group's context."""
     asked = [message.get("content") for message in group.context if message.get("role") == "user"]
     return asked[-1] if asked and isinstance(asked[-1], str) else ""
 
 
 def _parsed(file: Path) -> Mapping[str, Any]:
     if file.suffix not in (".toml", ".json"):
-        raise ConfigError(f"{file}: a rules file is named .toml or .json")
+        raise ConfigError(f"{file}: a rules file must be named .toml or .json")
     try:
         text = file.read_text(encoding="utf-8-sig")
     except OSError as error:

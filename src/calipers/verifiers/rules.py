@@ -1,7 +1,7 @@
 """Rules given as Python source text (VerInstruct's and VerIF's form): ``def check_following(instruction, response)``.
 
-The source is data from a file, perhaps from a stranger, and the response is the policy's. Both run in the sandbox,
-never in this process. Only a plain True or False is a verdict, unless ``truthy`` is set, as in VerIF.
+The source may come from a stranger's file, and the response comes from the policy. Both run in the sandbox, never in
+this process. Only True and False are verdicts, unless ``truthy`` is set, as in VerIF.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from calipers.verifiers.sandbox import Job, Outcome, Sandbox, shared_sandbox
 
 @dataclass(frozen=True, slots=True)
 class RuleFunction(AnswerVerifier):
-    """``source`` defines ``function``, which takes the response, or the ``instruction`` and the response, and returns
-    whether the rule is followed. Raises InputError for a source without that name.
+    """A verifier whose ``source`` defines ``function``, which returns whether the response follows the rule.
 
-    The verdict is None, with a reason, for a rule that raises, does not end, imports or opens what the sandbox does not
-    offer, or returns anything but True or False. With ``truthy`` Python's truth value of the result counts: a match, a
-    number but 0, a list that is not empty are True, None is False. Reasons call the rule ``name``.
+    The function takes the response, or the ``instruction`` and the response. The verdict is None, with a reason, for a
+    rule that raises, does not end, imports or opens something the sandbox does not offer, or returns anything but True
+    or False. With ``truthy`` Python's truth value of the result counts: a match object, 2 and a list with items are
+    True, None is False. Reasons call the rule ``name``. Raises InputError if ``source`` does not contain ``function``.
     """
 
     source: str
@@ -37,11 +37,11 @@ class RuleFunction(AnswerVerifier):
             raise InputError(f"a rule's source must be text that defines {self.function}")
 
     def job(self, response: str) -> Job:
-        """The sandbox's job to check ``response``."""
+        """Return the sandbox job that checks ``response`` by this rule."""
         return Job(self.source, self.function, ((self.instruction, response),), fit=True, truthy=self.truthy)
 
     def verdict(self, outcome: Outcome) -> Verdict:
-        """The verdict on the response of a job with this outcome."""
+        """Return the rule's verdict on a response from the ``outcome`` of its sandbox job."""
         met: bool | None = None
         match outcome.values:
             case _ if outcome.failure is not None:
@@ -60,6 +60,6 @@ class RuleFunction(AnswerVerifier):
 
 
 def check_rules(checks: Sequence[tuple[RuleFunction, str]], *, sandbox: Sandbox | None = None) -> list[Verdict]:
-    """Many rules on many responses at once, in order: as many at a time as the sandbox has workers."""
+    """Return the verdicts of rules on responses, in order. The sandbox runs several at a time."""
     outcomes = (sandbox or shared_sandbox()).run([rule.job(response) for rule, response in checks])
     return [rule.verdict(outcome) for (rule, _), outcome in zip(checks, outcomes, strict=True)]

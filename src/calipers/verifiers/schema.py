@@ -1,4 +1,4 @@
-"""JSON in the final answer, validated against a JSON Schema by the ``jsonschema`` package."""
+"""The ``json_schema`` verifier: JSON in the final answer, validated by the ``jsonschema`` package."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import Any
 
 from calipers.errors import ConfigError
 from calipers.types import Verdict
-from calipers.verifiers.answer import AnswerVerifier, fenced
+from calipers.verifiers.answer import AnswerVerifier, last_code_block
 
 _LONGEST = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class JsonSchema(AnswerVerifier):
-    """The final answer (its last JSON block, or all of it) is JSON that follows ``schema``.
+    """Met if the final answer (its last JSON block, or all of it) is JSON that follows ``schema``.
 
     References are resolved within the schema only: nothing is fetched. ``pattern`` keywords are searched in this
-    process, so they must not be patterns that can run away. Needs ``calipers[verifiers]``. Raises ConfigError without
-    it, and for an invalid schema.
+    process without a time limit, so they must not backtrack without bound. Needs ``calipers[verifiers]``. Raises
+    ConfigError if that extra is missing or the schema is invalid.
     """
 
     schema: Mapping[str, Any] | bool
@@ -37,7 +37,7 @@ class JsonSchema(AnswerVerifier):
             raise ConfigError(f"schema: not a JSON schema: {error.message} (at {_path(error.absolute_path)})") from None
 
     def check(self, answer: str) -> Verdict:
-        text = fenced(answer, ("json", "json5", "jsonc")) or answer
+        text = last_code_block(answer, ("json", "json5", "jsonc")) or answer
         if len(text) > _LONGEST:
             return Verdict(None, f"the answer is longer than {_LONGEST:,} characters")
         try:
@@ -52,7 +52,8 @@ class JsonSchema(AnswerVerifier):
         from referencing import Registry  # noqa: PLC0415 - a part of jsonschema
         from referencing.exceptions import Unresolvable  # noqa: PLC0415 - likewise
 
-        validator = validator_for(self.schema)(self.schema, registry=Registry())  # empty, so that nothing is fetched
+        no_references = Registry()  # so that nothing is fetched
+        validator = validator_for(self.schema)(self.schema, registry=no_references)
         try:
             error = best_match(validator.iter_errors(value))
         except Unresolvable as missing:

@@ -1,4 +1,4 @@
-"""Checks of the final answer's wording: an exact text, a number of words, or a regular expression."""
+"""Verifiers of the final answer's wording: an exact text, a number of words, or a regular expression."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from calipers.verifiers.sandbox import Job, Sandbox, shared_sandbox
 
 @dataclass(frozen=True, slots=True)
 class Exact(AnswerVerifier):
-    """The final answer is ``expected``, or one of several texts; white space around it is ignored, case optionally."""
+    """Met if the final answer is ``expected`` or one of several expected texts. White space around it is ignored."""
 
     expected: str | tuple[str, ...]
     ignore_case: bool = False
@@ -36,7 +36,7 @@ class Exact(AnswerVerifier):
 
 @dataclass(frozen=True, slots=True)
 class WordCount(AnswerVerifier):
-    """The final answer has from ``at_least`` to ``at_most`` words, which white space separates."""
+    """Met if the final answer has from ``at_least`` to ``at_most`` words, separated by white space."""
 
     at_least: int | None = None
     at_most: int | None = None
@@ -66,11 +66,12 @@ def found(pattern, flags, whole, text):
 
 @dataclass(frozen=True, slots=True)
 class Regex(AnswerVerifier):
-    """``pattern`` (Python's ``re``) matches somewhere in the final answer, or (``whole``) all of it.
+    """Met if ``pattern`` (Python's ``re``) matches somewhere in the final answer, or with ``whole`` all of it.
 
-    An answer can be written so that a pattern with nested repetitions searches for years. So by default the search runs
-    in the sandbox, and the verdict is None if it does not end. ``confined=False`` searches in this process, much
-    faster: for patterns that cannot run away. Raises ConfigError for a pattern that does not compile.
+    A policy can write an answer on which a pattern with nested repetitions searches for years. So the search runs in
+    the sandbox, and the verdict is None if it does not end. ``confined=False`` searches in this process, which is much
+    faster but only safe for patterns that cannot backtrack without bound. Raises ConfigError for a pattern that does
+    not compile.
     """
 
     pattern: str

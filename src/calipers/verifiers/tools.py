@@ -1,4 +1,4 @@
-"""A trajectory's tool calls: whether a tool was called, with which arguments, and with what result."""
+"""Verifiers of a trajectory's tool calls: whether a tool was called, with which arguments, and with what result."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any, Literal
 
 from calipers.errors import ConfigError
 from calipers.types import Trajectory, Verdict
-from calipers.verifiers.answer import text_of
+from calipers.verifiers.answer import message_text
 
 
 @dataclass(frozen=True, slots=True)
 class ToolCalled:
-    """The tool ``name`` was called at least ``times`` times with (at least) these ``arguments``; ``times=0``: never."""
+    """Met if the tool ``name`` was called at least ``times`` times with these ``arguments``; for 0, never."""
 
     name: str
     arguments: Mapping[str, Any] = field(default_factory=dict)
@@ -22,7 +22,7 @@ class ToolCalled:
 
     def __post_init__(self) -> None:
         if not isinstance(self.arguments, Mapping) or self.times < 0:
-            raise ConfigError("tool_called: arguments must be a mapping, and times 0 or more")
+            raise ConfigError(f"tool_called: arguments must be a mapping, and times={self.times!r} must be 0 or more")
 
     def __call__(self, trajectory: Trajectory) -> Verdict:
         calls = [call for call in _calls(trajectory) if call.name == self.name]
@@ -34,9 +34,9 @@ class ToolCalled:
 
 @dataclass(frozen=True, slots=True)
 class ToolOutcome:
-    """The last result of the tool ``name``, or ``any`` of its results, contains the text ``contains``.
+    """Met if the last result of the tool ``name``, or ``any`` of its results, contains the text ``contains``.
 
-    Not met if the tool was never called; None if it was and its result is not in the trajectory.
+    Not met if the tool was never called. None if it was called and its result is not in the trajectory.
     """
 
     name: str
@@ -74,15 +74,15 @@ class _Call:
 
 
 def _calls(trajectory: Trajectory) -> Iterator[_Call]:
-    """All tool calls with their results: matched by id if they have one, else by their order."""
+    """Yield all tool calls of a trajectory with their results, matched by id, or by order if a call has no id."""
     results: dict[str, str | None] = {}
     in_order: list[str | None] = []
     for message in trajectory.messages:
         if message.get("role") == "tool":
             if (name := message.get("tool_call_id")) is not None:
-                results[str(name)] = text_of(message)
+                results[str(name)] = message_text(message)
             else:
-                in_order.append(text_of(message))
+                in_order.append(message_text(message))
     without_id = iter(in_order)
     for message in trajectory.messages:
         if message.get("role") != "assistant":

@@ -27,7 +27,9 @@ def test_one_topic_is_told_once() -> None:
 
 
 def test_where_nothing_moved_that_is_said() -> None:
-    assert words_said({}) == words_said({"coverage": 0.9}, {"coverage": 0.9}) == "little sets it apart from its siblings"
+    assert (
+        words_said({}) == words_said({"coverage": 0.9}, {"coverage": 0.9}) == "little sets it apart from its siblings"
+    )
 
 
 def test_alone_nothing_is_said_of_siblings() -> None:

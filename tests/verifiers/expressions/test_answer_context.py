@@ -4,8 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calipers.verifiers.expressions import compared
-from calipers.verifiers.expressions.answer_context import goes_on, is_anothers, is_denied, taken_back, unit_behind
+from calipers.verifiers.expressions import compare_answers
+from calipers.verifiers.expressions.answer_context import (
+    is_continued,
+    is_denied,
+    is_retracted,
+    is_wrong_or_hypothetical,
+    unit_after,
+)
 
 
 @pytest.mark.parametrize("text", [
@@ -19,7 +25,7 @@ from calipers.verifiers.expressions.answer_context import goes_on, is_anothers, 
     "答えは5ではありません", "정답은 5가 아닙니다",
 ])  # fmt: skip
 def test_what_is_denied_or_taken_back_is_no_answer(text: str) -> None:
-    assert compared("5", text).met is None
+    assert compare_answers("5", text).met is None
 
 
 @pytest.mark.parametrize("text", [
@@ -33,7 +39,7 @@ def test_what_is_denied_or_taken_back_is_no_answer(text: str) -> None:
     "It is $5$ times larger", "\\boxed{\\text{half of } 5}", "\\boxed{5 \\text{ times as many}}",
 ])  # fmt: skip
 def test_a_number_that_is_part_of_more_is_not_accepted(text: str) -> None:
-    assert compared("5", text).met is not True
+    assert compare_answers("5", text).met is not True
 
 
 @pytest.mark.parametrize(("expected", "text"), [
@@ -48,7 +54,7 @@ def test_a_number_that_is_part_of_more_is_not_accepted(text: str) -> None:
     ("5", "The answer is `5`."), ("x+1", "The answer is $x+1$ where $x>0$."), ("4,5", "The answers are 4 and 5"),
 ])  # fmt: skip
 def test_denials_of_something_else_change_nothing(expected: str, text: str) -> None:
-    assert compared(expected, text).met is True
+    assert compare_answers(expected, text).met is True
 
 
 @pytest.mark.parametrize(("text", "met"), [
@@ -58,7 +64,7 @@ def test_denials_of_something_else_change_nothing(expected: str, text: str) -> N
     ("A is correct about energy, but C is correct.", None), ("\\boxed{C}\nWait. The answer is B.", None),
 ])  # fmt: skip
 def test_an_option_that_a_sentence_says_to_be_right(text: str, *, met: bool | None) -> None:
-    assert compared("C", text).met is met
+    assert compare_answers("C", text).met is met
 
 
 @pytest.mark.parametrize(("text", "met"), [
@@ -67,10 +73,10 @@ def test_an_option_that_a_sentence_says_to_be_right(text: str, *, met: bool | No
     ("The length is 0.05 m.", True), ("The length is 5.", True), ("The length is 5 in total.", True),
 ])  # fmt: skip
 def test_the_unit_behind_a_number_in_prose_counts(text: str, *, met: bool | None) -> None:
-    assert compared(r"5\text{ cm}", text).met is met
+    assert compare_answers(r"5\text{ cm}", text).met is met
 
 
 @given(st.text(max_size=200))
 def test_any_words_are_judged(text: str) -> None:
-    assert isinstance(unit_behind(text), str)
-    assert {is_denied(text), is_anothers(text), taken_back(text), goes_on(text)} <= {True, False}
+    assert isinstance(unit_after(text), str)
+    assert {is_denied(text), is_wrong_or_hypothetical(text), is_retracted(text), is_continued(text)} <= {True, False}

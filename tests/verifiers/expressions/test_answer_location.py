@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calipers.verifiers.expressions.answer_location import located
+from calipers.verifiers.expressions.answer_location import locate_answer
 
 
 @pytest.mark.parametrize(("text", "said"), [
@@ -19,23 +19,23 @@ from calipers.verifiers.expressions.answer_location import located
     ("Then 3 of them.\nAll in all 7 remain.", "7"),
 ])  # fmt: skip
 def test_the_answer_is_found_where_it_is_said(text: str, said: str) -> None:
-    assert located(text).said[0] == said
+    assert locate_answer(text).candidates[0] == said
 
 
 def test_a_box_that_is_not_closed_is_cut() -> None:
-    assert located(r"so \boxed{5r^5").cut
-    assert located(r"\boxed{1} and then \boxed{5").cut
+    assert locate_answer(r"so \boxed{5r^5").cut
+    assert locate_answer(r"\boxed{1} and then \boxed{5").cut
 
 
 def test_formulas_that_stand_elsewhere_are_kept() -> None:
-    assert located("We have $a$ and $b$, so the answer is 5.").before == ("a", "b")
+    assert locate_answer("We have $a$ and $b$, so the answer is 5.").formulas == ("a", "b")
 
 
 @pytest.mark.parametrize("text", ["It is 41 or 42", ""])
 def test_a_number_that_is_offered_beside_another_is_no_answer(text: str) -> None:
-    assert "42" not in located(text).said
+    assert "42" not in locate_answer(text).candidates
 
 
 @given(st.text(alphabet="ab1 $\\()[]{}boxed.*:answer is\n", max_size=80))
 def test_any_text_has_its_places(text: str) -> None:
-    assert all(isinstance(one, str) for one in located(text).said)
+    assert all(isinstance(one, str) for one in locate_answer(text).candidates)

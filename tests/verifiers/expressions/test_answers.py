@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calipers.verifiers.expressions import compared
+from calipers.verifiers.expressions import compare_answers
 
 RIGHT = [
     ("\\mbox{four}", "\\boxed{4}"), ("\\frac{17}{32}", "17⁄32"), ("3e8", "\\boxed{3 \\times 10^8}"),
@@ -146,7 +146,7 @@ NEIGHBOURS = [
 
 @pytest.mark.parametrize(("expected", "said", "met"), NEIGHBOURS)
 def test_what_is_near_an_answer_is_told_from_it(expected: str, said: str, *, met: bool | None) -> None:
-    assert compared(expected, f"\\boxed{{{said}}}").met is met
+    assert compare_answers(expected, f"\\boxed{{{said}}}").met is met
 
 
 PIECES = [
@@ -159,19 +159,19 @@ PIECES = [
 
 @pytest.mark.parametrize(("expected", "text"), RIGHT)
 def test_a_right_answer_is_met(expected: str, text: str) -> None:
-    assert compared(expected, text).met is True, compared(expected, text)
+    assert compare_answers(expected, text).met is True, compare_answers(expected, text)
 
 
 @pytest.mark.parametrize(("expected", "text"), WRONG)
 def test_a_wrong_answer_is_not(expected: str, text: str) -> None:
-    found = compared(expected, text)
+    found = compare_answers(expected, text)
     assert found.met is False, found
     assert found.reason
 
 
 @pytest.mark.parametrize(("expected", "text"), UNCLEAR)
 def test_what_may_be_the_answer_and_need_not_be_is_neither(expected: str, text: str) -> None:
-    found = compared(expected, text)
+    found = compare_answers(expected, text)
     assert found.met is None, found
     assert found.reason
 
@@ -182,24 +182,24 @@ def test_what_may_be_the_answer_and_need_not_be_is_neither(expected: str, text: 
 )
 def test_whatever_is_expected_and_said_there_is_a_verdict(expected: str, text: str) -> None:
     for said in (text, f"\\boxed{{{text}}}"):
-        found = compared(expected, said)
+        found = compare_answers(expected, said)
         assert found.met in (True, False, None)
         assert found.met is True or found.reason
-        assert compared(expected, said) == found
+        assert compare_answers(expected, said) == found
 
 
 @given(st.integers(-(10**30), 10**30), st.integers(-(10**30), 10**30))
 def test_whole_numbers_are_compared_to_the_last_digit(one: int, other: int) -> None:
-    assert compared(str(one), f"\\boxed{{{other:,}}}").met is (one == other)
-    assert compared(str(one), f"\\boxed{{{one:,}}}").met is True
-    assert compared(rf"{one}\sqrt{{2}}", rf"\boxed{{{other}\sqrt{{2}}}}").met is (one == other)
+    assert compare_answers(str(one), f"\\boxed{{{other:,}}}").met is (one == other)
+    assert compare_answers(str(one), f"\\boxed{{{one:,}}}").met is True
+    assert compare_answers(rf"{one}\sqrt{{2}}", rf"\boxed{{{other}\sqrt{{2}}}}").met is (one == other)
 
 
 @given(st.fractions(max_denominator=10**6), st.fractions(max_denominator=10**6))
 def test_fractions_are_compared_exactly(one: object, other: object) -> None:
     above, below = one.numerator, one.denominator  # type: ignore[attr-defined]
-    assert compared(rf"\frac{{{above}}}{{{below}}}", f"\\boxed{{{above}/{below}}}").met is True
-    assert compared(f"{other}", rf"\boxed{{\dfrac{{{above}}}{{{below}}}}}").met is (one == other)
+    assert compare_answers(rf"\frac{{{above}}}{{{below}}}", f"\\boxed{{{above}/{below}}}").met is True
+    assert compare_answers(f"{other}", rf"\boxed{{\dfrac{{{above}}}{{{below}}}}}").met is (one == other)
 
 
 @given(st.lists(st.integers(-9, 9), min_size=1, max_size=5), st.lists(st.integers(-9, 9), min_size=1, max_size=5))
@@ -208,8 +208,8 @@ def test_polynomials_are_one_where_their_coefficients_are(one: list[int], other:
         return " + ".join(f"({number}) x^{{{power}}}" for power, number in enumerate(coefficients)) + " + x^{9}"
 
     padded = [numbers + [0] * (5 - len(numbers)) for numbers in (one, other)]
-    assert compared(written(one), f"\\boxed{{{written(other)}}}").met is (padded[0] == padded[1])
-    assert compared(written(one), f"\\boxed{{{written(one[::-1])}}}").met is (
+    assert compare_answers(written(one), f"\\boxed{{{written(other)}}}").met is (padded[0] == padded[1])
+    assert compare_answers(written(one), f"\\boxed{{{written(one[::-1])}}}").met is (
         padded[0] == one[::-1] + [0] * (5 - len(one))
     )
 
@@ -250,12 +250,12 @@ EXPECTED = (
 @pytest.mark.parametrize("expected", EXPECTED)
 def test_texts_meant_to_take_for_ever_do_not_and_are_never_right(expected: str) -> None:
     for text in HOSTILE:
-        assert compared(expected, text).met is not True, text[:40]
+        assert compare_answers(expected, text).met is not True, text[:40]
 
 
 def test_a_deep_stack_of_the_callers_is_no_verdict() -> None:
     def below(depth: int) -> object:
-        return below(depth - 1) if depth else compared("5", "\\boxed{" + "(" * 30 + "5" + ")" * 30 + "}")
+        return below(depth - 1) if depth else compare_answers("5", "\\boxed{" + "(" * 30 + "5" + ")" * 30 + "}")
 
     for depth in range(700, 990, 10):
         try:

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calipers.verifiers.expressions.evaluation import World, value_of
-from calipers.verifiers.expressions.latex import cleaned
+from calipers.verifiers.expressions.evaluation import Assignment, value_of
+from calipers.verifiers.expressions.latex import normalised_latex
 from calipers.verifiers.expressions.nodes import (
     Group,
     Listed,
@@ -20,16 +20,16 @@ from calipers.verifiers.expressions.nodes import (
     UnreadableError,
     Words,
 )
-from calipers.verifiers.expressions.parsing import parsed
+from calipers.verifiers.expressions.parsing import parse_expression
 from calipers.verifiers.expressions.tokens import Choices
 
 
 def tree(text: str, **choices: bool) -> Node:
-    return parsed(cleaned(text), Choices(**choices))
+    return parse_expression(normalised_latex(text), Choices(**choices))
 
 
 def value(text: str) -> Any:
-    return value_of(tree(text), World({"x": Fraction(3), "y": Fraction(5)}))
+    return value_of(tree(text), Assignment({"x": Fraction(3), "y": Fraction(5)}))
 
 
 @pytest.mark.parametrize(("text", "expected"), [
@@ -72,7 +72,7 @@ def test_what_may_be_read_in_two_ways_is_read_as_chosen() -> None:
     assert tree("1,234", thousands=True) == Number(Fraction(1234))
     assert tree(r"\text{m}") == Words("m")
     assert tree(r"\text{m}", single_letters=True) == Symbol("m")
-    world = World({"x": Fraction(3)})
+    world = Assignment({"x": Fraction(3)})
     assert value_of(tree("1/2x"), world) == Fraction(3, 2)
     assert value_of(tree("1/2x", greedy_slash=True), world) == Fraction(1, 6)
     assert isinstance(tree("abc + 1"), Sum)

@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calipers.verifiers.expressions.latex import cleaned
-from calipers.verifiers.expressions.parsing import parsed
-from calipers.verifiers.expressions.real_sets import same_set, set_of
+from calipers.verifiers.expressions.latex import normalised_latex
+from calipers.verifiers.expressions.parsing import parse_expression
+from calipers.verifiers.expressions.real_sets import equal_real_sets, real_set
 from calipers.verifiers.expressions.tokens import Choices
 
 
 def pieces(text: str) -> Any:
-    return set_of(parsed(cleaned(text), Choices()))
+    return real_set(parse_expression(normalised_latex(text), Choices()))
 
 
 @pytest.mark.parametrize(("one", "other"), [
@@ -25,7 +25,7 @@ def pieces(text: str) -> Any:
     (r"(0,36)\setminus\{9\}", r"(0,9)\cup(9,36)"), (r"[\sqrt{4},3)", "[2,3)"), (r"(0,1)\cup\{1\}", "(0,1]"),
 ])  # fmt: skip
 def test_a_set_is_itself_however_it_is_written(one: str, other: str) -> None:
-    assert same_set(pieces(one), pieces(other))
+    assert equal_real_sets(pieces(one), pieces(other))
 
 
 @pytest.mark.parametrize(("one", "other"), [
@@ -33,7 +33,7 @@ def test_a_set_is_itself_however_it_is_written(one: str, other: str) -> None:
     (r"(-\infty,0)", r"(-\infty,1)"), (r"\{1,2\}", "[1,2]"), (r"(0,9)\cup(9,36)", r"(0,9)\cup(9,35)"),
 ])  # fmt: skip
 def test_an_end_that_differs_makes_another_set(one: str, other: str) -> None:
-    assert not same_set(pieces(one), pieces(other))
+    assert not equal_real_sets(pieces(one), pieces(other))
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calipers.verifiers.expressions.units import unit_of
+from calipers.verifiers.expressions.units import parse_unit
 
 
 @pytest.mark.parametrize(("one", "other", "many"), [
@@ -17,7 +17,7 @@ from calipers.verifiers.expressions.units import unit_of
     ("lbs", "ounces", 16), ("years", "months", 12), ("m/s^2", "cm per s^2", 100), ("cm³".replace("³", "^3"), "cc", 1),
 ])  # fmt: skip
 def test_units_of_one_kind_are_told_in_one_another(one: str, other: str, many: int) -> None:
-    first, second = unit_of(one), unit_of(other)
+    first, second = parse_unit(one), parse_unit(other)
     assert first.parts == second.parts
     assert first.scale / second.scale == Fraction(many)
     assert first.known
@@ -35,17 +35,17 @@ def test_units_of_one_kind_are_told_in_one_another(one: str, other: str, many: i
     ],
 )
 def test_units_of_different_kinds_are_not(one: str, other: str) -> None:
-    assert unit_of(one).parts != unit_of(other).parts
+    assert parse_unit(one).parts != parse_unit(other).parts
 
 
 def test_words_for_numbers_multiply_and_plain_words_are_units_of_their_own() -> None:
-    assert unit_of("million dollars").count == 10**6
-    assert unit_of("dozen").count == 12
-    assert unit_of("students").parts == unit_of("student").parts
-    assert not unit_of("students").known
-    assert unit_of("radians").parts != unit_of("degrees").parts
+    assert parse_unit("million dollars").count == 10**6
+    assert parse_unit("dozen").count == 12
+    assert parse_unit("students").parts == parse_unit("student").parts
+    assert not parse_unit("students").known
+    assert parse_unit("radians").parts != parse_unit("degrees").parts
 
 
 @given(st.text(max_size=300))
 def test_any_text_is_a_unit_or_none(text: str) -> None:
-    assert unit_of(text).scale > 0
+    assert parse_unit(text).scale > 0

@@ -5,10 +5,10 @@ from collections.abc import Callable
 import pytest
 
 from calipers.verifiers.ifeval.capitals import capital_words
-from calipers.verifiers.ifeval.punkt import built_in
+from calipers.verifiers.ifeval.punkt import built_in_parameters
 from effort import in_proportion
 
-KNOWN = built_in()
+KNOWN = built_in_parameters()
 
 
 @pytest.mark.parametrize(("text", "count"), [

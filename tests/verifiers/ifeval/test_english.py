@@ -2,8 +2,8 @@
 
 import pytest
 
-from calipers.verifiers.ifeval.punkt import built_in
-from calipers.verifiers.ifeval.sentences import LOWER, LOWER_OPENING, sentences
+from calipers.verifiers.ifeval.punkt import built_in_parameters
+from calipers.verifiers.ifeval.sentences import LOWER, LOWER_OPENING, split_sentences
 
 
 @pytest.mark.parametrize(("text", "count"), [
@@ -16,12 +16,12 @@ from calipers.verifiers.ifeval.sentences import LOWER, LOWER_OPENING, sentences
     ("Well... Finally. Well... Anderson.", 3),
 ])  # fmt: skip
 def test_ordinary_text_is_split_as_a_reader_would(text: str, count: int) -> None:
-    assert len(sentences(text, built_in())) == count
+    assert len(split_sentences(text, built_in_parameters())) == count
 
 
 def test_every_listed_word_is_one_that_can_open_a_sentence() -> None:
     """In lower case, seen in lower case, and never said to open a sentence so."""
-    for word, seen in built_in().written.items():
+    for word, seen in built_in_parameters().written.items():
         assert word == word.lower()
         assert seen & LOWER
         assert not seen & LOWER_OPENING

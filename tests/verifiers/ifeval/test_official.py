@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from calipers.verifiers.ifeval import check, instruction
-from calipers.verifiers.ifeval.report import Checked, check_response, report
+from calipers.verifiers.ifeval.report import InstructionCheck, check_response, report
 from calipers.verifiers.ifeval.rows import pair, read_prompt, read_response
 
 pytestmark = pytest.mark.data
@@ -23,7 +23,7 @@ def rows(name: str) -> list[dict[str, Any]]:
 
 
 @pytest.fixture(scope="module")
-def checked() -> list[tuple[Checked, ...]]:
+def checked() -> list[tuple[InstructionCheck, ...]]:
     pytest.importorskip("langdetect", reason="langdetect is not installed: pip install 'calipers[ifeval]'")
     prompts = [read_prompt(row, line, mode="official") for line, row in enumerate(rows("input_data.jsonl"), start=1)]
     given = rows("input_response_data_gpt4_20231107_145030.jsonl")
@@ -32,7 +32,7 @@ def checked() -> list[tuple[Checked, ...]]:
     return [check_response(asked, response) for asked, response in paired.pairs]
 
 
-def test_every_recorded_verdict_is_met_strictly_and_loosely(checked: list[tuple[Checked, ...]]) -> None:
+def test_every_recorded_verdict_is_met_strictly_and_loosely(checked: list[tuple[InstructionCheck, ...]]) -> None:
     golden = rows("golden_gpt4_verdicts.jsonl")
     ours = [check for checks in checked for check in checks]
     assert len(ours) == len(golden) == 834
@@ -43,7 +43,7 @@ def test_every_recorded_verdict_is_met_strictly_and_loosely(checked: list[tuple[
             assert mine.literal_strict is row["literal"]
 
 
-def test_the_published_table_comes_out(checked: list[tuple[Checked, ...]]) -> None:
+def test_the_published_table_comes_out(checked: list[tuple[InstructionCheck, ...]]) -> None:
     found = report(checked)
     for shares, expected in (
         (found.accuracies, (76.71, 83.45, 79.30, 85.37)),

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from calipers.verifiers.ifeval.report import Judged, check_response, row_of, write
+from calipers.verifiers.ifeval.report import Judged, check_response, results_row, write_results
 from calipers.verifiers.ifeval.rows import read_prompt, read_response
 
 ROW = {"key": 7, "prompt": "p", "instruction_id_list": ["punctuation:no_comma", "keywords:letter_frequency"],
@@ -17,7 +17,7 @@ def judged(text: str) -> Judged:
 
 
 def test_a_line_has_the_official_keys_and_says_where_there_is_no_verdict() -> None:
-    strict, loose = row_of(judged("a, b\nc"), "strict"), row_of(judged("a, b\nc"), "loose")
+    strict, loose = results_row(judged("a, b\nc"), "strict"), results_row(judged("a, b\nc"), "loose")
     assert strict == {
         "follow_all_instructions": False,
         "follow_instruction_list": [False, False],
@@ -32,7 +32,7 @@ def test_a_line_has_the_official_keys_and_says_where_there_is_no_verdict() -> No
 
 def test_both_files_are_written_and_written_again(tmp_path: Path) -> None:
     for texts in (["a", "b, c"], ["a"]):
-        write([judged(text) for text in texts], tmp_path)
+        write_results([judged(text) for text in texts], tmp_path)
         for reading in ("strict", "loose"):
             lines = (tmp_path / f"eval_results_{reading}.jsonl").read_text(encoding="utf-8").splitlines()
             assert [json.loads(line)["response"] for line in lines] == texts

@@ -12,7 +12,7 @@ NAMES = ("abbrev_types.txt", "collocations.tab", "sent_starters.txt", "ortho_con
 
 def installed() -> Path:
     """The real files, in llama-index-core's wheel or in nltk's data."""
-    for root in punkt._roots():
+    for root in punkt._data_folders():
         folder = root / "tokenizers" / "punkt_tab" / "english"
         if all((folder / name).is_file() for name in NAMES):
             return folder
@@ -20,18 +20,18 @@ def installed() -> Path:
 
 
 def test_a_folder_without_the_files_gives_nothing(tmp_path: Path) -> None:
-    assert punkt.read(tmp_path) is None
+    assert punkt.read_parameters(tmp_path) is None
 
 
 def test_other_files_of_the_same_names_are_not_taken(tmp_path: Path) -> None:
     """A retrained model would give other verdicts without saying so."""
     for name in NAMES:
         (tmp_path / name).write_text("dr\n", encoding="utf-8")
-    assert punkt.read(tmp_path) is None
+    assert punkt.read_parameters(tmp_path) is None
 
 
 def test_the_real_files_are_read_whole() -> None:
-    found = punkt.read(installed())
+    found = punkt.read_parameters(installed())
     assert found is not None
     assert found.name == "punkt"
     assert {"dr", "u.s"} <= found.abbreviations
@@ -42,13 +42,13 @@ def test_the_real_files_are_read_whole() -> None:
 def test_line_ends_of_another_system_change_nothing(tmp_path: Path) -> None:
     for name in NAMES:
         (tmp_path / name).write_bytes((installed() / name).read_bytes().replace(b"\n", b"\r\n"))
-    assert punkt.read(tmp_path) == punkt.read(installed())
+    assert punkt.read_parameters(tmp_path) == punkt.read_parameters(installed())
 
 
 def test_nltk_data_is_looked_for_where_nltk_would_and_first_where_its_variable_points(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("NLTK_DATA", str(tmp_path))
-    roots = list(punkt._roots())
+    roots = list(punkt._data_folders())
     assert roots[0] == tmp_path
     assert Path(sys.prefix) / "nltk_data" in roots

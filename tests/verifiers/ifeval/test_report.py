@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from calipers.verifiers.ifeval.report import Checked, check_response, report
+from calipers.verifiers.ifeval.report import InstructionCheck, check_response, report
 from calipers.verifiers.ifeval.rows import Response, read_prompt
 
 ROW = {
@@ -17,7 +17,7 @@ TWICE = {
 }  # fmt: skip
 
 
-def checked(row: dict[str, object], *texts: str) -> list[tuple[Checked, ...]]:
+def checked(row: dict[str, object], *texts: str) -> list[tuple[InstructionCheck, ...]]:
     asked = read_prompt(row, 1, mode="official")
     return [check_response(asked, Response(line, text)) for line, text in enumerate(texts, start=1)]
 

@@ -83,8 +83,8 @@ def test_a_row_becomes_a_prompt_with_its_instructions_in_their_places() -> None:
 @pytest.mark.parametrize(("change", "complaint"), [
     ({"instruction_id_list": None}, "instruction_id_list: is missing"),
     ({"kwargs": {}}, "kwargs: must be a list"),
-    ({"kwargs": [{}]}, "kwargs: 1 for 2 instructions"),
-    ({"instruction_id_list": [], "kwargs": []}, "kwargs: 0 for 0"),
+    ({"kwargs": [{}]}, "kwargs: 1 given for 2 instructions"),
+    ({"instruction_id_list": [], "kwargs": []}, "kwargs: 0 given for 0"),
     ({"kwargs": [{}, {"keywords": "a"}]}, r"kwargs\[1\]: keywords:existence: keywords: must be a list"),
     ({"kwargs": [{}, 3]}, r"kwargs\[1\]: keywords:existence: kwargs must be an object"),
     ({"instruction_id_list": ["nope", "keywords:existence"]}, r"instruction_id_list\[0\]: unknown instruction 'nope'"),

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calipers.verifiers.ifeval.sentences import LOWER_OPENING, UPPER_INSIDE, Parameters, sentences
+from calipers.verifiers.ifeval.sentences import LOWER_OPENING, UPPER_INSIDE, Parameters, split_sentences
 from effort import in_proportion
 
 SEEN_LOWER = 32
@@ -24,7 +24,7 @@ PIECES = (
 
 
 def split(text: str) -> list[str]:
-    return sentences(text, SMALL)
+    return split_sentences(text, SMALL)
 
 
 @pytest.mark.parametrize(("text", "expected"), [

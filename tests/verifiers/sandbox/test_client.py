@@ -95,9 +95,11 @@ from dataclasses import dataclass
 class P:
     x: int
 def f():
-    return [datetime.datetime.strptime("2026-01-02", "%Y-%m-%d").day, P(3).x, "\u00fc".encode("idna").decode("punycode") is not None,
+    return [datetime.datetime.strptime("2026-01-02", "%Y-%m-%d").day, P(3).x,
+            "\u00fc".encode("idna").decode("punycode") is not None,
             json.loads(json.dumps({{"a": 1}}))["a"], re.sub("a", "b", "aa"), unicodedata.name("a"),
-            str(decimal.Decimal("1.1") + 1), statistics.mean([1, 2]), textwrap.shorten("a b c", 5), html.unescape("&lt;")]
+            str(decimal.Decimal("1.1") + 1), statistics.mean([1, 2]), textwrap.shorten("a b c", 5),
+            html.unescape("&lt;")]
 """
     assert values(sandbox, source, ())[0][:5] == [2, 3, True, 1, "bb"]
 

@@ -23,8 +23,8 @@ def test_root_is_given_up_and_the_file_system_is_empty(tmp_path: Path) -> None:
         pytest.skip("only root has root to give up")
     code = """
 import os, sys
-from calipers.verifiers.sandbox.confinement import prepare
-made = prepare(sys.argv[1], left=(), seccomp=False)
+from calipers.verifiers.sandbox.confinement import prepare_confinement
+made = prepare_confinement(sys.argv[1], left=(), seccomp=False)
 assert os.listdir("/") == []
 try:
     os.setuid(0)
@@ -42,10 +42,10 @@ except PermissionError:
 def test_no_descriptor_is_left_but_the_way_out(tmp_path: Path) -> None:
     code = """
 import os, sys
-from calipers.verifiers.sandbox.confinement import prepare
+from calipers.verifiers.sandbox.confinement import prepare_confinement
 opened = [os.open("/dev/null", os.O_RDONLY) for _ in range(20)]
 read, write = os.pipe()
-made = prepare(sys.argv[1], left=(), seccomp=False)
+made = prepare_confinement(sys.argv[1], left=(), seccomp=False)
 if os.fork() == 0:
     made.child(write, 1, 2**28)
     left = []
@@ -71,9 +71,9 @@ print(os.read(read, 100).decode())
 def test_a_child_does_not_outlive_its_server(tmp_path: Path) -> None:
     code = """
 import os, sys, time
-from calipers.verifiers.sandbox.confinement import prepare
+from calipers.verifiers.sandbox.confinement import prepare_confinement
 read, write = os.pipe()
-made = prepare(sys.argv[1], left=(), seccomp=False)
+made = prepare_confinement(sys.argv[1], left=(), seccomp=False)
 server = os.fork()
 if server == 0:
     child = os.fork()

@@ -4,7 +4,7 @@ import struct
 
 import pytest
 
-from calipers.verifiers.sandbox.seccomp import program
+from calipers.verifiers.sandbox.seccomp import seccomp_filter
 
 KILL, ALLOW = 0x80000000, 0x7FFF0000
 ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
@@ -41,7 +41,7 @@ ALLOWED = {
 
 @pytest.mark.parametrize("machine", ARCH)
 def test_exactly_the_calls_meant_are_allowed_and_all_others_kill(machine: str) -> None:
-    code = program(machine)
+    code = seccomp_filter(machine)
     assert code is not None
     allowed = {number for number in range(1000) if run(code, number, ARCH[machine]) == ALLOW}
     assert allowed == ALLOWED[machine]
@@ -50,7 +50,7 @@ def test_exactly_the_calls_meant_are_allowed_and_all_others_kill(machine: str) -
 
 def test_other_ways_to_the_same_calls_kill() -> None:
     """32-bit calls have other numbers, and x32 has them a second time."""
-    code = program("x86_64")
+    code = seccomp_filter("x86_64")
     assert code is not None
     assert run(code, 1, 0x40000003) == KILL
     assert run(code, 0x40000001, ARCH["x86_64"]) == KILL
@@ -58,4 +58,4 @@ def test_other_ways_to_the_same_calls_kill() -> None:
 
 
 def test_a_processor_without_a_list_has_no_filter() -> None:
-    assert program("riscv64") is None
+    assert seccomp_filter("riscv64") is None

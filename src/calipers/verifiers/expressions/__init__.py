@@ -1,10 +1,10 @@
-"""Mathematical answers: read from a text, and compared with the expected answer. Pure, bounded, without a package.
+"""Mathematical answers: read the final answer from a text and compare it with the expected answer.
 
-Not responsible for trajectories (``calipers.verifiers.maths``).
+Pure, bounded in time, without other packages. Not responsible for trajectories (``calipers.verifiers.maths``).
 """
 
 from __future__ import annotations
 
-from calipers.verifiers.expressions.answers import Compared, compared
+from calipers.verifiers.expressions.answers import Comparison, compare_answers
 
-__all__ = ["Compared", "compared"]
+__all__ = ["Comparison", "compare_answers"]

@@ -1,7 +1,7 @@
-"""Words around an answer in prose: what denies it, what takes it back, what makes it part of another quantity.
+"""The words around an answer in prose: words that deny the answer, retract it or make it part of another quantity.
 
-The words are data (``words.toml``). They can only make an answer less certain. Not responsible for where the answer
-stands (``answer_location``).
+The words are data (``words.toml``). They can only make an answer less certain. Not responsible for finding the answer
+(``answer_location``).
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import re
 from typing import Final
 
 from calipers.extract.caveats.denials import retracted
-from calipers.types.packaged import packaged
-from calipers.verifiers.expressions.units import unit_of
+from calipers.types.packaged import read_packaged_toml
+from calipers.verifiers.expressions.units import parse_unit
 
 _CLAUSE: Final = re.compile(r"[.!?。！？;；:：\n,，()]")
 _NEAR: Final = 80
@@ -20,15 +20,15 @@ _UNIT: Final = re.compile(r"\s*((?:(?:square|cubic|sq\.?)\s+)?[^\W\d_]+(?:\s*(?:
 _AMBIGUOUS: Final = frozenset({"in", "s", "a", "second", "deg", "h", "ton", "mi", "m", "l", "g"})
 
 
-def entries(name: str) -> tuple[list[str], list[str]]:
-    """A list of ``words.toml``: its words, and those of languages without spaces."""
-    table = packaged("calipers.verifiers.expressions", "words.toml")[name]
+def context_words(name: str) -> tuple[list[str], list[str]]:
+    """Return a list of ``words.toml``: the words of languages with spaces, and those of languages without spaces."""
+    table = read_packaged_toml("calipers.verifiers.expressions", "words.toml")[name]
     words = [entry.strip() for language, row in table.items() if language != "unspaced" for entry in row.split(";")]
     return words, [entry.strip() for entry in table["unspaced"].split(";")] if "unspaced" in table else []
 
 
 def _any_of(name: str) -> str:
-    spaced, unspaced = entries(name)
+    spaced, unspaced = context_words(name)
     words = sorted(set(spaced), key=len, reverse=True)
     return rf"(?<![^\W_])(?:{'|'.join(map(re.escape, words))})(?![\w-])|{'|'.join(unspaced)}"
 
@@ -39,7 +39,7 @@ _DENYING_LAST: Final = re.compile(
     rf"(?:{_DENYING.pattern})(?:\s*(?:be|is|are|equals?|equal to|ser|es|est|être|sein|é|è|ist|是|为))?[\s$*\\(\[]*\Z",
     re.IGNORECASE,
 )
-_AFTER: Final = re.compile(rf"[\s$*\\)\]]{{0,6}}(?:{'|'.join(entries('denied_after')[0])})")
+_AFTER: Final = re.compile(rf"[\s$*\\)\]]{{0,6}}(?:{'|'.join(context_words('denied_after')[0])})")
 _ON: Final = re.compile(
     r"[A-Za-z](?![A-Za-z])|[A-Za-z]+[\d^({]|\(|!!|\s*(?:[:/^_*×·+–-]\s*[\w({\\-]|\\?%|for\s+(?:\$|\\\()"
     rf"|\\(?!text|mathrm|mbox|quad|[^a-zA-Z])|{_any_of('going_on')})",
@@ -48,34 +48,34 @@ _ON: Final = re.compile(
 
 
 def is_denied(before: str) -> bool:
-    """Whether a denial stands right before an answer: ``not``, ``it can't be``."""
+    """Whether the text right before an answer denies it: ``not``, ``it can't be``."""
     return bool(_DENYING_LAST.search(_plain(before[-_NEAR:])))
 
 
-def is_anothers(before: str) -> bool:
-    """Whether the words before ``answer`` make it one that does not hold: ``If the``, ``The wrong``, ``It is not``."""
+def is_wrong_or_hypothetical(before: str) -> bool:
+    """Whether the text before ``the answer is`` says it is wrong or hypothetical: ``If the``, ``The wrong``."""
     return bool(_OTHERS_OR_DENYING.search(_plain(_CLAUSE.split(before[-_NEAR:])[-1])))
 
 
-def taken_back(after: str) -> bool:
-    """Whether the text right behind an answer denies it or takes it back: ``? No``, ``. This is false``."""
+def is_retracted(after: str) -> bool:
+    """Whether the text right after an answer denies or retracts it: ``? No``, ``. This is false``."""
     return bool(_AFTER.match(after)) or retracted(after[:400].lstrip("$*)]\\ "))
 
 
-def goes_on(after: str) -> bool:
-    """Whether the text right behind a number makes it part of more: ``times``, ``or 6``, ``万``."""
+def is_continued(after: str) -> bool:
+    """Whether the text right after a number makes it part of a longer expression: ``times``, ``or 6``, ``万``."""
     return bool(_ON.match(_MARKUP.sub("", after[:_NEAR])))
 
 
-def unit_behind(after: str) -> str:
-    r"""A known unit right behind a number, as LaTeX; empty if there is none, or if it may be a word (``in``)."""
+def unit_after(after: str) -> str:
+    """Return the unit right after a number as LaTeX. Empty if there is none or it may be a word (``in``)."""
     found = _UNIT.match(_MARKUP.sub("", after[:_NEAR]))
     if found is None or (found[1] in _AMBIGUOUS and re.match(r"\s+\w", found.string[found.end() :])):
         return ""
-    unit = unit_of(found[1])
+    unit = parse_unit(found[1])
     return rf"\text{{ {found[1]}}}" if unit.parts and unit.known else ""
 
 
 def _plain(text: str) -> str:
-    """Without apostrophes, so that ``isn't`` is one word."""
+    """Remove apostrophes, so that ``isn't`` is a single word."""
     return re.sub(r"(?<=\w)['’](?=\w)", "", text).replace("cant ", "cannot ")

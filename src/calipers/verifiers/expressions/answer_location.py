@@ -1,6 +1,6 @@
-r"""Where in a text the final answer stands: in a box, behind ``The answer is``, in the last formula or the last number.
+"""Find the final answer in a text: in a box, after ``The answer is``, in the last formula, or as the last number.
 
-Not responsible for what it means.
+Not responsible for what the answer means.
 """
 
 from __future__ import annotations
@@ -10,23 +10,23 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from calipers.verifiers.expressions.answer_context import (
-    entries,
-    goes_on,
-    is_anothers,
+    context_words,
+    is_continued,
     is_denied,
-    taken_back,
-    unit_behind,
+    is_retracted,
+    is_wrong_or_hypothetical,
+    unit_after,
 )
 
 LONGEST_TEXT: Final = 65_536
-"""Characters at the end of a text that are looked at."""
+"""The number of characters, from the end of a text, that are searched for the answer."""
 _BOX: Final = re.compile(r"\\(?:boxed|fbox|framebox)\s*(?=\{|[^\s{])")
 _BETWEEN_BOXES: Final = re.compile(
     r"(?:\s|\$|\\[()\[\],;:!]|\\q?quad|\\ |[,;]|\band\b|\bor\b|\\text\s*\{\s*,?\s*(?:and|or)?\s*\})*"
 )
 _JOINT: Final = re.compile(r"\bor\b")
-_MARKERS, _ = entries("markers")
-_SAYS, _UNSPACED_SAYS = entries("says")
+_MARKERS, _ = context_words("markers")
+_SAYS, _UNSPACED_SAYS = context_words("says")
 _SAYING: Final = rf"(?:(?:{'|'.join(map(re.escape, _SAYS))})(?![^\W\d_])|{'|'.join(_UNSPACED_SAYS)}|[:=：])"
 _MARKER: Final = re.compile(
     rf"(?:####|(?:{'|'.join(map(re.escape, _MARKERS))})(?:e?s)?\**\s*{_SAYING}\**\s*[:：]?)[\s*]*", re.IGNORECASE
@@ -48,44 +48,46 @@ _LONGEST_LINE: Final = 300
 
 
 @dataclass(frozen=True, slots=True)
-class Located:
-    """``said`` are the texts that may be the answer, the most certain first; ``boxed`` or ``marked`` if that is stated.
+class LocatedAnswer:
+    """The final answer found in a text.
 
-    ``before`` are formulas elsewhere in the text, ``later`` what is said to be the answer behind the last box. ``cut``
-    if the text ends within a box, ``doubted`` if the words around the answer deny it or take it back.
+    ``candidates`` are the texts that may be the answer, the most certain first. ``boxed`` is True if they come from a
+    box, ``marked`` if they follow words such as ``the answer is``. ``formulas`` are all formulas of a text without a
+    box, and ``later`` are the answers stated after the last box. ``cut`` is True if the text ends within a box,
+    ``doubted`` if the words around the answer deny or retract it.
     """
 
-    said: tuple[str, ...] = ()
+    candidates: tuple[str, ...] = ()
     boxed: bool = False
     marked: bool = False
-    before: tuple[str, ...] = ()
+    formulas: tuple[str, ...] = ()
     later: tuple[str, ...] = ()
     cut: bool = False
     doubted: bool = False
 
 
-def located(text: str) -> Located:
-    """Where the answer stands in ``text``."""
+def locate_answer(text: str) -> LocatedAnswer:
+    """Return the texts in ``text`` that may be its final answer, with what surrounds them."""
     text = text[-LONGEST_TEXT:]
-    if (boxes := _boxes(text)) is not None:
+    if (boxes := _last_boxes(text)) is not None:
         return boxes
     formulas = tuple(inside for _, _, inside in _formulas(text))
     marked = _after_marker(text)
-    if marked.said:
-        return replace(marked, before=formulas)
+    if marked.candidates:
+        return replace(marked, formulas=formulas)
     whole = text.strip()
     said = [whole] if whole and len(whole) <= _LONGEST_LINE and "\n" not in whole else []
     said += _last_formula(text)
     said += _BOLD.findall(text)[-1:]
     number = None if formulas else _last_number(text)
-    said += [number[0] + unit_behind(text[number.end() :])] if number else []
+    said += [number[0] + unit_after(text[number.end() :])] if number else []
     last = _formulas(text)[-1:] or ([(number.start(), number.end(), "")] if number else [])
-    doubted = any(is_denied(text[:start]) or taken_back(text[end:]) for start, end, _ in last)
-    return Located(tuple(dict.fromkeys(said)), before=formulas, doubted=doubted)
+    doubted = any(is_denied(text[:start]) or is_retracted(text[end:]) for start, end, _ in last)
+    return LocatedAnswer(tuple(dict.fromkeys(said)), formulas=formulas, doubted=doubted)
 
 
 def _formulas(text: str) -> list[tuple[int, int, str]]:
-    """Formulas in a text: where each begins and ends, and its content. Takes time linear in the text's length."""
+    """Return the start, end and content of each formula in a text. Takes time linear in the text's length."""
     found = []
     for left, right in _ENCLOSED:
         start = text.find(left)
@@ -107,27 +109,27 @@ def _formulas(text: str) -> list[tuple[int, int, str]]:
 
 
 def _last_formula(text: str) -> list[str]:
-    """The last formula with the unit behind it, unless it is one of several alternatives, or part of more."""
+    """Return the last formula and its unit. Empty if it is an alternative or part of a longer expression."""
     found = _formulas(text)
-    if not found or goes_on(text[found[-1][1] :]):
+    if not found or is_continued(text[found[-1][1] :]):
         return []
     start, end, inside = found[-1]
     between = text[found[-2][1] : start] if len(found) > 1 else "."
-    return [] if _LISTED.fullmatch(between) else [inside + unit_behind(text[end:])]
+    return [] if _LISTED.fullmatch(between) else [inside + unit_after(text[end:])]
 
 
 def _last_number(text: str) -> re.Match[str] | None:
-    """The last number, unless it is one of several alternatives, or part of more."""
+    """Return the last number; None if it is an alternative to another or part of a longer expression."""
     last = None
     for found in _NUMBER.finditer(text):
         last = found if any(map(str.isdigit, found[0])) else last
     if last is None or _OFFERED.search(text[max(0, last.start() - 40) : last.start()]):
         return None
-    return None if goes_on(text[last.end() :]) else last
+    return None if is_continued(text[last.end() :]) else last
 
 
-def _boxes(text: str) -> Located | None:
-    """The last box and the boxes just before it, joined as they are; None without a box."""
+def _last_boxes(text: str) -> LocatedAnswer | None:
+    """Return the content of the last box, joined with boxes directly before it. None if the text has no box."""
     starts = list(_BOX.finditer(text))[-20:]
     if not starts:
         return None
@@ -136,11 +138,11 @@ def _boxes(text: str) -> Located | None:
     ended = None
     joint = ","
     for found in reversed(starts):
-        end = _end_of(text, found.end())
+        end = _argument_end(text, found.end())
         if end is None:
-            return Located((f" {joint} ".join(contents),) if contents else (), boxed=True, cut=not contents)
+            return LocatedAnswer((f" {joint} ".join(contents),) if contents else (), boxed=True, cut=not contents)
         if contents and end > until:
-            continue  # a box within this one, which was not the answer
+            continue  # a box inside the one already read
         if contents:
             between = text[end:until]
             if not _BETWEEN_BOXES.fullmatch(between):
@@ -153,16 +155,19 @@ def _boxes(text: str) -> Located | None:
             contents.insert(0, content)
         until = found.start()
     later = _after_marker(text[ended:])
-    return Located(
+    return LocatedAnswer(
         (f" {joint} ".join(contents),),
         boxed=True,
-        later=() if later.doubted else later.said,
+        later=() if later.doubted else later.candidates,
         doubted=is_denied(text[:until]),
     )
 
 
-def _end_of(text: str, start: int) -> int | None:
-    """The place after the brace that closes the one at ``start``, or after a single character; None if none closes."""
+def _argument_end(text: str, start: int) -> int | None:
+    """Return the position after the argument at ``start``: after its closing brace, or after a single character.
+
+    None if no brace closes it.
+    """
     if text[start] != "{":
         return start + 1
     depth, place = 0, start
@@ -177,11 +182,11 @@ def _end_of(text: str, start: int) -> int | None:
     return None
 
 
-def _after_marker(text: str) -> Located:
-    """The text behind the last ``the answer is``, whole and up to where its clause may end."""
+def _after_marker(text: str) -> LocatedAnswer:
+    """Return the text after the last ``the answer is``, whole and cut where its clause may end."""
     markers = list(_MARKER.finditer(text))
     if not markers:
-        return Located()
+        return LocatedAnswer()
     marker = markers[-1]
     tail = text[marker.end() :].strip()
     line = tail.split("\n")[0].strip() or tail[:_LONGEST_LINE].strip()
@@ -191,7 +196,7 @@ def _after_marker(text: str) -> Located:
     if (formulas := _formulas(line)) and formulas[0][0] == 0:
         _, end, inside = formulas[0]
         after = line[end:].strip(" .*")
-        alone = [] if goes_on(line[end:]) else [inside + unit_behind(line[end:])]
+        alone = [] if is_continued(line[end:]) else [inside + unit_after(line[end:])]
         said += alone if not after or (alone and (len(after) > 40 or _CLAUSE.match(line[end:]))) else [line, *alone]
         rest = tail[end:]
     else:
@@ -201,8 +206,10 @@ def _after_marker(text: str) -> Located:
         said.append(line)
         number = _NUMBER.match(line)
         number = number if number and any(map(str.isdigit, number[0])) else None
-        said += [number[0] + unit_behind(line[number.end() :])] if number and not goes_on(line[number.end() :]) else []
+        said += (
+            [number[0] + unit_after(line[number.end() :])] if number and not is_continued(line[number.end() :]) else []
+        )
         rest = tail[number.end() if number else cut.start() if cut else len(line) :]
-    doubted = is_anothers(text[: marker.start()]) or taken_back(rest)
+    doubted = is_wrong_or_hypothetical(text[: marker.start()]) or is_retracted(rest)
     said = [one.strip().strip("*`").strip() for one in said]
-    return Located(tuple(dict.fromkeys(one for one in said if one)), marked=True, doubted=doubted)
+    return LocatedAnswer(tuple(dict.fromkeys(one for one in said if one)), marked=True, doubted=doubted)

@@ -1,8 +1,8 @@
 """Complex numbers of a hundred digits, and the functions of school mathematics on them.
 
-``decimal`` has no sine and no complex numbers, and Python's floats would call two large numbers equal that differ in
-their last digit. Everything is bounded: a number beyond the allowed exponents raises, and no argument makes a function
-slow.
+``decimal`` has no sine and no complex numbers, and Python's floats would treat two large numbers as equal that differ
+in the last digit. Every operation is bounded: a number beyond the allowed exponents raises, and no argument makes a
+function slow.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ _MOST_TERMS: Final = 400
 
 
 class UndefinedError(Exception):
-    """There is no such number, or none that can be computed in bounded time."""
+    """Raised for a number that does not exist or cannot be computed in bounded time, such as 1/0."""
 
 
 @dataclass(frozen=True, slots=True)
 class Complex:
-    """``re + im i``."""
+    """The complex number ``re + im i`` in decimal arithmetic."""
 
     re: Decimal
     im: Decimal = Decimal(0)
@@ -58,11 +58,11 @@ class Complex:
         )
 
     def size(self) -> Decimal:
-        """Its distance from zero."""
+        """Return the absolute value of this complex number."""
         return abs(self.re) if not self.im else (self.re * self.re + self.im * self.im).sqrt()
 
     def real(self) -> Complex:
-        """Without an imaginary part that is only rounding."""
+        """Return this complex number without its imaginary part if that part is only a rounding error."""
         return Complex(self.re) if abs(self.im) <= _CLOSE * max(abs(self.re), _CLOSE) else self
 
 
@@ -72,12 +72,15 @@ TWO: Final = Complex(Decimal(2))
 
 
 def complex_of(value: Fraction | Complex) -> Complex:
-    """A fraction as a complex number, in the precision of the context."""
+    """Convert a fraction into a complex number, in the precision of the decimal context."""
     return value if isinstance(value, Complex) else Complex(Decimal(value.numerator) / Decimal(value.denominator))
 
 
 def close(one: Complex, other: Complex) -> bool:
-    """Equal to 80 digits of the larger. Raises UndefinedError for two numbers that may both be rounding errors."""
+    """Whether two complex numbers agree to 80 digits of the larger.
+
+    Raises UndefinedError if both are so small that they may be rounding errors.
+    """
     apart, size = (one - other).size(), max(one.size(), other.size())
     if apart > _CLOSE * size and size < _NOTHING:
         raise UndefinedError("too small to be distinguished from zero")
@@ -85,29 +88,29 @@ def close(one: Complex, other: Complex) -> bool:
 
 
 def exp(value: Complex) -> Complex:
-    """E to the power of ``value``."""
+    """Return the exponential of a complex number."""
     size = value.re.exp()
     return Complex(size) if not value.im else Complex(size * _cosine(value.im), size * _sine(value.im))
 
 
 def ln(value: Complex) -> Complex:
-    """The principal logarithm."""
+    """Return the principal logarithm of a complex number."""
     if not value.size():
         raise UndefinedError("the logarithm of zero")
     return Complex(value.size().ln(), _angle(value))
 
 
 def power(base: Complex, exponent: Complex) -> Complex:
-    """The principal power."""
+    """Return the principal value of ``base`` to the power of ``exponent``."""
     if not base.size():
         if exponent.re > 0:
             return ZERO
-        raise UndefinedError("zero to a power that is not above zero")
+        raise UndefinedError("zero to a power of zero or less")
     return exp(exponent * ln(base))
 
 
 def root(value: Complex, index: int) -> Complex:
-    """The ``index``-th root: of a negative number the real root if there is one, else the principal root."""
+    """Return a root of a complex number: the real root of a negative number if it has one, else the principal root."""
     if index < 1:
         raise UndefinedError("a root of an order below one")
     value = value.real()
@@ -120,7 +123,7 @@ def root(value: Complex, index: int) -> Complex:
 
 
 def sine(value: Complex) -> Complex:
-    """Of an angle in radians."""
+    """Return the sine of an angle in radians."""
     if not value.im:
         return Complex(_sine(value.re))
     turned = Complex(-value.im, value.re)
@@ -128,7 +131,7 @@ def sine(value: Complex) -> Complex:
 
 
 def cosine(value: Complex) -> Complex:
-    """Of an angle in radians."""
+    """Return the cosine of an angle in radians."""
     if not value.im:
         return Complex(_cosine(value.re))
     turned = Complex(-value.im, value.re)
@@ -136,15 +139,15 @@ def cosine(value: Complex) -> Complex:
 
 
 def arcsine(value: Complex) -> Complex:
-    """The principal arcsine, of a real number from -1 to 1."""
+    """Return the principal arcsine of a real number from -1 to 1."""
     value = value.real()
     if value.im or abs(value.re) > 1:
-        raise UndefinedError("the arc of what is no sine")
+        raise UndefinedError("the arcsine of a number outside -1 to 1")
     return Complex(_arctan2(value.re, (1 - value.re * value.re).sqrt()))
 
 
 def arctangent(value: Complex) -> Complex:
-    """The principal arctangent, of a real number."""
+    """Return the principal arctangent of a real number."""
     value = value.real()
     if value.im:
         raise UndefinedError("the arc tangent of a complex number")
@@ -166,7 +169,7 @@ def _arctan2(y: Decimal, x: Decimal) -> Decimal:
 
 
 def _arctan(value: Decimal) -> Decimal:
-    for _ in range(4):  # halves the angle each time
+    for _ in range(4):  # each turn halves the angle, so that the series converges fast
         value = value / (1 + (1 + value * value).sqrt())
     term = total = value
     square, number = value * value, 1
@@ -188,7 +191,7 @@ def _cosine(value: Decimal) -> Decimal:
 
 
 def _series(term: Decimal, square: Decimal, number: int) -> Decimal:
-    """Taylor's, from its first term on."""
+    """Return the sum of the Taylor series of sine or cosine, beginning with ``term``."""
     total = term
     for _ in range(_MOST_TERMS):
         if abs(term) <= _CLOSE * _CLOSE:
@@ -200,7 +203,7 @@ def _series(term: Decimal, square: Decimal, number: int) -> Decimal:
 
 
 def _within_a_turn(value: Decimal) -> Decimal:
-    """The same angle between -pi and pi."""
+    """Return the equivalent of an angle between -pi and pi."""
     if abs(value) > _LARGEST_ANGLE:
         raise UndefinedError("an angle too large for the precision")
     with localcontext() as context:

@@ -1,6 +1,6 @@
-"""The value of an expression: exact if it is rational, else to a hundred digits.
+"""Compute the value of an expression: exactly if it is rational, else to a hundred digits.
 
-Bounded: a number with too many digits raises UndefinedError, as does a division by zero.
+Bounded: a number with too many digits raises UndefinedError, and so does a division by zero.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from calipers.verifiers.expressions.nodes import (
     Sum,
     Symbol,
     UnreadableError,
-    walk,
+    walk_nodes,
 )
 
 Value: TypeAlias = Fraction | Complex
@@ -57,44 +57,47 @@ _FUNCTIONS: Final[Mapping[str, Callable[[Complex], Complex]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class World:
-    """The value of each symbol, and the base of a ``log`` without one (None: e)."""
+class Assignment:
+    """A test point: the values of an expression's variables, and the base of a ``log`` without a base (None for e)."""
 
     symbols: Mapping[str, Fraction] = field(default_factory=dict)
     base: int | None = 10
 
 
-def variables(*nodes: Node) -> set[str]:
-    """The names in ``nodes`` that stand for anything but a constant."""
-    return {node.name for node in walk(*nodes) if isinstance(node, Symbol) and node.name not in _CONSTANTS}
+def variable_names(*nodes: Node) -> set[str]:
+    """Return the names of the variables in ``nodes``. Constants such as ``pi`` are no variables."""
+    return {node.name for node in walk_nodes(*nodes) if isinstance(node, Symbol) and node.name not in _CONSTANTS}
 
 
-def value_of(node: Node, world: World) -> Value:  # noqa: PLR0911 - one line a kind of node
-    """The value of ``node``. Raises UndefinedError if it has none, UnreadableError for what cannot have one."""
+def value_of(node: Node, assignment: Assignment) -> Value:  # noqa: PLR0911 - one line a kind of node
+    """Return the value of an expression at a test point.
+
+    Raises UndefinedError if the expression has no value there, UnreadableError if it can have none, such as a set.
+    """
     match node:
         case Number(value):
             return value
         case Symbol(name):
-            return _symbol(name, world)
+            return _symbol(name, assignment)
         case Sum(terms):
-            return reduce(_added, (value_of(term, world) for term in terms), _ZERO)
+            return reduce(_added, (value_of(term, assignment) for term in terms), _ZERO)
         case Product(factors):
-            return reduce(_multiplied, (value_of(factor, world) for factor in factors), _ONE)
+            return reduce(_multiplied, (value_of(factor, assignment) for factor in factors), _ONE)
         case Quotient(above, below):
-            return _divided(value_of(above, world), value_of(below, world))
+            return _divided(value_of(above, assignment), value_of(below, assignment))
         case Power(base, exponent):
-            return _power(base, value_of(exponent, world), world)
+            return _power(base, value_of(exponent, assignment), assignment)
         case Marked(operand, "percent"):
-            return _divided(value_of(operand, world), Fraction(100))
+            return _divided(value_of(operand, assignment), Fraction(100))
         case Marked(operand):
-            return _multiplied(value_of(operand, world), Complex(numbers.PI / 180))
+            return _multiplied(value_of(operand, assignment), Complex(numbers.PI / 180))
         case Call(name, arguments):
-            return _called(name, [value_of(one, world) for one in arguments], world)
+            return _called(name, [value_of(one, assignment) for one in arguments], assignment)
     raise UnreadableError(f"a {type(node).__name__.lower()} is no number")
 
 
-def matrix_of(node: Node) -> Matrix | None:
-    """The matrix that ``node`` is: a matrix, or a matrix times a number. Else None."""
+def as_matrix(node: Node) -> Matrix | None:
+    """Return an expression as a matrix if it is a matrix or a multiple of a matrix, else None."""
     match node:
         case Matrix():
             return node
@@ -108,9 +111,9 @@ def matrix_of(node: Node) -> Matrix | None:
     return None
 
 
-def _symbol(name: str, world: World) -> Value:
-    if name in world.symbols:
-        return world.symbols[name]
+def _symbol(name: str, assignment: Assignment) -> Value:
+    if name in assignment.symbols:
+        return assignment.symbols[name]
     match name:
         case "pi":
             return Complex(+numbers.PI)
@@ -122,7 +125,7 @@ def _symbol(name: str, world: World) -> Value:
 
 
 def _exact(operation: Callable[[Any, Any], Any], one: Value, other: Value) -> Value:
-    """Exact if both are fractions. Raises UndefinedError for a result with too many digits."""
+    """Apply an operation, exactly to fractions. Raises UndefinedError for a result with too many digits."""
     if not isinstance(one, Fraction) or not isinstance(other, Fraction):
         complex_result: Complex = operation(complex_of(one), complex_of(other))
         return complex_result
@@ -142,10 +145,10 @@ def _divided(above: Value, below: Value) -> Value:
     return _exact(operator.truediv, above, below)
 
 
-def _power(base: Node, exponent: Value, world: World) -> Value:  # noqa: PLR0911 - one line a kind of power
-    if base == Symbol("e") and "e" not in world.symbols:
+def _power(base: Node, exponent: Value, assignment: Assignment) -> Value:  # noqa: PLR0911 - one line a kind of power
+    if base == Symbol("e") and "e" not in assignment.symbols:
         return numbers.exp(complex_of(exponent))
-    value = value_of(base, world)
+    value = value_of(base, assignment)
     if not isinstance(exponent, Fraction):
         return numbers.power(complex_of(value), complex_of(exponent))
     if exponent.denominator != 1:
@@ -153,12 +156,12 @@ def _power(base: Node, exponent: Value, world: World) -> Value:  # noqa: PLR0911
     whole = exponent.numerator
     if isinstance(value, Fraction):
         if not value and whole <= 0:
-            raise UndefinedError("zero to a power that is not above zero")
+            raise UndefinedError("zero to a power of zero or less")
         if value in (0, 1, -1):
             return value if value >= 0 else Fraction(-1 if whole % 2 else 1)
         bits = (value.numerator.bit_length() + value.denominator.bit_length()) * abs(whole)
-        if world.symbols and bits > _ENOUGH_BITS:
-            return _whole_power(complex_of(value), whole)  # at a point, where a hundred digits will do
+        if assignment.symbols and bits > _ENOUGH_BITS:
+            return _whole_power(complex_of(value), whole)  # a hundred digits suffice at a test point
         if bits > _MOST_BITS:
             raise UndefinedError("a number too large to compute")
         return value**whole
@@ -182,7 +185,7 @@ def _rational_power(value: Complex, exponent: Fraction) -> Complex:
     return _whole_power(numbers.root(value, exponent.denominator), exponent.numerator)
 
 
-def _called(name: str, given: list[Value], world: World) -> Value:  # noqa: PLR0911 - one line a function
+def _called(name: str, given: list[Value], assignment: Assignment) -> Value:  # noqa: PLR0911 - one line a function
     first = given[0]
     match name:
         case "sqrt":
@@ -199,7 +202,7 @@ def _called(name: str, given: list[Value], world: World) -> Value:  # noqa: PLR0
         case "binomial":
             return Fraction(math.comb(_whole(first, most=_MOST_FACTORIAL), _whole(given[1], most=_MOST_FACTORIAL)))
         case "log":
-            base = given[1] if len(given) > 1 else None if world.base is None else Fraction(world.base)
+            base = given[1] if len(given) > 1 else None if assignment.base is None else Fraction(assignment.base)
             above = numbers.ln(complex_of(first))
             return above if base is None else above / numbers.ln(complex_of(base))
     return _FUNCTIONS[name](complex_of(first))
@@ -215,7 +218,7 @@ def _root(value: Value, index: int) -> Value:
 
 def _whole(value: Value, *, most: int = 10**4) -> int:
     if not isinstance(value, Fraction) or value.denominator != 1 or not 0 <= value <= most:
-        raise UndefinedError("what must be a whole number is none")
+        raise UndefinedError("an argument that must be a whole number and is not")
     return value.numerator
 
 

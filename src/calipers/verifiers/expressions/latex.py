@@ -1,7 +1,7 @@
-r"""One spelling for what LaTeX and Unicode spell in many ways: ``\dfrac`` is ``\frac``, ``10{,}080`` is ``10080``.
+r"""Normalise mathematical notation: ``\dfrac`` becomes ``\frac``, ``10{,}080`` becomes ``10080``.
 
-The names and characters are data (``latex.toml``). Nothing that carries meaning is dropped; what is not known stays,
-and ``tokens`` or ``parsing`` refuses it.
+The names and characters are data (``latex.toml``). Nothing that carries meaning is removed. Unknown notation stays, and
+``tokens`` or ``parsing`` refuses it.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ import unicodedata
 from collections.abc import Mapping
 from typing import Any, Final
 
-from calipers.types.packaged import packaged
+from calipers.types.packaged import read_packaged_toml
 
-TABLES: Final[Mapping[str, Any]] = packaged("calipers.verifiers.expressions", "latex.toml")
+TABLES: Final[Mapping[str, Any]] = read_packaged_toml("calipers.verifiers.expressions", "latex.toml")
 _CHARACTERS: Final[Mapping[str, str]] = TABLES["characters"]
-_SYNONYMS: Final = {name: one for one, names in TABLES["synonyms"].items() for name in names.split()}
+_SYNONYMS: Final = {name: one for one, names_in_table in TABLES["synonyms"].items() for name in names_in_table.split()}
 _SILENT: Final = frozenset(TABLES["silent"].split())
 _RAISED: Final = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿ", "0123456789+-n")
 _LOWERED: Final = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789")
@@ -37,16 +37,16 @@ _ORDINAL: Final = re.compile(
 _EDGES: Final = " \t\n\r.,;:。；"
 
 
-def names(table: str) -> frozenset[str]:
-    """The names in one of the tables."""
+def names_in_table(table: str) -> frozenset[str]:
+    """Return the names in a table of ``latex.toml``."""
     return frozenset(TABLES[table].split())
 
 
-def cleaned(text: str) -> str:
-    """``text`` in one spelling: without math delimiters, sizes and spaces, and without punctuation at its end."""
+def normalised_latex(text: str) -> str:
+    """Normalise the notation of an expression and remove math delimiters, sizes, spaces and punctuation at its end."""
     has_environment = r"\begin" in text
     if not has_environment and r"\\" in text:
-        text = _DOUBLED.sub(lambda _: "\\", text)  # a backslash that JSON doubled
+        text = _DOUBLED.sub(lambda _: "\\", text)  # JSON escaping doubled the backslash
     text = _in_ascii(text)
     for delimiter in (r"\(", r"\)") if has_environment else (r"\(", r"\)", r"\[", r"\]"):
         text = text.replace(delimiter, " ")
@@ -58,20 +58,20 @@ def cleaned(text: str) -> str:
     text = _without_ordinal(text.strip())
     for _ in range(_MOST_BRACES):
         text = _BEGINNING.sub("", text.rstrip(_EDGES).lstrip("=:, \t\n"))
-        if not text.startswith("{") or _closes(text) != len(text) - 1:
+        if not text.startswith("{") or _closing_brace(text) != len(text) - 1:
             break
         text = text[1:-1]
     return text
 
 
 def _without_ordinal(text: str) -> str:
-    r"""``13`` for ``13^{\text{th}}``, if braces still close."""
+    r"""Remove the ending of an ordinal number (``13^{\text{th}}`` becomes ``13``) unless that breaks braces."""
     bare = _ORDINAL.sub("", text)
     return bare if bare.count("{") == bare.count("}") else text
 
 
-def _closes(text: str) -> int:
-    """The place of the brace that closes the first one; -1 if there is none."""
+def _closing_brace(text: str) -> int:
+    """Return the position of the brace that closes the first brace, or -1."""
     depth = 0
     for found in _BRACES.finditer(text):
         depth += 1 if found[0] == "{" else -1
@@ -90,7 +90,7 @@ def _respelled(match: re.Match[str]) -> str:
 
 
 def _in_ascii(text: str) -> str:
-    """Unicode's mathematics as LaTeX."""
+    """Replace mathematical Unicode characters by LaTeX."""
     if text.isascii():
         return text
     text = re.sub(r"[⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿ]+", lambda found: f"^{{{found[0].translate(_RAISED)}}}", text)

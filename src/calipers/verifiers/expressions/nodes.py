@@ -1,6 +1,6 @@
 """The nodes of an expression's tree, which ``parsing`` builds and ``evaluation`` and ``equality`` read.
 
-Plain data. A negative is a product with -1, a difference a sum with such a product.
+Plain data. A negative is a product with -1, and a difference is a sum with such a product.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ from typing import Any, Final, Literal, TypeAlias, get_args
 
 
 class UnreadableError(Exception):
-    """Not an expression that can be read here; the text says why."""
+    """Raised for an expression that cannot be parsed. The message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A literal. ``places`` are its decimal places, None for a whole number."""
+    """A number as written. ``places`` is the number of its decimal places, None for a whole number."""
 
     value: Fraction
     places: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Based:
-    """Digits with the base as a subscript, ``2516_8``."""
+class NumberInBase:
+    """A number with its base as a subscript, ``2516_8``."""
 
     digits: str
     base: int
@@ -33,35 +33,35 @@ class Based:
 
 @dataclass(frozen=True, slots=True)
 class Symbol:
-    """A variable or a constant (``pi``, ``e``, ``i``, ``infty``), by name with its decoration or subscript."""
+    """A variable or a constant (``pi``, ``e``, ``i``, ``infty``). ``name`` includes its decoration and subscript."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    r"""The text of ``\text{...}``, or what is plainly a word."""
+    r"""The text in ``\text{...}``, or letters that are clearly a word."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Sum:
-    """Terms added."""
+    """The sum of ``terms``."""
 
     terms: tuple[Node, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """Factors multiplied."""
+    """The product of ``factors``."""
 
     factors: tuple[Node, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Quotient:
-    """A fraction, or the two sides of a slash."""
+    """A fraction, or a division by a slash."""
 
     above: Node
     below: Node
@@ -69,7 +69,7 @@ class Quotient:
 
 @dataclass(frozen=True, slots=True)
 class Power:
-    """A base and its exponent."""
+    """``base`` to the power of ``exponent``."""
 
     base: Node
     exponent: Node
@@ -77,7 +77,7 @@ class Power:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A function of its arguments: ``sqrt``, ``root``, ``sin``, ``log`` (with its base), ``abs``, ``factorial`` ..."""
+    """A function applied to arguments: ``sqrt``, ``root``, ``sin``, ``log`` (with its base), ``abs`` ..."""
 
     name: str
     arguments: tuple[Node, ...]
@@ -85,7 +85,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class PlusMinus:
-    """Both signs at once; ``opposite`` for minus or plus."""
+    """Plus or minus ``operand``. With ``opposite`` it is minus or plus."""
 
     operand: Node
     opposite: bool = False
@@ -93,7 +93,7 @@ class PlusMinus:
 
 @dataclass(frozen=True, slots=True)
 class Marked:
-    """With a degree sign or a percent sign after it."""
+    """An expression followed by a degree sign or a percent sign."""
 
     operand: Node
     mark: Literal["degree", "percent"]
@@ -101,7 +101,7 @@ class Marked:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Members in brackets: a point, an interval, a vector, or with ``{`` a set."""
+    """Members in brackets: a point, an interval, a vector, or in braces a set."""
 
     left: str
     members: tuple[Node, ...]
@@ -110,7 +110,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Builder:
-    """A set by its condition, ``{x | x > 0}``."""
+    """A set defined by a condition, ``{x | x > 0}``."""
 
     member: Node
     condition: Node
@@ -118,7 +118,7 @@ class Builder:
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """Members without brackets, and what joins them."""
+    """Several members without brackets, joined by commas, ``and`` or ``or``."""
 
     members: tuple[Node, ...]
     joint: Literal[",", "and", "or"] = ","
@@ -126,14 +126,14 @@ class Listed:
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """Rows of cells, each row as long as the others."""
+    """A matrix as rows of cells. All rows have the same length."""
 
     rows: tuple[tuple[Node, ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Joined:
-    """Two sets with ``cup``, ``cap`` or ``setminus`` between them."""
+class SetOperation:
+    """Two sets joined by ``cup``, ``cap`` or ``setminus``."""
 
     sign: str
     left: Node
@@ -142,7 +142,7 @@ class Joined:
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """``sides`` with ``signs`` between them: ``=``, ``<``, ``>``, ``le``, ``ge``, ``ne``, ``approx``, ``in``, ``:``."""
+    """``sides`` separated by ``signs``: ``=``, ``<``, ``>``, ``le``, ``ge``, ``ne``, ``approx``, ``in``, ``:``."""
 
     sides: tuple[Node, ...]
     signs: tuple[str, ...]
@@ -150,7 +150,7 @@ class Relation:
 
 Node: TypeAlias = (
     Number
-    | Based
+    | NumberInBase
     | Symbol
     | Words
     | Sum
@@ -164,7 +164,7 @@ Node: TypeAlias = (
     | Builder
     | Listed
     | Matrix
-    | Joined
+    | SetOperation
     | Relation
 )
 
@@ -175,11 +175,11 @@ ONE = Number(Fraction(1))
 _PARTS: Final[Mapping[type, tuple[str, ...]]] = {
     kind: tuple(one.name for one in fields(kind) if "Node" in str(one.type)) for kind in get_args(Node)
 }
-"""The fields of each kind of node that hold nodes."""
+"""The fields of each kind of node that contain nodes."""
 
 
 def children(node: Node) -> tuple[Node, ...]:
-    """The nodes right below ``node``."""
+    """Return the direct children of an expression's node."""
     if isinstance(node, Matrix):
         return tuple(cell for row in node.rows for cell in row)
     found: list[Node] = []
@@ -189,8 +189,8 @@ def children(node: Node) -> tuple[Node, ...]:
     return tuple(found)
 
 
-def rebuilt(node: Node, change: Callable[[Node], Node]) -> Node:
-    """``node`` with each of its children changed, from left to right."""
+def map_children(node: Node, change: Callable[[Node], Node]) -> Node:
+    """Return a copy of ``node`` with ``change`` applied to each of its children, from left to right."""
 
     def changed(part: Any) -> Any:
         return tuple(map(changed, part)) if isinstance(part, tuple) else change(part)
@@ -198,8 +198,8 @@ def rebuilt(node: Node, change: Callable[[Node], Node]) -> Node:
     return replace(node, **{name: changed(getattr(node, name)) for name in _PARTS[type(node)]})
 
 
-def walk(*nodes: Node) -> Iterator[Node]:
-    """``nodes`` and all nodes below them, in any order."""
+def walk_nodes(*nodes: Node) -> Iterator[Node]:
+    """Yield ``nodes`` and all their descendants, in any order."""
     left = list(nodes)
     while left:
         node = left.pop()
@@ -207,12 +207,12 @@ def walk(*nodes: Node) -> Iterator[Node]:
         left += children(node)
 
 
-def holds(node: Node, *kinds: type) -> bool:
-    """Whether ``node`` or any node below it is of one of ``kinds``."""
-    return any(isinstance(one, kinds) for one in walk(node))
+def contains_kind(node: Node, *kinds: type) -> bool:
+    """Whether ``node`` or any of its descendants is of one of ``kinds``."""
+    return any(isinstance(one, kinds) for one in walk_nodes(node))
 
 
-def times(one: Node, other: Node) -> Node:
-    """A product, flat."""
+def product_of(one: Node, other: Node) -> Node:
+    """Return the product of two expressions, without nesting products."""
     first = one.factors if isinstance(one, Product) else (one,)
     return Product((*first, *(other.factors if isinstance(other, Product) else (other,))))

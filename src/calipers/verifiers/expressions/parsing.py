@@ -1,6 +1,6 @@
-"""Tokens to one tree: the precedence of mathematics as people write it, in LaTeX or without.
+"""Parse the tokens of an expression into a tree, with the usual precedence of operators, in LaTeX or without.
 
-Whatever cannot be read raises UnreadableError: a part that was skipped could be the one that matters.
+An expression that cannot be parsed completely raises UnreadableError, because a skipped part could change the answer.
 """
 
 from __future__ import annotations
@@ -9,41 +9,41 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final
 
-from calipers.verifiers.expressions.latex import names
+from calipers.verifiers.expressions.latex import names_in_table
 from calipers.verifiers.expressions.nodes import (
     MINUS_ONE,
-    Based,
     Call,
-    Joined,
     Listed,
     Marked,
     Node,
     Number,
+    NumberInBase,
     PlusMinus,
     Power,
     Quotient,
     Relation,
+    SetOperation,
     Sum,
     Symbol,
     UnreadableError,
     Words,
     children,
-    times,
+    product_of,
 )
 from calipers.verifiers.expressions.primaries import DEEPEST, Primaries
-from calipers.verifiers.expressions.tokens import Choices, Token, tokens
+from calipers.verifiers.expressions.tokens import Choices, Token, tokenize
 
 _BASES: Final = {"two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10}
-_RELATIONS: Final = names("relations")
+_RELATIONS: Final = names_in_table("relations")
 _SAME_RELATIONS: Final[Mapping[str, str]] = {"lt": "<", "gt": ">", "rightarrow": "to"}
-_JOINS: Final = names("joins")
-_ENDS: Final = _RELATIONS | _JOINS | names("ends")
+_JOINS: Final = names_in_table("joins")
+_ENDS: Final = _RELATIONS | _JOINS | names_in_table("ends")
 _JOINTS: Final[Mapping[str, str]] = {"and": "and", "or": "or", ", and": "and", ", or": "or", "and/or": "or"}
 
 
 @lru_cache(maxsize=2048)
-def parsed(text: str, choices: Choices) -> Node:
-    """The tree of a cleaned text. Raises UnreadableError."""
+def parse_expression(text: str, choices: Choices) -> Node:
+    """Return the tree of a normalised expression. Raises UnreadableError."""
     parser = _Parser(text, choices)
     tree = parser.listed()
     parser.require_end()
@@ -56,10 +56,10 @@ def parsed(text: str, choices: Choices) -> Node:
 
 
 class _Parser(Primaries):
-    """Recursive descent."""
+    """A recursive-descent parser of expressions."""
 
     def __init__(self, text: str, choices: Choices) -> None:
-        super().__init__(tokens(text, choices))
+        super().__init__(tokenize(text, choices))
         self._greedy_slash = choices.greedy_slash
 
     # --- lists, relations, sets
@@ -71,7 +71,7 @@ class _Parser(Primaries):
         members, joint = [self._relation()], ""
         while (said := self._joint()) is not None:
             if (self._next() is None or self._is(*closers)) and said == ",":
-                break  # a comma at the end
+                break  # a trailing comma
             joint = said if said != "," else joint or ","
             members.append(self._relation())
         self._depth -= 1
@@ -80,7 +80,7 @@ class _Parser(Primaries):
         return Listed(tuple(members), "or" if joint == "or" else "and" if joint == "and" else ",")
 
     def _joint(self) -> str | None:
-        """A comma, ``and``, or both, which are taken; None if there is neither."""
+        """Consume a comma, ``and`` or ``or``, and return what joins the answers, or None."""
         said = None
         while (token := self._next()) is not None:
             if token.kind == "mark" and token.text in (",", ";"):
@@ -106,7 +106,7 @@ class _Parser(Primaries):
     def _joined(self) -> Node:
         left = self._sum()
         while self._is(*_JOINS, kind="command"):
-            left = Joined(self._take().text, left, self._sum())
+            left = SetOperation(self._take().text, left, self._sum())
         return left
 
     # --- sums and products
@@ -125,31 +125,31 @@ class _Parser(Primaries):
             both = sign if sign in ("pm", "mp") else both
         term = self._product()
         if negative:
-            term = Number(-term.value, term.places) if isinstance(term, Number) else times(MINUS_ONE, term)
+            term = Number(-term.value, term.places) if isinstance(term, Number) else product_of(MINUS_ONE, term)
         return PlusMinus(term, both == "mp") if both else term
 
     def _product(self) -> Node:
         made = self._power()
         while (token := self._next()) is not None:
             if self._accept("*", "times", "cdot"):
-                made = times(made, self._signed())
+                made = product_of(made, self._signed())
             elif self._accept("/", "div"):
                 below = self._signed()
                 while self._greedy_slash and self._starts():
-                    below = times(below, self._power())
+                    below = product_of(below, self._power())
                 made = Quotient(made, below)
             elif self._starts():
                 before = self._tokens[self._place - 1]
                 if token.kind == "number" and before.kind != "words" and before.text != "!":
-                    raise UnreadableError("a number stands behind what it could multiply")
-                made = (_mixed if token.text == "frac" else times)(made, self._power())
+                    raise UnreadableError("a number follows a factor without a sign between them")
+                made = (_mixed if token.text == "frac" else product_of)(made, self._power())
             else:
                 break
         return made
 
     def _signed(self) -> Node:
-        r"""A factor after a sign of its own, as in ``2 \cdot -3``."""
-        return times(MINUS_ONE, self._power()) if self._accept("-") else self._power()
+        r"""Parse a factor that may have a sign of its own, as in ``2 \cdot -3``."""
+        return product_of(MINUS_ONE, self._power()) if self._accept("-") else self._power()
 
     def _starts(self) -> bool:
         """Whether the next token begins a factor."""
@@ -164,7 +164,7 @@ class _Parser(Primaries):
                 return text not in _ENDS
         return False
 
-    # --- powers and what stands behind
+    # --- powers, subscripts and other suffixes
 
     def _power(self) -> Node:
         base = self._primary()
@@ -200,14 +200,14 @@ class _Parser(Primaries):
         return raised
 
     def _text_within(self) -> str:
-        """The content of the braces that come next, if it is short."""
+        """Return the first three tokens in the braces that come next."""
         end = self._place + 1
         while end < len(self._tokens) and self._tokens[end].text != "}":
             end += 1
         return "".join(token.text for token in self._tokens[self._place + 1 : end][:3])
 
     def _lowered(self, base: Node) -> Node:
-        """A subscript: of digits it is their base, of a name a part of the name."""
+        """Parse a subscript: after digits it is their base, after a name it is part of the name."""
         start = self._place
         self._script()
         said = "".join(token.text for token in self._tokens[start : self._place]).strip("{}")
@@ -216,32 +216,32 @@ class _Parser(Primaries):
         number = _BASES.get(said, int(said) if said.isdecimal() and len(said) < 3 else 0)
         digits = self._tokens[start - 2]
         if digits.kind != "number" or not 2 <= number <= 36:
-            raise UnreadableError("a number with a subscript that is no base")
-        return Based(digits.text.lstrip("0") or "0", number)
+            raise UnreadableError("a number with a subscript that is not a base")
+        return NumberInBase(digits.text.lstrip("0") or "0", number)
 
 
 def _joins(text: str) -> str | None:
-    """How a word joins two answers; None if it does not."""
+    """Return how a word joins two answers, ``and`` or ``or``; None if it does not."""
     return _JOINTS.get(text.strip(" ,").lower())
 
 
 def _mixed(whole: Node, part: Node) -> Node:
-    r"""A product, except ``1\frac{4}{5}``, which is one and four fifths."""
+    r"""Return the product of a number and a fraction, except that ``1\frac{4}{5}`` is one and four fifths."""
     match whole, part:
         case Number(value, None), Quotient(Number(above, None), Number(below, None)) if 0 < above < below:
-            return Sum((whole, part)) if value >= 0 else times(MINUS_ONE, Sum((Number(-value), part)))
+            return Sum((whole, part)) if value >= 0 else product_of(MINUS_ONE, Sum((Number(-value), part)))
         case Number(_, None), Quotient(Number(_, None), Number(_, None)):
-            raise UnreadableError("a mixed number whose fraction is not below one")
+            raise UnreadableError("a mixed number with a fraction of one or more")
         case Number(), Marked(Quotient() as below, mark):  # 33\frac{1}{3}\%
             return Marked(_mixed(whole, below), mark)
-    return times(whole, part)
+    return product_of(whole, part)
 
 
 def _name_of(node: Node) -> str:
-    """The name that a mark belongs to. Raises UnreadableError for anything but a name."""
+    """Return the name to which a prime or a subscript belongs. Raises UnreadableError for anything but a name."""
     match node:
         case Symbol(name):
             return name
         case Words(text):
             return text
-    raise UnreadableError("a mark on what is no name")
+    raise UnreadableError("a prime or subscript after something that is not a name")

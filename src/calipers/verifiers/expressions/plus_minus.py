@@ -1,4 +1,7 @@
-"""Plus-minus signs written out, and which expressions name what they equal. On trees alone, without computing."""
+"""Expand plus-minus signs in an expression, and recognise expressions that label a value.
+
+Works on trees only and computes no values.
+"""
 
 from __future__ import annotations
 
@@ -21,53 +24,58 @@ from calipers.verifiers.expressions.nodes import (
     Symbol,
     Words,
     children,
-    holds,
-    rebuilt,
-    walk,
+    contains_kind,
+    map_children,
+    walk_nodes,
 )
 
 _MOST_SIGNS: Final = 3
 
 
-def is_name(node: Node) -> bool:
-    """Whether ``node`` names what it equals: ``x``, ``f(2)``, ``AB``, ``a + b``, ``(x, y)``; not ``2x``."""
+def is_label(node: Node) -> bool:
+    """Whether an expression can label a value: ``x``, ``f(2)``, ``AB``, ``a + b`` and ``(x, y)`` can, ``2x`` cannot."""
     match node:
         case Symbol() | Words():
             return True
         case Product(factors):
             rest = factors[1:] if factors[0] == MINUS_ONE else factors
-            return isinstance(rest[0], Symbol | Words | Call | Group | Power) and is_name(rest[0])
+            return isinstance(rest[0], Symbol | Words | Call | Group | Power) and is_label(rest[0])
         case Sum() | Group() | Call() | Quotient():
-            return all(map(is_name, children(node)))
+            return all(map(is_label, children(node)))
         case Power(base, _):
-            return is_name(base)
+            return is_label(base)
     return False
 
 
-def signed(node: Node) -> list[Node]:
-    """What ``node`` can be with both signs, as lists; if it has several signs, first in step and then independently."""
-    if not holds(node, PlusMinus):
+def expand_signs(node: Node) -> list[Node]:
+    """Return the lists of values that an expression with plus-minus signs can mean.
+
+    With several signs, the first list varies them together and the second independently of each other.
+    """
+    if not contains_kind(node, PlusMinus):
         return [node]
     match node:
-        case Relation((left, *right), ("=",)) if is_name(left):
-            return signed(right[0])
+        case Relation((left, *right), ("=",)) if is_label(left):
+            return expand_signs(right[0])
         case Listed(members):
             return [Listed(_spread(members))]
         case Group("{", members, "}"):
             return [Group("{", _spread(members), "}")]
     together = Listed(_both(node))
-    signs = sum(isinstance(one, PlusMinus) for one in walk(node))
+    signs = sum(isinstance(one, PlusMinus) for one in walk_nodes(node))
     if signs == 1:
         return [together]
     return [together, Listed(tuple(_each_sign(node)) if signs <= _MOST_SIGNS else (node,))]
 
 
 def _spread(members: Sequence[Node]) -> tuple[Node, ...]:
-    return tuple(one for member in members for one in (_both(member) if holds(member, PlusMinus) else (member,)))
+    return tuple(
+        one for member in members for one in (_both(member) if contains_kind(member, PlusMinus) else (member,))
+    )
 
 
 def _both(node: Node) -> tuple[Node, Node]:
-    """Every plus-minus with its first sign, and every plus-minus with its second."""
+    """Return ``node`` with the upper sign of every plus-minus, and with the lower."""
     return _with_sign(node, opposite=False), _with_sign(node, opposite=True)
 
 
@@ -75,11 +83,11 @@ def _with_sign(node: Node, *, opposite: bool) -> Node:
     if isinstance(node, PlusMinus):
         inside = _with_sign(node.operand, opposite=opposite)
         return Product((MINUS_ONE, inside)) if node.opposite != opposite else inside
-    return rebuilt(node, lambda child: _with_sign(child, opposite=opposite))
+    return map_children(node, lambda child: _with_sign(child, opposite=opposite))
 
 
 def _each_sign(node: Node) -> list[Node]:
-    """All choices of signs, independent of each other."""
+    """Return ``node`` with every combination of its plus-minus signs."""
     if isinstance(node, PlusMinus):
         return [made for inside in _each_sign(node.operand) for made in (inside, Product((MINUS_ONE, inside)))]
     return [_with_children(node, parts) for parts in product(*map(_each_sign, children(node)))]
@@ -87,4 +95,4 @@ def _each_sign(node: Node) -> list[Node]:
 
 def _with_children(node: Node, parts: Sequence[Node]) -> Node:
     left = iter(parts)
-    return rebuilt(node, lambda _: next(left))
+    return map_children(node, lambda _: next(left))

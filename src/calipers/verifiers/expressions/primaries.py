@@ -1,6 +1,6 @@
-r"""The smallest parts of an expression: numbers, names, brackets, and commands with their arguments.
+"""Parse the smallest parts of an expression: numbers, names, brackets, and commands with their arguments.
 
-The lower half of the parser. Not responsible for what operators make of these parts (``parsing``).
+The lower half of the parser. Not responsible for operators between these parts (``parsing``).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Final
 
-from calipers.verifiers.expressions.latex import names
+from calipers.verifiers.expressions.latex import names_in_table
 from calipers.verifiers.expressions.nodes import (
     MINUS_ONE,
     Builder,
@@ -27,16 +27,16 @@ from calipers.verifiers.expressions.nodes import (
     Symbol,
     UnreadableError,
     Words,
-    times,
+    product_of,
 )
 from calipers.verifiers.expressions.tokens import Token
 
 DEEPEST: Final = 40
 _LONGEST_NUMBER: Final = 1_000
-_FUNCTIONS: Final = names("functions")
-_SYMBOLS: Final = names("greek") | names("constants")
-_FIGURES: Final = names("figures")
-_MATRICES: Final = names("matrices")
+_FUNCTIONS: Final = names_in_table("functions")
+_SYMBOLS: Final = names_in_table("greek") | names_in_table("constants")
+_FIGURES: Final = names_in_table("figures")
+_MATRICES: Final = names_in_table("matrices")
 _CLOSERS: Final[Mapping[str, frozenset[str]]] = {
     "(": frozenset(")]"),
     "[": frozenset(")]"),
@@ -47,18 +47,18 @@ _CLOSERS: Final[Mapping[str, frozenset[str]]] = {
 
 
 class Primaries(ABC):
-    """A place in a list of tokens, and what can be read there. Bounded in depth."""
+    """Parses the smallest parts of an expression at a position in a list of tokens. Bounded in depth."""
 
     def __init__(self, found: Sequence[Token]) -> None:
         self._tokens = list(found)
         self._place = 0
         self._depth = 0
-        self._bars = 0  # open |...|: there a bar closes
-        self._sets = 0  # open {...}: there a bar separates member and condition
+        self._bars = 0  # the number of open |...|, in which a bar closes
+        self._sets = 0  # whether a set {...} is open, in which a bar separates member and condition
 
     @abstractmethod
     def listed(self, closers: frozenset[str] = frozenset()) -> Node:
-        """Relations, with commas or words between them."""
+        """Parse relations separated by commas or words."""
 
     @abstractmethod
     def _relation(self) -> Node: ...
@@ -72,7 +72,7 @@ class Primaries(ABC):
     @abstractmethod
     def _starts(self) -> bool: ...
 
-    # --- what comes next
+    # --- tokens
 
     def _next(self) -> Token | None:
         return self._tokens[self._place] if self._place < len(self._tokens) else None
@@ -82,7 +82,7 @@ class Primaries(ABC):
         return token is not None and token.text in texts and (token.kind == kind if kind else token.kind != "words")
 
     def _accept(self, *texts: str) -> bool:
-        """Whether one of ``texts`` comes next, which is then taken."""
+        """Consume the next token if it is one of ``texts``, and return whether it was."""
         found = self._is(*texts)
         self._place += found
         return found
@@ -100,14 +100,14 @@ class Primaries(ABC):
         return self._take()
 
     def _take_until(self, text: str) -> str:
-        """The texts of the tokens up to ``text``, which is taken, too."""
+        """Consume all tokens up to and including ``text``, and return the texts before it."""
         taken = ""
         while not self._accept(text):
             taken += self._take().text
         return taken
 
     def require_end(self) -> None:
-        """Raise UnreadableError if anything is left."""
+        """Raise UnreadableError if any token is left."""
         if (token := self._next()) is not None:
             raise UnreadableError(f"{token.text!r} is not expected there")
 
@@ -178,7 +178,7 @@ class Primaries(ABC):
         raise UnreadableError(f"\\{name} is not known here")
 
     def _figure(self, name: str) -> Node:
-        r"""``\angle ABC``: a name, not a product. An angle may be read backwards, a triangle from any corner."""
+        r"""Parse ``\angle ABC`` as a single name. An angle may be read backwards, a triangle from any corner."""
         in_braces = self._accept("{")
         letters = ""
         while (token := self._next()) is not None and token.kind == "letter" and len(letters) < 3:
@@ -190,7 +190,7 @@ class Primaries(ABC):
         return Symbol(f"angle {min(letters, letters[::-1])}".strip())
 
     def _argument(self) -> Node:
-        r"""The argument of ``\frac`` and its like: braces, else one digit, letter or command."""
+        r"""Parse an argument of ``\frac`` or ``\binom``: braces, else a single digit, letter or command."""
         token = self._next()
         if token is not None and token.kind == "number" and len(token.text) > 1:
             if not token.text.isdecimal():
@@ -208,11 +208,11 @@ class Primaries(ABC):
         return Call("sqrt", (inside,)) if index is None else Call("root", (inside, index))
 
     def _script(self) -> Node:
-        """What follows a ``^`` or ``_``: braces, or one token, with a sign before it."""
+        """Parse the text after ``^`` or ``_``: braces, or one token with an optional sign."""
         if self._is("{"):
             return self._bracketed()
         if self._accept("-"):
-            return times(MINUS_ONE, self._primary())
+            return product_of(MINUS_ONE, self._primary())
         self._accept("+")
         return self._primary()
 
@@ -229,7 +229,7 @@ class Primaries(ABC):
         else:
             inside = self._signed()
             while self._starts() and not self._is(*_FUNCTIONS, kind="command"):
-                inside = times(inside, self._power())
+                inside = product_of(inside, self._power())
         if base is not None and name != "log":
             raise UnreadableError(f"\\{name} with a subscript")
         if power == MINUS_ONE and name in ("sin", "cos", "tan"):
@@ -278,12 +278,12 @@ class Primaries(ABC):
         self._expect("{")
         self._take_until("}")
         if any(len(row) != len(rows[0]) for row in rows):
-            raise UnreadableError("a matrix whose rows are not of one length")
+            raise UnreadableError("a matrix with rows of different lengths")
         return Matrix(tuple(tuple(row) for row in rows))
 
 
 def literal(text: str) -> Number:
-    """A number as it is written: whole, decimal, or with digits that repeat."""
+    """Parse the text of a number: whole, decimal, or with repeating digits."""
     if len(text) > _LONGEST_NUMBER:
         raise UnreadableError("a number is too long")
     head, _, rest = text.partition("\\")
@@ -296,7 +296,7 @@ def literal(text: str) -> Number:
 
 
 def _grouped(left: str, inside: Node, right: str) -> Node:
-    """What brackets make of their content: nothing new, or a point, an interval, a set."""
+    """Return the node for an expression in brackets: itself, or a point, an interval, a vector or a set."""
     if left == "{" or isinstance(inside, Builder):
         return inside
     members = inside.members if isinstance(inside, Listed) else (inside,)

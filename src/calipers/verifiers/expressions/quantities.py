@@ -1,4 +1,4 @@
-"""Two numbers with their units: equal, not equal, or None if that cannot be told.
+"""Compare two numbers with units: equal, not equal, or None if that is uncertain.
 
 Not responsible for the numbers (``comparison``), nor for points, intervals, sets and relations (``equality``).
 """
@@ -11,8 +11,8 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Final
 
-from calipers.types.packaged import packaged
-from calipers.verifiers.expressions.comparison import real_of, same_value
+from calipers.types.packaged import read_packaged_toml
+from calipers.verifiers.expressions.comparison import equal_values, real_value
 from calipers.verifiers.expressions.nodes import (
     MINUS_ONE,
     ONE,
@@ -26,12 +26,12 @@ from calipers.verifiers.expressions.nodes import (
     Symbol,
     UnreadableError,
     Words,
-    holds,
-    walk,
+    contains_kind,
+    walk_nodes,
 )
-from calipers.verifiers.expressions.units import ANY, NONE, Unit, unit_of
+from calipers.verifiers.expressions.units import ANY, NONE, Unit, parse_unit
 
-_NUMBER_WORDS: Final = packaged("calipers.verifiers.expressions", "words.toml")["numbers"]
+_NUMBER_WORDS: Final = read_packaged_toml("calipers.verifiers.expressions", "words.toml")["numbers"]
 _SMALL: Final = {word: number for number, word in enumerate(_NUMBER_WORDS["small"].split())}
 _TENS: Final[list[str]] = _NUMBER_WORDS["tens"].split()
 _HEDGE: Final = re.compile(
@@ -45,22 +45,22 @@ _DEGREES, _RADIANS = {"degrees": 1}, {"radians": 1}
 _DEGREE: Final = Quotient(Symbol("pi"), Number(Fraction(180)))
 
 
-def same_quantity(expected: Node, found: Node) -> bool | None:  # noqa: PLR0911 - one line a case
-    """Whether two numbers with units are the same. A unit that only one of them has was omitted in the other."""
+def equal_quantities(expected: Node, found: Node) -> bool | None:  # noqa: PLR0911 - one line a case
+    """Whether two numbers with units are equal. If only one of them has a unit, the other is assumed to omit it."""
     try:
-        (wanted, unit), (given, other) = measured(expected), measured(found)
+        (wanted, unit), (given, other) = split_unit(expected), split_unit(found)
     except UnreadableError:
         return None
     wanted, given = _scaled(unit.count, wanted), _scaled(other.count, given)
     if not unit and not other:
-        return same_value(wanted, given)
+        return equal_values(wanted, given)
     if [dict(unit.parts), dict(other.parts)] in ([_DEGREES, _RADIANS], [_RADIANS, _DEGREES]):
         in_degrees = wanted if "degrees" in unit.parts else given
-        return same_value(Product((in_degrees, _DEGREE)), given if in_degrees is wanted else wanted)
+        return equal_values(Product((in_degrees, _DEGREE)), given if in_degrees is wanted else wanted)
     unit, other = _without_radians(unit, other), _without_radians(other, unit)
     if unit.parts == other.parts:
-        return same_value(_scaled(unit.scale, wanted), _scaled(other.scale, given))
-    met = same_value(wanted, given)
+        return equal_values(_scaled(unit.scale, wanted), _scaled(other.scale, given))
+    met = equal_values(wanted, given)
     if not unit or not other:
         return _one_without(wanted, given, unit or other, met, omitted=bool(unit))
     unknown = ANY in unit.parts or ANY in other.parts or not (unit.known and other.known)
@@ -70,34 +70,34 @@ def same_quantity(expected: Node, found: Node) -> bool | None:  # noqa: PLR0911 
 
 
 def _without_radians(unit: Unit, other: Unit) -> Unit:
-    """``unit`` without radians, which are no unit if ``other`` has units but no angle: rad/s is 1/s."""
+    """Return ``unit`` without radians if ``other`` is a unit without an angle, because rad/s equals 1/s."""
     if unit.parts == other.parts or not other.parts or {"radians", "degrees"} & {*other.parts}:
         return unit
     return replace(unit, parts={name: power for name, power in unit.parts.items() if name != "radians"})
 
 
-def measured(node: Node) -> tuple[Node, Unit]:  # noqa: C901, PLR0911 - one line a kind of node
-    """``node`` without its units, and its units. Raises UnreadableError if a word stands between numbers."""
-    if not holds(node, Words, Marked):
+def split_unit(node: Node) -> tuple[Node, Unit]:  # noqa: C901, PLR0911 - one line a kind of node
+    """Split an expression into its number and its unit. Raises UnreadableError if words separate two numbers."""
+    if not contains_kind(node, Words, Marked):
         return node, NONE
     match node:
         case Words(text):
             if (number := _number_word(text)) is not None:
                 return Number(Fraction(number)), NONE
             if _HEDGE.search(text) or text.strip(" .,").lower() in ("squared", "cubed"):
-                raise UnreadableError("words that are no unit")
-            return ONE, unit_of(text)
+                raise UnreadableError("words that are not a unit")
+            return ONE, parse_unit(text)
         case Marked(operand, mark):
-            return operand, unit_of(mark)
+            return operand, parse_unit(mark)
         case Product(factors):
             return _product(factors)
         case Quotient(above, below):
-            (one, unit), (other, per) = measured(above), measured(below)
+            (one, unit), (other, per) = split_unit(above), split_unit(below)
             return (one if other == ONE else Quotient(one, other)), NONE.times(unit).times(per, -1)
         case Power(Words() as base, Number(value, None)) if value.denominator == 1 and 0 < abs(value) < 10:
             return ONE, _raised(base.text, value.numerator)
         case Sum(terms):
-            parts = [measured(term) for term in terms]
+            parts = [split_unit(term) for term in terms]
             unit = parts[0][1]
             if unit and all(other.parts == unit.parts for _, other in parts):
                 return _summed(parts), Unit(unit.parts, known=unit.known)
@@ -105,15 +105,15 @@ def measured(node: Node) -> tuple[Node, Unit]:  # noqa: C901, PLR0911 - one line
 
 
 def _raised(text: str, power: int) -> Unit:
-    """A unit whose last part is raised to a power: of ``m/s`` and ``m s`` it is the second."""
+    """Return a unit whose last part is raised to a power, which is the second part in ``m/s`` and ``m s``."""
     parts = _LAST_PART.fullmatch(text.strip())
-    unit = unit_of(parts[3] if parts else text)
+    unit = parse_unit(parts[3] if parts else text)
     unit = unit.times(unit, power - 1)
-    return unit_of(parts[1]).times(unit, 1 if parts[2].isspace() else -1) if parts else unit
+    return parse_unit(parts[1]).times(unit, 1 if parts[2].isspace() else -1) if parts else unit
 
 
 def is_number_word(text: str) -> bool:
-    """Whether it is a number written out."""
+    """Whether a text is a number in words, such as ``twenty-one``."""
     return _number_word(text) is not None
 
 
@@ -126,16 +126,16 @@ def _number_word(text: str) -> int | None:
 
 
 def _product(factors: Sequence[Node]) -> tuple[Node, Unit]:
-    """Factors with words among them: ``10 cm``, ``$ 5``, ``2 hours 30 minutes``."""
+    """Split a product that contains words into number and unit: ``10 cm``, ``$ 5``, ``2 hours 30 minutes``."""
     if factors[0] == MINUS_ONE:
-        value, unit = measured(Product(tuple(factors[1:])))
+        value, unit = split_unit(Product(tuple(factors[1:])))
         return Product((MINUS_ONE, value)), unit
     pairs: list[tuple[list[Node], Unit]] = [([], NONE)]
     for factor in factors:
-        value, unit = measured(factor)
+        value, unit = split_unit(factor)
         is_unit = bool(unit) or unit.count != 1
         if not is_unit and pairs[-1][1] and pairs[-1][0]:
-            pairs.append(([], NONE))  # a number after a unit: the next of several
+            pairs.append(([], NONE))  # a number after a unit begins the next quantity
         numbers, before = pairs[-1]
         if value != ONE or not is_unit:
             numbers.append(value)
@@ -152,7 +152,7 @@ def _product(factors: Sequence[Node]) -> tuple[Node, Unit]:
 
 
 def _summed(values: Sequence[tuple[Node, Unit]]) -> Sum:
-    """Numbers with units of one kind, in the smallest of these units."""
+    """Return the sum of quantities whose units measure the same, in the smallest unit."""
     return Sum(tuple(_scaled(unit.scale, _scaled(unit.count, one)) for one, unit in values))
 
 
@@ -161,18 +161,18 @@ def _scaled(scale: Fraction | int, node: Node) -> Node:
 
 
 def _one_without(wanted: Node, given: Node, unit: Unit, met: bool | None, *, omitted: bool) -> bool | None:  # noqa: FBT001 - three values
-    """Only one of the two has a unit: the other omitted it, unless the numbers show that it converted."""
+    """Compare a number with a unit and one without: the unit was omitted, unless the numbers show a conversion."""
     bare, other = (given, wanted) if omitted else (wanted, given)
     match dict(unit.parts):
         case {"percent": 1, **rest} if not rest:
-            if same_value(Quotient(other, Number(Fraction(100))), bare):
+            if equal_values(Quotient(other, Number(Fraction(100))), bare):
                 return True
-            size = real_of(wanted)
+            size = real_value(wanted)
             if met and not omitted and (isinstance(wanted, Quotient) or size is None or -1 <= size <= 1):
-                return None  # 0.5 is not 0.5 %, nor 3/2 1.5 %, and nothing says which was meant
+                return None  # 0.5 is not 0.5 %, nor is 3/2 equal to 1.5 %, and nothing shows which was asked for
         case {"degrees": 1, **rest} if not rest:
             if met is False:
-                return None if same_value(Product((other, _DEGREE)), bare) else False
-            if met and Symbol("pi") in walk(given):
-                return None  # radians that somebody calls degrees
+                return None if equal_values(Product((other, _DEGREE)), bare) else False
+            if met and Symbol("pi") in walk_nodes(given):
+                return None  # the number is in radians but marked as degrees
     return met

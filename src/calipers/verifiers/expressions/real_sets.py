@@ -1,6 +1,6 @@
 """Sets of real numbers: intervals, points, unions, differences, and inequalities in one variable.
 
-Two sets are compared end by end. Not responsible for lists and points (``equality``).
+Two sets are compared by the ends of their intervals. Not responsible for lists and points (``equality``).
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Final, NamedTuple, TypeAlias
 
-from calipers.verifiers.expressions.comparison import real_of
-from calipers.verifiers.expressions.nodes import Builder, Group, Joined, Listed, Node, Relation, Symbol
+from calipers.verifiers.expressions.comparison import real_value
+from calipers.verifiers.expressions.nodes import Builder, Group, Listed, Node, Relation, SetOperation, Symbol
 
 Real: TypeAlias = Fraction | float
 _INFINITE: Final = math.inf
@@ -21,7 +21,7 @@ TURNED: Final = {"<": ">", ">": "<", "le": "ge", "ge": "le"}
 
 
 class Piece(NamedTuple):
-    """From ``low`` to ``high``, each of them in it or not."""
+    """An interval from ``low`` to ``high``. ``low_in`` and ``high_in`` say whether the ends belong to it."""
 
     low: Real
     low_in: bool
@@ -33,31 +33,31 @@ Pieces: TypeAlias = tuple[Piece, ...]
 _ALL: Final = (Piece(-_INFINITE, False, _INFINITE, False),)
 
 
-def set_of(node: Node) -> Pieces | None:
-    """The set of real numbers that ``node`` is, in one form; None if it is none, or cannot be read as a set."""
+def real_set(node: Node) -> Pieces | None:
+    """Return the set of real numbers that an expression describes, as sorted intervals, or None."""
     pieces = _pieces(node)
     return None if pieces is None or len(pieces) > _MOST else _united(pieces)
 
 
-def is_set(node: Node) -> bool:
-    """Whether ``node`` can be nothing but a set of real numbers: no point, and no list."""
+def is_real_set(node: Node) -> bool:
+    """Whether an expression can only be a set of real numbers, and not a point or a list."""
     match node:
-        case Joined() | Builder():
+        case SetOperation() | Builder():
             return True
         case Relation(_, signs):
             return any(sign in ("<", ">", "le", "ge", "in", "ne") for sign in signs)
         case Listed(members, "or"):
-            return all(is_set(member) for member in members)
+            return all(is_real_set(member) for member in members)
         case Group(left, (low, high), right):
-            ends = (real_of(low), real_of(high))
+            ends = (real_value(low), real_value(high))
             return left + right in ("[)", "(]") or any(end is not None and abs(end) == _INFINITE for end in ends)
         case Symbol(name):
             return name in ("mathbb(R)", "emptyset")
     return False
 
 
-def same_set(one: Pieces, other: Pieces) -> bool:
-    """End by end."""
+def equal_real_sets(one: Pieces, other: Pieces) -> bool:
+    """Whether two sets of real numbers have the same intervals."""
     return len(one) == len(other) and all(
         (a.low_in, a.high_in) == (b.low_in, b.high_in) and _equal(a.low, b.low) and _equal(a.high, b.high)
         for a, b in zip(one, other, strict=True)
@@ -71,13 +71,13 @@ def _pieces(node: Node) -> Pieces | None:  # noqa: C901, PLR0911 - one line a ki
         case Symbol("emptyset"):
             return ()
         case Group("{", members, "}"):
-            points = [real_of(member) for member in members]
+            points = [real_value(member) for member in members]
             return None if None in points else tuple(Piece(at, True, at, True) for at in points if at is not None)
         case Group(left, (low, high), right) if left in "([" and right in ")]":
-            return _interval(real_of(low), left == "[", real_of(high), right == "]")
-        case Joined("setminus", left, Group("{", members, "}")):
-            return _without(_pieces(left), [real_of(member) for member in members])
-        case Joined("cup" | "cap" as sign, left, right):
+            return _interval(real_value(low), left == "[", real_value(high), right == "]")
+        case SetOperation("setminus", left, Group("{", members, "}")):
+            return _without(_pieces(left), [real_value(member) for member in members])
+        case SetOperation("cup" | "cap" as sign, left, right):
             one, other = _pieces(left), _pieces(right)
             if one is None or other is None:
                 return None
@@ -85,8 +85,8 @@ def _pieces(node: Node) -> Pieces | None:  # noqa: C901, PLR0911 - one line a ki
                 (*one, *other) if sign == "cup" else tuple(part for a in one for b in other for part in _common(a, b))
             )
         case Builder(Symbol(name), condition):
-            return _pieces(condition) if about(condition) == name else None
-        case Listed(members, "or") if about(node) is not None:
+            return _pieces(condition) if only_variable(condition) == name else None
+        case Listed(members, "or") if only_variable(node) is not None:
             parts = [_pieces(member) for member in members]
             return None if None in parts else tuple(piece for part in parts if part for piece in part)
         case Relation((Symbol(), of), ("in",)):
@@ -103,17 +103,17 @@ def _interval(low: Real | None, low_in: bool, high: Real | None, high_in: bool) 
 
 
 def _bounded(node: Relation) -> Pieces | None:
-    """An inequality that bounds one variable."""
+    """Return the interval in which an inequality in one variable holds, or None."""
     match node:
         case Relation((Symbol(), bound), (sign,)):
-            value = real_of(bound)
+            value = real_value(bound)
         case Relation((bound, Symbol()), (sign,)):
-            value, sign = real_of(bound), TURNED.get(sign, sign)
+            value, sign = real_value(bound), TURNED.get(sign, sign)
         case Relation((low, Symbol(), high), (first, second)):
             if first in (">", "ge") and second in (">", "ge"):
                 low, high, first, second = high, low, TURNED[second], TURNED[first]
             known = {first, second} <= {"<", "le"}
-            return _interval(real_of(low), first == "le", real_of(high), second == "le") if known else None
+            return _interval(real_value(low), first == "le", real_value(high), second == "le") if known else None
         case _:
             return None
     match sign:
@@ -126,10 +126,10 @@ def _bounded(node: Relation) -> Pieces | None:
     return None
 
 
-def about(node: Node) -> str | None:
-    """The one variable that a relation, or a list of them, is about."""
+def only_variable(node: Node) -> str | None:
+    """Return the only variable in a relation or in a list of relations, or None."""
     if isinstance(node, Listed):
-        names = {about(member) for member in node.members}
+        names = {only_variable(member) for member in node.members}
         return names.pop() if len(names) == 1 else None
     if not isinstance(node, Relation):
         return None
@@ -162,7 +162,7 @@ def _common(one: Piece, other: Piece) -> Pieces:
 
 
 def _united(pieces: Pieces) -> Pieces:
-    """Sorted, with pieces that touch joined."""
+    """Return intervals in order, with touching intervals joined."""
     made: list[Piece] = []
     for piece in sorted(pieces, key=lambda one: (one.low, not one.low_in)):
         last = made[-1] if made else None

@@ -1,6 +1,6 @@
-r"""An expression cut into tokens: numbers, letters, commands, words, marks.
+"""Split an expression into tokens: numbers, letters, commands, words, marks.
 
-Not responsible for what they mean together (``parsing``).
+Not responsible for what the tokens mean together (``parsing``).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from calipers.verifiers.expressions.latex import TABLES, names
+from calipers.verifiers.expressions.latex import TABLES, names_in_table
 from calipers.verifiers.expressions.nodes import UnreadableError
 from calipers.verifiers.expressions.units import UNIT_LETTERS
 
@@ -22,7 +22,7 @@ _MOST: Final = 800
 
 
 class Token(NamedTuple):
-    """``spaced`` if there was a space before it."""
+    """A token of an expression. ``spaced`` is True if a space precedes it."""
 
     kind: Kind
     text: str
@@ -31,7 +31,7 @@ class Token(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """How to read, this time, what may be read in two ways."""
+    """How to read notation that is ambiguous, such as a comma between digits or a slash."""
 
     thousands: bool = False
     units: bool = False
@@ -40,13 +40,13 @@ class Choices:
     greedy_slash: bool = False
 
 
-_TEXT: Final = names("text")
-_DECORATED: Final = names("decorations")
-_VECTORS: Final = names("vectors")
-_PLAIN_DECORATED: Final = names("plain_decorations")
+_TEXT: Final = names_in_table("text")
+_DECORATED: Final = names_in_table("decorations")
+_VECTORS: Final = names_in_table("vectors")
+_PLAIN_DECORATED: Final = names_in_table("plain_decorations")
 _ENUMERATED: Final = re.compile(r"-?[\d.,/]+(?:\s*(?:,|;|\band\b|\bor\b|, and|, or)\s*-?[\d./]+)+")
-PLAIN_NAMES: Final[Mapping[str, str]] = {**{name: name for name in names("names")}, **TABLES["other_names"]}
-"""Names that may be written without a backslash, and the command each is."""
+PLAIN_NAMES: Final[Mapping[str, str]] = {**{name: name for name in names_in_table("names")}, **TABLES["other_names"]}
+"""Names that may be written without a backslash, and the command that each of them means."""
 _FUNCTION_FIRST: Final = re.compile(r"(sqrt|sin|cos|tan|cot|sec|csc|log|ln)(?=[a-z]$)")
 _JOINTS: Final = frozenset({"and", "or"})
 _THOUSANDS: Final = re.compile(r"(?<![\d.,])[1-9]\d{0,2}(?:,\d{3})+(?![\d])")
@@ -61,21 +61,21 @@ _FIXED: Final[Mapping[str, tuple[Kind, str]]] = {
     "<=": ("command", "le"), ">=": ("command", "ge"), "!=": ("command", "ne"), "==": ("mark", "="), "**": ("mark", "^"),
     r"\%": ("mark", "%"), r"\$": ("words", "$"), r"\{": ("mark", r"\{"), r"\}": ("mark", r"\}"), r"\|": ("mark", "|"),
 }  # fmt: skip
-"""Relations and escaped characters, as the tokens they are."""
+"""The tokens of relations and escaped characters."""
 
 
-def has_scientific(text: str) -> bool:
-    """Whether an ``e`` in ``text`` may be a power of ten."""
+def has_scientific_notation(text: str) -> bool:
+    """Whether an ``e`` in an expression may mean a power of ten."""
     return _SCIENTIFIC.search(text) is not None
 
 
-def has_thousands(text: str) -> bool:
-    """Whether a comma in ``text`` may separate thousands."""
+def has_thousands_separators(text: str) -> bool:
+    """Whether a comma in an expression may separate thousands."""
     return _THOUSANDS.search(text) is not None
 
 
-def tokens(text: str, choices: Choices) -> list[Token]:
-    """The tokens of a cleaned text. Raises UnreadableError for a character that is none, and for too many tokens."""
+def tokenize(text: str, choices: Choices) -> list[Token]:
+    """Return the tokens of a normalised expression. Raises UnreadableError for an unknown character."""
     if len(text) > LONGEST:
         raise UnreadableError("it is too long")
     if _SPACED_THOUSANDS.fullmatch(text):
@@ -120,7 +120,7 @@ def _cut(text: str, choices: Choices) -> Iterator[Token]:
 
 
 def _letters(run: str, spaced: bool, choices: Choices, *, alone: bool) -> Iterator[Token]:  # noqa: FBT001 - likewise
-    """A run of letters: a name such as ``sin``, a word, or variables side by side."""
+    """Yield the tokens of a run of letters: a name such as ``sin``, a word, or adjacent variables."""
     if run in _JOINTS:
         yield Token("words", run, spaced)
     elif run in PLAIN_NAMES:
@@ -136,19 +136,19 @@ def _letters(run: str, spaced: bool, choices: Choices, *, alone: bool) -> Iterat
 
 
 def is_word(run: str, *, alone: bool) -> bool:
-    """Whether letters are a word, and not variables side by side: four or more, or three alone, but not ``abc``."""
+    """Whether letters are a word and not adjacent variables: at least four, or three alone, but not ``abc``."""
     steps = [ord(other) - ord(one) for one, other in pairwise(run)]
     if len(run) == 3:
         return alone and not all(step > 0 for step in steps)
-    # ABCD is a square, and wxyz a product.
+    # ABCD is a square and wxyz a product.
     return len(run) > 3 and not all(step == 1 or (step > 0 and run.isupper()) for step in steps)
 
 
 def _command(name: str, text: str, place: int, *, spaced: bool, choices: Choices) -> tuple[list[Token], int]:
-    """The tokens of a command, and where the text goes on."""
+    """Return the tokens of a LaTeX command, and the position after it."""
     if name not in _TEXT and name not in _DECORATED:
         return [Token("command", name, spaced)], place
-    inside, after = argument(text, place)
+    inside, after = command_argument(text, place)
     return (_text if name in _TEXT else _decorated)(name, inside, spaced=spaced, choices=choices), after
 
 
@@ -157,7 +157,7 @@ def _decorated(name: str, inside: str, *, spaced: bool, choices: Choices) -> lis
     if name in _PLAIN_DECORATED and has_digit and not has_word:
         return [Token("mark", "{", spaced), *_cut(inside, choices), Token("mark", "}")]
     content = "".join(inside.split())
-    vector = name in _VECTORS and len(content) == 1  # set bold or under an arrow
+    vector = name in _VECTORS and len(content) == 1  # a bold letter or a letter under an arrow
     return [Token("symbol", f"{'vec' if vector else name}({content})", spaced)]
 
 
@@ -178,12 +178,12 @@ def _text(name: str, inside: str, *, spaced: bool, choices: Choices) -> list[Tok
     return [Token("words", said, spaced)]
 
 
-def argument(text: str, place: int) -> tuple[str, int]:
-    """The argument of a command at ``place``: the text in braces, else one character; and where the text goes on."""
+def command_argument(text: str, place: int) -> tuple[str, int]:
+    """Return the argument of a LaTeX command, in braces or a single character, and the position after it."""
     while place < len(text) and text[place].isspace():
         place += 1
     if place >= len(text):
-        raise UnreadableError("a command lacks what it is about")
+        raise UnreadableError("a command without its argument")
     if text[place] != "{":
         return text[place], place + 1
     depth = 0

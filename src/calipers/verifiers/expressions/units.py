@@ -1,6 +1,6 @@
-"""Units of measure, as words behind a number: which are the same, and how many of one make another.
+"""Units of measure, as words after a number: which are equal, and how one converts into another.
 
-The units are data (``units.toml``); a word that is not among them is a unit of its own.
+The units are data (``units.toml``). A word that is not among them is a unit of its own.
 """
 
 from __future__ import annotations
@@ -11,30 +11,30 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Final
 
-from calipers.types.packaged import packaged
+from calipers.types.packaged import read_packaged_toml
 
-_TABLES: Final = packaged("calipers.verifiers.expressions", "units.toml")
+_TABLES: Final = read_packaged_toml("calipers.verifiers.expressions", "units.toml")
 _KNOWN: Final[Mapping[str, tuple[str, int]]] = {
     word: (what, int(scale))
     for what, rows in _TABLES["measures"].items()
     for scale, words in rows.items()
     for word in words
 }
-"""What each unit measures, and how many of the smallest unit it is."""
+"""Each unit's dimension, and its size in the smallest unit of that dimension."""
 _FILLERS: Final = frozenset(_TABLES["fillers"].split())
 UNIT_LETTERS: Final = frozenset(_TABLES["letters"].split())
-"""Units that letters without ``\\text`` may be."""
+r"""Units that may be written as letters without ``\text``."""
 ANY: Final = "unit"
-"""The word that stands for whichever unit is meant."""
+"""The word ``unit``, which may mean any unit."""
 _WORD: Final = re.compile(r"([^\W\d_]+\.?|[$¢€£₹¥])(?:\^?\{?(-?\d)\}?)?")
 _LONGEST: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """``parts`` are what is measured, each with its power; ``scale`` is how many of the smallest unit this unit is.
+    """A unit: ``parts`` are its dimensions with their powers, ``scale`` is its size in the smallest units.
 
-    ``count`` is what number words multiply by (``million``); ``known`` if every word is in the tables.
+    ``count`` is the product of number words (``million``). ``known`` is True if every word is in ``units.toml``.
     """
 
     parts: Mapping[str, int] = field(default_factory=dict)
@@ -46,7 +46,7 @@ class Unit:
         return bool(self.parts)
 
     def times(self, other: Unit, power: int = 1) -> Unit:
-        """This unit times ``other`` to a power."""
+        """Return this unit times ``other`` to a power."""
         parts = dict(self.parts)
         for name, number in other.parts.items():
             parts[name] = parts.get(name, 0) + number * power
@@ -62,8 +62,8 @@ class Unit:
 NONE: Final = Unit()
 
 
-def unit_of(text: str) -> Unit:
-    """The unit that words name: ``square centimeters``, ``km/h``, ``miles per hour``, ``million dollars``."""
+def parse_unit(text: str) -> Unit:
+    """Return the unit that words name: ``square centimeters``, ``km/h``, ``miles per hour``, ``million dollars``."""
     text = text[:_LONGEST]
     above, *below = re.split(r"/|\bper\b", text)
     made = _product(above)
@@ -84,7 +84,7 @@ def _product(text: str) -> Unit:
         elif name in _TABLES["counts"]:
             made = made.times(Unit(count=_TABLES["counts"][name]))
         elif "/" in name or "^" in name:
-            made = made.times(unit_of(name), power * own)
+            made = made.times(parse_unit(name), power * own)
         elif name not in _FILLERS or len(words) == 1:
             made, power = made.times(_one(name), power * own), 1
     return made

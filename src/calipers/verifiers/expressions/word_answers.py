@@ -1,4 +1,4 @@
-r"""Answers that are words: an option's letter, a name, a time of day; and formulas set as text.
+"""Answers in words: the letter of an option, a name, a time of day.
 
 Not responsible for numbers and expressions.
 """
@@ -37,8 +37,8 @@ _TIME_ALONE: Final = re.compile(r"(\d{1,2}):(\d\d)(?::(\d\d))?")
 _WORD: Final = re.compile(r"[^\W\d_]+")
 
 
-def plain(text: str) -> str:
-    r"""``text`` without LaTeX's ways of setting it: ``\text{(C)}`` is ``(C)``."""
+def plain_text(text: str) -> str:
+    r"""Remove LaTeX text commands and spacing from an answer: ``\text{(C)}`` becomes ``(C)``."""
     for _ in range(5):
         bare = _WRAPPED.sub(r"\1", text)
         if bare == text:
@@ -48,22 +48,22 @@ def plain(text: str) -> str:
     return " ".join(text.replace("{", " ").replace("}", " ").split()).strip(" .,;:。，；：")
 
 
-def option_of(expected: str) -> str | None:
-    r"""The letter, if an option is expected: ``C``, ``(C)``, ``\text{(C)}``."""
-    found = _OPTION.fullmatch(plain(expected))
+def expected_option(expected: str) -> str | None:
+    r"""Return the letter of the option if the expected answer is one: ``C``, ``(C)``, ``\text{(C)}``."""
+    found = _OPTION.fullmatch(plain_text(expected))
     return found[1] or found[2] if found else None
 
 
-def option_said(text: str) -> str | None:
-    """The option that a boxed answer names: ``C``, ``(C) 5``, ``C. Paris``, ``Option C``; None if it names none."""
-    found = _OPTION_SAID.fullmatch(plain(text).removesuffix("."))
-    if found is None or _ANOTHER.match(plain(text)[found.end(found.lastindex or 0) :]):
+def boxed_option(text: str) -> str | None:
+    """Return the letter of the option in a boxed answer, or None: ``C``, ``(C) 5``, ``C. Paris``."""
+    found = _OPTION_SAID.fullmatch(plain_text(text).removesuffix("."))
+    if found is None or _ANOTHER.match(plain_text(text)[found.end(found.lastindex or 0) :]):
         return None
     return found[found.lastindex or 0]
 
 
 def option_in_prose(text: str) -> str | None:
-    """The only option that sentences say is right: ``Therefore, C is correct``; None if they name several."""
+    """Return the option that sentences call right (``Therefore, C is correct``). None if there are several."""
     said = set()
     for found in _IN_PROSE.finditer(text):
         before = text[max(0, found.start() - 60) : found.start()]
@@ -73,9 +73,9 @@ def option_in_prose(text: str) -> str | None:
     return said.pop() if len(said) == 1 else None
 
 
-def words_of(text: str) -> tuple[str, ...] | None:
-    """The words of an expected answer that is a text, without articles; None if it is mathematics."""
-    said = plain(text)
+def expected_words(text: str) -> tuple[str, ...] | None:
+    """Return the words of an expected answer without articles, or None if it is mathematics."""
+    said = plain_text(text)
     runs = _WORD.findall(said)
     wrapped = bool(re.search(r"\\(?:text|mbox|hbox|mathrm)", text))
     if not runs or any(character.isdigit() for character in said) or re.search(r"[\\=+<>^_/*|]", said):
@@ -84,17 +84,17 @@ def words_of(text: str) -> tuple[str, ...] | None:
         return None
     if (wrapped and len(said) == 1) or is_number_word(said):
         return None
-    return words_said(text)
+    return answer_words(text)
 
 
-def words_said(text: str) -> tuple[str, ...]:
-    """The words of any answer, in small letters, without articles and punctuation."""
-    words = re.findall(r"[^\W_]+", plain(text).casefold())
+def answer_words(text: str) -> tuple[str, ...]:
+    """Return the words of an answer in lower case, without articles and punctuation."""
+    words = re.findall(r"[^\W_]+", plain_text(text).casefold())
     return tuple(word for word in words if word not in _ARTICLES) or tuple(words)
 
 
-def same_words(expected: tuple[str, ...], found: tuple[str, ...]) -> bool | None:
-    """The same words; None if one text says more than the other."""
+def equal_words(expected: tuple[str, ...], found: tuple[str, ...]) -> bool | None:
+    """Whether two answers have the same words. None if one of them has additional words."""
     if "".join(expected) == "".join(found):
         return True
     if not found:
@@ -105,12 +105,12 @@ def same_words(expected: tuple[str, ...], found: tuple[str, ...]) -> bool | None
 
 
 Time: TypeAlias = tuple[int, int, int, str]
-"""Hour, minute, second, and ``a`` or ``p`` for before or after noon; empty if it is not given."""
+"""Hour, minute and second, and ``a`` (before noon), ``p`` (after noon) or an empty text if unknown."""
 
 
-def time_of(text: str) -> Time | None:
-    """A time of day; None if it is none."""
-    said = plain(text)
+def parse_time(text: str) -> Time | None:
+    """Parse a time of day; None if an answer is not a time."""
+    said = plain_text(text)
     found = _TIME.fullmatch(said) or _TIME_ALONE.fullmatch(said)
     if found is None:
         return None
@@ -120,8 +120,8 @@ def time_of(text: str) -> Time | None:
     return hour, int(found[2] or 0), int(found[3] or 0), half
 
 
-def same_time(expected: Time, found: Time) -> bool | None:
-    """The same time of day; None if only one of them gives the half of the day."""
+def equal_times(expected: Time, found: Time) -> bool | None:
+    """Whether two times of day are equal. None if only one of them says whether it is before or after noon."""
     if expected[:3] != found[:3]:
         return False
     return expected[3] == found[3] or (False if expected[3] and found[3] else None)

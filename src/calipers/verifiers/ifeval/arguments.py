@@ -1,7 +1,7 @@
-"""The ``kwargs`` of an instruction: each field checked before any response is.
+"""Check the ``kwargs`` of an IFEval instruction before any response is checked.
 
-What a field means is the rules' business. The official checker draws a missing or negative value at random; here it is
-an error, because a random threshold gives no verdict.
+Not responsible for the meaning of a field, which its rule defines. The official checker replaces a missing or negative
+value by a random one. Here it is an error, because a random threshold gives no verdict.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ Relation = Literal["less than", "at least"]
 
 
 def read_arguments(names: Sequence[str], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields called ``names``, checked. Fields that are null count as absent, as in the Hugging Face copy.
+    """Return the checked values of the fields ``names``. A null field counts as absent, as in the Hugging Face copy.
 
-    Raises InputError naming the field: missing, of the wrong kind, or of another instruction.
+    Raises InputError naming a field that is missing, of the wrong type, or of another instruction.
     """
     if not isinstance(kwargs, Mapping):
         raise InputError(f"kwargs must be an object of fields, is {_shown(kwargs)}")
@@ -55,7 +55,7 @@ def _texts(name: str, value: Any) -> tuple[str, ...]:
 
 
 def _whole(name: str, value: Any) -> int:
-    if isinstance(value, float) and value.is_integer():  # Parquet turns a column with gaps into floats
+    if isinstance(value, float) and value.is_integer():  # Parquet stores a column with gaps as floats
         return int(value)
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise InputError(f"{name}: must be a whole number, is {_shown(value)}")
@@ -77,7 +77,7 @@ def _relation(name: str, value: Any) -> Relation:
 
 def _language(name: str, value: Any) -> str:
     known = read_packaged_toml("calipers.verifiers.ifeval", "words.toml")["langdetect_codes"].split()
-    if _text(name, value) not in known:  # another code would never be met
+    if _text(name, value) not in known:  # no response could follow the instruction
         raise InputError(f"{name}: must be a code of langdetect such as en, de or zh-cn, is {_shown(value)}")
     return cast("str", value)
 
@@ -88,7 +88,7 @@ def _shown(value: Any) -> str:
 
 
 _READERS: Final[Mapping[str, Callable[[str, Any], Any]]] = {
-    "capital_frequency": _whole,  # the one number the official checker takes as it is
+    "capital_frequency": _whole,  # the official checker accepts a negative number here
     "capital_relation": _relation,
     "end_phrase": _text,
     "first_word": _text,

@@ -1,21 +1,21 @@
-"""How many words of a text are all capitals, as IFEval counts them: by the Treebank rules of nltk 3.8.1's tokenizer.
+"""Count the words of a text that are in capitals, as IFEval does: by the Treebank rules of nltk 3.8.1's tokenizer.
 
-Only where those rules separate letters from letters matters for the count. So marks that carry no letters are simply
-cut out, in the order in which the rules see them; quotes and apostrophes depend on what is beside them by then. Newer
-nltk (3.10) splits words at dashes and apostrophes differently.
+The count depends only on where those rules separate letters from letters. So marks without letters are removed, in the
+order in which nltk applies its rules, because the treatment of quotes and apostrophes depends on their neighbours at
+that stage. Newer nltk (3.10) splits words at dashes and apostrophes differently.
 """
 
 from __future__ import annotations
 
 import re
 
-from calipers.verifiers.ifeval.sentences import Parameters, sentences
+from calipers.verifiers.ifeval.sentences import Parameters, split_sentences
 
-# If every capital is followed by a small letter there is no word in capitals: the rules separate those two in 'Twas and
-# An't only (and in CANnot, which has two capitals in a row).
+# If every capital is followed by a small letter, no word is in capitals. The exceptions are 'Twas and An't, which the
+# rules split there (and CANnot, which has two capitals in a row).
 _CAPITAL_ALONE = re.compile(r"[A-Z](?![a-z])|'T|[A-Z]n't")
 _OPENING_MARKS = re.compile(r"^\"|[«“‘„`]+")
-_CUT = " ` "  # no blank only, so that a period before an opening mark is not taken for the last one
+_CUT = " ` "  # not just a space, which would let a period before an opening mark count as the last one
 _OPENING_QUOTE = re.compile(r"(?<=[ (\[{<])(?:\"|'')")
 _QUOTED_LETTER = re.compile(r"'(?![mtsdn])(?=\w\b)", re.IGNORECASE)
 _LAST_PERIOD = re.compile(r"(?<=[^.])\.(?=[\])}>\"'»”’ ]*+\s*+$)")
@@ -35,16 +35,16 @@ _TIS = tuple(re.compile(rf" ('t)({verb})\b", re.IGNORECASE) for verb in ("is", "
 
 
 def capital_words(text: str, parameters: Parameters) -> int:
-    """Words with a cased letter and no lower-case one. Hyphens join; ``IT'S`` and ``CANNOT`` are two words each."""
+    """Return the number of words in capitals. A hyphen joins words; ``IT'S`` and ``CANNOT`` are two each."""
     return sum(
         sum(map(str.isupper, _words(sentence)))
-        for sentence in sentences(text, parameters)
+        for sentence in split_sentences(text, parameters)
         if not sentence.isascii() or _CAPITAL_ALONE.search(sentence)
     )
 
 
 def _words(sentence: str) -> list[str]:
-    """The pieces of a sentence that can hold letters."""
+    """Split a sentence into the words that can contain letters."""
     text = _OPENING_MARKS.sub(_CUT, sentence)
     text = _OPENING_QUOTE.sub(_CUT, text)
     text = _QUOTED_LETTER.sub("' ", text)

@@ -1,7 +1,7 @@
-"""The other families: lists, headings, marks, JSON, punctuation, how a response begins and ends, and what it repeats.
+"""IFEval's rules on lists, headings, marks, JSON, punctuation, beginnings, endings and repetitions of a response.
 
-The patterns are the official ones, in a form whose time grows linearly with the length of the response: a policy under
-training writes the response. ``fixed`` differs where a rule's docstring says so.
+The patterns accept the same text as the official ones, but their time grows only linearly with the length of the
+response, because a policy in training writes it. ``fixed`` differs where a rule's docstring says so.
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ import re
 from typing import Final
 
 from calipers.types import Verdict
-from calipers.verifiers.ifeval.rule import Mode, Rule, counted, expression, yes_or_no
-from calipers.verifiers.ifeval.whole_words import folded
+from calipers.verifiers.ifeval.rule import Mode, Rule, compile_field, count_verdict, verdict_if
+from calipers.verifiers.ifeval.whole_words import normalise_words
 
 _ANSWERS = ("My answer is yes.", "My answer is no.", "My answer is maybe.")
-# A star bullet takes the character after its star, be it a line break; then the next line is not looked at.
+# The character after a bullet's star may be a line break. The line after it is then no bullet, as in the official
+# pattern.
 _STARS = re.compile(r"^[^\S\n]*\*[^*].*$", re.MULTILINE)
 _DASHES = re.compile(r"^[^\S\n]*-", re.MULTILINE)
 _HIGHLIGHT = re.compile(r"\*[^\n*]*\*")
@@ -25,38 +26,38 @@ _FENCES = ("```json", "```Json", "```JSON", "```")
 _POSTSCRIPTS = {"P.P.S": r"p\.\s?p\.\s?s", "P.S.": r"p\.\s?s\."}
 _DIVIDER = "******"
 _COMMAS: Final = ",،、，︐︑﹐﹑､՝߸፣၊᠂᠈꓾꘍꛵⸲⸴⸸⹁⹌\U00016e97\U0001da87"
-"""Commas by their names in Unicode, of all scripts, the ideographic ones included; and Burmese's."""
+"""All characters that Unicode names a comma, in any script, and the Burmese comma."""
 _QUOTES: Final = ('""', "“”", "„“", "„”", "””", "«»", "»«", "「」", "『』", "〝〞", "〝〟", "＂＂", "｢｣")
-"""Double quotation marks as languages pair them, and the corner brackets that Chinese and Japanese use."""
+"""Pairs of double quotation marks in various languages, and the corner brackets of Chinese and Japanese."""
 
 
 def _number_bullet_lists(_: Mode, response: str, *, num_bullets: int) -> Verdict:
-    """Lines that begin with ``-`` or with one ``*``: a rule of dashes and a line in italics count as well."""
+    """Count lines that begin with ``-`` or a single ``*``, including rules of dashes and lines in italics."""
     found = len(_STARS.findall(response)) + len(_DASHES.findall(response))
-    return counted(found, "bullets", "exactly", num_bullets)
+    return count_verdict(found, "bullets", "exactly", num_bullets)
 
 
 def _constrained_response(_: Mode, response: str) -> Verdict:
-    """One of three sentences, anywhere in the response and with their capitals."""
-    return yes_or_no(met=any(answer in response for answer in _ANSWERS), otherwise="none of the three answers")
+    """Require one of three fixed sentences, anywhere in the response and with the same capitals."""
+    return verdict_if(met=any(answer in response for answer in _ANSWERS), otherwise="none of the three answers")
 
 
 def _number_highlighted_sections(_: Mode, response: str, *, num_highlights: int) -> Verdict:
-    """``*...*`` and ``**...**`` on one line, counted separately: ``***x***`` counts twice."""
+    """Count ``*...*`` and ``**...**`` on a line separately, so that ``***x***`` counts twice."""
     single = sum(1 for found in _HIGHLIGHT.findall(response) if found.strip("*").strip())
     double = sum(1 for found in _DOUBLE_HIGHLIGHT.findall(response) if found[2:-2].strip())
-    return counted(single + double, "highlights", "at least", num_highlights)
+    return count_verdict(single + double, "highlights", "at least", num_highlights)
 
 
 def _multiple_sections(mode: Mode, response: str, *, section_spliter: str, num_sections: int) -> Verdict:
-    """The marker followed by digits, anywhere; in ``official`` it is a regular expression, in ``fixed`` literal."""
+    """Count a marker followed by digits. It is a regular expression in ``official``, literal in ``fixed``."""
     marker = section_spliter.strip()
-    pattern = expression("section_spliter", rf"\s?{marker if mode != 'fixed' else re.escape(marker)}\s?\d+\s?")
-    return counted(len(pattern.split(response)) - 1, "sections", "at least", num_sections)
+    pattern = compile_field("section_spliter", rf"\s?{marker if mode != 'fixed' else re.escape(marker)}\s?\d+\s?")
+    return count_verdict(len(pattern.split(response)) - 1, "sections", "at least", num_sections)
 
 
 def _json_format(_: Mode, response: str) -> Verdict:
-    """All of it JSON as Python reads it, so ``NaN`` passes; one code fence around it is allowed."""
+    """Require JSON as Python reads it (``NaN`` passes) and no other text, except a code fence around it."""
     text = response.strip()
     for fence in _FENCES:
         text = text.removeprefix(fence)
@@ -70,70 +71,73 @@ def _json_format(_: Mode, response: str) -> Verdict:
 
 
 def _title(_: Mode, response: str) -> Verdict:
-    """Something between ``<<`` and ``>>`` on one line."""
-    return yes_or_no(met=any(map(_titled, response.split("\n"))), otherwise="no title in << >>")
+    """Require a text between ``<<`` and ``>>`` on a line."""
+    return verdict_if(met=any(map(_titled, response.split("\n"))), otherwise="no title in << >>")
 
 
 def _titled(line: str) -> bool:
     start, stop = line.find("<<"), line.rfind(">>")
-    # At least one character stands between the two pairs, and one that is no bracket and no blank.
+    # The brackets enclose at least one character, and at least one that is neither a bracket nor a space.
     return 0 <= start < stop - 2 and bool(line[start : stop + 2].lstrip("<").rstrip(">").strip())
 
 
 def _number_placeholders(_: Mode, response: str, *, num_placeholders: int) -> Verdict:
-    """``[...]`` on one line; links and ``[]`` count as well."""
+    """Count ``[...]`` on a line. Links and ``[]`` count as placeholders, too."""
     lines = (line[: line.rfind("]") + 1] for line in response.split("\n"))
     found = sum(len(_BRACKETED.findall(line)) for line in lines)
-    return counted(found, "placeholders", "at least", num_placeholders)
+    return count_verdict(found, "placeholders", "at least", num_placeholders)
 
 
 def _postscript(mode: Mode, response: str, *, postscript_marker: str) -> Verdict:
-    """The marker anywhere, without regard to case; ``P.S.`` and ``P.P.S`` with blanks inside.
+    """Require the postscript marker anywhere, ignoring case. ``P.S.`` and ``P.P.S`` may contain spaces.
 
     Any other marker is a regular expression in ``official`` and literal in ``fixed``.
     """
     marker = postscript_marker.strip()
     other = marker.lower() if mode != "fixed" else re.escape(marker.lower())
-    pattern = expression("postscript_marker", _POSTSCRIPTS.get(marker, other), re.MULTILINE)
-    return yes_or_no(met=bool(pattern.search(response.lower())), otherwise=f"no {marker!r}")
+    pattern = compile_field("postscript_marker", _POSTSCRIPTS.get(marker, other), re.MULTILINE)
+    return verdict_if(met=bool(pattern.search(response.lower())), otherwise=f"no {marker!r}")
 
 
 def _no_comma(mode: Mode, response: str) -> Verdict:
-    """In ``official`` the ASCII comma only, so ``、`` and ``，`` pass; in ``fixed`` those of all scripts."""
+    """Forbid commas: in ``official`` ASCII only, so that ``、`` and ``，`` pass, in ``fixed`` in all scripts."""
     found = sum(map(response.count, _COMMAS if mode == "fixed" else ","))
-    return yes_or_no(met=not found, otherwise=f"{found} commas")
+    return verdict_if(met=not found, otherwise=f"{found} commas")
 
 
 def _end_checker(mode: Mode, response: str, *, end_phrase: str) -> Verdict:
-    """Without regard to case, blanks and closing ``"``, in ``fixed`` also of other marks and forms of a letter."""
-    form, marks = (folded, "".join(_QUOTES)) if mode == "fixed" else (str, '"')
+    """Require the response to end with a phrase, ignoring case, spaces and a closing ``"``.
+
+    ``fixed`` also ignores other quotation marks and different encodings of the same letter.
+    """
+    form, marks = (normalise_words, "".join(_QUOTES)) if mode == "fixed" else (str, '"')
     wanted, text = form(end_phrase).strip().lower(), form(response).strip()
     met = text.strip(marks).lower().endswith(wanted) or (mode == "fixed" and text.lower().endswith(wanted))
-    return yes_or_no(met=met, otherwise=f"does not end with {end_phrase!r}")
+    return verdict_if(met=met, otherwise=f"does not end with {end_phrase!r}")
 
 
 def _quotation(mode: Mode, response: str) -> Verdict:
-    """ASCII double quotes around all of it, in ``fixed`` also others; there may be more between them."""
+    """Require ASCII double quotes around the response, or in ``fixed`` any. It may contain more quotes."""
     text = response.strip()
     met = len(text) > 1 and text[0] + text[-1] in (_QUOTES if mode == "fixed" else ('""',))
-    return yes_or_no(met=met, otherwise="not wrapped in double quotes")
+    return verdict_if(met=met, otherwise="not wrapped in double quotes")
 
 
 def _two_responses(_: Mode, response: str) -> Verdict:
-    """Two different texts separated by six stars; a blank one is allowed before the first and after the second."""
+    """Require two different texts separated by six stars. A blank text may precede or follow them."""
     pieces = [piece.strip() for piece in response.split(_DIVIDER)]
     if not all(pieces[1:-1]):
         return Verdict(False, "an empty response between two dividers")
     given = [piece for piece in pieces if piece]
     if len(given) != 2:
-        return counted(len(given), "responses", "exactly", 2)
-    return yes_or_no(met=given[0] != given[1], otherwise="the two responses are the same")
+        return count_verdict(len(given), "responses", "exactly", 2)
+    return verdict_if(met=given[0] != given[1], otherwise="the two responses are the same")
 
 
 def _repeat_prompt(_: Mode, response: str, *, prompt_to_repeat: str) -> Verdict:
-    """Without regard to case; what follows the repetition is ignored."""
+    """Require the response to begin with the prompt, ignoring case. Any text may follow."""
     met = response.strip().lower().startswith(prompt_to_repeat.strip().lower())
-    return yes_or_no(met=met, otherwise="does not begin with the request")
+    return verdict_if(met=met, otherwise="does not begin with the request")
 
 
 RULES: Final[dict[str, Rule]] = {

@@ -1,4 +1,4 @@
-"""An IFEval instruction, ready to check responses: strictly, or loosely as in the paper's second figure."""
+"""Check responses against an IFEval instruction, strictly or with the paper's loose criterion."""
 
 from __future__ import annotations
 
@@ -18,32 +18,35 @@ from calipers.verifiers.ifeval.rule import Mode, Rule
 
 RULES: Final[Mapping[str, Rule]] = keywords.RULES | lengths.RULES | formats.RULES | language.RULES
 INSTRUCTION_IDS: Final = tuple(sorted(RULES))
-"""The 25 instruction ids."""
+"""The ids of IFEval's 25 instructions."""
 
 _BLANK = Verdict(False, "the response is blank")
 
 
 @dataclass(frozen=True, slots=True)
 class Instruction(AnswerVerifier):
-    """An instruction with its kwargs, built by ``instruction``; as a verifier it checks the final answer strictly."""
+    """An IFEval instruction, built by ``instruction``. As a verifier it checks the final answer strictly."""
 
     id: str
     test: Callable[[str], Verdict]
 
     def strict(self, response: str) -> Verdict:
-        """Whether the response follows the instruction as it stands. A blank response never does."""
+        """Return the verdict whether the response follows the instruction strictly. A blank response does not."""
         return self.test(response) if response.strip() else _BLANK
 
     def check(self, answer: str) -> Verdict:
         return self.strict(answer)
 
     def loose(self, response: str) -> Verdict:
-        """Whether any of eight readings of it does: with or without its first line, its last line and all its ``*``."""
+        """Return the verdict whether the response follows the instruction loosely: in any of eight variants.
+
+        The variants are the response with and without its first line, its last line and all its ``*``.
+        """
         strict = self.strict(response)
         if strict.met:
             return strict
         unclear = strict if strict.met is None else None
-        for reading, left_out in _readings(response).items():
+        for reading, left_out in _loose_variants(response).items():
             verdict = self.strict(reading)
             if verdict.met:
                 return Verdict(True, f"when {left_out} left out")
@@ -54,10 +57,11 @@ class Instruction(AnswerVerifier):
 def instruction(
     instruction_id: str, kwargs: Mapping[str, Any] | None = None, *, prompt: str | None = None, mode: Mode = "official"
 ) -> Instruction:
-    """The instruction with that id; ``kwargs`` as in IFEval's data, null fields omitted.
+    """Return the IFEval instruction with this id and these ``kwargs``. Null fields are ignored.
 
-    ``prompt`` is what ``combination:repeat_prompt`` asks to repeat if its kwargs do not say. Raises InputError naming
-    the id or the field that is wrong, and ConfigError for an unknown mode, or if langdetect is needed and missing.
+    ``prompt`` is the text that ``combination:repeat_prompt`` asks to repeat if its kwargs do not contain it. Raises
+    InputError naming a wrong id or field, and ConfigError for an unknown mode, or if langdetect is needed and not
+    installed.
     """
     if mode not in get_args(Mode):
         raise ConfigError(f"mode must be {', '.join(get_args(Mode)[:-1])} or {get_args(Mode)[-1]}, not {mode!r}")
@@ -65,20 +69,20 @@ def instruction(
     if rule is None:
         near = difflib.get_close_matches(str(instruction_id), INSTRUCTION_IDS, n=1)
         raise InputError(f"unknown instruction {instruction_id!r}" + (f"; did you mean {near[0]}?" if near else ""))
-    fields = fields_of(rule)
+    fields = rule_fields(rule)
     given = {} if kwargs is None else kwargs
     try:
         if "prompt_to_repeat" in fields and prompt and given.get("prompt_to_repeat") is None:
             given = {**given, "prompt_to_repeat": prompt}
         test = partial(rule, mode, **read_arguments(fields, given))
-        test("x")  # raises what is wrong with every response
+        test("x")  # raises InputError if the fields are wrong for every response
     except InputError as error:
         raise InputError(f"{instruction_id}: {error}") from None
     return Instruction(instruction_id, test)
 
 
-def fields_of(rule: Rule) -> tuple[str, ...]:
-    """The kwargs that a rule takes."""
+def rule_fields(rule: Rule) -> tuple[str, ...]:
+    """Return the names of the kwargs that an IFEval rule takes."""
     return tuple(one.name for one in inspect.signature(rule).parameters.values() if one.kind is one.KEYWORD_ONLY)
 
 
@@ -90,17 +94,17 @@ def check(
     prompt: str | None = None,
     mode: Mode = "official",
 ) -> Verdict:
-    """Whether ``response`` follows the instruction, strictly; raises as ``instruction`` does.
+    """Return the verdict whether ``response`` follows an IFEval instruction strictly. Raises like ``instruction``.
 
-    ``.met`` is None, and ``.reason`` says why, if there is no verdict: in ``official`` for a letter that the official
-    checker replaces by a random one, in ``fixed`` for a text whose language cannot be detected, or whose words or
-    sentences nothing separates.
+    The verdict is None, with a reason, if there is none: in ``official`` for a letter that the official checker
+    replaces by a random one, in ``fixed`` for a text whose language cannot be detected, or in which words or sentences
+    have no separators.
     """
     return instruction(instruction_id, kwargs, prompt=prompt, mode=mode).strict(response)
 
 
-def _readings(response: str) -> dict[str, str]:
-    """The loose readings that differ from the response and from each other, with what each leaves out."""
+def _loose_variants(response: str) -> dict[str, str]:
+    """Return the variants of a response for the loose check, without duplicates, each with the parts it omits."""
     lines = response.split("\n")
     cut = {
         "nothing": response,

@@ -1,7 +1,8 @@
-"""``keywords:...``: words that must or must not occur, or must occur so often, and letters.
+"""IFEval's rules ``keywords:...``: words that must occur, must not occur or must occur so often, and letters.
 
-Oddities of ``official``: keywords are regular expressions, matched without regard to case; ``existence`` and
-``frequency`` also match inside longer words. ``fixed`` takes them literally, and whole if the script separates words.
+Oddities of ``official``: keywords are regular expressions, matched without regard to case, and those of ``existence``
+and ``frequency`` also match inside longer words. ``fixed`` takes keywords literally, and as whole words if the script
+separates words.
 """
 
 from __future__ import annotations
@@ -12,45 +13,45 @@ from typing import Final
 
 from calipers.types import Verdict
 from calipers.verifiers.ifeval.arguments import Relation
-from calipers.verifiers.ifeval.rule import Mode, Rule, counted, expression, yes_or_no
-from calipers.verifiers.ifeval.whole_words import folded, whole
+from calipers.verifiers.ifeval.rule import Mode, Rule, compile_field, count_verdict, verdict_if
+from calipers.verifiers.ifeval.whole_words import normalise_words, word_pattern
 
 
 def _existence(mode: Mode, response: str, *, keywords: tuple[str, ...]) -> Verdict:
     text = _text(mode, response)
     missing = [word for word in keywords if not _pattern("keywords", word, mode).search(text)]
-    return yes_or_no(met=not missing, otherwise=f"missing: {', '.join(missing)}")
+    return verdict_if(met=not missing, otherwise=f"missing: {', '.join(missing)}")
 
 
 def _frequency(mode: Mode, response: str, *, keyword: str, frequency: int, relation: Relation) -> Verdict:
     found = _pattern("keyword", keyword.strip(), mode).finditer(_text(mode, response))
-    return counted(sum(1 for _ in found), f"x {keyword!r}", relation, frequency)
+    return count_verdict(sum(1 for _ in found), f"x {keyword!r}", relation, frequency)
 
 
 def _forbidden_words(mode: Mode, response: str, *, forbidden_words: tuple[str, ...]) -> Verdict:
-    r"""Whole words in both modes; ``official`` by ``\b``, which finds no word that begins or ends with a mark."""
+    r"""Forbid whole words. ``official`` uses ``\b``, which finds no word that begins or ends with a mark."""
     text = _text(mode, response)
     found = [word for word in forbidden_words if _pattern("forbidden_words", word, mode, rf"\b{word}\b").search(text)]
-    return yes_or_no(met=not found, otherwise=f"found: {', '.join(found)}")
+    return verdict_if(met=not found, otherwise=f"found: {', '.join(found)}")
 
 
 def _letter_frequency(mode: Mode, response: str, *, letter: str, let_frequency: int, let_relation: Relation) -> Verdict:
-    """All modes count without regard to case.
+    """Count a letter in the response, ignoring case.
 
-    The official checker replaces anything but one letter from a to z by a letter drawn at random; since 2025, only what
-    is not one character. Then there is no verdict. ``fixed`` counts whatever it is.
+    The official checker replaces anything but a single letter from a to z by a random letter, and since 2025 only
+    anything but a single character. The verdict is None then. ``fixed`` counts any text.
     """
     wanted = letter.lower()
     usual = len(letter) == 1 and (mode == "official_2025" or (len(wanted) == 1 and "a" <= wanted <= "z"))
     if mode != "fixed" and not usual:
         return Verdict(None, f"the official checker counts a letter drawn at random in place of {letter!r}")
     if mode == "fixed":
-        found = _composed(response).count(_composed(letter))  # é is one letter, however it is written
+        found = _composed(response).count(_composed(letter))  # é counts as one letter in either encoding
     elif len(wanted) > 1 or wanted.isspace():
-        found = 0  # it looks the lower-cased, stripped letter up among single characters, where this is not
+        found = 0  # the official checker looks for the stripped, lower-cased text among single characters
     else:
         found = response.lower().count(wanted)
-    return counted(found, f"x {letter!r}", let_relation, let_frequency)
+    return count_verdict(found, f"x {letter!r}", let_relation, let_frequency)
 
 
 def _composed(text: str) -> str:
@@ -58,11 +59,11 @@ def _composed(text: str) -> str:
 
 
 def _text(mode: Mode, response: str) -> str:
-    return folded(response) if mode == "fixed" else response
+    return normalise_words(response) if mode == "fixed" else response
 
 
 def _pattern(field: str, word: str, mode: Mode, official: str | None = None) -> re.Pattern[str]:
-    return expression(field, whole(word) if mode == "fixed" else official or word, re.IGNORECASE)
+    return compile_field(field, word_pattern(word) if mode == "fixed" else official or word, re.IGNORECASE)
 
 
 RULES: Final[dict[str, Rule]] = {

@@ -1,7 +1,7 @@
-"""``language:...`` and ``change_case:...``: the language by langdetect, and capitals.
+"""IFEval's rules ``language:...`` and ``change_case:...``: the language by langdetect, and capitals.
 
-langdetect samples at random, and the official checker leaves it unseeded. Here it is seeded, so that the same text
-always gives the same answer; its global seed is not touched.
+langdetect samples at random, and the official checker does not seed it. Here its detector has a seed of its own, so
+that the same text always gives the same verdict. langdetect's global seed is not changed.
 """
 
 from __future__ import annotations
@@ -16,43 +16,43 @@ from calipers.types import Verdict
 from calipers.verifiers.ifeval.arguments import Relation
 from calipers.verifiers.ifeval.capitals import capital_words
 from calipers.verifiers.ifeval.punkt import parameters
-from calipers.verifiers.ifeval.rule import Mode, Rule, counted, yes_or_no
+from calipers.verifiers.ifeval.rule import Mode, Rule, count_verdict, verdict_if
 
 _SEED = 0
 
 
 def _response_language(mode: Mode, response: str, *, language: str) -> Verdict:
-    """If langdetect finds no language, the verdict is met in ``official`` and None in ``fixed``."""
+    """Require a language. If langdetect detects none, the verdict is met in ``official`` and None in ``fixed``."""
     found = detected(response)
     if found is None:
         reason = "no language can be detected"
         return Verdict(True, f"{reason}, which passes") if mode != "fixed" else Verdict(None, reason)
-    return yes_or_no(met=found == language, otherwise=f"detected as {found}, not {language}")
+    return verdict_if(met=found == language, otherwise=f"detected as {found}, not {language}")
 
 
 def _english_capital(mode: Mode, response: str) -> Verdict:
-    """No lower-case letter, and English by langdetect, which reads capitals badly; no language as above."""
+    """Require English without lower-case letters. langdetect decides, although it often misjudges text in capitals."""
     return _cased(mode, response, str.isupper, "not all in capitals")
 
 
 def _english_lowercase(mode: Mode, response: str) -> Verdict:
-    """No upper-case letter, and English by langdetect; no language as above."""
+    """Require English without upper-case letters, as detected by langdetect."""
     return _cased(mode, response, str.islower, "not all in lower case")
 
 
 def _cased(mode: Mode, response: str, cased: Callable[[str], bool], otherwise: str) -> Verdict:
-    _factory()  # without langdetect it raises for every response
+    _factory()  # raises ConfigError for every response if langdetect is missing
     return _response_language(mode, response, language="en") if cased(response) else Verdict(False, otherwise)
 
 
 def _capital_word_frequency(_: Mode, response: str, *, capital_frequency: int, capital_relation: Relation) -> Verdict:
     found = capital_words(response, parameters())
-    return counted(found, "words in capitals", capital_relation, capital_frequency)
+    return count_verdict(found, "words in capitals", capital_relation, capital_frequency)
 
 
 @lru_cache(maxsize=4096)
 def detected(text: str) -> str | None:
-    """The code langdetect gives ``text``; None if it finds nothing to go by (no letters, for example)."""
+    """Return langdetect's language code of a text, or None if it detects no language, for example in digits."""
     detector = _factory().create()
     detector.append(text)
     try:
@@ -63,9 +63,9 @@ def detected(text: str) -> str | None:
 
 @lru_cache(maxsize=1)
 def _factory() -> Any:
-    """Load langdetect with its profiles (about half a second, once). Raises ConfigError if it is not installed."""
+    """Load langdetect with its profiles, once, in about half a second. Raises ConfigError if it is not installed."""
     try:
-        module = import_module("langdetect.detector_factory")  # an extra, and without types
+        module = import_module("langdetect.detector_factory")  # an optional dependency without type hints
     except ModuleNotFoundError:
         raise ConfigError(
             "this instruction needs langdetect to detect languages; run: pip install 'calipers[ifeval]'"

@@ -1,4 +1,7 @@
-"""``length_constraints:...``: sentences, paragraphs and words counted. ``fixed`` differs outside Latin script."""
+"""IFEval's rules ``length_constraints:...``: numbers of sentences, paragraphs and words.
+
+``fixed`` differs from ``official`` in scripts other than Latin.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +12,9 @@ from calipers.errors import InputError
 from calipers.types import Verdict
 from calipers.verifiers.ifeval.arguments import Relation
 from calipers.verifiers.ifeval.punkt import parameters
-from calipers.verifiers.ifeval.rule import Mode, Rule, counted
-from calipers.verifiers.ifeval.sentences import sentences
-from calipers.verifiers.ifeval.whole_words import HANGUL, UNSPACED, folded, whole, word_counts
+from calipers.verifiers.ifeval.rule import Mode, Rule, count_verdict
+from calipers.verifiers.ifeval.sentences import split_sentences
+from calipers.verifiers.ifeval.whole_words import HANGUL, UNSPACED, normalise_words, word_counts, word_pattern
 
 _DIVIDER = re.compile(r"\s?\*\*\*\s?")
 _WORD = re.compile(r"\w+")
@@ -20,44 +23,44 @@ _ATTACHED = re.compile(f"[{UNSPACED}{HANGUL}]$")
 _MARKS = "。！？｡．।॥؟۔።፧။។៕։༎‼⁇⁈⁉᠃᠉"
 _CLOSING, _OPENING = "」』”’）》〉】)\\]\"'", "「『“‘（《〈【(\\[\"'"
 _GREEK = "(?<=[\u0370-\u037d\u037f-\u03ff\u1f00-\u1fff][;\u037e])(?=\\s|$)"
-"""Greek asks with a semicolon."""
+"""Greek ends a question with a semicolon."""
 _ENDS = re.compile(f"(?<=[{_MARKS}])(?![{_MARKS}{_CLOSING}])|(?<=[{_MARKS}][{_CLOSING}])(?=[\\s{_OPENING}])|{_GREEK}")
-"""Where a sentence ends in other scripts: after its last mark, and after what closes with it."""
+"""The end of a sentence in other scripts: after its last mark and the closing quotes and brackets that follow."""
 _UNMARKED = re.compile("[\u0e00-\u0fff]")
-"""Thai and Lao, where a space may end a sentence or a phrase, and Tibetan, where a stroke may."""
+"""Thai, Lao and Tibetan: a space or a stroke ends a sentence there, but it may also end a phrase."""
 
 
 def _number_sentences(mode: Mode, response: str, *, num_sentences: int, relation: Relation) -> Verdict:
-    """Punkt's sentences: ``e.g. this`` ends a sentence, and a list number such as ``1.`` is a sentence.
+    """Count sentences by Punkt: ``e.g. this`` is two sentences, and a list number such as ``1.`` is a sentence.
 
-    Punkt knows ``.``, ``!`` and ``?``. ``fixed`` also knows what ends sentences in other scripts, and has no verdict on
-    text in those that mark no end.
+    Punkt knows ``.``, ``!`` and ``?``. ``fixed`` also knows the marks that end sentences in other scripts. It gives no
+    verdict on text in scripts without such marks.
     """
     if mode == "fixed" and len(_UNMARKED.findall(response)) * 2 > sum(map(str.isalpha, response)):
         return Verdict(None, "nothing in this script marks the end of a sentence")
     pieces = _ENDS.split(response) if mode == "fixed" else [response]
-    found = sum(len(sentences(piece, parameters())) for piece in pieces)
-    return counted(found, "sentences", relation, num_sentences)
+    found = sum(len(split_sentences(piece, parameters())) for piece in pieces)
+    return count_verdict(found, "sentences", relation, num_sentences)
 
 
 def _number_paragraphs(_: Mode, response: str, *, num_paragraphs: int) -> Verdict:
-    """Paragraphs are separated by ``***`` and by nothing else; an empty paragraph between two others fails."""
+    """Count paragraphs, which only ``***`` separates. An empty paragraph between two others fails."""
     pieces = _DIVIDER.split(response)
     blank = [position for position, piece in enumerate(pieces) if not piece.strip()]
     if any(0 < position < len(pieces) - 1 for position in blank):
         return Verdict(False, "an empty paragraph between two dividers")
-    return counted(len(pieces) - len(blank), "paragraphs", "exactly", num_paragraphs)
+    return count_verdict(len(pieces) - len(blank), "paragraphs", "exactly", num_paragraphs)
 
 
 def _number_words(mode: Mode, response: str, *, num_words: int, relation: Relation) -> Verdict:
-    r"""Runs of ``\w`` by Python's ``re``: ``don't`` is two, and vowel signs split words of Indic scripts.
+    r"""Count words as matches of ``\w+``: ``don't`` is two words, and vowel signs split words of Indic scripts.
 
-    In ``fixed`` they do not, and text without spaces between its words has a verdict if any count of them gives the
-    same.
+    ``fixed`` keeps Indic words whole. In text without spaces the number of words is a range, and ``fixed`` gives a
+    verdict if it is the same for the whole range.
     """
     if mode != "fixed":
-        return counted(len(_WORD.findall(response)), "words", relation, num_words)
-    least, most = (counted(count, "words", relation, num_words) for count in word_counts(response))
+        return count_verdict(len(_WORD.findall(response)), "words", relation, num_words)
+    least, most = (count_verdict(count, "words", relation, num_words) for count in word_counts(response))
     unclear = Verdict(None, f"{least.reason.split()[0]} to {most.reason}, and no spaces between them")
     return least if least.met is most.met else unclear
 
@@ -65,26 +68,27 @@ def _number_words(mode: Mode, response: str, *, num_words: int, relation: Relati
 def _nth_paragraph_first_word(
     mode: Mode, response: str, *, num_paragraphs: int, nth_paragraph: int, first_word: str
 ) -> Verdict:
-    """Paragraphs are separated by an empty line. Blank ones are not counted, but they are when the nth is picked.
+    """Count paragraphs separated by empty lines, and compare the first word of the nth.
 
-    The first word ends at a blank or an ASCII mark; in ``fixed`` it ends as a whole word if its script has no spaces.
+    Blank paragraphs are omitted from the count, but not from the numbering: so does the official checker. The first
+    word ends at a space or an ASCII mark. In ``fixed`` a word of a script without spaces ends as a whole word.
     """
     if not 1 <= nth_paragraph <= num_paragraphs:
         raise InputError(f"nth_paragraph: must be from 1 to num_paragraphs ({num_paragraphs}), is {nth_paragraph}")
     pieces = response.split("\n\n")
     count = sum(1 for piece in pieces if piece.strip())
     if nth_paragraph > count:
-        return counted(count, "paragraphs", "at least", nth_paragraph)
+        return count_verdict(count, "paragraphs", "at least", nth_paragraph)
     paragraph = pieces[nth_paragraph - 1]
     if not (words := paragraph.split()):
         return Verdict(False, f"paragraph {nth_paragraph} is empty")
     word = _FIRST_WORD_ENDS.split(words[0].lstrip("'").lstrip('"'))[0]
     attached = mode == "fixed" and _ATTACHED.search(first_word)
-    begins = attached and re.match(r"[^\w]*" + whole(first_word), folded(paragraph), re.IGNORECASE)
-    # Letter by letter, as the official checker does it: a whole word would get its final sigma.
+    begins = attached and re.match(r"[^\w]*" + word_pattern(first_word), normalise_words(paragraph), re.IGNORECASE)
+    # Lower-case each letter separately, as the official checker does. Lower-casing the word would change a final sigma.
     if not begins and "".join(map(str.lower, word)) != first_word.lower():
         return Verdict(False, f"paragraph {nth_paragraph} begins with {word!r}, not {first_word!r}")
-    return counted(count, "paragraphs", "exactly", num_paragraphs)
+    return count_verdict(count, "paragraphs", "exactly", num_paragraphs)
 
 
 RULES: Final[dict[str, Rule]] = {

@@ -1,8 +1,8 @@
-"""The English parameters that ``sentences`` splits by: nltk's own if installed, else the lists of ``words.toml``.
+"""The English parameters with which ``sentences`` splits text: nltk's if installed, else a built-in list.
 
-nltk's parameters are looked for where nltk keeps its data, and in the llama-index-core wheel, which contains them. They
+nltk's parameters are searched for in nltk's data folders and in the llama-index-core wheel, which contains them. They
 are not part of calipers, because nobody has stated a licence for them. Nothing is ever downloaded. The built-in lists
-split ordinary text as nltk's parameters do (figures in docs/ifeval.md); the two can differ on rare words after an
+split ordinary text like nltk's parameters (figures in docs/ifeval.md). The two can differ on rare words after an
 abbreviation, an initial or an ellipsis.
 """
 
@@ -16,7 +16,7 @@ from functools import lru_cache
 from importlib.machinery import PathFinder
 from pathlib import Path
 
-from calipers.verifiers.ifeval.rule import words
+from calipers.verifiers.ifeval.rule import word_list
 from calipers.verifiers.ifeval.sentences import LOWER, LOWER_OPENING, UPPER_INSIDE, Parameters
 
 _FOLDER = Path("tokenizers", "punkt_tab", "english")
@@ -27,20 +27,21 @@ _DIGESTS = {
     "sent_starters.txt": "f3f8535483e1dba487241b764945168123bca3209a9645e59acd1225dc76edac",
     "ortho_context.tab": "4bbcca25ed3d3f06c02402abf8419b9f033b8adc06e7b482eca4e45f81a5dc4c",
 }
-"""SHA-256 of the files IFEval's verdicts were made with: another model would silently split elsewhere."""
+"""SHA-256 of the files that the official verdicts were made with. Another model would silently split text differently.
+"""
 
 
 @lru_cache(maxsize=1)
 def parameters() -> Parameters:
-    """Those of nltk if they are installed (``name`` is ``punkt``), else the built-in ones (``built-in``)."""
-    for root in _roots():
-        if (found := read(root / _FOLDER)) is not None:
+    """Return nltk's Punkt parameters if they are installed, else the built-in ones."""
+    for root in _data_folders():
+        if (found := read_parameters(root / _FOLDER)) is not None:
             return found
-    return built_in()
+    return built_in_parameters()
 
 
-def read(folder: Path) -> Parameters | None:
-    """The parameters in a ``punkt_tab/english`` folder; None if it lacks a file or holds other parameters."""
+def read_parameters(folder: Path) -> Parameters | None:
+    """Read the Punkt parameters in a ``punkt_tab/english`` folder; None if a file is missing or has other content."""
     contents = {}
     for name, digest in _DIGESTS.items():
         try:
@@ -61,21 +62,21 @@ def read(folder: Path) -> Parameters | None:
     )
 
 
-def built_in() -> Parameters:
-    """The built-in parameters; ``name`` is ``built-in``."""
+def built_in_parameters() -> Parameters:
+    """Return the built-in Punkt parameters, whose ``name`` is ``built-in``."""
     lower = LOWER & ~LOWER_OPENING
     return Parameters(
         name="built-in",
-        abbreviations=frozenset((*words("abbreviations"), ". . ")),  # an ellipsis with blanks in it
+        abbreviations=frozenset((*word_list("abbreviations"), ". . ")),  # an ellipsis with spaces in it
         collocations=frozenset({("##number##", "international"), ("##number##", "review")}),
-        starters=frozenset(words("openers")),
-        written=dict.fromkeys(words("lower_case"), lower)
-        | dict.fromkeys(words("lower_case_but_in_titles"), UPPER_INSIDE | lower),
+        starters=frozenset(word_list("openers")),
+        written=dict.fromkeys(word_list("lower_case"), lower)
+        | dict.fromkeys(word_list("lower_case_but_in_titles"), UPPER_INSIDE | lower),
     )
 
 
-def _roots() -> Iterator[Path]:
-    """Folders of nltk data: those nltk looks in, in its order, then the one inside llama-index-core."""
+def _data_folders() -> Iterator[Path]:
+    """Yield the folders that may contain nltk data: nltk's own, then the folder inside llama-index-core."""
     for named in filter(None, os.environ.get("NLTK_DATA", "").split(os.pathsep)):
         yield Path(named)
     yield Path(os.path.expanduser("~"), "nltk_data")  # noqa: PTH111 - Path.home raises where there is no home
@@ -83,6 +84,6 @@ def _roots() -> Iterator[Path]:
         yield Path(prefix, "nltk_data")
     for system in ("/usr/share", "/usr/local/share", "/usr/lib", "/usr/local/lib"):
         yield Path(system, "nltk_data")
-    package = PathFinder.find_spec("llama_index")  # found, not imported: it would bring half a hundred packages in
+    package = PathFinder.find_spec("llama_index")  # located without importing, which would load about fifty packages
     for place in (package.submodule_search_locations or ()) if package else ():
         yield Path(place) / _CARRIED

@@ -1,7 +1,7 @@
-"""IFEval's four accuracies, how each kind of instruction fared, and the official evaluator's two files of results.
+"""IFEval's four accuracies, the results for each kind of instruction, and the official evaluator's two result files.
 
-A check without a verdict counts as not followed, as in the paper, and is reported; the *literal* reading gives such a
-check the verdict of ``mode="fixed"`` instead.
+A check without a verdict counts as not followed, as in the paper, and the report lists it. The *literal* accuracies use
+the verdict of ``mode="fixed"`` for such a check.
 """
 
 from __future__ import annotations
@@ -23,8 +23,11 @@ READINGS: Final[tuple[Reading, ...]] = ("strict", "loose")
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
-    """One instruction of one response: of the response in ``line``, and at position ``index`` of the prompt."""
+class InstructionCheck:
+    """The check of one instruction in one response.
+
+    ``line`` is the response's line, and ``index`` the instruction's position in the prompt.
+    """
 
     line: int
     key: Any
@@ -36,12 +39,12 @@ class Checked:
     literal_loose: bool
 
 
-Judged: TypeAlias = tuple[Prompt, Response, Sequence[Checked]]
+Judged: TypeAlias = tuple[Prompt, Response, Sequence[InstructionCheck]]
 
 
 @dataclass(frozen=True, slots=True)
 class Accuracies:
-    """Shares from 0 to 1: of responses that follow all their instructions, and of instructions followed."""
+    """IFEval's accuracies (0-1): shares of responses that follow all instructions, and of instructions."""
 
     prompt_strict: float
     inst_strict: float
@@ -50,8 +53,8 @@ class Accuracies:
 
 
 @dataclass(frozen=True, slots=True)
-class OfType:
-    """How often one kind of instruction was asked, and the shares followed."""
+class TypeResults:
+    """How often one kind of instruction was checked, and the shares (0-1) of responses that follow it."""
 
     count: int
     strict: float
@@ -60,17 +63,17 @@ class OfType:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """``no_verdict`` are the checks without a verdict; ``literal`` differs from ``accuracies`` only by them."""
+    """IFEval's report. Only the checks in ``no_verdict`` make ``literal`` differ from ``accuracies``."""
 
     prompts: int
     instructions: int
     accuracies: Accuracies
     literal: Accuracies
-    by_type: dict[str, OfType]
-    no_verdict: tuple[Checked, ...]
+    by_type: dict[str, TypeResults]
+    no_verdict: tuple[InstructionCheck, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """As ``calipers ifeval --json`` prints it: the accuracies at the top."""
+        """Return the report as ``calipers ifeval --json`` prints it, with the accuracies at the top level."""
         return {
             **asdict(self.accuracies),
             "literal": asdict(self.literal),
@@ -81,8 +84,8 @@ class Report:
         }
 
 
-def check_response(prompt: Prompt, response: Response) -> tuple[Checked, ...]:
-    """Every instruction of a prompt, checked strictly and loosely."""
+def check_response(prompt: Prompt, response: Response) -> tuple[InstructionCheck, ...]:
+    """Check a response against every instruction of its prompt, strictly and loosely."""
     checked = []
     for index, (asked, kwargs) in enumerate(zip(prompt.instructions, prompt.kwargs, strict=True)):
         strict, loose = asked.strict(response.text), asked.loose(response.text)
@@ -90,17 +93,17 @@ def check_response(prompt: Prompt, response: Response) -> tuple[Checked, ...]:
         literal_strict = literal.strict(response.text).met is True if strict.met is None else strict.met
         literal_loose = literal.loose(response.text).met is True if loose.met is None else loose.met
         checked.append(
-            Checked(response.line, prompt.key, index, asked.id, strict, loose, literal_strict, literal_loose)
+            InstructionCheck(response.line, prompt.key, index, asked.id, strict, loose, literal_strict, literal_loose)
         )
     return tuple(checked)
 
 
-def report(responses: Sequence[Sequence[Checked]]) -> Report:
-    """The report over responses, each given by its checks. Raises ValueError if there are none."""
+def report(responses: Sequence[Sequence[InstructionCheck]]) -> Report:
+    """Return IFEval's report over responses, each given by its checks. Raises ValueError if there are none."""
     if not responses:
         raise ValueError("there is no response to report on")
     checks = [check for response in responses for check in response]
-    kinds: dict[str, list[Checked]] = defaultdict(list)
+    kinds: dict[str, list[InstructionCheck]] = defaultdict(list)
     for check in checks:
         kinds[check.instruction_id].append(check)
     verdicts = [[(check.strict.met is True, check.loose.met is True) for check in one] for one in responses]
@@ -110,7 +113,7 @@ def report(responses: Sequence[Sequence[Checked]]) -> Report:
         accuracies=_accuracies(verdicts),
         literal=_accuracies([[(check.literal_strict, check.literal_loose) for check in one] for one in responses]),
         by_type={
-            name: OfType(
+            name: TypeResults(
                 count=len(kind),
                 strict=_share(check.strict.met is True for check in kind),
                 loose=_share(check.loose.met is True for check in kind),
@@ -121,15 +124,15 @@ def report(responses: Sequence[Sequence[Checked]]) -> Report:
     )
 
 
-def file_of(folder: Path, reading: Reading) -> Path:
-    """Where the results of a reading go, by the official evaluator's name."""
+def results_path(folder: Path, reading: Reading) -> Path:
+    """Return the path of the results file, which the official evaluator's name has, for strict or loose checks."""
     return folder / f"eval_results_{reading}.jsonl"
 
 
-def row_of(judged: Judged, reading: Reading) -> dict[str, Any]:
-    """A line of such a file, the official keys in their order.
+def results_row(judged: Judged, reading: Reading) -> dict[str, Any]:
+    """Return a response's line of a results file, with the official keys in their order.
 
-    A check without a verdict is not followed, as in the accuracies; ``no_verdict`` then has its position.
+    A check without a verdict counts as not followed, as in the accuracies. ``no_verdict`` then lists its position.
     """
     prompt, response, checks = judged
     mets = [(check.strict if reading == "strict" else check.loose).met for check in checks]
@@ -144,19 +147,19 @@ def row_of(judged: Judged, reading: Reading) -> dict[str, Any]:
     return row | ({"no_verdict": [place for place, met in enumerate(mets) if met is None]} if None in mets else {})
 
 
-def write(responses: Iterable[Judged], folder: Path) -> None:
-    """Write both files, a line per response. Raises ConfigError if they cannot be written."""
+def write_results(responses: Iterable[Judged], folder: Path) -> None:
+    """Write both results files, a line for each response. Raises ConfigError if a file cannot be written."""
     judged = list(responses)
     try:
         for reading in READINGS:
-            lines = [json.dumps(row_of(one, reading)) + "\n" for one in judged]
-            file_of(folder, reading).write_text("".join(lines), encoding="utf-8")
+            lines = [json.dumps(results_row(one, reading)) + "\n" for one in judged]
+            results_path(folder, reading).write_text("".join(lines), encoding="utf-8")
     except OSError as error:
         raise ConfigError(f"--output-dir {folder}: cannot be written: {error.strerror or error}") from error
 
 
 def _accuracies(followed: Sequence[Sequence[tuple[bool, bool]]]) -> Accuracies:
-    """Of each response's instructions, whether each is followed strictly and loosely."""
+    """Return the accuracies, given for each response whether each instruction is followed strictly and loosely."""
     flat = [both for checks in followed for both in checks]
     return Accuracies(
         prompt_strict=_share(all(strict for strict, _ in checks) for checks in followed),
@@ -171,7 +174,7 @@ def _share(followed: Iterable[bool]) -> float:
     return sum(outcomes) / len(outcomes)
 
 
-def _without_verdict(check: Checked) -> dict[str, Any]:
+def _without_verdict(check: InstructionCheck) -> dict[str, Any]:
     return {
         "line": check.line,
         "key": check.key,

@@ -1,6 +1,6 @@
-"""Rows of IFEval's files as plain objects: a prompt with its instructions, a response, and which answers which.
+"""Rows of IFEval's files: prompts with their instructions, responses, and the pairing of responses with prompts.
 
-Not responsible for reading files (the command line), or for what an instruction means (``instructions``).
+Not responsible for reading files (the command line), or for the meaning of an instruction (``build_instructions``).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from calipers.verifiers.ifeval.rule import Mode
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A row of the data file; ``kwargs`` are those of ``instructions``, place by place. ``line`` counts from 1."""
+    """A row of IFEval's prompts: ``kwargs`` are those of ``instructions``, by position. ``line`` counts from 1."""
 
     line: int
     key: Any
@@ -28,7 +28,7 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """A row of the response file; ``key`` and ``prompt`` are None where it does not say. ``line`` counts from 1."""
+    """A row of responses. ``key`` and ``prompt`` are None if the row lacks them. ``line`` counts from 1."""
 
     line: int
     text: str
@@ -38,9 +38,10 @@ class Response:
 
 @dataclass(frozen=True, slots=True)
 class Pairing:
-    """Responses with the prompts they answer, in the order of the responses.
+    """Responses paired with the prompts they answer, in the order of the responses.
 
-    ``errors`` are about responses without a prompt, by line; ``unanswered`` are prompts without a response.
+    ``errors`` are messages about responses without a prompt, by line. ``unanswered`` are the prompts without a
+    response.
     """
 
     pairs: tuple[tuple[Prompt, Response], ...]
@@ -50,20 +51,21 @@ class Pairing:
 
 
 def read_prompt(row: Mapping[str, Any], line: int, *, mode: Mode) -> Prompt:
-    """``key``, ``prompt``, ``instruction_id_list`` and ``kwargs`` of a row. Raises InputError naming the field.
+    """Read a prompt from a row's ``key``, ``prompt``, ``instruction_id_list`` and ``kwargs``.
 
-    An instruction is known by its place in the row, never by its id: 17 of IFEval's prompts use one twice.
+    An instruction is identified by its position in the row and not by its id, which 17 of IFEval's prompts use twice.
+    Raises InputError naming the field.
     """
     ids, kwargs, text = _list(row, "instruction_id_list"), _list(row, "kwargs"), _prompt_text(row)
     if not ids or len(ids) != len(kwargs):
-        raise InputError(f"kwargs: {len(kwargs)} for {len(ids)} instructions; one for each, and at least one")
-    return Prompt(line, row.get("key"), text, instructions(ids, kwargs, prompt=text, mode=mode), tuple(kwargs))
+        raise InputError(f"kwargs: {len(kwargs)} given for {len(ids)} instructions; give one for each instruction")
+    return Prompt(line, row.get("key"), text, build_instructions(ids, kwargs, prompt=text, mode=mode), tuple(kwargs))
 
 
-def instructions(
+def build_instructions(
     ids: Sequence[Any], kwargs: Sequence[Any], *, prompt: str | None, mode: Mode = "official"
 ) -> tuple[Instruction, ...]:
-    """The instructions with these ids and kwargs. Raises InputError naming the field and position."""
+    """Return the IFEval instructions with these ids and kwargs. Raises InputError naming the field and position."""
     built = []
     for place, (name, fields) in enumerate(zip(ids, kwargs, strict=True)):
         try:
@@ -75,7 +77,7 @@ def instructions(
 
 
 def read_response(row: Mapping[str, Any], line: int) -> Response:
-    """``response`` and, where present, ``prompt`` and ``key``. Raises InputError naming the field."""
+    """Read a response from a row's ``response``, ``prompt`` and ``key``. Raises InputError naming the field."""
     text = row.get("response")
     if not isinstance(text, str):
         raise InputError(f"response: {'is missing' if text is None else 'must be text'}")
@@ -83,11 +85,12 @@ def read_response(row: Mapping[str, Any], line: int) -> Response:
 
 
 def pair(prompts: Sequence[Prompt], responses: Sequence[Response]) -> Pairing:
-    """Each response with the prompt it answers: by key if every response has a key, else by the prompt's text.
+    """Pair each response with the prompt it answers: by key if every response has a key, else by the prompt's text.
 
-    A prompt may be answered several times; prompts with the same text are answered in turn. A response whose text is
-    not among the prompts answers the prompt of its own line, if no other response does and most responses match by
-    text, or if no response has a text and there are as many as prompts: IFEval's own two files differ in one prompt.
+    A prompt may have several responses. Prompts with the same text are answered in turn. A response whose text matches
+    no prompt is paired by its line number if no other response has that prompt, and either most responses match by
+    text, or no response has a text and there are as many responses as prompts. (IFEval's own two files differ in one
+    prompt.)
     """
     named = bool(responses) and all(response.key is not None for response in responses)
     known: dict[str, list[Prompt]] = defaultdict(list)

@@ -1,4 +1,4 @@
-"""What the rules of this package have in common: their shape, their words, and how a count becomes a verdict."""
+"""The types and helpers that all IFEval rules share, such as turning a count into a verdict."""
 
 from __future__ import annotations
 
@@ -13,37 +13,38 @@ from calipers.types.packaged import read_packaged_toml
 from calipers.verifiers.ifeval.arguments import Relation
 
 Mode: TypeAlias = Literal["official", "official_2025", "fixed"]
-"""``official`` gives the verdicts of Google's checker, oddities included, as published with the paper and shipped by
-others. ``official_2025`` gives those of google-research from commit 3f357bd on: a letter that is none (``#``, ``!``) is
-counted as it is, and not replaced by a random one. ``fixed`` mends what each rule names."""
+"""How faults of Google's checker are treated. ``official`` gives its verdicts, faults included, in the version
+published with the paper and shipped by others. ``official_2025`` gives those of google-research from commit 3f357bd on,
+which counts a non-letter (``#``, ``!``) instead of a random letter. ``fixed`` corrects the faults that each rule names.
+"""
 
 Rule: TypeAlias = Callable[..., Verdict]
-"""``rule(mode, response, **fields)``: the verdict on a response that is not blank. The fields are keyword-only.
+"""``rule(mode, response, **fields)`` returns the verdict on a response that is not blank. The fields are keyword-only.
 
-Raises InputError naming a field only for what is wrong with every response, and ConfigError for a missing package.
+Raises InputError naming a field only if it is wrong for every response, and ConfigError for a missing package.
 """
 
 
 @cache
-def words(name: str) -> tuple[str, ...]:
-    """A list of ``words.toml``."""
+def word_list(name: str) -> tuple[str, ...]:
+    """Return a list of words from IFEval's ``words.toml``."""
     return tuple(read_packaged_toml("calipers.verifiers.ifeval", "words.toml")[name].split())
 
 
-def yes_or_no(*, met: bool, otherwise: str) -> Verdict:
-    """A plain verdict; ``otherwise`` is the reason if it is not met."""
+def verdict_if(*, met: bool, otherwise: str) -> Verdict:
+    """Return a verdict of met or not met, with ``otherwise`` as the reason if it is not met."""
     return Verdict(True) if met else Verdict(False, otherwise)
 
 
-def counted(found: int, what: str, relation: Relation | Literal["exactly"], asked: int) -> Verdict:
-    """Whether ``found`` is as asked, with both numbers in the reason."""
+def count_verdict(found: int, what: str, relation: Relation | Literal["exactly"], asked: int) -> Verdict:
+    """Return the verdict whether the count ``found`` is the one required, with both numbers in the reason."""
     met = {"less than": found < asked, "at least": found >= asked, "exactly": found == asked}[relation]
     return Verdict(met, f"{found} {what}; asked: {relation} {asked}")
 
 
 @lru_cache(maxsize=1024)
-def expression(field: str, pattern: str, flags: int = 0) -> re.Pattern[str]:
-    """``pattern`` compiled. Raises InputError if the field's text is no regular expression."""
+def compile_field(field: str, pattern: str, flags: int = 0) -> re.Pattern[str]:
+    """Compile the regular expression in an instruction's field. Raises InputError if it is not valid."""
     try:
         return re.compile(pattern, flags)
     except (re.error, OverflowError, RecursionError) as error:

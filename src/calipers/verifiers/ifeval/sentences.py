@@ -1,8 +1,7 @@
-"""Sentences by Punkt (Kiss and Strunk, Computational Linguistics 32, 2006), with the decisions of nltk 3.8.1.
+"""Split text into sentences by Punkt (Kiss and Strunk, Computational Linguistics 32, 2006), like nltk 3.8.1.
 
-IFEval counts sentences with nltk's Punkt, and newer nltk splits elsewhere (3.10 also at curly quotes), so the algorithm
-is written out here; ``punkt`` has its parameters for English. Only the ends of whole sentences are decided here; words
-are in ``capitals``.
+IFEval counts sentences with nltk's Punkt. Newer versions of nltk split differently (3.10 also at curly quotes), so the
+algorithm is implemented here. ``punkt`` has its parameters for English. Not responsible for words (``capitals``).
 """
 
 from __future__ import annotations
@@ -16,16 +15,15 @@ UPPER_INSIDE = 4
 UPPER = 2 | UPPER_INSIDE | 8
 LOWER_OPENING = 16
 LOWER = LOWER_OPENING | 32 | 64
-"""How a word was seen written, as bits: upper or lower case, at the opening of a sentence, inside one, or unclear
-where."""
+"""Bits for how a word was capitalised in Punkt's training text, and at which position in a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
 class Parameters:
-    """What Punkt knows about a language; words in lower case, abbreviations without their last period.
+    """Punkt's parameters for a language: words in lower case, abbreviations without their last period.
 
-    ``collocations`` are pairs of words that a period between them does not separate, ``starters`` words that often open
-    a sentence, and ``written`` how words were seen written (bits as above). Numbers are ``##number##``.
+    ``collocations`` are pairs of words that a period does not separate. ``starters`` are words that often begin a
+    sentence. ``written`` gives the bits above for each word. Numbers are written ``##number##``.
     """
 
     name: str
@@ -48,11 +46,11 @@ _NUMBER = re.compile(r"^-?[.,]?\d[\d,.\-]*\.?$")
 _NUMBER_TYPE = "##number##"
 
 
-def sentences(text: str, parameters: Parameters) -> list[str]:
-    """The sentences of ``text`` in order, with their closing quotes and brackets, without the blanks between them."""
+def split_sentences(text: str, parameters: Parameters) -> list[str]:
+    """Return the sentences of ``text`` in order, with closing quotes and brackets, without spaces between."""
     pieces = list(_pieces(text, parameters))
     found = []
-    shift = 0  # how far closers moved the opening of this piece on, into the sentence before
+    shift = 0  # the length of closing marks that belong to the sentence before this piece
     for (start, stop), following in zip(pieces, [*pieces[1:], None], strict=True):
         opening = start + shift
         shift = 0
@@ -67,17 +65,17 @@ def sentences(text: str, parameters: Parameters) -> list[str]:
 def _pieces(text: str, parameters: Parameters) -> Iterator[tuple[int, int]]:
     start = 0
     for mark, following, context in _candidates(text):
-        if _breaks(context, parameters):
+        if _is_sentence_break(context, parameters):
             yield start, mark
             start = following
     yield start, len(text.rstrip())
 
 
 def _candidates(text: str) -> Iterator[tuple[int, int, str]]:
-    """Where a mark may end a sentence: its end, where the next would begin, and the words on both sides of it.
+    """Yield where a sentence may end: the end, the beginning of the next sentence, and the words on both sides.
 
-    Marks of one word are one candidate, the last of them. Only ASCII blanks part words here, and one that opens the
-    text does not: both as in nltk.
+    Several marks in a word are one candidate, the last of them. As in nltk, only ASCII spaces separate words here, and
+    a space at the beginning of the text does not.
     """
     word, mark = 0, 0
     waiting = None
@@ -94,21 +92,21 @@ def _candidates(text: str) -> Iterator[tuple[int, int, str]]:
         yield waiting
 
 
-def _breaks(context: str, parameters: Parameters) -> bool:
-    """Whether a sentence ends in this context, and something follows in it."""
+def _is_sentence_break(context: str, parameters: Parameters) -> bool:
+    """Whether a sentence ends within this context, and another token follows."""
     tokens = [token for line in context.split("\n") for token in _TOKEN.findall(line)]
     return any(_ends_sentence(token, following, parameters) for token, following in pairwise(tokens))
 
 
 def _ends_sentence(token: str, following: str, parameters: Parameters) -> bool:
-    """Punkt's token-based pass: what the next word looks like can overrule what the token says by itself."""
+    """Whether a sentence ends after ``token``: Punkt's token-based pass, which also considers the next word."""
     if not token.endswith("."):
         return token in {"?", "!"}
-    ending = _by_itself(token, parameters)
+    ending = _classify_token(token, parameters)
     word, next_word = _type(token), _type(following)
     if len(word) > 1:
         word = word.removesuffix(".")
-    if _by_itself(following, parameters) and len(next_word) > 1:
+    if _classify_token(following, parameters) and len(next_word) > 1:
         next_word = next_word.removesuffix(".")
     if (word, next_word) in parameters.collocations:
         return False
@@ -125,8 +123,8 @@ def _ends_sentence(token: str, following: str, parameters: Parameters) -> bool:
     return ending is True
 
 
-def _by_itself(token: str, parameters: Parameters) -> bool | None:
-    """True for a token that ends a sentence, False for an abbreviation or an ellipsis, None for an ordinary word."""
+def _classify_token(token: str, parameters: Parameters) -> bool | None:
+    """Classify a token: True ends a sentence, False is an abbreviation or ellipsis, None any other word."""
     if token in {".", "?", "!"}:
         return True
     if _ELLIPSIS.match(token):
@@ -139,7 +137,7 @@ def _by_itself(token: str, parameters: Parameters) -> bool | None:
 
 
 def _opens_sentence(token: str, word: str, parameters: Parameters) -> bool | None:
-    """Whether the way a word is written says that it opens a sentence; None where that says nothing."""
+    """Whether a word's capitalisation shows that it begins a sentence; None if it shows nothing."""
     if token in {";", ":", ",", ".", "!", "?"}:
         return False
     seen = parameters.written.get(word, 0)

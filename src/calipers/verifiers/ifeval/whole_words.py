@@ -1,7 +1,7 @@
-r"""Where a word begins and ends, in scripts with and without spaces between words; for ``mode="fixed"``.
+r"""Find whole words in scripts with and without spaces between words, for IFEval's ``mode="fixed"``.
 
-Python's ``\b`` knows letters and digits only: it finds no word in a Chinese sentence, takes a Hindi vowel sign for the
-end of a word, and does not know that Korean attaches particles to nouns.
+Python's ``\b`` only knows letters and digits. It finds no word inside a Chinese sentence, treats a Hindi vowel sign as
+the end of a word, and does not know that Korean attaches particles to nouns.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final
 
-from calipers.verifiers.ifeval.rule import words
+from calipers.verifiers.ifeval.rule import word_list
 
 UNSPACED: Final = (
     "\u0e00-\u0eff"  # Thai, Lao
@@ -23,7 +23,7 @@ UNSPACED: Final = (
     "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # Han
     "\ua000-\ua4cf\ua980-\ua9df\u1b00-\u1b7f"  # Yi, Javanese, Balinese
 )
-"""Letters of scripts that put no space between words, as ranges of a regular expression's class."""
+"""Ranges of a regular expression with the letters of scripts without spaces between words."""
 
 HANGUL: Final = "\u1100-\u11ff\u3130-\u318f\ua960-\ua97f\uac00-\ud7ff"
 
@@ -31,27 +31,27 @@ _PREFIXES: Final[Mapping[str, tuple[str, str]]] = {
     "Arabic": ("\u0600-\u06ff\u0750-\u077f", r"(?:[وف]?(?:[بك]?ال|لل|[بلكس])|[وف])"),  # and; with, for, like; the
     "Hebrew": ("\u0590-\u05ff", r"(?:ו?(?:כש|מה|שה|[הבלכמש])|ו)"),  # and; when, from, that; the, in, to, like
 }
-"""Scripts whose languages write conjunctions, prepositions and the article onto the word that follows."""
+"""Prefixes of scripts whose languages attach conjunctions, prepositions and the article to the next word."""
 _SHORT: Final = 3
-"""Letters below which a prefixed word is more often another word."""
+"""A shorter word is not searched for with a prefix, because that is usually a different word."""
 
 _SAME: Final = str.maketrans(
     {"\u2018": "'", "\u2019": "'", "\u02bc": "'", "\u2010": "-", "\u2011": "-", "\u3000": " "}
     | {chr(wide): chr(wide - 0xFEE0) for wide in range(0xFF01, 0xFF5F)}
 )
-"""Typographic apostrophes and hyphens, and East Asia's wide forms of ASCII, as what people type."""
+"""Replaces typographic apostrophes and hyphens and East Asian full-width characters by ASCII."""
 
 
 _NARROW: Final = re.compile("[\uff65-\uff9f]+")
-"""Half-width Kana, whose voicing marks stand apart."""
+"""Half-width Kana, which have separate voicing marks."""
 _SHARP_S: Final = "(?:[ßẞ]|(?-i:SS))"
-"""A word with ß has SS in capitals; small ss makes another word (Maße, Masse)."""
+"""The capital form of ß is SS, but ss in small letters makes another word (Maße, Masse)."""
 _EMPHASIS: Final = (r"(?<=\W_)|(?<=\A_)|(?<=\W__)|(?<=\A__)", r"(?=__?(?:\W|\Z))")
-"""Underscores of Markdown, before a word and after it."""
+"""Markdown's underscores for emphasis, before and after a word."""
 
 
-def folded(text: str) -> str:
-    """``text`` in the form in which words are looked for: composed letters, plain apostrophes, hyphens and widths."""
+def normalise_words(text: str) -> str:
+    """Normalise text for the search for words: composed letters, plain apostrophes, hyphens and ASCII widths."""
     if text.isascii():
         return text
     kana = _NARROW.sub(lambda run: unicodedata.normalize("NFKC", run[0]), unicodedata.normalize("NFC", text))
@@ -59,13 +59,13 @@ def folded(text: str) -> str:
 
 
 @lru_cache(maxsize=1024)
-def whole(text: str) -> str:
-    """A pattern that finds ``text`` as a word or phrase in folded text, whatever its characters and its script.
+def word_pattern(text: str) -> str:
+    """Return a pattern that finds ``text`` as a whole word or phrase in normalised text of any script.
 
-    It crosses line breaks. In a script without spaces it is found anywhere, a Korean word also with its particles, an
-    Arabic or Hebrew word also after its conjunction, preposition or article.
+    It crosses line breaks. In a script without spaces it matches anywhere. A Korean word also matches with its
+    particles, an Arabic or Hebrew word also after a conjunction, preposition or article.
     """
-    parts = folded(text).split()
+    parts = normalise_words(text).split()
     if not parts:
         return r"(?!)"
     found = re.sub("[ßẞ]", _SHARP_S, r"\s+".join(map(re.escape, parts)))
@@ -73,9 +73,10 @@ def whole(text: str) -> str:
 
 
 def word_counts(text: str) -> tuple[int, int]:
-    """How many words ``text`` has at least and at most. The two differ in scripts without spaces.
+    """Return the least and the greatest number of words that ``text`` may have.
 
-    There a run of letters is at least one word and at most as many as it has letters.
+    The two differ in scripts without spaces. A run of such letters is at least one word and at most as many words as
+    letters.
     """
     unspaced_runs, unspaced_letters, spaced_runs = _patterns()
     unspaced, spaced = unspaced_runs.findall(text), spaced_runs.findall(text)
@@ -83,8 +84,8 @@ def word_counts(text: str) -> tuple[int, int]:
 
 
 @lru_cache(maxsize=1)
-def marks() -> str:
-    r"""Combining marks as ranges of a class, without the selectors that follow symbols. In words, but no ``\w``."""
+def combining_marks() -> str:
+    r"""Return the ranges of combining marks in words, which ``\w`` does not match. Omits emoji selectors."""
     places = [place for place in range(0x300, 0x12000) if unicodedata.category(chr(place))[0] == "M"]
     places = [place for place in places if not 0xFE00 <= place <= 0xFE0F]
     ranges: list[list[int]] = []
@@ -104,7 +105,7 @@ def _opening(word: str) -> str:
         return ""
     if not _in_word(first):
         return f"(?<!{re.escape(first)})"
-    opening = f"(?<![^\\W{UNSPACED}{HANGUL}])(?<![{marks()}])"
+    opening = f"(?<![^\\W{UNSPACED}{HANGUL}])(?<![{combining_marks()}])"
     for letters, prefix in _PREFIXES.values():
         if _is(first, letters) and len(word) >= _SHORT:
             return f"(?:{opening}|(?<![^\\W])(?:{prefix}))"
@@ -116,11 +117,11 @@ def _closing(word: str) -> str:
     if _is(last, HANGUL):
         return f"(?=(?:{_korean()}){{0,3}}(?![{HANGUL}]))"
     if _is(last, UNSPACED):
-        return f"(?![{marks()}])"
+        return f"(?![{combining_marks()}])"
     if not _in_word(last):
         return f"(?!{re.escape(last)})"
-    other = r"(?!\+\+|#)" if len(word) == 1 else ""  # C is not in C++ or C#
-    closing = f"(?![^\\W{UNSPACED}{HANGUL}]|[{marks()}])"
+    other = r"(?!\+\+|#)" if len(word) == 1 else ""  # C does not match in C++ or C#
+    closing = f"(?![^\\W{UNSPACED}{HANGUL}]|[{combining_marks()}])"
     return f"{other}(?:{closing}|{_EMPHASIS[1]})" if _is(last, r"^\W_") else f"{other}{closing}"
 
 
@@ -134,14 +135,14 @@ def _in_word(char: str) -> bool:
 
 @lru_cache(maxsize=1)
 def _korean() -> str:
-    return "|".join(sorted(words("korean_endings"), key=len, reverse=True))
+    return "|".join(sorted(word_list("korean_endings"), key=len, reverse=True))
 
 
 @lru_cache(maxsize=1)
 def _patterns() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
-    """Runs of a script without spaces; letters of such a script, without its marks; runs of other words."""
+    """Return patterns of runs without spaces, of letters in such runs (no marks), and of other words."""
     return (
         re.compile(f"[{UNSPACED}]+"),
-        re.compile(f"(?![{marks()}])[{UNSPACED}]"),
-        re.compile(f"[^\\W{UNSPACED}](?:[^\\W{UNSPACED}]|(?![{UNSPACED}])[{marks()}])*"),
+        re.compile(f"(?![{combining_marks()}])[{UNSPACED}]"),
+        re.compile(f"[^\\W{UNSPACED}](?:[^\\W{UNSPACED}]|(?![{UNSPACED}])[{combining_marks()}])*"),
     )

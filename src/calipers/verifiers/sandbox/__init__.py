@@ -1,8 +1,9 @@
-"""Foreign code, run where it can do no harm: rule functions given as source text, programs under test.
+"""The sandbox: foreign code, such as rules given as source text and programs under test, run where it can do no harm.
 
-``Sandbox`` runs ``Job``s to ``Outcome``s. What an outcome means for a verdict is the verifiers' business.
+``Sandbox`` runs ``Job``s and returns their ``Outcome``s. Not responsible for turning an outcome into a verdict.
 
-Imported when first used: the fork server lives in this package, too, and every page it holds is copied for each check.
+Each name is imported at its first use, because the fork server lives in this package, too, and every page of its memory
+is copied for each check.
 """
 
 from __future__ import annotations
@@ -11,17 +12,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from calipers.verifiers.sandbox.allowed_modules import ALLOWED
     from calipers.verifiers.sandbox.client import Sandbox, shared_sandbox
     from calipers.verifiers.sandbox.jobs import Isolation, Job, Limits, Outcome, OutcomeFailure
-    from calipers.verifiers.sandbox.modules import ALLOWED
 
 __all__ = ["ALLOWED", "Isolation", "Job", "Limits", "Outcome", "OutcomeFailure", "Sandbox", "shared_sandbox"]
 
-_HOMES = {"ALLOWED": "modules", "Sandbox": "client", "shared_sandbox": "client"}
+_HOMES = {"ALLOWED": "allowed_modules", "Sandbox": "client", "shared_sandbox": "client"}
 
 
 def __getattr__(name: str) -> object:
-    """Import a public name from its home when it is first used."""
+    """Import a public name of ``calipers.verifiers.sandbox`` from its module at the first use."""
     if name not in __all__:
         raise AttributeError(f"module 'calipers.verifiers.sandbox' has no attribute {name!r}")
     value = getattr(import_module(f"calipers.verifiers.sandbox.{_HOMES.get(name, 'jobs')}"), name)

@@ -1,7 +1,7 @@
-"""One job, in the process that lives for it alone: run the source, call the function, write one answer, end.
+"""Run one job in a child process of the sandbox: execute the source, call the function, write an answer, exit.
 
-Already confined when it begins. Whatever it writes is about its own job and nobody else's; the fork server takes it for
-foreign text. Nothing here is a wall: refusing an import says *why* in words, the walls are ``confinement``'s.
+The process is confined before this code begins. Its answer is about its own job only, and the fork server treats it as
+untrusted. The refusal of imports here only gives a readable reason; ``confinement`` enforces the limits.
 """
 
 from __future__ import annotations
@@ -16,73 +16,73 @@ import types
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Never
 
-from calipers.verifiers.sandbox.plain import UnplainError, decoded, encoded
+from calipers.verifiers.sandbox.plain_data import UnplainError, decode_plain, encode_plain
 
 ANSWER: Final = 0
-"""The one file descriptor left: the pipe to the fork server."""
+"""The only open file descriptor: the pipe to the fork server."""
 
 MOST_ANSWER: Final = 2**20
-"""Bytes of an answer; what a program prints is within it."""
+"""The greatest size of an answer in bytes, including what the program prints."""
 _REASON = 300
-_UNRUN: Final = (types.CoroutineType, types.GeneratorType, types.AsyncGeneratorType)
-"""What a function gives back before its first line has run."""
+_UNSTARTED: Final = (types.CoroutineType, types.GeneratorType, types.AsyncGeneratorType)
+"""Types of results that mean that no line of the function has run yet."""
 _ANSWERS: Final = frozenset({"response", "answer", "text", "output", "completion", "reply"})
-"""Names of a rule's only argument, where it has settings with defaults beside it."""
+"""Names for the only argument of a rule whose other arguments are settings with defaults."""
 
 
-def run(job: Mapping[str, Any], importable: frozenset[str]) -> Never:
-    """Do the job and end the process. Its answer is an object with ``values``, ``output`` or ``failure``."""
-    random.seed(0)  # the same input has the same verdict
-    _lock_up(importable)
-    sink = _Printed(MOST_ANSWER // 8) if job["stdin"] is not None else _Nowhere()
+def run_job(job: Mapping[str, Any], importable: frozenset[str]) -> Never:
+    """Run the job and exit. Its answer is an object with ``values``, ``output`` or ``failure``."""
+    random.seed(0)  # the same response always gets the same verdict
+    _forbid_imports_and_files(importable)
+    sink = _BoundedOutput(MOST_ANSWER // 8) if job["stdin"] is not None else _DiscardedOutput()
     sys.stdin = io.StringIO(job["stdin"] or "")
     sys.stdout = sys.stderr = sink
     values: list[Any] = []
     try:
-        _run(job, values)
+        _run_source(job, values)
     except SystemExit as error:
-        # A program may end itself; a function that was to give an answer may not.
+        # A program may exit, but a function must return its answer.
         if job["stdin"] is None or error.code not in (None, 0):
-            _fail("exited", f"it called sys.exit({_shown(error.code)})", values)
+            _fail("exited", f"it called sys.exit({_short_repr(error.code)})", values)
     except UnplainError as error:
         _fail("unusable", f"it returned {error}, which is not plain data", values)
     except BaseException as error:  # noqa: BLE001 - foreign code may raise anything, and that is an answer
-        _fail("raised", f"it raised {_told(error)}", values)
-    _answer({"values": values, "output": sink.getvalue() if isinstance(sink, _Printed) else None})
+        _fail("raised", f"it raised {_error_text(error)}", values)
+    _answer({"values": values, "output": sink.getvalue() if isinstance(sink, _BoundedOutput) else None})
 
 
-def _run(job: Mapping[str, Any], values: list[Any]) -> None:
-    """The source as a module, then its function with each call's arguments."""
+def _run_source(job: Mapping[str, Any], values: list[Any]) -> None:
+    """Execute a job's source as a module, then call its function with each list of arguments."""
     name, function = ("__main__" if job["stdin"] is not None else "__rule__"), job["function"]
     module = types.ModuleType(name)
-    sys.modules[name] = module  # dataclasses look their module up
+    sys.modules[name] = module  # dataclasses look up their module
     exec(compile(job["source"], "<source>", "exec", dont_inherit=True), module.__dict__)  # noqa: S102 - what this process is for
     if function is None:
         return
     found = module.__dict__.get(function)
     if not callable(found):
         _fail("unusable", f"it defines no function {function}", values)
-    for arguments in decoded(job["calls"]):
+    for arguments in decode_plain(job["calls"]):
         given = _fitting(found, arguments) if job["fit"] else arguments
         value = found(*given)
-        if isinstance(value, _UNRUN):
+        if isinstance(value, _UNSTARTED):
             _fail("unusable", f"it returned a {type(value).__name__}: none of it has run", values)
-        values.append(bool(value) if job["truthy"] else encoded(value))
+        values.append(bool(value) if job["truthy"] else encode_plain(value))
 
 
 def _fitting(function: Any, arguments: Sequence[Any]) -> Sequence[Any]:
-    """The last arguments, as many as the function takes: rules are written with and without the instruction."""
+    """Return the last arguments, as many as the function takes, because some rules do not take the instruction."""
     code = getattr(function, "__code__", None)
     if code is None or code.co_flags & 0x04:  # *args takes all
         return arguments
     takes, optional = code.co_argcount, len(getattr(function, "__defaults__", None) or ())
     if takes - optional == 1 and code.co_varnames[0] in _ANSWERS:
-        takes = 1  # what follows are its settings
+        takes = 1  # the other arguments are its settings
     return arguments[max(0, len(arguments) - takes) :]
 
 
-class _Nowhere(io.TextIOBase):
-    """Takes all that is printed, and keeps nothing."""
+class _DiscardedOutput(io.TextIOBase):
+    """A stream that discards all output."""
 
     def writable(self) -> bool:
         return True
@@ -91,8 +91,8 @@ class _Nowhere(io.TextIOBase):
         return len(text)
 
 
-class _Printed(io.StringIO):
-    """What a program prints, up to a bound."""
+class _BoundedOutput(io.StringIO):
+    """The output of a program, up to a maximal length."""
 
     def __init__(self, most: int) -> None:
         super().__init__()
@@ -101,12 +101,12 @@ class _Printed(io.StringIO):
     def write(self, text: str) -> int:
         self._left -= len(text)
         if self._left < 0:
-            _fail("unusable", "it printed without end", ())
+            _fail("unusable", "it printed too much", ())
         return super().write(text)
 
 
-def _lock_up(importable: frozenset[str]) -> None:
-    """Say no to imports and files, at once and for good: code that catches an ImportError must not get a verdict."""
+def _forbid_imports_and_files(importable: frozenset[str]) -> None:
+    """Refuse imports and files by ending the process, because foreign code could catch an ImportError."""
     load = builtins.__import__
 
     def guarded(
@@ -118,15 +118,15 @@ def _lock_up(importable: frozenset[str]) -> None:
     ) -> Any:
         foreign = globals is None or globals.get("__name__") in ("__rule__", "__main__")
         if foreign and (level or name.partition(".")[0] not in importable):
-            _fail("forbidden", f"it imports {_shown(name)}, which the sandbox does not offer", ())
+            _fail("forbidden", f"it imports {_short_repr(name)}, which the sandbox does not offer", ())
         return load(name, globals, locals, fromlist, level)
 
     vars(builtins)["__import__"] = guarded
-    sys.meta_path[:] = [_NothingMore()]
-    sys.addaudithook(_watch)
+    sys.meta_path[:] = [_RefusingFinder()]
+    sys.addaudithook(_forbid_event)
 
 
-_WORLD = (
+_FORBIDDEN_EVENTS = (
     "os.",
     "socket.",
     "subprocess.",
@@ -139,22 +139,22 @@ _WORLD = (
 )
 
 
-def _watch(event: str, arguments: Sequence[object]) -> None:
-    """Put into words what the system would kill the process for a moment later."""
+def _forbid_event(event: str, arguments: Sequence[object]) -> None:
+    """Answer with a readable reason before the system kills the process for a forbidden operation."""
     if event == "open":
         name = arguments[0]
         if isinstance(name, str) and name.startswith("<"):
-            raise PermissionError  # a syntax error looks for its line in a file, and goes without
-        _fail("forbidden", f"it opens a file ({_shown(name)})", ())
-    if event.startswith(_WORLD):
+            raise PermissionError  # a syntax error tries to read its line from a file, and does without
+        _fail("forbidden", f"it opens a file ({_short_repr(name)})", ())
+    if event.startswith(_FORBIDDEN_EVENTS):
         _fail("forbidden", f"it calls {event}", ())
 
 
-class _NothingMore:
-    """A finder for modules that were not loaded beforehand: there are none."""
+class _RefusingFinder:
+    """A module finder that refuses every module not loaded beforehand."""
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> Never:  # noqa: ARG002 - the names are Python's
-        _fail("forbidden", f"it imports {_shown(name)}, which the sandbox does not offer", ())
+        _fail("forbidden", f"it imports {_short_repr(name)}, which the sandbox does not offer", ())
 
 
 def _fail(failure: str, reason: str, values: Sequence[Any]) -> Never:
@@ -162,7 +162,7 @@ def _fail(failure: str, reason: str, values: Sequence[Any]) -> Never:
 
 
 def _answer(answer: Mapping[str, Any]) -> Never:
-    """Write it and end, without a word to exit handlers, finalisers or other threads."""
+    """Write the answer and exit at once, without running exit handlers, finalisers or other threads."""
     try:
         data = json.dumps(answer).encode("ascii")
         if len(data) > MOST_ANSWER:
@@ -174,7 +174,7 @@ def _answer(answer: Mapping[str, Any]) -> Never:
     os._exit(0)
 
 
-def _told(error: BaseException) -> str:
+def _error_text(error: BaseException) -> str:
     name = type(error).__name__
     try:
         said = str(error)
@@ -183,7 +183,7 @@ def _told(error: BaseException) -> str:
     return f"{name}: {said}" if said else name
 
 
-def _shown(value: object) -> str:
+def _short_repr(value: object) -> str:
     try:
         return repr(value)[:80]
     except BaseException:  # noqa: BLE001 - likewise

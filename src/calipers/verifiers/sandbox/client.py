@@ -1,8 +1,8 @@
-"""``Sandbox``: foreign code run in processes of their own, and what became of it.
+"""``Sandbox``: run foreign code in separate processes and return its outcomes.
 
-The part that lives in the caller's process: it starts the fork server, hands it jobs and takes outcomes. No foreign code
-is compiled, unpickled or run here. What the system takes away from the code is in ``confinement``; docs/security.md says
-what that stops and what not.
+This module runs in the caller's process. It starts the fork server, sends it jobs and receives outcomes. It never
+compiles, unpickles or runs foreign code. ``confinement`` says what the system forbids that code, and docs/security.md
+which attacks this stops.
 """
 
 from __future__ import annotations
@@ -24,25 +24,29 @@ from types import TracebackType
 from typing import Any, Self
 
 from calipers.errors import ConfigError
-from calipers.verifiers.sandbox.jobs import Isolation, Job, Limits, Outcome, message_of, outcome_of
-from calipers.verifiers.sandbox.wire import packed, unpacked
+from calipers.verifiers.sandbox.framing import pack_message, unpack_message
+from calipers.verifiers.sandbox.jobs import Isolation, Job, Limits, Outcome, job_message, read_outcome
 
 _START_SECONDS = 60.0
 _GRACE_SECONDS = 10.0
-"""What the fork server gets beyond a job's own time before it is given up."""
+"""Seconds, beyond twice a job's own time limit, before the fork server is considered lost."""
 _SOURCE = Path(__file__).resolve().parents[3]
-_BOOT = "import sys, json; sys.path.append(sys.argv[2]); from calipers.verifiers.sandbox.server import main; main(json.loads(sys.argv[1]))"
+_START_CODE = (
+    "import sys, json; sys.path.append(sys.argv[2]); "
+    "from calipers.verifiers.sandbox.server import main; main(json.loads(sys.argv[1]))"
+)
 
 
 class Sandbox:
-    """Runs jobs in confined processes, ``workers`` at a time. Starts with the first job; safe to use from threads.
+    """Runs jobs in confined processes, ``workers`` at a time. Starts with the first job. Safe to use from threads.
 
-    ``modules`` are further packages the code may import; they are loaded whole when the sandbox starts, and have to be
-    trusted, as has ``warm_up``: source run once at the start, unconfined, to load what those packages import late.
-    ``isolation="confined"`` needs Linux with seccomp and refuses to run elsewhere; ``"limits"`` is for other Unix systems:
-    a process of its own with limits, which does not stop code that is out for harm.
+    ``modules`` are additional packages that the code may import. They are loaded completely when the sandbox starts,
+    without confinement, and so must be trusted. The same holds for ``warm_up``, source that runs once at the start to
+    load what those packages import late. ``isolation="confined"`` needs Linux with seccomp and refuses to run
+    elsewhere. ``"limits"`` is for other Unix systems: a separate process with limits, which does not stop malicious
+    code.
 
-    Raises ConfigError when the system cannot do what is asked, at the first ``run``.
+    Raises ConfigError at the first ``run`` if the system does not support this configuration.
     """
 
     def __init__(
@@ -70,26 +74,26 @@ class Sandbox:
         self._server: _Connection | None = None
 
     def run(self, jobs: Sequence[Job]) -> list[Outcome]:
-        """The outcome of each job, in order. Blocks; from a coroutine, call it with ``asyncio.to_thread``.
+        """Return the outcome of each job, in order. Blocks; from a coroutine, call it with ``asyncio.to_thread``.
 
         Raises InputError for a call with arguments that are not plain data.
         """
         outcomes: list[Outcome | None] = [None] * len(jobs)
-        left = deque(message_of(number, job, self.limits) for number, job in enumerate(jobs))
-        with self._mine():
+        left = deque(job_message(number, job, self.limits) for number, job in enumerate(jobs))
+        with self._own_lock():
             while left:
                 self._run(left, outcomes)
         return [outcome for outcome in outcomes if outcome is not None]
 
     @property
     def layers(self) -> tuple[str, ...]:
-        """What keeps the code in on this machine, by name. Starts the sandbox."""
-        with self._mine():
+        """The names of the mechanisms that confine code on this machine. Starts the sandbox."""
+        with self._own_lock():
             return self._connected().layers
 
     def close(self) -> None:
-        """End the fork server; the next ``run`` starts another."""
-        with self._mine():
+        """Stop the fork server. The next ``run`` starts a new one."""
+        with self._own_lock():
             self._drop()
 
     def __enter__(self) -> Self:
@@ -101,12 +105,12 @@ class Sandbox:
         self.close()
 
     def _run(self, left: deque[dict[str, Any]], outcomes: list[Outcome | None]) -> None:
-        """Until all are done or the fork server is lost, and with it what was under way."""
+        """Run jobs until all are done or the fork server is lost. Its unfinished jobs get the failure ``lost``."""
         server = self._connected()
         under_way: set[int] = set()
         try:
             while left or under_way:
-                # A bounded number ahead: neither side ever waits for the other to read.
+                # The number of jobs sent ahead is bounded, so that neither side blocks on a full pipe.
                 while left and len(under_way) < 2 * self._workers:
                     message = left.popleft()
                     under_way.add(message["number"])
@@ -114,17 +118,20 @@ class Sandbox:
                 reply = server.receive(self.limits.wall_seconds * 2 + _GRACE_SECONDS)
                 number = reply["number"]
                 under_way.remove(number)
-                outcomes[number] = outcome_of(reply)
+                outcomes[number] = read_outcome(reply)
         except _LostError as error:
             for number in under_way:
                 outcomes[number] = Outcome(failure="lost", reason=str(error))
             self._drop()
         except BaseException:
-            self._drop()  # what is still on its way would be taken for the next run's answers
+            self._drop()  # late answers would be taken for answers of the next run
             raise
 
-    def _mine(self) -> threading.Lock:
-        """The lock; a new one, and no server, in a process forked off: its parent may have held the one and has the other."""
+    def _own_lock(self) -> threading.Lock:
+        """Return the lock on the fork server, which is replaced in a forked process.
+
+        There the lock may be locked for ever, and the server belongs to the parent process.
+        """
         if self._owner != os.getpid():
             self._lock, self._owner = threading.Lock(), os.getpid()
             if self._server is not None:
@@ -144,7 +151,7 @@ class Sandbox:
 
 
 class _LostError(Exception):
-    """The fork server does not answer any more."""
+    """Raised if the fork server no longer answers."""
 
 
 class _Connection:
@@ -156,39 +163,39 @@ class _Connection:
         self.pid = os.getpid()
         self._buffer = bytearray()
         with tempfile.TemporaryDirectory(prefix="calipers-") as root:
-            self._process = _start({**settings, "root": root})
-            self._end = weakref.finalize(self, _stop, self._process, self.pid)
+            self._process = _start_server({**settings, "root": root})
+            self._end = weakref.finalize(self, _stop_server, self._process, self.pid)
             try:
-                told = self.receive(_START_SECONDS)
+                reply = self.receive(_START_SECONDS)
             except _LostError as error:
                 self.close()
                 raise ConfigError(f"the sandbox for rule code does not start: {error}") from None
-        if "error" in told:
+        if "error" in reply:
             self.close()
             raise ConfigError(
-                f"{told['error']}. Run on Linux (x86_64 or aarch64), or accept less: Sandbox(isolation='limits')"
-                if "seccomp" in told["error"]
-                else f"{told['error']}; install it"
+                f"{reply['error']}. Run on Linux (x86_64 or aarch64), or accept less: Sandbox(isolation='limits')"
+                if "seccomp" in reply["error"]
+                else f"{reply['error']}; install it"
             )
-        self.layers = tuple(told["layers"])
+        self.layers = tuple(reply["layers"])
 
     def send(self, message: dict[str, Any]) -> None:
         assert self._process.stdin is not None  # noqa: S101 - it was opened as a pipe
         try:
-            data = memoryview(packed(message))
+            data = memoryview(pack_message(message))
             while data:
                 data = data[self._process.stdin.write(data) or 0 :]
         except OSError as error:
-            raise _LostError(f"the sandbox is gone ({error.strerror})") from None
+            raise _LostError(f"the sandbox has ended ({error.strerror})") from None
 
-    def receive(self, patience: float) -> dict[str, Any]:
+    def receive(self, timeout: float) -> dict[str, Any]:
         assert self._process.stdout is not None  # noqa: S101 - likewise
         source = self._process.stdout.fileno()
-        while (message := unpacked(self._buffer)) is None:
+        while (message := unpack_message(self._buffer)) is None:
             ready = select.poll()
             ready.register(source, select.POLLIN)
-            if not ready.poll(patience * 1000):
-                raise _LostError(f"the sandbox did not answer within {patience:g} s")
+            if not ready.poll(timeout * 1000):
+                raise _LostError(f"the sandbox did not answer within {timeout:g} s")
             data = os.read(source, 2**16)
             if not data:
                 raise _LostError("the sandbox ended")
@@ -200,16 +207,16 @@ class _Connection:
         self._end()
 
     def disown(self) -> None:
-        """In a fork of the process that started the server: leave it to that one."""
+        """Forget the server without stopping it, in a fork of the process that started it."""
         self._end.detach()
-        self._process.returncode = 0  # what Popen takes for "not mine to wait for"
-        _hang_up(self._process)
+        self._process.returncode = 0  # so that Popen does not wait for the process
+        _close_pipes(self._process)
 
 
-def _start(settings: dict[str, Any]) -> subprocess.Popen[bytes]:
-    """A fresh interpreter: nothing of this process's memory, environment or open files goes with it."""
+def _start_server(settings: dict[str, Any]) -> subprocess.Popen[bytes]:
+    """Start the fork server as a new interpreter that inherits no memory, environment or open files of this process."""
     return subprocess.Popen(  # noqa: S603 - our own interpreter and module
-        [sys.executable, "-S", "-s", "-P", "-B", "-c", _BOOT, json.dumps(settings), str(_SOURCE)],
+        [sys.executable, "-S", "-s", "-P", "-B", "-c", _START_CODE, json.dumps(settings), str(_SOURCE)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -221,15 +228,15 @@ def _start(settings: dict[str, Any]) -> subprocess.Popen[bytes]:
     )
 
 
-def _stop(process: subprocess.Popen[bytes], pid: int) -> None:
+def _stop_server(process: subprocess.Popen[bytes], pid: int) -> None:
     if pid != os.getpid():
-        return  # a fork of the process that started it: not ours to end
+        return  # in a fork of the process that started the server, which may still need it
     process.kill()
-    _hang_up(process)
+    _close_pipes(process)
     process.wait()
 
 
-def _hang_up(process: subprocess.Popen[bytes]) -> None:
+def _close_pipes(process: subprocess.Popen[bytes]) -> None:
     for pipe in (process.stdin, process.stdout):
         if pipe is not None:
             with contextlib.suppress(OSError):
@@ -238,5 +245,5 @@ def _hang_up(process: subprocess.Popen[bytes]) -> None:
 
 @cache
 def shared_sandbox() -> Sandbox:
-    """The one that rules use which bring none of their own: one warm server a process, for all of them."""
+    """Return the sandbox of all rules without their own, so that a process has only one fork server."""
     return Sandbox()

@@ -1,7 +1,7 @@
-"""What the system takes away from a process that is to run foreign code. Linux with all layers, other Unix with limits.
+"""Confine a process that is to run foreign code: on Linux with all mechanisms, on other Unix systems with limits.
 
-Called in the sandbox's own processes only, never in the trainer's. Not responsible for what Python code may import or
-for reading its answer (``child``).
+Called in the sandbox's own processes only, never in the trainer's. Not responsible for the modules that code may import
+or for its answer (``child``).
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from calipers.verifiers.sandbox.seccomp import program
+from calipers.verifiers.sandbox.seccomp import seccomp_filter
 
 _PR_SET_PDEATHSIG, _PR_SET_SECCOMP, _PR_SET_NO_NEW_PRIVS = 1, 22, 38
 _MODE_FILTER = 2
 _NAMESPACES = {
-    # linux/sched.h; a user namespace first, which makes the others possible without root
+    # From linux/sched.h. The user namespace comes first because it allows the others without root.
     "user": 0x10000000,
     "net": 0x40000000,
     "ipc": 0x08000000,
@@ -28,7 +28,7 @@ _NAMESPACES = {
 }
 _NOBODY = 65534
 _MOST_FILES = 1024
-"""File descriptors above this are none of the fork server's, which was started with three."""
+"""The fork server starts with three file descriptors and never opens one above this number."""
 
 
 class _Program(ctypes.Structure):
@@ -37,8 +37,11 @@ class _Program(ctypes.Structure):
 
 @dataclass(frozen=True, slots=True)
 class Confinement:
-    """``child(write, cpu_seconds, memory)`` gives up, for good, what this system can take away; ``seccomp`` tells whether
-    system calls are among it, ``layers`` names everything. Raises OSError where a layer that is named cannot be had.
+    """How child processes of the fork server are confined.
+
+    ``child(write, cpu_seconds, memory)`` irrevocably gives up all rights that this system can take from a process.
+    ``layers`` names the mechanisms, and ``seccomp`` says whether system calls are filtered. ``child`` raises OSError if
+    a mechanism fails.
     """
 
     layers: tuple[str, ...]
@@ -47,9 +50,10 @@ class Confinement:
 
 
 def leave_namespaces() -> tuple[str, ...]:
-    """Leave the network and other processes' view behind, as far as an ordinary user can; what could be left.
+    """Enter new namespaces without network or other users' processes, as far as allowed, and return their names.
 
-    Only a process with one thread can, so it comes before further modules are loaded. None of it is relied on.
+    Only a process with a single thread can do so, so this comes before other modules are loaded. The sandbox's safety
+    does not depend on it.
     """
     if sys.platform != "linux":
         return ()
@@ -59,19 +63,19 @@ def leave_namespaces() -> tuple[str, ...]:
         if libc.unshare(flag) == 0:
             left.append(f"{name} namespace")
         elif name == "user":
-            break  # the system, or the container, keeps them for root
+            break  # the system or the container allows it for root only
     return tuple(left)
 
 
-def prepare(empty: str, *, left: tuple[str, ...], seccomp: bool) -> Confinement:
-    """Lock this process into the ``empty`` folder, and get ready to confine its children.
+def prepare_confinement(empty: str, *, left: tuple[str, ...], seccomp: bool) -> Confinement:
+    """Lock this process into the ``empty`` folder, and return the confinement for its children.
 
-    ``left`` is what ``leave_namespaces`` said. Called once, before anything foreign runs.
+    ``left`` is the result of ``leave_namespaces``. Called once, before any foreign code runs.
     """
     base = _address_space()
-    steps = program(os.uname().machine) if seccomp and sys.platform == "linux" else None
+    steps = seccomp_filter(os.uname().machine) if seccomp and sys.platform == "linux" else None
     libc = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
-    layers = ["limits", "closed files", *left, *_lock_in(empty)]
+    layers = ["limits", "closed files", *left, *_change_root(empty)]
     if libc is not None:
         layers.append("dies with its server")
     if steps is not None:
@@ -82,7 +86,7 @@ def prepare(empty: str, *, left: tuple[str, ...], seccomp: bool) -> Confinement:
     def child(write: int, cpu_seconds: int, memory: int) -> None:
         os.dup2(write, 0)
         os.closerange(1, _MOST_FILES)
-        _limit(cpu_seconds, base + memory)
+        _set_limits(cpu_seconds, base + memory)
         if libc is not None:
             _prctl(libc, _PR_SET_PDEATHSIG, signal.SIGKILL)
             _prctl(libc, _PR_SET_NO_NEW_PRIVS, 1)
@@ -92,24 +96,24 @@ def prepare(empty: str, *, left: tuple[str, ...], seccomp: bool) -> Confinement:
     return Confinement(tuple(layers), child, seccomp=steps is not None)
 
 
-def _limit(cpu_seconds: int, address_space: int) -> None:
-    """Hard limits: an ordinary process cannot lift them again."""
-    with contextlib.suppress(ValueError, OSError):  # macOS refuses this one; the rest hold there, too
+def _set_limits(cpu_seconds: int, address_space: int) -> None:
+    """Set hard limits, which an unprivileged process cannot raise again."""
+    with contextlib.suppress(ValueError, OSError):  # macOS refuses a limit of memory, but not the others
         resource.setrlimit(resource.RLIMIT_AS, (address_space, address_space))
     resource.setrlimit(resource.RLIMIT_CPU, (cpu_seconds, cpu_seconds + 1))
-    # No file, socket or pipe can be opened, no process started, nothing written to a file, no core left behind.
+    # No file, socket or pipe can be opened, no process started, no file written and no core dumped.
     for what in (resource.RLIMIT_NOFILE, resource.RLIMIT_NPROC, resource.RLIMIT_FSIZE, resource.RLIMIT_CORE):
         resource.setrlimit(what, (0, 0))
 
 
-def _lock_in(empty: str) -> list[str]:
-    """An empty root, where this process may change it, and no more power than anybody."""
+def _change_root(empty: str) -> list[str]:
+    """Change the root to an empty folder if allowed, give up root's rights, and return the names of what succeeded."""
     locked = []
     with contextlib.suppress(OSError):
         os.chroot(empty)
         os.chdir("/")
         locked.append("empty root")
-    if os.geteuid() == 0:  # root indeed, or root of its own namespace with nobody else in it
+    if os.geteuid() == 0:  # real root, or root of a user namespace that contains no other user
         with contextlib.suppress(OSError):
             os.setgroups([])
             os.setgid(_NOBODY)
@@ -119,10 +123,10 @@ def _lock_in(empty: str) -> list[str]:
 
 
 def _address_space() -> int:
-    """Bytes of address space this process has now: what a limit has to come on top of. 0 where it is not told."""
+    """Return this process's address space in bytes, or 0 if unknown. A limit of memory has to include it."""
     try:
-        with open("/proc/self/statm", encoding="ascii") as told:  # noqa: PTH123 - one read, before there is a pathlib
-            return int(told.read().split()[0]) * resource.getpagesize()
+        with open("/proc/self/statm", encoding="ascii") as file:  # noqa: PTH123 - one read, before there is a pathlib
+            return int(file.read().split()[0]) * resource.getpagesize()
     except OSError:
         return 0
 

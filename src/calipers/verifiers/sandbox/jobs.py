@@ -1,4 +1,4 @@
-"""What the sandbox is asked, what it answers, and the limits: plain data on both sides of the wire.
+"""The sandbox's jobs, outcomes and limits as plain data.
 
 Pure. Not responsible for processes (``client``, ``server``).
 """
@@ -9,16 +9,17 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
 from calipers.errors import ConfigError, InputError
-from calipers.verifiers.sandbox.plain import UnplainError, encoded, told
+from calipers.verifiers.sandbox.plain_data import UnplainError, decode_untrusted, encode_plain
 
 Isolation: TypeAlias = Literal["confined", "limits"]
 OutcomeFailure: TypeAlias = Literal["raised", "exited", "cpu", "wall", "crashed", "forbidden", "unusable", "lost"]
-"""``lost``: the sandbox itself failed. ``wall`` may be the machine's doing, all others are the code's."""
+"""``lost``: the sandbox itself failed. ``wall``: the code or the machine was too slow. All others are the code's fault.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one job may use: whole seconds of CPU, seconds by the clock, bytes of memory on top of the interpreter's."""
+    """Limits of a job: whole seconds of CPU time, seconds of elapsed time, and bytes of additional memory."""
 
     cpu_seconds: int = 1
     wall_seconds: float = 10.0
@@ -35,11 +36,10 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """Source text to run as a module; then ``function`` is called with each of ``calls`` (plain data).
+    """A job for the sandbox: run ``source`` as a module, then call ``function`` with each of ``calls`` (plain data).
 
-    ``fit`` passes only the last arguments, as many as the function takes. With ``stdin`` the source is a program: it
-    reads that, and what it prints is the outcome's ``output``. ``truthy`` takes a call's value as true or false, whatever
-    it is.
+    ``fit`` passes only the last arguments, as many as the function takes. With ``stdin`` the source is a program that
+    reads it, and the outcome's ``output`` is what it prints. ``truthy`` converts each result to True or False.
     """
 
     source: str
@@ -52,10 +52,11 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a job: ``values`` of its calls (up to the one that failed), ``output``, or ``failure`` and why.
+    """The outcome of a job: the ``values`` its calls returned, its ``output``, or a ``failure`` with a reason.
 
-    Everything in it was said by foreign code: plain data, to be believed about this job only. Sets and dicts of more than
-    1,000 members in all are a ``Set`` and a ``Mapping`` that equal the plain ones. ``cpu_seconds`` is measured outside of it.
+    All content comes from foreign code. It is plain data and can be trusted only as a statement about this job. If sets
+    and dicts have more than 1,000 members in all, they are a ``Set`` and a ``Mapping`` equal to the plain ones.
+    ``cpu_seconds`` is measured outside of the job's process.
     """
 
     values: tuple[Any, ...] = ()
@@ -65,12 +66,12 @@ class Outcome:
     cpu_seconds: float = 0.0
 
 
-def message_of(number: int, job: Job, limits: Limits) -> dict[str, Any]:
-    """The job on the wire. Raises InputError for arguments that are not plain data."""
+def job_message(number: int, job: Job, limits: Limits) -> dict[str, Any]:
+    """Return a job as a message to the fork server. Raises InputError for arguments that are not plain data."""
     try:
-        calls = encoded([list(arguments) for arguments in job.calls])
+        calls = encode_plain([list(arguments) for arguments in job.calls])
     except UnplainError as error:
-        raise InputError(f"a call's arguments must be plain data; they hold {error}") from None
+        raise InputError(f"a call's arguments must be plain data, but contain {error}") from None
     return {
         "number": number,
         "source": job.source,
@@ -94,20 +95,20 @@ _FAILURES: Final[dict[str, OutcomeFailure]] = {
     "forbidden": "forbidden",
     "unusable": "unusable",
 }
-"""What the server may say. ``lost`` is the client's own word."""
+"""Failures that the server may report. ``lost`` is set by the client only."""
 
 
-def outcome_of(reply: dict[str, Any]) -> Outcome:
-    """A reply as an outcome. What the code wrote is checked: it may have written anything, with its own hands."""
+def read_outcome(reply: dict[str, Any]) -> Outcome:
+    """Return the outcome in the fork server's reply. Validates it, because foreign code may have written it."""
     values, output, named = reply.get("values", []), reply.get("output"), reply.get("failure")
-    failure = _FAILURES.get(named) if isinstance(named, str) else None  # a list is no key, and would raise
+    failure = _FAILURES.get(named) if isinstance(named, str) else None  # a list is not hashable
     reason, cpu = reply.get("reason", ""), float(reply.get("cpu", 0.0))
     sound = isinstance(values, list) and isinstance(output, str | None) and isinstance(reason, str)
     if not sound or (named is not None and failure is None):
-        return Outcome(failure="unusable", reason="its answer does not have the form of one", cpu_seconds=cpu)
+        return Outcome(failure="unusable", reason="its answer has an invalid form", cpu_seconds=cpu)
     try:
-        return Outcome(tuple(told(values)), output, failure, reason[:300], cpu)
+        return Outcome(tuple(decode_untrusted(values)), output, failure, reason[:300], cpu)
     except UnplainError as error:
-        return Outcome(failure="unusable", reason=f"its answer holds {error}", cpu_seconds=cpu)
+        return Outcome(failure="unusable", reason=f"its answer contains {error}", cpu_seconds=cpu)
     except (RecursionError, MemoryError):
         return Outcome(failure="unusable", reason="its answer is nested too deeply or too large", cpu_seconds=cpu)

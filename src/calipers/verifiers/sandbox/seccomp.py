@@ -1,7 +1,7 @@
-"""The system calls a confined process may still make, as a seccomp filter.
+"""The seccomp filter: the system calls that a confined process may still make.
 
-Pure: numbers and bytes. Installing the filter is ``confinement``'s business. What is not listed kills the process, which
-no ``try`` of its own can hide: the fork server sees the signal.
+Pure: numbers and bytes. Not responsible for installing the filter (``confinement``). Any other system call kills the
+process. Its code cannot catch that, and the fork server sees the signal.
 """
 
 from __future__ import annotations
@@ -39,43 +39,44 @@ _CALLS: Final[Mapping[str, tuple[int | None, int | None]]] = {
     "times": (100, 153),
     "write": (1, 64),
 }
-"""Memory, clocks, randomness, ending, and writing to what is open. Nothing that opens, connects, forks, executes, signals,
-traces, or reads a file."""
+"""Calls for memory, clocks, randomness, exit, and writing to open files. None opens, connects, forks, executes,
+signals, traces, or reads a file.
+"""
 
 _ARCHITECTURES: Final[Mapping[str, tuple[int, int]]] = {
-    # machine: place in _CALLS, AUDIT_ARCH of linux/audit.h
+    # machine: column in _CALLS, AUDIT_ARCH of linux/audit.h
     "x86_64": (0, 0xC000003E),
     "aarch64": (1, 0xC00000B7),
 }
 _X32: Final = 0x40000000
-"""On x86_64 the same calls can be made under these numbers; none of ours is."""
+"""On x86_64 the same calls have a second set of numbers from here on, which the filter refuses."""
 
-# linux/bpf_common.h and linux/seccomp.h
+# constants of linux/bpf_common.h and linux/seccomp.h
 _LOAD, _EQUAL, _AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
 _KILL, _ALLOW = 0x80000000, 0x7FFF0000
 _NUMBER, _ARCH = 0, 4
-"""Where ``struct seccomp_data`` holds the call's number and the architecture."""
+"""Offsets of the call's number and of the architecture in ``struct seccomp_data``."""
 
 
-def program(machine: str) -> bytes | None:
-    """The filter for ``machine`` (as ``os.uname`` names it) in the kernel's form, or None where none is written."""
+def seccomp_filter(machine: str) -> bytes | None:
+    """Return the kernel's form of the filter for ``machine`` (as in ``os.uname``), or None for an unknown machine."""
     if machine not in _ARCHITECTURES:
         return None
     place, arch = _ARCHITECTURES[machine]
     numbers = [number for numbers in _CALLS.values() if (number := numbers[place]) is not None]
     code = [
-        _step(_LOAD, _ARCH),
-        _step(_EQUAL, arch, then=1),
-        _step(_RETURN, _KILL),
-        _step(_LOAD, _NUMBER),
-        _step(_AT_LEAST, _X32, otherwise=1),
-        _step(_RETURN, _KILL),
+        _instruction(_LOAD, _ARCH),
+        _instruction(_EQUAL, arch, then=1),
+        _instruction(_RETURN, _KILL),
+        _instruction(_LOAD, _NUMBER),
+        _instruction(_AT_LEAST, _X32, otherwise=1),
+        _instruction(_RETURN, _KILL),
     ]
     for number in numbers:
-        code += [_step(_EQUAL, number, otherwise=1), _step(_RETURN, _ALLOW)]
-    return b"".join([*code, _step(_RETURN, _KILL)])
+        code += [_instruction(_EQUAL, number, otherwise=1), _instruction(_RETURN, _ALLOW)]
+    return b"".join([*code, _instruction(_RETURN, _KILL)])
 
 
-def _step(operation: int, value: int, *, then: int = 0, otherwise: int = 0) -> bytes:
-    """One instruction; ``then`` and ``otherwise`` are how many to leap over."""
+def _instruction(operation: int, value: int, *, then: int = 0, otherwise: int = 0) -> bytes:
+    """Encode an instruction of the filter. ``then`` and ``otherwise`` are how many instructions to skip."""
     return struct.pack("=HBBI", operation, then, otherwise, value)

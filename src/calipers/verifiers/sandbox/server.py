@@ -1,8 +1,8 @@
-"""The fork server: a warm process that forks a confined child for every job and reads its answer.
+"""The fork server of the sandbox: a warm process that forks a confined child for every job and reads its answer.
 
-Started by ``client`` as a fresh interpreter with an empty environment; speaks ``wire`` on its standard input and output.
-Not responsible for what the child does inside (``child``) or for what was taken from it (``confinement``). Children
-cannot reach it: no process they may signal, no descriptor but the pipe of their own answer.
+``client`` starts it as a new interpreter with an empty environment and exchanges messages with it over standard input
+and output (``framing``). Not responsible for what runs in the child (``child``) or for its rights (``confinement``). A
+child cannot reach the server: it may signal no process, and its only open descriptor is the pipe for its own answer.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from dataclasses import dataclass, field
 from typing import Any, Never
 
 from calipers.verifiers.sandbox import child
-from calipers.verifiers.sandbox.confinement import Confinement, leave_namespaces, prepare
-from calipers.verifiers.sandbox.modules import load
-from calipers.verifiers.sandbox.wire import packed, unpacked
+from calipers.verifiers.sandbox.allowed_modules import import_allowed
+from calipers.verifiers.sandbox.confinement import Confinement, leave_namespaces, prepare_confinement
+from calipers.verifiers.sandbox.framing import pack_message, unpack_message
 
 _REQUESTS, _REPLIES = 0, 1
 _CHUNK = 2**16
-_NOT_ITS_TO_SAY = ("cpu", "wall", "crashed", "lost")
-"""Ends that are seen from outside. Code that claimed one would pass its own failure off as the machine's."""
+_SERVER_FAILURES = ("cpu", "wall", "crashed", "lost")
+"""Failures that only the server can observe. Code that reported one could disguise its own failure as the machine's."""
 _UNCONFINED = (
-    "this system lets a process keep its system calls (no seccomp for its kernel or processor), so foreign code cannot be "
-    "kept from files and network here"
+    "this system cannot restrict the system calls of a process (no seccomp for its kernel or processor), so foreign "
+    "code could use files and the network here"
 )
 
 
@@ -47,7 +47,7 @@ class _Running:
 
 
 class Server:
-    """Jobs from the client, ``workers`` at a time, each in a child of its own."""
+    """Runs jobs from the client, ``workers`` at a time, each in a child process of its own."""
 
     def __init__(self, confinement: Confinement, importable: frozenset[str], *, workers: int) -> None:
         self._confinement = confinement
@@ -58,15 +58,15 @@ class Server:
         self._poll = select.poll()
 
     def serve(self) -> None:
-        """Until the client hangs up."""
+        """Run jobs until the client closes the connection."""
         self._poll.register(_REQUESTS, select.POLLIN)
         requests = bytearray()
         while True:
             while self._waiting and len(self._running) < self._workers:
-                self._begin(self._waiting.popleft())
-            for source, _ in self._poll.poll(self._patience()):
+                self._start_child(self._waiting.popleft())
+            for source, _ in self._poll.poll(self._milliseconds_left()):
                 if source != _REQUESTS:
-                    self._hear(source)
+                    self._receive(source)
                     continue
                 data = os.read(_REQUESTS, _CHUNK)
                 if not data:
@@ -74,51 +74,51 @@ class Server:
                         os.kill(one.pid, signal.SIGKILL)
                     return
                 requests += data
-                while (job := unpacked(requests)) is not None:
+                while (job := unpack_message(requests)) is not None:
                     self._waiting.append(job)
             self._stop_overdue()
 
-    def _begin(self, job: Mapping[str, Any]) -> None:
+    def _start_child(self, job: Mapping[str, Any]) -> None:
         read, write = os.pipe()
         pid = os.fork()
         if pid == 0:
-            self._become(job, write)
+            self._run_child(job, write)
         os.close(write)
         self._running[read] = _Running(job["number"], pid, time.monotonic() + job["wall"], job["wall"])
         self._poll.register(read, select.POLLIN)
 
-    def _become(self, job: Mapping[str, Any], write: int) -> Never:
-        """The child: whatever goes wrong, it never returns into the server's loop."""
-        self._waiting.clear()  # other jobs are none of its business
+    def _run_child(self, job: Mapping[str, Any], write: int) -> Never:
+        """Run a job in the forked child, which exits and never returns into the server's loop, even after an error."""
+        self._waiting.clear()  # the child must not see other jobs
         try:
             self._confinement.child(write, job["cpu"], job["memory"])
-            child.run(job, self._importable)
+            child.run_job(job, self._importable)
         finally:
             os._exit(70)
 
-    def _hear(self, read: int) -> None:
+    def _receive(self, read: int) -> None:
         one = self._running[read]
         data = os.read(read, _CHUNK)
         one.answer += data
         if data and len(one.answer) > 2 * child.MOST_ANSWER:
-            self._kill(one, "it wrote an answer without end")
+            self._kill(one, "its answer is too long")
         if not data or one.killed:
-            self._end(read)
+            self._finish(read)
 
-    def _end(self, read: int) -> None:
-        """Its pipe is closed: it ended, or pretends to."""
+    def _finish(self, read: int) -> None:
+        """Collect a child that closed its pipe (it ended or pretends to), and send its outcome to the client."""
         one = self._running.pop(read)
         self._poll.unregister(read)
         os.close(read)
         with contextlib.suppress(ProcessLookupError):
-            os.kill(one.pid, signal.SIGKILL)  # of no effect on one that has ended
+            os.kill(one.pid, signal.SIGKILL)  # has no effect if the child has already ended
         _, status, used = os.wait4(one.pid, 0)
-        answer = _heard(one, status)
+        answer = _child_outcome(one, status)
         own = {"number": one.number, "cpu": used.ru_utime + used.ru_stime}
         try:
-            message = packed({**answer, **own})
-        except (ValueError, RecursionError):  # nested just so deeply that it can be read but not written
-            message = packed({"failure": "unusable", "reason": "its answer cannot be passed on", **own})
+            message = pack_message({**answer, **own})
+        except (ValueError, RecursionError):  # an answer may be nested so deeply that it can be read but not written
+            message = pack_message({"failure": "unusable", "reason": "its answer cannot be passed on", **own})
         _send(message)
 
     def _stop_overdue(self) -> None:
@@ -126,22 +126,22 @@ class Server:
         for read, one in list(self._running.items()):
             if one.ends <= now:
                 self._kill(one, f"it did not end within {one.wall:g} s")
-                self._end(read)
+                self._finish(read)
 
     def _kill(self, one: _Running, why: str) -> None:
         one.killed = why
         os.kill(one.pid, signal.SIGKILL)
 
-    def _patience(self) -> int | None:
-        """Milliseconds until the next one is overdue."""
+    def _milliseconds_left(self) -> int | None:
+        """Return the milliseconds until the next running job exceeds its time limit, or None if no job runs."""
         if not self._running:
             return None
         left = min(one.ends for one in self._running.values()) - time.monotonic()
         return max(0, int(left * 1000) + 1)
 
 
-def _heard(one: _Running, status: int) -> dict[str, Any]:
-    """What became of a child, from how it ended first and from what it wrote second."""
+def _child_outcome(one: _Running, status: int) -> dict[str, Any]:
+    """Return a child's outcome. The way it ended, which the server observes, takes precedence over its own answer."""
     if one.killed is not None:
         return {"failure": "wall" if "within" in one.killed else "unusable", "reason": one.killed}
     if os.WIFSIGNALED(status):
@@ -153,19 +153,19 @@ def _heard(one: _Running, status: int) -> dict[str, Any]:
             case other:
                 return {"failure": "crashed", "reason": f"it was killed by {signal.Signals(other).name}"}
     try:
-        # Decoded here: json would look for a codec that the bytes call for, and there are no files to load one from.
+        # json.loads would look for a codec for bytes, and could not load it, because no file can be opened.
         answer = json.loads(one.answer.decode("ascii"))
     except (ValueError, RecursionError):
         answer = None
     if os.WEXITSTATUS(status) != 0 or not isinstance(answer, dict):
         return {"failure": "crashed", "reason": "it ended without an answer"}
-    return _passed_on(answer)
+    return _allowed_parts(answer)
 
 
-def _passed_on(answer: Mapping[str, Any]) -> dict[str, Any]:
-    """The parts of a child's answer that are its to say."""
-    if answer.get("failure") in _NOT_ITS_TO_SAY:
-        return {"failure": "unusable", "reason": "its answer claims an end that only this server can see"}
+def _allowed_parts(answer: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parts of a child's answer that a child may report."""
+    if answer.get("failure") in _SERVER_FAILURES:
+        return {"failure": "unusable", "reason": "its answer reports a failure that only the sandbox can report"}
     return {key: answer[key] for key in ("values", "output", "failure", "reason") if key in answer}
 
 
@@ -174,8 +174,8 @@ def _send(data: bytes) -> None:
         data = data[os.write(_REPLIES, data) :]
 
 
-def _works(confinement: Confinement) -> bool:
-    """Whether a confined child is really killed for opening a file: tried, not assumed."""
+def _confinement_works(confinement: Confinement) -> bool:
+    """Whether the system really kills a confined child for opening a file, which is tried once at the start."""
     pid = os.fork()
     if pid == 0:
         read, write = os.pipe()
@@ -189,25 +189,25 @@ def _works(confinement: Confinement) -> bool:
 
 
 def main(settings: Mapping[str, Any]) -> None:
-    """Get ready, say so (or why not), and serve."""
-    warnings.simplefilter("ignore")  # showing one would look for source files
+    """Prepare the fork server, report that it is ready or why it is not, and serve jobs."""
+    warnings.simplefilter("ignore")  # showing a warning would open source files
     left = leave_namespaces()
-    # Only now, and only where asked for: whatever is installed in the environment runs code when it is imported.
+    # Only now and only if asked for, because installed packages may run any code when they are imported.
     sys.path += [entry for entry in settings["path"] if entry not in sys.path]
     try:
-        importable = load(settings["modules"])
+        importable = import_allowed(settings["modules"])
     except ImportError as error:
-        _send(packed({"error": f"the sandbox cannot offer {error.name or 'a module'}: {error}"}))
+        _send(pack_message({"error": f"the sandbox cannot offer {error.name or 'a module'}: {error}"}))
         return
     exec(settings["warm_up"], {"__name__": "__warm_up__"})  # noqa: S102 - the caller's own text, not foreign code
     strict = settings["isolation"] == "confined"
-    confinement = prepare(settings["root"], left=left, seccomp=strict)
-    if strict and not (confinement.seccomp and _works(confinement)):
-        _send(packed({"error": _UNCONFINED}))
+    confinement = prepare_confinement(settings["root"], left=left, seccomp=strict)
+    if strict and not (confinement.seccomp and _confinement_works(confinement)):
+        _send(pack_message({"error": _UNCONFINED}))
         return
-    _send(packed({"layers": confinement.layers}))
+    _send(pack_message({"layers": confinement.layers}))
     gc.collect()
-    gc.freeze()  # children share these pages instead of copying them
+    gc.freeze()  # so that children share these pages and do not copy them
     Server(confinement, importable, workers=settings["workers"]).serve()
 
 

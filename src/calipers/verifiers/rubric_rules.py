@@ -1,6 +1,7 @@
-"""Criteria that a rule decides: the rules as verifiers, run before a judge is asked and away from the event loop.
+"""Rubric criteria that a rule decides: run their verifiers before the judge is asked, outside the event loop.
 
-Not responsible for rubrics (``calipers.rubric``), for what is left to ask (``rubric.formulas``), or for scores.
+Not responsible for rubrics (``calipers.rubric``), for the criteria left to the judge (``rubric.formulas``), or for
+scores.
 """
 
 from __future__ import annotations
@@ -20,22 +21,24 @@ from calipers.rubric import Grading
 from calipers.types import Criterion, Message, RenderedGroup, Rubric, Trajectory, TrajectoryGroup, Verdict
 from calipers.verifiers.configuration import verifier_from
 
-if TYPE_CHECKING:  # it brings the sandbox along
-    from calipers.verifiers.checking import StartedChecks
+if TYPE_CHECKING:  # importing it at run time would load the sandbox
+    from calipers.verifiers.group_checks import StartedChecks
 
 _LEAST: Final = ("min", "min_words", "min_count", "at_least")
 _MOST: Final = ("max", "max_words", "max_count", "at_most")
 _NO_VERDICT = "the rule has no verdict"
 
 _Decided: TypeAlias = Mapping[int, tuple[Verifier, list[tuple[int, str]]]]
-"""Verifiers, and which criteria of which candidates they decide; by identity, since not all verifiers can be hashed."""
+"""Each verifier with the candidates (by position) and criteria (by id) it decides. The keys are the verifiers'
+``id()``, because not every verifier is hashable.
+"""
 
 
-def rule_of(criterion: Criterion) -> Verifier | None:
-    """The verifier that decides ``criterion``; None if a judge does. Raises ConfigError naming the criterion.
+def criterion_verifier(criterion: Criterion) -> Verifier | None:
+    """Return the verifier that decides ``criterion``, or None if a judge does. Raises ConfigError naming it.
 
-    ``rule`` is ``{name: {argument: value}}`` as ``verifier_from`` takes it, or one of the two functions of RuscaRL's
-    data: ``{"function": ..., "parameters": {...}}``. The same rule is built once.
+    ``rule`` is ``{name: {argument: value}}`` as in ``verifier_from``, or one of the two functions in RuscaRL's data:
+    ``{"function": ..., "parameters": {...}}``. Equal rules share a verifier.
     """
     if not criterion.rule:
         return None
@@ -46,15 +49,15 @@ def rule_of(criterion: Criterion) -> Verifier | None:
 
 
 def require_rules(rubric: Rubric) -> None:
-    """Raise ConfigError, naming the criterion, for a rule that cannot be run."""
+    """Raise ConfigError, naming the criterion, if a rule of the rubric cannot be run."""
     for criterion in rubric.criteria:
-        rule_of(criterion)
+        criterion_verifier(criterion)
 
 
-async def with_rules(group: TrajectoryGroup, view: RenderedGroup, grading: Grading | None) -> RenderedGroup:
-    """``view`` with the verdicts of rules in ``rule_verdicts``. Identical trajectories are checked once.
+async def with_rule_verdicts(group: TrajectoryGroup, view: RenderedGroup, grading: Grading | None) -> RenderedGroup:
+    """Return ``view`` with the verdicts of the rubric's rules. Identical trajectories are checked once.
 
-    A rule that breaks, exceeds a limit or finds no answer gives a Verdict of None with a reason. A holistic rating
+    A rule that raises, exceeds a limit or finds no answer gives a Verdict of None with a reason. A holistic rating
     covers the whole rubric, so no rule is run for it.
     """
     if grading is None or grading.mode == "holistic":
@@ -62,7 +65,7 @@ async def with_rules(group: TrajectoryGroup, view: RenderedGroup, grading: Gradi
     decided: dict[int, tuple[Verifier, list[tuple[int, str]]]] = {}
     for item, rubric in enumerate(view.rubrics):
         for criterion in rubric.criteria if rubric is not None else ():
-            if (verifier := rule_of(criterion)) is not None:
+            if (verifier := criterion_verifier(criterion)) is not None:
                 decided.setdefault(id(verifier), (verifier, []))[1].append((item, criterion.id))
     if not decided:
         return view
@@ -70,20 +73,21 @@ async def with_rules(group: TrajectoryGroup, view: RenderedGroup, grading: Gradi
     return replace(view, rule_verdicts=await asyncio.to_thread(_checked, group, shown, decided))
 
 
-def start_rules(
+def start_rubric_rules(
     head: TrajectoryGroup, member: Trajectory, rubric: object, grading: Grading | None
 ) -> StartedChecks | None:
-    """The rules that decide criteria of ``member``, a trajectory of ``head``, started in a thread; None without rules.
+    """Start the rules that decide criteria of the trajectory ``member`` in a thread. Return None if there are no rules.
 
-    ``rubric`` is the judge's, for groups without their own. A faulty rule is reported when the group is scored.
+    ``head`` is the group of ``member``, and ``rubric`` the judge's own, for groups without one. A faulty rule is
+    ignored here and raises ConfigError when the group is scored.
     """
     graded_by = next((one for one in (member.rubric, head.rubric, rubric) if isinstance(one, Rubric)), None)
     if grading is None or grading.mode == "holistic" or graded_by is None:
         return None
     with suppress(ConfigError):
-        rules = {id(rule): rule for one in graded_by.criteria if (rule := rule_of(one)) is not None}
+        rules = {id(rule): rule for one in graded_by.criteria if (rule := criterion_verifier(one)) is not None}
         if rules:
-            from calipers.verifiers.checking import start_checks  # noqa: PLC0415 - it brings the sandbox along
+            from calipers.verifiers.group_checks import start_checks  # noqa: PLC0415 - it loads the sandbox
 
             return start_checks(replace(head, trajectories=(member,)), rules=tuple(rules.values()))
     return None
@@ -95,7 +99,7 @@ def _built(text: str) -> Verifier:
     if "function" not in rule:
         return verifier_from(rule)
     given = rule.get("parameters") or {}
-    # In a table a column that only other rows use holds NaN.
+    # In a table, cells of columns that only other rows use hold NaN.
     parameters = {name: one for name, one in given.items() if not (isinstance(one, float) and math.isnan(one))}
     if rule["function"] == "word_count_range":
         return verifier_from({"word_count": _range(parameters)})
@@ -105,13 +109,13 @@ def _built(text: str) -> Verifier:
 
 
 def _range(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """The bounds of a word count by ``WordCount``'s names; a table may hold ``"3"`` or 3.0 for 3."""
+    """Return the bounds of RuscaRL's ``word_count_range`` as arguments of ``WordCount``. ``"3"`` and 3.0 become 3."""
     bounds: dict[str, Any] = {}
     for key, given in parameters.items():
         text = str(given).removesuffix(".0")
         name = "at_least" if key in _LEAST else "at_most" if key in _MOST else None
         if name is None or name in bounds:
-            raise ConfigError(f"word_count_range: {key!r} is no bound of its own; write min and max")
+            raise ConfigError(f"word_count_range: {key!r} is unknown or repeats a bound; write min and max")
         bounds[name] = int(text) if text.isdecimal() else given
     return bounds
 
@@ -119,7 +123,7 @@ def _range(parameters: Mapping[str, Any]) -> dict[str, Any]:
 def _checked(
     group: TrajectoryGroup, shown: Sequence[Trajectory], decided: _Decided
 ) -> tuple[Mapping[str, Verdict], ...]:
-    from calipers.verifiers.checking import check_group  # noqa: PLC0415 - it brings the sandbox along
+    from calipers.verifiers.group_checks import check_group  # noqa: PLC0415 - it loads the sandbox
 
     found: list[dict[str, Verdict]] = [{} for _ in shown]
     early = [_early(one, group.context) for one in shown]
@@ -136,8 +140,8 @@ def _checked(
 
 
 def _early(one: Trajectory, context: tuple[Message, ...]) -> Mapping[int, Verdict]:
-    """The verdicts of rules started before the group was complete, by the rule's identity. Waits for them."""
-    from calipers.verifiers.checking import StartedChecks  # noqa: PLC0415 - it brings the sandbox along
+    """Return the verdicts of rules started before the group was complete, by the rule's ``id()``. Waits for them."""
+    from calipers.verifiers.group_checks import StartedChecks  # noqa: PLC0415 - it loads the sandbox
 
     started = one.prepared.criterion_checks if one.prepared is not None else None
     if one.prepared is None or not isinstance(started, StartedChecks):

@@ -1,8 +1,8 @@
-"""Which concepts, stated in one sentence, are an attack (``rules.toml``), and a quick check that excludes most text.
+"""The rules for attacks in a sentence (``rules.toml``), and a quick check that excludes most text.
 
-The quick check knows words alone and not where they stand, so it is coarser: whoever judges may be addressed, and
-whoever is ordered to do something may be ordered to award a score. Not responsible for what a sentence states
-(``sentence_meaning``).
+A rule lists the concepts that a sentence must state. The quick check only knows words and not their order, so it uses
+coarser concepts: any word for a judge may address the judge, and any order may be the order to award a score. Not
+responsible for the concepts that a sentence states (``sentence_meaning``).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from calipers.types.packaged import read_packaged_toml
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """An attack between two places of a text."""
+    """An attack between two positions of a text."""
 
     kind: AttackKind
     certainty: Certainty
@@ -29,18 +29,18 @@ class Hit:
 
 
 GRADES: Final[tuple[Certainty, ...]] = get_args(Certainty)
-"""From the most certain down."""
+"""The degrees of certainty, from the most certain down."""
 
 
-def is_better(hit: Hit | Attack, best: Mapping[AttackKind, Hit | Attack]) -> bool:
-    """Whether ``hit`` is more certain than the ``best`` known of its kind."""
+def is_more_certain(hit: Hit | Attack, best: Mapping[AttackKind, Hit | Attack]) -> bool:
+    """Whether the attack ``hit`` is more certain than the best known attack of its kind."""
     known = best.get(hit.kind)
     return known is None or GRADES.index(hit.certainty) < GRADES.index(known.certainty)
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Concepts that together, in one sentence, are an attack of ``kind``."""
+    """A rule: a sentence that states all ``concepts`` is an attack of ``kind``."""
 
     kind: AttackKind
     certainty: Certainty
@@ -49,8 +49,8 @@ class Rule:
 
 
 @cache
-def rules() -> tuple[Rule, ...]:
-    """All rules, of each kind from the most certain down."""
+def attack_rules() -> tuple[Rule, ...]:
+    """Return the rules of ``rules.toml`` for attacks, those of each kind from the most certain down."""
     return tuple(
         Rule(kind, certainty, frozenset(line.split()), reduce(or_, map(BITS.__getitem__, line.split())))
         for kind in get_args(AttackKind)
@@ -66,18 +66,18 @@ _COARSE: Final = (
 )  # fmt: skip
 WIDTH: Final = len(_COARSE)
 COARSE: Final = {name: 1 << number for number, name in enumerate(_COARSE)}
-"""The concepts the quick check tells apart, a bit each, ``WIDTH`` in all."""
+"""The concepts of the quick check, a bit each, ``WIDTH`` in all."""
 _BRINGS: Final = {
     "referee": "judge", "addressed": "judge", "mine": "this_answer this_work", "rate_this": "this_work",
     "answer": "answer work", "this_after": "this", "highest_score": "highest_score highest score", "correct": "highest",
     "rubric": "instructions rubric",
 }  # fmt: skip
-"""What a word of a concept counts as, where that is not the concept alone."""
+"""The coarse concepts of a word, if they differ from its concept."""
 _NEEDED: Final = {
     "addressed": "judge", "referee": "judge", "greeted": "judge salutation", "rubric_heading": "rubric",
     "ignore_rubric": "ignore rubric", "ignore_instructions": "ignore instructions previous", "correct": "highest",
 }  # fmt: skip
-"""What a concept of a rule needs, likewise."""
+"""The coarse concepts that a rule's concept needs, if they differ from it."""
 
 
 def _bits(names: str) -> int:
@@ -85,14 +85,14 @@ def _bits(names: str) -> int:
 
 
 @cache
-def _counted() -> tuple[tuple[Mask, int], ...]:
+def _coarse_bits() -> tuple[tuple[Mask, int], ...]:
     return tuple((BITS[name], _bits(_BRINGS.get(name, name))) for name in WORDED if name in _BRINGS or name in COARSE)
 
 
 @lru_cache(2**12)
-def coarse(mask: Mask) -> int:
-    """The coarse concepts of a word that stands for ``mask``."""
-    return reduce(or_, (bits for concept, bits in _counted() if mask & concept), 0)
+def coarse_concepts(mask: Mask) -> int:
+    """Return the coarse concepts of a word with the concepts ``mask``."""
+    return reduce(or_, (bits for concept, bits in _coarse_bits() if mask & concept), 0)
 
 
 STATED_BY_TWO: Final = (
@@ -100,26 +100,26 @@ STATED_BY_TWO: Final = (
     (COARSE["this"], COARSE["work"], COARSE["this_work"]),
     (COARSE["highest"], COARSE["score"], COARSE["highest_score"]),
 )
-"""Coarse concepts that state a third where a word for one is close to a word for the other."""
+"""Pairs of coarse concepts, and the concept that two words for them state if they are close to each other."""
 
 
 @lru_cache(2**12)
-def coarse_at_most(mask: Mask) -> int:
-    """The coarse concepts that words which stand for ``mask`` together can state, wherever they stand."""
-    found = coarse(mask)
+def possible_coarse_concepts(mask: Mask) -> int:
+    """Return the coarse concepts that words with the concepts ``mask`` can state together in any order."""
+    found = coarse_concepts(mask)
     for one, other, both in STATED_BY_TWO:
         found |= both if found & one and found & other else 0
     return found
 
 
 @cache
-def needs() -> tuple[int, ...]:
-    """The coarse concepts each rule needs; a rule that needs what another needs, and more, is omitted."""
-    found = {reduce(or_, (_bits(_NEEDED.get(name, name)) for name in rule.concepts)) for rule in rules()}
+def needed_concepts() -> tuple[int, ...]:
+    """Return the coarse concepts that each rule for attacks needs, without rules that need more than another rule."""
+    found = {reduce(or_, (_bits(_NEEDED.get(name, name)) for name in rule.concepts)) for rule in attack_rules()}
     return tuple(sorted(one for one in found if not any(other != one and one & other == other for other in found)))
 
 
 @lru_cache(2**12)
 def may_be_attack(found: int) -> bool:
-    """Whether these coarse concepts are enough for any rule."""
-    return any(found & need == need for need in needs())
+    """Whether the coarse concepts ``found`` are enough for any rule, so that the text may be an attack."""
+    return any(found & need == need for need in needed_concepts())

@@ -1,6 +1,6 @@
-"""Arguments that come from data, checked against the types a verifier states, before anything else is checked.
+"""Check the types of a verifier's arguments that come from a file, before the verifier is built.
 
-Only plain types are checked (text, numbers, true or false, one of a few words); the verifier checks all others itself.
+Only plain types are checked: text, numbers, booleans and fixed words. A verifier checks its other arguments itself.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _WORDS: Final[Mapping[object, str]] = {str: "text", int: "a whole number", float
 
 
 def require_types(name: str, make: Callable[..., Any], arguments: Mapping[str, Any]) -> None:
-    """Raise ConfigError, naming verifier and argument, for a value that is of none of the types ``make`` states."""
+    """Raise ConfigError for a value that fits none of the types in the signature of the verifier ``make``."""
     stated = get_type_hints(make)
     for argument, value in arguments.items():
         allowed = _plain(stated.get(argument))
@@ -25,7 +25,7 @@ def require_types(name: str, make: Callable[..., Any], arguments: Mapping[str, A
 
 
 def _plain(stated: Any) -> tuple[Any, ...] | None:
-    """The types a value may have, and the words it may be; None if any other type is stated."""
+    """Return the plain types and the fixed words that an annotation allows, or None if it allows any other type."""
     parts = get_args(stated) if get_origin(stated) in (types.UnionType, Union) else (stated,)
     allowed: list[Any] = []
     for part in parts:

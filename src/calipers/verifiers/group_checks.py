@@ -1,6 +1,6 @@
-"""Verifiers over a whole group: gates first, then rules; or over one trajectory, in a thread.
+"""Run verifiers on the trajectories of a group, gates before rules, or on one trajectory in a thread.
 
-Not responsible for what verdicts amount to (``calipers.Hybrid``, ``criteria``).
+Not responsible for turning verdicts into scores (``calipers.Hybrid``, ``rubric_rules``).
 """
 
 from __future__ import annotations
@@ -20,12 +20,15 @@ from calipers.verifiers.answer import NO_ANSWER, final_answer
 from calipers.verifiers.rules import RuleFunction, check_rules
 
 _THREADS: Final = 4
-"""Rules given as source text are run by one sandbox, which serves one caller at a time."""
+"""More threads would not help: rules given as source text share a sandbox, which serves one caller at a time."""
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
-    """A trajectory's verdicts, one for each rule; and the verdict of the first gate it did not pass: False or None."""
+class TrajectoryVerdicts:
+    """The verdicts on one trajectory: ``rules`` has one for each rule, ``gate`` is that of the first gate not passed.
+
+    ``gate`` is None if the trajectory passed every gate. Its ``met`` is False or None, never True.
+    """
 
     rules: tuple[Verdict, ...]
     gate: Verdict | None = None
@@ -33,49 +36,51 @@ class Checked:
 
 @dataclass(frozen=True, slots=True)
 class StartedChecks:
-    """The checks of one trajectory, running or done."""
+    """The checks of one trajectory that run in a thread; ``result`` waits for their verdicts."""
 
     gates: tuple[Verifier, ...]
     rules: tuple[Verifier, ...]
-    result: Future[Checked]
+    result: Future[TrajectoryVerdicts]
 
 
 def start_checks(
     group: TrajectoryGroup, *, gates: Sequence[Verifier] = (), rules: Sequence[Verifier] = ()
 ) -> StartedChecks:
-    """``check_group`` of the one trajectory in ``group``, started in a thread. An error is raised by the result."""
+    """Run ``check_group`` in a thread, on a group with one trajectory. The future's ``result`` raises errors."""
     future = _threads(os.getpid()).submit(lambda: check_group(group, gates=gates, rules=rules)[0])
     return StartedChecks(tuple(gates), tuple(rules), future)
 
 
 @lru_cache(maxsize=1)
 def _threads(_: int) -> ThreadPoolExecutor:
-    """A process's own threads: a forked process does not inherit any."""
+    """Return this process's threads for verifiers. A forked process needs its own, because it inherits none."""
     return ThreadPoolExecutor(_THREADS, thread_name_prefix="calipers-rules")
 
 
 def check_group(
     group: TrajectoryGroup, *, gates: Sequence[Verifier] = (), rules: Sequence[Verifier] = ()
-) -> list[Checked]:
-    """The verdicts on each trajectory, in the group's order. Blocks; raises ConfigError only.
+) -> list[TrajectoryVerdicts]:
+    """Return the verdicts of gates and rules on each trajectory, in the group's order. Blocks; raises ConfigError only.
 
     A verifier sees the group's context before the trajectory's own messages. If it raises, or returns anything but a
     Verdict, the verdict is None with a reason. Rules are not checked if a gate's verdict is None.
     """
     whole = [replace(one, messages=(*group.context, *one.messages)) for one in group.trajectories]
-    closed = [next((verdict for gate in gates if not (verdict := verdict_of(gate, one)).met), None) for one in whole]
+    closed = [next((verdict for gate in gates if not (verdict := run_verifier(gate, one)).met), None) for one in whole]
     left = [one for one, gate in zip(whole, closed, strict=True) if gate is None or gate.met is False]
     columns = [_check(rule, left) for rule in rules]
     verdicts = iter(zip(*columns, strict=True) if rules else repeat(()))
-    return [Checked(() if gate is not None and gate.met is None else next(verdicts), gate) for gate in closed]
+    return [
+        TrajectoryVerdicts(() if gate is not None and gate.met is None else next(verdicts), gate) for gate in closed
+    ]
 
 
-def verdict_of(verifier: Verifier, trajectory: Trajectory) -> Verdict:
-    """The verifier's verdict; None with a reason if it breaks."""
+def run_verifier(verifier: Verifier, trajectory: Trajectory) -> Verdict:
+    """Return the verifier's verdict on a trajectory, or a verdict of None with a reason if the verifier raises."""
     try:
         verdict: object = verifier(trajectory)
     except ConfigError:
-        raise  # not the trajectory's fault: it would be the same for every other
+        raise  # a faulty configuration fails for every trajectory
     except Exception as error:  # noqa: BLE001 - a verifier of the caller's own may fail in any way
         return Verdict(None, f"the check raised {type(error).__name__}: {error}")
     if not isinstance(verdict, Verdict) or verdict.met not in (True, False, None):
@@ -84,9 +89,9 @@ def verdict_of(verifier: Verifier, trajectory: Trajectory) -> Verdict:
 
 
 def _check(rule: Verifier, trajectories: Sequence[Trajectory]) -> list[Verdict]:
-    """One rule on every trajectory; a rule given as source text runs on all of them at once."""
+    """Return a rule's verdict on each trajectory. A rule given as source text runs on all in one sandbox call."""
     if not isinstance(rule, RuleFunction):
-        return [verdict_of(rule, trajectory) for trajectory in trajectories]
+        return [run_verifier(rule, trajectory) for trajectory in trajectories]
     answers = [final_answer(trajectory) for trajectory in trajectories]
     found = iter(check_rules([(rule, answer) for answer in answers if answer is not None], sandbox=rule.sandbox))
     return [Verdict(None, NO_ANSWER) if answer is None else next(found) for answer in answers]

@@ -7,12 +7,12 @@ import pytest
 from calipers.errors import ConfigError
 from calipers.rubric import as_rubric
 from calipers.types import Criterion, Trajectory
-from calipers.verifiers.criteria import require_rules, rule_of
+from calipers.verifiers.rubric_rules import criterion_verifier, require_rules
 
 
 def verdict(rule: Any, answer: str) -> bool | None:
     (criterion,) = as_rubric([{"text": "x", "rule": rule}]).criteria
-    check = rule_of(criterion)
+    check = criterion_verifier(criterion)
     assert check is not None
     return check(Trajectory("a", ({"role": "assistant", "content": answer},))).met
 
@@ -53,8 +53,8 @@ def test_ruscarls_maths_is_the_answer_expected(answer: Any, right: str, wrong: s
     ({"ifeval": {"instruction_id": "punctuation:no_coma"}}, "did you mean punctuation:no_comma"),
     ({"ifeval": {"instruction_id": "length_constraints:number_words", "kwargs": {"num_words": "3"}}},
      "length_constraints:number_words: "),
-    ({"function": "word_count_range", "parameters": {"least": 3}}, "'least' is no bound"),
-    ({"function": "word_count_range", "parameters": {"min": 3, "min_words": 3}}, "'min_words' is no bound of its own"),
+    ({"function": "word_count_range", "parameters": {"least": 3}}, "'least' is unknown or repeats a bound"),
+    ({"function": "word_count_range", "parameters": {"min": 3, "min_words": 3}}, "'min_words' is unknown or repeats a bound"),
     ({"function": "math_verify", "parameters": {}}, "parameters must be the answer alone"),
     ({"exact": {"expected": {1, 2}}}, "not JSON serializable"),
 ])  # fmt: skip
@@ -82,5 +82,7 @@ def test_levels_do_not_go_with_a_rule() -> None:
 
 def test_the_same_rule_is_built_once_and_none_is_none() -> None:
     rule = {"exact": {"expected": "yes"}}
-    assert rule_of(Criterion("a", "x", rule=rule)) is rule_of(Criterion("b", "y", rule=dict(rule)))
-    assert rule_of(Criterion("a", "x")) is None
+    assert criterion_verifier(Criterion("a", "x", rule=rule)) is criterion_verifier(
+        Criterion("b", "y", rule=dict(rule))
+    )
+    assert criterion_verifier(Criterion("a", "x")) is None

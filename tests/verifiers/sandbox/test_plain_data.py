@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calipers.verifiers.sandbox.plain import UnplainError, decoded, encoded, told
-from calipers.verifiers.sandbox.wire import packed, unpacked
+from calipers.verifiers.sandbox.framing import pack_message, unpack_message
+from calipers.verifiers.sandbox.plain_data import UnplainError, decode_plain, decode_untrusted, encode_plain
 
 scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()
 numbers = st.complex_numbers(allow_nan=False) | st.binary()
@@ -25,7 +25,7 @@ jsons = st.recursive(scalars, lambda inner: st.lists(inner) | st.dictionaries(st
 
 @given(plain)
 def test_what_goes_in_comes_out_types_and_all(value: Any) -> None:
-    back = decoded(json.loads(json.dumps(encoded(value))))
+    back = decode_plain(json.loads(json.dumps(encode_plain(value))))
     assert back == value
     assert repr(back) == repr(value) or isinstance(value, set | frozenset | list | tuple | dict)
     assert type(back) is type(value)
@@ -49,7 +49,7 @@ def test_of_an_object_of_a_subclass_the_plain_part_goes_whatever_it_says_about_i
         "__eq__",
     )
     liar = type("Liar", (type(value),), dict.fromkeys(said, lies))(value)
-    back = decoded(json.loads(json.dumps(encoded([liar]))))
+    back = decode_plain(json.loads(json.dumps(encode_plain([liar]))))
     assert back == [value]
     assert type(back[0]) is type(value)
 
@@ -57,7 +57,7 @@ def test_of_an_object_of_a_subclass_the_plain_part_goes_whatever_it_says_about_i
 @given(jsons)
 def test_whatever_foreign_code_wrote_is_data_or_refused(value: Any) -> None:
     try:
-        told(value)
+        decode_untrusted(value)
     except UnplainError as error:
         assert str(error)  # noqa: PT017 - either is right
 
@@ -65,7 +65,7 @@ def test_whatever_foreign_code_wrote_is_data_or_refused(value: Any) -> None:
 @pytest.mark.parametrize("value", [object(), [Fraction(1)], {"a": {1: print}}, range(3), type, bytearray(b"x")])
 def test_other_types_are_refused_by_name(value: Any) -> None:
     with pytest.raises(UnplainError, match="a value of type"):
-        encoded(value)
+        encode_plain(value)
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_other_types_are_refused_by_name(value: Any) -> None:
 )
 def test_tags_that_cannot_be_are_refused(value: Any) -> None:
     with pytest.raises(UnplainError):
-        decoded(value)
+        decode_plain(value)
 
 
 COLLIDING = [number * (2**61 - 1) for number in range(20_000)]
@@ -125,7 +125,7 @@ def test_members_made_to_collide_are_not_compared_with_one_another(value: Any) -
             return [counting(part) for part in item]
         return Counted(item) if type(item) is int else item
 
-    told(counting(value))
+    decode_untrusted(counting(value))
     assert compared[0] < 20_000
 
 
@@ -159,31 +159,31 @@ def test_no_number_of_many_says_where_it_is_placed(tag: str) -> None:
     numbers = _crafted(bits=12, run=900)
     assert len(set(numbers)) == len(numbers) > 1_000
     members = [Unhashed(number) for number in numbers]
-    found = told([{tag: [[number, 0] for number in members] if tag == "dict" else members}])[0]
+    found = decode_untrusted([{tag: [[number, 0] for number in members] if tag == "dict" else members}])[0]
     assert len(found) == len(numbers)
     assert found == (dict.fromkeys(numbers, 0) if tag == "dict" else set(numbers))
 
 
 @given(plain)
 def test_what_foreign_code_wrote_comes_out_types_and_all(value: Any) -> None:
-    back = told(encoded(value))
+    back = decode_untrusted(encode_plain(value))
     assert back == value
     assert type(back) is type(value)
 
 
 @given(st.sets(st.integers() | st.floats(allow_nan=False) | st.text(), min_size=65, max_size=300))
 def test_large_honest_sets_pass(value: Any) -> None:
-    assert told(encoded(value)) == value
-    assert told(encoded(dict.fromkeys(value, 0))) == dict.fromkeys(value, 0)
+    assert decode_untrusted(encode_plain(value)) == value
+    assert decode_untrusted(encode_plain(dict.fromkeys(value, 0))) == dict.fromkeys(value, 0)
 
 
 @given(st.lists(jsons, max_size=4), st.integers(1, 50))
 def test_messages_arrive_whole_however_they_are_cut(messages: Any, size: int) -> None:
-    stream = b"".join(map(packed, messages))
+    stream = b"".join(map(pack_message, messages))
     buffer, got = bytearray(), []
     for start in range(0, len(stream), size):
         buffer += stream[start : start + size]
         while len(buffer) >= 4 and len(buffer) - 4 >= int.from_bytes(buffer[:4], "big"):
-            got.append(unpacked(buffer))
+            got.append(unpack_message(buffer))
     assert got == messages
     assert not buffer

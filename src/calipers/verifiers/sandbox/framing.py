@@ -1,6 +1,6 @@
-"""How the fork server and its client write to one another: a length, then JSON.
+"""The messages between the fork server and its client: a length, then JSON.
 
-Pure. Only the two of them speak it; foreign code has no way to either's end.
+Pure. Foreign code cannot reach either end of this connection.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from typing import Any
 _LENGTH = struct.Struct(">I")
 
 
-def packed(message: Any) -> bytes:
-    """One message. Escaped to ASCII, so that half a surrogate pair travels, too."""
+def pack_message(message: Any) -> bytes:
+    """Encode a message for the pipe, escaped to ASCII, so that half a surrogate pair is kept."""
     text = json.dumps(message, separators=(",", ":")).encode("ascii")
     return _LENGTH.pack(len(text)) + text
 
 
-def unpacked(buffer: bytearray) -> Any | None:
-    """The first whole message, taken out of ``buffer``; None while it is not all there."""
+def unpack_message(buffer: bytearray) -> Any | None:
+    """Remove the first complete message from ``buffer`` and return it, or None if it is not complete yet."""
     if len(buffer) < _LENGTH.size:
         return None
     (length,) = _LENGTH.unpack_from(buffer)

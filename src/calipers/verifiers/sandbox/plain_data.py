@@ -1,0 +1,181 @@
+"""Encode plain Python data with its types as JSON and decode it: arguments for the sandbox, and values from it.
+
+Pure, and safe for data from foreign code: no name is looked up, no function called and no object built except those
+here.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+
+from calipers.verifiers.sandbox.large_collections import LargeDict, LargeSet
+
+_DEEPEST: Final = 50
+_MOST_HASHED: Final = 1_000
+"""The most members, in all sets and dicts of an answer, that are hashed by Python: at worst half a million comparisons.
+"""
+_MOST_COLLISIONS: Final = 64
+"""The most members that may share a hash, because they are compared with each other and may be long."""
+_TABLES: Final = frozenset({"set", "frozenset", "dict"})
+_WHOLE: Final = slice(None)
+_PLAIN_TYPES: Final[Mapping[type, Callable[[Any], Any]]] = {
+    int: int.__pos__,
+    float: float.__pos__,
+    complex: complex.__pos__,
+    str: str.__str__,
+    bytes: lambda value: bytes.__getitem__(value, _WHOLE),
+    list: lambda value: list.__getitem__(value, _WHOLE),
+    tuple: lambda value: tuple.__getitem__(value, _WHOLE),
+    dict: dict.copy,
+    set: lambda value: set(set.__iter__(value)),
+    frozenset: lambda value: frozenset(frozenset.__iter__(value)),
+}
+"""For each plain type, the method that returns the plain value of a subclass's object. It ignores overridden methods.
+"""
+
+
+class UnplainError(Exception):
+    """Raised for a value that is not plain data. The message names its type."""
+
+
+def encode_plain(value: Any, depth: int = 0) -> Any:
+    """Encode plain data as JSON, with its types as tags. Raises UnplainError for a value of any other type.
+
+    An object of a subclass, such as a Counter or a named tuple, is encoded as its plain type, ignoring overridden
+    methods.
+    """
+    kind = type(value)
+    if value is None or kind in (bool, int, float, str):
+        return value
+    if kind not in _PLAIN_TYPES:
+        return encode_plain(_as_plain_type(value), depth)
+    if depth > _DEEPEST:
+        raise UnplainError("a value nested too deeply")
+    if kind is list:
+        return [encode_plain(item, depth + 1) for item in value]
+    return {kind.__name__: _parts(value, depth + 1)}
+
+
+def _parts(value: Any, depth: int) -> list[Any]:
+    """Return the encoded parts of a value that is written with a tag."""
+    match value:
+        case complex():
+            return [value.real, value.imag]
+        case bytes():
+            return [value.hex()]
+        case dict():
+            return [[encode_plain(key, depth), encode_plain(item, depth)] for key, item in value.items()]
+    return [encode_plain(item, depth) for item in value]
+
+
+def _as_plain_type(value: Any) -> Any:
+    """Convert an object of a subclass into its plain type."""
+    for kind, part in _PLAIN_TYPES.items():
+        if issubclass(type(value), kind):
+            return part(value)
+    raise UnplainError(f"a value of type {type(value).__name__}")
+
+
+def decode_plain(value: Any) -> Any:
+    """Decode plain data that comes from a trusted process. Raises UnplainError for an invalid encoding."""
+    return _decoded(value, 0, _PLAIN_BUILDERS)
+
+
+def decode_untrusted(value: Any) -> Any:
+    """Decode plain data from foreign code, in time bounded by its length whatever members it contains.
+
+    Sets and dicts with many members, or with equal hashes, become ``LargeSet`` and ``LargeDict``.
+    """
+    try:
+        return _decoded(value, 0, _GUARDED_BUILDERS if _member_count(value) <= _MOST_HASHED else _LARGE_BUILDERS)
+    except _CollisionError:
+        return _decoded(value, 0, _LARGE_BUILDERS)
+
+
+class _CollisionError(Exception):
+    """Raised if so many members share a hash that building the set or dict would take much longer than reading it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Builders:
+    """The functions that build sets and dicts while data is decoded."""
+
+    set: Callable[[list[Any]], Any]
+    frozenset: Callable[[list[Any]], Any]
+    dict: Callable[[list[tuple[Any, Any]]], Any]
+
+
+def _without_collisions(members: list[Any]) -> list[Any]:
+    if len(members) > _MOST_COLLISIONS and max(Counter(map(hash, members)).values()) > _MOST_COLLISIONS:
+        raise _CollisionError
+    return members
+
+
+def _keys_without_collisions(items: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
+    _without_collisions([key for key, _ in items])
+    return items
+
+
+_PLAIN_BUILDERS: Final = _Builders(set, frozenset, dict)
+_GUARDED_BUILDERS: Final = _Builders(
+    lambda members: set(_without_collisions(members)),
+    lambda members: frozenset(_without_collisions(members)),
+    lambda items: dict(_keys_without_collisions(items)),
+)
+_LARGE_BUILDERS: Final = _Builders(partial(LargeSet, frozen=False), partial(LargeSet, frozen=True), LargeDict)
+
+
+def _member_count(value: Any) -> int:
+    """Return the number of members of all sets and dicts in encoded data."""
+    count, left = 0, [value]
+    while left:
+        one = left.pop()
+        if isinstance(one, list):
+            left += one
+        elif isinstance(one, dict):
+            count += sum(len(parts) for tag, parts in one.items() if tag in _TABLES and isinstance(parts, list))
+            left += one.values()
+    return count
+
+
+def _decoded(value: Any, depth: int, made: _Builders) -> Any:
+    # One level more than when encoding, because values come in a list.
+    if depth > _DEEPEST + 1 and isinstance(value, list | dict):
+        raise UnplainError("a value nested too deeply")
+    match value:
+        case list():
+            return [_decoded(item, depth + 1, made) for item in value]
+        case dict() if len(value) == 1:
+            ((tag, items),) = value.items()
+            return _tagged(tag, items, depth, made)
+        case dict():
+            raise UnplainError("an object without a tag")
+    return value
+
+
+def _tagged(tag: str, items: Any, depth: int, made: _Builders) -> Any:
+    if not isinstance(items, list):
+        raise UnplainError("a tag without items")
+    try:
+        match tag:
+            case "tuple":
+                return tuple(_decoded(item, depth + 1, made) for item in items)
+            case "set":
+                return made.set([_decoded(item, depth + 1, made) for item in items])
+            case "frozenset":
+                return made.frozenset([_decoded(item, depth + 1, made) for item in items])
+            case "dict":
+                inner = depth + 1
+                return made.dict([(_decoded(key, inner, made), _decoded(item, inner, made)) for key, item in items])
+            case "complex":
+                return complex(*items)
+            case "bytes":
+                (text,) = items
+                return bytes.fromhex(text)
+    except (TypeError, ValueError, OverflowError):
+        raise UnplainError(f"a {tag} that cannot be one") from None
+    raise UnplainError("an unknown tag")
