@@ -23,7 +23,7 @@ def check(name: str, found: Mapping[str, Any]) -> None:
     path = FOLDER / f"{name}.txt"
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
     known = dict(line.split(" ", 1) for line in lines)
-    now = {text: _short(json.dumps(value, ensure_ascii=False)) for text, value in found.items()}
+    now = {text: shortened(json.dumps(value, ensure_ascii=False)) for text, value in found.items()}
     if os.environ.get("GOLDEN") == "write":
         known |= {_key(text): value for text, value in now.items()}
         FOLDER.mkdir(exist_ok=True)
@@ -35,7 +35,7 @@ def check(name: str, found: Mapping[str, Any]) -> None:
     assert not differ, f"{len(differ)} of {len(recorded)} differ:\n" + "\n".join(differ[:5])
 
 
-def _short(value: str) -> str:
+def shortened(value: str) -> str:
     """A long value by its beginning and a hash, so that the files stay small."""
     return value if len(value) <= 72 else f"{value[:48]} ... {_key(value)}"
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from asking import request
-from calipers.interfaces import FullBackend, full
+from calipers.interfaces import FullBackend, Record, Store, full
 from calipers.ledger import Ledger, Recorder, Run
 from calipers.types import Completion, JudgeRequest
 
@@ -83,3 +83,47 @@ async def test_the_groups_of_a_run_have_numbers_of_their_own_however_many_stores
     numbers = tuple(await asyncio.gather(one.begin(), two.begin(), one.begin(), apart.begin(), two.begin()))
     assert numbers == (0, 1, 2, 0, 3)
     ledger.close()
+
+
+async def test_a_store_gets_the_defaults_of_what_it_does_not_need() -> None:
+    class Plain(Store):
+        """Only what every store has to do."""
+
+    plain = Plain()
+    assert (plain.replays, plain.reused) == (False, 0)
+    plain.change_settings({"judges": []})
+    plain.learn(Minimal(), {"refused": ["seed"]})
+    assert vars(plain) == {}
+
+
+async def test_every_optional_part_of_a_backend_is_passed_on() -> None:
+    seen: list[object] = []
+
+    class Able(Minimal):
+        warnings, has_logprobs, context_window = ("slow",), False, 512
+
+        async def complete_recorded(self, request: JudgeRequest, record: Record) -> Completion:
+            seen.append("recorded")
+            return await record(await self.complete(request))
+
+        def learned(self) -> Mapping[str, int]:
+            return {"window": 512}
+
+        def learn(self, known: Mapping[str, int]) -> None:
+            seen.append(known)
+
+        async def aclose(self) -> None:
+            seen.append("closed")
+
+    async def record(completion: Completion) -> Completion:
+        return completion
+
+    backend = full(Able())
+    assert not isinstance(Minimal(), FullBackend)
+    assert isinstance(backend, FullBackend)
+    assert (backend.warnings, backend.has_logprobs, backend.context_window) == (("slow",), False, 512)
+    assert (await backend.complete_recorded(request(), record)).text == "an answer"
+    assert backend.learned() == {"window": 512}
+    backend.learn({"window": 3})
+    await backend.aclose()
+    assert seen == ["recorded", {"window": 3}, "closed"]

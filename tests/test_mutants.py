@@ -63,6 +63,7 @@ def test_each_mutant_is_one_small_change(source: str, expected: set[str]) -> Non
         "@cache(3)\ndef f(): ...",
         "a = f'{b + 1}'",
         "isinstance(a, int | str) or b",
+        "for a in zip(b, c, strict=True):\n    raise AssertionError(a)",
     ],
 )
 def test_what_no_test_should_hold_is_left_alone(source: str) -> None:

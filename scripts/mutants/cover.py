@@ -26,6 +26,7 @@ _LIMIT_S = 240.0
 FOLDERS = (
     *("types", "config", "extract", "rubric", "render", "protocols", "planners", "aggregators", "rewards", "guard"),
     *("verifiers", "readers", "judging", "ledger", "testing", "backends/limits", "backends/transport"),
+    "test_interfaces.py",
 )
 """Where the tests are that should notice: those of the rooms themselves, and of what puts them together."""
 _PROCESSES = ("tests/verifiers/sandbox/", "tests/verifiers/test_code.py")
@@ -103,7 +104,8 @@ def collect(
     sources = {str(path.relative_to(root)): path.read_text(encoding="utf-8") for path in paths}
     runs = {} if last is None else _moved(last, sources)
     runs = {name: run for name, run in runs.items() if run.digest == _digest(root / name)}
-    found = (path for name in folders for path in sorted((root / "tests" / name).rglob("test_*.py")))
+    places = [root / "tests" / name for name in folders]
+    found = (path for place in places for path in ([place] if place.is_file() else sorted(place.rglob("test_*.py"))))
     names = (str(path.relative_to(root)) for path in found)
     rest = [name for name in names if name not in runs and not name.startswith(_PROCESSES)]
     jobs = (forks.Job(name, partial(_run, root, name, _digest(root / name)), _LIMIT_S) for name in rest)

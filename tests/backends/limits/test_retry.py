@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from backends.asking import question
 from calipers.backends.limits.retry import Retrying
 from calipers.errors import BackendError, ConfigError, PermanentError, TransientError
-from calipers.types import Completion, JudgeRequest
+from calipers.types import Completion, FailedCall, JudgeRequest, Usage
 
 
 class _World:
@@ -162,3 +163,120 @@ async def test_clients_told_the_same_moment_come_back_at_different_ones(asked: f
         waits.add(world.slept[0])
     assert len(waits) == 20
     assert asked <= min(waits) < asked + 0.25 < max(waits) <= asked + 0.5
+
+
+class _Top(random.Random):
+    """Draws the upper bound every time, and notes both bounds."""
+
+    def __init__(self) -> None:
+        super().__init__(0)
+        self.bounds: list[tuple[float, float]] = []
+
+    def uniform(self, a: float, b: float) -> float:
+        self.bounds.append((a, b))
+        return b
+
+
+async def test_the_bound_doubles_from_the_base_up_to_the_cap() -> None:
+    world, drawn = _World(*(_server() for _ in range(6))), _Top()
+    retrying = Retrying(world, attempts=7, base=0.5, cap=5.0, clock=world.clock, sleep=world.sleep, rng=drawn)
+    await retrying.complete(question())
+    assert drawn.bounds == [(0.0, 0.5), (0.0, 1.0), (0.0, 2.0), (0.0, 4.0), (0.0, 5.0), (0.0, 5.0)]
+    assert world.slept == [0.5, 1.0, 2.0, 4.0, 5.0, 5.0]
+
+
+async def test_by_default_five_calls_are_made_half_a_second_is_the_base_and_thirty_the_cap() -> None:
+    world, drawn = _World(*(_server() for _ in range(9))), _Top()
+    with pytest.raises(TransientError, match="after 5 attempts"):
+        await Retrying(world, clock=world.clock, sleep=world.sleep, rng=drawn).complete(question())
+    assert (world.calls, world.slept) == (5, [0.5, 1.0, 2.0, 4.0])
+    world, drawn = _World(*(_server() for _ in range(8))), _Top()
+    await Retrying(world, attempts=9, clock=world.clock, sleep=world.sleep, rng=drawn).complete(question())
+    assert world.slept[-2:] == [30.0, 30.0]
+
+
+async def test_by_default_a_question_takes_fifteen_minutes_at_most() -> None:
+    for asked, calls in ((898.5, 2), (898.6, 1)):  # a call takes a second, and the wait half a second more
+        world = _World(_server(asked))
+        judge = Retrying(world, clock=world.clock, sleep=world.sleep, rng=_Top())
+        if calls == 2:
+            await judge.complete(question())
+        else:
+            with pytest.raises(TransientError, match=r"with 899\.0 s left"):
+                await judge.complete(question())
+        assert world.calls == calls
+
+
+@pytest.mark.parametrize(("deadline", "calls"), [(1.5, 2), (1.49, 1), (1.0, 1), (0.5, 1)])
+async def test_a_wait_that_ends_with_the_deadline_is_begun(deadline: float, calls: int) -> None:
+    world = _World(_server())
+    judge = Retrying(world, deadline=deadline, clock=world.clock, sleep=world.sleep, rng=_Top())
+    if calls == 2:
+        assert (await judge.complete(question())).latency == 2.5
+    else:
+        left = max(0.0, deadline - 1.0)
+        with pytest.raises(TransientError, match=rf"0\.5 s away, with {left:.1f} s left"):
+            await judge.complete(question())
+    assert world.calls == calls
+
+
+async def test_bad_replies_are_counted_apart_from_other_failures() -> None:
+    bad = [TransientError("bad_reply", "nothing said") for _ in range(4)]
+    world = _World(_server(), bad[0], _server(), bad[1])
+    with pytest.raises(TransientError, match="4 attempts") as caught:
+        await world.retrying(attempts=6).complete(question())
+    assert (caught.value.kind, world.calls) == ("bad_reply", 4)
+    world = _World(bad[2])
+    with pytest.raises(TransientError, match=r"^nothing said$"):
+        await world.retrying(reply_attempts=1).complete(question())
+    world = _World(bad[3], _server(), _server())
+    assert (await world.retrying(attempts=4, reply_attempts=2).complete(question())).attempts == 4
+
+
+@pytest.mark.parametrize("options", [{"attempts": 1}, {"reply_attempts": 1}])
+async def test_one_attempt_is_enough_to_be_allowed(options: dict[str, int]) -> None:
+    assert (await _World().retrying(**options).complete(question())).attempts == 1
+
+
+async def test_every_failed_call_but_the_last_is_reported_once() -> None:
+    failed: list[FailedCall] = []
+    request = replace(question(), on_failed_call=failed.append)
+    counted, plain = _server(), TransientError("timeout", "late")
+    counted.counted = True  # somebody below has reported it
+    world = _World(plain, counted, _server())
+    with pytest.raises(TransientError) as caught:
+        await world.retrying(attempts=3).complete(request)
+    assert [one.kind for one in failed] == ["timeout"]
+    assert not plain.counted  # the same object may be raised again, for another call
+    assert not counted.counted
+    assert not caught.value.counted  # whoever catches the last one reports it
+
+
+async def test_an_error_that_is_raised_again_for_another_call_is_reported_again() -> None:
+    failed: list[FailedCall] = []
+    same = TransientError("server", "died")
+    world = _World(same, same, same)
+    await world.retrying().complete(replace(question(), on_failed_call=failed.append))
+    assert [(one.kind, one.usage) for one in failed] == [("server", Usage(cost_usd=0.0))] * 3
+
+
+async def test_what_is_put_around_the_backend_keeps_the_retries_and_leaves_the_first_as_it_was() -> None:
+    world, drawn = _World(_server(), _server()), _Top()
+    first = Retrying(world, attempts=3, clock=world.clock, sleep=world.sleep, rng=drawn)
+    wrapped: list[Any] = []
+
+    class _Other:
+        endpoint, model = "other", "o"
+
+        async def complete(self, request: JudgeRequest) -> Completion:
+            return await world.complete(request)
+
+    def wrap(backend: Any) -> Any:
+        wrapped.append(backend)
+        return _Other()
+
+    twin = first.around(wrap)
+    assert len(wrapped) == 1
+    assert twin is not first
+    assert (await twin.complete(question())).attempts == 3
+    assert (first.endpoint, world.slept) == ("here", [0.5, 1.0])

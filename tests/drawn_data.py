@@ -1,0 +1,148 @@
+"""What foreign data is read as: rows, groups, messages, rubrics, rules and lines, as plain data without wording."""
+
+from __future__ import annotations
+
+import io
+import json
+import random
+import re
+from collections.abc import Callable
+from typing import Any
+
+import golden
+from answers import answered, told
+from calipers.readers import as_group, as_rubric_row, canonical
+from calipers.readers.jsonl import rows
+from calipers.readers.plain import finite, plain
+from calipers.rubric.criteria import as_rubric, as_standards
+from calipers.rubric.dataset_score import dataset_score
+from calipers.rubric.scaffold import Schedule, scaffolded, shown_criteria
+from calipers.rubric.standards import as_text, standards_in, without_rubrics
+from calipers.rubric.unused import kind_of, misspelt, unused
+from calipers.types import Rubric
+from calipers.types.encoding import encodable, finite_number, json_text, printable
+from calipers.verifiers import read_constraints, verifier_from
+from calipers.verifiers.rule_files import own_constraints
+
+_KEY = re.compile(r"'[\w.]+'")
+
+
+def outcome(given: Any) -> Any:
+    """What ``[name of a reader, value]`` is read as. An error by its class is up to the caller."""
+    name, value = given
+    return json.loads(json.dumps(READERS[name](value), default=repr, sort_keys=True))
+
+
+def _group(value: Any) -> Any:
+    group = as_group(value)
+    return [group.to_dict(), [one.id for one in group.trajectories]]
+
+
+def _rubric_row(value: Any) -> Any:
+    row = as_rubric_row(value, 7)
+    positive = as_rubric_row(value, pitfalls="positive").rubric
+    return [row.row, row.id, row.prompt, row.rubric.to_dict(), row.extra, None if positive == row.rubric else "differ"]
+
+
+def _standards(value: Any) -> Any:
+    found = standards_in(value)
+    rubric = found.rubric.to_dict() if isinstance(found.rubric, Rubric) else found.rubric
+    others = [[one.place, one.value] if one is not None else None for one in (found.rules, found.reference)]
+    told_ = None if found.reference is None else as_text(found.reference.value)
+    return [rubric, found.rubric_place, *others, told_, standards_in(value, rubric=False).rubric_place]
+
+
+def _rubric(value: Any) -> Any:
+    rubric = as_rubric(value)
+    return [rubric.to_dict(), as_standards(rubric), as_rubric(rubric.to_dict()) == rubric]
+
+
+def _unused(value: Any) -> Any:
+    group = as_group(value)
+    notes = [unused(group, checklist=checklist) for checklist in (False, True)]
+    own = own_constraints(group, rules="ignore")
+    return [*([_KEY.findall(note) for note in found] for found in notes), own and len(own.soft),
+            len(without_rubrics(group).extra)]  # fmt: skip
+
+
+def _keys(value: Any) -> Any:
+    return [misspelt(str(value)), kind_of(str(value))]
+
+
+def _lines(value: Any) -> Any:
+    read = rows(io.BytesIO(value.encode("utf-8", "surrogatepass")), max_line=200)
+    return [[number, row if isinstance(row, dict) else "refused"] for number, row in read]
+
+
+def _constraints(value: Any) -> Any:
+    found = []
+    for how in ("code", "judge", "ignore"):
+        try:
+            made = read_constraints(value, instruction="Say yes.", rules=how)  # type: ignore[arg-type]  # literals
+        except Exception as error:  # noqa: BLE001 - by its class
+            found.append(type(error).__name__)
+        else:
+            found.append([len(made.rules), made.soft, made.judged, len(made.skipped)])  # type: ignore[arg-type]
+    return found
+
+
+def _verdict(value: Any) -> Any:
+    """A verifier on an answer that comes after a question and a tool's result."""
+    spec, text = value
+    question, result = told("user", 'Where is "the red house" of 1999?'), told("tool", "the red house is 3.5 km away")
+    return verifier_from(spec)(answered(text, question, result)).met
+
+
+def _values(value: Any) -> Any:
+    shown = printable(value) if isinstance(value, str) else None
+    safe = encodable(value) if isinstance(value, str) else None
+    return [plain(value), finite(value), finite_number(value), json_text(value), shown, safe]
+
+
+def _scaffold(seed: Any) -> Any:
+    rng = random.Random(f"scaffold {seed}")
+    criteria = [
+        (f"Is {number}.", rng.choice((1.0, 2.5, -2.0, 0.0))) for number in range(rng.choice((0, 1, 2, 3, 5, 8)))
+    ]
+    options: dict[str, Any] = {
+        "step": rng.choice(("sigmoid", "linear", "power", "constant")),
+        "group": rng.choice(("linear", "binary", "constant")),
+        "choice": rng.choice(("random", "math")),
+    }
+    given = {name: value for name, value in options.items() if rng.random() < 0.7}
+    total, size = rng.choice((1, 2, 5, 100)), rng.choice((1, 2, 4))
+    schedule = Schedule(total, **given)
+    step, place = rng.randint(1, total + 1), rng.randint(1, size)
+    prompt = rng.choice((
+        [{"role": "user", "content": "q"}], [{"role": "system", "content": "s"}, {"role": "user", "content": "q"}], [],
+    ))  # fmt: skip
+    shown = scaffolded(
+        prompt, criteria, schedule=schedule, step=step, place=place, size=size, run=rng.choice(("", "r"))
+    )
+    some = shown_criteria(criteria, rng.choice((0.0, 0.25, 0.5, 1.0)), seed=seed)
+    counts = [schedule.count(step, place, size, len(criteria)), round(schedule.share(step, place, size), 9)]
+    scores = [rng.choice((None, 0.0, 0.5, -0.5, 1.0, 1.5)) for _ in range(rng.choice((0, 1, 2, 5)))]
+    whole = dataset_score(scores, bootstraps=rng.choice((10, 50)))
+    numbers = [getattr(whole, name) for name in whole.__slots__]
+    return [shown, some, counts, [round(one, 6) if isinstance(one, float) else one for one in numbers]]
+
+
+READERS: dict[str, Callable[[Any], Any]] = {
+    "group": _group,
+    "messages": canonical,
+    "rubric_row": _rubric_row,
+    "standards": _standards,
+    "rubric": _rubric,
+    "unused": _unused,
+    "keys": _keys,
+    "lines": _lines,
+    "constraints": _constraints,
+    "verdict": _verdict,
+    "values": _values,
+    "scaffold": _scaffold,
+}
+
+
+def altered(name: str, values: list[Any], count: int) -> list[Any]:
+    """Inputs for the reader ``name``: each value, and ``count`` others made of it."""
+    return [[name, one] for value in values for one in golden.altered(value, count)]
