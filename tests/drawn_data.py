@@ -7,13 +7,13 @@ import json
 import random
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import Any, get_args
 
 import golden
 from answers import answered, told
 from calipers.readers import as_group, as_rubric_row, canonical
-from calipers.readers.jsonl import rows
-from calipers.readers.plain import finite, plain
+from calipers.readers.jsonl import json_line_rows
+from calipers.readers.plain import plain_data, without_nan
 from calipers.rubric.criteria import as_rubric, as_standards
 from calipers.rubric.dataset_score import dataset_score
 from calipers.rubric.scaffold import Schedule, scaffolded, shown_criteria
@@ -22,6 +22,7 @@ from calipers.rubric.unused import kind_of, misspelt, unused
 from calipers.types import Rubric
 from calipers.types.encoding import encodable, finite_number, json_text, printable
 from calipers.verifiers import read_constraints, verifier_from
+from calipers.verifiers.constraints import RulesAs
 from calipers.verifiers.rule_files import own_constraints
 
 _KEY = re.compile(r"'[\w.]+'")
@@ -70,19 +71,20 @@ def _keys(value: Any) -> Any:
 
 
 def _lines(value: Any) -> Any:
-    read = rows(io.BytesIO(value.encode("utf-8", "surrogatepass")), max_line=200)
+    read = json_line_rows(io.BytesIO(value.encode("utf-8", "surrogatepass")), max_line=200)
     return [[number, row if isinstance(row, dict) else "refused"] for number, row in read]
 
 
 def _constraints(value: Any) -> Any:
-    found = []
-    for how in ("code", "judge", "ignore"):
+    found: list[Any] = []
+    ways: tuple[RulesAs, ...] = get_args(RulesAs)
+    for how in ways:
         try:
-            made = read_constraints(value, instruction="Say yes.", rules=how)  # type: ignore[arg-type]  # literals
+            made = read_constraints(value, instruction="Say yes.", rules=how)
         except Exception as error:  # noqa: BLE001 - by its class
             found.append(type(error).__name__)
         else:
-            found.append([len(made.rules), made.soft, made.judged, len(made.skipped)])  # type: ignore[arg-type]
+            found.append([len(made.rules), made.soft, made.judged, len(made.skipped)])
     return found
 
 
@@ -96,7 +98,7 @@ def _verdict(value: Any) -> Any:
 def _values(value: Any) -> Any:
     shown = printable(value) if isinstance(value, str) else None
     safe = encodable(value) if isinstance(value, str) else None
-    return [plain(value), finite(value), finite_number(value), json_text(value), shown, safe]
+    return [plain_data(value), without_nan(value), finite_number(value), json_text(value), shown, safe]
 
 
 def _scaffold(seed: Any) -> Any:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from calipers import Judge
-from calipers.config.options import Resolution
+from calipers.config.score_options import Resolution
 from calipers.config.settings import Named
 from calipers.judging.results import (
     assemble,
@@ -62,7 +62,7 @@ def drawn(seed: int) -> Any:
     lost = rng.choice((0.0, 0.4, 1.0))
     values = tuple(None if rng.random() < lost else rng.choice((0.1, 0.5, 0.6, 0.9)) for _ in range(n))
     errors = tuple(None if one is None else rng.choice((None, 0.0, 0.1, 0.4)) for one in values)
-    rule = rng.choice(("keep", "tie", "abstain"))
+    rule: Any = rng.choice(("keep", "tie", "abstain"))
     scores, notes = resolved(Scores(values, errors), Resolution(unresolved=rule))
     options: dict[str, Any] = rng.choice(({}, {"quorum": 2}, {"warnings": ["w1"]}))
     result = assemble(group, view, answered, scores=scores, rewards=scores.values, **options)
@@ -114,7 +114,7 @@ def _written(result: GroupResult) -> Any:
 
 def _group(rng: random.Random) -> tuple[TrajectoryGroup, RenderedGroup]:
     n, twins = rng.randint(1, 4), rng.random() < 0.4
-    members = [(item,) for item in range(n)]
+    members: list[tuple[int, ...]] = [(item,) for item in range(n)]
     if twins:
         members[0] = (0, n)
     trajectories = []

@@ -32,7 +32,7 @@ from calipers.rewards.rank import Rank
 from calipers.rewards.rubric_range import RubricRange
 from calipers.rewards.ties import Ties
 from calipers.rewards.win_rate import WinRate
-from calipers.rubric.formulas import NORMALISERS, graded, left_to_judge, lowest, settled
+from calipers.rubric.formulas import NORMALISERS, criteria_for_judge, graded, lowest, settled
 from calipers.rubric.grading import Grading, OnMissing
 from calipers.types import Candidate, Comparison, Criterion, Judgment, Rating, RenderedGroup, Rubric, Scores, Verdict
 
@@ -62,7 +62,7 @@ def plain(value: Any) -> Any:
             return [plain(value.values), plain(value.stderrs)]
         case list() | tuple() | np.ndarray():
             return [plain(item) for item in value]
-    return [type(value).__name__, *(plain(getattr(value, name)) for name in value.__slots__)]
+    return [plain(getattr(value, name)) for name in value.__slots__]
 
 
 def ratings(rng: random.Random, n: int, *, slots: int = 1, spreads: bool = False) -> list[Judgment]:
@@ -114,8 +114,8 @@ def rubric(rng: random.Random) -> Rubric:
         points = rng.choice((5.0, 1.0, 2.5, 2, -3.0, -1.0, 0.0) if number else (5.0, 1.0, -3.0))
         levels = {"poor": 0.0, "fair": 0.4, "good": 1.0} if points > 0 and rng.random() < 0.3 else {}
         criteria.append(Criterion(f"c{number}", "Is so.", points, veto=rng.random() < 0.25, levels=levels))
-    floor, rule = rng.choice((0.0, -0.5, 0.2)), rng.choice(("refuse", "refuse", "from_one"))
-    return Rubric(tuple(criteria), veto_floor=floor, all_negative=rule)
+    floor, negative = rng.choice((0.0, -0.5, 0.2)), rng.random() < 0.3
+    return Rubric(tuple(criteria), veto_floor=floor, all_negative="from_one" if negative else "refuse")
 
 
 def verdicts(rng: random.Random, of: Rubric) -> dict[str, Any]:
@@ -127,10 +127,11 @@ def verdicts(rng: random.Random, of: Rubric) -> dict[str, Any]:
 
 
 def grading(rng: random.Random) -> Grading:
-    mode = rng.choice(("all", "all", "all", "relative", "holistic"))
+    mode: Any = rng.choice(("all", "all", "all", "relative", "holistic"))
+    formula: Any = None if mode == "holistic" else rng.choice((None, *NORMALISERS))
     return Grading(
         mode=mode,
-        normaliser=None if mode == "holistic" else rng.choice((None, *NORMALISERS)),
+        normaliser=formula,
         on_missing=rng.choice(get_args(OnMissing)),
         coverage=rng.choice((0.5, 0.8, 1.0)),
         floor=rng.choice((0.0, -0.5, 0.1, 1.5)),
@@ -182,7 +183,7 @@ def _panel(rng: random.Random) -> Any:
     n, slots = rng.randint(1, 5), rng.choice((1, 2, 3, 3))
     weights = tuple(rng.choice((0.0, 0.5, 1.0, 3.0, -1.0)) for _ in range(rng.choice((slots, slots, 2))))
     if rng.random() < 0.6:
-        quorum: dict[str, int] = rng.choice(({}, {}, {"quorum": 2}, {"quorum": 3}))
+        quorum: dict[str, Any] = rng.choice(({}, {}, {"quorum": 2}, {"quorum": 3}))
         return Panel(weights, **quorum)(judgments(rng, n, slots), n)
     return Panel(weights, BradleyTerry(), rng.choice((1, 2)))(comparisons(rng, n, slots=slots), n)
 
@@ -235,7 +236,7 @@ def _learned_noise(rng: random.Random) -> Any:
 
 
 def _pair_bias(rng: random.Random) -> Any:
-    kinds = ("first", "second", "tie")
+    kinds: tuple[Any, ...] = ("first", "second", "tie")
     odds = rng.choice(((3, 1, 1), (1, 3, 1), (1, 1, 0), (5, 1, 0), (1, 0, 0)))
     pairs = [(rng.choices(kinds, odds)[0], rng.choices(kinds, odds)[0]) for _ in range(rng.choice((9, 10, 11, 20, 40)))]
     bias: Any = PairBias.learn(pairs)
@@ -293,7 +294,7 @@ def _stopping(rng: random.Random) -> Any:
     found, calls = scores(rng, rng.randint(1, 4)), rng.choice((1, 2, 3, 4, 7, 8))
     gain = rule.gain(rng.choice((0.0, 0.01, 0.04)), rng.choice((0.0, 0.01, 0.02)), freedom=2, calls=calls)
     rest = [tied(found), unscored(found), usual_spread(0.3, gain), usual_spread(gain, 0.3)]
-    return [rule.is_settled(found, calls=calls), gain, is_all_noise(found), *rest]
+    return [rule.should_stop(found, calls=calls), gain, is_all_noise(found), *rest]
 
 
 def _priors(rng: random.Random) -> Any:
@@ -333,7 +334,7 @@ def _graded(rng: random.Random) -> Any:
         of, said, normaliser=formula, on_missing=by.on_missing, coverage=rng.choice((0.5, 0.8, 0.625)), floor=0.1
     )
     ruled = {name: Verdict(met) for name, met in said.items() if not isinstance(met, float) and rng.random() < 0.6}
-    open_, score = left_to_judge(of, ruled, by), settled(of, ruled, by)
+    open_, score = criteria_for_judge(of, ruled, by), settled(of, ruled, by)
     return [
         found.value, found.reason is None, found.coverage, found.open, found.vetoed, found.filled,
         lowest(of, formula), [one.id for one in open_], score,
@@ -348,7 +349,7 @@ def _rewards(rng: random.Random) -> Any:
     bounds: tuple[Any, ...] = rng.choice(((), ((-1.0, 1.0),), ((0.0, 5.0),)))
     inner = rng.choice((Identity(*bounds), Rank(*bounds), MinMax(*bounds)))
     within = rng.choice((1.0, 0.5, 2.0))
-    by = {"grading": grading(rng)} if rng.random() < 0.8 else {}
+    by: dict[str, Any] = {"grading": grading(rng)} if rng.random() < 0.8 else {}
     made: list[Any] = [
         Identity(*bounds), Rank(*bounds), MinMax(*bounds), WinRate(*bounds), RubricRange(*bounds, **by),
         Ties(inner, within), LengthControl(inner, rng.choice((0.5, 1.0, 0.2)), within), LengthControl(inner, 0.5),
@@ -359,7 +360,7 @@ def _rewards(rng: random.Random) -> Any:
 def _blended(rng: random.Random) -> Any:
     n = rng.randint(1, 5)
     judged, own = ([rng.choice((None, *GRID)) for _ in range(n)] for _ in range(2))
-    weight = rng.choice(({}, {"weight": 0.3}))
+    weight: dict[str, Any] = rng.choice(({}, {"weight": 0.3}))
     return [blended(judged, own, how=how, **weight) for how in ("sum", "weighted", "lexicographic")]
 
 
