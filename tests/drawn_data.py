@@ -20,7 +20,7 @@ from calipers.rubric.scaffold import Schedule, scaffolded, shown_criteria
 from calipers.rubric.standards import as_text, standards_in, without_rubrics
 from calipers.rubric.unused import kind_of, misspelt, unused
 from calipers.types import Rubric
-from calipers.types.encoding import encodable, finite_number, json_text, printable
+from calipers.types.encoding import finite_number, ledger_json, printable, without_lone_surrogates
 from calipers.verifiers import read_constraints, verifier_from
 from calipers.verifiers.constraints import RulesAs
 from calipers.verifiers.rule_files import own_constraints
@@ -97,8 +97,8 @@ def _verdict(value: Any) -> Any:
 
 def _values(value: Any) -> Any:
     shown = printable(value) if isinstance(value, str) else None
-    safe = encodable(value) if isinstance(value, str) else None
-    return [plain_data(value), without_nan(value), finite_number(value), json_text(value), shown, safe]
+    safe = without_lone_surrogates(value) if isinstance(value, str) else None
+    return [plain_data(value), without_nan(value), finite_number(value), ledger_json(value), shown, safe]
 
 
 def _scaffold(seed: Any) -> Any:

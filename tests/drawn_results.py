@@ -13,15 +13,15 @@ from typing import Any
 
 from calipers import Judge
 from calipers.config.score_options import Resolution
-from calipers.config.settings import Named
+from calipers.config.settings import RecordedJudge
 from calipers.judging.results import (
-    assemble,
-    constant,
-    doubts,
-    resolved,
-    rubric_not_used,
-    with_judges,
-    with_own_rewards,
+    apply_unresolved,
+    assemble_result,
+    constant_result,
+    replaced_rubric_warning,
+    unused_content_warnings,
+    with_blended_rewards,
+    with_panel_parts,
 )
 from calipers.testing import SimulatedJudge
 from calipers.types import (
@@ -57,19 +57,19 @@ def drawn(seed: int) -> Any:
     group, view = _group(rng)
     n = len(view.candidates)
     if rng.random() < 0.1:
-        return _written(constant(group, view, rng.choice(((0.0, 1.0), (-1.0, 3.0))), warnings=["w1"]))
+        return _written(constant_result(group, view, rng.choice(((0.0, 1.0), (-1.0, 3.0))), warnings=["w1"]))
     answered = _answered(rng, n, graded=bool(view.rubrics))
     lost = rng.choice((0.0, 0.4, 1.0))
     values = tuple(None if rng.random() < lost else rng.choice((0.1, 0.5, 0.6, 0.9)) for _ in range(n))
     errors = tuple(None if one is None else rng.choice((None, 0.0, 0.1, 0.4)) for one in values)
     rule: Any = rng.choice(("keep", "tie", "abstain"))
-    scores, notes = resolved(Scores(values, errors), Resolution(unresolved=rule))
+    scores, notes = apply_unresolved(Scores(values, errors), Resolution(unresolved=rule))
     options: dict[str, Any] = rng.choice(({}, {"quorum": 2}, {"warnings": ["w1"]}))
-    result = assemble(group, view, answered, scores=scores, rewards=scores.values, **options)
+    result = assemble_result(group, view, answered, scores=scores, rewards=scores.values, **options)
     if rng.random() < 0.5:
-        result = with_judges(result, answered, [Named("e", f"m{slot}", f"j{slot}") for slot in range(2)])
+        result = with_panel_parts(result, answered, [RecordedJudge("e", f"m{slot}", f"j{slot}") for slot in range(2)])
     if rng.random() < 0.3:
-        result = with_own_rewards(result, group, how=rng.choice(("sum", "weighted", "lexicographic")), weight=0.3)
+        result = with_blended_rewards(result, group, how=rng.choice(("sum", "weighted", "lexicographic")), weight=0.3)
     return [len(notes), _written(result), *([_OURS.findall(one) for one in found] for found in _unused(rng, group))]
 
 
@@ -97,7 +97,7 @@ def _unused(rng: random.Random, group: TrajectoryGroup) -> list[tuple[str, ...]]
         context=rng.choice(((), ({"role": "user", "content": "q"},))),
     )  # fmt: skip
     settings = rng.choice(_JUDGES).settings
-    return [doubts(other, settings), rubric_not_used(other, settings)]
+    return [unused_content_warnings(other, settings), replaced_rubric_warning(other, settings)]
 
 
 def _written(result: GroupResult) -> Any:
