@@ -14,7 +14,7 @@ import pytest
 import calipers
 from calipers.cli import app
 from calipers.config import Calls, JudgeOptions, Panel, Question, Resolution
-from calipers.config.flat import judge_arguments, recorded_options
+from calipers.config.flat_names import judge_arguments, recorded_options
 from calipers.config.option import Option, groups_of, options_of
 from calipers.config.options import flat_options
 from calipers.config.settings import RecordedJudge, Settings, upgraded_settings

@@ -11,31 +11,31 @@ TWO = Settings((RecordedJudge("a", "here", "m"), RecordedJudge("b", "there", "n"
 
 
 def test_a_window_holds_from_its_group_on_and_for_its_judge_only() -> None:
-    told = TWO.narrowed(5, [Window(4096, 2.5), None])
+    told = TWO.with_revealed_windows(5, [Window(4096, 2.5), None])
     assert told.windows == ((5, 0, 4096, 2.5),)
-    assert told.at(4).judges == TWO.judges
-    assert [one.window for one in told.at(5).judges] == [Window(4096, 2.5), Window(8192, 3.0)]
-    assert told.at(99) == told.at(5)
+    assert told.for_group(4).judges == TWO.judges
+    assert [one.window for one in told.for_group(5).judges] == [Window(4096, 2.5), Window(8192, 3.0)]
+    assert told.for_group(99) == told.for_group(5)
 
 
 def test_only_a_smaller_window_is_news() -> None:
-    told = TWO.narrowed(5, [Window(4096, 2.5), Window(8192, 2.0)])
+    told = TWO.with_revealed_windows(5, [Window(4096, 2.5), Window(8192, 2.0)])
     assert told.windows == ((5, 0, 4096, 2.5),)
-    assert told.narrowed(7, [Window(4096, 2.0), None]) is told
-    assert told.narrowed(9, [Window(2048, 2.0), None]).at(9).judges[0].context_window == 2048
+    assert told.with_revealed_windows(7, [Window(4096, 2.0), None]) is told
+    assert told.with_revealed_windows(9, [Window(2048, 2.0), None]).for_group(9).judges[0].context_window == 2048
 
 
 def test_what_was_learned_on_the_way_survives_the_ledger() -> None:
-    told = TWO.narrowed(5, [Window(4096, 2.5), None])
+    told = TWO.with_revealed_windows(5, [Window(4096, 2.5), None])
     assert Settings.of(upgraded_settings(json.loads(json.dumps(told.to_dict())))) == told
     older = {key: value for key, value in json.loads(json.dumps(TWO.to_dict())).items() if key != "windows"}
     assert Settings.of(upgraded_settings(older)) == TWO
 
 
 def test_a_run_begun_again_takes_up_the_windows_of_then_unless_they_are_known_to_be_others() -> None:
-    before = TWO.narrowed(5, [Window(4096, 2.5), None]).to_dict()
-    again = TWO.begun_again(before)
+    before = TWO.with_revealed_windows(5, [Window(4096, 2.5), None]).to_dict()
+    again = TWO.with_windows_of(before)
     assert again is not None
     assert again.windows == ((5, 0, 4096, 2.5),)
     grown = Settings((RecordedJudge("a", "here", "m"), RecordedJudge("b", "there", "n", 16384)))
-    assert grown.begun_again(before) is None
+    assert grown.with_windows_of(before) is None

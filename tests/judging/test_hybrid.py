@@ -85,7 +85,7 @@ async def test_the_two_readings_of_verif_are_different_rewards() -> None:
 
 @given(shares, shares, st.sampled_from(["product", "average", "min"]))
 def test_a_reward_stays_in_range_and_rises_with_its_parts(rules: float, soft: float, how: Any) -> None:
-    combine = Combination("mean", how, None).combined
+    combine = Combination("mean", how, None).combined_reward
     reward, _ = combine(rules, soft)
     assert reward is not None
     assert 0 <= reward <= 1
@@ -97,24 +97,24 @@ def test_a_reward_stays_in_range_and_rises_with_its_parts(rules: float, soft: fl
 
 @given(shares, shares, st.floats(0, 1))
 def test_a_judges_noise_follows_where_it_can(rules: float, soft: float, noise: float) -> None:
-    assert Combination("mean", "product", None).combined(rules, soft, noise)[1] == rules * noise
-    assert Combination("mean", "average", None).combined(rules, soft, noise)[1] == noise / 2
-    assert Combination("mean", "min", None).combined(rules, soft, noise)[1] is None
-    assert Combination("mean", "product", 0.5).combined(rules, soft, noise)[1] is None
+    assert Combination("mean", "product", None).combined_reward(rules, soft, noise)[1] == rules * noise
+    assert Combination("mean", "average", None).combined_reward(rules, soft, noise)[1] == noise / 2
+    assert Combination("mean", "min", None).combined_reward(rules, soft, noise)[1] is None
+    assert Combination("mean", "product", 0.5).combined_reward(rules, soft, noise)[1] is None
 
 
 @pytest.mark.parametrize("mets", list(itertools.product([True, False, None], repeat=3)))
 def test_rules_come_to_a_number_only_where_they_can(mets: Any) -> None:
     verdicts = [Verdict(met, str(number)) for number, met in enumerate(mets)]
-    share = Combination("mean", "min", None).rules(verdicts)
-    every = Combination("all", "min", None).rules(verdicts)
+    share = Combination("mean", "min", None).rules_score(verdicts)
+    every = Combination("all", "min", None).rules_score(verdicts)
     if None in mets:
         assert share == verdicts[mets.index(None)]
         assert every == (0.0 if False in mets else verdicts[mets.index(None)])
     else:
         assert share == mets.count(True) / 3
         assert every == float(all(mets))
-    assert Combination("mean", "min", None).rules([]) is None
+    assert Combination("mean", "min", None).rules_score([]) is None
 
 
 async def test_a_rule_that_cannot_tell_abstains_and_is_not_paid_for() -> None:

@@ -13,15 +13,15 @@ from click.core import ParameterSource
 
 from calipers._version import __version__
 from calipers.cli.calibrate import calibrate
-from calipers.cli.config import use_settings_file
 from calipers.cli.doctor import doctor
 from calipers.cli.generate import generate
 from calipers.cli.ifeval import ifeval
 from calipers.cli.judges import judges
+from calipers.cli.messages import print_message
 from calipers.cli.replay import replay
 from calipers.cli.rubric import rubric
 from calipers.cli.score import score
-from calipers.cli.words import print_message
+from calipers.cli.settings_file import use_settings_file
 from calipers.errors import CalipersError
 
 _INTERRUPTED = 130

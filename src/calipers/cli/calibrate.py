@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, cast, get_args
 
 import click
 
-from calipers.cli.asked import print_cost, print_unused, require_writable, save_judgments
+from calipers.cli.calibration_output import print_cost, print_unused, require_writable, save_judgments
 from calipers.cli.calibration_report import print_report
+from calipers.cli.command_options import command_option, is_typed
 from calipers.cli.judge_options import given_options, judge_option
+from calipers.cli.messages import BadLines, print_message
 from calipers.cli.overwriting import JUDGMENTS, add_force_option
-from calipers.cli.setting import command_option, is_typed
-from calipers.cli.withheld import key_for
-from calipers.cli.words import BadLines, print_message
-from calipers.config.texts import read_rubric_file
+from calipers.cli.withheld_keys import key_for
+from calipers.config.flag_values import read_rubric_file
 from calipers.errors import ConfigError
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ import math
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from calipers.cli.messages import wrap_for_console
 from calipers.cli.tables import print_figures
-from calipers.cli.words import wrap_for_console
 
 if TYPE_CHECKING:
     from rich.console import Console

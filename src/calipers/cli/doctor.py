@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from calipers.cli.command_options import command_option
 from calipers.cli.judge_options import given_options, judge_option
-from calipers.cli.setting import command_option
-from calipers.cli.withheld import key_for
-from calipers.cli.words import print_message, wrap_for_console
+from calipers.cli.messages import print_message, wrap_for_console
+from calipers.cli.withheld_keys import key_for
 from calipers.errors import ConfigError
 
 if TYPE_CHECKING:

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
+from calipers.cli.command_options import InputFile, command_option
+from calipers.cli.messages import BadLines, print_message
 from calipers.cli.overwriting import NO_SAMPLES, RESPONSES, SAMPLES, add_force_option, require_replaceable
-from calipers.cli.setting import InputFile, command_option
-from calipers.cli.withheld import key_for
-from calipers.cli.words import BadLines, print_message
-from calipers.config.texts import read_params
+from calipers.cli.withheld_keys import key_for
+from calipers.config.flag_values import read_params
 from calipers.errors import ConfigError, InputError
 
 if TYPE_CHECKING:

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
+from calipers.cli.command_options import command_option, is_typed
 from calipers.cli.generate import Progress, generate_responses, generation_options, require_writable_out
+from calipers.cli.messages import BadLines, print_message
 from calipers.cli.overwriting import PER_RESPONSE, add_force_option, require_replaceable
-from calipers.cli.setting import command_option, is_typed
-from calipers.cli.words import BadLines, print_message
 from calipers.errors import ConfigError, InputError
 from calipers.types.encoding import printable
 

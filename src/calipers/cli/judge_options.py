@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import click
 from click.core import ParameterSource
 
-from calipers.cli.setting import RegisteredName, command_option
-from calipers.cli.withheld import keys_for
+from calipers.cli.command_options import RegisteredName, command_option
+from calipers.cli.withheld_keys import keys_for
 from calipers.config.option import SECTIONS, Option
 from calipers.config.options import flat_options
 from calipers.errors import ConfigError

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from calipers.cli.asked import print_cost, require_writable, save_judgments
+from calipers.cli.calibration_output import print_cost, require_writable, save_judgments
+from calipers.cli.command_options import is_typed
 from calipers.cli.judge_options import given_options
+from calipers.cli.messages import BadLines, wrap_for_console
 from calipers.cli.overwriting import VERDICTS
-from calipers.cli.setting import is_typed
 from calipers.cli.tables import print_figures
-from calipers.cli.withheld import key_for
-from calipers.cli.words import BadLines, wrap_for_console
+from calipers.cli.withheld_keys import key_for
 from calipers.errors import ConfigError, InputError
 
 if TYPE_CHECKING:

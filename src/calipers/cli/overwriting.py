@@ -1,7 +1,7 @@
 """Decides which existing files a command may replace: empty files, and those of the kind it writes, unless --force.
 
 The first line (in Parquet, the columns) shows the kind of a file, not its name. Not responsible for writing
-(``output``, and each command).
+(``result_file``, and each command).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from calipers.cli.setting import command_option
+from calipers.cli.command_options import command_option
 from calipers.errors import ConfigError
 
 _SIDES: Final = ("", "-wal", "-shm", "-journal")

@@ -11,7 +11,7 @@ from typing import Any, Self
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 
-from calipers.cli.words import wrap_words
+from calipers.cli.messages import wrap_words
 from calipers.rubric.unused import UNUSED
 from calipers.types import GroupResult, Usage
 

@@ -7,10 +7,10 @@ from contextlib import closing
 
 import click
 
-from calipers.cli.output import Output
+from calipers.cli.command_options import command_option
 from calipers.cli.overwriting import RESULTS, add_force_option, require_replaceable
+from calipers.cli.result_file import Output
 from calipers.cli.score import exit_code, shows_results
-from calipers.cli.setting import command_option
 
 
 @click.command(short_help="Rewrite a run's results from its ledger.")

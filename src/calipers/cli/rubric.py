@@ -10,11 +10,11 @@ from typing import Any
 
 import click
 
+from calipers.cli.command_options import InputFile, command_option
 from calipers.cli.judge_options import given_options, judge_option
+from calipers.cli.messages import print_message
 from calipers.cli.overwriting import RUBRIC, add_force_option, require_replaceable
-from calipers.cli.setting import InputFile, command_option
-from calipers.cli.withheld import key_for
-from calipers.cli.words import print_message
+from calipers.cli.withheld_keys import key_for
 from calipers.errors import ConfigError, InputError
 
 _WIDTH = 140

@@ -11,13 +11,13 @@ from typing import Any
 
 import click
 
+from calipers.cli.command_options import InputFile, RegisteredName, SectionedCommand, command_option
 from calipers.cli.judge_options import judge_from_options, judge_options
-from calipers.cli.notices import print_warnings_with
-from calipers.cli.output import Output
+from calipers.cli.logged_warnings import print_warnings_with
+from calipers.cli.messages import BadLines
 from calipers.cli.overwriting import RESULTS, add_force_option, require_replaceable
+from calipers.cli.result_file import Output
 from calipers.cli.rules import Scoring, rules_from_options, with_references
-from calipers.cli.setting import InputFile, RegisteredName, SectionedCommand, command_option
-from calipers.cli.words import BadLines
 from calipers.errors import ConfigError, InputError
 from calipers.registry import READERS
 

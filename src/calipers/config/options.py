@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
 from calipers.backends.limits.budget import Budget
+from calipers.config.flag_values import read_budget, read_concurrency, read_rubric_file
 from calipers.config.option import (
     LIMITS,
     OUTPUT,
@@ -37,7 +38,6 @@ from calipers.config.option import (
 )
 from calipers.config.question_options import Calls, Defence, Question, Records
 from calipers.config.score_options import Panel, PanelMode, Resolution, Reward
-from calipers.config.texts import read_budget, read_concurrency, read_rubric_file
 from calipers.errors import ConfigError
 from calipers.interfaces import Backend, Store
 from calipers.protocols.question import OutOfRange, Parse

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from calipers.config.arguments import require_params
+from calipers.config.flag_values import read_aspects, read_gradings, read_params, read_price
 from calipers.config.option import (
     DEFENCE,
     LIMITS,
@@ -24,7 +25,6 @@ from calipers.config.option import (
     number,
     whole_number,
 )
-from calipers.config.texts import read_aspects, read_gradings, read_params, read_price
 from calipers.guard.canary import CANARY_RATE, Canaries
 from calipers.interfaces import Watcher
 from calipers.rubric import Grading

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal, TypeAlias
 
 from calipers.config.arguments import require_range
+from calipers.config.flag_values import read_weights
 from calipers.config.option import PANEL, RESOLVING, REWARD, Group, any_value, choice, flag, number, whole_number
-from calipers.config.texts import read_weights
 from calipers.registry import REWARDS
 from calipers.rewards.blend import Blend
 

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, fields, is_dataclass, replace
 from typing import Any, Final, Self
 
 from calipers.aggregators.priors import Priors
-from calipers.config.flat import judge_arguments, recorded_options
+from calipers.config.flat_names import judge_arguments, recorded_options
 from calipers.config.option import Option, groups_of
 from calipers.config.options import Everyday, JudgeOptions
 from calipers.config.question_options import Calls, Defence, Question, Records
@@ -64,7 +64,7 @@ class Settings(Everyday):
     experience: Priors | None = None
 
     @classmethod
-    def chosen(cls, options: JudgeOptions, **more: Any) -> Self:
+    def from_options(cls, options: JudgeOptions, **more: Any) -> Self:
         """Return the settings that follow from ``options``, without judges; ``more`` sets further fields."""
         flat = {one.name: getattr(options, one.name) for one in fields(Everyday)}
         groups = {name: getattr(options, name) for name in groups_of(JudgeOptions)}
@@ -86,7 +86,7 @@ class Settings(Everyday):
         """The rubric as text; criteria become one line each."""
         return self.rubric if isinstance(self.rubric, str) else as_standards(self.rubric)
 
-    def at(self, number: int) -> Self:
+    def for_group(self, number: int) -> Self:
         """Return these settings for group ``number``, with the context windows that were known when it began."""
         judges = list(self.judges)
         for first, slot, tokens, density in self.windows:
@@ -94,12 +94,12 @@ class Settings(Everyday):
                 judges[slot] = replace(judges[slot], context_window=tokens, bytes_per_token=density)
         return replace(self, judges=tuple(judges)) if self.windows else self
 
-    def narrowed(self, number: int, revealed: Sequence[Window | None]) -> Self:
+    def with_revealed_windows(self, number: int, revealed: Sequence[Window | None]) -> Self:
         """Return these settings with the context windows in ``revealed`` (by slot) for the groups from ``number`` on.
 
         Returns the same object if no window is smaller than the one already known.
         """
-        known = [judge.context_window for judge in self.at(number).judges]
+        known = [judge.context_window for judge in self.for_group(number).judges]
         news = tuple(
             (number, slot, window.tokens, window.bytes_per_token)
             for slot, (window, tokens) in enumerate(zip(revealed, known, strict=True))
@@ -107,7 +107,7 @@ class Settings(Everyday):
         )
         return replace(self, windows=(*self.windows, *news)) if news else self
 
-    def begun_again(self, before: Mapping[str, Any]) -> Self | None:
+    def with_windows_of(self, before: Mapping[str, Any]) -> Self | None:
         """Return these settings with the context windows of ``before``, an equal earlier run: its groups then render
         the same.
 

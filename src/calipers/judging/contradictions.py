@@ -35,7 +35,7 @@ _MOST_PRESENTATIONS: Final = 10_000
 
 def checked_settings(options: JudgeOptions, judges: Sequence[str | Backend]) -> Settings:
     """Return the settings that follow from ``options``, without judges. Raises ConfigError for contradictions."""
-    chosen = Settings.chosen(options, custom_parse=options.parse is not None)
+    chosen = Settings.from_options(options, custom_parse=options.parse is not None)
     protocol, question, panel = chosen.protocol, chosen.question, chosen.panel
     _require_ledger(options.ledger)
     if chosen.orders * chosen.samples > _MOST_PRESENTATIONS:

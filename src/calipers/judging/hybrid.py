@@ -49,7 +49,7 @@ class Combination:
     how: Literal["product", "average", "min"]
     threshold: float | None
 
-    def rules(self, verdicts: Sequence[Verdict]) -> float | Verdict | None:
+    def rules_score(self, verdicts: Sequence[Verdict]) -> float | Verdict | None:
         """Return the rules' score; None without rules; the unknown verdict if the score depends on it."""
         mets = [verdict.met for verdict in verdicts]
         if self.code == "all" and False in mets:
@@ -58,7 +58,7 @@ class Combination:
             return verdicts[mets.index(None)]
         return mets.count(True) / len(mets) if mets else None
 
-    def combined(
+    def combined_reward(
         self, rules: float | None, soft: float | None, stderr: float | None = None
     ) -> tuple[float | None, float | None]:
         """Return the reward from the rules' score and the judge's reward (``soft``), each of which may be missing.
@@ -140,7 +140,7 @@ class Hybrid:
 
     def _begin(self, group: TrajectoryGroup) -> Coroutine[Any, Any, GroupResult]:
         # Called in input order, before anything is awaited: the first group of the input identifies a run.
-        self.judge.begin_with(group)
+        self.judge.begin_run_with(group)
         return self._score(group)
 
     async def _score(self, given: TrajectoryGroup) -> GroupResult:
@@ -212,12 +212,12 @@ class Hybrid:
         """Whether the judge's answer can still change the trajectory's reward."""
         if checked.gate is not None and (checked.gate.met is None or self._cap is None):
             return False
-        return not isinstance(self._combination.rules(checked.rules), Verdict)
+        return not isinstance(self._combination.rules_score(checked.rules), Verdict)
 
     def _result(
         self, trajectory: Trajectory, checked: TrajectoryVerdicts, soft: TrajectoryResult | None, *, weighs: bool
     ) -> TrajectoryResult:
-        gate, rules = checked.gate, self._combination.rules(checked.rules)
+        gate, rules = checked.gate, self._combination.rules_score(checked.rules)
         base = soft or TrajectoryResult(trajectory.id, "abstained")  # what else the judge found is copied to the result
         extra = {**keys_carried_over(trajectory), **base.extra, "checks": _reward_parts(checked, rules, soft)}
         if gate is not None and gate.met is False and self._cap is None:
@@ -229,7 +229,7 @@ class Hybrid:
         if soft is not None and soft.reward is None:
             return replace(soft, extra=extra)
         assert not isinstance(rules, Verdict)  # noqa: S101 - looked at above
-        reward, stderr = self._combination.combined(rules, base.reward, base.stderr)
+        reward, stderr = self._combination.combined_reward(rules, base.reward, base.stderr)
         if reward is None or (weighs and soft is None):
             return replace(base, reason="there is nothing to check or to judge", extra=extra)
         if gate is not None and self._cap is not None and reward > self._cap:

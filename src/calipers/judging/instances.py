@@ -57,7 +57,7 @@ class JudgeInstance:
         """Note what the backend knows already, so that only news is recorded."""
         self._saved = self.learned()
 
-    def named(self, context_window: int | None = None) -> RecordedJudge:
+    def as_recorded(self, context_window: int | None = None) -> RecordedJudge:
         """Return the judge as a run records it, with its context window if that is known now."""
         tokens = context_window or self.window.tokens
         return RecordedJudge(self.name, self.bare.endpoint, self.bare.model, tokens, self.window.bytes_per_token)
@@ -67,7 +67,7 @@ class JudgeInstance:
         if self.probing is not None:
             await self.bare.aclose()
 
-    def take_up(self, known: Mapping[str, Any]) -> None:
+    def start_from(self, known: Mapping[str, Any]) -> None:
         """Start from what earlier runs learned about this judge."""
         self.window.take_up(known)
         self.bare.learn({key: value for key, value in known.items() if key != "window"})
@@ -83,7 +83,7 @@ class JudgeInstance:
             self._saved = learned
             store.learn(self.bare, learned)
 
-    def saw(self, result: Reading | Failure) -> None:
+    def count_outcome(self, result: Reading | Failure) -> None:
         """Note how a question to this judge ended: answered, refused for good, or failed in another way."""
         if (
             isinstance(result, Reading) or result.kind == "refused"
@@ -145,12 +145,12 @@ class JudgeInstances:
             raise errors[0]
         return warnings
 
-    def saw(self, answered: Sequence[Answered]) -> None:
+    def count_outcomes(self, answered: Sequence[Answered]) -> None:
         """Note how the questions about a group ended for each judge; a recorded answer counts as an answer."""
         if not self._all_answered:
             with self._lock:
                 for done in answered:
-                    self[done.ask.slot].saw(done.result)
+                    self[done.ask.slot].count_outcome(done.result)
                 self._all_answered = all(judge.answered for judge in self)
 
     async def require_answering(self) -> None:
@@ -210,7 +210,7 @@ class JudgeInstances:
         calls += [judge.probing for judge in self if judge.probing is not None]
         return sum(one.calls for one in calls), Usage.total([one.usage for one in calls])
 
-    def narrowed(self, settings: Settings, store: Store, *, begun: int) -> Settings:
+    def settings_with_revealed_windows(self, settings: Settings, store: Store, *, begun: int) -> Settings:
         """Return ``settings`` with the context windows that refusals revealed, for groups after the first ``begun``.
 
         The new settings are recorded, so that a replay has them from the beginning.
@@ -218,7 +218,7 @@ class JudgeInstances:
         revealed = [judge.window.told for judge in self]
         if not any(revealed) or store.replays:
             return settings
-        found = settings.narrowed(begun, revealed)
+        found = settings.with_revealed_windows(begun, revealed)
         if found is not settings:
             store.change_settings(found.to_dict())
         return found

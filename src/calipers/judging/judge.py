@@ -16,7 +16,7 @@ from typing import Any, Self
 
 from calipers._version import __version__
 from calipers.backends.limits.concurrency import MOST
-from calipers.config.flat import judge_arguments, takes_options
+from calipers.config.flat_names import judge_arguments, takes_options
 from calipers.config.options import JudgeOptions
 from calipers.config.settings import Settings
 from calipers.errors import ConfigError, InputError
@@ -88,7 +88,7 @@ class Judge:
         self._assemble(
             replace(
                 settings,
-                judges=tuple(judge.named(settings.calls.context_window) for judge in judges),
+                judges=tuple(judge.as_recorded(settings.calls.context_window) for judge in judges),
                 warnings=tuple(warnings),
             ),
             judges,
@@ -149,7 +149,7 @@ class Judge:
         """The store that records answers; with a ledger, the first use of this property begins the run."""
         return self._store or self._begin_run(None)
 
-    def begin_with(self, group: TrajectoryGroup) -> Store:
+    def begin_run_with(self, group: TrajectoryGroup) -> Store:
         """Begin the run with ``group``, which identifies it, unless the run has begun. Returns the run's store."""
         return self._store or self._begin_run(group)
 
@@ -204,10 +204,10 @@ class Judge:
 
     async def _begin(self, group: TrajectoryGroup) -> GroupResult:
         # Called in input order, and nothing is awaited before: a group's number in the ledger is its input position.
-        number = await self.begin_with(group).begin()
+        number = await self.begin_run_with(group).begin()
         with self._lock:
             self._begun = max(self._begun, number + 1)
-            settings = self.settings.at(number)
+            settings = self.settings.for_group(number)
         return await self._score(group, number, settings)
 
     async def _score(self, group: TrajectoryGroup, number: int, settings: Settings) -> GroupResult:
@@ -260,7 +260,7 @@ class Judge:
             return constant_result(group, view, settings.reward.range, warnings=warnings)
         loop = QueryLoop(self._strategies, self._judges, self._observer, view, number, settings, self.store, ends)
         answered, scores = await loop.run()
-        self._judges.saw(answered)
+        self._judges.count_outcomes(answered)
         if settings.resolve is not None:
             scores, notes = apply_unresolved(scores, settings.resolve)
             warnings = (*notes, *warnings)
@@ -277,7 +277,7 @@ class Judge:
     async def _finish(self, group: TrajectoryGroup, number: int, result: GroupResult) -> None:
         """Record the group's result, and what its calls revealed about the judges."""
         with self._lock:
-            self.settings = self._judges.narrowed(self.settings, self.store, begun=self._begun)
+            self.settings = self._judges.settings_with_revealed_windows(self.settings, self.store, begun=self._begun)
             for judge in self._judges:
                 judge.save_learned(self.store)
         await self.store.finish(number, group, result)

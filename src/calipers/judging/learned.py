@@ -22,10 +22,10 @@ def with_learned_priors(settings: Settings, ledger: Ledger, judges: JudgeInstanc
     starts from the same knowledge as that run did, so that the same input gets the same rewards.
     """
     for judge in judges:
-        judge.take_up(find_learned(ledger, judge.bare.endpoint, judge.bare.model))
+        judge.start_from(find_learned(ledger, judge.bare.endpoint, judge.bare.model))
     before = last_like(ledger, settings.to_dict())
-    again = None if before is None else settings.begun_again(before)
-    named = tuple(judge.named(one.context_window) for judge, one in zip(judges, settings.judges, strict=True))
+    again = None if before is None else settings.with_windows_of(before)
+    named = tuple(judge.as_recorded(one.context_window) for judge, one in zip(judges, settings.judges, strict=True))
     known = again or replace(settings, judges=named)
     return replace(known, experience=_priors(ledger, known, before))
 

@@ -14,7 +14,7 @@ import pytest
 
 from calipers.cli import app
 from calipers.cli.score import score
-from calipers.cli.withheld import key_for
+from calipers.cli.withheld_keys import key_for
 from calipers.errors import ConfigError
 from groups import FOUR, QUALITY, group_of
 

@@ -17,7 +17,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from calipers.cli.setting import CommandOption
+from calipers.cli.command_options import CommandOption
 from calipers.errors import ConfigError
 
 _DEFAULT = "calipers.toml"

@@ -1,7 +1,7 @@
 """Withholds API keys: an address from a settings file that the user did not name gets no provider's key.
 
 Such a file may have come with somebody's data, and its address would receive the user's key. Not responsible for which
-file was read (``config``).
+file was read (``settings_file``).
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import click
 from calipers import registry
 from calipers.backends.names import split_judge_name
 from calipers.backends.providers.known import provider_of
-from calipers.cli.config import is_from_unnamed_file
-from calipers.cli.words import print_message
+from calipers.cli.messages import print_message
+from calipers.cli.settings_file import is_from_unnamed_file
 from calipers.errors import ConfigError
 
 _INSTEAD: Final = "withheld"

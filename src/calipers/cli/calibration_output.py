@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from calipers.cli.messages import print_message
 from calipers.cli.overwriting import Kind, require_replaceable
-from calipers.cli.words import print_message
 from calipers.errors import ConfigError
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@ import pytest
 from click.testing import CliRunner
 
 from calipers.cli import app
-from calipers.cli.setting import SectionedCommand, command_option
+from calipers.cli.command_options import SectionedCommand, command_option
 
 
 @click.command(cls=SectionedCommand)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calipers.cli.words import BadLines, wrap_words
+from calipers.cli.messages import BadLines, wrap_words
 from calipers.errors import InputError
 
 TEXTS = st.text(st.sampled_from("ab /-\n"), max_size=200)
