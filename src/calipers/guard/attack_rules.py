@@ -91,7 +91,7 @@ def _coarse_bits() -> tuple[tuple[Mask, int], ...]:
 
 @lru_cache(2**12)
 def coarse_concepts(mask: Mask) -> int:
-    """Return the coarse concepts of a word with the concepts ``mask``."""
+    """Convert the concepts of a word in an attack, as bits, into the coarse ones of the quick check."""
     return reduce(or_, (bits for concept, bits in _coarse_bits() if mask & concept), 0)
 
 
@@ -105,7 +105,7 @@ STATED_BY_TWO: Final = (
 
 @lru_cache(2**12)
 def possible_coarse_concepts(mask: Mask) -> int:
-    """Return the coarse concepts that words with the concepts ``mask`` can state together in any order."""
+    """Return the coarse concepts that words of an attack can state together in any order."""
     found = coarse_concepts(mask)
     for one, other, both in STATED_BY_TWO:
         found |= both if found & one and found & other else 0

@@ -54,7 +54,7 @@ class NormalisedText:
 
 
 def normalise(text: str) -> NormalisedText:
-    """Normalise ``text``. ASCII text only becomes lower case."""
+    """Normalise ``text`` for the search for attacks. ASCII text only becomes lower case."""
     if text.isascii():
         return NormalisedText(text, text.lower())
     foreign = _non_ascii(text)

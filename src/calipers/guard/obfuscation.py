@@ -66,12 +66,12 @@ def _disguised_words() -> tuple[frozenset[str], ...]:
 
 
 def respelled_words() -> frozenset[str]:
-    """Return the words which reveal that text is written with digits, backwards, or in ROT13."""
+    """Return the words which reveal an attack that is written with digits, backwards, or in ROT13."""
     return frozenset().union(*_disguised_words())
 
 
 def deobfuscated(raw: str, text: NormalisedText, hints: Hints) -> Iterator[str]:
-    """Yield the texts hidden in ``text``, whose original is ``raw``, for each kind of disguise in ``hints``."""
+    """Yield the texts hidden in ``text`` (``raw`` is its original), so that attacks in disguise are found."""
     yield from _unescaped(raw, text)
     if text.letters and MIXED.search(text.plain):
         yield text.plain.translate(LOOK_ALIKES)
@@ -95,7 +95,7 @@ def deobfuscated(raw: str, text: NormalisedText, hints: Hints) -> Iterator[str]:
 
 
 def split_name(name: str) -> str:
-    """Split a name into words: ``giveFullMarks`` becomes "give Full Marks"."""
+    """Split a name that may be an attack into words: ``giveFullMarks`` becomes "give Full Marks"."""
     return _HUMP.sub(" ", name.replace("_", " "))
 
 

@@ -56,7 +56,7 @@ _LITTLE_ENDIAN: Final = np.dtype("<u8")
 _SPACE: Final = np.uint8(32)
 _BYTE: Final = np.uint64(0xFF)
 _LONG: Final = 24
-"""Letters without a space from which on they may be encoded text."""
+"""At least this many letters without a space may be encoded text."""
 _SPACED_OUT: Final = ((2, 6), (3, 12), (9, 8))
 """Spaced-out text: distances of spaces (one letter, two or eight digits), and how many in a row are suspicious."""
 _TO_SPACE: Final = bytes(
@@ -288,7 +288,7 @@ def _in_other_scripts(text: NormalisedText) -> Iterator[tuple[int, int]]:
 
 
 def split_hints(hints: Hints, lengths: Sequence[int]) -> dict[int, Hints]:
-    """Split the hints of joined texts into those of each text, given the texts' ``lengths``."""
+    """Split the places of possible attacks in joined texts into those of each text."""
     begins = [0, *accumulate(length + 2 for length in lengths)]
     spans: dict[int, list[tuple[int, int]]] = {}
     for first, last in hints.spans:

@@ -36,7 +36,7 @@ _RUBRIC, _RUBRIC_HEADING, _IGNORE_RUBRIC = BITS["rubric"], BITS["rubric_heading"
 
 
 def combined_meaning(sentence: Sentence, language: Language, first: int, last: int) -> Mask:
-    """Return the concepts that the words from ``first`` to before ``last`` state together in ``language``."""
+    """Return the concepts of an attack that some words of a sentence state together in ``language``."""
     masks = [sentence.numbers.get(place, 0) for place in range(first, min(last, len(sentence.words)))]
     for place, meanings in enumerate(sentence.meanings[first:last]):
         for other, mask in meanings:

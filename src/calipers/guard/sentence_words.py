@@ -31,7 +31,7 @@ _OF = re.compile(
 )
 """Text between a score and its maximum. In Turkish and Korean the maximum comes first."""
 _LEAST_MAXIMUM: Final = 5
-"""The least number that is the maximum of a scale: 5 of 5."""
+"""Smaller numbers do not count as the maximum of a scale: 5 of 5 is a full score, 4 of 4 is not."""
 _HIGHEST, _HIGHEST_SCORE, _LOWEST = BITS["highest"], BITS["highest_score"], BITS["lowest"]
 _SCORE, _SCALE = BITS["score"], BITS["scale"]
 _NUMBERS: Final = dict.fromkeys(("100", "10", "1.0", "10.0", "95", "96", "97", "98", "99"), _HIGHEST) | {"0": _LOWEST}
@@ -74,7 +74,7 @@ class Sentence:
 
 
 def read_sentence(plain: str, begin: int, end: int, unspaced_in: Sequence[Language]) -> Sentence:
-    """Read the sentence between two positions. ``unspaced_in`` are languages without spaces that the text may be in."""
+    """Read the sentence between two positions for the search for attacks. It may be in ``unspaced_in``."""
     columns: tuple[list[str], list[tuple[int, int]], list[Meanings]] = ([], [], [])
     unspaced_words = _words_without_spaces(plain, begin, end, unspaced_in) if unspaced_in else []
     if not unspaced_words or any(char.isascii() and char.isalpha() for char in plain[begin:end]):

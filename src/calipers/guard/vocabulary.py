@@ -140,7 +140,7 @@ def _prefixes() -> tuple[str, ...]:
 
 
 def find_entry(word: str) -> Entry:
-    """Return the concepts and phrases of a normalised word, in all languages of the lexicon."""
+    """Return the meanings of a normalised word in the lexicon of prompt injection, in all languages."""
     return _find_entry(word if len(word) <= _LONGEST else word[:_LONGEST])
 
 
@@ -171,7 +171,7 @@ def _look_up(word: str) -> Entry:
 
 @cache
 def unspaced_pattern(language: Language) -> tuple[re.Pattern[str], Mapping[str, Mask]]:
-    """Return a pattern for the words of a language without spaces, and each word's concepts.
+    """Return a pattern for the lexicon's words of a language without spaces, and each word's concepts.
 
     At each position the longest word matches, and words overlap. The word is group 1, and a match without it is a
     number.

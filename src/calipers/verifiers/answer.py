@@ -45,14 +45,14 @@ def final_answer(trajectory: Trajectory) -> str | None:
 
 
 def without_reasoning(text: str) -> str | None:
-    """Return the text after the last ``</think>``, or None if a ``<think>`` is still open at the end of ``text``."""
+    """Return the final answer after the last ``</think>``, or None if a ``<think>`` is still open at the end."""
     before, closed, after = text.rpartition(_CLOSE)
     rest = after if closed else before or text
     return None if _OPEN in rest else rest.strip() if closed else rest
 
 
 def message_text(message: Message) -> str | None:
-    """Return a message's text, with its text parts joined, or None if the message has no text."""
+    """Return the text of a trajectory's message, with its text parts joined, or None if it has no text."""
     content = message.get("content")
     if isinstance(content, str):
         return content
@@ -64,7 +64,7 @@ def message_text(message: Message) -> str | None:
 
 
 def last_code_block(text: str, languages: tuple[str, ...] = ()) -> str | None:
-    """Return the content of the last fenced code block in ``text``, or None if there is no block.
+    """Return the content of the last fenced code block in a final answer, or None if there is no block.
 
     Blocks in one of ``languages`` (lower case) are preferred to blocks in any other language.
     """

@@ -46,7 +46,7 @@ class StartedChecks:
 def start_checks(
     group: TrajectoryGroup, *, gates: Sequence[Verifier] = (), rules: Sequence[Verifier] = ()
 ) -> StartedChecks:
-    """Run ``check_group`` in a thread, on a group with one trajectory. The future's ``result`` raises errors."""
+    """Run a group's verifiers (``check_group``) in a thread, for one trajectory. The future raises their errors."""
     future = _threads(os.getpid()).submit(lambda: check_group(group, gates=gates, rules=rules)[0])
     return StartedChecks(tuple(gates), tuple(rules), future)
 

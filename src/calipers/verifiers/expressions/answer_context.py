@@ -21,7 +21,7 @@ _AMBIGUOUS: Final = frozenset({"in", "s", "a", "second", "deg", "h", "ton", "mi"
 
 
 def context_words(name: str) -> tuple[list[str], list[str]]:
-    """Return a list of ``words.toml``: the words of languages with spaces, and those of languages without spaces."""
+    """Return a list of ``words.toml`` on answers: words of languages with spaces, and of those without."""
     table = read_packaged_toml("calipers.verifiers.expressions", "words.toml")[name]
     words = [entry.strip() for language, row in table.items() if language != "unspaced" for entry in row.split(";")]
     return words, [entry.strip() for entry in table["unspaced"].split(";")] if "unspaced" in table else []
@@ -63,7 +63,7 @@ def is_retracted(after: str) -> bool:
 
 
 def is_continued(after: str) -> bool:
-    """Whether the text right after a number makes it part of a longer expression: ``times``, ``or 6``, ``万``."""
+    """Whether the text after an answer's number makes it part of more: ``times``, ``or 6``, ``万``."""
     return bool(_ON.match(_MARKUP.sub("", after[:_NEAR])))
 
 

@@ -48,7 +48,7 @@ def any_met(verdicts: Iterable[bool | None]) -> bool | None:
 
 
 def equal_values(expected: Node, found: Node) -> bool | None:
-    """Whether two numbers or two expressions with variables are equal. None if they are equal in some cases only."""
+    """Whether two mathematical answers have the same value. None if they agree in some cases only."""
     if expected == found:
         return True
     ends = (real_value(expected), real_value(found))
@@ -62,7 +62,7 @@ def equal_values(expected: Node, found: Node) -> bool | None:
 
 
 def real_value(node: Node) -> Fraction | float | None:
-    """Return the real number, finite or infinite, that an expression equals, or None."""
+    """Return the real number, finite or infinite, that a mathematical expression equals, or None."""
     match node:
         case Symbol("infty"):
             return math.inf
@@ -77,7 +77,7 @@ def real_value(node: Node) -> Fraction | float | None:
 
 
 def ratios(above: Node, below: Node) -> list[Complex | None]:
-    """Return ``above`` divided by ``below`` at each test point. None where ``below`` is zero or either has no value."""
+    """Return one mathematical expression divided by another at each test point, or None where it has no value."""
     found: list[Complex | None] = []
     with localcontext(CONTEXT):
         for assignment in _points(sorted(variable_names(above, below)), base=10):

@@ -72,12 +72,12 @@ TWO: Final = Complex(Decimal(2))
 
 
 def complex_of(value: Fraction | Complex) -> Complex:
-    """Convert a fraction into a complex number, in the precision of the decimal context."""
+    """Convert a fraction in a mathematical answer into a complex number, in the precision of the context."""
     return value if isinstance(value, Complex) else Complex(Decimal(value.numerator) / Decimal(value.denominator))
 
 
 def close(one: Complex, other: Complex) -> bool:
-    """Whether two complex numbers agree to 80 digits of the larger.
+    """Whether the values of two mathematical answers agree to 80 digits of the larger.
 
     Raises UndefinedError if both are so small that they may be rounding errors.
     """
@@ -88,20 +88,20 @@ def close(one: Complex, other: Complex) -> bool:
 
 
 def exp(value: Complex) -> Complex:
-    """Return the exponential of a complex number."""
+    """Return the exponential of a complex number in a mathematical answer."""
     size = value.re.exp()
     return Complex(size) if not value.im else Complex(size * _cosine(value.im), size * _sine(value.im))
 
 
 def ln(value: Complex) -> Complex:
-    """Return the principal logarithm of a complex number."""
+    """Return the principal logarithm of a complex number in a mathematical answer."""
     if not value.size():
         raise UndefinedError("the logarithm of zero")
     return Complex(value.size().ln(), _angle(value))
 
 
 def power(base: Complex, exponent: Complex) -> Complex:
-    """Return the principal value of ``base`` to the power of ``exponent``."""
+    """Return the principal value of a power in a mathematical answer."""
     if not base.size():
         if exponent.re > 0:
             return ZERO
@@ -110,7 +110,7 @@ def power(base: Complex, exponent: Complex) -> Complex:
 
 
 def root(value: Complex, index: int) -> Complex:
-    """Return a root of a complex number: the real root of a negative number if it has one, else the principal root."""
+    """Return a root in a mathematical answer: the real one of a negative number if possible, else the principal."""
     if index < 1:
         raise UndefinedError("a root of an order below one")
     value = value.real()
@@ -123,7 +123,7 @@ def root(value: Complex, index: int) -> Complex:
 
 
 def sine(value: Complex) -> Complex:
-    """Return the sine of an angle in radians."""
+    """Return the sine of an angle in a mathematical answer, in radians."""
     if not value.im:
         return Complex(_sine(value.re))
     turned = Complex(-value.im, value.re)
@@ -131,7 +131,7 @@ def sine(value: Complex) -> Complex:
 
 
 def cosine(value: Complex) -> Complex:
-    """Return the cosine of an angle in radians."""
+    """Return the cosine of an angle in a mathematical answer, in radians."""
     if not value.im:
         return Complex(_cosine(value.re))
     turned = Complex(-value.im, value.re)
@@ -139,7 +139,7 @@ def cosine(value: Complex) -> Complex:
 
 
 def arcsine(value: Complex) -> Complex:
-    """Return the principal arcsine of a real number from -1 to 1."""
+    """Return the principal arcsine of a real number from -1 to 1 in a mathematical answer."""
     value = value.real()
     if value.im or abs(value.re) > 1:
         raise UndefinedError("the arcsine of a number outside -1 to 1")
@@ -147,7 +147,7 @@ def arcsine(value: Complex) -> Complex:
 
 
 def arctangent(value: Complex) -> Complex:
-    """Return the principal arctangent of a real number."""
+    """Return the principal arctangent of a real number in a mathematical answer."""
     value = value.real()
     if value.im:
         raise UndefinedError("the arc tangent of a complex number")

@@ -43,7 +43,7 @@ def names_in_table(table: str) -> frozenset[str]:
 
 
 def normalised_latex(text: str) -> str:
-    """Normalise the notation of an expression and remove math delimiters, sizes, spaces and punctuation at its end."""
+    """Normalise the notation of a mathematical answer: remove delimiters, sizes, spaces and final punctuation."""
     has_environment = r"\begin" in text
     if not has_environment and r"\\" in text:
         text = _DOUBLED.sub(lambda _: "\\", text)  # JSON escaping doubled the backslash

@@ -283,7 +283,7 @@ class Primaries(ABC):
 
 
 def literal(text: str) -> Number:
-    """Parse the text of a number: whole, decimal, or with repeating digits."""
+    """Parse a number in a mathematical answer: whole, decimal, or with repeating digits."""
     if len(text) > _LONGEST_NUMBER:
         raise UnreadableError("a number is too long")
     head, _, rest = text.partition("\\")

@@ -113,7 +113,7 @@ def _raised(text: str, power: int) -> Unit:
 
 
 def is_number_word(text: str) -> bool:
-    """Whether a text is a number in words, such as ``twenty-one``."""
+    """Whether a text in a mathematical answer is a number in words, such as ``twenty-one``."""
     return _number_word(text) is not None
 
 

@@ -65,17 +65,17 @@ _FIXED: Final[Mapping[str, tuple[Kind, str]]] = {
 
 
 def has_scientific_notation(text: str) -> bool:
-    """Whether an ``e`` in an expression may mean a power of ten."""
+    """Whether an ``e`` in a mathematical answer may mean a power of ten."""
     return _SCIENTIFIC.search(text) is not None
 
 
 def has_thousands_separators(text: str) -> bool:
-    """Whether a comma in an expression may separate thousands."""
+    """Whether a comma in a mathematical answer may separate thousands."""
     return _THOUSANDS.search(text) is not None
 
 
 def tokenize(text: str, choices: Choices) -> list[Token]:
-    """Return the tokens of a normalised expression. Raises UnreadableError for an unknown character."""
+    """Return the tokens of a mathematical answer. Raises UnreadableError for an unknown character."""
     if len(text) > LONGEST:
         raise UnreadableError("it is too long")
     if _SPACED_THOUSANDS.fullmatch(text):
@@ -136,7 +136,7 @@ def _letters(run: str, spaced: bool, choices: Choices, *, alone: bool) -> Iterat
 
 
 def is_word(run: str, *, alone: bool) -> bool:
-    """Whether letters are a word and not adjacent variables: at least four, or three alone, but not ``abc``."""
+    """Whether letters in a mathematical answer are a word and not variables: at least four, or three alone."""
     steps = [ord(other) - ord(one) for one, other in pairwise(run)]
     if len(run) == 3:
         return alone and not all(step > 0 for step in steps)

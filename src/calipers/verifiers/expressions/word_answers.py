@@ -121,7 +121,7 @@ def parse_time(text: str) -> Time | None:
 
 
 def equal_times(expected: Time, found: Time) -> bool | None:
-    """Whether two times of day are equal. None if only one of them says whether it is before or after noon."""
+    """Whether two answers are the same time of day. None if only one says whether it is before or after noon."""
     if expected[:3] != found[:3]:
         return False
     return expected[3] == found[3] or (False if expected[3] and found[3] else None)

@@ -35,7 +35,7 @@ _TIS = tuple(re.compile(rf" ('t)({verb})\b", re.IGNORECASE) for verb in ("is", "
 
 
 def capital_words(text: str, parameters: Parameters) -> int:
-    """Return the number of words in capitals. A hyphen joins words; ``IT'S`` and ``CANNOT`` are two each."""
+    """Return the number of words in capitals as IFEval counts them: ``IT'S`` and ``CANNOT`` are two each."""
     return sum(
         sum(map(str.isupper, _words(sentence)))
         for sentence in split_sentences(text, parameters)

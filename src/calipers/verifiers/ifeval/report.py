@@ -125,7 +125,7 @@ def report(responses: Sequence[Sequence[InstructionCheck]]) -> Report:
 
 
 def results_path(folder: Path, reading: Reading) -> Path:
-    """Return the path of the results file, which the official evaluator's name has, for strict or loose checks."""
+    """Return the path of IFEval's results file for strict or loose checks, as the official evaluator names it."""
     return folder / f"eval_results_{reading}.jsonl"
 
 
@@ -148,7 +148,7 @@ def results_row(judged: Judged, reading: Reading) -> dict[str, Any]:
 
 
 def write_results(responses: Iterable[Judged], folder: Path) -> None:
-    """Write both results files, a line for each response. Raises ConfigError if a file cannot be written."""
+    """Write IFEval's two results files, a line for each response. Raises ConfigError if that fails."""
     judged = list(responses)
     try:
         for reading in READINGS:

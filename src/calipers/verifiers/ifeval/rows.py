@@ -77,7 +77,7 @@ def build_instructions(
 
 
 def read_response(row: Mapping[str, Any], line: int) -> Response:
-    """Read a response from a row's ``response``, ``prompt`` and ``key``. Raises InputError naming the field."""
+    """Read a response from an IFEval row. Raises InputError naming the field."""
     text = row.get("response")
     if not isinstance(text, str):
         raise InputError(f"response: {'is missing' if text is None else 'must be text'}")

@@ -47,7 +47,7 @@ _NUMBER_TYPE = "##number##"
 
 
 def split_sentences(text: str, parameters: Parameters) -> list[str]:
-    """Return the sentences of ``text`` in order, with closing quotes and brackets, without spaces between."""
+    """Split ``text`` into sentences by Punkt, with their closing quotes and brackets, without spaces between."""
     pieces = list(_pieces(text, parameters))
     found = []
     shift = 0  # the length of closing marks that belong to the sentence before this piece
@@ -72,7 +72,7 @@ def _pieces(text: str, parameters: Parameters) -> Iterator[tuple[int, int]]:
 
 
 def _candidates(text: str) -> Iterator[tuple[int, int, str]]:
-    """Yield where a sentence may end: the end, the beginning of the next sentence, and the words on both sides.
+    """Yield each possible end of a sentence with the beginning of the next and the words on both sides.
 
     Several marks in a word are one candidate, the last of them. As in nltk, only ASCII spaces separate words here, and
     a space at the beginning of the text does not.

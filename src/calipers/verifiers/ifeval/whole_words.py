@@ -51,7 +51,7 @@ _EMPHASIS: Final = (r"(?<=\W_)|(?<=\A_)|(?<=\W__)|(?<=\A__)", r"(?=__?(?:\W|\Z))
 
 
 def normalise_words(text: str) -> str:
-    """Normalise text for the search for words: composed letters, plain apostrophes, hyphens and ASCII widths."""
+    """Normalise text for IFEval's keywords: composed letters, plain apostrophes, hyphens and ASCII widths."""
     if text.isascii():
         return text
     kana = _NARROW.sub(lambda run: unicodedata.normalize("NFKC", run[0]), unicodedata.normalize("NFC", text))
@@ -60,7 +60,7 @@ def normalise_words(text: str) -> str:
 
 @lru_cache(maxsize=1024)
 def word_pattern(text: str) -> str:
-    """Return a pattern that finds ``text`` as a whole word or phrase in normalised text of any script.
+    """Return a pattern that finds one of IFEval's keywords as a whole word in normalised text of any script.
 
     It crosses line breaks. In a script without spaces it matches anywhere. A Korean word also matches with its
     particles, an Arabic or Hebrew word also after a conjunction, preposition or article.
@@ -73,7 +73,7 @@ def word_pattern(text: str) -> str:
 
 
 def word_counts(text: str) -> tuple[int, int]:
-    """Return the least and the greatest number of words that ``text`` may have.
+    """Return the least and the greatest number of words that IFEval may count in ``text``.
 
     The two differ in scripts without spaces. A run of such letters is at least one word and at most as many words as
     letters.

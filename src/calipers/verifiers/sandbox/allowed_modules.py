@@ -28,7 +28,7 @@ _LATE = ("_strptime", "encodings.aliases", *(f"encodings.{name}" for name in _CO
 
 
 def import_allowed(further: Iterable[str] = ()) -> frozenset[str]:
-    """Import all allowed modules and all of the packages ``further``. Return the top-level names that code may import.
+    """Import the modules for code in the sandbox, and the packages ``further``. Return their top-level names.
 
     Raises ImportError naming an additional module that is not installed.
     """

@@ -101,7 +101,7 @@ _FAILURES: Final[dict[str, OutcomeFailure]] = {
 def read_outcome(reply: dict[str, Any]) -> Outcome:
     """Return the outcome in the fork server's reply. Validates it, because foreign code may have written it."""
     values, output, named = reply.get("values", []), reply.get("output"), reply.get("failure")
-    failure = _FAILURES.get(named) if isinstance(named, str) else None  # a list is not hashable
+    failure = _FAILURES.get(named) if isinstance(named, str) else None  # untrusted: a list is not hashable
     reason, cpu = reply.get("reason", ""), float(reply.get("cpu", 0.0))
     sound = isinstance(values, list) and isinstance(output, str | None) and isinstance(reason, str)
     if not sound or (named is not None and failure is None):

@@ -43,7 +43,7 @@ class UnplainError(Exception):
 
 
 def encode_plain(value: Any, depth: int = 0) -> Any:
-    """Encode plain data as JSON, with its types as tags. Raises UnplainError for a value of any other type.
+    """Encode plain data for the sandbox as JSON with types as tags. Raises UnplainError for any other type.
 
     An object of a subclass, such as a Counter or a named tuple, is encoded as its plain type, ignoring overridden
     methods.
@@ -81,12 +81,12 @@ def _as_plain_type(value: Any) -> Any:
 
 
 def decode_plain(value: Any) -> Any:
-    """Decode plain data that comes from a trusted process. Raises UnplainError for an invalid encoding."""
+    """Decode the sandbox's plain data from a trusted process. Raises UnplainError for an invalid encoding."""
     return _decoded(value, 0, _PLAIN_BUILDERS)
 
 
 def decode_untrusted(value: Any) -> Any:
-    """Decode plain data from foreign code, in time bounded by its length whatever members it contains.
+    """Decode plain data that foreign code in the sandbox wrote, in time bounded by its length.
 
     Sets and dicts with many members, or with equal hashes, become ``LargeSet`` and ``LargeDict``.
     """

@@ -59,7 +59,7 @@ _NUMBER, _ARCH = 0, 4
 
 
 def seccomp_filter(machine: str) -> bytes | None:
-    """Return the kernel's form of the filter for ``machine`` (as in ``os.uname``), or None for an unknown machine."""
+    """Return the sandbox's system-call filter in the kernel's form, or None for an unknown ``machine``."""
     if machine not in _ARCHITECTURES:
         return None
     place, arch = _ARCHITECTURES[machine]
