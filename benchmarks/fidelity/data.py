@@ -16,7 +16,7 @@ import numpy as np
 from benchmarks.environment import recorded_data
 from calipers.calibration.arrays import Array, Flags
 from calipers.calibration.records import Record, read_judgments
-from calipers.calibration.series import Frame, Series, build
+from calipers.calibration.series import Frame, Series, build_series
 from calipers.readers import read_groups
 
 
@@ -33,7 +33,7 @@ class Target:
 def load(name: str) -> tuple[Frame, list[Series]]:
     """One data set: its groups, and every judge's calls."""
     frame = Frame.of(read_groups(recorded_data() / name / "groups.jsonl.gz"))
-    return frame, build(_records(name), frame)[0]
+    return frame, build_series(_records(name), frame)[0]
 
 
 @cache
@@ -44,7 +44,7 @@ def _records(name: str) -> list[Record]:
 def selected(name: str, keep: Callable[[str], bool]) -> tuple[Frame, list[Series]]:
     """One data set with only the groups whose id is kept."""
     frame = Frame.of(group for group in read_groups(recorded_data() / name / "groups.jsonl.gz") if keep(group.group_id))
-    return frame, build(_records(name), frame)[0]
+    return frame, build_series(_records(name), frame)[0]
 
 
 def half(frame: Frame, rows: Sequence[int], salt: int = 0) -> Flags:

@@ -129,7 +129,7 @@ def _row(name: str, ask: Callable[[float, bool], tuple[Array, Array]], gold: Arr
     (low, one), (high, other) = points[above - 1], points[above]
     part = (price - low) / (high - low)
     rival = (1 - part) * one + part * other
-    low_high = data.figure(measures.interval(found - rival))
+    low_high = data.figure(measures.bootstrap_interval(found - rival))
     print(
         f"| {name} | {price:.2f} | {rival.mean():.4f} | {found.mean():.4f} | {(found - rival).mean():+.4f} {low_high} "
         "|",

@@ -58,13 +58,13 @@ def measure(name: str, loaded: tuple[Frame, Sequence[Series]], keep: Callable[[K
     """One panel, of all judges with a series that is kept."""
     frame, every = loaded
     series = [one for one in every if keep(one.key)]
-    rows, members = panels.aligned(series, panels.representatives(one.key for one in series), frame)
+    rows, members = panels.aligned_members(series, panels.representative_series(one.key for one in series), frame)
     gold = frame.gold[rows]
-    known = ~np.isnan(panels.by_group(members, None, gold, 1))
+    known = ~np.isnan(panels.panel_fidelity(members, None, gold, 1))
     members = [replace(one, calls=one.calls[known]) for one in members]
     rows, gold = [row for row, used in zip(rows, known, strict=True) if used], gold[known]
-    alone = [_level(panels.by_group([one], None, gold, 1)) for one in members]
-    equal = panels.by_group(members, None, gold, 1)
+    alone = [_level(panels.panel_fidelity([one], None, gold, 1)) for one in members]
+    equal = panels.panel_fidelity(members, None, gold, 1)
     learned, fitted = np.zeros(len(rows)), np.zeros(len(rows))
     for split in range(SPLITS):
         first = half(frame, rows, split)
@@ -73,19 +73,21 @@ def measure(name: str, loaded: tuple[Frame, Sequence[Series]], keep: Callable[[K
             learned[use] += _used(members, learn_weights(there).weights, gold, use) / SPLITS
             fitted[use] += _used(members, _fit(members, gold, teach), gold, use) / SPLITS
     often = [min(len(members), one.calls.shape[1]) for one in members]
-    best = max(_level(panels.by_group([one], None, gold, count)) for one, count in zip(members, often, strict=True))
-    apart = (measures.interval(one) for one in (learned - equal, fitted - equal, fitted - learned))
+    best = max(
+        _level(panels.panel_fidelity([one], None, gold, count)) for one, count in zip(members, often, strict=True)
+    )
+    apart = (measures.bootstrap_interval(one) for one in (learned - equal, fitted - equal, fitted - learned))
     means = (_level(part) for part in (equal, learned, fitted))
     repeated = all(one.calls.shape[1] > 1 for one in members)
     return Row(name, len(rows), len(members), min(alone), max(alone), best, *means, *apart, repeated)
 
 
 def _level(by_group: Array) -> float:
-    return measures.average(by_group) or 0.0
+    return measures.mean_over_groups(by_group) or 0.0
 
 
 def _used(members: Sequence[Member], weights: Sequence[float], gold: Array, use: Flags) -> Array:
-    return panels.by_group([replace(one, calls=one.calls[use]) for one in members], weights, gold[use], 1)
+    return panels.panel_fidelity([replace(one, calls=one.calls[use]) for one in members], weights, gold[use], 1)
 
 
 def _fit(members: Sequence[Member], gold: Array, teach: Flags) -> list[float]:

@@ -29,7 +29,7 @@ import numpy as np
 from calipers.calibration import Calibration, calibrate, measures
 from calipers.calibration.arrays import Array
 from calipers.calibration.records import as_records
-from calipers.calibration.series import Frame, build
+from calipers.calibration.series import Frame, build_series
 from calipers.readers import as_group
 
 LIMITS = (1, 2, 4, 8, 16)
@@ -134,7 +134,7 @@ def protocols(judge: Simulated, truth: int) -> list[tuple[str, float, float]]:
         and (way.orders, way.samples) in {(1, 1), (2, 1), (4, 1), (8, 1), (16, 1), (1, 4), (1, 16)}
     ]
     frame = Frame.of(map(as_group, every))
-    for series in build(as_records(said), frame)[0]:
+    for series in build_series(as_records(said), frame)[0]:
         if series.key.mode == "listwise":
             for name, reshape in (("exp of standard scores", _bent), ("ranks", _ranks)):
                 for count in (1, 4):
@@ -144,7 +144,7 @@ def protocols(judge: Simulated, truth: int) -> list[tuple[str, float, float]]:
 
 
 def _level(by_group: Array) -> float:
-    return measures.average(by_group) or 0.0
+    return measures.mean_over_groups(by_group) or 0.0
 
 
 def _bent(scores: Array) -> Array:

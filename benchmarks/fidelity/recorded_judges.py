@@ -29,10 +29,12 @@ def reshaping() -> None:
         frame, series = load(name)
         for one in series[:: 1 if name == "rb2_k8" else 24]:
             gold, scores = frame.gold[list(one.rows)], one.scores(0, one.most)
-            off = measures.centred(scores, ~np.isnan(scores))
+            off = measures.centred_values(scores, ~np.isnan(scores))
             spread = np.sqrt((off**2).mean(axis=1, keepdims=True))
             bent = np.where(np.isnan(scores), np.nan, np.exp(off / np.where(spread > 0, spread, 1.0)))
-            plain, reshaped = (measures.average(measures.fidelity(part, gold)) or 0.0 for part in (scores, bent))
+            plain, reshaped = (
+                measures.mean_over_groups(measures.fidelity(part, gold)) or 0.0 for part in (scores, bent)
+            )
             key = one.key
             print(
                 f"{name}: {key.judge}, {key.prompt_variant}, {key.criterion or key.temperature}".ljust(56)

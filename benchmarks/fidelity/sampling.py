@@ -12,7 +12,7 @@ import numpy as np
 from benchmarks.fidelity.data import Target, figure, half, load
 from calipers.calibration import measures, repeats
 from calipers.calibration.arrays import Array
-from calipers.calibration.curves import TIE_COST, TOLERANCE, Resolved, compare, windows
+from calipers.calibration.curves import TIE_COST, TOLERANCE, Resolved, compare_with_fixed_calls, fidelity_over_windows
 from calipers.calibration.repeats import Learned
 from calipers.calibration.series import Series
 
@@ -31,8 +31,8 @@ class Half:
         """Asking until settled in this half."""
         most = self.calls.shape[1]
         rule = learned.rule(tolerance=tolerance, budget=most)
-        found = repeats.stop(self.calls, self.gold, learned, rule, shared=False)
-        compared = compare(found, self.by_calls, tolerance=tolerance)
+        found = repeats.simulate_stopping(self.calls, self.gold, learned, rule, shared=False)
+        compared = compare_with_fixed_calls(found, self.by_calls, tolerance=tolerance)
         assert compared is not None  # noqa: S101 - rb2_k8 has gold everywhere
         return compared
 
@@ -68,16 +68,16 @@ def rows() -> list[Row]:
         if one.key.temperature:
             developing = half(frame, one.rows)
             gold = frame.gold[list(one.rows)]
-            every = np.array([windows(one, gold, count) for count in range(1, one.most + 1)])
+            every = np.array([fidelity_over_windows(one, gold, count) for count in range(1, one.most + 1)])
             parts = [Half(one.calls[which], gold[which], every[:, which]) for which in (developing, ~developing)]
             found.append(_row(one, *parts))
     return found
 
 
 def _row(series: Series, developing: Half, reporting: Half) -> Row:
-    learned = repeats.learn(developing.calls, shared=False)
+    learned = repeats.learn_noise(developing.calls, shared=False)
     assert learned is not None  # noqa: S101 - eight calls each
-    plain = [measures.average(level) or 0.0 for level in reporting.by_calls]
+    plain = [measures.mean_over_groups(level) or 0.0 for level in reporting.by_calls]
     aim = (0.4 if plain[0] < 0.6 else 0.3) * series.most
     thrift = [tolerance for tolerance in TOLERANCES if developing.stopped(learned, tolerance).calls <= 0.97 * aim]
     curve = [reporting.stopped(learned, tolerance) for tolerance in TOLERANCES]

@@ -7,7 +7,7 @@ import pytest
 
 import calipers
 from calipers.backends.names import name_without_password, split_judge_name
-from calipers.calibration.collect import Asked
+from calipers.calibration.collect import JudgeAnswers
 from calipers.errors import ConfigError
 from calipers.judging.families import families_of_model, require_other_family
 
@@ -28,7 +28,7 @@ def test_a_password_in_it_is_shown_nowhere(tmp_path: Path):
     assert judge.store is not None
     judge.close()
     assert b"s3cret" not in path.read_bytes()
-    assert Asked(name_without_password(SECRET)).spent().judge == "vllm/m@http://127.0.0.1:9/v1"
+    assert JudgeAnswers(name_without_password(SECRET)).spent().judge == "vllm/m@http://127.0.0.1:9/v1"
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calipers.calibration.arrays import Array
-from calipers.calibration.choice import SHARE_OF_BEST, choose
+from calipers.calibration.choice import SHARE_OF_BEST, choose_way
 from calipers.calibration.costs import Cost
 from calipers.calibration.ways import Way
 
@@ -20,7 +20,7 @@ def way(level: float | Array, tokens: float | None, *, judges: tuple[str, ...] =
 
 def test_without_a_limit_the_cheapest_that_keeps_most_is_taken():
     ways = [way(0.7, 100), way(0.79, 200, orders=2), way(0.80, 400, orders=4)]
-    found = choose(ways)
+    found = choose_way(ways)
     assert found is not None
     assert (found.way.orders, found.measure) == (2, "tokens")
     assert [one.orders for one in found.frontier] == [1, 2, 4]
@@ -29,15 +29,15 @@ def test_without_a_limit_the_cheapest_that_keeps_most_is_taken():
 def test_within_a_limit_the_best_is_taken():
     ways = [way(0.7, 100), way(0.79, 200, orders=2), way(0.80, 400, orders=4)]
     for most, orders in ((100, 1), (399, 2), (400, 4)):
-        found = choose(ways, {"tokens": most})
+        found = choose_way(ways, {"tokens": most})
         assert found is not None
         assert found.way.orders == orders
 
 
 def test_a_limit_that_nothing_meets_or_whose_price_is_unknown_leaves_nothing():
-    assert choose([way(0.7, 100)], {"tokens": 50}) is None
-    assert choose([way(0.7, None)], {"tokens": 50}) is None
-    assert choose([]) is None
+    assert choose_way([way(0.7, 100)], {"tokens": 50}) is None
+    assert choose_way([way(0.7, None)], {"tokens": 50}) is None
+    assert choose_way([]) is None
 
 
 def test_a_panel_must_surely_beat_what_costs_no_more():
@@ -45,7 +45,7 @@ def test_a_panel_must_surely_beat_what_costs_no_more():
     alone = generator.normal(0.6, 0.1, 40)
     hardly, surely = alone + 0.005 + np.tile([0.1, -0.1], 20), alone + 0.1 + np.tile([0.05, -0.05], 20)
     for panel, judges in ((hardly, ("a",)), (surely, ("a", "b"))):
-        found = choose([way(alone, 200, judges=("a",)), way(panel, 200, judges=("a", "b"))])
+        found = choose_way([way(alone, 200, judges=("a",)), way(panel, 200, judges=("a", "b"))])
         assert found is not None
         assert found.way.judges == judges
         assert {one.judges for one in found.frontier} <= {("a",), judges}
@@ -54,7 +54,7 @@ def test_a_panel_must_surely_beat_what_costs_no_more():
 def test_the_figure_reported_is_of_groups_that_had_no_part_in_choosing():
     """Of many ways that are all worth nothing the best looks good, and must not when it is measured anew."""
     generator = np.random.default_rng(1)
-    found = choose([way(generator.normal(0.0, 0.5, 40), 100, orders=n) for n in range(1, 40)])
+    found = choose_way([way(generator.normal(0.0, 0.5, 40), 100, orders=n) for n in range(1, 40)])
     assert found is not None
     assert found.fidelity is not None
     assert float(found.way.fidelity.mean()) > 0.1
@@ -62,7 +62,7 @@ def test_the_figure_reported_is_of_groups_that_had_no_part_in_choosing():
 
 
 def test_below_ten_groups_there_is_no_such_figure():
-    found = choose([way(np.full(9, 0.5), 100)])
+    found = choose_way([way(np.full(9, 0.5), 100)])
     assert found is not None
     assert (found.fidelity, found.interval) == (None, None)
 
@@ -71,16 +71,16 @@ def test_ways_are_compared_on_the_groups_they_share_unless_those_are_few():
     """The dear one was only asked about easy groups."""
     all_groups = np.array([0.9] * 25 + [0.1] * 15)
     easy = np.array([0.85] * 25 + [np.nan] * 15)
-    found = choose([way(all_groups, 100), way(easy, 200, orders=2)])
+    found = choose_way([way(all_groups, 100), way(easy, 200, orders=2)])
     assert found is not None
     assert (found.way.orders, found.shared) == (1, True)
-    apart = choose([way(np.array([0.9] * 20 + [np.nan] * 20), 100), way(np.array([np.nan] * 20 + [0.8] * 20), 200)])
+    apart = choose_way([way(np.array([0.9] * 20 + [np.nan] * 20), 100), way(np.array([np.nan] * 20 + [0.8] * 20), 200)])
     assert apart is not None
     assert not apart.shared
 
 
 def test_of_equal_price_the_better_is_taken_and_shown():
-    found = choose([way(0.700, 100, orders=1), way(0.705, 100, orders=2), way(0.69, 300, orders=3)])
+    found = choose_way([way(0.700, 100, orders=1), way(0.705, 100, orders=2), way(0.69, 300, orders=3)])
     assert found is not None
     assert found.way.orders == 2
     assert [one.orders for one in found.frontier] == [2]
@@ -88,7 +88,7 @@ def test_of_equal_price_the_better_is_taken_and_shown():
 
 @given(st.lists(st.tuples(st.floats(0.05, 1.0), st.integers(1, 1000)), min_size=1, max_size=8))
 def test_no_cheaper_way_keeps_as_much(levels: list[tuple[float, int]]):
-    found = choose([way(level, tokens) for level, tokens in levels])
+    found = choose_way([way(level, tokens) for level, tokens in levels])
     assert found is not None
     best = max(level for level, _ in levels)
     price = found.way.cost.of("tokens") or 0

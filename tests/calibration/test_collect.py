@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from calipers.calibration import calibrate
-from calipers.calibration.collect import Asked, ask
+from calipers.calibration.collect import JudgeAnswers, collect_judgments
 from calipers.errors import ConfigError, InputError
 from calipers.readers import as_group
 from calipers.types import Ask, Comparison, Completion, JudgeRequest, Rating, Reading, TrajectoryGroup, Usage
@@ -44,7 +44,7 @@ GROUPS = [group(number) for number in range(12)]
     [("listwise", "listwise", 2), ("pairwise", "pairwise", 12), ("pointwise", "pointwise", 8)],
 )
 async def test_every_answer_is_a_record_that_calibrate_reads(protocol: str, mode: str, calls: int):
-    asked = await ask(GROUPS, "embedded", protocol=protocol, orders=2)
+    asked = await collect_judgments(GROUPS, "embedded", protocol=protocol, orders=2)
     assert len(asked.judgments) == calls * len(GROUPS)
     found = calibrate(GROUPS, asked.judgments)
     (judge,) = found.judges
@@ -60,7 +60,7 @@ async def test_what_it_took_to_know_a_new_server_is_in_what_asking_took(faulty: 
         return said(verdict(asked) if "Score these attempts" in str(asked.body) else "An apple.")
 
     faulty.script(answer)
-    asked = await ask(GROUPS[:3], f"vllm/m@{faulty.url}", orders=1, ledger=tmp_path / "l.db")
+    asked = await collect_judgments(GROUPS[:3], f"vllm/m@{faulty.url}", orders=1, ledger=tmp_path / "l.db")
     spent = asked.spent()
     assert (spent.calls, spent.input_tokens) == (len(faulty.posts), 10 * len(faulty.posts))
     assert spent.calls > 3
@@ -74,7 +74,7 @@ async def test_a_group_without_any_answer_is_a_record_too(faulty: FaultyServer):
         return Answer(400, {"error": {"message": "no"}}) if "step 5 " in text else said(verdict(asked))
 
     faulty.script(answer)
-    asked = await ask(GROUPS, f"vllm/m@{faulty.url}", orders=1)
+    asked = await collect_judgments(GROUPS, f"vllm/m@{faulty.url}", orders=1)
     silent = {one["group_id"]: one["status"] for one in asked.judgments if "status" in one}
     assert silent == {"g3": "abstained", "g5": "failed"}
     (judge,) = calibrate(GROUPS, asked.judgments).judges
@@ -85,17 +85,17 @@ async def test_a_group_without_any_answer_is_a_record_too(faulty: FaultyServer):
 
 async def test_groups_with_nothing_to_show_are_refused():
     with pytest.raises(InputError, match="nothing to ask a judge about"):
-        await ask([group(1, words=False)], "embedded")
+        await collect_judgments([group(1, words=False)], "embedded")
 
 
 async def test_a_judge_that_cannot_be_reached_is_found_out_first():
     with pytest.raises(ConfigError, match=r"127\.0\.0\.1:9"):
-        await ask(GROUPS, "vllm/m@http://127.0.0.1:9/v1")
+        await collect_judgments(GROUPS, "vllm/m@http://127.0.0.1:9/v1")
 
 
 def heard(protocol: str, ask_: Ask, reading: Reading, usage: Usage = NOTHING) -> dict[str, object]:
     view = view_of("a", "b", "c")
-    asked = Asked("j", protocol, "base", 0.5)
+    asked = JudgeAnswers("j", protocol, "base", 0.5)
     asked.observe(JudgeRequest((), (), ask_, view), Completion("", usage=usage), reading)
     return asked.judgments[0]
 

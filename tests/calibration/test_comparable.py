@@ -71,7 +71,7 @@ def test_what_is_missing_is_counted_by_why_and_found(fields: dict[str, Any], mis
     (finding,) = [one for one in found.findings if one.kind == "missing_groups"]
     assert finding.judge == "silent"
     assert finding.text == (
-        f"no score in 8 of 40 groups with gold ({missing.told()}): its fidelity 1.000 is that of the other 32"
+        f"no score in 8 of 40 groups with gold ({missing.as_text()}): its fidelity 1.000 is that of the other 32"
     )
     told = found.to_dict()["judges"][1]
     assert told["missing"] == {

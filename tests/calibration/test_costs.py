@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calipers.calibration.costs import Cost, shared_measure, total
+from calipers.calibration.costs import Cost, shared_measure, total_cost
 
 amounts = st.none() | st.floats(0, 1e6)
 costs = st.builds(Cost, st.floats(0, 1e3), st.floats(0, 1e3), amounts, amounts, amounts)
@@ -12,7 +12,7 @@ costs = st.builds(Cost, st.floats(0, 1e3), st.floats(0, 1e3), amounts, amounts, 
 
 @given(st.lists(costs, min_size=1, max_size=5))
 def test_a_sum_is_unknown_where_a_part_is(parts: list[Cost]):
-    found = total(parts)
+    found = total_cost(parts)
     assert found.calls == pytest.approx(sum(one.calls for one in parts))
     assert (found.cost_usd is None) == any(one.cost_usd is None for one in parts)
     assert (found.of("tokens") is None) == any(one.of("tokens") is None for one in parts)
@@ -20,7 +20,7 @@ def test_a_sum_is_unknown_where_a_part_is(parts: list[Cost]):
 
 @given(costs)
 def test_twice_as_much_is_the_sum_of_two(one: Cost):
-    twice, both = one.times(2), total([one, one])
+    twice, both = one.times(2), total_cost([one, one])
     for kind in ("usd", "tokens", "shown", "calls"):
         assert twice.of(kind) == pytest.approx(both.of(kind))
 

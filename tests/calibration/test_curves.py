@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from calipers.calibration.curves import compare, curve
+from calipers.calibration.curves import compare_with_fixed_calls, fidelity_curve
 from calipers.calibration.records import as_record
 from calipers.calibration.repeats import Stopped
-from calipers.calibration.series import Frame, build
+from calipers.calibration.series import Frame, build_series
 from calipers.readers import as_group
 from judged import compared, groups, rated
 
@@ -14,8 +14,8 @@ GROUPS = groups(60)
 
 def drawn(*records: dict[str, object]):
     frame = Frame.of(map(as_group, GROUPS))
-    (series,) = build(map(as_record, records), frame)[0]
-    return curve(series, frame.gold[list(series.rows)])
+    (series,) = build_series(map(as_record, records), frame)[0]
+    return fidelity_curve(series, frame.gold[list(series.rows)])
 
 
 def test_every_group_has_a_figure_for_every_number_of_calls():
@@ -44,7 +44,7 @@ def stopped(calls: list[float], fidelity: list[float], tie_cost: list[float]) ->
 def test_stopping_is_held_against_as_many_calls_for_every_group():
     """By hand: 1.5 calls lie half way between one and two."""
     by_group = np.array([[0.2, 0.4], [0.6, 0.8]])
-    found = compare(stopped([1.0, 2.0], [0.5, 0.7], [0.0, 0.0]), by_group, tolerance=0.1)
+    found = compare_with_fixed_calls(stopped([1.0, 2.0], [0.5, 0.7], [0.0, 0.0]), by_group, tolerance=0.1)
     assert found is not None
     assert (found.calls, round(found.fixed_advantage_fidelity, 9)) == (1.5, 0.5)
     assert round(found.advantage_fidelity, 9) == 0.6
@@ -55,7 +55,7 @@ def test_ties_are_advised_where_some_are_noise_and_surely_cost_next_to_nothing()
     by_group = np.full((2, 100), 0.5)
     for lost, advised in ((0.001, True), (0.5, False)):
         costs = [lost] * 10 + [0.0] * 90
-        found = compare(stopped([1.0] * 100, [0.5] * 100, costs), by_group, tolerance=0.1)
+        found = compare_with_fixed_calls(stopped([1.0] * 100, [0.5] * 100, costs), by_group, tolerance=0.1)
         assert found is not None
         assert round(found.all_noise, 9) == 0.1
         assert found.may_tie == advised
@@ -63,4 +63,4 @@ def test_ties_are_advised_where_some_are_noise_and_surely_cost_next_to_nothing()
 
 def test_without_a_group_that_both_can_tell_of_there_is_no_comparison():
     nothing = np.full((2, 2), np.nan)
-    assert compare(stopped([1.0, 1.0], [np.nan, np.nan], [0.0, 0.0]), nothing, tolerance=0.1) is None
+    assert compare_with_fixed_calls(stopped([1.0, 1.0], [np.nan, np.nan], [0.0, 0.0]), nothing, tolerance=0.1) is None

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from calipers.calibration.curves import curve
-from calipers.calibration.judges import JudgeFigures, all_figures, rounded
+from calipers.calibration.curves import fidelity_curve
+from calipers.calibration.judges import JudgeFigures, figures_of_series, rounded_floats
 from calipers.calibration.records import as_record
-from calipers.calibration.series import Frame, build
+from calipers.calibration.series import Frame, build_series
 from calipers.readers import as_group
 from judged import compared, gold_of, groups, rated, record
 
@@ -16,8 +16,8 @@ GROUPS = groups(120)
 
 def figures(*records: dict[str, Any], of: list[dict[str, Any]] = GROUPS) -> tuple[JudgeFigures, ...]:
     frame = Frame.of(map(as_group, of))
-    series = build(map(as_record, records), frame)[0]
-    return all_figures(series, frame, [curve(one, frame.gold[list(one.rows)]) for one in series])
+    series = build_series(map(as_record, records), frame)[0]
+    return figures_of_series(series, frame, [fidelity_curve(one, frame.gold[list(one.rows)]) for one in series])
 
 
 def test_a_good_judge_is_above_a_noisy_one_and_both_have_intervals():
@@ -130,4 +130,7 @@ def test_a_taste_for_length_shows_where_there_are_texts():
 
 
 def test_reports_are_plain_and_rounded():
-    assert rounded({"a": (1.23456789, -0.0000001), "b": [None, "x", 3]}) == {"a": [1.234568, 0.0], "b": [None, "x", 3]}
+    assert rounded_floats({"a": (1.23456789, -0.0000001), "b": [None, "x", 3]}) == {
+        "a": [1.234568, 0.0],
+        "b": [None, "x", 3],
+    }

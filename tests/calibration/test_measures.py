@@ -88,12 +88,12 @@ def test_measures_stay_in_their_range(scores: list[float], gold: list[float]):
 
 def test_an_interval_is_the_same_every_time_and_holds_the_mean():
     values = np.random.default_rng(0).normal(0.5, 1, size=200)
-    low, high = measures.interval(values) or (NAN, NAN)
-    assert measures.interval(values) == (low, high)
+    low, high = measures.bootstrap_interval(values) or (NAN, NAN)
+    assert measures.bootstrap_interval(values) == (low, high)
     assert low < values.mean() < high
     assert high - low == pytest.approx(2 * 1.96 / math.sqrt(200), rel=0.15)
 
 
 def test_without_two_groups_there_is_no_interval_and_without_any_no_mean():
-    assert measures.interval(np.array([1.0, NAN])) is None
-    assert measures.average(np.array([NAN])) is None
+    assert measures.bootstrap_interval(np.array([1.0, NAN])) is None
+    assert measures.mean_over_groups(np.array([NAN])) is None

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from calipers.aggregators.pair_bias import PairVerdict
-from calipers.calibration.order_bias import agreeing_accuracy, agreeing_share, agrees, first_rate, flip_rate
+from calipers.calibration.order_bias import agreeing_accuracy, agreeing_share, first_rate, flip_rate, orders_agree
 from calipers.calibration.records import Key
 from calipers.calibration.series import Frame, Series, Swap
 from calipers.readers import as_group
@@ -28,7 +28,7 @@ def series(*said: tuple[int, PairVerdict, PairVerdict]) -> Series:
     ("first", "first", False), ("second", "second", False), ("first", "tie", False), ("tie", "second", False),
 ])  # fmt: skip
 def test_orders_agree_when_they_name_the_same_trajectory(one: PairVerdict, other: PairVerdict, *, same: bool):
-    assert agrees(Swap(0, "a", "b", one, other)) is same
+    assert orders_agree(Swap(0, "a", "b", one, other)) is same
 
 
 def test_flips_and_leans_are_shares():

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from calipers.calibration import panels
-from calipers.calibration.panels import PanelFigures, representatives
+from calipers.calibration.panels import PanelFigures, representative_series
 from calipers.calibration.records import Key, Mode, as_record
-from calipers.calibration.series import Frame, build
+from calipers.calibration.series import Frame, build_series
 from calipers.readers import as_group
 from judged import gold_of, groups, rated, record
 
@@ -16,7 +16,7 @@ GROUPS = groups(200)
 
 def figures(*records: dict[str, Any]) -> PanelFigures:
     frame = Frame.of(map(as_group, GROUPS))
-    return panels.figures(build(map(as_record, records), frame)[0], frame)
+    return panels.panel_figures(build_series(map(as_record, records), frame)[0], frame)
 
 
 def key(judge: str, variant: str | None, temperature: float | None = None, criterion: str | None = None) -> Key:
@@ -25,12 +25,12 @@ def key(judge: str, variant: str | None, temperature: float | None = None, crite
 
 
 def test_a_judge_is_represented_by_the_variant_most_judges_share():
-    chosen = representatives([key("a", "own"), key("a", "shared"), key("b", "shared"), key("c", "other")])
+    chosen = representative_series([key("a", "own"), key("a", "shared"), key("b", "shared"), key("c", "other")])
     assert {judge: one.prompt_variant for judge, one in chosen.items()} == {"a": "shared", "b": "shared", "c": "other"}
 
 
 def test_then_by_the_highest_temperature_and_then_by_name():
-    chosen = representatives([key("a", "v", 0.0), key("a", "v", 1.0), key("b", "x"), key("b", "w")])
+    chosen = representative_series([key("a", "v", 0.0), key("a", "v", 1.0), key("b", "x"), key("b", "w")])
     assert chosen["a"].temperature == 1.0
     assert chosen["b"].prompt_variant == "w"
 
@@ -38,7 +38,7 @@ def test_then_by_the_highest_temperature_and_then_by_name():
 def test_variants_that_differ_in_criteria_count_once():
     """b's six criteria of its own variant do not make it the one most share."""
     keys = [key("a", "v"), key("b", "v"), *(key("b", "own", None, criterion) for criterion in "xyzuvw")]
-    assert representatives(keys)["b"].prompt_variant == "v"
+    assert representative_series(keys)["b"].prompt_variant == "v"
 
 
 def test_weights_favour_the_steady_judge_without_labels_and_beat_equal_ones():

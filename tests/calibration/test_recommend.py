@@ -58,7 +58,7 @@ def test_without_gold_nothing_is_recommended():
 def test_a_judge_that_may_know_nothing_comes_with_a_warning():
     text = calibrate(GROUPS[:12], list(rated(GROUPS[:12], "j", 50.0))).recommendation
     assert "Do not train on it" in text
-    assert "a guess, not a choice" in text
+    assert "too few for a reliable choice" in text
 
 
 def test_a_limit_decides_between_protocols_by_what_a_group_costs():

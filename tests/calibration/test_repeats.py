@@ -22,7 +22,7 @@ def test_standard_errors_are_honest_from_two_calls_on(calls: Array, half: int, *
 
 
 def test_the_level_of_a_list_is_no_noise_and_what_is_not_shared_is():
-    shared, alone = repeats.learn(LISTS, shared=True), repeats.learn(LISTS, shared=False)
+    shared, alone = repeats.learn_noise(LISTS, shared=True), repeats.learn_noise(LISTS, shared=False)
     assert shared is not None
     assert alone is not None
     assert shared.noise.variance == pytest.approx(0.36, rel=0.05)
@@ -30,7 +30,7 @@ def test_the_level_of_a_list_is_no_noise_and_what_is_not_shared_is():
 
 
 def test_the_usual_spread_is_that_of_the_truth():
-    learned = repeats.learn(CALLS, shared=False)
+    learned = repeats.learn_noise(CALLS, shared=False)
     assert learned is not None
     assert learned.spread == pytest.approx(1, rel=0.1)
 
@@ -39,13 +39,13 @@ def test_missing_scores_take_their_degrees_of_freedom_with_them():
     gaps = CALLS[:3].copy()
     gaps[0, 0, 0] = gaps[1, :, 2] = math.nan
     gaps[2] = math.nan
-    assert repeats.residuals(gaps, shared=False)[1].tolist() == [27, 21, 0]
-    assert repeats.residuals(gaps, shared=True)[1].tolist() == [20, 14, 0]
+    assert repeats.squared_residuals(gaps, shared=False)[1].tolist() == [27, 21, 0]
+    assert repeats.squared_residuals(gaps, shared=True)[1].tolist() == [20, 14, 0]
 
 
 def test_below_two_calls_a_half_nothing_is_said():
     assert repeats.stderr_ratio(CALLS[:, :3], shared=False) is None
-    assert repeats.learn(CALLS[:, :1], shared=False) is None
+    assert repeats.learn_noise(CALLS[:, :1], shared=False) is None
 
 
 def test_a_judge_without_noise_has_no_ratio():
@@ -53,17 +53,17 @@ def test_a_judge_without_noise_has_no_ratio():
 
 
 def test_asking_until_settled_beats_as_many_calls_for_all():
-    learned = repeats.learn(CALLS[:300], shared=False)
+    learned = repeats.learn_noise(CALLS[:300], shared=False)
     assert learned is not None
     rule = learned.rule(tolerance=0.02, budget=8)
-    found = repeats.stop(CALLS[300:], TRUTH[300:, 0], learned, rule, shared=False)
+    found = repeats.simulate_stopping(CALLS[300:], TRUTH[300:, 0], learned, rule, shared=False)
     calls = found.calls.mean()
     assert 1 < calls < 6
     levels = [
         float(np.mean([_fidelity(np.roll(CALLS[300:], -start, axis=1)[:, :count].mean(axis=1)) for start in range(8)]))
         for count in range(1, 9)
     ]
-    assert found.fidelity.mean() > repeats.fixed(levels, float(calls)) + 0.002
+    assert found.fidelity.mean() > repeats.fidelity_of_fixed_calls(levels, float(calls)) + 0.002
 
 
 def _fidelity(scores: Array) -> float:
@@ -71,34 +71,38 @@ def _fidelity(scores: Array) -> float:
 
 
 def test_gold_does_not_enter_the_rule():
-    learned = repeats.learn(CALLS, shared=False)
+    learned = repeats.learn_noise(CALLS, shared=False)
     assert learned is not None
     rule = learned.rule(tolerance=0.02, budget=8)
-    one = repeats.stop(CALLS[:40], TRUTH[:40, 0], learned, rule, shared=False)
-    other = repeats.stop(CALLS[:40], -TRUTH[:40, 0], learned, rule, shared=False)
+    one = repeats.simulate_stopping(CALLS[:40], TRUTH[:40, 0], learned, rule, shared=False)
+    other = repeats.simulate_stopping(CALLS[:40], -TRUTH[:40, 0], learned, rule, shared=False)
     assert one.calls.tolist() == other.calls.tolist()
     assert one.fidelity == pytest.approx(-other.fidelity)
 
 
 def test_a_budget_is_kept():
-    learned = repeats.learn(CALLS, shared=False)
+    learned = repeats.learn_noise(CALLS, shared=False)
     assert learned is not None
-    found = repeats.stop(CALLS[:20], TRUTH[:20, 0], learned, learned.rule(tolerance=0.0, budget=3), shared=False)
+    found = repeats.simulate_stopping(
+        CALLS[:20], TRUTH[:20, 0], learned, learned.rule(tolerance=0.0, budget=3), shared=False
+    )
     assert found.calls.tolist() == [3.0] * 20
 
 
 def test_a_group_is_all_noise_where_its_scores_differ_no_more_than_their_errors():
-    learned = repeats.learn(CALLS, shared=False)
+    learned = repeats.learn_noise(CALLS, shared=False)
     assert learned is not None
     level, apart = np.zeros((1, 2, 4)), np.array([[[0.0, 9.0, 18.0, 27.0]] * 2])
-    assert repeats.all_noise(level, learned, shared=False).tolist() == [True]
-    assert repeats.all_noise(apart, learned, shared=False).tolist() == [False]
+    assert repeats.all_noise_groups(level, learned, shared=False).tolist() == [True]
+    assert repeats.all_noise_groups(apart, learned, shared=False).tolist() == [False]
 
 
 def test_a_tie_costs_what_the_group_was_worth():
-    learned = repeats.learn(CALLS, shared=False)
+    learned = repeats.learn_noise(CALLS, shared=False)
     assert learned is not None
-    found = repeats.stop(CALLS[:40], TRUTH[:40, 0], learned, learned.rule(tolerance=0.02, budget=8), shared=False)
+    found = repeats.simulate_stopping(
+        CALLS[:40], TRUTH[:40, 0], learned, learned.rule(tolerance=0.02, budget=8), shared=False
+    )
     assert ((found.all_noise >= 0) & (found.all_noise <= 1)).all()
     always = found.all_noise == 1
     assert found.tie_cost[always] == pytest.approx(found.fidelity[always])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from calipers.calibration.records import Record, as_record
-from calipers.calibration.series import Frame, Series, Swap, build
+from calipers.calibration.series import Frame, Series, Swap, build_series
 from calipers.errors import InputError
 from calipers.readers import as_group
 from judged import gold_of, group, groups, record
@@ -18,7 +18,7 @@ PAIR = group(2, {"a": 1.0, "b": 0.0})
 
 
 def built(every: list[dict[str, Any]], *records: dict[str, Any]) -> list[Series]:
-    return build([as_record(one) for one in records], Frame.of(map(as_group, every)))[0]
+    return build_series([as_record(one) for one in records], Frame.of(map(as_group, every)))[0]
 
 
 def pair(first: str, second: str, winner: str | None, **fields: Any) -> dict[str, Any]:
@@ -180,7 +180,7 @@ def test_judgments_of_other_groups_and_unknown_members_are_counted_and_not_used(
         as_record(record(PAIR, "j", {"scores": {"a": 1.0}})),
         as_record(record(PAIR, "j", {"scores": {"a": 1.0}})),
     ]
-    series, tally = build(records, Frame.of([as_group(ONE)]))
+    series, tally = build_series(records, Frame.of([as_group(ONE)]))
     assert (tally.foreign_records, tally.foreign_groups, tally.unknown_members) == (2, 1, 1)
     assert series[0].rows == (0,)
 
@@ -199,4 +199,4 @@ def test_the_order_of_lines_does_not_matter():
 
 def test_no_judgments_make_no_series():
     found: list[Record] = []
-    assert build(found, Frame.of([as_group(ONE)]))[0] == []
+    assert build_series(found, Frame.of([as_group(ONE)]))[0] == []

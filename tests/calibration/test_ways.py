@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from calipers.calibration.curves import curve
+from calipers.calibration.curves import fidelity_curve
 from calipers.calibration.records import as_record
-from calipers.calibration.series import Frame, build
-from calipers.calibration.ways import Way, every
+from calipers.calibration.series import Frame, build_series
+from calipers.calibration.ways import Way, measured_ways
 from calipers.readers import as_group
 from judged import compared, groups, rated
 
@@ -18,8 +18,8 @@ USAGE = {"input_tokens": 100, "output_tokens": 10, "cost_usd": 0.001}
 
 def ways(*records: dict[str, Any]) -> list[Way]:
     frame = Frame.of(map(as_group, GROUPS))
-    series = build(map(as_record, records), frame)[0]
-    return every(series, [curve(one, frame.gold[list(one.rows)]) for one in series], frame)
+    series = build_series(map(as_record, records), frame)[0]
+    return measured_ways(series, [fidelity_curve(one, frame.gold[list(one.rows)]) for one in series], frame)
 
 
 def asked(found: list[Way]) -> list[tuple[str, int, int]]:

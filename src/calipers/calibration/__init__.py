@@ -1,7 +1,8 @@
-"""How far a judge can be trusted: measured on groups with gold, from recorded judgments.
+"""Measure how reliable a judge is, on groups with gold scores, from recorded judgments.
 
-``calibrate`` does all of it for recorded judgments; ``collect.ask`` obtains them from a judge. The rest is pure
-statistics, apart from reading files. numpy is imported with this package, and this package only when it is used.
+``calibrate`` does everything for recorded judgments; ``collect.collect_judgments`` obtains them from a judge. The rest
+is pure statistics, apart from reading files. numpy is imported with this package, and this package only when it is
+used.
 """
 
 from __future__ import annotations
@@ -12,12 +13,12 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from calipers.calibration import curves, judges, panels, series, ways
-from calipers.calibration.choice import Choice, choose
+from calipers.calibration.choice import Choice, choose_way
 from calipers.calibration.costs import Measure
-from calipers.calibration.findings import Finding, about_input, about_judge
+from calipers.calibration.findings import Finding, findings_about_input, findings_about_series
 from calipers.calibration.judges import JudgeFigures
 from calipers.calibration.panels import PanelFigures
-from calipers.calibration.recommend import recommend
+from calipers.calibration.recommend import recommendation_toml
 from calipers.calibration.records import Record, as_records
 from calipers.calibration.ways import Way
 from calipers.errors import InputError
@@ -31,8 +32,8 @@ __all__ = ["Calibration", "Finding", "JudgeFigures", "PanelFigures", "Record", "
 class Calibration:
     """The figures of each of ``judges`` and of their ``panel``, a ``recommendation`` in TOML, and ``findings``.
 
-    ``ways`` are all ways to ask that the recorded answers cover; ``choice`` is the one that the recommendation
-    describes (None if there is nothing to choose). ``problems`` are the lines that could not be read.
+    ``ways`` are all measured ways to query judges; ``choice`` is the way that the recommendation describes (None if
+    there is nothing to choose). ``problems`` are the lines that could not be read.
     """
 
     judges: tuple[JudgeFigures, ...]
@@ -44,12 +45,12 @@ class Calibration:
     problems: tuple[InputError, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """The JSON report: plain objects, with None for unknown figures."""
+        """Return the JSON report: plain objects, with None for unknown figures."""
         return {
             "judges": [one.to_dict() for one in self.judges],
             "panel": self.panel.to_dict(),
             "recommendation": self.recommendation,
-            "ways": [judges.rounded(one.to_dict()) for one in self.ways],
+            "ways": [judges.rounded_floats(one.to_dict()) for one in self.ways],
             "findings": [one.to_dict() for one in self.findings],
         }
 
@@ -65,8 +66,9 @@ def calibrate(
 
     ``groups`` is a groups file, or an iterable of groups as for ``score_group``; ``judgments`` is a file of recorded
     answers (docs/calibration.md), or an iterable of its objects. ``per_group`` limits the cost of a group, as in
-    ``{"tokens": 20000}`` (or usd, shown, calls): the recommendation is the best way within it. Lines that cannot be
-    read are passed to ``on_error``, listed in ``problems`` and skipped. Raises InputError for a missing or empty file.
+    ``{"tokens": 20000}`` (or usd, shown, calls): the recommendation is the best way within this limit. Lines that
+    cannot be read are passed to ``on_error``, listed in ``problems`` and skipped. Raises InputError for a missing or
+    empty file.
     """
     problems: list[InputError] = []
 
@@ -76,18 +78,18 @@ def calibrate(
             on_error(error)
 
     frame = series.Frame.of(_groups(groups, complain))
-    built, tally = series.build(as_records(judgments, on_error=complain), frame)
-    drawn = [curves.curve(one, frame.gold[list(one.rows)]) for one in built]
-    measured = judges.all_figures(built, frame, drawn)
-    panel = panels.figures(built, frame)
-    found = list(about_input(frame, tally, len(problems)))
+    built, tally = series.build_series(as_records(judgments, on_error=complain), frame)
+    drawn = [curves.fidelity_curve(one, frame.gold[list(one.rows)]) for one in built]
+    measured = judges.figures_of_series(built, frame, drawn)
+    panel = panels.panel_figures(built, frame)
+    found = list(findings_about_input(frame, tally, len(problems)))
     for one, figures in zip(built, measured, strict=True):
-        found += about_judge(one, figures)
+        found += findings_about_series(one, figures)
     if len(panel.members) > 1 and not panel.groups:
         found.append(Finding("no_panel", "no group with gold was judged by all judges: the panel cannot be measured"))
-    every = ways.every(built, drawn, frame)
-    choice = choose(every, per_group)
-    words = recommend(choice, measured, per_group)
+    every = ways.measured_ways(built, drawn, frame)
+    choice = choose_way(every, per_group)
+    words = recommendation_toml(choice, measured, per_group)
     return Calibration(measured, panel, words, tuple(found), tuple(every), choice, tuple(problems))
 
 

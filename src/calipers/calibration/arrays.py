@@ -1,6 +1,6 @@
-"""Arrays with gaps: means over what is known, and ratings of incomplete lists made comparable.
+"""Arrays with gaps: means over known values, and ratings of incomplete lists made comparable.
 
-The arithmetic of ``series``; knows nothing of judges or records.
+The arithmetic of ``series``; it does not depend on judges or records.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ Array: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 Flags: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
 
 
-def mean(values: Array, *, axis: int) -> Array:
-    """The mean over ``axis`` of the known values; NaN if there are none."""
+def mean_of_known(values: Array, *, axis: int) -> Array:
+    """Return the mean over ``axis`` of the known values; NaN if there are none."""
     known = ~np.isnan(values)
     count = known.sum(axis=axis)
     total = np.where(known, values, 0.0).sum(axis=axis)
@@ -28,8 +28,9 @@ def mean(values: Array, *, axis: int) -> Array:
 def remove_list_effects(means: Array, picked: Array) -> None:
     """Correct the ``means`` of groups whose lists have gaps, where a generous list must not favour its members.
 
-    The least squares of ``two_way`` for many groups at once, with the lists' effects eliminated; a group's mean is
-    arbitrary. Groups whose lists do not link all members are left to ``two_way``, which keeps the largest linked set.
+    This is the least squares fit of ``two_way`` for many groups at once, with the lists' effects eliminated; a group's
+    mean is arbitrary. Groups whose lists do not link all members are passed to ``two_way``, which uses the largest
+    linked set.
     """
     known = ~np.isnan(picked)
     empty = ~known.any(axis=2, keepdims=True)
@@ -46,7 +47,7 @@ def remove_list_effects(means: Array, picked: Array) -> None:
 
 
 def _links_all(known: Flags) -> bool:
-    """Whether lists (calls, members) link all members that occur in them."""
+    """Return whether lists (calls, members) link all members that occur in them."""
     held = known.any(axis=0)
     reached = known[int(known.any(axis=1).argmax())]
     while True:
@@ -57,11 +58,11 @@ def _links_all(known: Flags) -> bool:
 
 
 def _member_effects(picked: Array) -> Array:
-    """Members' effects (groups, members), zero on average, from ratings (groups, calls, members) with call effects."""
+    """Return members' effects (groups, members), zero on average; ``picked`` has the shape (groups, calls, members)."""
     known = ~np.isnan(picked)
     held = np.asarray(known.any(axis=1))
     share = known / np.maximum(known.sum(axis=2, keepdims=True), 1)
-    off = np.where(known, picked - mean(picked, axis=2)[:, :, None], 0.0)
+    off = np.where(known, picked - mean_of_known(picked, axis=2)[:, :, None], 0.0)
     tall = np.swapaxes(known.astype(np.float64), 1, 2)
     system = known.sum(axis=1)[:, :, None] * np.eye(known.shape[2]) - tall @ share
     system += held[:, :, None] * held[:, None, :] / np.maximum(held.sum(axis=1), 1)[:, None, None]

@@ -1,8 +1,9 @@
-"""Chooses a way to ask: the best agreement for its price, chosen on one part of the groups and measured on the other.
+"""Choose how to query a judge: the best agreement with gold for its price.
 
-The rule: within a limit, the way that agrees best with gold; without one, the cheapest way that reaches 98.5 % of the
-best. A panel is only considered if it beats every single judge of no higher price with confidence. Not responsible for
-the text of the recommendation (``recommend``).
+The rule: within a limit, the way with the best agreement with gold; without a limit, the cheapest way that reaches 98.5
+% of the best. A panel is only considered if it beats every single judge of no higher price with confidence. The choice
+is made on one part of the groups and measured on the other part. Not responsible for the text of the recommendation
+(``recommend``).
 """
 
 from __future__ import annotations
@@ -28,14 +29,14 @@ _FOLDS = 5
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The ``way`` to take, by its price in ``measure``.
+    """The recommended ``way``, chosen by its price in ``measure``.
 
     ``fidelity`` and ``interval`` are of groups that had no part in the choice: each fifth is measured with the choice
-    of the other four. None below ten groups. ``frontier`` holds, by rising price, the ways that no cheaper one equals,
+    of the other four. None below ten groups. ``frontier`` holds, by rising price, the ways that no cheaper way equals,
     with panels only if they beat single judges with confidence. ``rivals`` are the other ways of no higher price.
     ``common_fidelity`` is the way's fidelity on the ``common_groups`` on which all ways were compared; ``shared`` is
     False if these were too few, so that each way was measured on its own groups. ``aside`` are ways that were not
-    compared, as they have too few groups.
+    compared, because they have too few groups.
     """
 
     way: Way
@@ -50,8 +51,8 @@ class Choice:
     aside: tuple[Way, ...] = ()
 
 
-def choose(ways: Sequence[Way], limit: Mapping[Measure, float] | None = None) -> Choice | None:
-    """The best of ``ways``; None if none is within ``limit`` or none could be measured.
+def choose_way(ways: Sequence[Way], limit: Mapping[Measure, float] | None = None) -> Choice | None:
+    """Return the best of ``ways``; None if none is within ``limit`` or none could be measured.
 
     ``limit`` is the highest cost of a group; ways of unknown cost are outside it. Ways with a judge that is not for
     training are excluded.
@@ -65,7 +66,7 @@ def choose(ways: Sequence[Way], limit: Mapping[Measure, float] | None = None) ->
     if not allowed:
         return None
     measure = next(iter(limit)) if limit else shared_measure(way.cost for way in allowed)
-    # Sorting is stable: of ways with equal price and fidelity, the first one wins.
+    # Sorting is stable: of ways with equal price and fidelity, the first way wins.
     by_price = sorted(allowed, key=lambda way: way.cost.of(measure) or 0.0)
     every = np.array([way.fidelity for way in by_price])
     common = common_groups(every)
@@ -79,13 +80,13 @@ def choose(ways: Sequence[Way], limit: Mapping[Measure, float] | None = None) ->
     return Choice(
         ordered[chosen],
         measure,
-        measures.average(held_out),
-        measures.interval(held_out),
+        measures.mean_over_groups(held_out),
+        measures.bootstrap_interval(held_out),
         tuple(ordered[place] for place in _frontier(_considered(table, prices, several), prices)),
         tuple(way for way, price in zip(ordered, prices, strict=True) if price <= prices[chosen]),
         common.shared,
         int(common.groups.sum()) if common.shared else 0,
-        measures.average(table[chosen]) if common.shared else None,
+        measures.mean_over_groups(table[chosen]) if common.shared else None,
         tuple(way for way, compared in zip(by_price, common.rows, strict=True) if not compared),
     )
 
@@ -94,14 +95,14 @@ def _within(price: float | None, most: float) -> bool:
     return price is not None and price <= most * (1 + 1e-9)
 
 
-def _levels(table: Array) -> Array:
+def _mean_fidelities(table: Array) -> Array:
     known = ~np.isnan(table)
     count = known.sum(axis=1)
     return np.where(count > 0, np.where(known, table, 0.0).sum(axis=1) / np.maximum(count, 1), -np.inf)
 
 
 def _pick(table: Array, prices: Array, several: Flags, share: float) -> int:
-    """The index of the chosen way; ``prices`` are sorted."""
+    """Return the index of the chosen way; ``prices`` are sorted."""
     levels = _considered(table, prices, several)
     best = levels.max()
     cheapest = prices[levels >= (share * best if best > 0 else best)].min()
@@ -109,8 +110,8 @@ def _pick(table: Array, prices: Array, several: Flags, share: float) -> int:
 
 
 def _considered(table: Array, prices: Array, several: Flags) -> Array:
-    """The mean fidelities, of panels only if they beat single judges with confidence; else -inf."""
-    levels = _levels(table)
+    """Return each way's mean fidelity; -inf for a panel unless it beats single judges with confidence."""
+    levels = _mean_fidelities(table)
     sure = [
         bool(not one or _beats_single_judges(place, table, prices, several, levels))
         for place, one in enumerate(several)
@@ -119,17 +120,17 @@ def _considered(table: Array, prices: Array, several: Flags) -> Array:
 
 
 def _beats_single_judges(place: int, table: Array, prices: Array, several: Flags, levels: Array) -> bool:
-    """Whether a panel's gain over the best single judge of no higher price is above 0 with confidence."""
+    """Return whether a panel's gain over the best single judge of no higher price is above 0 with confidence."""
     rivals = np.flatnonzero(~several & (prices <= prices[place] * (1 + 1e-9)))
     if not len(rivals):
         return True
     best = rivals[int(levels[rivals].argmax())]
-    gain = measures.interval(table[place] - table[best])
+    gain = measures.bootstrap_interval(table[place] - table[best])
     return gain is not None and gain[0] > 0
 
 
 def _held_out(table: Array, prices: Array, several: Flags, share: float) -> Array:
-    """Each group's fidelity by the way that was chosen without it; all NaN below two groups per fold."""
+    """Return each group's fidelity by the way that was chosen without this group; all NaN below two groups per fold."""
     count = table.shape[1]
     found = np.full(count, np.nan)
     if count < 2 * _FOLDS:
@@ -142,7 +143,7 @@ def _held_out(table: Array, prices: Array, several: Flags, share: float) -> Arra
 
 
 def _frontier(levels: Array, prices: Array) -> list[int]:
-    """Indices, by rising price, of the ways that are better than all ways of no higher price."""
+    """Return indices, by rising price, of the ways that are better than all ways of no higher price."""
     found: list[int] = []
     for place, level in enumerate(levels):
         if level == -np.inf or (found and level <= levels[found[-1]]):

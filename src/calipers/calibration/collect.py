@@ -1,4 +1,4 @@
-"""Asks judges about groups with gold and records their answers, in the form of a judgments file.
+"""Query judges about groups with gold scores and record their answers, in the form of a judgments file.
 
 Every answer goes through ``Judge``, so that the figures are those of a run. Not responsible for computing them.
 """
@@ -30,8 +30,9 @@ from calipers.types import (
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """The cost of asking one judge, tests of its server included. ``cost_usd`` None is unknown; ``unscored`` counts
-    trajectories without a score.
+    """The cost of querying one judge, tests of its server included.
+
+    ``cost_usd`` None is unknown; ``unscored`` counts trajectories without a score.
     """
 
     judge: str
@@ -43,7 +44,7 @@ class Spent:
 
 
 @dataclass(slots=True)
-class Asked:
+class JudgeAnswers:
     """The judgments of one judge so far, and the results they were part of."""
 
     judge: str
@@ -56,8 +57,8 @@ class Asked:
     probed: tuple[int, Usage] = (0, Usage(cost_usd=0.0))
 
     def observe(self, request: JudgeRequest, completion: Completion, reading: Reading) -> None:
-        """Record one answer."""
-        ids = _ids(request.view)
+        """Record one answer of the judge."""
+        ids = _candidate_ids(request.view)
         self.answered_groups.add(request.view.group_id)
         self.judgments.append(
             {
@@ -65,7 +66,7 @@ class Asked:
                 "judge": self.judge,
                 "prompt_variant": self.prompt_variant,
                 "temperature": self.temperature,
-                **(_pair if self.protocol == "pairwise" else _said)(request.ask, reading, ids),
+                **(_verdict_of_pair if self.protocol == "pairwise" else _scores_of_answer)(request.ask, reading, ids),
                 "shown": len(request.ask.order),
                 "usage": _usage(completion.usage),
             }
@@ -93,7 +94,7 @@ class Asked:
         )
 
     def spent(self) -> Spent:
-        """The cost so far."""
+        """Return the cost so far."""
         more, also = self.probed
         usage = Usage.total([*(one.usage for one in self.results), also])
         unscored = sum(reward is None for one in self.results for reward in one.rewards)
@@ -101,7 +102,7 @@ class Asked:
         return Spent(self.judge, calls, usage.input_tokens, usage.output_tokens, usage.cost_usd, unscored)
 
 
-async def ask(
+async def collect_judgments(
     groups: Iterable[TrajectoryGroup],
     name: str,
     *,
@@ -109,19 +110,19 @@ async def ask(
     rubric: str | Rubric | None = None,
     prompt_variant: str | None = None,
     **options: Any,
-) -> Asked:
-    """Ask the judge ``name`` about ``groups``; ``options`` are those of ``Judge.of``. A ``rubric`` replaces the groups'
-    own.
+) -> JudgeAnswers:
+    """Query the judge ``name`` about ``groups`` and return its judgments; a ``rubric`` replaces the groups' own.
 
-    Raises ConfigError for invalid settings and for a judge that cannot be reached, before anything is asked, or that
-    refuses every question; InputError if no group has two trajectories with messages.
+    ``options`` are those of ``Judge.of``. Raises ConfigError for invalid settings and for a judge that cannot be
+    reached, before anything is asked, or that refuses every question; InputError if no group has two trajectories with
+    messages.
     """
     judgeable = [group for group in groups if sum(bool(one.messages) for one in group.trajectories) > 1]
     if not judgeable:
         raise InputError("no group has two trajectories with messages: there is nothing to ask a judge about")
     if rubric is not None:
         judgeable = [without_rubrics(group) for group in judgeable]
-    asked = Asked(name_without_password(name), protocol, prompt_variant)
+    asked = JudgeAnswers(name_without_password(name), protocol, prompt_variant)
     judge = Judge.of({"judge": name, "protocol": protocol, "rubric": rubric, "observer": asked.observe, **options})
     temperature = (judge.settings.calls.params or {}).get("temperature")
     asked.temperature = temperature if isinstance(temperature, int | float) else None
@@ -138,19 +139,19 @@ async def ask(
 
 
 def _usage(usage: Usage) -> dict[str, Any] | None:
-    """The usage of an answer; None if its server does not report it."""
+    """Return the usage of an answer for its record; None if the judge's server does not report it."""
     if not usage.input_tokens and not usage.output_tokens:
         return None
     return {name: getattr(usage, name) for name in ("input_tokens", "output_tokens", "cached_tokens", "cost_usd")}
 
 
-def _ids(view: RenderedGroup) -> list[list[str]]:
-    """The ids that each candidate represents."""
+def _candidate_ids(view: RenderedGroup) -> list[list[str]]:
+    """Return the ids of the trajectories that each candidate represents."""
     return [[view.ids[member] for member in candidate.members] for candidate in view.candidates]
 
 
-def _said(ask: Ask, reading: Reading, ids: Sequence[Sequence[str]]) -> dict[str, Any]:
-    """One answer's part of a record: identical trajectories were shown as one, and share its score."""
+def _scores_of_answer(ask: Ask, reading: Reading, ids: Sequence[Sequence[str]]) -> dict[str, Any]:
+    """Return an answer's scores as part of its record; identical trajectories, shown as one, share a score."""
     scores = {name: one.value for one in reading.judgments if isinstance(one, Rating) for name in ids[one.item]}
     return {
         "mode": "pointwise" if len(ask.order) == 1 else "listwise",
@@ -161,8 +162,8 @@ def _said(ask: Ask, reading: Reading, ids: Sequence[Sequence[str]]) -> dict[str,
     }
 
 
-def _pair(ask: Ask, reading: Reading, ids: Sequence[Sequence[str]]) -> dict[str, Any]:
-    """A pair's verdict, with one id of each side: the winner and the margin."""
+def _verdict_of_pair(ask: Ask, reading: Reading, ids: Sequence[Sequence[str]]) -> dict[str, Any]:
+    """Return the part of a record that holds a pair's verdict, with one id of each side: the winner and the margin."""
     first, second = (ids[item][0] for item in ask.order)
     said = next((one for one in reading.judgments if isinstance(one, Comparison)), None)
     winner = None if said is None else "tie" if said.margin == 0 else first if said.margin > 0 else second

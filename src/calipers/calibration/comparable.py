@@ -1,4 +1,4 @@
-"""The groups on which judges can be compared: those that all of them scored.
+"""Find the groups on which judges can be compared: those that all judges scored.
 
 A judge that does not score the hard groups looks better on the rest. Not responsible for what is compared.
 """
@@ -13,7 +13,7 @@ import numpy as np
 from calipers.calibration.arrays import Array, Flags
 
 MIN_GROUPS = 30
-"""With fewer groups an interval is too wide to choose by."""
+"""The fewest groups for a choice: with fewer groups, intervals are too wide."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +29,10 @@ class Common:
 
 
 def common_groups(table: Array) -> Common:
-    """The part of ``table`` (rows, groups; NaN where unknown) that can be compared.
+    """Return the part of ``table`` (rows, groups; NaN where unknown) that can be compared.
 
     At least ``MIN_GROUPS`` groups are needed, or half of the largest row. If all rows have fewer in common, rows with
-    less than half as many groups as the largest one are left out.
+    less than half as many groups as the largest row are omitted.
     """
     known = ~np.isnan(table)
     counts = known.sum(axis=1)

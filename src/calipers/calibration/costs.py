@@ -1,4 +1,4 @@
-"""What asking cost: judge calls, transcripts read, tokens, dollars; and by which of these ways to ask are compared.
+"""The cost of querying a judge: calls, transcripts read, tokens, dollars; and the measure by which costs are compared.
 
 Not responsible for prices (``backends.limits.prices``) or for the fidelity that was bought (``curves``).
 """
@@ -10,13 +10,14 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 Measure: TypeAlias = Literal["usd", "tokens", "shown", "calls"]
-"""US dollars; tokens in and out; transcripts a judge read, each as often as it did; judge calls."""
+"""US dollars; tokens in and out; transcripts, counted each time a judge reads them; judge calls."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """``calls`` of the judge, ``shown`` transcripts it read in them, tokens and dollars; None is unknown, which is not
-    0.
+    """A cost: ``calls`` of the judge, ``shown`` transcripts that it read in them, tokens and dollars.
+
+    None is unknown, which is not 0.
     """
 
     calls: float
@@ -26,11 +27,11 @@ class Cost:
     cost_usd: float | None = None
 
     def times(self, factor: float) -> Cost:
-        """``factor`` times as much."""
+        """Return the cost multiplied by ``factor``."""
         return Cost(self.calls * factor, self.shown * factor, *(_times(one, factor) for one in self._priced()))
 
     def of(self, measure: Measure) -> float | None:
-        """The amount of ``measure``; None if unknown."""
+        """Return the amount of ``measure``; None if unknown."""
         match measure:
             case "usd":
                 return self.cost_usd
@@ -47,18 +48,18 @@ class Cost:
 
 
 NOTHING = Cost(0, 0)
-"""The cost of no answer."""
+"""The cost of a group without any answer."""
 
 
-def total(costs: Iterable[Cost]) -> Cost:
-    """The sum; tokens and dollars are unknown if any part's are."""
+def total_cost(costs: Iterable[Cost]) -> Cost:
+    """Return the sum of ``costs``; tokens and dollars are unknown if they are unknown in any cost."""
     found = list(costs)
     priced = (_sum(part) for part in zip(*(one._priced() for one in found), strict=True))  # noqa: SLF001 - one class
     return Cost(sum(one.calls for one in found), sum(one.shown for one in found), *priced)
 
 
 def shared_measure(costs: Iterable[Cost]) -> Measure:
-    """The measure that all of ``costs`` have: dollars, else tokens, else transcripts."""
+    """Return the measure that all of ``costs`` have: dollars, otherwise tokens, otherwise transcripts."""
     found = list(costs)
     candidates: tuple[Measure, ...] = ("usd", "tokens")
     for measure in candidates:

@@ -1,6 +1,6 @@
-"""What more calls bring: each group's fidelity by number of calls, and from asking only while a group is unsettled.
+"""Measure what more calls of a judge bring: fidelity by number of calls, and with the rule that stops asking early.
 
-Not responsible for other figures (``judges``), or for which way to ask is worth its price (``ways``).
+Not responsible for other figures (``judges``), or for which way to query a judge is worth its price (``ways``).
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from calipers.calibration import measures, repeats
-from calipers.calibration.arrays import Array, mean
+from calipers.calibration.arrays import Array, mean_of_known
 from calipers.calibration.repeats import Stopped
 from calipers.calibration.series import Series
 
 TOLERANCE = 0.015
-"""The default tolerance of resolve: on average two of eight calls, on the development half of the fidelity
+"""The default tolerance of ``resolve``: on average it asks two of eight calls, on the development half of the fidelity
 benchmark.
 """
 
@@ -24,7 +24,7 @@ TIE_COST = 0.005
 """The largest loss of fidelity at which tying groups that are all noise is recommended."""
 
 CURVE = (*range(1, 9), 12, 16, 24, 32, 48, 64)
-"""Numbers of calls at which the curve is drawn, as far as there are calls; the last point is all of them."""
+"""Numbers of calls at which the curve has points, up to the number of recorded calls, which is the last point."""
 
 Interval = tuple[float, float]
 
@@ -41,8 +41,9 @@ class ByCalls:
 class Resolved:
     """Asking until the ranking stops changing: mean calls, fidelity, and the fidelity of as many calls for every group.
 
-    The rule is learned on one half of the groups and applied to the other. ``all_noise`` is the share of groups whose
-    scores then still differ no more than their standard errors; ``tie_cost`` is the fidelity lost by tying these.
+    The rule is learned on one half of the groups and applied to the other half. ``all_noise`` is the share of groups
+    whose scores then still differ no more than their standard errors; ``tie_cost`` is the fidelity lost by tying these
+    groups.
     """
 
     tolerance: float
@@ -74,32 +75,36 @@ class Curve:
     @property
     def points(self) -> tuple[ByCalls, ...]:
         """The mean over groups by number of calls."""
-        found = ((count, measures.average(one)) for count, one in self.by_count.items())
+        found = ((count, measures.mean_over_groups(one)) for count, one in self.by_count.items())
         return tuple(ByCalls(count, level) for count, level in found if level is not None)
 
 
-def curve(series: Series, gold: Array) -> Curve:
-    """The curve of a series whose groups have ``gold`` (groups, members); its last point uses all calls."""
+def fidelity_curve(series: Series, gold: Array) -> Curve:
+    """Return a judge's fidelity curve over groups with ``gold`` (groups, members); its last point uses all calls."""
     counts = sorted({*(one for one in CURVE if one < series.most), series.most})
-    by_count = {count: windows(series, gold, count) for count in counts}
-    stopped = None if series.key.mode == "pairwise" else _stopped(series, gold)
+    by_count = {count: fidelity_over_windows(series, gold, count) for count in counts}
+    stopped = None if series.key.mode == "pairwise" else _stopped_by_rule(series, gold)
     if stopped is None:
         return Curve(by_count)
-    every = [by_count[one] if one in by_count else windows(series, gold, one) for one in range(1, series.most + 1)]
-    return Curve(by_count, stopped.fidelity, compare(stopped, np.array(every), tolerance=TOLERANCE))
+    every = [
+        by_count[one] if one in by_count else fidelity_over_windows(series, gold, one)
+        for one in range(1, series.most + 1)
+    ]
+    return Curve(by_count, stopped.fidelity, compare_with_fixed_calls(stopped, np.array(every), tolerance=TOLERANCE))
 
 
-def windows(series: Series, gold: Array, count: int) -> Array:
-    """Each group's fidelity from ``count`` calls, the mean over cyclic windows of its calls."""
+def fidelity_over_windows(series: Series, gold: Array, count: int) -> Array:
+    """Return each group's fidelity from ``count`` calls, the mean over cyclic windows of its calls."""
     depth = np.array(series.depth)
     starts = series.most if count < series.most else 1
     found = np.array([measures.fidelity(series.scores(start, count), gold) for start in range(starts)])
-    return mean(np.where(np.arange(starts)[:, None] < depth[None, :], found, np.nan), axis=0)
+    return mean_of_known(np.where(np.arange(starts)[:, None] < depth[None, :], found, np.nan), axis=0)
 
 
-def _stopped(series: Series, gold: Array) -> Stopped | None:
-    """Each half of the groups, stopped by the rule learned on the other half; None below four calls or without
-    noise.
+def _stopped_by_rule(series: Series, gold: Array) -> Stopped | None:
+    """Return each group's figures with the stopping rule that was learned on the other half of the groups.
+
+    None below four calls or without noise.
     """
     if series.most < 4 or not len(gold):
         return None
@@ -107,18 +112,19 @@ def _stopped(series: Series, gold: Array) -> Stopped | None:
     half = np.random.default_rng(0).permutation(len(gold)) < len(gold) // 2
     shared = series.key.mode != "pointwise"
     for learning, asking in ((half, ~half), (~half, half)):
-        learned = repeats.learn(series.calls[learning], shared=shared)
+        learned = repeats.learn_noise(series.calls[learning], shared=shared)
         if learned is None or learned.noise.variance <= 0:
             return None
         rule = learned.rule(tolerance=TOLERANCE, budget=series.most)
-        part = repeats.stop(series.calls[asking], gold[asking], learned, rule, shared=shared)
+        part = repeats.simulate_stopping(series.calls[asking], gold[asking], learned, rule, shared=shared)
         found[:, asking] = part.calls, part.fidelity, part.all_noise, part.tie_cost
     return Stopped(*found)
 
 
-def compare(stopped: Stopped, by_group: Array, *, tolerance: float) -> Resolved | None:
-    """Stopping early, compared with as many calls for every group; ``by_group`` has the shape (number of calls,
-    groups).
+def compare_with_fixed_calls(stopped: Stopped, by_group: Array, *, tolerance: float) -> Resolved | None:
+    """Return stopping early, compared with as many calls for every group.
+
+    ``by_group`` has the shape (number of calls, groups).
     """
     known = ~np.isnan(stopped.fidelity) & ~np.isnan(by_group).any(axis=0)
     if not known.any():
@@ -132,8 +138,8 @@ def compare(stopped: Stopped, by_group: Array, *, tolerance: float) -> Resolved 
         float(calls.mean()),
         float(found.mean()),
         float(level.mean()),
-        measures.interval(found - level),
+        measures.bootstrap_interval(found - level),
         float(stopped.all_noise[known].mean()),
         float(lost.mean()),
-        measures.interval(lost),
+        measures.bootstrap_interval(lost),
     )

@@ -1,4 +1,4 @@
-"""Warnings about the figures: a sentence each, with its remedy if there is one.
+"""Write warnings about a calibration's figures: a sentence each, with its remedy if there is one.
 
 Not responsible for computing anything: the figures come from ``judges`` and ``panels``.
 """
@@ -44,13 +44,13 @@ Kind: TypeAlias = Literal[
 ]
 
 _POSITION_ONLY = 0.9
-"""The share of the scores' variance explained by the position above which scores reflect nothing else."""
+"""If the position explains a larger share of the scores' variance, the scores reflect nothing else."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """``kind`` is for programs, ``text`` for people; ``judge`` and its ``variant`` are set if it is about one
-    series.
+    """A warning: ``kind`` is for programs, ``text`` for people; ``judge`` and ``variant`` name the series it is about,
+    if any.
     """
 
     kind: Kind
@@ -59,12 +59,12 @@ class Finding:
     variant: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """The object of ``findings`` in the JSON report."""
+        """Return the object of ``findings`` in the JSON report."""
         return dataclasses.asdict(self)
 
 
-def about_input(frame: Frame, tally: Tally, bad_lines: int) -> Iterator[Finding]:
-    """Findings about groups and judgments as a whole."""
+def findings_about_input(frame: Frame, tally: Tally, bad_lines: int) -> Iterator[Finding]:
+    """Yield findings about groups and judgments as a whole."""
     if not tally.used:
         yield Finding("no_judgments", "no judgment is about a group in GROUPS: there is nothing to measure")
     if bad_lines:
@@ -87,24 +87,24 @@ def about_input(frame: Frame, tally: Tally, bad_lines: int) -> Iterator[Finding]
         return
     if missing := int((have < members).sum()):
         yield Finding("missing_gold", f"in {missing} groups some member has no gold; agreement is measured without it")
-    if flat := int(_flat(frame.gold).sum()):
+    if flat := int(_groups_with_equal_gold(frame.gold).sum()):
         yield Finding("gold_ties", f"in {flat} groups all gold is equal; they do not show agreement")
 
 
-def _flat(gold: Array) -> Flags:
-    """Groups with at least two members that have gold, all the same."""
+def _groups_with_equal_gold(gold: Array) -> Flags:
+    """Return flags of the groups with at least two members that have gold, all of it the same."""
     high = np.where(np.isnan(gold), -np.inf, gold).max(axis=1)
     low = np.where(np.isnan(gold), np.inf, gold).min(axis=1)
     return np.asarray(((~np.isnan(gold)).sum(axis=1) >= 2) & (high - low <= 1e-9))
 
 
-def about_judge(series: Series, found: JudgeFigures) -> Iterator[Finding]:
-    """Findings about one series."""
+def findings_about_series(series: Series, found: JudgeFigures) -> Iterator[Finding]:
+    """Yield findings about one judge's series."""
     for kind, text in (
         *_agreement(found),
         *_missing(found),
         *_position(found),
-        *_place(series),
+        *_list_order(series),
         *_reading(series, found),
         *_pairs(series),
     ):
@@ -136,18 +136,18 @@ def _agreement(found: JudgeFigures) -> Iterator[tuple[Kind, str]]:
         alike = f"{found.dead_groups} of {found.groups_judged}"
         yield "constant_judge", f"in {alike} groups it gives all members the same score: nothing is learned from them"
     if found.advantage_fidelity_interval and found.advantage_fidelity_interval[1] < 0:
-        yield "against_gold", "better members get lower scores, with confidence; is gold a cost?"
+        yield "against_gold", "better members get lower scores, with confidence; check that a higher gold means better"
 
 
 def _missing(found: JudgeFigures) -> Iterator[tuple[Kind, str]]:
-    """Groups with gold that it did not score, and its fidelity on the common groups."""
+    """Yield a finding about groups with gold that the judge did not score, with its fidelity on the common groups."""
     missing, level = found.missing, found.advantage_fidelity
     if not missing.total:
         return
     if level is None:
-        yield "missing_groups", f"no score in any of {missing.total} groups with gold ({missing.told()})"
+        yield "missing_groups", f"no score in any of {missing.total} groups with gold ({missing.as_text()})"
         return
-    share = f"no score in {missing.total} of {missing.total + found.groups} groups with gold ({missing.told()})"
+    share = f"no score in {missing.total} of {missing.total + found.groups} groups with gold ({missing.as_text()})"
     common = found.common_fidelity
     on = (
         ""
@@ -157,8 +157,8 @@ def _missing(found: JudgeFigures) -> Iterator[tuple[Kind, str]]:
     yield "missing_groups", f"{share}: its fidelity {level:.3f} is that of the other {found.groups}{on}"
 
 
-def _place(series: Series) -> Iterator[tuple[Kind, str]]:
-    """Lists that were shown in one order only, or are scored by position."""
+def _list_order(series: Series) -> Iterator[tuple[Kind, str]]:
+    """Yield findings about lists that were shown in one order only, or are scored by position."""
     habit = series.place
     if habit is None or habit.share is None:
         return
@@ -237,7 +237,10 @@ def _pairs(series: Series) -> Iterator[tuple[Kind, str]]:
 
 
 def _cycles(calls: Sequence[Sequence[Any]], width: int) -> int:
-    """Circular triads among members by majority of verdicts (Kendall & Babington Smith, *Biometrika* 31, 1940)."""
+    """Return the number of circular triads by majority of verdicts (Kendall & Babington Smith 1940).
+
+    Source: M. G. Kendall, B. Babington Smith, *Biometrika* 31 (1940).
+    """
     balance = np.zeros((width, width))
     for call in calls:
         for one in call:

@@ -1,4 +1,4 @@
-"""One judge's figures: agreement with gold, and figures that need no gold.
+"""A judge's figures: agreement with gold, and figures that need no gold.
 
 Not responsible for warnings about them (``findings``) or for choosing between judges (``choice``).
 """
@@ -29,7 +29,8 @@ from calipers.calibration.series import Frame, Series
 class PlaceCurve:
     """A judge's position bias: what it adds to a score at each position, in units of its scores, 0 on average.
 
-    Shrunk towards 0 as far as chance may explain it; from ``groups`` groups that were rated in several orders.
+    It is shrunk towards 0 as far as chance may explain it, and learned from ``groups`` groups that were rated in
+    several orders.
     """
 
     worth: tuple[float, ...]
@@ -38,10 +39,9 @@ class PlaceCurve:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """Groups with usable gold in which a judge did not score two members with different gold.
+    """The numbers of groups with usable gold in which a judge did not score two members with different gold.
 
-    ``abstained``: its record says so; ``failed``: nothing usable in what was recorded; ``unrecorded``: no record at
-    all.
+    ``abstained``: its record says so; ``failed``: no score in what was recorded; ``unrecorded``: no record at all.
     """
 
     abstained: int = 0
@@ -50,11 +50,11 @@ class Missing:
 
     @property
     def total(self) -> int:
-        """The number of these groups."""
+        """The number of groups that the judge did not score."""
         return self.abstained + self.failed + self.unrecorded
 
-    def told(self) -> str:
-        """The number of each kind, as text."""
+    def as_text(self) -> str:
+        """Return the number of each kind, as text: "2 abstained, 1 failed"."""
         parts = ((self.abstained, "abstained"), (self.failed, "failed"), (self.unrecorded, "not recorded"))
         return ", ".join(f"{count} {name}" for count, name in parts if count)
 
@@ -109,31 +109,31 @@ class JudgeFigures:
     cost: Cost
 
     def to_dict(self) -> dict[str, Any]:
-        """The object of ``judges`` in the JSON report, figures rounded to six decimals."""
-        return {name: rounded(value) for name, value in dataclasses.asdict(self).items()}
+        """Return the object of ``judges`` in the JSON report, figures rounded to six decimals."""
+        return {name: rounded_floats(value) for name, value in dataclasses.asdict(self).items()}
 
 
-def rounded(value: Any) -> Any:
-    """Plain data with its floats rounded to six decimals, so that rounding errors make no difference."""
+def rounded_floats(value: Any) -> Any:
+    """Return plain data with its floats rounded to six decimals, so that rounding errors make no difference."""
     match value:
         case float():
             return round(value, 6) + 0.0
         case dict():
-            return {key: rounded(one) for key, one in value.items()}
+            return {key: rounded_floats(one) for key, one in value.items()}
         case list() | tuple():
-            return [rounded(one) for one in value]
+            return [rounded_floats(one) for one in value]
         case _:
             return value
 
 
-def all_figures(series: Sequence[Series], frame: Frame, curves: Sequence[Curve]) -> tuple[JudgeFigures, ...]:
-    """The figures of every series, in order; ``curves`` are theirs."""
+def figures_of_series(series: Sequence[Series], frame: Frame, curves: Sequence[Curve]) -> tuple[JudgeFigures, ...]:
+    """Return the judges' figures of every series, in order; ``curves`` belong to ``series``."""
     scores = [one.scores(0, one.most) for one in series]
     alike: dict[Key, list[tuple[Series, Array]]] = defaultdict(list)
     for one, found in zip(series, scores, strict=True):
         alike[dataclasses.replace(one.key, prompt_variant=None)].append((one, found))
     every = [measures.fidelity(found, _gold(one, frame)) for one, found in zip(series, scores, strict=True)]
-    compared = _compared(series, every, frame)
+    compared = _compared_fidelities(series, every, frame)
     measured = []
     for place, (one, found, curve) in enumerate(zip(series, scores, curves, strict=True)):
         others = [other for other in alike[dataclasses.replace(one.key, prompt_variant=None)] if other[0] is not one]
@@ -142,8 +142,8 @@ def all_figures(series: Sequence[Series], frame: Frame, curves: Sequence[Curve])
     return tuple(measured)
 
 
-def _compared(series: Sequence[Series], fidelities: Sequence[Array], frame: Frame) -> list[Array]:
-    """Each judge's fidelity on the groups on which all are compared; empty for a judge that is not."""
+def _compared_fidelities(series: Sequence[Series], fidelities: Sequence[Array], frame: Frame) -> list[Array]:
+    """Return each judge's fidelity on the groups on which all are compared; empty for a judge that is not compared."""
     if not series:
         return []
     table = np.full((len(series), len(frame.groups)), np.nan)
@@ -161,7 +161,7 @@ def _gold(series: Series, frame: Frame) -> Array:
 
 
 def _missing(series: Series, fidelity: Array, frame: Frame) -> Missing:
-    usable = measures.measurable(frame.gold, frame.gold)
+    usable = measures.measurable_groups(frame.gold, frame.gold)
     silent = Counter(
         state if state != "answered" else "failed"
         for row, state, found in zip(series.rows, series.states, fidelity, strict=True)
@@ -172,13 +172,13 @@ def _missing(series: Series, fidelity: Array, frame: Frame) -> Missing:
 
 
 def _stability(series: Series, scores: Array, others: Sequence[tuple[Series, Array]]) -> float | None:
-    """The mean correlation within groups of these scores with the same judge's under other prompt variants."""
+    """Return the mean correlation within groups of these scores with the same judge's under other prompt variants."""
     found = []
     for other, there in others:
         place = {row: index for index, row in enumerate(other.rows)}
         here = [index for index, row in enumerate(series.rows) if row in place]
         matched = there[[place[series.rows[index]] for index in here]]
-        level = measures.average(measures.fidelity(scores[here], matched))
+        level = measures.mean_over_groups(measures.fidelity(scores[here], matched))
         if level is not None:
             found.append(level)
     return math.fsum(found) / len(found) if found else None
@@ -191,8 +191,8 @@ def _figures(
     fidelity = measures.fidelity(scores, gold)
     top1, tau_b, sign = (found(scores, gold) for found in (measures.top1, measures.tau_b, measures.sign_error))
     pairs = series.key.mode == "pairwise"
-    learned = None if pairs else repeats.learn(series.calls, shared=_shared(series))
-    lengths, marks = _texts(series, frame)
+    learned = None if pairs else repeats.learn_noise(series.calls, shared=_is_list_rated(series))
+    lengths, marks = _lengths_and_markdown(series, frame)
     key = series.key
     return JudgeFigures(
         key.judge,
@@ -200,16 +200,16 @@ def _figures(
         key.prompt_variant,
         key.temperature,
         key.criterion,
-        advantage_fidelity=measures.average(fidelity),
-        advantage_fidelity_interval=measures.interval(fidelity),
-        top1=measures.average(top1),
-        top1_interval=measures.interval(top1),
-        tau_b=measures.average(tau_b),
-        tau_b_interval=measures.interval(tau_b),
-        sign_error=measures.average(sign),
-        sign_error_interval=measures.interval(sign),
+        advantage_fidelity=measures.mean_over_groups(fidelity),
+        advantage_fidelity_interval=measures.bootstrap_interval(fidelity),
+        top1=measures.mean_over_groups(top1),
+        top1_interval=measures.bootstrap_interval(top1),
+        tau_b=measures.mean_over_groups(tau_b),
+        tau_b_interval=measures.bootstrap_interval(tau_b),
+        sign_error=measures.mean_over_groups(sign),
+        sign_error_interval=measures.bootstrap_interval(sign),
         kappa=measures.kappa(scores, gold, ties=pairs),
-        dead_groups=int(dead(scores).sum()),
+        dead_groups=int(tied_groups(scores).sum()),
         calls_per_group=series.records / len(series.rows),
         order_flip_rate=order_bias.flip_rate(series),
         first_rate=order_bias.first_rate(series),
@@ -217,18 +217,18 @@ def _figures(
         agreeing_accuracy=order_bias.agreeing_accuracy(series, frame),
         repeatability=_repeatability(series),
         noise=None if learned is None else math.sqrt(learned.noise.variance),
-        stderr_ratio=None if pairs else repeats.stderr_ratio(series.calls, shared=_shared(series)),
+        stderr_ratio=None if pairs else repeats.stderr_ratio(series.calls, shared=_is_list_rated(series)),
         tie_rate=_tie_rate(series),
         failure_rate=1 - series.answered / series.asked if series.asked else 0.0,
-        length_preference=measures.average(measures.fidelity(scores, lengths)),
-        gold_length_preference=measures.average(measures.fidelity(gold, lengths)),
-        markdown_preference=measures.average(measures.fidelity(scores, marks)),
+        length_preference=measures.mean_over_groups(measures.fidelity(scores, lengths)),
+        gold_length_preference=measures.mean_over_groups(measures.fidelity(gold, lengths)),
+        markdown_preference=measures.mean_over_groups(measures.fidelity(scores, marks)),
         groups=int((~np.isnan(fidelity)).sum()),
         groups_judged=len(series.rows),
         missing=_missing(series, fidelity, frame),
         common_groups=len(compared),
-        common_fidelity=measures.average(compared),
-        common_fidelity_interval=measures.interval(compared),
+        common_fidelity=measures.mean_over_groups(compared),
+        common_fidelity_interval=measures.bootstrap_interval(compared),
         by_calls=curve.points,
         resolve=curve.resolved,
         variant_stability=stability,
@@ -239,37 +239,40 @@ def _figures(
 
 
 def _place_curve(series: Series) -> PlaceCurve | None:
-    """For the most frequent length of the judge's lists."""
+    """Return the judge's position bias for the most frequent length of its lists; None if it is unknown."""
     habit = series.place
     if habit is None or habit.places is None:
         return None
     return PlaceCurve(habit.places.curve(habit.size), habit.places.groups)
 
 
-def _shared(series: Series) -> bool:
+def _is_list_rated(series: Series) -> bool:
     return series.key.mode != "pointwise"
 
 
-def dead(scores: Array) -> Flags:
-    """Groups with at least two scored members, all with the same score: nothing is learned from them."""
+def tied_groups(scores: Array) -> Flags:
+    """Return flags of the groups in which at least two members are scored, all of them with the same score."""
     known = ~np.isnan(scores)
     spread = np.where(known, scores, -np.inf).max(axis=1) - np.where(known, scores, np.inf).min(axis=1)
     return np.asarray((known.sum(axis=1) >= 2) & (spread <= 1e-9))
 
 
 def _repeatability(series: Series) -> float | None:
-    """Pairs: the share of equal verdicts on one question asked twice. Scores: the correlation of two calls."""
+    """Return a judge's repeatability.
+
+    For pairs it is the share of equal verdicts on one question asked twice, for scores the correlation of two calls.
+    """
     if series.key.mode == "pairwise":
         return sum(one == other for one, other in series.repeats) / len(series.repeats) if series.repeats else None
     return repeatability(series.calls)
 
 
 def _tie_rate(series: Series) -> float | None:
-    """The share of pairs of members that one call ties."""
+    """Return the share of pairs of members that the judge ties in one call."""
     if series.verdicts:
         return series.verdicts.get("tie", 0) / sum(series.verdicts.values())
     tied = total = 0
-    for call in range(series.most):  # one at a time: all pairs of all calls would not fit for large groups
+    for call in range(series.most):  # call by call: all pairs of all calls would not fit in memory for large groups
         known = ~np.isnan(series.calls[:, call])
         pairs = known[:, :, None] & known[:, None, :] & ~np.eye(known.shape[1], dtype=bool)
         tied += int((measures.pair_signs(series.calls[:, call], known) == 0)[pairs].sum())
@@ -277,8 +280,8 @@ def _tie_rate(series: Series) -> float | None:
     return tied / total if total else None
 
 
-def _texts(series: Series, frame: Frame) -> tuple[Array, Array]:
-    """Characters of each member's own messages, and the share that is markdown; NaN if there is no text."""
+def _lengths_and_markdown(series: Series, frame: Frame) -> tuple[Array, Array]:
+    """Return the characters of each member's own messages, and the share that is markdown; NaN if there is no text."""
     lengths = np.full((len(series.rows), frame.gold.shape[1]), np.nan)
     marks = lengths.copy()
     for place, row in enumerate(series.rows):

@@ -16,36 +16,36 @@ _EDGE = 1e-9
 _RESAMPLES = 1000
 
 
-def measurable(scores: Array, gold: Array) -> Flags:
-    """Groups with at least two members that have both, and different gold."""
+def measurable_groups(scores: Array, gold: Array) -> Flags:
+    """Return flags of the groups with at least two members that have a score and gold, and different gold."""
     known = ~(np.isnan(scores) | np.isnan(gold))
     high = np.where(known, gold, -np.inf).max(axis=-1)
     low = np.where(known, gold, np.inf).min(axis=-1)
     return np.asarray((known.sum(axis=-1) >= 2) & (high - low > _EDGE))
 
 
-def centred(values: Array, known: Flags) -> Array:
-    """Values minus their mean over the ``known`` members; 0 for the others."""
+def centred_values(values: Array, known: Flags) -> Array:
+    """Return values minus their mean over the ``known`` members; 0 for the others."""
     count = np.maximum(known.sum(axis=-1, keepdims=True), 1)
     filled = np.where(known, values, 0.0)
     return np.where(known, filled - filled.sum(axis=-1, keepdims=True) / count, 0.0)
 
 
 def fidelity(scores: Array, gold: Array) -> Array:
-    """Pearson correlation of scores and gold within each group, in [-1, 1]; 0 if all scores are equal."""
+    """Return the Pearson correlation of scores and gold within each group, in [-1, 1]; 0 if all scores are equal."""
     known = ~(np.isnan(scores) | np.isnan(gold))
-    one, other = centred(scores, known), centred(gold, known)
+    one, other = centred_values(scores, known), centred_values(gold, known)
     size = np.sqrt((one**2).sum(axis=-1) * (other**2).sum(axis=-1))
     found = np.where(size > _EDGE, (one * other).sum(axis=-1) / np.where(size > _EDGE, size, 1.0), 0.0)
-    return np.where(measurable(scores, gold), found, np.nan)
+    return np.where(measurable_groups(scores, gold), found, np.nan)
 
 
 def top1(scores: Array, gold: Array) -> Array:
-    """Whether the best-scored member is one of the best by gold; among equal best scores, the share that are (0-1)."""
+    """Return 1 if the best-scored member has the best gold, else 0; among equal best scores, the share that have it."""
     known = ~(np.isnan(scores) | np.isnan(gold))
     chosen = _best(scores, known)
     right = chosen & _best(gold, known)
-    return np.where(measurable(scores, gold), right.sum(axis=-1) / np.maximum(chosen.sum(axis=-1), 1), np.nan)
+    return np.where(measurable_groups(scores, gold), right.sum(axis=-1) / np.maximum(chosen.sum(axis=-1), 1), np.nan)
 
 
 def _best(values: Array, known: Flags) -> Flags:
@@ -54,40 +54,42 @@ def _best(values: Array, known: Flags) -> Flags:
 
 
 def pair_signs(values: Array, known: Flags) -> Array:
-    """The sign of every difference between two known members, (groups, members, members); 0 for ties and unknown."""
+    """Return the sign of each difference of two members, (groups, members, members); 0 for ties and unknown values."""
     gaps = np.where(known, values, 0.0)[..., :, None] - np.where(known, values, 0.0)[..., None, :]
     both = known[..., :, None] & known[..., None, :]
     return np.where(both & (np.abs(gaps) > _EDGE), np.sign(gaps), 0.0)
 
 
 def tau_b(scores: Array, gold: Array) -> Array:
-    """Kendall's tau-b (Kendall, *Biometrika* 33, 1945) within each group, in [-1, 1]; 0 if all scores are equal."""
+    """Return Kendall's tau-b (*Biometrika* 33, 1945) within each group, in [-1, 1]; 0 if all scores are equal."""
     known = ~(np.isnan(scores) | np.isnan(gold))
     one, other = pair_signs(scores, known), pair_signs(gold, known)
     size = np.sqrt((one**2).sum(axis=(-1, -2)) * (other**2).sum(axis=(-1, -2)))
     found = np.where(size > 0, (one * other).sum(axis=(-1, -2)) / np.maximum(size, 1.0), 0.0)
-    return np.where(measurable(scores, gold), found, np.nan)
+    return np.where(measurable_groups(scores, gold), found, np.nan)
 
 
 def sign_error(scores: Array, gold: Array) -> Array:
-    """The share of members whose advantage (score minus the group's mean) has the wrong sign, in [0, 1].
+    """Return the share of members whose advantage (score minus the group's mean) has the wrong sign, in [0, 1].
 
     Members whose gold is the group's mean do not count; an advantage of 0 where there should be one counts half.
     """
     known = ~(np.isnan(scores) | np.isnan(gold))
     one, other = (
-        np.where(np.abs(part) > _EDGE, np.sign(part), 0.0) for part in (centred(scores, known), centred(gold, known))
+        np.where(np.abs(part) > _EDGE, np.sign(part), 0.0)
+        for part in (centred_values(scores, known), centred_values(gold, known))
     )
     counted = (other != 0).sum(axis=-1)
     wrong = (np.abs(one - other) / 2 * (other != 0)).sum(axis=-1)
-    return np.where(measurable(scores, gold), wrong / np.maximum(counted, 1), np.nan)
+    return np.where(measurable_groups(scores, gold), wrong / np.maximum(counted, 1), np.nan)
 
 
 def kappa(scores: Array, gold: Array, *, ties: bool) -> float | None:
-    """Chance-corrected agreement over pairs of members (Cohen 1960), pooled over groups; None without such pairs.
+    """Return chance-corrected agreement over pairs of members (Cohen 1960), pooled over groups; None without such
+    pairs.
 
-    With ``ties``, a pair is better, worse or tied for both sides, and chance comes from how often each side ties; else
-    only pairs that differ in gold count, and a tie in the scores is half right.
+    With ``ties``, a pair is better, worse or tied for both sides, and chance comes from how often each side ties;
+    otherwise only pairs that differ in gold count, and a tie in the scores is half right.
     """
     known = ~(np.isnan(scores) | np.isnan(gold))
     one, other = pair_signs(scores, known), pair_signs(gold, known)
@@ -105,14 +107,17 @@ def kappa(scores: Array, gold: Array, *, ties: bool) -> float | None:
     return (observed - chance) / (1 - chance) if chance < 1 - _EDGE else None
 
 
-def average(by_group: Array) -> float | None:
-    """The mean over the groups that could be measured; None if there are none."""
+def mean_over_groups(by_group: Array) -> float | None:
+    """Return the mean over the groups that could be measured; None if there are none."""
     known = by_group[~np.isnan(by_group)]
     return float(known.mean()) if len(known) else None
 
 
-def interval(by_group: Array) -> tuple[float, float] | None:
-    """A 95 % percentile bootstrap interval of the mean over groups (Efron 1979), from a fixed seed; None below two."""
+def bootstrap_interval(by_group: Array) -> tuple[float, float] | None:
+    """Return a 95 % percentile bootstrap interval of the mean over groups (Efron 1979), from a fixed seed.
+
+    None below two groups.
+    """
     known = by_group[~np.isnan(by_group)]
     if len(known) < 2:
         return None
@@ -123,6 +128,6 @@ def interval(by_group: Array) -> tuple[float, float] | None:
 
 @lru_cache(maxsize=8)
 def _resamples(count: int) -> Array:
-    """Weights of ``count`` groups in each of 1,000 resamples; each row sums to 1."""
+    """Return weights of ``count`` groups in each of 1,000 resamples; each row sums to 1."""
     draws = np.random.default_rng(count).multinomial(count, np.full(count, 1 / count), size=_RESAMPLES)
     return np.asarray(draws / count, dtype=np.float64)

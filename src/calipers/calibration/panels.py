@@ -1,4 +1,4 @@
-"""Several judges together: one series each, on their own scales, weighted without labels.
+"""Measure several judges as a panel: a series each, on their own scales, weighted without labels.
 
 This module chooses the series that represents a judge. Not responsible for how weights are learned (``aggregators``).
 """
@@ -15,9 +15,9 @@ import numpy as np
 
 from calipers.aggregators.panel_weights import learn_weights
 from calipers.calibration import measures
-from calipers.calibration.arrays import Array, mean
+from calipers.calibration.arrays import Array, mean_of_known
 from calipers.calibration.curves import CURVE, Interval
-from calipers.calibration.judges import rounded
+from calipers.calibration.judges import rounded_floats
 from calipers.calibration.records import Key
 from calipers.calibration.series import Frame, Series
 
@@ -26,7 +26,7 @@ _EDGE = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class PanelByCalls:
-    """Advantage fidelity from ``calls_per_member`` calls of each member."""
+    """Advantage fidelity from ``calls_per_member`` calls of each panel member."""
 
     calls_per_member: int
     advantage_fidelity: float
@@ -36,7 +36,7 @@ class PanelByCalls:
 class BestMember:
     """The best single judge, asked as often as the whole panel together (or as often as it was recorded).
 
-    ``panel_gain_interval`` is the interval of the gain of one call of each member over it.
+    ``panel_gain_interval`` is the interval of the panel's gain over this judge, with one call of each member.
     """
 
     judge: str
@@ -47,7 +47,7 @@ class BestMember:
 
 @dataclass(frozen=True, slots=True)
 class PanelFigures:
-    """The panel of all judges; ``weights`` belong to ``members`` in order and sum to 1.
+    """The figures of the panel of all judges; ``weights`` belong to ``members`` in order and sum to 1.
 
     ``advantage_fidelity`` is from one call of each member; ``gain_interval`` is the interval of its difference from the
     equal mean of standard scores. Figures are None if no group was judged by all members, or none of those has gold.
@@ -67,23 +67,23 @@ class PanelFigures:
     by_calls: tuple[PanelByCalls, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """The object ``panel`` of the JSON report."""
-        return {name: rounded(value) for name, value in dataclasses.asdict(self).items()}
+        """Return the object ``panel`` of the JSON report."""
+        return {name: rounded_floats(value) for name, value in dataclasses.asdict(self).items()}
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A judge's calls in groups all members judged, (groups, calls, members), criteria averaged."""
+    """A judge's calls in groups that all panel members judged, (groups, calls, members), criteria averaged."""
 
     judge: str
     prompt_variant: str | None
     calls: Array
 
 
-def figures(series: Sequence[Series], frame: Frame) -> PanelFigures:
-    """The panel's figures."""
-    chosen = representatives(one.key for one in series)
-    rows, members = aligned(series, chosen, frame)
+def panel_figures(series: Sequence[Series], frame: Frame) -> PanelFigures:
+    """Return the figures of the panel of all judges."""
+    chosen = representative_series(one.key for one in series)
+    rows, members = aligned_members(series, chosen, frame)
     names = tuple(chosen)
     variants = tuple(key.prompt_variant for key in chosen.values())
     if not rows:
@@ -92,12 +92,12 @@ def figures(series: Sequence[Series], frame: Frame) -> PanelFigures:
         return PanelFigures(names, equal, unknown, unknown, variants, 0, None, None, None, None, None, ())
     learned = learn_weights([one.calls for one in members])
     gold = frame.gold[list(rows)]
-    weighted, equal_mean = by_group(members, learned.weights, gold, 1), by_group(members, None, gold, 1)
+    weighted, equal_mean = panel_fidelity(members, learned.weights, gold, 1), panel_fidelity(members, None, gold, 1)
     most = max(one.calls.shape[1] for one in members)
     points = [
         PanelByCalls(count, found)
         for count in sorted({*(one for one in CURVE if one < most), most})
-        if (found := measures.average(by_group(members, learned.weights, gold, count))) is not None
+        if (found := measures.mean_over_groups(panel_fidelity(members, learned.weights, gold, count))) is not None
     ]
     return PanelFigures(
         names,
@@ -106,19 +106,20 @@ def figures(series: Sequence[Series], frame: Frame) -> PanelFigures:
         learned.repeatability,
         variants,
         groups=int((~np.isnan(weighted)).sum()),
-        advantage_fidelity=measures.average(weighted),
-        advantage_fidelity_interval=measures.interval(weighted),
-        equal_weights_fidelity=measures.average(equal_mean),
-        gain_interval=measures.interval(weighted - equal_mean),
-        best_member=_best(members, gold, weighted),
+        advantage_fidelity=measures.mean_over_groups(weighted),
+        advantage_fidelity_interval=measures.bootstrap_interval(weighted),
+        equal_weights_fidelity=measures.mean_over_groups(equal_mean),
+        gain_interval=measures.bootstrap_interval(weighted - equal_mean),
+        best_member=_best_member(members, gold, weighted),
         by_calls=tuple(points),
     )
 
 
-def representatives(keys: Iterable[Key]) -> dict[str, Key]:
-    """The series that represents each judge: the variant most judges share, then the highest temperature, then by name.
+def representative_series(keys: Iterable[Key]) -> dict[str, Key]:
+    """Return the key of the series that represents each judge in a panel.
 
-    The keys have no criterion: criteria are averaged.
+    It is of the variant that most judges share, then of the highest temperature, then the first by name. The keys have
+    no criterion: criteria are averaged.
     """
     every = sorted({dataclasses.replace(key, criterion=None) for key in keys}, key=_name)
     shared = Counter(variant for _, variant in {(key.judge, _variant(key)) for key in every})
@@ -142,8 +143,10 @@ def _rank(key: Key, shared: Mapping[tuple[str, str], int]) -> tuple[int, float]:
     return shared[_variant(key)], -1.0 if key.temperature is None else key.temperature
 
 
-def aligned(series: Sequence[Series], chosen: Mapping[str, Key], frame: Frame) -> tuple[list[int], list[Member]]:
-    """The frame's rows that all chosen series have, and each judge's calls in them."""
+def aligned_members(
+    series: Sequence[Series], chosen: Mapping[str, Key], frame: Frame
+) -> tuple[list[int], list[Member]]:
+    """Return the frame's rows that all chosen series have, and each judge's calls in them."""
     parts: dict[str, list[Series]] = defaultdict(list)
     for one in series:
         if chosen[one.key.judge] == dataclasses.replace(one.key, criterion=None):
@@ -158,7 +161,7 @@ def aligned(series: Sequence[Series], chosen: Mapping[str, Key], frame: Frame) -
 
 
 def _averaged(parts: Sequence[Series], rows: Sequence[int], frame: Frame) -> Array:
-    """A judge's calls, averaged over the criteria that have the call."""
+    """Return a judge's calls, averaged over the criteria that have the call."""
     most = max(one.most for one in parts)
     stacked = np.full((len(parts), len(rows), most, frame.gold.shape[1]), np.nan)
     for number, one in enumerate(parts):
@@ -166,33 +169,34 @@ def _averaged(parts: Sequence[Series], rows: Sequence[int], frame: Frame) -> Arr
         for index, row in enumerate(rows):
             if row in place:
                 stacked[number, index, : one.most] = one.calls[place[row]]
-    return mean(stacked, axis=0)
+    return mean_of_known(stacked, axis=0)
 
 
-def by_group(members: Sequence[Member], weights: Sequence[float] | None, gold: Array, count: int) -> Array:
-    """Each group's fidelity of the panel from ``count`` calls per member, the mean over cyclic windows. ``weights``
-    None: equal.
+def panel_fidelity(members: Sequence[Member], weights: Sequence[float] | None, gold: Array, count: int) -> Array:
+    """Return each group's fidelity of the panel from ``count`` calls per member, the mean over cyclic windows.
+
+    ``weights`` None: equal weights.
     """
     most = max(one.calls.shape[1] for one in members)
     shares = weights or (1.0,) * len(members)
     found = [
-        measures.fidelity(combined([_window(one.calls, start, count) for one in members], shares), gold)
+        measures.fidelity(combined_scores([_window(one.calls, start, count) for one in members], shares), gold)
         for start in range(most if count < most else 1)
     ]
-    return mean(np.array(found), axis=0)
+    return mean_of_known(np.array(found), axis=0)
 
 
 def _window(calls: Array, start: int, count: int) -> Array:
-    """Mean scores of ``count`` successive calls, cyclically within each group's own calls."""
+    """Return mean scores of ``count`` successive calls, cyclically within each group's own calls."""
     depth = np.maximum((~np.isnan(calls)).any(axis=2).sum(axis=1), 1)
     places = (start + np.arange(count)[None, :]) % depth[:, None]
     used = np.arange(count)[None, :] < depth[:, None]
     picked = np.take_along_axis(calls, places[:, :, None], axis=1)
-    return mean(np.where(used[:, :, None], picked, np.nan), axis=1)
+    return mean_of_known(np.where(used[:, :, None], picked, np.nan), axis=1)
 
 
-def combined(scores: Sequence[Array], weights: Sequence[float]) -> Array:
-    """The weighted mean of standard scores (groups, members), over the judges that scored a member."""
+def combined_scores(scores: Sequence[Array], weights: Sequence[float]) -> Array:
+    """Return the weighted mean of standard scores (groups, members), over the judges that scored a member."""
     standard = np.array([_standard(one) for one in scores])
     shares = np.where(np.isnan(standard), 0.0, np.asarray(weights)[:, None, None])
     total = shares.sum(axis=0)
@@ -201,19 +205,19 @@ def combined(scores: Sequence[Array], weights: Sequence[float]) -> Array:
 
 
 def _standard(scores: Array) -> Array:
-    """Scores minus their group's mean, divided by its standard deviation; 0 if all are equal."""
+    """Return scores minus their group's mean, divided by its standard deviation; 0 if all are equal."""
     known = ~np.isnan(scores)
-    off = measures.centred(scores, known)
+    off = measures.centred_values(scores, known)
     spread = np.sqrt((off**2).sum(axis=-1, keepdims=True) / np.maximum(known.sum(axis=-1, keepdims=True), 1))
     return np.where(known, np.where(spread > _EDGE, off / np.where(spread > _EDGE, spread, 1.0), 0.0), np.nan)
 
 
-def _best(members: Sequence[Member], gold: Array, panel: Array) -> BestMember | None:
+def _best_member(members: Sequence[Member], gold: Array, panel: Array) -> BestMember | None:
     found: list[BestMember] = []
     for one in members:
         calls = min(len(members), one.calls.shape[1])
-        alone = by_group([one], None, gold, calls)
-        level = measures.average(alone)
+        alone = panel_fidelity([one], None, gold, calls)
+        level = measures.mean_over_groups(alone)
         if level is not None:
-            found.append(BestMember(one.judge, calls, level, measures.interval(panel - alone)))
+            found.append(BestMember(one.judge, calls, level, measures.bootstrap_interval(panel - alone)))
     return max(found, key=lambda one: one.advantage_fidelity, default=None)

@@ -1,6 +1,6 @@
-"""A judge's position bias in lists, measured without labels.
+"""Measure a judge's position bias in lists, without labels.
 
-The curve itself is learned as a run learns it (``aggregators.places``). Not responsible for pairs (``orders``).
+The curve itself is learned as in a run (``aggregators.position_bias``). Not responsible for pairs (``order_bias``).
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ from calipers.types import Rating
 
 @dataclass(frozen=True, slots=True)
 class PositionFigures:
-    """``places`` is the curve, None below 20 groups in several orders; ``turned`` is the number of such groups.
+    """A judge's position bias in lists: ``places`` is the curve, None below 20 groups in several orders.
 
-    ``share`` is the share of variance within lists that the position explains, in 0-1 (None if there is none). Members
-    that are listed by quality, in one order only, have a high share, too. ``size`` is the median length of a list.
+    ``turned`` is the number of groups in several orders. ``share`` is the share of variance within lists that the
+    position explains, in 0-1 (None if there is none). Members that are listed by quality, in one order only, have a
+    high share, too. ``size`` is the median length of a list.
     """
 
     places: PositionBias | None
@@ -30,7 +31,7 @@ class PositionFigures:
 
     @classmethod
     def learn(cls, groups: Iterable[Sequence[Rating]]) -> Self:
-        """From the ratings of each group; every list is a presentation."""
+        """Return the position bias learned from the ratings of each group; every list is a presentation."""
         heard = [list(group) for group in groups]
         lists = [found for group in heard for found in _lists(group).values()]
         turned = sum(len({tuple(one.item for one in found) for found in _lists(group).values()}) > 1 for group in heard)

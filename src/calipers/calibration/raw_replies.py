@@ -1,4 +1,4 @@
-"""Reads recorded replies in a known format into the fields of a judgment record.
+"""Read recorded replies in a known format into the fields of a judgment record.
 
 A line with a ``format`` and a ``raw_text`` needs no ``parsed``. Not responsible for the formats themselves
 (``extract``).
@@ -17,11 +17,11 @@ from calipers.extract.formats.known import Format, format_named
 from calipers.extract.scores.scores import extract_scores
 
 
-def parsed_from(value: Mapping[str, Any], order: Sequence[str], name: str) -> Mapping[str, Any]:
-    """``parsed``, ``mode`` and ``scale`` of a line whose ``raw_text`` is in the format called ``name``.
+def parse_raw_reply(value: Mapping[str, Any], order: Sequence[str], name: str) -> Mapping[str, Any]:
+    """Return ``parsed``, ``mode`` and ``scale`` of a line whose ``raw_text`` is in the format called ``name``.
 
-    ``parsed`` is None if nothing can be read. Raises InputError for an unknown format, or one that does not fit the
-    line's mode.
+    ``parsed`` is None if nothing can be read. Raises InputError for an unknown format, or for a format that does not
+    fit the line's mode.
     """
     try:
         form = format_named(name)

@@ -1,4 +1,4 @@
-"""The recommendation of a calibration as a block of TOML: which judges to ask, how, and how often.
+"""Write the recommendation of a calibration as a block of TOML: which judges to query, how, and how often.
 
 Not responsible for the choice itself (``choice``).
 """
@@ -24,23 +24,23 @@ _UNITS: Mapping[Measure, str] = {
 }
 
 
-def recommend(
+def recommendation_toml(
     choice: Choice | None, judges: Sequence[JudgeFigures], limit: Mapping[Measure, float] | None = None
 ) -> str:
-    """A block of TOML for calipers.toml, with a reason above every line."""
+    """Return a block of TOML for calipers.toml, with a reason above every line."""
     if choice is None:
-        return _nothing(judges, limit)
+        return _no_recommendation(judges, limit)
     way = choice.way
-    lines = [*_measured(choice), *_unscored(way, judges), *_price(choice, limit), *_near(choice)]
+    lines = [*_measured(choice), *_unscored(way, judges), *_price(choice, limit), *_near_ways(choice)]
     if len(way.judges) > 1:
         lines += _panel(way)
     else:
         lines.append(f"judge = [{json.dumps(way.judges[0], ensure_ascii=False)}]")
-    lines += [*_questions(way, judges), *_ties(way, judges)]
+    lines += [*_questions(way, judges), *_tie_lines(way, judges)]
     return "\n".join(lines) + "\n"
 
 
-def _nothing(judges: Sequence[JudgeFigures], limit: Mapping[Measure, float] | None) -> str:
+def _no_recommendation(judges: Sequence[JudgeFigures], limit: Mapping[Measure, float] | None) -> str:
     measured = [one for one in judges if one.advantage_fidelity is not None]
     if measured and all(is_stand_in(one.judge) for one in measured):
         names = ", ".join(sorted({_comment(one.judge) for one in measured}))
@@ -56,15 +56,16 @@ def _nothing(judges: Sequence[JudgeFigures], limit: Mapping[Measure, float] | No
 
 def _measured(choice: Choice) -> list[str]:
     way = choice.way
-    known = int((way.fidelity == way.fidelity).sum())  # NaN is not itself
+    known = int((way.fidelity == way.fidelity).sum())  # only NaN differs from itself
     groups = f"{known} group{'' if known == 1 else 's'}"
-    low_high = measures.interval(way.fidelity)
-    lines = [f"# Measured on {groups}: advantage fidelity {measures.average(way.fidelity):.3f}{_interval(low_high)}."]
+    low_high = measures.bootstrap_interval(way.fidelity)
+    fidelity = f"{measures.mean_over_groups(way.fidelity):.3f}{_interval(low_high)}"
+    lines = [f"# Measured on {groups}: advantage fidelity {fidelity}."]
     if choice.fidelity is not None:
         held_out = f"{choice.fidelity:.3f}{_interval(choice.interval)}"
         lines.append(f"# On groups that had no part in the choice: {held_out}.")
     if known < MIN_GROUPS:
-        lines.append(f"# Fewer than {MIN_GROUPS} groups: a guess, not a choice.")
+        lines.append(f"# Fewer than {MIN_GROUPS} groups: too few for a reliable choice.")
     if low_high and low_high[1] < 0:
         lines.append("# Better members get lower scores. Do not train on it.")
     elif low_high and low_high[0] <= 0:
@@ -82,10 +83,10 @@ def _measured(choice: Choice) -> list[str]:
 
 
 def _unscored(way: Way, judges: Sequence[JudgeFigures]) -> list[str]:
-    """The groups that the judges of a way did not score, from which nothing is learned."""
+    """Return comment lines about the groups that the judges of a way did not score, from which nothing is learned."""
     return [
         f"# {_comment(one.judge)} gave no score in {one.missing.total} of {one.missing.total + one.groups} groups: "
-        f"{one.missing.told()}."
+        f"{one.missing.as_text()}."
         for one in _figures_of(way, judges)
         if one.missing.total
     ]
@@ -102,7 +103,7 @@ def _price(choice: Choice, limit: Mapping[Measure, float] | None) -> list[str]:
         most = " and ".join(f"{amount:g} {_UNITS[kind]}" for kind, amount in limit.items())
         lines.append(f"# The best way that costs at most {most} a group.")
     elif dearest is not way:
-        best = measures.average(dearest.fidelity) or 0.0
+        best = measures.mean_over_groups(dearest.fidelity) or 0.0
         lines.append(
             f"# The cheapest in {_UNITS[choice.measure]} that reaches {SHARE_OF_BEST:.1%} of the best: "
             f"{_comment(dearest.name)}, {best:.3f} for {_as_text(dearest.cost)}."
@@ -118,12 +119,12 @@ def _as_text(cost: Cost) -> str:
     return ", ".join(parts)
 
 
-def _near(choice: Choice) -> list[str]:
-    """The judges of other ways within the interval of the chosen one, at no higher cost."""
+def _near_ways(choice: Choice) -> list[str]:
+    """Return a comment line that names judges of other ways within the chosen way's interval, at no higher cost."""
     way = choice.way
-    low = (measures.interval(way.fidelity) or (1.0, 1.0))[0]
+    low = (measures.bootstrap_interval(way.fidelity) or (1.0, 1.0))[0]
     near = {
-        name for one in choice.rivals if (measures.average(one.fidelity) or 0.0) >= low for name in one.judges
+        name for one in choice.rivals if (measures.mean_over_groups(one.fidelity) or 0.0) >= low for name in one.judges
     } - set(way.judges)
     return [f"# Also within its interval, at no higher cost: {_comment(', '.join(sorted(near)))}."] if near else []
 
@@ -180,8 +181,8 @@ def _figures_of(way: Way, judges: Sequence[JudgeFigures]) -> list[JudgeFigures]:
     ]
 
 
-def _ties(way: Way, judges: Sequence[JudgeFigures]) -> list[str]:
-    """What becomes of groups whose differences are all noise."""
+def _tie_lines(way: Way, judges: Sequence[JudgeFigures]) -> list[str]:
+    """Return lines about groups whose differences are all noise, and the setting ``unresolved`` for them."""
     figures = _figures_of(way, judges)[:1]
     lines = [f"# {one.dead_groups} of {one.groups_judged} groups have all scores tied." for one in figures]
     found = figures[0].resolve if figures and way.resolve is not None else None
@@ -193,5 +194,5 @@ def _ties(way: Way, judges: Sequence[JudgeFigures]) -> list[str]:
 
 
 def _comment(text: str) -> str:
-    """Text on one line, so that it stays in its comment."""
+    """Return text on one line, so that it stays inside its TOML comment."""
     return " ".join(text.split())

@@ -1,4 +1,4 @@
-"""Reads a file of recorded judgments: one line is one answer of one judge about one group.
+"""Read a file of recorded judgments: each line is an answer of a judge about a group.
 
 Lines are checked, not interpreted: ``series`` turns winners and rankings into numbers. Reading is the only I/O of this
 package.
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, cast, get_args
 
 from calipers.calibration.costs import NOTHING, Cost
-from calipers.calibration.raw_replies import parsed_from
+from calipers.calibration.raw_replies import parse_raw_reply
 from calipers.errors import InputError
 from calipers.readers import jsonl
 from calipers.types import GroupStatus
@@ -21,7 +21,7 @@ from calipers.types import GroupStatus
 Mode: TypeAlias = Literal["pointwise", "pairwise", "pairwise_scores", "listwise"]
 TIE = "tie"
 LARGEST = 1e100
-"""The largest number that is read: the square of a larger one would overflow."""
+"""The largest number that is accepted: the square of a larger number would overflow."""
 
 _SHAPE = (
     '{"group_id": "g1", "judge": "...", "mode": "pointwise", "order": ["a", "b"], '
@@ -42,12 +42,11 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One answer. Exactly one of ``scores``, ``winner`` and ``ranking`` is set, or none if the answer could not be
-    read.
+    """An answer. Exactly one of ``scores``, ``winner`` and ``ranking`` is set, or none if the answer could not be read.
 
-    ``order`` holds the ids as shown; ``winner`` is one of them or "tie", by ``margin`` (0-1; 1 if only the winner is
-    known). Scores are finite and in units of ``scale``. ``cost`` is the answer's cost. ``status`` says why there is no
-    answer.
+    ``order`` holds the ids in the prompt's order; ``winner`` is one of them or "tie", by ``margin`` (0-1; 1 if only the
+    winner is known). Scores are finite and in units of ``scale``. ``cost`` is the answer's cost. ``status`` says why
+    there is no answer.
     """
 
     group_id: str
@@ -69,7 +68,7 @@ def read_judgments(
     format: str | None = None,  # noqa: A002 - what people call it
     on_error: Callable[[InputError], None] | None = None,
 ) -> Iterator[Record]:
-    """The records of a ``.jsonl`` or ``.jsonl.gz`` file, in order; ``format`` is that of lines without one.
+    """Yield the records of a ``.jsonl`` or ``.jsonl.gz`` file, in order; ``format`` is for lines that name none.
 
     A bad line is passed to ``on_error`` as an InputError with file, line and remedy, and skipped; without ``on_error``,
     it is raised. Raises InputError for a file that cannot be read or is empty.
@@ -87,7 +86,7 @@ def read_judgments(
 
 
 def as_records(judgments: object, *, on_error: Callable[[InputError], None] | None = None) -> Iterator[Record]:
-    """Records from a path, or from an iterable of objects of that file or of Records."""
+    """Yield records from a path, or from an iterable of objects of a judgments file or of Records."""
     if isinstance(judgments, str | os.PathLike):
         yield from read_judgments(judgments, on_error=on_error)
         return
@@ -102,9 +101,9 @@ def as_records(judgments: object, *, on_error: Callable[[InputError], None] | No
 
 
 def as_record(value: object, *, format: str | None = None) -> Record:  # noqa: A002 - what people call it
-    """One object of a judgments file, checked. Raises InputError with what is wrong and what was expected.
+    """Return an object of a judgments file, checked. Raises InputError with the problem and what was expected.
 
-    ``format`` is that of an unparsed ``raw_text`` without one.
+    ``format`` is the reply format of an unparsed ``raw_text`` that names none.
     """
     if isinstance(value, str):
         raise InputError(value)
@@ -118,11 +117,11 @@ def as_record(value: object, *, format: str | None = None) -> Record:  # noqa: A
         raise InputError("'order' names an id twice")
     form = value.get("format", format)
     if form is not None and value.get("parsed") is None and value.get("raw_text") is not None:
-        value = {**value, **parsed_from(value, ids, _text(form, "'format'"))}
+        value = {**value, **parse_raw_reply(value, ids, _text(form, "'format'"))}
     parsed = value.get("parsed")
     if parsed is not None and not isinstance(parsed, Mapping):
         raise InputError("'parsed' must be an object with 'scores', 'winner' or 'ranking', or null")
-    read = _read(parsed or {}, ids)
+    read = _parsed_answer(parsed or {}, ids)
     sample = value.get("sample_index")
     if sample is not None and (isinstance(sample, bool) or not isinstance(sample, int)):
         raise InputError("'sample_index' must be an integer")
@@ -136,7 +135,7 @@ def as_record(value: object, *, format: str | None = None) -> Record:  # noqa: A
 
 
 def _cost(value: Mapping[str, Any], key: Key, order: Sequence[str]) -> Cost:
-    """The answer's cost: one call, or, if pointwise, one per id; tokens and dollars if recorded."""
+    """Return the answer's cost: one call, or, if pointwise, one per id; tokens and dollars if recorded."""
     usage = value.get("usage")
     if usage is not None and not isinstance(usage, Mapping):
         raise InputError("'usage' must be an object with 'input_tokens', 'output_tokens' and 'cost_usd', or null")
@@ -173,8 +172,8 @@ def _key(value: Mapping[str, Any], read: Mapping[str, Any]) -> Key:
     )
 
 
-def _read(parsed: Mapping[str, Any], order: tuple[str, ...]) -> dict[str, Any]:
-    """The parsed answer, by the name of a Record's field; empty if there is none."""
+def _parsed_answer(parsed: Mapping[str, Any], order: tuple[str, ...]) -> dict[str, Any]:
+    """Return the parsed answer, by the name of a Record's field; empty if there is none."""
     scores, winner, ranking = parsed.get("scores"), parsed.get("winner"), parsed.get("ranking")
     if scores is not None:
         if not isinstance(scores, Mapping):

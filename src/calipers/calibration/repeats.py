@@ -1,4 +1,4 @@
-"""What repeated calls show without gold: noise, the accuracy of standard errors, and the cost of stopping early.
+"""Learn from repeated calls of a judge, without gold: noise, accuracy of standard errors, cost of stopping early.
 
 The rules themselves are in ``aggregators`` (``Noise``, ``StoppingRule``); here they are run over recorded calls.
 """
@@ -12,7 +12,7 @@ import numpy as np
 
 from calipers.aggregators.noise import Noise
 from calipers.aggregators.resolution import StoppingRule, usual_spread
-from calipers.calibration.arrays import Array, Flags, mean
+from calipers.calibration.arrays import Array, Flags, mean_of_known
 from calipers.calibration.measures import fidelity
 
 _EDGE = 1e-12
@@ -26,7 +26,7 @@ class Learned:
     spread: float
 
     def rule(self, *, tolerance: float, budget: int) -> StoppingRule:
-        """The stopping rule for this judge."""
+        """Return the stopping rule for this judge."""
         return StoppingRule(self.spread, tolerance=tolerance, budget=budget)
 
 
@@ -44,24 +44,24 @@ class Stopped:
     tie_cost: Array
 
 
-def residuals(calls: Array, *, shared: bool) -> tuple[Array, Array]:
-    """Each group's sum of squared residuals and degrees of freedom, from ``calls`` (groups, calls, members).
+def squared_residuals(calls: Array, *, shared: bool) -> tuple[Array, Array]:
+    """Return each group's sum of squared residuals and degrees of freedom, from ``calls`` (groups, calls, members).
 
     ``shared``: one answer rated all members, so that an answer's mean is no noise (two-way residuals).
     """
     known = ~np.isnan(calls)
     if shared:
-        calls = calls - mean(calls, axis=2)[:, :, None]
-    off = np.where(known, calls - mean(calls, axis=1)[:, None, :], 0.0)
+        calls = calls - mean_of_known(calls, axis=2)[:, :, None]
+    off = np.where(known, calls - mean_of_known(calls, axis=1)[:, None, :], 0.0)
     members = known.any(axis=1).sum(axis=1)
     answers = known.any(axis=2).sum(axis=1) if shared else np.ones(len(calls), dtype=np.int64)
     freedom = known.sum(axis=(1, 2)) - members - np.where(members > 0, answers - 1, 0)
     return (off**2).sum(axis=(1, 2)), np.maximum(freedom, 0)
 
 
-def learn(calls: Array, *, shared: bool) -> Learned | None:
-    """Learn from calls without gold; None if too few groups were asked twice."""
-    squares, freedom = residuals(calls, shared=shared)
+def learn_noise(calls: Array, *, shared: bool) -> Learned | None:
+    """Return a judge's noise and spread, learned without gold; None if too few groups were asked twice."""
+    squares, freedom = squared_residuals(calls, shared=shared)
     noise = Noise.learn(squares.tolist(), freedom.tolist())
     if noise is None:
         return None
@@ -69,30 +69,33 @@ def learn(calls: Array, *, shared: bool) -> Learned | None:
 
 
 def _single_spread(calls: Array) -> float:
-    """The mean variance within a group of single calls' scores."""
+    """Return the mean variance within a group of single calls' scores."""
     spreads = _variance(calls)
     known = spreads[~np.isnan(spreads)]
     return float(known.mean()) if len(known) else 0.0
 
 
 def _variance(scores: Array) -> Array:
-    """The sample variance over the last axis of what is known; NaN below two."""
+    """Return the sample variance over the last axis of the known scores; NaN below two."""
     known = ~np.isnan(scores)
     count = known.sum(axis=-1)
-    off = np.where(known, scores - mean(scores, axis=-1)[..., None], 0.0)
+    off = np.where(known, scores - mean_of_known(scores, axis=-1)[..., None], 0.0)
     return np.where(count > 1, (off**2).sum(axis=-1) / np.maximum(count - 1, 1), np.nan)
 
 
 def stderr_ratio(calls: Array, *, shared: bool, half: int | None = None) -> float | None:
-    """The mean of (a-b)² / (se_a² + se_b²) over candidates, a and b from disjoint halves of the calls; honest is 1.
+    """Return how honest standard errors are: the mean of (a-b)² / (se_a² + se_b²) over candidates; 1 is honest.
 
-    Each half learns its own noise and has ``half`` calls (as many as there are), at least two; None where there are
-    fewer, or where neither half has any noise.
+    a and b come from disjoint halves of the calls. Each half learns its own noise and has ``half`` calls (by default as
+    many as possible), at least two; None if there are fewer, or if neither half has any noise.
     """
     half = calls.shape[1] // 2 if half is None else half
     if half < 2 or 2 * half > calls.shape[1]:
         return None
-    one, other = _halves(calls[:, :half], shared=shared), _halves(calls[:, half : 2 * half], shared=shared)
+    one, other = (
+        _scores_and_errors(calls[:, :half], shared=shared),
+        _scores_and_errors(calls[:, half : 2 * half], shared=shared),
+    )
     if one is None or other is None:
         return None
     (a, a_error), (b, b_error) = one, other
@@ -102,54 +105,59 @@ def stderr_ratio(calls: Array, *, shared: bool, half: int | None = None) -> floa
     return float(known.mean()) if len(known) else None
 
 
-def _halves(calls: Array, *, shared: bool) -> tuple[Array, Array] | None:
-    """Scores and squared standard errors, (groups, members); with ``shared``, of scores minus their group's mean."""
-    learned = learn(calls, shared=shared)
+def _scores_and_errors(calls: Array, *, shared: bool) -> tuple[Array, Array] | None:
+    """Return scores and squared standard errors, (groups, members); ``shared`` subtracts each group's mean."""
+    learned = learn_noise(calls, shared=shared)
     if learned is None:
         return None
-    squares, freedom = residuals(calls, shared=shared)
+    squares, freedom = squared_residuals(calls, shared=shared)
     variance = np.array([learned.noise.variance_of(float(s), int(f)) for s, f in zip(squares, freedom, strict=True)])
     known = ~np.isnan(calls)
     count = known.sum(axis=1)
-    scores = mean(calls, axis=1)
+    scores = mean_of_known(calls, axis=1)
     errors = np.where(count > 0, variance[:, None] / np.maximum(count, 1), np.nan)
     if shared:
         members = np.maximum((count > 0).sum(axis=1), 1)
-        scores = scores - mean(scores, axis=1)[:, None]
+        scores = scores - mean_of_known(scores, axis=1)[:, None]
         errors = errors * (1 - 1 / members)[:, None]
     return scores, errors
 
 
-def stop(calls: Array, gold: Array, learned: Learned, rule: StoppingRule, *, shared: bool) -> Stopped:
-    """Ask each group until ``rule`` stops; the mean over all cyclic starts. The rule does not use ``gold``."""
+def simulate_stopping(calls: Array, gold: Array, learned: Learned, rule: StoppingRule, *, shared: bool) -> Stopped:
+    """Simulate asking the judge about each group until ``rule`` stops, averaged over all cyclic starts of its calls.
+
+    The rule does not use ``gold``.
+    """
     groups, most = calls.shape[:2]
     used, found, noisy = (np.zeros((most, groups)) for _ in range(3))
     for start in range(most):
         rolled = np.roll(calls, -start, axis=1)
         open_groups = np.ones(groups, dtype=bool)
         for count in range(1, min(rule.budget, most) + 1):
-            scores = mean(rolled[:, :count], axis=1)
+            scores = mean_of_known(rolled[:, :count], axis=1)
             now = open_groups & (
-                _settled(rolled[:, :count], learned, rule, open_groups, shared=shared) | (count == most)
+                _should_stop(rolled[:, :count], learned, rule, open_groups, shared=shared) | (count == most)
             )
             used[start, now] = count
             found[start, now] = fidelity(scores[now], gold[now])
-            noisy[start, now] = all_noise(rolled[now, :count], learned, shared=shared)
+            noisy[start, now] = all_noise_groups(rolled[now, :count], learned, shared=shared)
             open_groups &= ~now
-    return Stopped(used.mean(axis=0), mean(found, axis=0), noisy.mean(axis=0), mean(noisy * found, axis=0))
+    return Stopped(
+        used.mean(axis=0), mean_of_known(found, axis=0), noisy.mean(axis=0), mean_of_known(noisy * found, axis=0)
+    )
 
 
-def all_noise(calls: Array, learned: Learned, *, shared: bool) -> Flags:
-    """Groups whose mean scores differ no more than their standard errors (``aggregators.unresolved``)."""
-    squares, freedom = residuals(calls, shared=shared)
+def all_noise_groups(calls: Array, learned: Learned, *, shared: bool) -> Flags:
+    """Return flags of the groups whose mean scores differ no more than their standard errors."""
+    squares, freedom = squared_residuals(calls, shared=shared)
     noise = [learned.noise.variance_of(float(one), int(count)) for one, count in zip(squares, freedom, strict=True)]
-    return np.asarray(_variance(mean(calls, axis=1)) <= np.array(noise) / calls.shape[1])
+    return np.asarray(_variance(mean_of_known(calls, axis=1)) <= np.array(noise) / calls.shape[1])
 
 
-def _settled(calls: Array, learned: Learned, rule: StoppingRule, asked: Flags, *, shared: bool) -> Flags:
+def _should_stop(calls: Array, learned: Learned, rule: StoppingRule, asked: Flags, *, shared: bool) -> Flags:
     count = calls.shape[1]
-    squares, freedom = residuals(calls, shared=shared)
-    spreads = _variance(mean(calls, axis=1))
+    squares, freedom = squared_residuals(calls, shared=shared)
+    spreads = _variance(mean_of_known(calls, axis=1))
     members = (~np.isnan(calls)).any(axis=1).sum(axis=1)
     settled = np.ones(len(calls), dtype=bool)
     if count >= rule.budget:
@@ -161,6 +169,6 @@ def _settled(calls: Array, learned: Learned, rule: StoppingRule, asked: Flags, *
     return settled
 
 
-def fixed(by_calls: Sequence[float], calls: float) -> float:
-    """The fidelity of a fixed number of calls, interpolated between whole numbers; ``by_calls[0]`` is one call's."""
+def fidelity_of_fixed_calls(by_calls: Sequence[float], calls: float) -> float:
+    """Return the fidelity of a fixed number of calls, interpolated; ``by_calls[0]`` is the fidelity of one call."""
     return float(np.interp(calls, np.arange(1, len(by_calls) + 1), by_calls))

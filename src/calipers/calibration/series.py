@@ -17,8 +17,8 @@ import numpy as np
 
 from calipers.aggregators.bradley_terry import BradleyTerry
 from calipers.aggregators.pair_bias import PairVerdict
-from calipers.calibration.arrays import Array, mean, remove_list_effects
-from calipers.calibration.costs import NOTHING, Cost, total
+from calipers.calibration.arrays import Array, mean_of_known, remove_list_effects
+from calipers.calibration.costs import NOTHING, Cost, total_cost
 from calipers.calibration.position_bias import PositionFigures
 from calipers.calibration.records import LARGEST, TIE, Key, Record
 from calipers.errors import InputError
@@ -30,8 +30,8 @@ State: TypeAlias = Literal["answered", "abstained", "failed"]
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """The groups as a table: ``row`` of a group, ``columns`` of its members, ``gold`` (groups, members), NaN if
-    none.
+    """The groups as a table: ``row`` of a group, ``columns`` of its members, and ``gold`` (groups, members; NaN
+    unknown).
     """
 
     groups: tuple[TrajectoryGroup, ...]
@@ -41,7 +41,7 @@ class Frame:
 
     @classmethod
     def of(cls, groups: Iterable[TrajectoryGroup]) -> Frame:
-        """A frame over all groups, as wide as the largest. Raises InputError for gold beyond ±1e100."""
+        """Return a frame over all groups, as wide as the largest. Raises InputError for gold beyond ±1e100."""
         found = tuple(groups)
         columns = tuple({one.id: place for place, one in enumerate(group.trajectories)} for group in found)
         gold = np.full((len(found), max(map(len, columns), default=0)), np.nan)
@@ -58,7 +58,7 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class Swap:
-    """One pair of the group in ``row`` judged in both orders: ``said`` with ``first`` shown first, then ``swapped``."""
+    """A pair of the group in ``row`` judged in both orders: ``said`` with ``first`` shown first, then ``swapped``."""
 
     row: int
     first: str
@@ -69,9 +69,9 @@ class Swap:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One judge's calls. ``rows`` are its groups in the frame; ``calls`` has the shape (groups, calls, members).
+    """A judge's calls. ``rows`` are its groups in the frame; ``calls`` has the shape (groups, calls, members).
 
-    ``depth`` is each group's number of calls (later ones are NaN), ``asked`` the number of members asked about, and
+    ``depth`` is each group's number of calls (later calls are NaN), ``asked`` the number of members asked about, and
     ``answered`` the number of those with a readable answer. ``meetings`` are the comparisons of each group and call, if
     pairs of larger groups were judged; scores then come from Bradley-Terry over all calls together. ``swaps`` are pairs
     judged in both orders, ``repeats`` the verdicts by position of pairs judged twice in one order; ``verdicts`` counts
@@ -98,7 +98,7 @@ class Series:
 
     @property
     def presentation(self) -> Cost:
-        """The mean cost of one call about a group."""
+        """The mean cost of a call about a group."""
         return self.cost.times(1 / sum(self.depth))
 
     @property
@@ -107,7 +107,7 @@ class Series:
         return int(self.calls.shape[1])
 
     def scores(self, start: int, count: int) -> Array:
-        """Scores (groups, members) from ``count`` successive calls of each group, cyclically from ``start``.
+        """Return scores (groups, members) from ``count`` successive calls of each group, cyclically from ``start``.
 
         Ratings are averaged, after list effects are removed if lists have gaps; rankings are averaged by rank,
         comparisons of larger groups fitted. A group with fewer calls contributes all its calls.
@@ -116,11 +116,11 @@ class Series:
         places = (start + np.arange(count)[None, :]) % depth[:, None]
         used = np.arange(count)[None, :] < depth[:, None]
         picked = np.where(used[:, :, None], np.take_along_axis(self.calls, places[:, :, None], axis=1), np.nan)
-        means = mean(picked, axis=1)
+        means = mean_of_known(picked, axis=1)
         if self.meetings:
             for row, meetings in enumerate(self.meetings):
                 chosen = {int(place) for place in places[row]}
-                means[row] = _fitted([one for call in chosen for one in meetings[call]], means.shape[1])
+                means[row] = _bradley_terry_scores([one for call in chosen for one in meetings[call]], means.shape[1])
         elif self.key.mode == "listwise":
             remove_list_effects(means, picked)
         return means
@@ -136,8 +136,10 @@ class Tally:
     unknown_members: int
 
 
-def build(records: Iterable[Record], frame: Frame) -> tuple[list[Series], Tally]:
-    """All series, sorted by key, and the counts of what was not used."""
+def build_series(records: Iterable[Record], frame: Frame) -> tuple[list[Series], Tally]:
+    """Return the series of all judges' recorded answers, sorted by key, and
+    the counts of records that were not used.
+    """
     sorted_out: dict[Key, dict[int, list[Record]]] = {}
     foreign: Counter[str] = Counter()
     unknown = 0
@@ -184,9 +186,9 @@ def _series(key: Key, by_row: Mapping[int, list[Record]], frame: Frame) -> Serie
         meetings=tuple(_meetings(calls[place], frame.columns[row]) for place, row in enumerate(rows)) if many else (),
         swaps=swaps,
         repeats=repeats,
-        verdicts=Counter(said for record in every if (said := _said(record)) is not None),
-        cost=total(record.cost for record in every),
-        place=_place(calls, rows, frame, rescale=len(scales) > 1) if key.mode == "listwise" else None,
+        verdicts=Counter(said for record in every if (said := _pair_verdict(record)) is not None),
+        cost=total_cost(record.cost for record in every),
+        place=_position_figures(calls, rows, frame, rescale=len(scales) > 1) if key.mode == "listwise" else None,
         states=tuple(_state(by_row[row]) for row in rows),
     )
 
@@ -197,10 +199,10 @@ def _state(records: Sequence[Record]) -> State:
     return "abstained" if all(record.status == "abstained" for record in records) else "failed"
 
 
-def _place(
+def _position_figures(
     calls: Sequence[Sequence[Sequence[Record]]], rows: Sequence[int], frame: Frame, *, rescale: bool
 ) -> PositionFigures:
-    """Position bias from every list of scores, each a presentation of its own."""
+    """Return the position bias over every list of scores; each list is a separate presentation."""
     return PositionFigures.learn(
         [
             Rating(frame.columns[row][name], value, presentation, place)
@@ -215,12 +217,12 @@ def _place(
 
 
 def _calls(records: Sequence[Record], columns: Mapping[str, int]) -> list[list[Record]]:
-    """Records grouped into calls: by sample, and within a sample by how often the same members were asked about.
+    """Return records grouped into calls: by sample, and within a sample by how often the same members were asked about.
 
-    Of pairs in both orders, each call shows every member first about as often as second, so that an order favours no
-    member, as in a run that asks one order.
+    If pairs were asked in both orders, each call has every member first about as often as second, so that the order
+    favours no member, as in a run that asks one order.
     """
-    ordered = sorted(records, key=lambda record: (record.sample, _is_turned(record, columns), record.order))
+    ordered = sorted(records, key=lambda record: (record.sample, _is_reversed(record, columns), record.order))
     seen: Counter[tuple[int, frozenset[str]]] = Counter()
     calls: dict[tuple[int, int], list[Record]] = {}
     for record in ordered:
@@ -230,9 +232,9 @@ def _calls(records: Sequence[Record], columns: Mapping[str, int]) -> list[list[R
     return [calls[number] for number in sorted(calls)]
 
 
-def _is_turned(record: Record, columns: Mapping[str, int]) -> bool:
-    """Whether a pair is shown in the opposite of round-table order, in which the nearer neighbour clockwise is
-    second.
+def _is_reversed(record: Record, columns: Mapping[str, int]) -> bool:
+    """Return whether a pair is in the opposite of round-table order, in
+    which the nearer clockwise neighbour is second.
     """
     if len(record.order) != 2 or not all(name in columns for name in record.order):
         return False
@@ -242,7 +244,7 @@ def _is_turned(record: Record, columns: Mapping[str, int]) -> bool:
 
 
 def _values(records: Sequence[Record], columns: Mapping[str, int], width: int, *, rescale: bool) -> Array:
-    """One call's value per member: the mean over its records."""
+    """Return one call's value per member: the mean over its records."""
     total, count = np.zeros(width), np.zeros(width)
     for record in records:
         for name, value in _by_member(record, rescale=rescale).items():
@@ -253,7 +255,11 @@ def _values(records: Sequence[Record], columns: Mapping[str, int], width: int, *
 
 
 def _by_member(record: Record, *, rescale: bool) -> Mapping[str, float]:
-    """Ratings (or rescaled to 0-1 from their own scale), comparisons as 0.5 ± half the margin, ranks from 1 to 0."""
+    """Return a record's value per member.
+
+    Values are ratings (with ``rescale`` converted to 0-1 from their own scale), 0.5 ± half the margin for comparisons,
+    and 1 (best) to 0 for ranks.
+    """
     if record.scores is not None:
         if not rescale:
             return record.scores
@@ -281,8 +287,8 @@ def _off_scale(record: Record) -> int:
     return sum(not low <= value <= high for value in record.scores.values())
 
 
-def _said(record: Record) -> PairVerdict | None:
-    """A pair's verdict by position."""
+def _pair_verdict(record: Record) -> PairVerdict | None:
+    """Return a pair's verdict by position; None if there is no winner and no tie."""
     if record.winner is None:
         return None
     return "tie" if record.winner == TIE else "first" if record.winner == record.order[0] else "second"
@@ -291,13 +297,13 @@ def _said(record: Record) -> PairVerdict | None:
 def _swaps(
     by_row: Mapping[int, Sequence[Record]],
 ) -> tuple[tuple[Swap, ...], tuple[tuple[PairVerdict, PairVerdict], ...]]:
-    """Pairs judged in both orders, and verdicts on one order asked repeatedly."""
+    """Return pairs judged in both orders, and verdicts on one order asked repeatedly."""
     swaps: list[Swap] = []
     repeats: list[tuple[PairVerdict, PairVerdict]] = []
     for row, records in by_row.items():
         by_order: dict[tuple[str, ...], list[PairVerdict]] = {}
         for record in sorted(records, key=lambda record: record.sample):
-            said = _said(record)
+            said = _pair_verdict(record)
             if said is not None:
                 by_order.setdefault(record.order, []).append(said)
         for (first, second), verdicts in by_order.items():
@@ -314,12 +320,12 @@ def _meetings(calls: Sequence[Sequence[Record]], columns: Mapping[str, int]) -> 
         tuple(
             Comparison(columns[record.order[0]], columns[record.order[1]], signs[said] * record.margin, number)
             for record in found
-            if (said := _said(record)) is not None and all(name in columns for name in record.order)
+            if (said := _pair_verdict(record)) is not None and all(name in columns for name in record.order)
         )
         for number, found in enumerate(calls)
     )
 
 
-def _fitted(comparisons: Sequence[Comparison], width: int) -> Array:
+def _bradley_terry_scores(comparisons: Sequence[Comparison], width: int) -> Array:
     rates = win_rates(BradleyTerry()(comparisons, width))
     return np.array([math.nan if one is None else one for one in rates])

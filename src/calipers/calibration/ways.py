@@ -1,7 +1,7 @@
-"""The ways to ask that recorded answers cover: judges, protocol, number of calls; with their cost and fidelity.
+"""List the measured ways to query judges: judges, protocol, number of calls; with their cost and fidelity.
 
-Only measured ways are listed: nothing is extrapolated to more calls. Not responsible for choosing one (``choice``), or
-for the text of the recommendation (``recommend``).
+Only measured ways are listed: nothing is extrapolated to more calls. Not responsible for choosing a way (``choice``),
+or for the text of the recommendation (``recommend``).
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ import numpy as np
 from calipers.aggregators.panel_weights import learn_weights
 from calipers.calibration import measures, panels
 from calipers.calibration.arrays import Array
-from calipers.calibration.costs import Cost, total
+from calipers.calibration.costs import Cost, total_cost
 from calipers.calibration.curves import Curve
 from calipers.calibration.panels import Member
 from calipers.calibration.records import Key
 from calipers.calibration.series import Frame, Series
 
 _SUBSETS = 4
-"""Up to this number of judges every panel of two or more is measured; beyond it, only the panel of all."""
+"""Up to this number of judges, every panel of two or more is measured; with more judges, only the panel of all."""
 
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """One way to judge a group: ``judges`` (several are a panel with ``weights``), with settings of a run.
+    """A way to judge a group: ``judges`` (several are a panel with ``weights``), with settings of a run.
 
     ``cost`` is that of a group; ``fidelity`` has one figure for each group of the frame, NaN if unknown. ``resolve`` is
     the tolerance of the stopping rule, if it is used, and ``most`` its limit of presentations.
@@ -60,23 +60,23 @@ class Way:
         return f"{' + '.join(self.judges)}: {', '.join(asked)}, {times}{often}{settled}"
 
     def to_dict(self) -> dict[str, Any]:
-        """The object of ``ways`` in the JSON report, with its mean fidelity and interval."""
+        """Return the object of ``ways`` in the JSON report, with its mean fidelity and interval."""
         names = [one.name for one in dataclasses.fields(self) if one.name not in {"fidelity", "cost"}]
         return {name: getattr(self, name) for name in names} | {
             "cost": dataclasses.asdict(self.cost),
-            "advantage_fidelity": measures.average(self.fidelity),
-            "advantage_fidelity_interval": measures.interval(self.fidelity),
+            "advantage_fidelity": measures.mean_over_groups(self.fidelity),
+            "advantage_fidelity_interval": measures.bootstrap_interval(self.fidelity),
             "groups": int((~np.isnan(self.fidelity)).sum()),
         }
 
 
-def every(series: Sequence[Series], curves: Sequence[Curve], frame: Frame) -> list[Way]:
-    """All ways; those of single judges first, in the order of ``series``. ``curves`` are those of ``series``."""
-    alone = (way for one, curve in zip(series, curves, strict=True) for way in _alone(one, curve, frame))
+def measured_ways(series: Sequence[Series], curves: Sequence[Curve], frame: Frame) -> list[Way]:
+    """Return all measured ways, single judges' ways first; ``curves`` belong to ``series``, in the same order."""
+    alone = (way for one, curve in zip(series, curves, strict=True) for way in _single_judge_ways(one, curve, frame))
     return [way for way in (*alone, *_panels(series, frame)) if not np.isnan(way.fidelity).all()]
 
 
-def _alone(series: Series, curve: Curve, frame: Frame) -> Iterator[Way]:
+def _single_judge_ways(series: Series, curve: Curve, frame: Frame) -> Iterator[Way]:
     one_call, key = series.presentation, series.key
     plain = Way(
         (key.judge,),
@@ -90,7 +90,7 @@ def _alone(series: Series, curve: Curve, frame: Frame) -> Iterator[Way]:
         criterion=key.criterion,
     )
     for count, found in curve.by_count.items():
-        asked = _asked(plain.protocol, count)
+        asked = _orders_and_samples(plain.protocol, count)
         if asked is not None:
             orders, samples = asked
             known = _on_frame(found, series.rows, frame)
@@ -110,8 +110,8 @@ def _protocol(key: Key) -> str:
     return key.mode.removesuffix("_scores")
 
 
-def _asked(protocol: str, count: int) -> tuple[int, int] | None:
-    """``count`` calls as orders and samples; None if no settings of a run make as many."""
+def _orders_and_samples(protocol: str, count: int) -> tuple[int, int] | None:
+    """Return ``count`` calls as orders and samples; None if no settings of a run make as many."""
     match protocol:
         case "listwise":
             return count, 1
@@ -130,8 +130,8 @@ def _on_frame(found: Array, rows: Sequence[int], frame: Frame) -> Array:
 
 
 def _panels(series: Sequence[Series], frame: Frame) -> Iterator[Way]:
-    """Panels of two or more judges with the same protocol and with groups in common."""
-    chosen = panels.representatives(one.key for one in series)
+    """Yield panels of two or more judges with the same protocol and with groups in common."""
+    chosen = panels.representative_series(one.key for one in series)
     prices = {judge: _price(series, key) for judge, key in chosen.items()}
     for size in range(2, len(chosen) + 1):
         if len(chosen) > _SUBSETS and size < len(chosen):
@@ -143,23 +143,23 @@ def _panels(series: Sequence[Series], frame: Frame) -> Iterator[Way]:
 
 
 def _price(series: Sequence[Series], chosen: Key) -> Cost:
-    """The cost of one call of a judge, all its criteria together."""
-    return total(one.presentation for one in series if dataclasses.replace(one.key, criterion=None) == chosen)
+    """Return the cost of one call of a judge, all its criteria together."""
+    return total_cost(one.presentation for one in series if dataclasses.replace(one.key, criterion=None) == chosen)
 
 
 def _panel(
     series: Sequence[Series], keys: Mapping[str, Key], prices: Mapping[str, Cost], frame: Frame
 ) -> Iterator[Way]:
-    rows, members = panels.aligned(series, keys, frame)
+    rows, members = panels.aligned_members(series, keys, frame)
     if not rows:
         return
     weights = learn_weights([one.calls for one in members]).weights
     key = next(iter(keys.values()))
-    each = total(prices[judge] for judge in keys)
-    for count in _often(members):
-        asked = _asked(_protocol(key), count)
+    each = total_cost(prices[judge] for judge in keys)
+    for count in _shared_call_counts(members):
+        asked = _orders_and_samples(_protocol(key), count)
         if asked is not None:
-            found = panels.by_group(members, weights, frame.gold[rows], count)
+            found = panels.panel_fidelity(members, weights, frame.gold[rows], count)
             yield Way(
                 tuple(keys),
                 _protocol(key),
@@ -171,7 +171,7 @@ def _panel(
             )
 
 
-def _often(members: Sequence[Member]) -> list[int]:
-    """Numbers of calls per member that all members have."""
+def _shared_call_counts(members: Sequence[Member]) -> list[int]:
+    """Return the numbers of calls per member that all members have."""
     most = min(one.calls.shape[1] for one in members)
     return [count for count in (1, 2, 4, 8) if count <= most]

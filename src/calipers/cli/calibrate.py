@@ -139,7 +139,7 @@ def calibrate(groups: str, judgments: str | None, *, as_json: bool, **options: A
 
 def _ask(groups: str, options: dict[str, Any]) -> list[dict[str, Any]]:
     """Query the judges about the groups and return their judgments; print the cost of each judge to stderr."""
-    from calipers.calibration.collect import ask  # noqa: PLC0415 - likewise
+    from calipers.calibration.collect import collect_judgments  # noqa: PLC0415 - likewise
     from calipers.readers import read_groups  # noqa: PLC0415 - likewise
 
     shown = list(read_groups(groups, on_error=lambda _: None))  # a bad group is reported when agreement is measured
@@ -157,7 +157,9 @@ def _ask(groups: str, options: dict[str, Any]) -> list[dict[str, Any]]:
         if protocol == "pairwise" and len(options["protocol"]) > 1:
             orders = min(orders, 2)  # a pair has only two orders, and the other protocols may be compared with it
         settings["api_key"] = key_for(name)
-        asking = ask(shown, name, protocol=protocol, orders=orders, rubric=rubric, prompt_variant=variant, **settings)
+        asking = collect_judgments(
+            shown, name, protocol=protocol, orders=orders, rubric=rubric, prompt_variant=variant, **settings
+        )
         asked = asyncio.run(asking)
         print_unused(asked.results)
         judgments += asked.judgments

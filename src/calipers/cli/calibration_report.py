@@ -145,14 +145,14 @@ def _print_frontier(console: Console, choice: Choice | None) -> None:
         table.add_column(name, justify="right", no_wrap=True)
     for way in choice.frontier:
         tokens, dollars = way.cost.of("tokens"), way.cost.cost_usd
-        low, high = measures.interval(way.fidelity) or (math.nan, math.nan)
+        low, high = measures.bootstrap_interval(way.fidelity) or (math.nan, math.nan)
         table.add_row(
             Text(way.name),
             f"{way.cost.calls:.3g}",
             f"{way.cost.shown:.3g}",
             "-" if tokens is None else f"{tokens:,.0f}",
             "-" if dollars is None else f"{dollars:.4g}",
-            _figure(measures.average(way.fidelity), 3),
+            _figure(measures.mean_over_groups(way.fidelity), 3),
             f"{low:.3f} to {high:.3f}",
         )
     console.print(table)

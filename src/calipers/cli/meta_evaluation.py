@@ -64,10 +64,10 @@ def meta_evaluation(path: str, verdicts: str | None, options: Mapping[str, Any],
 
 
 def _ask(rows: Any, name: str, options: Mapping[str, Any]) -> list[dict[str, Any]]:
-    from calipers.calibration.criteria.collect import ask  # noqa: PLC0415 - --help stays quick
+    from calipers.calibration.criteria.collect import collect_verdicts  # noqa: PLC0415 - --help stays quick
 
     settings = given_options(options, "grading", "samples", "params", "ledger")
-    asked = asyncio.run(ask(rows, name, api_key=key_for(name), experience=False, **settings))
+    asked = asyncio.run(collect_verdicts(rows, name, api_key=key_for(name), experience=False, **settings))
     print_cost(asked.spent())
     return asked.judgments
 

@@ -12,10 +12,9 @@ from calipers.errors import ConfigError
 
 @dataclass(frozen=True, slots=True)
 class Alarm:
-    """An alarm: ``metric`` is above (or below) a threshold, over at least ``groups`` groups. ``advice`` is a sentence
-    for people.
+    """An alarm: ``metric`` is above (or below) a threshold, over at least ``groups`` groups.
 
-    Raises ConfigError unless there is exactly one finite threshold.
+    ``advice`` is a sentence for people. Raises ConfigError unless there is exactly one finite threshold.
     """
 
     metric: str

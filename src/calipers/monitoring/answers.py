@@ -32,9 +32,7 @@ _FOLLOW_UPS: Final[frozenset[Cause]] = frozenset({"missing", "doubt", "truncated
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """The length and formatting of a candidate: the number of characters it wrote itself, and of markdown marks in
-    them.
-    """
+    """The length and formatting of a candidate: how many characters it wrote itself, and how many markdown marks."""
 
     ids: tuple[str, ...]
     characters: int

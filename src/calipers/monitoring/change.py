@@ -41,9 +41,7 @@ class Rise:
         return self.sum - self.lowest > self.limit
 
     def updated(self, value: float) -> Self:
-        """Return the state of the change test after one more value. Raises
-        ConfigError for a value that is not finite.
-        """
+        """Return the change test's state after one more value. Raises ConfigError if the value is not finite."""
         if not math.isfinite(value):
             raise ConfigError(f"a change test takes finite values, not {value}")
         count = self.count + 1

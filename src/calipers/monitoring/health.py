@@ -131,9 +131,7 @@ def _latencies(answers: Sequence[Answer]) -> dict[str, float | None]:
 
 
 def _repeatability(answers: Sequence[Answer]) -> dict[str, float | None]:
-    """Return how much answers about the same candidates disagree: the rate
-    of flipped pairs, and the noise of a score.
-    """
+    """Return how much answers about the same candidates disagree: the rate of flipped pairs, and a score's noise."""
     flips: list[bool] = []
     squares, freedom = 0.0, 0
     for presentations in _by_group(answers).values():
@@ -155,9 +153,7 @@ def _by_group(answers: Sequence[Answer]) -> Mapping[tuple[str, int], list[dict[i
 
 
 def _flips(a: Mapping[int, float], b: Mapping[int, float]) -> Iterator[bool]:
-    """Yield, for each pair of candidates that neither presentation ties, whether the two presentations order it
-    differently.
-    """
+    """Yield, for each pair of candidates that neither presentation ties, whether the two order it differently."""
     for first, second in combinations(sorted(a.keys() & b.keys()), 2):
         if a[first] != a[second] and b[first] != b[second]:
             yield (a[first] > a[second]) != (b[first] > b[second])
@@ -185,9 +181,7 @@ def _two_way_residual(presentations: Sequence[Mapping[int, float]]) -> tuple[flo
 
 
 def _biases(results: Sequence[GroupResult], answers: Sequence[Answer]) -> dict[str, float | None]:
-    """Return correlations within groups: of rewards with length and markdown, and of scores with the candidate's
-    position.
-    """
+    """Return correlations within groups: of rewards with length and markdown, and of scores with position."""
     lengths: list[tuple[float, float]] = []
     marks: list[tuple[float, float]] = []
     for trajectories, shapes in _trajectories_with_shapes(results, answers):

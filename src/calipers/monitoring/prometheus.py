@@ -11,8 +11,8 @@ _NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_:]")
 
 
 def exposition(metrics: Mapping[str, float], labels: Mapping[str, str] | None = None) -> str:
-    """Return a Prometheus gauge with ``labels`` for each finite metric: ``judge/tie_rate`` ->
-    ``calipers_judge_tie_rate``.
+    """Return a Prometheus gauge with ``labels`` for each finite metric:
+    ``judge/groups`` -> ``calipers_judge_groups``.
     """
     pairs = [f'{_name(key)}="{_quoted(value)}"' for key, value in sorted((labels or {}).items())]
     shown = "{" + ",".join(pairs) + "}" if pairs else ""

@@ -35,8 +35,7 @@ class _Entry:
 
 
 class ReviewQueue:
-    """Stores the ``each`` groups of greatest weight for every reason, in memory; ``write`` writes them to a groups
-    file.
+    """Stores the ``each`` groups of greatest weight for every reason; ``write`` writes them to a groups file.
 
     The weight is the audit's disagreement (disputed), the rise of the prompt's mean score (newly won), or the number of
     attacks (injected). Safe to use from several threads.

@@ -22,8 +22,7 @@ def is_art_trajectory(value: Any) -> bool:
 
 
 def art_trajectory_fields(value: Any) -> dict[str, Any]:
-    """Return an ART trajectory as a trajectory object of a groups file, without an id; its messages may be ART's
-    choices.
+    """Return an ART trajectory as a trajectory object of a groups file; it has no id, and may hold ART's choices.
 
     Further histories follow the first, each after a system message that numbers it, so that a judge sees the whole
     rollout. Raises InputError, with ART's reason, for recorded exchanges that ART cannot convert to chat messages.

@@ -81,7 +81,7 @@ def _rows(source: str, reader: str | None) -> Iterable[tuple[int, object]]:
 
 
 def _reader_of(path: Path) -> str:
-    """Return the name of the reader for a file: by the file's first bytes, then by its suffix; by default ``"jsonl"``."""
+    """Return the name of the reader for a file, by its first bytes, then by its suffix; by default ``"jsonl"``."""
     suffix = path.suffix.removeprefix(".")
     if path.is_file():  # only for files: bytes read here from a pipe would be lost
         with jsonl.open_binary(path) as stream:

@@ -31,8 +31,8 @@ _SHAPE = 'a group is {"trajectories": [{"id": "a", "messages": [...]}, ...]} or 
 
 
 def as_group(value: Any, *, group_id: str | None = None) -> TrajectoryGroup:
-    """Return ``value`` as a group: a TrajectoryGroup, an object of a groups file, a list of trajectories, or ART's
-    group.
+    """Return ``value`` as a group: a TrajectoryGroup, ART's group, an object of a groups file, or a list of
+    trajectories.
 
     Each trajectory in a list may itself be a message list. Trajectories without an id get their 1-based position.
     Without ``group_id``, given or in ``value``, the id is derived from the content, so that the same group always gets
@@ -55,8 +55,8 @@ def as_group(value: Any, *, group_id: str | None = None) -> TrajectoryGroup:
 
 
 def as_trajectory(value: Any, *, default_id: str) -> Trajectory:
-    """Return ``value`` as a trajectory: a Trajectory, an object of a groups file, a message list, or either form of
-    ART's.
+    """Return ``value`` as a trajectory: a Trajectory, ART's (in either form), an object of a groups file, or a message
+    list.
 
     ``default_id`` is used if ``value`` has no id. Raises InputError naming the trajectory and what was expected.
     """
@@ -134,7 +134,7 @@ def _from_object(value: Mapping[str, Any], group_id: str | None) -> TrajectoryGr
 
 
 def _from_responses(value: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a data set's row with a prompt and a list of responses (verl's form) as a group object of a groups file."""
+    """Return a data set's row with a prompt and responses (verl's form) as a group object of a groups file."""
     responses, notes = plain_data(value["responses"]), plain_data(value.get("response_notes")) or []
     prompt = next(
         (value[key] for key in ("context", "prompt", "messages", "question") if value.get(key) is not None), None
@@ -152,9 +152,7 @@ def _from_responses(value: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _row_rubric(value: Mapping[str, Any]) -> str | Rubric | None:
-    """Return the rubric of a data set's row, from ``rubric`` or any other field. Raises InputError if two fields
-    differ.
-    """
+    """Return the rubric of a data set's row, from any of its fields. Raises InputError if two fields differ."""
     row = without_empty_fields(plain_data({key: value[key] for key in READ if value.get(key) is not None}))
     if (own := _rubric(value.get("rubric"), "")) is not None:
         row["rubric"] = own
@@ -195,8 +193,9 @@ def _trajectory(value: Mapping[str, Any], default_id: str) -> Trajectory:
 
 
 def _checked_plain_values(values: dict[str, Any], where: str) -> dict[str, Any]:
-    """Return values that are copied to the result unchanged, as plain data. Raises InputError if a value is nested too
-    deeply.
+    """Return values that are copied to the result unchanged, as plain data.
+
+    Raises InputError if a value is nested too deeply.
     """
     found = {}
     for key, value in values.items():

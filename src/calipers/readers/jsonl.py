@@ -42,9 +42,7 @@ def read_json_lines(path: str | os.PathLike[str]) -> Iterator[Row]:
 
 
 def read_json_file(path: Path) -> Iterator[Row]:
-    """Yield the rows of a ``.json`` file: an array of groups (numbered from 1), one group over many lines, or JSON
-    lines.
-    """
+    """Yield the groups of a ``.json`` file: an array (numbered from 1), one group over many lines, or JSON lines."""
     with open_binary(path) as stream:
         data = decompressed_stream(stream).read().removeprefix(b"\xef\xbb\xbf")
     if not data.strip():

@@ -26,7 +26,7 @@ def is_langchain_message(value: dict[str, Any]) -> bool:
 
 
 def chat_message_from_langchain(value: dict[str, Any]) -> dict[str, Any] | None:
-    """Return a LangChain message as an OpenAI-like dict; None for RemoveMessage, which only instructs a graph's state."""
+    """Return a LangChain message as an OpenAI-like dict; None for RemoveMessage, which only deletes messages."""
     body = value.get("kwargs") if value.get("lc") == 1 else value.get("data", value)
     if not isinstance(body, dict):
         raise InputError("a LangChain message needs its fields in 'data' or 'kwargs'")

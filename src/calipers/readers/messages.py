@@ -217,8 +217,8 @@ class _Reader:
             head["tool_calls"] = read
 
     def _answer(self, head: dict[str, Any]) -> None:
-        """Give a legacy function message, which only names its function, the id of the oldest waiting call of that
-        function.
+        """Give a legacy function message, which only names its function, the id
+        of that function's oldest waiting call.
         """
         for place, (name, call_id) in enumerate(self.waiting):
             if name == head.get("name"):
@@ -263,7 +263,7 @@ def _finish_reason(reason: Any) -> dict[str, Any]:
 
 
 def _take_reasoning(head: dict[str, Any], value: dict[str, Any]) -> None:
-    """Move a message's reasoning to ``head``: the first non-empty key, because servers repeat it under several names."""
+    """Move a message's reasoning to ``head``, from the first non-empty key: servers repeat it under several names."""
     found = [joined_block_text(value.pop(key, None)) for key in _REASONING]
     text = next(filter(None, found), None)
     if text:
@@ -271,9 +271,7 @@ def _take_reasoning(head: dict[str, Any], value: dict[str, Any]) -> None:
 
 
 def _may_lack_content(role: str, value: dict[str, Any]) -> bool:
-    """Return whether a message may lack ``content``: an empty reply of the assistant may, other APIs' text keys may
-    not.
-    """
+    """Return whether a message may lack ``content``: an empty reply may, unless its text is under another API's key."""
     return role == "assistant" and value.keys().isdisjoint(("parts", "text", "value"))
 
 

@@ -31,7 +31,7 @@ def is_responses_item(value: dict[str, Any]) -> bool:
 
 
 def message_fragments(item: dict[str, Any], *, fallback_id: str) -> list[dict[str, Any]]:
-    """Return the chat message fragments of one Responses item, none for bookkeeping; their content may still be blocks."""
+    """Return the chat message fragments of a Responses item, none for bookkeeping; contents may still be blocks."""
     kind = item["type"]
     if kind in _SILENT:
         return []

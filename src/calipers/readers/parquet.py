@@ -35,7 +35,7 @@ def parquet_group_rows(path: Path) -> Iterator[Row]:
 
 
 def parquet_rows(path: Path, check: Callable[[list[str], str], None] | None = None) -> Iterator[Row]:
-    """Yield every row of a Parquet file unchanged, with its 1-based number; ``check(column names, path)`` runs first."""
+    """Yield every row of a Parquet file, numbered from 1; ``check(column names, path)`` runs first."""
     try:
         import pyarrow as pa  # noqa: PLC0415 - an extra, and slow to import
         import pyarrow.parquet as pq  # noqa: PLC0415 - likewise
@@ -67,9 +67,7 @@ def _check_columns(names: list[str], source: str) -> None:
 
 
 def without_empty_fields(row: dict[str, Any]) -> dict[str, Any]:
-    """Return a Parquet row as plain data, without the empty fields that a struct has because other rows have those
-    keys.
-    """
+    """Return a Parquet row as plain data, without a struct's empty fields, which exist because other rows have them."""
     return _fields(row.items())
 
 
@@ -99,7 +97,7 @@ def _column(value: Any, inner: Mapping[str, Any]) -> Any:
     return [_unpacked(item, inner) if isinstance(item, dict) else item for item in texts_parsed]
 
 
-def _value(value: Any) -> Any:  # noqa: PLR0911 - one return a kind
+def _value(value: Any) -> Any:  # noqa: PLR0911 - one return per kind
     """Return a Parquet value as plain data without None."""
     match value:
         case dict():

@@ -17,9 +17,10 @@ _TEXT = frozenset(("text", "input_text", "output_text", "summary_text", "reasoni
 _NOISE = frozenset(("type", "text", "cache_control", "logprobs", "meta", "_meta", "index", "id", "extras"))
 
 
-def content_parts(block: Any) -> list[Part]:  # noqa: PLR0911 - one return a kind
-    """Return one plain content block as canonical parts; a document may hold several. Raises InputError with the
-    reason.
+def content_parts(block: Any) -> list[Part]:  # noqa: PLR0911 - one return per kind
+    """Return one plain content block as canonical parts; a document may hold several.
+
+    Raises InputError with the reason.
     """
     if isinstance(block, str):
         return [{"type": "text", "text": block}]
@@ -42,7 +43,7 @@ def content_parts(block: Any) -> list[Part]:  # noqa: PLR0911 - one return a kin
 
 
 def joined_block_text(blocks: Any) -> str:
-    """Return all text in a string, a block, or a list of blocks. Used for reasoning, which is always rendered as text."""
+    """Return all text in a string, a block, or a list of blocks, such as a message's reasoning."""
     if isinstance(blocks, str):
         return blocks
     if isinstance(blocks, dict):

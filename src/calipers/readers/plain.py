@@ -42,7 +42,7 @@ def plain_data(value: Any, depth: int = 0) -> Any:
     return _plain_object(value, depth + 1)
 
 
-def _plain_object(value: Any, depth: int) -> Any:  # noqa: PLR0911 - one return a kind
+def _plain_object(value: Any, depth: int) -> Any:  # noqa: PLR0911 - one return per kind
     if isinstance(value, enum.Enum):
         return plain_data(value.value, depth)
     for base in (str, int, float):
@@ -61,9 +61,7 @@ def _plain_object(value: Any, depth: int) -> Any:  # noqa: PLR0911 - one return 
 
 
 def record_fields(value: Any) -> dict[str, Any] | None:
-    """Return the fields of a record-like object (pydantic model, dataclass, object with attributes); None for any
-    other.
-    """
+    """Return the fields of a pydantic model, dataclass or object with attributes; None for any other object."""
     if isinstance(value, type):
         raise InputError(f"is the class {value.__name__}, not an instance of it")
     dump = getattr(value, "model_dump", None)

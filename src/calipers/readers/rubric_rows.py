@@ -30,9 +30,7 @@ _SHAPE = (
 
 @dataclass(frozen=True, slots=True)
 class RubricRow:
-    """One row: its 1-based number, id, prompt and rubric. ``extra`` holds the row's other fields (a reference, for
-    example).
-    """
+    """A row of a data set: its 1-based number, id, prompt and rubric, and the row's other fields as ``extra``."""
 
     row: int
     id: str

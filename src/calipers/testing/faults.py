@@ -30,8 +30,9 @@ class Spoiled:
 
 
 class Fault(ABC):
-    """Breaks or prevents a simulated judge's reply. Subclass it for your own vice; draw randomness from ``question``
-    only.
+    """Breaks or prevents a simulated judge's reply.
+
+    Subclass it for your own vice; draw randomness from ``question`` only.
     """
 
     __slots__ = ()
@@ -115,9 +116,7 @@ class Flaky(Fault):
 
 
 def _drawn_fault(rates: dict[str, float], point: float) -> str | None:
-    """Return the fault that ``point``, from [0, 1), selects when the rates
-    are laid end to end; None beyond the last.
-    """
+    """Return the fault that ``point`` (0-1) selects when the rates are laid end to end; None beyond the last."""
     for name, rate in rates.items():
         if point < rate:
             return name

@@ -43,9 +43,7 @@ class HesitantJudge(SimulatedJudge):
         self._doubt, self._tells = doubt, tells
 
     async def complete(self, request: JudgeRequest) -> Completion:
-        """Answer with digits and their log-probabilities if the request's scale ends at 9; otherwise like
-        SimulatedJudge.
-        """
+        """Answer with digits and their log-probabilities if the request's scale ends at 9, else like SimulatedJudge."""
         if request.max_score != _TOP:
             return await super().complete(request)
         beliefs = [list(_level_probabilities(opinion, self._doubt)) for opinion in self._opinions(self._hear(request))]
@@ -63,9 +61,7 @@ _TOP = 9
 
 
 def _level_probabilities(opinion: float, doubt: float) -> Iterator[float]:
-    """Yield the probability of each level: the share of a normal belief that
-    is nearer to this level than to any other.
-    """
+    """Yield each level's probability: the share of a normal belief that is nearer to it than to any other level."""
     below = 0.0
     for level in range(_TOP + 1):
         upto = 1.0 if level == _TOP else _normal_cdf(((level + 0.5) / _TOP - opinion) / doubt)

@@ -107,8 +107,8 @@ class SimulatedJudge(FullBackend):
 
 
 def _labelled_vices(vices: Sequence[Vice]) -> tuple[tuple[str, Vice], ...]:
-    """Return each vice with its own label for random draws, so that adding a vice does not change the draws of other
-    kinds.
+    """Return each vice with its own label for random draws, so that adding a
+    vice does not change other kinds' draws.
     """
     seen: Counter[str] = Counter()
     labelled: list[tuple[str, Vice]] = []

@@ -44,14 +44,13 @@ class Question:
         return _generator(self.seed, self.label, request_content(self.request))
 
     def by_attempt(self) -> Random:
-        """Return a random generator that differs at every repetition of a
-        request; a new run repeats the same sequence.
-        """
+        """Return a random generator that differs at every repetition of a request; a new run repeats the sequence."""
         return _generator(self.seed, self.label, request_identity(self.request), self.attempt)
 
     def by_candidate(self, candidate: Candidate, *, seed: int | None = None) -> Random:
-        """Return a random generator that is the same in every question about this candidate; ``seed`` replaces the
-        judge's.
+        """Return a random generator that is the same in every question about this candidate.
+
+        ``seed`` replaces the judge's seed.
         """
         names = (self.request.view.group_id, self.trajectory_id(candidate))
         return _generator(self.seed if seed is None else seed, self.label, *names)
@@ -68,9 +67,7 @@ def request_identity(request: JudgeRequest) -> str:
 
 
 def own_characters(candidate: Candidate, prefix_length: int) -> int:
-    """Return the characters of text, reasoning and tool arguments in a candidate's messages that the group does not
-    share.
-    """
+    """Return the characters of text, reasoning and tool arguments in messages that only this candidate has."""
     return sum(_characters(message) for message in candidate.messages[prefix_length:])
 
 

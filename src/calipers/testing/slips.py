@@ -67,8 +67,9 @@ def _text(value: str | float) -> str:
 
 
 class Slip(ABC):
-    """Changes the rows of a simulated judge's reply. Subclass it for your own vice; draw randomness from ``question``
-    only.
+    """Changes the rows of a simulated judge's reply.
+
+    Subclass it for your own vice; draw randomness from ``question`` only.
     """
 
     __slots__ = ()

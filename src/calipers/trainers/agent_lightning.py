@@ -38,13 +38,12 @@ def judged_hooks(
     patience: int | None = None,
     stop: Stop | None = None,
 ) -> type:
-    """Return a class of rollout hooks for Agent-Lightning that has each step's rollouts judged; export it from the
-    hooks file.
+    """Return a class of rollout hooks for Agent-Lightning that has each step's rollouts judged.
 
-    Agent-Lightning's trainer chooses its rollout managers itself, and its hooks see one rollout at a time. So when the
-    trainer starts them, these hooks apply ``rewarded`` to what the managers' two methods for completed rollouts return.
-    The other arguments are those of ``rewarded``. Raises ConfigError if Agent-Lightning 1.0 is not installed, and for
-    invalid settings.
+    Export it from the hooks file. Agent-Lightning's trainer chooses its rollout managers itself, and its hooks see one
+    rollout at a time. So when the trainer starts them, these hooks apply ``rewarded`` to what the managers' two methods
+    for completed rollouts return. The other arguments are those of ``rewarded``. Raises ConfigError if Agent-Lightning
+    1.0 is not installed, and for invalid settings.
     """
     warn_untested("agentlightning", "1.0")
     if not math.isfinite(weight):
@@ -129,9 +128,7 @@ def rewarded(
 
 
 def _apply_after(manager: type, name: str, then: Callable[..., Any]) -> None:
-    """Replace a manager's method by a method that applies ``then`` to what
-    it returns; a second call replaces ``then``.
-    """
+    """Replace a manager's method by one that applies ``then`` to its result; a second call replaces ``then``."""
     method = getattr(manager, name)
     original = getattr(method, _ORIGINAL, method)
 
@@ -163,7 +160,7 @@ def _with_reward(rollout: Any, reward: float | None) -> Any:
 
 
 def _conversation(rollout: Any) -> dict[str, Any]:
-    """Return the conversation of an Agent-Lightning rollout: its model calls in order, without calls that a later call
+    """Return an Agent-Lightning rollout's conversation: its model calls in order, without those that a later call
     repeats.
     """
     requests = [_answered_call(event["data"]) for event in rollout.events if event["event_type"] == "model_request"]
@@ -178,9 +175,7 @@ def _conversation(rollout: Any) -> dict[str, Any]:
 
 
 def _answered_call(data: Mapping[str, Any]) -> tuple[list[Any], list[Any]]:
-    """Return the messages of an answered model call, answer included, and its tools; no messages for an unanswered
-    call.
-    """
+    """Return a model call's messages, its answer included, and its tools; no messages if the call was not answered."""
     request, response, status = data.get("request"), data.get("response"), data.get("http_status")
     failed = data.get("status") == "error" or (isinstance(status, int) and status >= 400)
     if failed or not isinstance(request, Mapping) or not isinstance(response, Mapping) or not response.get("choices"):

@@ -99,8 +99,9 @@ class JudgeReward:
         request_id: Sequence[str],
         **columns: Any,
     ) -> list[float | None]:
-        """Return the rewards of ``completions``, in order. Raises InputError for a group whose rows have different
-        rubrics.
+        """Return the rewards of ``completions``, in order.
+
+        Raises InputError for a group whose rows have different rubrics.
         """
         warn_unused_columns(columns, used=(self._rubric_column,))
         rubrics = columns.get(self._rubric_column or "") or [None] * len(completions)

@@ -87,9 +87,7 @@ def resources_server(
 
 
 def _key(row: Mapping[str, Any]) -> tuple[Any, str]:
-    """Return the key of a rollout's group: task index and prompt, because indices restart with each batch and prompts
-    recur.
-    """
+    """Return the key of a rollout's group: task index and prompt, because indices restart with each batch."""
     return row.get(_TASK), json.dumps(row["responses_create_params"], sort_keys=True, default=str)
 
 

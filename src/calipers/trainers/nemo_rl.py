@@ -72,9 +72,7 @@ def judge_environment(
             self._cohorts = complete_cohorts(self._run, size=group_size, deadline=deadline)
 
         async def step(self, message_log_batch: Sequence[Any], metadata: Sequence[Any]) -> Any:
-            """Return the rewards of a NeMo-RL batch; asynchronous, so that other steps arrive while this step waits for
-            its group.
-            """
+            """Return the rewards of a NeMo-RL batch; while this step waits for its group, other steps can arrive."""
             rewards = await _rewards(self._run, self._cohorts, message_log_batch, rubric, metadata)
             count = len(rewards)
             return interfaces.EnvironmentReturn(

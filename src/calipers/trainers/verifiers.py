@@ -127,9 +127,7 @@ def _require_usable_rewards(traces: Sequence[Any], name: str) -> None:
 
 
 def _trajectory_object(trace: Any) -> dict[str, Any]:
-    """Return a verifiers trace as a trajectory object of a groups file; its branches follow one another like ART's
-    histories.
-    """
+    """Return a verifiers trace as a trajectory object of a groups file, its branches one after the other."""
     histories = [
         {
             "messages_and_choices": [_message(message) for message in branch.messages],

@@ -1,7 +1,7 @@
 """A judge asked about labelled criteria, in the form of a verdicts file."""
 
 from calipers.calibration.criteria import Labelled, meta_evaluate
-from calipers.calibration.criteria.collect import ask
+from calipers.calibration.criteria.collect import collect_verdicts
 from calipers.errors import PermanentError
 from calipers.types import Completion, JudgeRequest
 from grading import Grader
@@ -20,7 +20,7 @@ TRUTH = {"1": True, "2": False, "4": True}
 
 async def test_every_row_has_a_verdict_in_the_order_of_rows() -> None:
     grader = Grader(lambda _, criterion: TRUTH[criterion])
-    asked = await ask(ROWS, grader)
+    asked = await collect_verdicts(ROWS, grader)
     assert [(one["line"], one["met"]) for one in asked.judgments] == [(1, True), (4, True), (2, False)]
     assert len(grader.asked) == 3
     assert all("Is it catching?" in str(request.messages) for request in grader.asked)
@@ -31,7 +31,7 @@ async def test_every_row_has_a_verdict_in_the_order_of_rows() -> None:
 
 async def test_a_grading_puts_the_criteria_of_a_completion_together() -> None:
     grader = Grader(lambda _, criterion: TRUTH[criterion])
-    await ask(ROWS, grader, grading={"mode": "all"}, samples=2)
+    await collect_verdicts(ROWS, grader, grading={"mode": "all"}, samples=2)
     assert sorted(request.ask.criteria for request in grader.asked) == [("1", "4"), ("1", "4"), ("2",), ("2",)]
 
 
@@ -39,7 +39,7 @@ async def test_samples_are_verdicts_of_their_own() -> None:
     def moody(_: object, request: JudgeRequest, __: int) -> str | None:
         return '{"1": {"reason": "", "met": false}}' if request.ask.sample else None
 
-    asked = await ask(ROWS[:1], Grader(lambda *_: True, moody), samples=2)
+    asked = await collect_verdicts(ROWS[:1], Grader(lambda *_: True, moody), samples=2)
     assert [(one["sample_index"], one["met"]) for one in asked.judgments] == [(0, True), (1, False)]
 
 
@@ -53,7 +53,7 @@ class Down:
 
 
 async def test_what_cannot_be_decided_is_not_available_with_its_reason() -> None:
-    asked = await ask(ROWS, Down())
+    asked = await collect_verdicts(ROWS, Down())
     assert {(one["met"], one["reason"]) for one in asked.judgments} == {(None, "it will not")}
     (judge,) = meta_evaluate(ROWS, asked.judgments).judges
     assert (judge.graded, judge.ungraded, judge.overall.balanced_f1) == (0, 3, None)

@@ -1,7 +1,7 @@
-"""How well a judge's verdicts on single criteria agree with people's: HealthBench's meta-evaluation.
+"""Measure how well a judge's verdicts on single criteria agree with people's: HealthBench's meta-evaluation.
 
-``meta_evaluate`` does all of it for recorded verdicts; ``collect.ask`` obtains them from a judge. Not responsible for
-scores and rankings of groups (``calibration``).
+``meta_evaluate`` does everything for recorded verdicts; ``collect.collect_verdicts`` obtains them from a judge. Not
+responsible for scores and rankings of groups (``calibration``).
 """
 
 from __future__ import annotations

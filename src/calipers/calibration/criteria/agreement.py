@@ -1,4 +1,4 @@
-"""Balanced F1 of yes-or-no verdicts against labels, as HealthBench's meta-evaluation has it. Pure.
+"""Balanced F1 of yes-or-no verdicts against labels, as HealthBench's meta-evaluation defines it. Pure.
 
 Source: openai/simple-evals, ``healthbench_meta_eval``: every label is compared with the verdict separately; precision
 is a mean over verdicts of one kind, recall over labels of one kind; the F1 of the two kinds are averaged, so that a
@@ -16,21 +16,22 @@ from numpy.typing import NDArray
 
 Array: TypeAlias = NDArray[np.float64]
 Pair: TypeAlias = tuple[str, bool, bool]
-"""A unit of resampling, a verdict, and a label."""
+"""A unit of resampling (a completion), a verdict, and a label."""
 
 _RESAMPLES: Final = 1000
 _AT_ONCE: Final = 100
 """Resamples drawn at a time, to limit memory for tens of thousands of units."""
 _DEFINED: Final = 0.95
-"""The share of resamples that must have a figure for an interval; with fewer, they would be a biased selection."""
+"""The share of resamples that must have a figure; with fewer, an interval would rest on a biased selection."""
 
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """Shares in [0, 1] over ``labels`` comparisons; None if a kind of verdict or label does not occur.
+    """The agreement of verdicts with labels: shares in [0, 1] over ``labels`` comparisons; None if a kind does not
+    occur.
 
-    ``f1_met`` is 0 where its precision and recall are. ``balanced_f1`` is the mean of ``f1_met`` and ``f1_not_met``,
-    and ``interval`` its 95 % percentile bootstrap interval over completions, from a fixed seed.
+    ``f1_met`` is 0 if its precision and recall are 0. ``balanced_f1`` is the mean of ``f1_met`` and ``f1_not_met``, and
+    ``interval`` its 95 % percentile bootstrap interval over completions, from a fixed seed.
     """
 
     labels: int
@@ -44,19 +45,19 @@ class Agreement:
     interval: tuple[float, float] | None
 
     def to_dict(self) -> dict[str, Any]:
-        """The JSON report's object."""
+        """Return the object of the JSON report."""
         return asdict(self)
 
 
 def agreement(pairs: Sequence[Pair]) -> Agreement:
-    """The agreement of verdicts with labels; comparisons of one unit (a completion) are resampled together."""
+    """Return the agreement of verdicts with labels; comparisons of one unit (a completion) are resampled together."""
     counts = _counts(pairs)
     p1, r1, f1, p0, r0, f0, balanced = (_known(value) for value in _figures(counts.sum(axis=0)))
     return Agreement(len(pairs), p1, r1, f1, p0, r0, f0, balanced, None if balanced is None else _interval(counts))
 
 
 def _counts(pairs: Sequence[Pair]) -> Array:
-    """Counts of each unit, (units, 4): met by both, by the verdict only, by the label only, by neither."""
+    """Return counts of each unit, (units, 4): met by both, by the verdict only, by the label only, by neither."""
     places: dict[str, int] = {}
     for unit, _, _ in pairs:
         places.setdefault(unit, len(places))
@@ -67,14 +68,15 @@ def _counts(pairs: Sequence[Pair]) -> Array:
 
 
 def _figures(counts: Array) -> list[Array]:
-    """The fields of Agreement from ``labels`` to ``interval``, both apart, for counts of shape (..., 4); NaN for
-    None.
+    """Return the figures of an Agreement from ``precision_met`` to ``balanced_f1``, for counts of shape (..., 4).
+
+    A figure is NaN where Agreement has None.
     """
     both, verdict, label, neither = (counts[..., place] for place in range(4))
     figures: list[Array] = []
     for hit, said_alone, labelled_alone in ((both, verdict, label), (neither, label, verdict)):
         precision, recall = _share(hit, hit + said_alone), _share(hit, hit + labelled_alone)
-        # 2pr / (p + r), and 0 where both are 0, in counts.
+        # F1 is 2pr / (p + r), and 0 where both are 0; this is the same, computed from counts.
         f1 = np.where(np.isnan(precision + recall), np.nan, _share(2 * hit, 2 * hit + said_alone + labelled_alone))
         figures += [precision, recall, f1]
     return [*figures, (figures[2] + figures[5]) / 2]

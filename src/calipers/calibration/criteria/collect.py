@@ -1,4 +1,4 @@
-"""Asks a judge about labelled rows and records its verdicts, in the form of a verdicts file.
+"""Query a judge about labelled rows and record its verdicts, in the form of a verdicts file.
 
 Every answer goes through ``Judge`` with ``protocol="checklist"``, so that the figures are those of a run with criteria.
 Not responsible for computing them.
@@ -10,27 +10,27 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from calipers.backends.names import name_without_password
-from calipers.calibration.collect import Asked
+from calipers.calibration.collect import JudgeAnswers
 from calipers.calibration.criteria.rows import Labelled
 from calipers.interfaces import Backend
 from calipers.judging.judge import Judge
 from calipers.types import Criterion, Rubric, Trajectory, TrajectoryGroup, TrajectoryResult
 
 
-async def ask(
+async def collect_verdicts(
     rows: Iterable[Labelled], judge: str | Backend, *, grading: Mapping[str, Any] | None = None, **options: Any
-) -> Asked:
-    """Ask ``judge`` (a name, or a Backend) about each row's criterion; ``options`` are those of ``Judge.of``.
+) -> JudgeAnswers:
+    """Query ``judge`` (a name, or a Backend) about each row's criterion; ``options`` are those of ``Judge.of``.
 
     Rows about one completion are one group, so that ``grading={"mode": "all"}`` puts them in one question; by default
-    each is a question of its own, as in HealthBench. The verdicts are the result's ``judgments``; a missing verdict has
-    ``met`` None and a reason. Raises ConfigError for invalid settings and for a judge that cannot be reached, before
-    anything is asked, or that refuses every question.
+    each row has a separate question, as in HealthBench. The verdicts are the result's ``judgments``; a missing verdict
+    has ``met`` None and a reason. Raises ConfigError for invalid settings and for a judge that cannot be reached,
+    before anything is asked, or that refuses every question.
     """
     shared: dict[str, list[Labelled]] = {}
     for row in rows:
         shared.setdefault(row.unit, []).append(row)
-    asked = Asked(name_without_password(judge) if isinstance(judge, str) else type(judge).__name__, "checklist")
+    asked = JudgeAnswers(name_without_password(judge) if isinstance(judge, str) else type(judge).__name__, "checklist")
     how = {"mode": "per_criterion", **(grading or {})}
     asking = Judge.of({"judge": judge, "protocol": "checklist", "grading": how, **options})
     try:
@@ -49,14 +49,14 @@ async def ask(
 
 
 def _group(unit: str, rows: Sequence[Labelled]) -> TrajectoryGroup:
-    """The completion as a group of one, with the rows' criteria; a criterion's id is its line."""
+    """Return a completion as a group of one, with the rows' criteria; a criterion's id is its line."""
     rubric = Rubric(tuple(Criterion(str(row.line), row.rubric) for row in rows))
     answer = Trajectory("completion", ({"role": "assistant", "content": rows[0].completion},), rubric=rubric)
     return TrajectoryGroup(unit, (answer,), rows[0].prompt)
 
 
 def _verdicts(judge: str, rows: Sequence[Labelled], graded: TrajectoryResult) -> Iterator[dict[str, Any]]:
-    """One verdict per row and sample."""
+    """Yield a verdict per row and sample."""
     criteria: Mapping[str, Mapping[str, Any]] = graded.extra.get("criteria", {})
     for row in rows:
         told = criteria.get(str(row.line), {"met": None, "reason": graded.reason or "it was not asked about"})

@@ -1,6 +1,7 @@
 """The report of a meta-evaluation: each judge against all labels, per category, and against each annotator.
 
-Missing verdicts are counted and left out of agreement; they are not wrong. Not responsible for asking.
+Missing verdicts are counted and excluded from agreement; they do not count as wrong. Not responsible for querying
+judges.
 """
 
 from __future__ import annotations
@@ -14,22 +15,22 @@ from typing import Any, Final, cast
 
 from calipers.calibration.criteria.agreement import Agreement, Pair, agreement
 from calipers.calibration.criteria.rows import Labelled, read_labelled
-from calipers.calibration.criteria.verdicts import Recorded, all_recorded
+from calipers.calibration.criteria.verdicts import Recorded, recorded_verdicts
 from calipers.errors import InputError
 
 _FEW: Final = 100
-"""With fewer completions intervals are wide; HealthBench's own file has thousands."""
+"""The number of completions below which intervals are too wide; HealthBench's own file has thousands."""
 _MUCH: Final = 0.05
-"""The share of missing verdicts above which the rest may be a biased selection."""
+"""The share of missing verdicts above which the other verdicts may be a biased selection."""
 
 
 @dataclass(frozen=True, slots=True)
 class JudgeOfCriteria:
-    """One judge: ``overall`` against all labels, by category, and against each annotator's labels alone.
+    """The figures of one judge: ``overall`` against all labels, by category, and against each annotator's labels alone.
 
-    It was asked about ``rows``; ``graded`` verdicts were compared, ``ungraded`` ones are missing, for ``reasons`` with
-    their counts. ``above`` is the share of annotators whose own agreement with the others is below the judge's (0-1).
-    ``common`` is its agreement on the ``common_rows`` rows on which every judge gave a verdict.
+    The judge was asked about ``rows``; ``graded`` verdicts were compared, ``ungraded`` verdicts are missing, for
+    ``reasons`` with their counts. ``above`` is the share of annotators whose own agreement with the others is below the
+    judge's (0-1). ``common`` is its agreement on the ``common_rows`` rows on which every judge gave a verdict.
     """
 
     judge: str
@@ -45,7 +46,7 @@ class JudgeOfCriteria:
     common: Agreement
 
     def to_dict(self) -> dict[str, Any]:
-        """The JSON report's object."""
+        """Return this judge's figures as an object of the JSON report."""
         return {
             "judge": self.judge,
             "rows": self.rows,
@@ -63,9 +64,10 @@ class JudgeOfCriteria:
 
 @dataclass(frozen=True, slots=True)
 class MetaEvaluation:
-    """``judges`` beside the annotators: ``among`` is each label against the others of its row, all and by annotator.
+    """The figures of ``judges`` and of the annotators: ``among`` compares each label with the others of its row.
 
-    ``findings`` are sentences for people; ``problems`` the lines that could not be read.
+    ``annotators`` has the same for each annotator. ``findings`` are sentences for people; ``problems`` the lines that
+    could not be read.
     """
 
     rows: int
@@ -77,7 +79,7 @@ class MetaEvaluation:
     problems: tuple[InputError, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """The JSON report: plain objects, None where something cannot be known."""
+        """Return the JSON report: plain objects, with None for unknown figures."""
         return {
             "rows": self.rows,
             "labels": self.labels,
@@ -98,7 +100,7 @@ def meta_evaluate(
 ) -> MetaEvaluation:
     """Measure judges by their ``verdicts`` about labelled ``rows``; each is a file, or an iterable of its objects.
 
-    Of several verdicts of a judge on one row, all count. Lines that cannot be read are passed to ``on_error``, listed
+    If a judge gave several verdicts on one row, all count. Lines that cannot be read are passed to ``on_error``, listed
     in ``problems`` and skipped. Raises InputError if there is no row.
     """
     problems: list[InputError] = []
@@ -113,11 +115,11 @@ def meta_evaluate(
     labelled = list(given)
     if not labelled:
         raise InputError("there is no labelled row", source=source)
-    said, foreign = _by_judge(all_recorded(verdicts, on_error=complain), labelled)
-    among, each = _among(labelled)
+    said, foreign = _by_judge(recorded_verdicts(verdicts, on_error=complain), labelled)
+    among, each = _agreement_among_annotators(labelled)
     graded = [{row.line for row, one in found if one.met is not None} for found in said.values()]
     common = set.intersection(*graded) if graded else set()
-    judges = tuple(_judge(name, found, each, common) for name, found in sorted(said.items()))
+    judges = tuple(_figures_of_judge(name, found, each, common) for name, found in sorted(said.items()))
     return MetaEvaluation(
         len(labelled),
         sum(len(row.labels) for row in labelled),
@@ -133,7 +135,7 @@ Answers = Mapping[str, Sequence[tuple[Labelled, Recorded]]]
 
 
 def _by_judge(verdicts: Iterable[Recorded], rows: Sequence[Labelled]) -> tuple[Answers, int]:
-    """Each judge's verdicts with their rows, and the number of verdicts about unknown rows."""
+    """Return each judge's verdicts with their rows, and the number of verdicts about unknown rows."""
     by_line = {row.line: row for row in rows}
     by_item: dict[str, list[Labelled]] = defaultdict(list)
     for row in rows:
@@ -152,7 +154,7 @@ def _by_judge(verdicts: Iterable[Recorded], rows: Sequence[Labelled]) -> tuple[A
     return {judge: found for judge, found in said.items() if found}, foreign
 
 
-def _judge(
+def _figures_of_judge(
     name: str, found: Sequence[tuple[Labelled, Recorded]], each: Mapping[str, Agreement], common: AbstractSet[int]
 ) -> JudgeOfCriteria:
     decided = [(row, one.met) for row, one in found if one.met is not None]
@@ -185,8 +187,8 @@ def _judge(
     )
 
 
-def _among(rows: Sequence[Labelled]) -> tuple[Agreement, dict[str, Agreement]]:
-    """Each label against the others of its row: all together, and by who gave it."""
+def _agreement_among_annotators(rows: Sequence[Labelled]) -> tuple[Agreement, dict[str, Agreement]]:
+    """Return the agreement of each label with the others of its row: of all labels together, and by annotator."""
     pairs: list[Pair] = []
     by_annotator: dict[str, list[Pair]] = defaultdict(list)
     for row in rows:

@@ -1,4 +1,4 @@
-"""Rows of a meta-evaluation: a completion, one criterion, and people's labels (HealthBench's schema).
+"""Read rows of a meta-evaluation: a completion, one criterion, and people's labels (HealthBench's schema).
 
 ``{"prompt": [messages], "completion": "...", "rubric": "...", "binary_labels": [true, false],
 "anonymized_physician_ids": ["a", "b"], "category": "..."}``, one per line. Not responsible for agreement
@@ -54,7 +54,7 @@ class Labelled:
 
 
 def is_labelled(path: str | os.PathLike[str]) -> bool:
-    """Whether the first readable line is a row of a meta-evaluation, not a group."""
+    """Return whether the first readable line of a file is a row of a meta-evaluation, not a group."""
     try:
         stream = Path(path).open("rb")  # noqa: SIM115 - closed below
     except OSError:
@@ -70,15 +70,16 @@ def is_labelled(path: str | os.PathLike[str]) -> bool:
 def read_labelled(
     path: str | os.PathLike[str], *, on_error: Callable[[InputError], None] | None = None
 ) -> Iterator[Labelled]:
-    """The rows of a ``.jsonl`` or ``.jsonl.gz`` file, in order.
+    """Yield the labelled rows of a ``.jsonl`` or ``.jsonl.gz`` file, in order.
 
-    A bad row is passed to ``on_error`` as an InputError with file, line and field, and skipped; without it, raised.
+    A bad row is passed to ``on_error`` as an InputError with file, line and field, and skipped; without ``on_error``,
+    it is raised.
     """
     yield from jsonl.convert_rows(jsonl.read_json_lines(path), as_labelled, source=os.fspath(path), on_error=on_error)
 
 
 def as_labelled(value: Mapping[str, Any] | str, line: int = 1) -> Labelled:
-    """One row as plain data, checked. Raises InputError with the field."""
+    """Return a row of plain data as a checked Labelled. Raises InputError with the field."""
     if isinstance(value, str):
         raise InputError(value)
     labels = _list(value, "binary_labels")

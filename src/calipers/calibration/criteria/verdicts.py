@@ -1,4 +1,4 @@
-"""Reads a file of recorded verdicts about the rows of a meta-evaluation: one line is one answer of one judge.
+"""Read a file of recorded verdicts about the rows of a meta-evaluation: each line is an answer of a judge.
 
 Not responsible for agreement. Reading files is the only I/O.
 """
@@ -19,7 +19,7 @@ _SHAPE: Final = '{"judge": "...", "line": 1, "met": true} (or "raw_text" instead
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """The verdict of ``judge`` about one row, given by its ``item`` or, if that is None, by its ``line``.
+    """The verdict of ``judge`` about a row, given by the row's ``item`` or, if that is None, by its ``line``.
 
     ``met`` None is a missing verdict, with a ``reason``.
     """
@@ -37,9 +37,9 @@ def read_verdicts(
     format: str | None = None,  # noqa: A002 - what people call it
     on_error: Callable[[InputError], None],
 ) -> Iterator[Recorded]:
-    """The verdicts of a ``.jsonl`` or ``.jsonl.gz`` file; bad lines are passed to ``on_error`` and skipped.
+    """Yield the verdicts of a ``.jsonl`` or ``.jsonl.gz`` file; bad lines are passed to ``on_error`` and skipped.
 
-    ``format`` is that of a ``raw_text`` without one.
+    ``format`` is the reply format of lines that name none.
     """
     yield from jsonl.convert_rows(
         jsonl.read_json_lines(path),
@@ -49,8 +49,8 @@ def read_verdicts(
     )
 
 
-def all_recorded(verdicts: object, *, on_error: Callable[[InputError], None]) -> Iterator[Recorded]:
-    """Verdicts from a path, or from an iterable of objects of that file or of Recorded."""
+def recorded_verdicts(verdicts: object, *, on_error: Callable[[InputError], None]) -> Iterator[Recorded]:
+    """Yield verdicts from a path, or from an iterable of objects of a verdicts file or of Recorded."""
     if isinstance(verdicts, str | os.PathLike):
         yield from read_verdicts(verdicts, on_error=on_error)
         return
@@ -62,7 +62,7 @@ def all_recorded(verdicts: object, *, on_error: Callable[[InputError], None]) ->
 
 
 def as_recorded(value: object, *, format: str | None = None) -> Recorded:  # noqa: A002 - likewise
-    """One object of a verdicts file, checked; ``raw_text`` is read if there is no ``met``. Raises InputError."""
+    """Return an object of a verdicts file, checked; ``raw_text`` is read if there is no ``met``. Raises InputError."""
     if isinstance(value, str):
         raise InputError(value)
     if not isinstance(value, Mapping):
@@ -76,11 +76,11 @@ def as_recorded(value: object, *, format: str | None = None) -> Recorded:  # noq
         raise InputError(f"'line' is {line!r}: it must be a row's line, counted from 1")
     if line is None and item is None:
         raise InputError(f"has no row: add 'line' or 'item'; expected {_SHAPE}")
-    met, reason = _said(value, format)
+    met, reason = _verdict_and_reason(value, format)
     return Recorded(judge, met, reason, line, item)
 
 
-def _said(value: Mapping[str, Any], form: str | None) -> tuple[bool | None, str]:
+def _verdict_and_reason(value: Mapping[str, Any], form: str | None) -> tuple[bool | None, str]:
     reason = value.get("reason")
     given = reason if isinstance(reason, str) else ""
     if "met" in value:

@@ -213,9 +213,7 @@ class Cohorts:
         return pending
 
     def _late(self, key: Hashable, name: str) -> str | None:
-        """Return why a member is too late for the last group with this key; None
-        if a group can still take the member.
-        """
+        """Return why a member is too late for its key's last group; None if a group can still take the member."""
         closed = self._closed.get(key)
         if closed is None:
             return None

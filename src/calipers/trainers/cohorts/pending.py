@@ -42,8 +42,9 @@ class MemberResult:
     rewarded: int = 0
 
     def required(self) -> float:
-        """Return the reward. Raises CalipersError with the reason if there is none, for engines that take exceptions
-        for it.
+        """Return the reward; for engines that expect an exception if there is none.
+
+        Raises CalipersError with the reason.
         """
         if self.reward is None:
             raise CalipersError(f"no reward: {self.reason}")
@@ -103,9 +104,7 @@ class PendingGroup:
 
 @dataclass(slots=True)
 class ClosedGroup:
-    """A group that was judged, or given up, before ``missing`` members came; ``ids`` are those of the members that
-    came.
-    """
+    """A group that was judged, or given up, while ``missing`` members had not come; ``ids`` are those of the others."""
 
     missing: int
     ids: frozenset[str]

@@ -36,9 +36,7 @@ _MAX_COUNTED: Final = 100
 
 
 def lost_group_line(result: GroupResult, *, consequence: str = "") -> str:
-    """Return a log line that says what a group lost and why; ``consequence``
-    says what happens to the group's rewards.
-    """
+    """Return a log line with what a group lost and why; ``consequence`` says what happens to its rewards."""
     missing, total = unscored_trajectories(result.trajectories), len(result.trajectories)
     head = (
         f"{result.status} group {one_line(result.group_id, 80)}: {len(missing)} of {total} rollouts could not be scored"
@@ -76,8 +74,7 @@ def _members(names: list[str], total: int) -> str:
 
 
 class LostGroupLog:
-    """Writes the first ten log lines of a minute; further lost groups of that minute become one summary, with counts by
-    reason.
+    """Writes the first ten log lines of a minute; further lost groups become one summary, with counts by reason.
 
     Safe to use from several threads and event loops.
     """
@@ -103,9 +100,7 @@ class LostGroupLog:
         self._write(lines)
 
     def flush_if_due(self) -> None:
-        """Write the summary of a minute that is over. Called when a group
-        succeeds, because no further loss may come.
-        """
+        """Write the summary of a minute that is over; called when a group succeeds, as no further loss may come."""
         if self._counts:
             self._write(self._due())
 

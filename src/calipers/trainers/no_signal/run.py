@@ -82,8 +82,9 @@ class JudgedRun:
         self._ended: tuple[type[CalipersError], str] | None = None
 
     async def score(self, groups: Sequence[Any]) -> list[GroupResult]:
-        """Return the results of a batch of groups, in order. Raises as the class says, and what ``Judge.score_groups``
-        raises.
+        """Return the results of a batch of groups, in order.
+
+        Raises as the class says, and what ``Judge.score_groups`` raises.
         """
         self.require_running()
         results = self.judge.score_groups(groups, concurrency=max(1, len(groups)), ordered=True)
@@ -108,8 +109,8 @@ class JudgedRun:
         return [found[position] for position in range(len(found))]
 
     def wrap(self, score: Score) -> Score:
-        """Return ``score`` as a function that counts and logs its results in this run, for code that collects groups
-        itself.
+        """Return ``score`` as a function that counts and logs its results in
+        this run, for code that collects groups.
         """
 
         async def scoring(group: TrajectoryGroup) -> GroupResult:
@@ -136,9 +137,7 @@ class JudgedRun:
             raise
 
     def end(self, error: ConfigError) -> None:
-        """End the run because no group will ever be scored: ``stop`` is called, and every further call raises
-        ConfigError.
-        """
+        """End the run because no group will ever be scored: calls ``stop``; every further call raises ConfigError."""
         self._end(ConfigError, str(error))
 
     def lost(self, line: str, *, why: str) -> None:
@@ -214,7 +213,7 @@ def shared_run(
     min_scored: int | None = None,
     consequence: str = "",
 ) -> JudgedRun:
-    """Return the JudgedRun with these arguments, one per process, for adapters that engines construct again for every
-    group.
+    """Return the process's JudgedRun with these arguments, for adapters that
+    engines construct again for every group.
     """
     return JudgedRun(judge, patience=patience, stop=stop, min_scored=min_scored, consequence=consequence)

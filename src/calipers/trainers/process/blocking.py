@@ -82,7 +82,7 @@ class _Background:
         return threading.current_thread() is self._thread
 
     def forget(self) -> None:
-        """Start anew in a forked child, where the loop's thread does not exist and its lock may be held for ever."""
+        """Forget the loop in a forked child, where its thread does not exist and its lock may be held for ever."""
         if self._loop is not None:
             self._orphans.append(self._loop)  # stored because Python warns when an open loop is garbage-collected
         self._lock = threading.Lock()

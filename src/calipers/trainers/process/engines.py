@@ -17,8 +17,8 @@ from calipers.errors import ConfigError
 
 
 def installed_version(package: str) -> tuple[int, int] | None:
-    """Return (major, minor) of the installed ``package``; None if it is not installed, or its version has no such
-    numbers.
+    """Return (major, minor) of the installed ``package``; None if it is not
+    installed or has no such version numbers.
     """
     try:
         found = re.match(r"(\d+)\.(\d+)", version(package))

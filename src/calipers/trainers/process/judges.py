@@ -19,8 +19,7 @@ JudgeLike: TypeAlias = "str | Backend | Sequence[str | Backend] | Judge | Callab
 
 
 def as_judge(source: JudgeLike) -> Judge:
-    """Return the Judge that ``source`` names, is or makes: the same Judge for the same source in every call of a
-    process.
+    """Return the Judge that ``source`` names, is or makes: always the same Judge for the same source in a process.
 
     Raises ConfigError for anything else, and for a judge that cannot work.
     """

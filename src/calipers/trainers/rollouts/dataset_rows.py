@@ -49,8 +49,7 @@ def rubric_of_row(row: object, default: str | None) -> str | Rubric | None:
 
 
 def read_label_of_row(label: Any, default: str | None) -> tuple[str | Rubric | None, Any]:
-    """Return the rubric and the reference answer of a row's label, which may be the only field that an engine passes
-    on.
+    """Return the rubric and the reference answer in a row's label, which may be all that an engine passes on.
 
     A label is an answer, or JSON with a rubric, as in verl's ``ground_truth``.
     """

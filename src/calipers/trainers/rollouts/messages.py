@@ -39,8 +39,7 @@ def assistant_message(text: str) -> Message:
 
 
 def split_reasoning(message: Message) -> Message:
-    """Move a message's ``<think>`` text to its ``reasoning`` field; ``Judge(question={"reasoning": ...})`` sets its
-    use.
+    """Move a message's ``<think>`` text to ``reasoning``, which ``Judge(question={"reasoning": ...})`` shows or hides.
 
     Chat templates that open ``<think>`` in the prompt leave only its end in the completion, and a completion that was
     cut off while reasoning has no end tag.

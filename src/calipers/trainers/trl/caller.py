@@ -89,8 +89,9 @@ class Caller:
         )
 
     def size(self, num_generations: int) -> int:
-        """Return the number of completions in a group. Raises ConfigError if the trainer trains on groups of another
-        size.
+        """Return the number of completions in a group.
+
+        Raises ConfigError if the trainer trains on groups of another size.
         """
         if self.group_size is None:
             return num_generations

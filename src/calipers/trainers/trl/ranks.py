@@ -67,7 +67,7 @@ def _kind_of(error: object) -> type[CalipersError]:
 
 
 def is_single_process() -> bool:
-    """Return whether this process is the whole run."""
+    """Return whether the training run has no other process, so that its batch is complete here."""
     distributed: Any = sys.modules.get("torch.distributed")
     if distributed is None or not distributed.is_available() or not distributed.is_initialized():
         return True

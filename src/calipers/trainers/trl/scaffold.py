@@ -51,8 +51,7 @@ def scaffolded_rollouts(
 
 
 class ScaffoldedRollouts:
-    """TRL's rollout function: samples completions from scaffolded prompts, returns the tokens of the prompts without
-    scaffold.
+    """TRL's rollout function: samples from scaffolded prompts, and returns the tokens of the prompts without scaffold.
 
     The step is the trainer's; the place is the rollout's number among the ``num_generations`` of its prompt, over all
     processes. Evaluation has no scaffold. If vLLM reports log-probabilities, those of scaffolded rollouts belong to
@@ -133,8 +132,9 @@ class ScaffoldedRollouts:
 
 
 def _methods_of(trainer: Any) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """Return the trainer's methods to tokenize and generate. Raises ConfigError if later turns would need the scaffold,
-    too.
+    """Return the trainer's methods to tokenize and generate.
+
+    Raises ConfigError if later turns would need the scaffold, too.
     """
     tokenize, generate = (getattr(trainer, name, None) for name in _METHODS)
     if not (callable(tokenize) and callable(generate)):

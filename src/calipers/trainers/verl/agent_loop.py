@@ -162,8 +162,9 @@ class AgentLoopManager(AgentLoopManagerTQ):  # type: ignore[misc]  # verl has no
 
 
 class LostGroupError(CalipersError):
-    """Raised in a rollout whose group got no reward, so that verl counts it as failed. The lost group is logged
-    already.
+    """Raised in a rollout whose group got no reward, so that verl counts it as failed.
+
+    The lost group is logged already.
     """
 
 
@@ -175,9 +176,7 @@ def judged_run(judge: Judge, settings: VerlSettings) -> JudgedRun:
 
 
 def omit_tracebacks(run: JudgedRun) -> None:
-    """Filter the tracebacks of lost groups, one per rollout, out of verl's
-    log, which has a line for each lost group.
-    """
+    """Filter the tracebacks of lost groups out of verl's log, which has a line for each lost group already."""
 
     def is_new(record: logging.LogRecord) -> bool:
         error = record.exc_info[1] if isinstance(record.exc_info, tuple) else None
@@ -187,9 +186,7 @@ def omit_tracebacks(run: JudgedRun) -> None:
 
 
 def settings_in_config(config: Any) -> VerlSettings:
-    """Return the settings in the ``calipers`` table of verl's configuration.
-    Raises ConfigError for invalid settings.
-    """
+    """Return the settings in the ``calipers`` table of verl's configuration. Raises ConfigError if they are invalid."""
     table = OmegaConf.select(config, "calipers")
     return read_settings(OmegaConf.to_container(table, resolve=True) if OmegaConf.is_config(table) else table)
 

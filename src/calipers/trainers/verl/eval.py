@@ -81,9 +81,7 @@ async def judged_response(judge: Judge, score: Score, group: Any) -> GroupResult
 
 
 def reward_of_response(row: TrajectoryResult, data_source: object, *, on_failure: float | None) -> float:
-    """Return the reward of a response, or ``on_failure`` if it has none; raises CalipersError if ``on_failure`` is
-    None.
-    """
+    """Return the reward of a response, or ``on_failure`` if it has none. Raises CalipersError if both are None."""
     if row.reward is not None and row.score is not None:
         return row.reward
     if on_failure is None:
@@ -92,8 +90,9 @@ def reward_of_response(row: TrajectoryResult, data_source: object, *, on_failure
 
 
 def settings_as_text(settings: Mapping[str, Any]) -> str:
-    """Return ``reward_kwargs`` as text, equal for all responses. Raises ConfigError for a value that cannot be a
-    setting.
+    """Return ``reward_kwargs`` as text, equal for all responses.
+
+    Raises ConfigError for a value that cannot be a setting.
     """
     own = {key: value for key, value in settings.items() if key not in VERL_ARGUMENTS}
     return json.dumps(own, sort_keys=True, default=_plain)
@@ -117,7 +116,7 @@ def _judge(settings: str) -> Judge:
 
 
 def standards_in_row(ground_truth: object, extra_info: Mapping[str, Any] | None) -> Standards:
-    """Return what a row asks for, from the parts that verl passes to a reward function. Raises InputError."""
+    """Return the rubric, reference and rules of a row, from the parts that verl passes on. Raises InputError."""
     return standards_of_row({"reward_model": {"ground_truth": ground_truth}, "extra_info": extra_info})
 
 

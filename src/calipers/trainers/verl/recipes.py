@@ -46,8 +46,8 @@ _FOR_MAIN_EVAL: Final = (
 
 
 def group_scorer(settings: VerlSettings, judge: Judge) -> Judge | Hybrid:
-    """Return what scores a whole group by the settings' recipe: the judge itself, or the judge combined with a row's
-    rules.
+    """Return the scorer of whole groups for the settings' recipe: the judge,
+    or the judge combined with a row's rules.
     """
     if settings.recipe != "verif":
         return judge
@@ -56,8 +56,9 @@ def group_scorer(settings: VerlSettings, judge: Judge) -> Judge | Hybrid:
 
 
 def common_group_fields(row: Mapping[str, Any], settings: VerlSettings, *, rubric: str) -> dict[str, Any]:
-    """Return what all rollouts of a row share, as the fields of a group; ``rubric`` is the judge's own. Raises
-    InputError.
+    """Return what all rollouts of a row share, as the fields of a group; ``rubric`` is the judge's own.
+
+    Raises InputError.
     """
     if settings.recipe is None:
         return group_fields_of_row(row, rubric=rubric, reference=settings.reference)
@@ -77,9 +78,7 @@ def common_group_fields(row: Mapping[str, Any], settings: VerlSettings, *, rubri
 
 
 def logged_acc(reward: float, recipe: Recipe) -> float:
-    """Return what verl logs as ``acc``: for a rubric, whether the reward is above one half; for VerIF, the reward
-    itself.
-    """
+    """Return what verl logs as ``acc``: for a rubric, whether the reward is above 0.5; for VerIF, the reward itself."""
     return float(reward > 0.5) if recipe == "rubric_batch" else reward
 
 

@@ -52,8 +52,9 @@ class RewardManager(RewardManagerBase):  # type: ignore[misc]  # verl has no typ
         )
 
     async def run_single(self, data: Any) -> dict[str, Any]:
-        """Return the reward of a rollout's last sequence, once its siblings have arrived. Raises CalipersError without
-        a reward.
+        """Return the reward of a rollout's last sequence, once its siblings have arrived.
+
+        Raises CalipersError without a reward.
         """
         self._run.require_running()
         item = data[-1:][0]

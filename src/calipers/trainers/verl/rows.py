@@ -23,7 +23,7 @@ Decode = Callable[[list[int]], str]
 
 class Output(Protocol):
     """The fields of verl's ``AgentLoopOutput`` that are read;
-    ``response_mask`` is 1 for tokens of the policy, else 0.
+    ``response_mask`` is 1 for the policy's tokens, else 0.
     """
 
     response_ids: list[int]

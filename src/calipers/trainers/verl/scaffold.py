@@ -136,9 +136,7 @@ def _scaffolded_class(target: str) -> type[Any]:
 
 
 def _scaffolded_name(agent_name: str, size: int) -> str:
-    """Return the name under which verl finds the scaffolded agent loop; an
-    unknown name is returned for verl to report.
-    """
+    """Return the name under which verl finds the scaffolded agent loop; verl reports an unknown name itself."""
     known = getattr(loops, _REGISTRY)
     if agent_name not in known:
         return agent_name
