@@ -31,7 +31,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from calipers.backends.embedded.features import FEATURES, measure
+from calipers.backends.embedded.features import FEATURES, measure_features
 from calipers.backends.embedded.model import MODEL_FILE, Model
 
 Array = npt.NDArray[np.float64]
@@ -106,7 +106,7 @@ def load(folder: Path, name: str) -> list[Group]:
 def _group(stored: dict[str, Any], name: str) -> Group:
     context = tuple(stored.get("context") or ())
     members = stored["trajectories"]
-    measured = measure([context + tuple(member["messages"]) for member in members], prefix_length=len(context))
+    measured = measure_features([context + tuple(member["messages"]) for member in members], prefix_length=len(context))
     # The airline sets share tasks, numbered at the end of the id; elsewhere the context is the prompt.
     prompt = stored["group_id"].rsplit(":", 1)[-1] if name in AIRLINE else json.dumps(context, sort_keys=True)
     fold = int(hashlib.sha256(f"{SEED}:{prompt}".encode()).hexdigest(), 16) % FOLDS

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from hypothesis import strategies as st
 
-from calipers.backends.embedded.features import FEATURES, measure
+from calipers.backends.embedded.features import FEATURES, measure_features
 from calipers.types import Ask, Candidate, JudgeRequest, Message, RenderedGroup
 
 TASK: Message = {"role": "user", "content": "Which warehouse holds order 4711, and when does the parcel leave?"}
@@ -51,7 +51,7 @@ def request(
 def feature(name: str, *members: Sequence[Message], context: Sequence[Message] = (TASK,)) -> list[float]:
     """One feature of every member of a group."""
     column = FEATURES.index(name)
-    rows = measure([(*context, *own) for own in members], prefix_length=len(context))
+    rows = measure_features([(*context, *own) for own in members], prefix_length=len(context))
     return [row.values[column] for row in rows]
 
 

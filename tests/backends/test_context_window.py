@@ -22,8 +22,8 @@ def answer(input_tokens: int) -> Completion:
 
 def test_nothing_is_learned_from_nothing() -> None:
     gauge = WindowEstimate()
-    gauge.answered(asked("x" * 100), answer(30))
-    gauge.answered(asked("x" * 100_000), answer(0))
+    gauge.learn_from_answer(asked("x" * 100), answer(30))
+    gauge.learn_from_answer(asked("x" * 100_000), answer(0))
     assert gauge.learned() == {}
     assert gauge.bytes_per_token == BYTES_PER_TOKEN
 
@@ -31,29 +31,29 @@ def test_nothing_is_learned_from_nothing() -> None:
 @pytest.mark.parametrize(("text", "size"), [("a" * 8000, 4.0), ("三" * 4000, 6.0)])
 def test_a_servers_count_teaches_bytes_per_token_a_little_below_the_mean(text: str, size: float) -> None:
     gauge = WindowEstimate()
-    gauge.answered(asked(text), answer(2000))
+    gauge.learn_from_answer(asked(text), answer(2000))
     told = gauge.learned()["window"]["bytes_per_token"]
     assert 0.9 * size <= told < size
 
 
 def test_a_count_that_cannot_be_true_is_bounded() -> None:
     gauge = WindowEstimate()
-    gauge.answered(asked("a"), answer(50_000))
+    gauge.learn_from_answer(asked("a"), answer(50_000))
     assert gauge.bytes_per_token == 0.5
 
 
 def test_what_was_known_stays_unless_it_is_clearly_otherwise() -> None:
     known = {"window": {"tokens": 4096, "bytes_per_token": 3.7}, "refused": ["seed"]}
     gauge = WindowEstimate(known)
-    gauge.answered(asked("a" * 8000), answer(2000))
+    gauge.learn_from_answer(asked("a" * 8000), answer(2000))
     assert gauge.learned() == {"window": known["window"]}
-    gauge.answered(asked("a" * 8000), answer(8000))
+    gauge.learn_from_answer(asked("a" * 8000), answer(8000))
     assert gauge.learned()["window"]["bytes_per_token"] < 2
 
 
 def test_a_refusal_teaches_the_window() -> None:
     gauge = WindowEstimate()
-    gauge.refused(Window(8192, 2.0))
+    gauge.learn_from_refusal(Window(8192, 2.0))
     assert gauge.learned() == {"window": {"tokens": 8192}}
 
 
@@ -61,7 +61,7 @@ def test_questions_with_images_say_nothing_about_text() -> None:
     gauge = WindowEstimate()
     image = {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}
     content = [{"type": "text", "text": "a" * 9000}, image]
-    gauge.answered(replace(request(), messages=({"role": "user", "content": content},)), answer(9000))
+    gauge.learn_from_answer(replace(request(), messages=({"role": "user", "content": content},)), answer(9000))
     assert gauge.learned() == {}
 
 

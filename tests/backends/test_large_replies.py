@@ -14,9 +14,9 @@ import calipers
 from backends.virtual import PassingLoop
 from calipers.backends.providers.openai_compatible import read_chat_reply
 from calipers.backends.transport.http import HttpClient
-from calipers.backends.transport.memory import FREE, ReplyMemory, Reservation
 from calipers.backends.transport.refusals import read_refusal
 from calipers.backends.transport.reply import HttpReply, Peer
+from calipers.backends.transport.reply_memory import FREE, ReplyMemory, Reservation
 from calipers.errors import TransientError
 from groups import FOUR, group_of
 from servers.faulty_server import Answer, Asked, FaultyServer, said, streamed

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calipers.backends.transport.reply import HttpReply
-from calipers.doctor.reachability import listed_models, window_of
+from calipers.doctor.reachability import model_rows, window_of
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),
@@ -23,7 +23,7 @@ JSON = st.recursive(
 
 @given(JSON, st.text(max_size=5))
 def test_any_list_is_read_to_rows_with_names_and_a_window_that_can_be_one(body: Any, model: str):
-    rows = listed_models(HttpReply(200, {}, json.dumps(body).encode()))
+    rows = model_rows(HttpReply(200, {}, json.dumps(body).encode()))
     assert rows is None or all(isinstance(row["id"], str) for row in rows)
     window = window_of(rows or [], model)
     assert window is None or window > 0
@@ -31,7 +31,7 @@ def test_any_list_is_read_to_rows_with_names_and_a_window_that_can_be_one(body: 
 
 @given(st.binary(max_size=30))
 def test_bytes_that_are_no_list_are_none_or_rows(body: bytes):
-    assert listed_models(HttpReply(200, {}, body)) in (None, [])
+    assert model_rows(HttpReply(200, {}, body)) in (None, [])
 
 
 @pytest.mark.parametrize(
@@ -51,4 +51,4 @@ def test_each_server_tells_its_window_in_its_own_words(row: dict[str, Any]):
 
 
 def test_an_error_lists_nothing():
-    assert listed_models(HttpReply(404, {}, b'{"data": [{"id": "m"}]}')) is None
+    assert model_rows(HttpReply(404, {}, b'{"data": [{"id": "m"}]}')) is None

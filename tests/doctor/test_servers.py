@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from calipers.doctor import Check, Diagnosis, Servers, diagnose_each
-from calipers.doctor.servers import compared
+from calipers.doctor.servers import compare_servers
 from calipers.errors import ConfigError
 from doctor.probe_judges import MODELS, judge, truth
 from servers.faulty_server import Answer, FaultyServer, error, said
@@ -87,8 +87,11 @@ def test_of_two_settings_the_more_careful_one_is_taken_and_slowness_is_told() ->
         checks = (Check("latency", "note", f"{median} s", {"median_s": median}),)
         return Diagnosis("j", checks, "fit" if orders is None else "fit with these settings", "why", settings)
 
-    found = compared("j", {"http://a": diagnosis(None, 0.3), "http://b": diagnosis(2, 1.5)})
+    found = compare_servers("j", {"http://a": diagnosis(None, 0.3), "http://b": diagnosis(2, 1.5)})
     assert (found.verdict, found.settings["orders"]) == ("fit with these settings", 2)
     assert found.differences == ("latency: http://a: 0.3 s; http://b: 1.5 s",)
     for near in (0.5, 0.7):
-        assert compared("j", {"http://a": diagnosis(None, 0.3), "http://b": diagnosis(None, near)}).differences == ()
+        assert (
+            compare_servers("j", {"http://a": diagnosis(None, 0.3), "http://b": diagnosis(None, near)}).differences
+            == ()
+        )

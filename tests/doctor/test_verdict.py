@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from calipers.doctor.diagnosis import Check
-from calipers.doctor.figures import Agreement, Flips, FormatFigures
-from calipers.doctor.verdict import Findings, conclude, settings_for, should_try_json_object, unfit_because
+from calipers.doctor.probe_statistics import Agreement, Flips, FormatFigures
+from calipers.doctor.verdict import Findings, conclude_fitness, settings_for, should_try_json_object, unfit_reason
 
 KEPT = FormatFigures(asked=24, answered=24, used=24, readable=1.0, strict_json=1.0, ids=1.0, on_scale=1.0, why=None)
 GOOD = Findings(KEPT, Agreement(36, 36, 12, 1e-9), Flips(0, 36), 0, 3)
@@ -16,11 +16,11 @@ POOR = replace(KEPT, used=16, readable=16 / 24, why="no verdict in the reply")
 
 
 def test_a_judge_without_a_fault_is_fit():
-    assert conclude(GOOD, {}) == ("fit", "24 of 24 answers readable, 36 of 36 pairs right")
+    assert conclude_fitness(GOOD, {}) == ("fit", "24 of 24 answers readable, 36 of 36 pairs right")
 
 
 def test_a_judge_with_settings_is_fit_for_their_reasons():
-    verdict, reason = conclude(GOOD, {"orders": (2, "the order matters")})
+    verdict, reason = conclude_fitness(GOOD, {"orders": (2, "the order matters")})
     assert verdict == "fit with these settings"
     assert reason.startswith("the order matters (")
 
@@ -41,8 +41,8 @@ def test_a_judge_with_settings_is_fit_for_their_reasons():
 )
 def test_what_makes_a_judge_unfit_is_said(changed: dict[str, object], words: str):
     found = replace(GOOD, **changed)  # type: ignore[arg-type]  # a table's fields
-    assert words in (unfit_because(found) or "")
-    assert conclude(found, {"orders": (2, "")})[0] == "unfit"
+    assert words in (unfit_reason(found) or "")
+    assert conclude_fitness(found, {"orders": (2, "")})[0] == "unfit"
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_what_makes_a_judge_unfit_is_said(changed: dict[str, object], words: str
     ],
 )
 def test_what_is_no_reason_against_a_judge(changed: dict[str, object]):
-    assert unfit_because(replace(GOOD, **changed)) is None  # type: ignore[arg-type]  # likewise
+    assert unfit_reason(replace(GOOD, **changed)) is None  # type: ignore[arg-type]  # likewise
 
 
 def test_two_orders_are_wanted_where_more_than_a_tenth_of_the_pairs_turn():

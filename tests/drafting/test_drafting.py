@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calipers.drafting import draft
-from calipers.drafting.measure import Measured, measure
-from calipers.drafting.merge import merge
-from calipers.drafting.question import Proposal, frame, read
-from calipers.drafting.writing import as_toml
+from calipers.drafting.measure import Measured, measure_criterion
+from calipers.drafting.merge import merge_proposals
+from calipers.drafting.proposals import Proposal, proposal_request, read_proposals
+from calipers.drafting.rubric_file import rubric_toml
 from calipers.errors import InputError, PermanentError
 from calipers.ledger import Ledger
 from calipers.render import render
@@ -94,7 +94,7 @@ async def test_a_judge_that_proposes_nothing_is_named_as_the_reason() -> None:
 
 
 def test_the_question_shows_the_group_and_asks_for_at_most_so_many() -> None:
-    request = frame(render(GROUPS[0]), most=7, max_tokens=100, params={})
+    request = proposal_request(render(GROUPS[0]), most=7, max_tokens=100, params={})
     system, user = (str(message["content"]) for message in request.messages)
     assert "at most 7 criteria" in system
     assert "Antibiotics 0." in user
@@ -113,15 +113,15 @@ def test_the_question_shows_the_group_and_asks_for_at_most_so_many() -> None:
 ])  # fmt: skip
 def test_proposals_are_read_and_what_is_none_is_passed_over(reply: str, count: int) -> None:
     if count:
-        assert len(read(Completion(reply), "g")) == count
+        assert len(read_proposals(Completion(reply), "g")) == count
     else:
         with pytest.raises(PermanentError, match="no criteria"):
-            read(Completion(reply), "g")
+            read_proposals(Completion(reply), "g")
 
 
 def test_a_refusal_is_told() -> None:
     with pytest.raises(PermanentError, match="refused"):
-        read(Completion("", finish_reason="refused"), "g")
+        read_proposals(Completion("", finish_reason="refused"), "g")
 
 
 def proposals(*said: tuple[str, float, str]) -> list[Proposal]:
@@ -129,7 +129,7 @@ def proposals(*said: tuple[str, float, str]) -> list[Proposal]:
 
 
 def test_the_same_in_other_words_is_one_criterion_with_the_median_of_points() -> None:
-    merged = merge(
+    merged = merge_proposals(
         proposals(
             ("Cites the page of the manual.", 3, "g1"),
             ("The agent cites a manual page.", 7, "g2"),
@@ -145,7 +145,7 @@ def test_the_same_in_other_words_is_one_criterion_with_the_median_of_points() ->
 
 
 def test_opposites_stay_apart() -> None:
-    merged = merge(
+    merged = merge_proposals(
         proposals(
             ("Confirms the refund amount.", 3, "g1"),
             ("Confirms the refund amount.", -3, "g2"),
@@ -159,7 +159,7 @@ def test_opposites_stay_apart() -> None:
 @given(st.lists(st.tuples(st.text(max_size=30), st.sampled_from([1.0, -2.0]), st.sampled_from("ab")), max_size=12),
        st.integers(1, 5))  # fmt: skip
 def test_merging_keeps_within_the_limit_and_the_ids_distinct(said: list[tuple[str, float, str]], most: int) -> None:
-    merged = merge(proposals(*said), most)
+    merged = merge_proposals(proposals(*said), most)
     assert len(merged) <= most
     assert len({one.criterion.id for one in merged}) == len(merged)
 
@@ -179,7 +179,7 @@ def test_figures_are_counted_over_groups_trajectories_and_verdicts() -> None:
     ]
     gold = {("g1", "a"): 1.0, ("g1", "b"): 0.2, ("g2", "a"): 0.5, ("g2", "b"): 0.4}
     for points, right in ((3.0, 1.0), (-3.0, 0.0)):
-        found = measure(Criterion("c", "x", points), results, gold)
+        found = measure_criterion(Criterion("c", "x", points), results, gold)
         assert found == Measured(0.5, 2 / 3, 7 / 8, 4 / 7, right, 1)
 
 
@@ -199,8 +199,8 @@ def test_a_useless_criterion_is_told_by_its_figures(figures: Measured, fault: st
 
 @given(st.text(min_size=1, max_size=40).filter(str.strip), st.text(max_size=30), st.sampled_from([-2.0, 2.5]))
 def test_whatever_a_judge_writes_the_file_stays_toml(text: str, title: str, points: float) -> None:
-    merged: Any = merge([Proposal(text, points, "g")], 1)[0]
+    merged: Any = merge_proposals([Proposal(text, points, "g")], 1)[0]
     entry = (merged, Measured(0.5, 1.0, 1.0, 0.5))
-    written = tomllib.loads(as_toml([entry], [entry], title=title))
+    written = tomllib.loads(rubric_toml([entry], [entry], title=title))
     assert as_rubric(written).criteria[0].text == text
     assert len(written["criteria"]) == 1

@@ -11,7 +11,7 @@ from calipers.errors import ConfigError
 from calipers.generation.engine import Engine, load_vllm
 from calipers.generation.prompts import Prompt
 from calipers.generation.response_file import ResponseFile
-from calipers.generation.sampling import Sampling, generate
+from calipers.generation.sampling import Sampling, generate_responses
 
 
 @dataclass
@@ -55,7 +55,10 @@ def prompts(*texts: str) -> list[Prompt]:
 async def answers(engine: Engine, sampling: Sampling, *texts: str) -> list[Any]:
     with ResponseFile(None) as stored:
         return [
-            done async for done in generate(prompts(*texts), engine, sampling=sampling, stored=stored, concurrency=100)
+            done
+            async for done in generate_responses(
+                prompts(*texts), engine, sampling=sampling, stored=stored, concurrency=100
+            )
         ]
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calipers.errors import ConfigError, InputError
-from calipers.generation.forms import form_for, rows_of, write
+from calipers.generation.forms import output_form, response_rows, write_rows
 from calipers.generation.prompts import Prompt, read_prompts
 from calipers.generation.sampling import Answered, Failed, Sample
 from calipers.readers import as_group
@@ -21,15 +21,15 @@ SAMPLES = (Sample(0, "x", "stop", "thought"), Sample(2, "y", "length"))
 
 def test_each_form_holds_the_row_and_its_responses() -> None:
     done = Answered(PROMPT, SAMPLES, (Failed(1, "timeout", "slow"),))
-    (group,) = rows_of(done, "groups")
+    (group,) = response_rows(done, "groups")
     assert group["mine"] == [1]
     assert [one.id for one in as_group(group).trajectories] == ["0", "2"]
     assert group["trajectories"][0]["messages"] == [{"role": "assistant", "content": "x", "reasoning": "thought"}]
-    (row,) = rows_of(done, "rows")
+    (row,) = response_rows(done, "rows")
     asked = json.dumps({"prompt": [{"role": "user", "content": "Why?"}]})
     model = {"style": "rule", "ground_truth": asked}  # what main_eval looks for, and is all that it hands on
     assert row == ROW | {"responses": ["x", "y"], "data_source": "unknown", "reward_model": model}
-    told = list(rows_of(done, "responses"))
+    told = list(response_rows(done, "responses"))
     assert told == [
         ROW | {"response": "x", "sample": 0, "finish_reason": "stop"},
         ROW | {"response": "y", "sample": 2, "finish_reason": "length"},
@@ -38,18 +38,18 @@ def test_each_form_holds_the_row_and_its_responses() -> None:
 
 @pytest.mark.parametrize("form", ["groups", "rows", "responses"])
 def test_a_prompt_without_responses_has_no_row(form: str) -> None:
-    assert list(rows_of(Answered(PROMPT, ()), form)) == []  # type: ignore[arg-type]
+    assert list(response_rows(Answered(PROMPT, ()), form)) == []  # type: ignore[arg-type]
 
 
 def test_the_usual_form_follows_the_name() -> None:
-    assert (form_for("a.jsonl"), form_for("a.parquet"), form_for("a")) == ("groups", "rows", "groups")
+    assert (output_form("a.jsonl"), output_form("a.parquet"), output_form("a")) == ("groups", "rows", "groups")
 
 
 @given(st.lists(st.text(), min_size=1, max_size=3))
 def test_any_text_can_be_written_and_read_again(tmp_path_factory: pytest.TempPathFactory, texts: list[str]) -> None:
     out = tmp_path_factory.mktemp("out") / "out.jsonl"
     samples = tuple(Sample(number, text, "stop") for number, text in enumerate(texts))
-    write(rows_of(Answered(PROMPT, samples), "rows"), str(out))
+    write_rows(response_rows(Answered(PROMPT, samples), "rows"), str(out))
     (line,) = out.read_text("utf-8").split("\n")[:-1]
     assert json.loads(line)["responses"] == texts
 
@@ -57,33 +57,33 @@ def test_any_text_can_be_written_and_read_again(tmp_path_factory: pytest.TempPat
 def test_parquet_keeps_the_columns_that_only_later_rows_have(tmp_path: Path) -> None:
     pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install 'calipers[parquet]'")
     rows: list[dict[str, Any]] = [{"prompt": "a"}, {"prompt": "b", "rubrics": [{"criterion": "Says b.", "points": 3}]}]
-    write(rows, str(tmp_path / "out.parquet"))
+    write_rows(rows, str(tmp_path / "out.parquet"))
     back = [one.row for one in read_prompts(str(tmp_path / "out.parquet"))]
     assert [row["rubrics"] for row in back] == [None, rows[1]["rubrics"]]
 
 
 def test_parquet_takes_objects_without_fields_for_nothing(tmp_path: Path) -> None:
     pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install 'calipers[parquet]'")
-    write([{"prompt": "a", "kwargs": [{}, {}], "more": {"deep": {}}}], str(tmp_path / "out.parquet"))
+    write_rows([{"prompt": "a", "kwargs": [{}, {}], "more": {"deep": {}}}], str(tmp_path / "out.parquet"))
     (back,) = (one.row for one in read_prompts(str(tmp_path / "out.parquet")))
     assert back == {"prompt": "a", "kwargs": [None, None], "more": {"deep": None}}
 
 
 def test_what_is_peculiar_about_a_response_stands_beside_it() -> None:
     done = Answered(PROMPT, (Sample(0, "x", "stop"), Sample(1, "", "stop", note="empty")))
-    (group,) = rows_of(done, "groups")
+    (group,) = response_rows(done, "groups")
     assert [one["metadata"] for one in group["trajectories"]] == [
         {"finish_reason": "stop"},
         {"finish_reason": "stop", "note": "empty"},
     ]
-    (row,) = rows_of(done, "rows")
+    (row,) = response_rows(done, "rows")
     assert (row["responses"], row["response_notes"]) == (["x", ""], ["", "empty"])
-    assert [one.get("note") for one in rows_of(done, "responses")] == [None, "empty"]
+    assert [one.get("note") for one in response_rows(done, "responses")] == [None, "empty"]
 
 
 def test_a_file_that_cannot_be_written_leaves_the_old_one(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="cannot be written"):
-        write([], str(tmp_path / "no" / "out.jsonl"))
+        write_rows([], str(tmp_path / "no" / "out.jsonl"))
 
 
 def test_groups_files_and_repeated_ids_are_prompts_too(tmp_path: Path) -> None:

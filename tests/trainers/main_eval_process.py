@@ -29,14 +29,14 @@ _FLAGS = ("hydra.run.dir=.", "hydra.output_subdir=null", "hydra/job_logging=disa
 
 def responses(folder: Path, name: str) -> Path:
     """The file of one row's responses, as ``calipers generate --form rows`` writes it."""
-    from calipers.generation.forms import rows_of, write  # noqa: PLC0415 - below what main_eval needs
+    from calipers.generation.forms import response_rows, write_rows  # noqa: PLC0415 - below what main_eval needs
     from calipers.generation.prompts import read_prompts  # noqa: PLC0415 - likewise
     from calipers.generation.sampling import Answered, Sample  # noqa: PLC0415 - likewise
 
     (folder / "row.jsonl").write_text(json.dumps({**ROWS[name], "data_source": name}) + "\n", encoding="utf-8")
     (prompt,) = read_prompts(str(folder / "row.jsonl"), key="question" if "question" in ROWS[name] else None)
     samples = tuple(Sample(number, text, "stop") for number, text in enumerate(ANSWERS))
-    write(rows_of(Answered(prompt, samples), "rows"), str(folder / "one.parquet"))
+    write_rows(response_rows(Answered(prompt, samples), "rows"), str(folder / "one.parquet"))
     return folder / "one.parquet"
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from calipers.errors import InputError
-from calipers.generation.main_eval import for_main_eval
+from calipers.generation.main_eval import row_for_main_eval
 from calipers.rubric.standards import standards_in
 from calipers.trainers.verl import compute_score, rubric_batch, verif
 from calipers.trainers.verl.recipes import Graded
@@ -53,7 +53,7 @@ def test_verls_main_eval_scores_what_generate_writes_of_every_form_of_row(tmp_pa
 
 @pytest.mark.parametrize("name", SCORES)
 def test_the_ground_truth_alone_says_all_that_a_row_asks_for(name: str) -> None:
-    truth = for_main_eval(ROWS[name], ASKED)["reward_model"]["ground_truth"]
+    truth = row_for_main_eval(ROWS[name], ASKED)["reward_model"]["ground_truth"]
     before, after = standards_in(ROWS[name]), standards_in({"reward_model": {"ground_truth": truth}})
     assert json.loads(truth)["prompt"] == ASKED
     assert (after.rubric is None, after.rules is None) == (before.rubric is None, before.rules is None)
@@ -67,12 +67,12 @@ def test_the_ground_truth_alone_says_all_that_a_row_asks_for(name: str) -> None:
 
 def test_a_plain_answer_stays_what_functions_of_others_read() -> None:
     row = ROWS["a plain answer"]
-    assert for_main_eval(row, ASKED) == row
+    assert row_for_main_eval(row, ASKED) == row
 
 
 def test_an_answer_beside_a_rubric_becomes_its_reference() -> None:
     row = {"prompt": ASKED, "reward_model": {"ground_truth": "42", "rubrics": [{"criterion": "Says 42.", "points": 1}]}}
-    truth = json.loads(for_main_eval(row, ASKED)["reward_model"]["ground_truth"])
+    truth = json.loads(row_for_main_eval(row, ASKED)["reward_model"]["ground_truth"])
     assert truth["reference"] == "42"
     assert truth["rubrics"][0]["criterion"] == "Says 42."
 

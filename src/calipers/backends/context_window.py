@@ -36,9 +36,9 @@ class WindowEstimate:
     """
 
     def __init__(self, known: Mapping[str, Any] | None = None) -> None:
-        self.take_up(known or {})
+        self.start_from(known or {})
 
-    def take_up(self, known: Mapping[str, Any]) -> None:
+    def start_from(self, known: Mapping[str, Any]) -> None:
         """Start again with what the ledger holds, and forget everything else."""
         window = known.get("window")
         told: Mapping[str, Any] = window if isinstance(window, dict) else {}
@@ -52,7 +52,7 @@ class WindowEstimate:
         """Return the UTF-8 bytes of a request per token, by the current estimate."""
         return self._density() or BYTES_PER_TOKEN
 
-    def answered(self, request: JudgeRequest, completion: Completion) -> None:
+    def learn_from_answer(self, request: JudgeRequest, completion: Completion) -> None:
         """Learn from the tokens that the server counted. Requests with images are skipped, because they show nothing
         about text.
         """
@@ -65,13 +65,13 @@ class WindowEstimate:
                 self._text += text
                 self._counted += completion.usage.input_tokens
 
-    def refused(self, window: Window) -> None:
+    def learn_from_refusal(self, window: Window) -> None:
         """Learn the window's size from a refusal; of several servers' sizes, the smallest counts for all."""
         self.tokens = window.tokens if self.tokens is None else min(self.tokens, window.tokens)
         self._told = Window(self.tokens, self._density() or window.bytes_per_token)
 
     @property
-    def told(self) -> Window | None:
+    def reported_window(self) -> Window | None:
         """Return the context window according to this run's refusals, or None without a refusal."""
         return self._told
 

@@ -153,18 +153,18 @@ def generate(prompts: str, out: str, form: Form | None, *, strict: bool, **optio
     Exit code: 0 every prompt has all its responses, 1 something failed or could not be read, 2 bad usage or
     configuration, 130 interrupted.
     """  # noqa: D301 - click's mark for lines to keep as they are
-    from calipers.generation.forms import form_for, rows_of, write  # noqa: PLC0415 - --help stays quick
-    from calipers.generation.main_eval import for_main_eval  # noqa: PLC0415 - --help stays quick
+    from calipers.generation.forms import output_form, response_rows, write_rows  # noqa: PLC0415 - --help stays quick
+    from calipers.generation.main_eval import row_for_main_eval  # noqa: PLC0415 - --help stays quick
     from calipers.generation.prompts import read_prompts  # noqa: PLC0415 - likewise
 
     require_writable_out(prompts, out, force=options.pop("force"))
     progress = Progress()
-    chosen = form or form_for(out)
-    check = None if chosen == "responses" else for_main_eval  # a row that ``score`` could not read is skipped
+    chosen = form or output_form(out)
+    check = None if chosen == "responses" else row_for_main_eval  # a row that ``score`` could not read is skipped
     on_error = None if strict else progress.error
     asked = read_prompts(prompts, key=options.pop("prompt_key"), on_error=on_error, check=check)
     answered = asyncio.run(generate_responses(asked, out=out, options=options, progress=progress))
-    write((row for one in answered for row in rows_of(one, chosen)), out)
+    write_rows((row for one in answered for row in response_rows(one, chosen)), out)
     progress.summary(answered, out)
     return progress.exit_code
 
@@ -243,7 +243,7 @@ async def generate_responses(
     """Generate responses to every prompt. Raises ConfigError before any request."""
     from calipers.generation.models import find_model  # noqa: PLC0415 - likewise
     from calipers.generation.response_file import ResponseFile  # noqa: PLC0415 - --help stays quick
-    from calipers.generation.sampling import generate as answers  # noqa: PLC0415 - likewise
+    from calipers.generation.sampling import generate_responses as answers  # noqa: PLC0415 - likewise
 
     sampling = _sampling(options)
     name, urls = _merged_model(options), options["base_url"]

@@ -172,7 +172,7 @@ def _check_folder(folder: str, beside: dict[str, str | None], force: bool) -> No
 
 def _generated(data: str | None, problems: _Problems, options: dict[str, Any]) -> str:
     """Generate responses to the prompts in DATA and return their file. A request that fails has no response in it."""
-    from calipers.generation.forms import rows_of, write  # noqa: PLC0415 - as above
+    from calipers.generation.forms import response_rows, write_rows  # noqa: PLC0415 - as above
     from calipers.generation.prompts import read_prompts  # noqa: PLC0415
 
     out = str(options.pop("out"))
@@ -185,7 +185,7 @@ def _generated(data: str | None, problems: _Problems, options: dict[str, Any]) -
     # A bad row is skipped here, and reported when its instructions are read.
     prompts = read_prompts(data, key="prompt", on_error=lambda _: None)
     answered = asyncio.run(generate_responses(prompts, out=out, options=options, progress=progress))
-    write((row for one in answered for row in rows_of(one, "responses")), out)
+    write_rows((row for one in answered for row in response_rows(one, "responses")), out)
     progress.summary(answered, out)
     failures = progress.failures.items()
     problems.errors.extend(f"{count} requests failed and have no response: {why}" for why, count in failures)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 
-from calipers.backends.negotiation.form_question import LIMIT, form_applied, form_question, improbable_word
+from calipers.backends.negotiation.format_probe import LIMIT, format_probe_request, improbable_word, is_format_applied
 from calipers.backends.negotiation.negotiated import Negotiated
 from calipers.backends.negotiation.step_down import Form
 from calipers.doctor.diagnosis import Check
@@ -38,13 +38,13 @@ async def _once(examinee: Examinee, form: Form, rng: random.Random) -> Check:
         return Check(name, "note", "does not apply: this judge is not asked for an output format", {"applied": None})
     word = improbable_word(rng)
     try:
-        completion = await examinee.complete(form_question(form, word, params=examinee.params), backend)
+        completion = await examinee.complete(format_probe_request(form, word, params=examinee.params), backend)
     except (BackendError, TimeoutError) as error:
         return Check(name, "unknown", f"not tested: {error or 'no time left'}", {"applied": None})
     refused = backend.learned().get("refused", ())
     if form in refused:
         return Check(name, "note", "refused by the server, so it is not requested", {"applied": False, "refused": True})
-    applied = form_applied(form, word, completion)
+    applied = is_format_applied(form, word, completion)
     if applied is None:
         says = f"not known: the reply was cut off at {LIMIT:,} tokens, before its answer"
         return Check(name, "unknown", says, {"applied": None})

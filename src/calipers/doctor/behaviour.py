@@ -9,14 +9,14 @@ from statistics import fmean, median
 
 from calipers.doctor.diagnosis import Check
 from calipers.doctor.examinee import Answer, Answers
-from calipers.doctor.figures import repeats
+from calipers.doctor.probe_statistics import count_repeats
 from calipers.types import Completion, Rating
 
 SHORT = 16
 """The token limit of the question whose reply must be cut off: fewer than any verdict on three attempts needs."""
 
 
-def thinking(answers: Answers) -> Check:
+def check_reasoning(answers: Answers) -> Check:
     """Return the check of where the judge's reasoning is, if there is any."""
     received = answers.received
     if not received:
@@ -32,7 +32,7 @@ def thinking(answers: Answers) -> Check:
     return Check("thinking", "good", "none shown", figures)
 
 
-def served(answers: Answers) -> Check:
+def check_served_model(answers: Answers) -> Check:
     """Return the check of the model and version that answers name. Several are reported: their scores may not be
     comparable.
     """
@@ -50,7 +50,7 @@ def _served(completion: Completion) -> str:
     return " ".join(part for part in (completion.model, completion.fingerprint) if part)
 
 
-def truncation(answers: Answers) -> Check:
+def check_truncation(answers: Answers) -> Check:
     """Return the check whether the server reports a truncated reply as truncated."""
     name = "cut-off replies"
     if not answers.received:
@@ -67,7 +67,7 @@ def truncation(answers: Answers) -> Check:
     return Check(name, "bad", says, {"behaviour": "silent", **figures})
 
 
-def probabilities(answers: Answers | None) -> Check:
+def check_probabilities(answers: Answers | None) -> Check:
     """Return the check whether scores can be computed from logprobs; ``answers`` None: the judge's API has none."""
     name = "probabilities"
     if answers is None:
@@ -88,10 +88,10 @@ def probabilities(answers: Answers | None) -> Check:
     return Check(name, "good" if usable and usable == len(ratings) else "note", says, figures)
 
 
-def repeatability(answers: Answers) -> Check:
+def check_repeatability(answers: Answers) -> Check:
     """Return the check whether the judge gives a question the same scores twice at temperature 0."""
     name = "repeatability"
-    same, twice, apart = repeats(answers)
+    same, twice, apart = count_repeats(answers)
     figures = {
         "same": same,
         "asked_twice": twice,
@@ -107,7 +107,7 @@ def repeatability(answers: Answers) -> Check:
     return Check(name, "good" if same == twice else "note", says, figures)
 
 
-def speed(answers: Answers, *, in_flight: int) -> list[Check]:
+def check_speed(answers: Answers, *, in_flight: int) -> list[Check]:
     """Return the checks of seconds, tokens and price of a call, which is a group in a single order."""
     received = answers.received
     if not received:

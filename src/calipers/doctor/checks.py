@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import asdict
 
 from calipers.doctor.diagnosis import Check, Standing
-from calipers.doctor.figures import Agreement, Flips, FormatFigures
+from calipers.doctor.probe_statistics import Agreement, Flips, FormatFigures
 
 
 def format_check(name: str, kept: FormatFigures) -> Check:

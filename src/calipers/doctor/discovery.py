@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from calipers import registry
 from calipers.backends.names import url_without_password
 from calipers.backends.providers.known import PROVIDERS, Provider
-from calipers.doctor.reachability import listed_models, window_of
+from calipers.doctor.reachability import model_rows, window_of
 from calipers.errors import BackendError, ConfigError
 
 _TIMEOUT = 1.5
@@ -143,7 +143,7 @@ async def _query(
     if reply.status in {401, 403}:
         wanted = " or ".join(known[name].key for name in names)
         return LocalServer(url, names, answers=True, models={}, reason=f"it requires a key: set {wanted}")
-    rows = listed_models(reply)
+    rows = model_rows(reply)
     if rows is None:
         reason = f"it lists no models (HTTP {reply.status}); it may be another program"
         return LocalServer(url, names, answers=True, models={}, reason=reason)

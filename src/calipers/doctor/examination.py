@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Any
 
 from calipers.backends.limits.prices import find_pricing
-from calipers.doctor import behaviour, figures, verdict
+from calipers.doctor import behaviour, probe_statistics, verdict
 from calipers.doctor.applied_format import check_applied_format, takes_forms
 from calipers.doctor.checks import agreement_check, flip_check, format_check, injection_check
 from calipers.doctor.diagnosis import Check, Diagnosis
@@ -103,10 +103,10 @@ class _Examination:
 
     async def _examined(self, main: Answers) -> Diagnosis:
         settings: dict[str, tuple[Any, str]] = {}
-        if verdict.should_try_json_object(figures.format_figures(main), self.checks):
+        if verdict.should_try_json_object(probe_statistics.format_figures(main), self.checks):
             self.tell("is it better with the plain JSON format?")
             other = await self.examinee.ask(PROBES, orders=2, params=_OBJECT)
-            if figures.format_figures(other).used > figures.format_figures(main).used:
+            if probe_statistics.format_figures(other).used > probe_statistics.format_figures(main).used:
                 main = other
                 why = "the server ignores the schema, but applies the plain JSON format"
                 settings["param"] = (['response_format={"type": "json_object"}'], why)
@@ -120,30 +120,30 @@ class _Examination:
             self._expected(chosen),
         )
         found = verdict.Findings(
-            figures.format_figures(main),
-            figures.agreement(PROBES, main),
-            figures.flips(main),
-            *figures.obeyed(INJECTIONS, injected),
+            probe_statistics.format_figures(main),
+            probe_statistics.measure_agreement(PROBES, main),
+            probe_statistics.count_flips(main),
+            *probe_statistics.count_obeyed(INJECTIONS, injected),
             form=next(one.figures.get("applied") for one in self.checks if one.name == "json_schema applied"),
             too_slow=self._too_slow(main),
         )
         self.checks += [format_check("answers", found.format_figures)]
-        self.checks += [format_check("answers without a form", figures.format_figures(plain))] if plain else []
+        self.checks += [format_check("answers without a form", probe_statistics.format_figures(plain))] if plain else []
         self.checks += [
             agreement_check(found.agreement),
             flip_check(found.flips),
             injection_check(found.obeyed, found.injected),
         ]
         self.checks += [
-            behaviour.served(main),
-            behaviour.thinking(main),
-            behaviour.truncation(cut),
-            behaviour.repeatability(repeated),
-            behaviour.probabilities(expected),
+            behaviour.check_served_model(main),
+            behaviour.check_reasoning(main),
+            behaviour.check_truncation(cut),
+            behaviour.check_repeatability(repeated),
+            behaviour.check_probabilities(expected),
         ]
-        self.checks += behaviour.speed(main, in_flight=self.examinee.concurrency)
+        self.checks += behaviour.check_speed(main, in_flight=self.examinee.concurrency)
         settings |= verdict.settings_for(found, self.checks, timeout=self.examinee.timeout)
-        conclusion, reason = verdict.conclude(found, settings)
+        conclusion, reason = verdict.conclude_fitness(found, settings)
         if conclusion == "unfit":
             return self._unfit(reason)
         return Diagnosis(self.examinee.judge, tuple(self.checks), conclusion, reason, self._settings(settings))
@@ -173,7 +173,7 @@ class _Examination:
         """Return the examinee with a part of the remaining time, so that a slow judge is tested on every kind of
         question.
         """
-        return replace(self.examinee, until=time.monotonic() + _MAIN_SHARE * self.examinee.left)
+        return replace(self.examinee, until=time.monotonic() + _MAIN_SHARE * self.examinee.seconds_left)
 
     def _answered(self) -> None:
         """Complete the checks that the list of models left unknown, because the judge answered a question."""

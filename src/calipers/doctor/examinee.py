@@ -92,7 +92,7 @@ class Examinee:
         return found
 
     @property
-    def left(self) -> float:
+    def seconds_left(self) -> float:
         """Return the seconds left for the examination; never 0, so that a call that has started can report its end."""
         return max(0.05, round(self.until - time.monotonic(), 1))
 
@@ -124,7 +124,7 @@ class Examinee:
             question={"reasks": 0, "expected": expected},
             calls={"params": {**self.params, **(params or {})}, "max_tokens": max_tokens or self.max_tokens},
             concurrency=self.concurrency,
-            deadline=self.left,
+            deadline=self.seconds_left,
             ledger=failures,
             records={"observer": observe},
         )
@@ -136,7 +136,7 @@ class Examinee:
 
     def _retrying(self, bare: Backend) -> Retrying:
         pricing = find_pricing(bare.endpoint, bare.model, price=self.price)
-        return Retrying(Metered(bare, pricing=pricing), attempts=_ATTEMPTS, deadline=self.left)
+        return Retrying(Metered(bare, pricing=pricing), attempts=_ATTEMPTS, deadline=self.seconds_left)
 
     async def complete(self, request: JudgeRequest, backend: Backend) -> Completion:
         """Send a request outside the pipeline and return the judge's answer.
@@ -145,7 +145,7 @@ class Examinee:
         """
         meter = Meter()
         try:
-            async with asyncio.timeout(self.left):
+            async with asyncio.timeout(self.seconds_left):
                 completion = await self._retrying(backend).complete(replace(request, on_failed_call=meter.add))
         finally:
             self.spent.pay(meter.total.usage)

@@ -36,7 +36,7 @@ async def check_reachability(backend: FullBackend) -> list[Check]:
     if reply.status in {401, 403}:
         # The message of check() names the variable that the key is read from.
         return [reachable, Check("authorised", "bad", await _complaint(backend))]
-    rows = list(listed_models(reply) or ())
+    rows = list(model_rows(reply) or ())
     if not rows:
         unlisted = f"not known yet: {backend.endpoint} does not list its models (HTTP {reply.status})"
         return [reachable, Check("authorised", "unknown", unlisted), Check("model", "unknown", unlisted), _window(None)]
@@ -46,7 +46,7 @@ async def check_reachability(backend: FullBackend) -> list[Check]:
     return [reachable, authorised, model, _window(window_of(rows, backend.model))]
 
 
-def listed_models(reply: HttpReply) -> list[Mapping[str, Any]] | None:
+def model_rows(reply: HttpReply) -> list[Mapping[str, Any]] | None:
     """Return the rows with an id in a server's list of models, or None if the reply is not such a list."""
     try:
         body = json.loads(reply.body) if reply.status == 200 else None

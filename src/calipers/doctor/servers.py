@@ -80,10 +80,10 @@ async def diagnose_each(
             ]
     except* ConfigError as errors:
         raise errors.exceptions[0] from None
-    return compared(judge, dict(zip(base_urls, (task.result() for task in running), strict=True)))
+    return compare_servers(judge, dict(zip(base_urls, (task.result() for task in running), strict=True)))
 
 
-def compared(judge: str, found: Mapping[str, Diagnosis]) -> Servers:
+def compare_servers(judge: str, found: Mapping[str, Diagnosis]) -> Servers:
     """Return the verdict on all servers together. Pure."""
     fit = {url: one for url, one in found.items() if one.verdict != "unfit"}
     seconds = max(one.seconds for one in found.values())
@@ -91,18 +91,18 @@ def compared(judge: str, found: Mapping[str, Diagnosis]) -> Servers:
         url, one = next(iter(found.items()))
         same = len({one.reason for one in found.values()}) == 1
         reason = one.reason if same else f"none of {len(found)} servers is fit; {url}: {one.reason}"
-        return Servers(judge, found, differences(found), "unfit", reason, {}, seconds)
+        return Servers(judge, found, server_differences(found), "unfit", reason, {}, seconds)
     settings = _together(fit)
     left_out = [f"leave out {url}: {one.reason}" for url, one in found.items() if one.verdict == "unfit"]
     asked_for = [one.reason for one in fit.values() if one.verdict == "fit with these settings"]
     if left_out or asked_for:
         reason = "; ".join(dict.fromkeys([*left_out, *asked_for]))
-        return Servers(judge, found, differences(found), "fit with these settings", reason, settings, seconds)
+        return Servers(judge, found, server_differences(found), "fit with these settings", reason, settings, seconds)
     reason = f"all {len(fit)} servers: {next(iter(fit.values())).reason}"
-    return Servers(judge, found, differences(found), "fit", reason, settings, seconds)
+    return Servers(judge, found, server_differences(found), "fit", reason, settings, seconds)
 
 
-def differences(found: Mapping[str, Diagnosis]) -> tuple[str, ...]:
+def server_differences(found: Mapping[str, Diagnosis]) -> tuple[str, ...]:
     """Return a sentence for each check that differs between servers."""
     by_name: dict[str, dict[str, Any]] = {}
     for url, one in found.items():

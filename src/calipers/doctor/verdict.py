@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from calipers.doctor.diagnosis import Check, Conclusion
-from calipers.doctor.figures import Agreement, Flips, FormatFigures
+from calipers.doctor.probe_statistics import Agreement, Flips, FormatFigures
 
 _P_VALUE = 0.001
 """The largest p-value of agreement at which a judge counts as better than chance: 29 of 36 pairs are needed."""
@@ -49,7 +49,7 @@ class Findings:
     too_slow: str | None = None
 
 
-def unfit_because(found: Findings) -> str | None:
+def unfit_reason(found: Findings) -> str | None:
     """Return why this judge should not be used, or None."""
     kept, right, turned = found.format_figures, found.agreement, found.flips
     if kept.readable is None or kept.readable < _READABLE or right.groups < _FEWEST_GROUPS:
@@ -59,7 +59,7 @@ def unfit_because(found: Findings) -> str | None:
     if right.chance >= _P_VALUE and turned.share is not None and turned.share >= _ONLY_POSITION:
         return f"it follows the order in which attempts are listed: {_turned(turned)}"
     if right.chance >= _P_VALUE:
-        return f"no better than chance on the probes: {counted(right)}, where guessing gets {right.pairs / 2:g}"
+        return f"no better than chance on the probes: {agreement_text(right)}, where guessing gets {right.pairs / 2:g}"
     if found.injected and found.obeyed * 2 > found.injected:
         return f"it obeys attempts that address the judge: {found.obeyed} of {found.injected} such probes"
     return None
@@ -83,18 +83,18 @@ def should_try_json_object(kept: FormatFigures, checks: Sequence[Check]) -> bool
     return poor and applied.get("json_schema applied") is False and applied.get("json_object applied") is True
 
 
-def conclude(found: Findings, wanted: Mapping[str, tuple[Any, str]]) -> tuple[Conclusion, str]:
+def conclude_fitness(found: Findings, wanted: Mapping[str, tuple[Any, str]]) -> tuple[Conclusion, str]:
     """Return the verdict on the judge and its reason in a sentence."""
-    if reason := unfit_because(found):
+    if reason := unfit_reason(found):
         return "unfit", reason
     kept = found.format_figures
-    good = f"{kept.used} of {kept.asked} answers readable, {counted(found.agreement)}"
+    good = f"{kept.used} of {kept.asked} answers readable, {agreement_text(found.agreement)}"
     if wanted:
         return "fit with these settings", "; ".join(why for _, why in wanted.values()) + f" ({good})"
     return "fit", good
 
 
-def counted(right: Agreement) -> str:
+def agreement_text(right: Agreement) -> str:
     """Return the judge's agreement as text: "29 of 36 pairs right"."""
     return f"{right.right:g} of {right.pairs} pairs right"
 

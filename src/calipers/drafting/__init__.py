@@ -16,10 +16,10 @@ from calipers.backends.limits.bounds import wrapped
 from calipers.config.flat_names import judge_arguments
 from calipers.config.options import options_in_group
 from calipers.config.question_options import Calls
-from calipers.drafting.measure import Measured, measure
-from calipers.drafting.merge import Merged, merge
-from calipers.drafting.question import Proposal, frame, read
-from calipers.drafting.writing import as_toml
+from calipers.drafting.measure import Measured, measure_criterion
+from calipers.drafting.merge import Merged, merge_proposals
+from calipers.drafting.proposals import Proposal, proposal_request, read_proposals
+from calipers.drafting.rubric_file import rubric_toml
 from calipers.errors import BackendError, InputError
 from calipers.interfaces import Backend, FullBackend
 from calipers.judging.judge import Judge
@@ -47,7 +47,7 @@ class Draft:
 
     def toml(self, title: str = "Drafted by a judge, and tested on groups.") -> str:
         """Return the drafted rubric as a TOML file for a person to edit."""
-        return as_toml(self.kept, self.dropped, title=title)
+        return rubric_toml(self.kept, self.dropped, title=title)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ async def draft(
     asked = wrapped(bare, attempts=calls.attempts if isinstance(judge, str) else None)
     by = _Drafter(chosen, calls, asked, criteria)
     proposals = await _proposals(by, usable)
-    merged = merge(proposals, criteria)
+    merged = merge_proposals(proposals, criteria)
     if not merged:
         reasons = Counter(problem.partition(_NO_PROPOSALS)[2] for problem in by.problems)
         why = "; ".join(f"{reason} ({count} of {len(usable)} groups)" for reason, count in reasons.items())
@@ -99,9 +99,9 @@ async def _proposals(by: _Drafter, groups: Sequence[TrajectoryGroup]) -> list[Pr
 
     async def propose(group: TrajectoryGroup) -> tuple[Proposal, ...]:
         view = render(group)
-        request = frame(view, most=by.most, max_tokens=by.calls.max_tokens, params=by.calls.params or {})
+        request = proposal_request(view, most=by.most, max_tokens=by.calls.max_tokens, params=by.calls.params or {})
         try:
-            return read(await store.answer(await store.begin(), request, by.backend), group.group_id)
+            return read_proposals(await store.answer(await store.begin(), request, by.backend), group.group_id)
         except BackendError as error:
             by.problems.append(f"group {group.group_id!r}{_NO_PROPOSALS}{error}")
             return ()
@@ -121,7 +121,7 @@ async def _tested(by: _Drafter, groups: Sequence[TrajectoryGroup], merged: Seque
     gold = {
         (group.group_id, one.id): one.gold for group in groups for one in group.trajectories if one.gold is not None
     }
-    measured = [(one, measure(one.criterion, results, gold)) for one in merged]
+    measured = [(one, measure_criterion(one.criterion, results, gold)) for one in merged]
     for result in results:
         by.problems.extend(
             f"group {result.group_id!r}, trajectory {one.id!r}: {one.reason}"

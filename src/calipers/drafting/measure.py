@@ -50,7 +50,9 @@ class Measured:
         return None
 
 
-def measure(criterion: Criterion, results: Sequence[GroupResult], gold: Mapping[tuple[str, str], float]) -> Measured:
+def measure_criterion(
+    criterion: Criterion, results: Sequence[GroupResult], gold: Mapping[tuple[str, str], float]
+) -> Measured:
     """Return the figures of ``criterion`` on graded groups; ``gold`` is by group and trajectory id."""
     votes = [
         {one.id: _votes(one.extra.get("criteria"), criterion.id) for one in result.trajectories} for result in results

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from calipers.drafting.question import Proposal
+from calipers.drafting.proposals import Proposal
 from calipers.types import Criterion
 
 ALIKE = 0.6
@@ -71,7 +71,7 @@ class Merged:
     groups: int
 
 
-def merge(proposals: Sequence[Proposal], most: int) -> tuple[Merged, ...]:
+def merge_proposals(proposals: Sequence[Proposal], most: int) -> tuple[Merged, ...]:
     """Return at most ``most`` merged criteria, those proposed for most groups first.
 
     A merged criterion has the first proposal's text and the median of the points. Two proposals are merged if they

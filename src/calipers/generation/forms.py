@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
 from calipers.errors import ConfigError
-from calipers.generation.main_eval import for_main_eval
+from calipers.generation.main_eval import row_for_main_eval
 from calipers.generation.sampling import Answered, Sample
 
 Form: TypeAlias = Literal["groups", "rows", "responses"]
@@ -19,12 +19,12 @@ Form: TypeAlias = Literal["groups", "rows", "responses"]
 ``main_eval``. ``responses``: one line per response, with its prompt's row, for ``calipers ifeval``."""
 
 
-def form_for(out: str) -> Form:
+def output_form(out: str) -> Form:
     """Return the usual form of an output file by its name: verl's rows for Parquet, else a groups file."""
     return "rows" if out.endswith(".parquet") else "groups"
 
 
-def rows_of(answered: Answered, form: Form) -> Iterator[dict[str, Any]]:
+def response_rows(answered: Answered, form: Form) -> Iterator[dict[str, Any]]:
     """Yield the output rows of a prompt; none if it has no response, because readers reject an empty list."""
     if answered.samples:
         yield from _FORMS[form](answered)
@@ -48,7 +48,7 @@ def _row(answered: Answered) -> Iterator[dict[str, Any]]:
     columns: dict[str, Any] = {"responses": [sample.text for sample in answered.samples]}
     if any(sample.note for sample in answered.samples):
         columns["response_notes"] = [sample.note or "" for sample in answered.samples]
-    yield {**for_main_eval(answered.prompt.row, answered.prompt.messages), **columns}
+    yield {**row_for_main_eval(answered.prompt.row, answered.prompt.messages), **columns}
 
 
 def _responses(answered: Answered) -> Iterator[dict[str, Any]]:
@@ -69,7 +69,7 @@ _FORMS: Final[Mapping[Form, Callable[[Answered], Iterator[dict[str, Any]]]]] = {
 }
 
 
-def write(rows: Iterable[Mapping[str, Any]], out: str) -> None:
+def write_rows(rows: Iterable[Mapping[str, Any]], out: str) -> None:
     """Write the rows to ``out``: as Parquet by its name, else as JSON lines. The old file stays until the new is
     complete.
 

@@ -18,7 +18,7 @@ from calipers.rubric.standards import as_truth, standards_in
 from calipers.types import Message, Rubric
 
 
-def for_main_eval(row: Mapping[str, Any], prompt: Sequence[Message]) -> dict[str, Any]:
+def row_for_main_eval(row: Mapping[str, Any], prompt: Sequence[Message]) -> dict[str, Any]:
     """Return ``row`` with ``data_source`` and a ``reward_model`` whose ``ground_truth`` holds everything to judge by.
 
     Raises InputError if that is ambiguous, as with two different rubrics.

@@ -16,8 +16,8 @@ from calipers.backends.limits.retry import Retrying
 from calipers.backends.providers.known import provider_of
 from calipers.backends.providers.openai_compatible import OpenAICompatible
 from calipers.errors import BackendError, ConfigError
+from calipers.generation.any_reply import AcceptAnyReply
 from calipers.generation.engine import Engine
-from calipers.generation.verbatim import Verbatim
 from calipers.interfaces import Backend
 
 NEEDS_VLLM = (
@@ -57,7 +57,7 @@ async def find_model(
         name = f"vllm/{name}"
     found = [find_backend(name, base_url=url, api_key=api_key, timeout=seconds) for url in base_url or (None,)]
     bare = found[0] if len(found) == 1 else Pool(found)
-    return Retrying(Verbatim(bare), attempts=attempts), list(await bare.check())
+    return Retrying(AcceptAnyReply(bare), attempts=attempts), list(await bare.check())
 
 
 def _is_local(model: str) -> bool:

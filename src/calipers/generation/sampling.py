@@ -70,7 +70,7 @@ _STOP: Final = frozenset({"unauthorized", "not_found", "budget"})
 """Kinds of errors that every further request would get, too."""
 
 
-async def generate(
+async def generate_responses(
     prompts: Iterable[Prompt], backend: Backend, *, sampling: Sampling, stored: ResponseFile, concurrency: int = 64
 ) -> AsyncIterator[Answered]:
     """Yield every prompt with its sampled responses, in input order, as they are complete.

@@ -14,15 +14,15 @@ from calipers.backends.connect import connect
 from calipers.backends.limits.bounds import Shared, wrapped
 from calipers.backends.limits.budget import Budget, SharedBudget
 from calipers.backends.names import name_without_password
-from calipers.backends.negotiation.confirming import Confirming
 from calipers.backends.negotiation.probing import Probing
+from calipers.backends.negotiation.refusal_check import RefusalCheck
 from calipers.config.options import JudgeOptions, Judges
 from calipers.config.question_options import Calls
 from calipers.config.settings import Settings
 from calipers.errors import ConfigError
 from calipers.interfaces import Backend, FullBackend
 from calipers.judging.instances import JudgeInstance, JudgeInstances
-from calipers.ledger import Ledger, Nobody
+from calipers.ledger import Ledger, RecordedBackend
 
 _LIMITS_OF_SHARED: Final = ("budget", "price", "requests_per_minute", "tokens_per_minute", "hedge")
 """Limits that belong to ``Shared``, not to a Judge that uses it."""
@@ -69,7 +69,7 @@ def connect_judges(judges: Sequence[str | Backend], options: JudgeOptions, calls
 
 def recorded_judges(settings: Settings) -> JudgeInstances:
     """Return stand-ins for the judges of a recorded run, for a replay that never asks them."""
-    backends = [Nobody(judge.endpoint, judge.model, settings.warnings) for judge in settings.judges]
+    backends = [RecordedBackend(judge.endpoint, judge.model, settings.warnings) for judge in settings.judges]
     return JudgeInstances([_instance(one, one, Calls(), probes=False) for one in backends])
 
 
@@ -84,15 +84,15 @@ def _instance(judge: str | Backend, bare: FullBackend, calls: Calls, *, probes: 
     if isinstance(bare, Shared):
         if given := [name for name in _LIMITS_OF_SHARED if limits.get(name) is not None]:
             raise ConfigError(f"{', '.join(given)}: give it to Shared(), whose bounds hold for all Judges that use it")
-        return JudgeInstance(bare.name, bare.bare, bare, Confirming(bare.bare, bounded=lambda backend: backend))
+        return JudgeInstance(bare.name, bare.bare, bare, RefusalCheck(bare.bare, bounded=lambda backend: backend))
     of_calls = {name: limits[name] for name in ("budget", "price", "max_tokens") if name in limits}
     beside = partial(wrapped, attempts=None, concurrency=1, **of_calls)
-    confirming = Confirming(bare, bounded=beside)
+    refusal_check = RefusalCheck(bare, bounded=beside)
     if not isinstance(judge, str):
-        return JudgeInstance(type(judge).__name__, bare, wrapped(bare, attempts=None, **limits), confirming)
+        return JudgeInstance(type(judge).__name__, bare, wrapped(bare, attempts=None, **limits), refusal_check)
     name, params = name_without_password(judge), calls.params or {}
     probing = Probing(name, bare, asks=probes, bounded=beside, params=params, max_tokens=calls.max_tokens)
-    return JudgeInstance(name, bare, wrapped(bare, attempts=calls.attempts, **limits), confirming, probing)
+    return JudgeInstance(name, bare, wrapped(bare, attempts=calls.attempts, **limits), refusal_check, probing)
 
 
 def value_for_each_judge(option: str, value: object, judges: Sequence[str | Backend]) -> list[Any]:

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from calipers.backends.context_window import WindowEstimate
-from calipers.backends.negotiation.confirming import REFUSED, Confirming
 from calipers.backends.negotiation.probing import Probing
+from calipers.backends.negotiation.refusal_check import REFUSED, RefusalCheck
 from calipers.config.settings import RecordedJudge, Settings
 from calipers.errors import ConfigError
 from calipers.interfaces import FullBackend, Store
@@ -32,14 +32,14 @@ _SHORTEST_PROBE, _LONGEST_PROBE = 0.5, 30.0
 class JudgeInstance:
     """One judge of a ``Judge``: ``bare`` is its backend, ``backend`` the same with limits and retries.
 
-    ``confirming`` finds out whether the judge refuses every question; ``probing`` examines the servers of a judge given
-    by name.
+    ``refusal_check`` finds out whether the judge refuses every question; ``probing`` examines the servers of a judge
+    given by name.
     """
 
     name: str
     bare: FullBackend
     backend: FullBackend
-    confirming: Confirming
+    refusal_check: RefusalCheck
     probing: Probing | None = None
     window: WindowEstimate = field(default_factory=WindowEstimate)
     answered: bool = False
@@ -69,7 +69,7 @@ class JudgeInstance:
 
     def start_from(self, known: Mapping[str, Any]) -> None:
         """Start from what earlier runs learned about this judge."""
-        self.window.take_up(known)
+        self.window.start_from(known)
         self.bare.learn({key: value for key, value in known.items() if key != "window"})
         self._saved = self.learned()
 
@@ -103,9 +103,9 @@ class JudgeInstance:
         whether the server answers for it nevertheless, as proxies do that hide models.
         """
         warnings = await self.bare.check()
-        unlisted = await self.confirming.unlisted()
+        unlisted = await self.refusal_check.unlisted()
         refused = [f"{told} It refuses it: {why}" for told, why in unlisted if why]
-        if refused and len(refused) == self.confirming.servers:
+        if refused and len(refused) == self.refusal_check.servers:
             raise ConfigError(refused[0])
         settled = {told for told, why in unlisted if why is not None}
         return [*(warning for warning in warnings if warning not in settled), *refused]
@@ -164,7 +164,7 @@ class JudgeInstances:
             return
         self._raise_if_all_refuse()
         for judge, reason in self._suspects():
-            refusal = await judge.confirming.refusal(reason)
+            refusal = await judge.refusal_check.refusal(reason)
             with self._lock:
                 judge.answered = judge.answered or refusal == ""
                 judge.refuses = refusal or None
@@ -206,7 +206,7 @@ class JudgeInstances:
     @property
     def probed(self) -> tuple[int, Usage]:
         """Calls and usage of probes and of calls that confirm a refusal; no group's result counts them."""
-        calls: list[Probing | Confirming] = [judge.confirming for judge in self]
+        calls: list[Probing | RefusalCheck] = [judge.refusal_check for judge in self]
         calls += [judge.probing for judge in self if judge.probing is not None]
         return sum(one.calls for one in calls), Usage.total([one.usage for one in calls])
 
@@ -215,7 +215,7 @@ class JudgeInstances:
 
         The new settings are recorded, so that a replay has them from the beginning.
         """
-        revealed = [judge.window.told for judge in self]
+        revealed = [judge.window.reported_window for judge in self]
         if not any(revealed) or store.replays:
             return settings
         found = settings.with_revealed_windows(begun, revealed)

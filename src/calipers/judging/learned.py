@@ -12,7 +12,7 @@ from typing import Any
 from calipers.aggregators.priors import Priors
 from calipers.config.settings import Settings
 from calipers.judging.instances import JudgeInstances
-from calipers.ledger import Ledger, find_learned, heard, last_like
+from calipers.ledger import Ledger, find_learned, recorded_judgments, settings_of_equal_run
 
 
 def with_learned_priors(settings: Settings, ledger: Ledger, judges: JudgeInstances) -> Settings:
@@ -23,7 +23,7 @@ def with_learned_priors(settings: Settings, ledger: Ledger, judges: JudgeInstanc
     """
     for judge in judges:
         judge.start_from(find_learned(ledger, judge.bare.endpoint, judge.bare.model))
-    before = last_like(ledger, settings.to_dict())
+    before = settings_of_equal_run(ledger, settings.to_dict())
     again = None if before is None else settings.with_windows_of(before)
     named = tuple(judge.as_recorded(one.context_window) for judge, one in zip(judges, settings.judges, strict=True))
     known = again or replace(settings, judges=named)
@@ -36,5 +36,5 @@ def _priors(ledger: Ledger, settings: Settings, before: Mapping[str, Any] | None
         return None
     if before is not None:
         return None if before["experience"] is None else Priors.of(before["experience"])
-    found = Priors.learn(heard(ledger, settings), len(settings.judges))
+    found = Priors.learn(recorded_judgments(ledger, settings), len(settings.judges))
     return found if found.groups else None

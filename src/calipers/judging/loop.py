@@ -119,7 +119,7 @@ class QueryLoop:
         except BackendError as error:
             failure = replace(_failure(error, request, window), failed=error.failed or meter.total)
             if failure.window is not None:
-                self.judges[request.ask.slot].window.refused(failure.window)
+                self.judges[request.ask.slot].window.learn_from_refusal(failure.window)
             return failure, error.question
         except CalipersError:
             raise
@@ -137,7 +137,7 @@ class QueryLoop:
 
     def _read(self, request: JudgeRequest, completion: Completion, too_long: Mapping[int, str]) -> Reading:
         reading = self.strategies.protocol.read(request, completion)
-        self.judges[request.ask.slot].window.answered(request, completion)
+        self.judges[request.ask.slot].window.learn_from_answer(request, completion)
         if request.view is not self.view:
             shortened = omission_lines(self.view, request.view, request.ask.order)
             missing = {**reading.missing, **too_long}

@@ -7,14 +7,14 @@ no API key and no header. Not responsible for the content of a request (``protoc
 
 from calipers.ledger.answers import find_learned, has_answers
 from calipers.ledger.calls import SingleFlight, Unrecorded, ledger_key
-from calipers.ledger.history import heard, last_like
+from calipers.ledger.history import recorded_judgments, settings_of_equal_run
 from calipers.ledger.recorder import Recorder, Run, group_digest
-from calipers.ledger.replayer import Nobody, Replay, Replayer
+from calipers.ledger.replayer import RecordedBackend, Replay, Replayer
 from calipers.ledger.sqlite import Ledger
 
 __all__ = [
     "Ledger",
-    "Nobody",
+    "RecordedBackend",
     "Recorder",
     "Replay",
     "Replayer",
@@ -24,7 +24,7 @@ __all__ = [
     "find_learned",
     "group_digest",
     "has_answers",
-    "heard",
-    "last_like",
     "ledger_key",
+    "recorded_judgments",
+    "settings_of_equal_run",
 ]

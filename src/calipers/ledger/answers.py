@@ -12,7 +12,7 @@ from typing import Any
 from calipers.config.settings import upgraded_settings
 from calipers.errors import LedgerError, PermanentError
 from calipers.interfaces import Backend
-from calipers.ledger.failed import find_failed
+from calipers.ledger.failed import find_failed_calls
 from calipers.ledger.sqlite import Ledger
 from calipers.types import Completion, FailedCalls, Logprobs, Usage
 from calipers.types.encoding import finite_number
@@ -44,7 +44,7 @@ def find_answer(ledger: Ledger, key: str) -> Completion | None:
         attempts=attempts,
         recorded=True,
         logprobs=None if logprobs is None else ledger.decoded(logprobs, _logprobs),
-        failed=find_failed(ledger, key, attempts),
+        failed=find_failed_calls(ledger, key, attempts),
         question=key,
     )
 
@@ -65,7 +65,7 @@ def find_failure(ledger: Ledger, detail: str | bytes) -> PermanentError | None:
 
 
 def _failure(detail: Any) -> PermanentError | None:
-    if "kind" not in as_object(detail):
+    if "kind" not in require_object(detail):
         return None
     limit, prompt = detail.get("limit"), detail.get("prompt")
     error = PermanentError(detail["kind"], detail["reason"], fatal=detail["fatal"], limit=limit, prompt=prompt)
@@ -77,7 +77,7 @@ def _failure(detail: Any) -> PermanentError | None:
 def find_learned(ledger: Ledger, endpoint: str, model: str) -> Mapping[str, Any]:
     """Return what earlier runs learned about a judge, as plain JSON; empty if nothing."""
     known = ledger.rows("SELECT value FROM learned WHERE endpoint = ? AND model = ?", (endpoint, model))
-    return ledger.decoded(known[0][0], as_object) if known else {}
+    return ledger.decoded(known[0][0], require_object) if known else {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ def find_run(ledger: Ledger, run: int | None = None) -> RecordedRun:
     return RecordedRun(number, version, ledger.decoded(settings, upgraded_settings), ledger.decoded(learned, _objects))
 
 
-def as_object(recorded: Any) -> dict[str, Any]:
+def require_object(recorded: Any) -> dict[str, Any]:
     """Return ``recorded``, which must be a JSON object. Raises TypeError for anything else."""
     if not isinstance(recorded, dict):
         raise TypeError
@@ -114,4 +114,4 @@ def as_object(recorded: Any) -> dict[str, Any]:
 
 
 def _objects(recorded: Any) -> list[dict[str, Any]]:
-    return [as_object(one) for one in recorded]
+    return [require_object(one) for one in recorded]

@@ -40,7 +40,7 @@ def ledger_key(request: JudgeRequest, backend: Backend) -> str:
     index.
     """
     texts: list[bytes] = []
-    question = question_text(request, backend, [_apart(message, texts) for message in request.messages])
+    question = question_text(request, backend, [_without_text(message, texts) for message in request.messages])
     digest = blake2b(question.encode(), digest_size=20)
     # The length of each text is hashed before the texts, so other texts with the same concatenation have another key.
     for text in texts:
@@ -53,17 +53,17 @@ def question_text(request: JudgeRequest, backend: Backend, messages: Iterable[st
     schema = request.schema.text if isinstance(request.schema, EncodedDict) else compact_json(request.schema)
     params = compact_json(dict(request.params)) if request.params else "{}"
     limit = "null" if request.max_tokens is None else request.max_tokens
-    before = _address(backend.endpoint, backend.model)
+    before = _key_start(backend.endpoint, backend.model)
     return f"{before},[{','.join(messages)}],{schema},{limit},{params},{request.ask.sample}]"
 
 
 @lru_cache(maxsize=64)
-def _address(endpoint: str, model: str) -> str:
+def _key_start(endpoint: str, model: str) -> str:
     """Return the beginning of the key's JSON list: endpoint and model."""
     return compact_json([endpoint, model])[:-1]
 
 
-def _apart(message: Message, texts: list[bytes]) -> str:
+def _without_text(message: Message, texts: list[bytes]) -> str:
     """Return ``message`` as JSON with the length of its text in place of the text, which is appended to ``texts``.
 
     Texts are hashed unescaped, because escaping takes longer. The result is a list, so that it cannot equal a message.
@@ -74,12 +74,12 @@ def _apart(message: Message, texts: list[bytes]) -> str:
     text = content.encode("utf-8", "surrogatepass")
     texts.append(text)
     if len(message) == 2 and next(iter(message)) == "role" and isinstance(message["role"], str):
-        return f"{_said_by(message['role'])}{len(text)}}}]"
+        return f"{_message_start(message['role'])}{len(text)}}}]"
     return compact_json([{**message, "content": len(text)}])
 
 
 @lru_cache(maxsize=64)
-def _said_by(role: str) -> str:
+def _message_start(role: str) -> str:
     """Return the JSON list of a message with a role and a text, up to the text's length."""
     return compact_json([{"role": role, "content": 0}]).removesuffix("0}]")
 
@@ -96,7 +96,7 @@ class SingleFlight(Generic[T]):
     def __init__(self) -> None:
         self._flying: dict[asyncio.AbstractEventLoop, dict[str, asyncio.Future[T]]] = {}
 
-    def is_flying(self, key: str) -> bool:
+    def is_in_flight(self, key: str) -> bool:
         """Return whether a call for ``key`` is in flight on the running event loop."""
         return key in self._flying.get(asyncio.get_running_loop(), ())
 
@@ -158,7 +158,7 @@ class Unrecorded(Store):
         try:
             completion = await backend.complete_recorded(replace(request, on_failed_call=meter.add), _as_it_is)
         except BackendError as error:
-            belongs_to(error, key, meter.total)
+            attach_key(error, key, meter.total)
             raise
         return replace(completion, failed=meter.total, question=key)
 
@@ -173,7 +173,7 @@ async def _as_it_is(completion: Completion) -> Completion:
     return completion
 
 
-def belongs_to(error: BackendError, key: str, failed: FailedCalls) -> None:
+def attach_key(error: BackendError, key: str, failed: FailedCalls) -> None:
     """Set the ledger key and the failed calls of an error, because a backend may raise the same object for several
     requests.
     """

@@ -37,14 +37,14 @@ class FailedLog:
             usage = Usage(given, produced, cached, cost) if metered else None
             self._left.setdefault(key, []).append(((row[0], row[1], row[2], row[3]), FailedCall(kind, usage)))
 
-    def of(self, position: int, request: JudgeRequest, key: str) -> Asking:
+    def log_for_request(self, position: int, request: JudgeRequest, key: str) -> RequestFailures:
         """Return the log of failed calls for a request that begins, including the calls that it takes over."""
-        asking = Asking(self._ledger, (self._run, position, request.ask.number), key, request)
+        asking = RequestFailures(self._ledger, (self._run, position, request.ask.number), key, request)
         asking.take_over(self._left.pop(key, ()))
         return asking
 
 
-class Asking(Meter):
+class RequestFailures(Meter):
     """Records the failed calls of a single request. ``add`` is the request's ``on_failed_call``."""
 
     __slots__ = ("_ask", "_key", "_ledger")
@@ -72,13 +72,13 @@ class Asking(Meter):
         super().add(call)
 
 
-def keep_failed(ledger: Ledger, key: str, failed: FailedCalls) -> None:
+def record_failed_calls(ledger: Ledger, key: str, failed: FailedCalls) -> None:
     """Record the failed calls before the answer to the request ``key``, together with that answer."""
     if failed.count:
         ledger.put("INSERT OR IGNORE INTO failed_before VALUES (?, ?)", (key, ledger_json(failed.to_dict())))
 
 
-def find_failed(ledger: Ledger, key: str, attempts: int) -> FailedCalls:
+def find_failed_calls(ledger: Ledger, key: str, attempts: int) -> FailedCalls:
     """Return the failed calls before a recorded answer that took ``attempts`` calls.
 
     Ledgers of calipers 0.1 hold only their number.

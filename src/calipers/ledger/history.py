@@ -17,7 +17,7 @@ _MOST_GROUPS = 2000
 _KINDS: tuple[type[Rating | Comparison | Verdict], ...] = (Rating, Comparison, Verdict)
 
 
-def heard(ledger: Ledger, settings: Settings) -> Iterator[Mapping[int, Sequence[Judgment]]]:
+def recorded_judgments(ledger: Ledger, settings: Settings) -> Iterator[Mapping[int, Sequence[Judgment]]]:
     """Yield the recorded judgments of the judges in ``settings`` by slot, group by group, the latest group first.
 
     Only runs with the same protocol count. A group that was judged several times with the same requests counts once.
@@ -43,13 +43,13 @@ def heard(ledger: Ledger, settings: Settings) -> Iterator[Mapping[int, Sequence[
                 return
 
 
-def last_like(ledger: Ledger, settings: Mapping[str, Any]) -> Mapping[str, Any] | None:
+def settings_of_equal_run(ledger: Ledger, settings: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """Return the settings of the latest run that equals ``settings`` except for what was learned before it, or None."""
-    wanted = _chosen(json.loads(json.dumps(settings)))
-    return next((recorded for _, recorded in _runs(ledger) if _chosen(recorded) == wanted), None)
+    wanted = _chosen_by_user(json.loads(json.dumps(settings)))
+    return next((recorded for _, recorded in _runs(ledger) if _chosen_by_user(recorded) == wanted), None)
 
 
-def _chosen(settings: Mapping[str, Any]) -> dict[str, Any]:
+def _chosen_by_user(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return only the settings that the user chose, without what earlier runs taught."""
     judges = [(one["judge"], one["endpoint"], one["model"]) for one in settings["judges"]]
     return {**settings, "judges": judges, "experience": None, "windows": []}

@@ -14,9 +14,9 @@ from typing import Any
 from calipers.errors import BackendError
 from calipers.interfaces import Backend, FullBackend, Store
 from calipers.ledger.answers import find_answer, find_learned
-from calipers.ledger.calls import SingleFlight, belongs_to, compact_json, ledger_key, question_text
-from calipers.ledger.failed import Asking, FailedLog, keep_failed
-from calipers.ledger.packing import packed
+from calipers.ledger.calls import SingleFlight, attach_key, compact_json, ledger_key, question_text
+from calipers.ledger.compression import compress_text
+from calipers.ledger.failed import FailedLog, RequestFailures, record_failed_calls
 from calipers.ledger.sqlite import Ledger
 from calipers.types import Canary, Completion, Failure, GroupResult, JudgeRequest, Reading, TrajectoryGroup
 from calipers.types.encoding import ledger_json, without_lone_surrogates
@@ -69,16 +69,16 @@ class Recorder(Store):
         if recorded is not None:
             self.reused += 1
             return recorded
-        ask = self._ask_after_another if self._flight.is_flying(key) else self._ask
+        ask = self._ask_after_another if self._flight.is_in_flight(key) else self._ask
         return await self._flight.run(key, partial(ask, number, key, request, backend))
 
     async def _ask(self, number: int, key: str, request: JudgeRequest, backend: FullBackend) -> Completion:
-        asking = self._failed.of(number, request, key)
+        asking = self._failed.log_for_request(number, request, key)
         request = replace(request, on_failed_call=asking.add)
         try:
             return await backend.complete_recorded(request, partial(self._record, key, request, backend, asking))
         except BackendError as error:
-            belongs_to(error, key, asking.total)
+            attach_key(error, key, asking.total)
             raise
 
     async def _ask_after_another(
@@ -90,7 +90,7 @@ class Recorder(Store):
         return find_answer(self._ledger, key) or await self._ask(number, key, request, backend)
 
     async def _record(
-        self, key: str, request: JudgeRequest, backend: Backend, asking: Asking, completion: Completion
+        self, key: str, request: JudgeRequest, backend: Backend, asking: RequestFailures, completion: Completion
     ) -> Completion:
         """Commit an answer to the ledger and return the recorded one."""
         failed = asking.total
@@ -100,10 +100,10 @@ class Recorder(Store):
         if (text, reasoning) != (completion.text, completion.reasoning):  # a user's Backend may return any text
             completion = replace(completion, text=text, reasoning=reasoning)
         self._ledger.put(_INSERT_ANSWER, _answer_row(key, request, backend, completion))
-        self._ledger.holds(key)
+        self._ledger.add_key(key)
         if completion.logprobs is not None:
             self._ledger.put("INSERT OR IGNORE INTO odds VALUES (?, ?)", (key, compact_json(completion.logprobs)))
-        keep_failed(self._ledger, key, failed)
+        record_failed_calls(self._ledger, key, failed)
         await self._ledger.commit()
         if self._ledger.shared:
             # Another process may have recorded an answer first. This run uses the recorded answer, so that it can be
@@ -117,12 +117,21 @@ class Recorder(Store):
         outcome = result.kind if isinstance(result, Failure) else result.outcome
         self._ledger.put(
             "INSERT OR REPLACE INTO asks VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            (self.run.id, number, request.ask.number, key, request.ask.cause, outcome, result.reason, _detail(result)),
+            (
+                self.run.id,
+                number,
+                request.ask.number,
+                key,
+                request.ask.cause,
+                outcome,
+                result.reason,
+                _outcome_json(result),
+            ),
         )
 
     async def finish(self, number: int, group: TrajectoryGroup, result: GroupResult) -> None:
         """Record the group and its result; both are on disk when this returns."""
-        source = packed(ledger_json(group.to_dict()))
+        source = compress_text(ledger_json(group.to_dict()))
         row = (self.run.id, number, group.group_id, source, ledger_json(result.to_dict()))
         self._ledger.put("INSERT OR REPLACE INTO groups VALUES (?, ?, ?, ?, ?)", row)
         await self._ledger.commit()
@@ -146,7 +155,7 @@ def _answer_row(key: str, request: JudgeRequest, backend: Backend, completion: C
         key,
         backend.endpoint,
         backend.model,
-        _asked(request, backend, completion),
+        _request_text(request, backend, completion),
         completion.text,
         completion.finish_reason,
         completion.reasoning,
@@ -161,14 +170,14 @@ def _answer_row(key: str, request: JudgeRequest, backend: Backend, completion: C
     )
 
 
-def _asked(request: JudgeRequest, backend: Backend, completion: Completion) -> str | bytes:
+def _request_text(request: JudgeRequest, backend: Backend, completion: Completion) -> str | bytes:
     """Return the request as it was sent, or, if nothing was sent, the text that its ledger key is computed from."""
     if completion.sent is None:
-        return packed(question_text(request, backend, map(compact_json, request.messages)))
-    return packed(completion.sent.decode())
+        return compress_text(question_text(request, backend, map(compact_json, request.messages)))
+    return compress_text(completion.sent.decode())
 
 
-def _detail(result: Reading | Failure) -> str:
+def _outcome_json(result: Reading | Failure) -> str:
     """Return how a request ended, as JSON: a failure, or the judgments that were read."""
     if isinstance(result, Failure):
         more: dict[str, Any] = {} if result.limit is None else {"limit": result.limit, "prompt": result.prompt}

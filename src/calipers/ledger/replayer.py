@@ -9,7 +9,7 @@ from typing import Any
 
 from calipers.errors import PermanentError
 from calipers.interfaces import FullBackend, Store
-from calipers.ledger.answers import as_object, find_answer, find_failure, find_run
+from calipers.ledger.answers import find_answer, find_failure, find_run, require_object
 from calipers.ledger.calls import ledger_key
 from calipers.ledger.sqlite import Ledger
 from calipers.types import Completion, Failure, GroupResult, JudgeRequest, Reading, TrajectoryGroup
@@ -36,7 +36,7 @@ class Replayer(Store):
             if not isinstance(number, int):
                 raise self._ledger.damaged()
             self._numbers.append(number)
-            yield self._ledger.decoded(source, as_object)
+            yield self._ledger.decoded(source, require_object)
 
     async def begin(self) -> int:
         """Return the recorded number of the next of ``groups``, or -1 for a group that the run does not have."""
@@ -91,7 +91,7 @@ class Replay(FullBackend):
         return completion
 
 
-class Nobody(FullBackend):
+class RecordedBackend(FullBackend):
     """The backend of a replayed run: it has the recorded judge's endpoint and model, and is never called."""
 
     def __init__(self, endpoint: str, model: str, warnings: tuple[str, ...] = ()) -> None:

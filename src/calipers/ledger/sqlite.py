@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from calipers.errors import LedgerError
-from calipers.ledger.packing import Damaged, unpacked
+from calipers.ledger.compression import Damaged, decompress_text
 from calipers.types.encoding import without_lone_surrogates
 
 T = TypeVar("T")
@@ -127,7 +127,7 @@ class Ledger:
                 self._check_for_others()
         return self.shared or key in known
 
-    def holds(self, key: str) -> None:
+    def add_key(self, key: str) -> None:
         """Remember that the ledger holds an answer to the request ``key``."""
         known = self._keys
         if known is not None:
@@ -149,7 +149,7 @@ class Ledger:
         Raises LedgerError for damage that SQLite cannot detect: no JSON, or a form that ``make`` does not accept.
         """
         try:
-            return make(json.loads(unpacked(stored)))
+            return make(json.loads(decompress_text(stored)))
         except (TypeError, LookupError, AttributeError, RecursionError, *Damaged) as error:
             raise self.damaged() from error
 

@@ -5,7 +5,7 @@ import math
 import pytest
 from hypothesis import given
 
-from calipers.backends.embedded.features import FEATURES, measure
+from calipers.backends.embedded.features import FEATURES, measure_features
 from calipers.types import Message
 from embedded_cases import TASK, called, feature, groups, said
 
@@ -14,7 +14,7 @@ ORDER = '{"id": 4711, "total": 1204.5}'
 
 @given(groups)
 def test_every_value_is_finite_and_in_its_range(own: list[list[Message]]) -> None:
-    for row in measure([[TASK, *messages] for messages in own], prefix_length=1):
+    for row in measure_features([[TASK, *messages] for messages in own], prefix_length=1):
         assert len(row.values) == len(FEATURES)
         for name, value in zip(FEATURES, row.values, strict=True):
             assert math.isfinite(value)
@@ -33,15 +33,15 @@ def test_what_a_candidate_does_by_itself_is_measured_whatever_its_siblings_do(ow
         "call_consensus",
         "tool_consensus",
     }
-    together = measure([[TASK, *messages] for messages in own], prefix_length=1)
+    together = measure_features([[TASK, *messages] for messages in own], prefix_length=1)
     for messages, row in zip(own, together, strict=True):
-        alone, _ = measure([[TASK, *messages], [TASK, *said("another")]], prefix_length=1)
+        alone, _ = measure_features([[TASK, *messages], [TASK, *said("another")]], prefix_length=1)
         for name, value, by_itself in zip(FEATURES, row.values, alone.values, strict=True):
             assert name in compared or len(own) == 1 or value == by_itself, name
 
 
 def test_no_group_has_no_features() -> None:
-    assert measure([]) == ()
+    assert measure_features([]) == ()
 
 
 def test_coverage_counts_the_tasks_terms_in_what_the_candidate_says() -> None:
@@ -144,5 +144,5 @@ def test_speaking_of_judges_and_scores_is_not_speaking_to_the_judge(text: str) -
 def test_the_same_steps_at_the_start_of_all_count_for_each() -> None:
     step = called("get_order", "Error: timeout")
     first, second = [TASK, *step, *said("Oslo.")], [TASK, *step, *said("Bergen.")]
-    rows = measure([first, second], prefix_length=3)
+    rows = measure_features([first, second], prefix_length=3)
     assert [row.values[FEATURES.index("tool_errors")] for row in rows] == [1, 1]

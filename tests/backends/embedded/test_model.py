@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calipers.backends.embedded.features import FEATURES
-from calipers.backends.embedded.model import MODEL_FILE, Model, shipped
+from calipers.backends.embedded.model import MODEL_FILE, Model, shipped_model
 
 ROOT = Path(__file__).parents[3]
 STORED = json.loads(MODEL_FILE.read_text(encoding="utf-8"))
@@ -20,7 +20,7 @@ values = st.lists(st.floats(-1, 1, allow_nan=False), min_size=len(FEATURES), max
 
 @given(values, st.integers(0, len(FEATURES) - 1), st.floats(0, 1, allow_nan=False))
 def test_more_of_a_good_thing_never_lowers_the_score(row: tuple[float, ...], i: int, more: float) -> None:
-    model = shipped()
+    model = shipped_model()
     raised = list(row)
     raised[i] += more if model.weights[i] >= 0 else -more
     assert model.score(tuple(raised)) >= model.score(row)
@@ -28,7 +28,7 @@ def test_more_of_a_good_thing_never_lowers_the_score(row: tuple[float, ...], i: 
 
 @given(values)
 def test_scores_stay_off_the_ends_of_the_scale(row: tuple[float, ...]) -> None:
-    assert 5 <= shipped().score(row) <= 95
+    assert 5 <= shipped_model().score(row) <= 95
 
 
 def test_an_extreme_sum_does_not_overflow() -> None:

@@ -64,15 +64,17 @@ class Evidence:
     dialogue: bool
 
 
-def task_of(prefix: Sequence[Message], messages: Sequence[Message]) -> str:
+def task_text(prefix: Sequence[Message], messages: Sequence[Message]) -> str:
     """Return the task: the user's text in the shared prefix, or the first user message if the prefix has none."""
-    asked = [text for message in prefix[-16:] if message.get("role") == "user" and (text := text_of(message))]
+    asked = [text for message in prefix[-16:] if message.get("role") == "user" and (text := message_text(message))]
     if not asked:
-        asked = [text for message in messages[:8] if message.get("role") == "user" and (text := text_of(message))][:1]
-    return clip("\n".join(asked), MESSAGE_CHARACTERS)
+        asked = [text for message in messages[:8] if message.get("role") == "user" and (text := message_text(message))][
+            :1
+        ]
+    return shorten_text("\n".join(asked), MESSAGE_CHARACTERS)
 
 
-def gather(messages: Sequence[Message]) -> Evidence:
+def read_evidence(messages: Sequence[Message]) -> Evidence:
     """Return what a candidate did, from its own messages (those after the shared prefix)."""
     seen = messages if len(messages) <= MESSAGES else [*messages[:32], *messages[-(MESSAGES - 32) :]]
     texts = _texts(seen)
@@ -102,13 +104,13 @@ def _texts(messages: Sequence[Message]) -> list[str]:
     for i in range(len(messages) - 1, -1, -1):
         if left <= 0:
             break
-        text = clip(text_of(messages[i]), min(MESSAGE_CHARACTERS, left))
+        text = shorten_text(message_text(messages[i]), min(MESSAGE_CHARACTERS, left))
         left -= len(text)
         texts[i] = text
     return texts
 
 
-def text_of(message: Message) -> str:
+def message_text(message: Message) -> str:
     """Return a message's text: text parts joined, without images, other parts, and reasoning before ``</think>``."""
     content = message.get("content")
     if isinstance(content, (list, tuple)):
@@ -118,10 +120,10 @@ def text_of(message: Message) -> str:
         return ""
     if message.get("role") == "assistant" and _THOUGHT_END in content:
         content = content[content.rfind(_THOUGHT_END) + len(_THOUGHT_END) :]
-    return clip(content, 2 * MESSAGE_CHARACTERS).strip()
+    return shorten_text(content, 2 * MESSAGE_CHARACTERS).strip()
 
 
-def clip(text: str, limit: int) -> str:
+def shorten_text(text: str, limit: int) -> str:
     """Return ``text``, or its beginning and its end if it is longer than ``limit`` characters."""
     if len(text) <= limit:
         return text

@@ -12,8 +12,8 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from calipers.backends.embedded import form, phrases, text
-from calipers.backends.embedded.evidence import Call, Evidence, gather, task_of
+from calipers.backends.embedded import format_requests, phrases, text_counts
+from calipers.backends.embedded.evidence import Call, Evidence, read_evidence, task_text
 from calipers.types import Message
 
 FEATURES = (
@@ -64,7 +64,7 @@ class _Task:
     text: str
     terms: set[str]
     figures: set[str]
-    wishes: tuple[form.Check, ...]
+    wishes: tuple[format_requests.Check, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class _Own:
     size: int
 
 
-def measure(
+def measure_features(
     candidates: Sequence[Sequence[Message]], *, prefix_length: int = 0, copies: Sequence[int] | None = None
 ) -> tuple[Measured, ...]:
     """Return the features of each candidate, in the order given.
@@ -96,11 +96,11 @@ def measure(
     tasks: dict[str, _Task] = {}
     own = []
     for messages in candidates:
-        asked = task_of(shared, messages[start:])
+        asked = task_text(shared, messages[start:])
         task = tasks.get(asked) or tasks.setdefault(asked, _read_task(asked))
-        own.append(_alone(gather(messages[start:]), task, context))
+        own.append(_own_features(read_evidence(messages[start:]), task, context))
     weights = list(copies) if copies is not None else [1] * len(own)
-    _compare(own, weights)
+    _add_sibling_features(own, weights)
     return tuple(Measured(tuple(one.values[name] for name in FEATURES), one.counts) for one in own)
 
 
@@ -127,28 +127,33 @@ def _plain(message: Message) -> str:
 
 
 def _read_task(asked: str) -> _Task:
-    return _Task(asked, text.terms(text.words(asked)), set(text.numbers(asked)), form.wishes(asked))
+    return _Task(
+        asked,
+        text_counts.terms(text_counts.words(asked)),
+        set(text_counts.numbers(asked)),
+        format_requests.requested_format_checks(asked),
+    )
 
 
-def _alone(evidence: Evidence, task: _Task, context: str) -> _Own:
+def _own_features(evidence: Evidence, task: _Task, context: str) -> _Own:
     answer = evidence.answer
-    tokens = text.words(answer)
-    spoken = tokens if evidence.said == answer else text.words(evidence.said)
-    covered, asked = len(text.terms(spoken) & task.terms), len(task.terms)
-    checked, wrong = text.sums(answer[-8000:])
+    tokens = text_counts.words(answer)
+    spoken = tokens if evidence.said == answer else text_counts.words(evidence.said)
+    covered, asked = len(text_counts.terms(spoken) & task.terms), len(task.terms)
+    checked, wrong = text_counts.count_calculations(answer[-8000:])
     missed = sum(not wish(answer) for wish in task.wishes)
-    low = phrases.spoken(answer[:8000])
-    aloud = low if spoken is tokens and len(answer) <= 8000 else phrases.spoken(evidence.said[:_SEARCHED])
+    low = phrases.normalized_speech(answer[:8000])
+    aloud = low if spoken is tokens and len(answer) <= 8000 else phrases.normalized_speech(evidence.said[:_SEARCHED])
     # A hand-over to a person ends a task, too: no answer needs to follow it.
     handed_over = any(phrases.HANDOVER.search(call.name.lower()) for call in evidence.calls)
     values = {
         "silent": float(not answer),
-        "cut": float(text.is_cut(answer)),
+        "cut": float(text_counts.is_cut(answer)),
         "unfinished": float(evidence.unfinished and not handed_over),
         "refusal": float(bool(phrases.REFUSAL.search(low[:300]))),
         "hedging": min(1.0, len(phrases.HEDGE.findall(low)) / (1 + len(tokens) / 50) / 2),
         "coverage": _share(covered, asked),
-        "repetition": text.repetition(tokens),
+        "repetition": text_counts.repetition_share(tokens),
         "wrong_sums": _share(wrong, checked),
         "format_missed": _share(missed, len(task.wishes)),
         "other_language": float(_other_script(task.text, answer)),
@@ -159,16 +164,16 @@ def _alone(evidence: Evidence, task: _Task, context: str) -> _Own:
         "wrong_sums": (wrong, checked),
         "format_missed": (missed, len(task.wishes)),
     }
-    _tools(evidence, context, values, counts)
+    _add_tool_features(evidence, context, values, counts)
     worked = [call for call in evidence.calls if not call.failed]
     return _Own(
         evidence=evidence,
         values=values,
         counts=counts,
-        terms=text.terms(tokens),
-        figures=frozenset(text.numbers(answer[-8000:])) - task.figures,
-        conclusion=text.concluding_number(answer),
-        changes=frozenset((call.name, _same(call.arguments)) for call in worked if call.changes),
+        terms=text_counts.terms(tokens),
+        figures=frozenset(text_counts.numbers(answer[-8000:])) - task.figures,
+        conclusion=text_counts.concluding_number(answer),
+        changes=frozenset((call.name, _comparable_arguments(call.arguments)) for call in worked if call.changes),
         tools=frozenset(call.name for call in worked),
         size=len(tokens),
     )
@@ -179,11 +184,11 @@ def _share(part: int, whole: int) -> float:
 
 
 def _other_script(task: str, answer: str) -> bool:
-    asked, given = text.script(task), text.script(answer)
+    asked, given = text_counts.script(task), text_counts.script(answer)
     return bool(asked and given) and asked != given
 
 
-def _same(arguments: str) -> str:
+def _comparable_arguments(arguments: str) -> str:
     """Return a tool call's arguments in a form that ignores the order of keys and the spacing, for comparison."""
     try:
         return json.dumps(json.loads(arguments), sort_keys=True)
@@ -191,13 +196,15 @@ def _same(arguments: str) -> str:
         return arguments
 
 
-def _tools(evidence: Evidence, context: str, values: dict[str, float], counts: dict[str, tuple[int, int]]) -> None:
+def _add_tool_features(
+    evidence: Evidence, context: str, values: dict[str, float], counts: dict[str, tuple[int, int]]
+) -> None:
     calls = evidence.calls
     failed = sum(call.failed for call in calls)
     open_failures = _unresolved(calls)
     repeated = len(calls) - len({(call.name, call.arguments, call.result) for call in calls})
-    end = phrases.spoken(evidence.answer[-2000:])
-    claims = bool(open_failures) and bool(phrases.SUCCESS.search(end)) and not phrases.FAILURE_TOLD.search(end)
+    end = phrases.normalized_speech(evidence.answer[-2000:])
+    claims = bool(open_failures) and bool(phrases.SUCCESS.search(end)) and not phrases.ADMITTED_FAILURE.search(end)
     loose, shown = _ungrounded(evidence, context)
     values |= {
         "tool_errors": _share(failed, len(calls)),
@@ -227,7 +234,7 @@ def _ungrounded(evidence: Evidence, context: str) -> tuple[int, int]:
     """
     if not any(call.result for call in evidence.calls):
         return 0, 0
-    shown = {_digits(number) for number in text.numbers(evidence.answer[-8000:])}
+    shown = {_digits(number) for number in text_counts.numbers(evidence.answer[-8000:])}
     told = _digits(evidence.heard) + _digits(context)
     checked = sorted(number for number in shown if len(number) >= 3)[:64]
     # The last digit may be rounded; points and commas differ by language.
@@ -241,10 +248,10 @@ def _digits(said: str) -> str:
 # --- a candidate compared with its siblings ---------------------------------------------------------------------------
 
 
-def _compare(own: Sequence[_Own], weights: Sequence[int]) -> None:
+def _add_sibling_features(own: Sequence[_Own], weights: Sequence[int]) -> None:
     """Add the features that compare siblings. Only lengths beyond half or twice the usual count against a candidate."""
-    lengths = _relative([one.size for one in own], weights)
-    turns = _relative([one.evidence.turns for one in own], weights)
+    lengths = _relative_sizes([one.size for one in own], weights)
+    turns = _relative_sizes([one.evidence.turns for one in own], weights)
     words = _agreement([one.terms for one in own], weights)
     figures = _agreement([one.figures for one in own], weights)
     changes = _agreement([one.changes for one in own], weights)
@@ -264,7 +271,7 @@ def _compare(own: Sequence[_Own], weights: Sequence[int]) -> None:
         one.counts["consensus"] = agree[i][1]
 
 
-def _relative(sizes: Sequence[int], weights: Sequence[int]) -> list[float]:
+def _relative_sizes(sizes: Sequence[int], weights: Sequence[int]) -> list[float]:
     """Return the logarithm to base 4 of each size relative to the group's geometric mean: 0.5 is twice as long."""
     logs = [math.log(1 + size) for size in sizes]
     mean = math.fsum(weight * log for weight, log in zip(weights, logs, strict=True)) / max(1, sum(weights))

@@ -11,9 +11,9 @@ import math
 from collections import OrderedDict
 from dataclasses import dataclass
 
-from calipers.backends.embedded.features import measure
-from calipers.backends.embedded.model import Model, shipped
-from calipers.backends.embedded.wording import explain
+from calipers.backends.embedded.explanation import explain_score
+from calipers.backends.embedded.features import measure_features
+from calipers.backends.embedded.model import Model, shipped_model
 from calipers.errors import PermanentError
 from calipers.interfaces import FullBackend
 from calipers.types import Completion, JudgeRequest, RenderedGroup, Usage
@@ -45,7 +45,7 @@ class Embedded(FullBackend):
     warnings = (EMBEDDED_WARNING,)
 
     def __init__(self, *, model: Model | None = None) -> None:
-        self._weights = model or shipped()
+        self._weights = model or shipped_model()
         self.model = self._weights.name
         self._opinions: OrderedDict[int, tuple[RenderedGroup, tuple[_Opinion, ...]]] = OrderedDict()
 
@@ -61,7 +61,7 @@ class Embedded(FullBackend):
         asked = dict(zip(request.keys, (opinions[i] for i in request.ask.order), strict=True))
         reply = {
             "explanations": {key: opinion.explanation for key, opinion in asked.items()},
-            "scores": {key: _on(request.max_score, opinion.score) for key, opinion in asked.items()},
+            "scores": {key: _on_scale(request.max_score, opinion.score) for key, opinion in asked.items()},
         }
         return Completion(json.dumps(reply, ensure_ascii=False), model=self.model, usage=Usage(cost_usd=0.0))
 
@@ -79,22 +79,22 @@ class Embedded(FullBackend):
         return opinions
 
 
-def _on(top: int, score: int) -> float:
+def _on_scale(top: int, score: int) -> float:
     return score if top == 100 else score * top / 100
 
 
 def _judge(view: RenderedGroup, model: Model) -> tuple[_Opinion, ...]:
     copies = [len(candidate.members) for candidate in view.candidates]
-    measured = measure([c.messages for c in view.candidates], prefix_length=view.prefix_length, copies=copies)
-    parts = [model.parts(one.values) for one in measured]
-    usual = _usual(parts, copies)
+    measured = measure_features([c.messages for c in view.candidates], prefix_length=view.prefix_length, copies=copies)
+    parts = [model.contributions(one.values) for one in measured]
+    usual = _mean_contributions(parts, copies)
     return tuple(
-        _Opinion(model.score(one.values), explain(one, own, usual, siblings=sum(copies) - 1))
+        _Opinion(model.score(one.values), explain_score(one, own, usual, siblings=sum(copies) - 1))
         for one, own in zip(measured, parts, strict=True)
     )
 
 
-def _usual(parts: list[tuple[float, ...]], copies: list[int]) -> list[float]:
+def _mean_contributions(parts: list[tuple[float, ...]], copies: list[int]) -> list[float]:
     """Return the group's mean of each feature's contribution, counting every copy; summed exactly, so that order is
     irrelevant.
     """

@@ -29,7 +29,7 @@ class Model:
     offset: float
     gain: float
 
-    def parts(self, values: tuple[float, ...]) -> tuple[float, ...]:
+    def contributions(self, values: tuple[float, ...]) -> tuple[float, ...]:
         """Return what each feature adds to the sum."""
         return tuple(weight * value for weight, value in zip(self.weights, values, strict=True))
 
@@ -39,12 +39,12 @@ class Model:
         The ends of the scale are not used: counting words allows no such certainty, and a group in which all score 0 or
         1 would look like a group scored in fractions.
         """
-        total = math.fsum(self.parts(values)) - self.offset
+        total = math.fsum(self.contributions(values)) - self.offset
         return round(5 + 90 / (1 + math.exp(-max(-30.0, min(30.0, self.gain * total)))))
 
 
 @lru_cache(maxsize=1)
-def shipped() -> Model:
+def shipped_model() -> Model:
     """Return the model that comes with the package."""
     stored = json.loads(MODEL_FILE.read_text(encoding="utf-8"))
     weights = stored["weights"]

@@ -9,7 +9,7 @@ than a word boundary.
 import re
 
 
-def spoken(text: str) -> str:
+def normalized_speech(text: str) -> str:
     """Return ``text`` in lower case, with straight apostrophes."""
     return text.lower().replace("’", "'")
 
@@ -28,7 +28,7 @@ SUCCESS = re.compile(
     r"|updated)\b|"
     r"成功|完成|已经|已經|完了|しました|완료",
 )
-FAILURE_TOLD = re.compile(
+ADMITTED_FAILURE = re.compile(
     r"\b(?:fail(?:ed|s|ure)?|error|unable|could ?n[o']t|can ?n[o']t|can't|not (?:able|possible|available|enough|found)|"
     r"unfortunately|issue|problem|declined|rejected)\b|失败|失敗|错误|錯誤|无法|無法|エラー|실패|오류",
 )

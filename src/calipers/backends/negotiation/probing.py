@@ -17,7 +17,7 @@ from typing import Any
 
 from calipers.backends.limits.metered import Meter
 from calipers.backends.limits.pool import Pool
-from calipers.backends.negotiation.form_question import LIMIT, form_applied, form_question, improbable_word
+from calipers.backends.negotiation.format_probe import LIMIT, format_probe_request, improbable_word, is_format_applied
 from calipers.backends.negotiation.negotiated import Capabilities, Negotiated
 from calipers.backends.negotiation.step_down import Form
 from calipers.errors import CalipersError, TransientError
@@ -184,7 +184,7 @@ class Probing:
 
     async def _applied(self, backend: Negotiated, form: Form) -> bool | None:
         word = improbable_word(random.Random(f"{backend.model}\n{form}"))  # noqa: S311 - the same run asks the same
-        question = form_question(form, word, params=self._params, max_tokens=self._limit)
+        question = format_probe_request(form, word, params=self._params, max_tokens=self._limit)
         meter = Meter()
         usage = Usage(cost_usd=0.0)
         try:
@@ -198,7 +198,7 @@ class Probing:
             # The format was refused meanwhile, or llama.cpp garbled the answer: this reply shows nothing, another one
             # may.
             raise TransientError("bad_reply", f"{form} was left out of this question")
-        return form_applied(form, word, completion)
+        return is_format_applied(form, word, completion)
 
     def _ignored(self, server: _Server, form: Form | None) -> str:
         return f"{self._name}: {server.backend.endpoint} accepts {form} but does not apply it"

@@ -19,8 +19,8 @@ import aiohttp
 import yarl
 
 from calipers.backends.transport.event_stream import compact_stream
-from calipers.backends.transport.memory import FREE, ReplyMemory, Reservation
 from calipers.backends.transport.reply import HttpReply
+from calipers.backends.transport.reply_memory import FREE, ReplyMemory, Reservation
 from calipers.backends.transport.secrets import secrets_in, without_secrets
 from calipers.backends.transport.sessions import Owned, Sessions, close_sessions, forget_closed_loops, owned_session
 from calipers.backends.transport.usage import usage_in

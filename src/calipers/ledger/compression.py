@@ -16,19 +16,19 @@ else:
 _LONG: Final = 2**14
 """Shorter texts are not compressed, because that would take longer than everything else about them."""
 _LEVEL: Final = 1
-"""Zstandard's fastest level but the negative ones, whose results are a fifth larger."""
+"""Zstandard's fastest level except the negative levels, whose results are a fifth larger."""
 _LEAST_UNPACKED, _MOST_TIMES = 2**24, 100
 """The most bytes that a text may expand to, or the most times its compressed size: ten times what real text needs."""
 _LARGEST_WINDOW: Final = {int(zstd.DecompressionParameter.window_log_max): 24}
-"""Powers of two: memory that compressed data may ask for. Level 1 needs 2 ** 19 bytes."""
+"""The memory that compressed data may request, as a power of two. Level 1 needs 2 ** 19 bytes."""
 _FRAME: Final = b"\x28\xb5\x2f\xfd"
-"""How data that Zstandard compressed begins. Versions before 0.2 used zlib, whose data never begins like that."""
+"""The first bytes of Zstandard's data. Versions before 0.2 used zlib, whose data never begins like that."""
 Damaged: Final = (ValueError, zstd.ZstdError, zlib.error)
-"""The errors of ``unpacked``."""
+"""The errors that ``decompress_text`` raises."""
 
 
-def packed(text: str) -> str | bytes:
-    """Return ``text``, compressed if it is long, unless it compresses so well that ``unpacked`` would refuse it."""
+def compress_text(text: str) -> str | bytes:
+    """Return ``text``, compressed if it is long, unless it shrinks so much that ``decompress_text`` would reject it."""
     if len(text) < _LONG:
         return text
     data = text.encode()
@@ -36,10 +36,10 @@ def packed(text: str) -> str | bytes:
     return compressed if len(data) <= _most(compressed) else text
 
 
-def unpacked(stored: str | bytes) -> str | bytes:
-    """Return what ``packed`` was given, also as versions before 0.2 stored it.
+def decompress_text(stored: str | bytes) -> str | bytes:
+    """Return the text that ``compress_text`` stored, or that versions before 0.2 stored.
 
-    Raises one of ``Damaged`` for data that is cut off, no compressed data, or far larger than text ever gets.
+    Raises one of ``Damaged`` for data that is cut off, is not compressed, or expands to more than any real text.
     """
     if isinstance(stored, str):
         return stored

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from calipers.backends.embedded.form import wishes
+from calipers.backends.embedded.format_requests import requested_format_checks
 
 
 @pytest.mark.parametrize(
@@ -19,7 +19,7 @@ from calipers.backends.embedded.form import wishes
     ],
 )
 def test_a_wish_is_kept_or_missed(task: str, keeps: str, misses: str) -> None:
-    (check,) = wishes(task)
+    (check,) = requested_format_checks(task)
     assert check(keeps)
     assert not check(misses)
 
@@ -28,4 +28,4 @@ def test_a_wish_is_kept_or_missed(task: str, keeps: str, misses: str) -> None:
     "task", ["", "Where is order 4711?", "The JSONL reader fails.", "He said three things in a word salad."]
 )
 def test_a_task_without_such_a_wish_has_no_checks(task: str) -> None:
-    assert wishes(task) == ()
+    assert requested_format_checks(task) == ()

@@ -32,7 +32,7 @@ _MESSAGES: Final = (
 )
 
 
-class Confirming:
+class RefusalCheck:
     """Sends test requests to the servers behind ``bare``; ``bounded`` puts a backend under the run's budget.
 
     A backend of the user's own gets no test requests; its refusals count as they are.

@@ -73,7 +73,7 @@ class Agreement:
         return self.right / self.pairs if self.pairs else None
 
 
-def agreement(groups: Iterable[TrajectoryGroup], answers: Answers) -> Agreement:
+def measure_agreement(groups: Iterable[TrajectoryGroup], answers: Answers) -> Agreement:
     """Return the judge's agreement with the known order, from the mean of each group's readable answers."""
     right, sizes = 0.0, list[int]()
     for group in groups:
@@ -85,10 +85,10 @@ def agreement(groups: Iterable[TrajectoryGroup], answers: Answers) -> Agreement:
         for better, worse in _known_pairs(group):
             right += 0.5 + 0.5 * _sign(mean[better] - mean[worse])
     pairs = sum(size * (size - 1) // 2 for size in sizes)
-    return Agreement(right, pairs, len(sizes), luck(right, sizes))
+    return Agreement(right, pairs, len(sizes), chance_of_agreement(right, sizes))
 
 
-def luck(right: float, sizes: Sequence[int]) -> float:
+def chance_of_agreement(right: float, sizes: Sequence[int]) -> float:
     """Return the probability that random rankings of groups of these sizes get ``right`` pairs or more.
 
     Exact: the number of right pairs is distributed as inversions are, whose generating function is the product of 1 + x
@@ -120,7 +120,7 @@ class Flips:
         return self.flipped / self.pairs if self.pairs else None
 
 
-def flips(answers: Answers) -> Flips:
+def count_flips(answers: Answers) -> Flips:
     """Return how many pairs change their winner with the order in which the question lists them."""
     flipped = pairs = 0
     for first, second in _twice(answers.received):
@@ -130,14 +130,14 @@ def flips(answers: Answers) -> Flips:
     return Flips(flipped, pairs)
 
 
-def obeyed(groups: Iterable[TrajectoryGroup], answers: Answers) -> tuple[int, int]:
+def count_obeyed(groups: Iterable[TrajectoryGroup], answers: Answers) -> tuple[int, int]:
     """Return in how many groups the answer that addresses the judge was tied or best, and how many were scored."""
     known = {group.group_id: tuple(_known_pairs(group)) for group in groups}
     scored = [(known[one.group_id], one.scores) for one in answers.received if _complete(one)]
     return sum(scores[worse] >= scores[better] for pairs, scores in scored for better, worse in pairs), len(scored)
 
 
-def repeats(answers: Answers) -> tuple[int, int, float]:
+def count_repeats(answers: Answers) -> tuple[int, int, float]:
     """Return how many questions got equal scores twice, how many were asked twice, and the largest difference (0-1)."""
     twice = list(_twice(answers.received))
     apart = [max(abs(first[name] - second[name]) for name in first) for first, second in twice]

@@ -45,7 +45,9 @@ class Proposal:
     group_id: str
 
 
-def frame(view: RenderedGroup, *, most: int, max_tokens: int | None, params: Mapping[str, Any]) -> JudgeRequest:
+def proposal_request(
+    view: RenderedGroup, *, most: int, max_tokens: int | None, params: Mapping[str, Any]
+) -> JudgeRequest:
     """Return the request for criteria, with all candidates of a group."""
     order = tuple(range(len(view.candidates)))
     keys = draw_candidate_keys(view, len(order), "draft")
@@ -60,7 +62,7 @@ def frame(view: RenderedGroup, *, most: int, max_tokens: int | None, params: Map
     return JudgeRequest(messages, keys, Ask(0, order, order), view, schema, max_tokens, params)
 
 
-def read(completion: Completion, group_id: str) -> tuple[Proposal, ...]:
+def read_proposals(completion: Completion, group_id: str) -> tuple[Proposal, ...]:
     """Return the criteria proposed in a judge's reply. Raises PermanentError of kind "bad_reply" if there are none.
 
     Entries without text, or with points of 0, outside the scale or in words, are skipped: no single entry is needed.

@@ -13,7 +13,7 @@ from calipers.errors import BackendError
 from calipers.types import Completion, JudgeRequest
 
 
-class Verbatim(Wrapper):
+class AcceptAnyReply(Wrapper):
     """``backend``, with the message's own text of every complete reply: empty, blank, a tool call or a worded refusal.
 
     Replies that the provider's filter withheld, and replies that may be incomplete, stay errors.

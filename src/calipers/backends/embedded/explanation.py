@@ -56,16 +56,16 @@ _TOPIC = {
 """Features with the same subject, of which only the one with the largest effect on the score is mentioned."""
 
 
-def explain(own: Measured, parts: Sequence[float], usual: Sequence[float], *, siblings: int) -> str:
+def explain_score(own: Measured, contributions: Sequence[float], usual: Sequence[float], *, siblings: int) -> str:
     """Return an explanation from the features that changed the score most, at most three, the largest first; never
     empty.
 
-    ``parts`` are what each feature adds to the score's sum, and ``usual`` the group's mean of that, in the order of
+    ``contributions`` are what each feature adds to the score's sum, and ``usual`` the group's means, in the order of
     FEATURES. ``siblings`` is the number of other candidates. Without siblings, only flaws and task coverage are
     mentioned.
     """
-    rows = enumerate(zip(FEATURES, parts, usual, strict=True))
-    moved = [(_moved(name, part, mean, siblings), i) for i, (name, part, mean) in rows]
+    rows = enumerate(zip(FEATURES, contributions, usual, strict=True))
+    moved = [(_effect_on_score(name, part, mean, siblings), i) for i, (name, part, mean) in rows]
     ranked = sorted((item for item in moved if abs(item[0]) >= _NEGLIGIBLE), key=lambda item: (-abs(item[0]), item[1]))
     told: dict[str, str] = {}
     for by, i in ranked:
@@ -76,7 +76,7 @@ def explain(own: Measured, parts: Sequence[float], usual: Sequence[float], *, si
     return "; ".join(told.values()) or nothing
 
 
-def _moved(name: str, part: float, mean: float, siblings: int) -> float:
+def _effect_on_score(name: str, part: float, mean: float, siblings: int) -> float:
     """Return how far a feature changed the score: compared with 0 for a flaw, else with the group's mean."""
     if name in _FLAWS:
         return part

@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from calipers.backends.negotiation.form_question import form_applied, form_question, improbable_word
+from calipers.backends.negotiation.format_probe import format_probe_request, improbable_word, is_format_applied
 from calipers.backends.negotiation.step_down import Form
 from calipers.types import Completion
 
@@ -16,7 +16,7 @@ WORD = "zqbcdfghjk"
 
 def test_the_constant_is_in_the_schema_and_nowhere_in_the_question() -> None:
     word = improbable_word(random.Random(7))
-    asked = form_question(
+    asked = format_probe_request(
         "json_schema", word, params={"temperature": 0, "seed": 1, "top_p": 0.9, "response_format": {}}
     )
     assert word not in json.dumps(asked.messages)
@@ -43,4 +43,4 @@ def test_the_constant_is_in_the_schema_and_nowhere_in_the_question() -> None:
     ],
 )
 def test_what_an_answer_proves(form: Form, text: str, finish: str, proven: object) -> None:
-    assert form_applied(form, WORD, Completion(text, finish_reason=finish)) is proven  # type: ignore[arg-type]
+    assert is_format_applied(form, WORD, Completion(text, finish_reason=finish)) is proven  # type: ignore[arg-type]

@@ -4,22 +4,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calipers.backends.embedded import text
+from calipers.backends.embedded import text_counts
 
 
 def test_words_are_lower_cased_and_unspaced_scripts_come_in_pairs() -> None:
-    assert text.words("Order QX-81, please") == ["order", "qx", "81", "please"]
-    assert text.words("我要退票 now") == ["我要", "要退", "退票", "now"]
-    assert text.words("退") == ["退"]
+    assert text_counts.words("Order QX-81, please") == ["order", "qx", "81", "please"]
+    assert text_counts.words("我要退票 now") == ["我要", "要退", "退票", "now"]
+    assert text_counts.words("退") == ["退"]
 
 
 def test_terms_keep_what_carries_meaning() -> None:
-    assert text.terms(text.words("Where are the two warehouses of order 7?")) == {"wareh", "order", "7"}
+    assert text_counts.terms(text_counts.words("Where are the two warehouses of order 7?")) == {"wareh", "order", "7"}
 
 
 @given(st.floats(0, 1e9, allow_nan=False))
 def test_a_number_is_the_same_with_and_without_commas(value: float) -> None:
-    assert text.numbers(f"{value:,.2f}") == text.numbers(f"{value:.2f}") != []
+    assert text_counts.numbers(f"{value:,.2f}") == text_counts.numbers(f"{value:.2f}") != []
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def test_a_number_is_the_same_with_and_without_commas(value: float) -> None:
     ],
 )
 def test_the_number_given_as_the_answer(said: str, number: str | None) -> None:
-    assert text.concluding_number(said) == number
+    assert text_counts.concluding_number(said) == number
 
 
 @pytest.mark.parametrize(
@@ -58,20 +58,20 @@ def test_the_number_given_as_the_answer(said: str, number: str | None) -> None:
     ],
 )
 def test_sums_shown_are_checked(shown: str, counted: tuple[int, int]) -> None:
-    assert text.sums(shown) == counted
+    assert text_counts.count_calculations(shown) == counted
 
 
 @given(st.integers(0, 10**6), st.integers(0, 10**6), st.integers(1, 50))
 def test_a_right_sum_is_right_and_a_wrong_one_wrong(a: int, b: int, off: int) -> None:
-    assert text.sums(f"{a} + {b} = {a + b}") == (1, 0)
-    assert text.sums(f"{a:,} + {b:,} = {a + b + off:,}") == (1, 1)
+    assert text_counts.count_calculations(f"{a} + {b} = {a + b}") == (1, 0)
+    assert text_counts.count_calculations(f"{a:,} + {b:,} = {a + b + off:,}") == (1, 1)
 
 
 def test_repetition_begins_beyond_what_prose_does() -> None:
     prose = "The parcel left Oslo on Monday and reached Bergen on Tuesday after a long ride through the snow."
-    assert text.repetition(text.words(prose)) == 0
-    assert text.repetition(text.words("so I said " * 30)) > 0.9
-    assert text.repetition(["a"] * 5) == 0
+    assert text_counts.repetition_share(text_counts.words(prose)) == 0
+    assert text_counts.repetition_share(text_counts.words("so I said " * 30)) > 0.9
+    assert text_counts.repetition_share(["a"] * 5) == 0
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_repetition_begins_beyond_what_prose_does() -> None:
     ],
 )
 def test_cut_means_prose_that_stops_midway(said: str, cut: bool) -> None:  # noqa: FBT001 - the expected value
-    assert text.is_cut(said) is cut
+    assert text_counts.is_cut(said) is cut
 
 
 @pytest.mark.parametrize(
@@ -103,10 +103,10 @@ def test_cut_means_prose_that_stops_midway(said: str, cut: bool) -> None:  # noq
     ],
 )
 def test_script(said: str, script: str) -> None:
-    assert text.script(said) == script
+    assert text_counts.script(said) == script
 
 
 def test_sentences_are_counted_in_any_script() -> None:
-    assert text.sentences("One. Two! Three?\nFour") == 4
-    assert text.sentences("一句。两句。") == 2
-    assert text.sentences("Version 1.5 is out.") == 1
+    assert text_counts.sentence_count("One. Two! Three?\nFour") == 4
+    assert text_counts.sentence_count("一句。两句。") == 2
+    assert text_counts.sentence_count("Version 1.5 is out.") == 1

@@ -38,7 +38,7 @@ def improbable_word(rng: random.Random) -> str:
     return "zq" + "".join(rng.choice(_LETTERS) for _ in range(8))
 
 
-def form_question(form: Form, word: str, *, params: Mapping[str, Any], max_tokens: int = LIMIT) -> JudgeRequest:
+def format_probe_request(form: Form, word: str, *, params: Mapping[str, Any], max_tokens: int = LIMIT) -> JudgeRequest:
     """Return the test request for the output format ``form``; ``params`` are sent as in a run."""
     schema: dict[str, Any] = {
         "type": "object",
@@ -51,7 +51,7 @@ def form_question(form: Form, word: str, *, params: Mapping[str, Any], max_token
     return JudgeRequest(messages, (), Ask(0, (), ()), _NOBODY, schema, max_tokens, sent)
 
 
-def form_applied(form: Form, word: str, completion: Completion) -> bool | None:
+def is_format_applied(form: Form, word: str, completion: Completion) -> bool | None:
     """Return whether the server applied ``form`` in its answer, or None if the answer was cut off before it showed
     that.
     """

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from calipers.backends.transport.memory import FREE, ReplyMemory, Reservation
+from calipers.backends.transport.reply_memory import FREE, ReplyMemory, Reservation
 
 STEP = 262_144
 

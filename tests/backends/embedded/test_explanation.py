@@ -1,14 +1,14 @@
 from __future__ import annotations
 
+from calipers.backends.embedded.explanation import explain_score
 from calipers.backends.embedded.features import FEATURES, Measured
-from calipers.backends.embedded.wording import explain
 
 
 def words_said(parts: dict[str, float], usual: dict[str, float] | None = None, *, siblings: int = 3) -> str:
     counts = {"coverage": (7, 9), "tool_errors": (1, 4), "unresolved": (1, 1), "loops": (2, 8)}
     row = [parts.get(name, 0.0) for name in FEATURES]
     mean = [(usual or {}).get(name, 0.0) for name in FEATURES]
-    return explain(Measured(tuple(row), counts), row, mean, siblings=siblings)
+    return explain_score(Measured(tuple(row), counts), row, mean, siblings=siblings)
 
 
 def test_the_largest_move_is_told_first_and_no_more_than_three() -> None:

@@ -9,7 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calipers.doctor.examinee import Answer, Answers
-from calipers.doctor.figures import agreement, flips, format_figures, luck, obeyed, repeats
+from calipers.doctor.probe_statistics import (
+    chance_of_agreement,
+    count_flips,
+    count_obeyed,
+    count_repeats,
+    format_figures,
+    measure_agreement,
+)
 from calipers.doctor.probes import INJECTIONS, PROBES
 from calipers.types import Ask, Completion, Failure, Reading
 
@@ -32,38 +39,38 @@ def test_luck_is_the_share_of_random_rankings_that_do_as_well(sizes: tuple[int, 
     rights = [sum(a < b for ranking in drawn for a, b in combinations(ranking, 2)) for drawn in rankings]
     for right in range(max(rights) + 2):
         expected = sum(one >= right for one in rights) / len(rights)
-        assert luck(right, sizes) == pytest.approx(expected)
+        assert chance_of_agreement(right, sizes) == pytest.approx(expected)
 
 
 @given(st.floats(0, 36), st.floats(0, 36))
 def test_more_pairs_right_are_never_likelier_by_luck(one: float, other: float):
     few, many = sorted((one, other))
-    assert 0 < luck(many, [3] * 12) <= luck(few, [3] * 12) <= 1
+    assert 0 < chance_of_agreement(many, [3] * 12) <= chance_of_agreement(few, [3] * 12) <= 1
 
 
 def test_twenty_nine_of_thirty_six_pairs_are_needed_to_show_anything():
     """The threshold that verdict's comment states."""
-    assert luck(29, [3] * 12) < 0.001 <= luck(28, [3] * 12)
+    assert chance_of_agreement(29, [3] * 12) < 0.001 <= chance_of_agreement(28, [3] * 12)
 
 
 def test_agreement_is_that_of_a_groups_mean_and_a_tie_is_half():
-    found = agreement(
+    found = measure_agreement(
         PROBES, answers(received(1, TRUE), received(1, TRUE), received(2, TRUE), received(2, FALSE), received(3, FALSE))
     )
     assert (found.right, found.pairs, found.groups) == (3 + 1.5 + 0, 9, 3)
-    assert agreement(PROBES, answers()).share is None
+    assert measure_agreement(PROBES, answers()).share is None
 
 
 def test_a_reading_that_lacks_an_id_counts_for_nothing():
     partial = received(1, {"1": 1.0, "2": 0.0}, missing={2: "left out"})
-    assert agreement(PROBES, answers(partial)).groups == 0
-    assert flips(answers(partial, partial)).pairs == 0
+    assert measure_agreement(PROBES, answers(partial)).groups == 0
+    assert count_flips(answers(partial, partial)).pairs == 0
 
 
 def test_flips_are_pairs_with_another_winner_and_ties_are_none():
-    assert flips(answers(received(1, TRUE), received(1, FALSE))).flipped == 3
-    assert flips(answers(received(1, TRUE), received(1, dict.fromkeys("123", 0.5)))).flipped == 0
-    assert flips(answers(received(1, TRUE), received(2, TRUE))).share is None
+    assert count_flips(answers(received(1, TRUE), received(1, FALSE))).flipped == 3
+    assert count_flips(answers(received(1, TRUE), received(1, dict.fromkeys("123", 0.5)))).flipped == 0
+    assert count_flips(answers(received(1, TRUE), received(2, TRUE))).share is None
 
 
 def test_an_injection_is_obeyed_when_it_draws_level():
@@ -71,12 +78,12 @@ def test_an_injection_is_obeyed_when_it_draws_level():
         one = received(0, {"1": right, "2": wrong})
         return Answer(f"injection-{number}", one.ask, one.completion, one.reading, one.scores)
 
-    assert obeyed(INJECTIONS, answers(told(1, 0.9, 0.1), told(2, 0.9, 0.9), told(3, 0.0, 1.0))) == (2, 3)
-    assert obeyed(INJECTIONS, answers()) == (0, 0)
+    assert count_obeyed(INJECTIONS, answers(told(1, 0.9, 0.1), told(2, 0.9, 0.9), told(3, 0.0, 1.0))) == (2, 3)
+    assert count_obeyed(INJECTIONS, answers()) == (0, 0)
 
 
 def test_repeats_count_questions_and_the_largest_difference():
-    same, twice, apart = repeats(
+    same, twice, apart = count_repeats(
         answers(received(1, TRUE), received(1, TRUE), received(2, TRUE), received(2, {**TRUE, "3": 0.2}))
     )
     assert (same, twice) == (1, 2)

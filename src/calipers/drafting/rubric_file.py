@@ -11,7 +11,7 @@ from calipers.drafting.merge import Merged
 Entry = tuple[Merged, Measured]
 
 
-def as_toml(kept: Sequence[Entry], dropped: Sequence[Entry], *, title: str) -> str:
+def rubric_toml(kept: Sequence[Entry], dropped: Sequence[Entry], *, title: str) -> str:
     """Return the rubric's TOML file: the criteria, then those that were dropped, commented out, with the reason."""
     parts = [f"# {_one_line(title)}\n# Edit it: weights are a judge's guess, and figures are from few groups.\n"]
     if not any(merged.criterion.points > 0 for merged, _ in kept):

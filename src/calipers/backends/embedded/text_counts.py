@@ -49,10 +49,10 @@ def terms(tokens: Sequence[str]) -> set[str]:
 
 def numbers(text: str) -> list[str]:
     """Return the numbers in a text in a form for comparison: no thousands commas, no trailing zeros after the point."""
-    return [plain(found) for found in _NUMBER.findall(text)]
+    return [plain_number(found) for found in _NUMBER.findall(text)]
 
 
-def plain(number: str) -> str:
+def plain_number(number: str) -> str:
     """Return a number without commas and without trailing zeros: ``1,200.50`` is ``1200.5``."""
     bare = number.replace(",", "")
     return bare.rstrip("0").rstrip(".") if "." in bare else bare
@@ -69,7 +69,7 @@ def concluding_number(text: str) -> str | None:
     """Return the number that a text gives as its answer: the last marked one, else the last of a very short text."""
     marked = _CONCLUSION.findall(text[-600:])
     if marked:
-        return plain(str(marked[-1]))
+        return plain_number(str(marked[-1]))
     found = numbers(text) if len(text) <= 80 else []
     return found[-1] if found else None
 
@@ -85,7 +85,7 @@ _EQUATION = re.compile(
 _STEP = re.compile(r"([-+*/x×÷])\s?\$?(\d[\d,]{0,14}(?:\.\d{1,9})?)")
 
 
-def sums(text: str) -> tuple[int, int]:
+def count_calculations(text: str) -> tuple[int, int]:
     """Return how many calculations like ``3 * 60 = 180`` a text shows and how many of them are wrong (the first 64)."""
     checked = wrong = 0
     if "=" not in text:
@@ -120,7 +120,7 @@ def _evaluate(first: str, rest: str) -> float | None:
     return total + product
 
 
-def repetition(tokens: Sequence[str]) -> float:
+def repetition_share(tokens: Sequence[str]) -> float:
     """Return in [0, 1] how far the share of repeated three-word runs exceeds a fifth; 0 below eight words.
 
     Ordinary prose of any length repeats up to a fifth.
@@ -132,7 +132,7 @@ def repetition(tokens: Sequence[str]) -> float:
     return max(0.0, (repeated - 0.2) / 0.8)
 
 
-def sentences(text: str) -> int:
+def sentence_count(text: str) -> int:
     """Return the approximate number of sentences in a text."""
     return sum(1 for piece in _SENTENCE_END.split(text) if piece.strip())
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 from typing import TypeAlias
 
-from calipers.backends.embedded import text
+from calipers.backends.embedded import text_counts
 
 Check: TypeAlias = Callable[[str], bool]
 
@@ -22,7 +22,7 @@ _COUNTED = re.compile(
 _SMALL = {"one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10}
 
 
-def wishes(task: str) -> tuple[Check, ...]:
+def requested_format_checks(task: str) -> tuple[Check, ...]:
     """Return checks of an answer for the requests about form that the task states in simple words."""
     low = task.lower()
     found: list[Check] = []
@@ -34,18 +34,18 @@ def wishes(task: str) -> tuple[Check, ...]:
         found.append(lambda answer: bool(re.search(r"\b(?:yes|no)\b", answer[:200], re.IGNORECASE)))
     if re.search(r"\b(?:bullet|numbered list|bulleted)\b", low):
         found.append(lambda answer: bool(re.search(r"^\s*(?:[-*•]|\d{1,2}[.)])\s", answer, re.MULTILINE)))
-    found.extend(_counted(match) for match in list(_COUNTED.finditer(task))[-2:])
+    found.extend(_length_check(match) for match in list(_COUNTED.finditer(task))[-2:])
     return tuple(found)
 
 
-def _counted(match: re.Match[str]) -> Check:
+def _length_check(match: re.Match[str]) -> Check:
     bound = (match[1] or "").lower()
     digits = match[2].lower()
     wanted = _SMALL[digits] if digits in _SMALL else int(digits)
     by_word = match[3].lower().startswith("word")
 
     def holds(answer: str) -> bool:
-        count = len(text.words(answer)) if by_word else text.sentences(answer)
+        count = len(text_counts.words(answer)) if by_word else text_counts.sentence_count(answer)
         slack = max(1, wanted // 10) if by_word and bound != "exactly" else 0
         if bound == "at least":
             return count >= wanted - slack
