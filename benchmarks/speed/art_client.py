@@ -12,18 +12,18 @@ os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # else LiteLLM looks for it
 import art
 from art.rewards import ruler_score_group
 
-from benchmarks.sample_groups import sample_groups
 from benchmarks.speed.measure import drain, main
+from benchmarks.speed.real_text import groups_of_text
 
 
-def groups(count: int, *, seed: int, tools: bool) -> list[art.TrajectoryGroup]:
+def groups(count: int, *, seed: int, text: str) -> list[art.TrajectoryGroup]:
     """The sample groups as ART's own."""
     return [
         art.TrajectoryGroup(
             art.Trajectory(messages_and_choices=[*group["context"], *trajectory["messages"]], reward=0.0)
             for trajectory in group["trajectories"]
         )
-        for group in sample_groups(count, seed=seed, tools=tools)
+        for group in groups_of_text(text, count, seed=seed)
     ]
 
 

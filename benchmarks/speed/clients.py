@@ -1,6 +1,8 @@
 """One measurement of calipers, or of a bare aiohttp loop that sends the same requests: see ``spine.py``.
 
-python -m benchmarks.speed.clients calipers|aiohttp --url URL --in-flight 64 --groups 3000
+python -m benchmarks.speed.clients calipers|calls|aiohttp --url URL --in-flight 64 --groups 3000
+
+``calipers`` gives all groups to one ``score_groups``; ``calls`` calls ``score_group`` for each, with raw messages.
 """
 
 from __future__ import annotations
@@ -8,14 +10,15 @@ from __future__ import annotations
 import json
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import aiohttp
 
 import calipers
-from benchmarks.sample_groups import sample_groups
 from benchmarks.speed.measure import drain, main
+from benchmarks.speed.real_text import groups_of_text
 from calipers.backends.negotiation.negotiated import Capabilities, Terms
 from calipers.backends.providers.openai_compatible import chat_body
 from calipers.protocols.listwise import Listwise
@@ -24,17 +27,15 @@ from calipers.render import render
 from calipers.types import Ask, TrajectoryGroup
 
 
-def groups(count: int, *, seed: int, tools: bool = False) -> list[TrajectoryGroup]:
+def groups(count: int, *, seed: int, text: str = "prose") -> list[TrajectoryGroup]:
     """The sample groups as calipers reads them from a file."""
-    return [as_group(group) for group in sample_groups(count, seed=seed, tools=tools)]
+    return [as_group(group) for group in groups_of_text(text, count, seed=seed)]
 
 
-def bodies(count: int, *, seed: int, tools: bool = False) -> list[bytes]:
+def bodies(count: int, *, seed: int, text: str = "prose") -> list[bytes]:
     """The requests calipers sends for the same groups (keys and order apart)."""
     order = (0, 1, 2, 3)
-    requests = (
-        Listwise().frame(Ask(0, order, order), render(group)) for group in groups(count, seed=seed, tools=tools)
-    )
+    requests = (Listwise().frame(Ask(0, order, order), render(group)) for group in groups(count, seed=seed, text=text))
     terms = Terms(Capabilities())
     return [json.dumps(chat_body(request, terms, model="judge"), ensure_ascii=False).encode() for request in requests]
 
@@ -46,13 +47,30 @@ class ThroughCalipers:
         self._folder = folder
         self._judge: calipers.Judge | None = None
 
-    async def __call__(self, url: str, made: Sequence[TrajectoryGroup], in_flight: int) -> int:
+    def judge(self, url: str, in_flight: int) -> calipers.Judge:
+        """The judge, made when it is first needed."""
         if self._judge is None:
             ledger = Path(self._folder) / "ledger.db"
             self._judge = calipers.Judge(
                 "vllm/judge", base_url=url, concurrency=in_flight, ledger=ledger, calls={"probe": False}
             )
-        return sum([result.status == "scored" async for result in self._judge.score_groups(made)])
+        return self._judge
+
+    async def __call__(self, url: str, made: Sequence[TrajectoryGroup], in_flight: int) -> int:
+        judge = self.judge(url, in_flight)
+        return sum([result.status == "scored" async for result in judge.score_groups(made)])
+
+
+class ThroughCalls(ThroughCalipers):
+    """The same, with a call of ``score_group`` for each group of raw messages."""
+
+    async def __call__(self, url: str, made: Sequence[Any], in_flight: int) -> int:
+        judge = self.judge(url, in_flight)
+
+        async def score(group: Mapping[str, Any]) -> bool:
+            return (await judge.score_group(group)).status == "scored"
+
+        return await drain(made, score, in_flight=in_flight)
 
 
 class ThroughAiohttp:
@@ -79,6 +97,9 @@ if __name__ == "__main__":
         case "calipers":
             with tempfile.TemporaryDirectory() as folder:
                 main(groups, ThroughCalipers(folder))
+        case "calls":
+            with tempfile.TemporaryDirectory() as folder:
+                main(lambda count, *, seed, text: list(groups_of_text(text, count, seed=seed)), ThroughCalls(folder))
         case "aiohttp":
             main(bodies, ThroughAiohttp())
         case other:

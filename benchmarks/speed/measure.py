@@ -33,7 +33,7 @@ async def drain(items: Iterable[T], work: Callable[[T], Awaitable[bool]], *, in_
 
 
 def main(make: Callable[..., list[Any]], score: Callable[[str, Sequence[Any], int], Awaitable[int]]) -> None:
-    """Time ``score(url, groups, in_flight)`` over ``make(count, seed=..., tools=...)``, after a warm-up over other
+    """Time ``score(url, groups, in_flight)`` over ``make(count, seed=..., text=...)``, after a warm-up over other
     groups.
 
     Wall and CPU time (all threads, user and system) are of the timed part alone. Groups are made beforehand and kept
@@ -43,10 +43,10 @@ def main(make: Callable[..., list[Any]], score: Callable[[str, Sequence[Any], in
     parser.add_argument("--url", required=True)
     parser.add_argument("--in-flight", type=int, required=True)
     parser.add_argument("--groups", type=int, required=True)
-    parser.add_argument("--tools", action="store_true")
+    parser.add_argument("--text", default="prose", help="what the groups say: see real_text.py")
     options = parser.parse_args()
-    warm_up = make(2 * options.in_flight, seed=1, tools=options.tools)
-    timed = make(options.groups, seed=0, tools=options.tools)
+    warm_up = make(2 * options.in_flight, seed=1, text=options.text)
+    timed = make(options.groups, seed=0, text=options.text)
     gc.collect()
     gc.freeze()
 

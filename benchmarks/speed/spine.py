@@ -51,17 +51,19 @@ def art_python(given: str | None) -> str:
     return str(python)
 
 
-def measure(client: str, url: str, *, in_flight: int, art: str, tools: bool) -> Measured:
-    """One run of one client in a process of its own."""
+def measure(
+    client: str, url: str, *, in_flight: int, art: str, text: str = "prose", groups: int | None = None
+) -> Measured:
+    """One run of one client in a process of its own, over as many ``groups`` of a ``text`` (``real_text``)."""
     module = (
         [art, "-m", "benchmarks.speed.art_client"]
         if client == "art"
         else [sys.executable, "-m", "benchmarks.speed.clients", client]
     )
-    options = ["--url", url, "--in-flight", str(in_flight), "--groups", str(COUNTS[client])]
+    options = ["--url", url, "--in-flight", str(in_flight), "--groups", str(groups or COUNTS[client])]
     before = stats(url)
     run = subprocess.run(  # noqa: S603 - ours
-        [*module, *options, *(["--tools"] if tools else [])], cwd=ROOT, capture_output=True, text=True, check=False
+        [*module, *options, "--text", text], cwd=ROOT, capture_output=True, text=True, check=False
     )
     if run.returncode:
         sys.exit(f"{client} failed:\n{run.stderr[-2000:]}")
@@ -107,7 +109,9 @@ def main() -> None:
             results[in_flight] = {client: [] for client in COUNTS}
             for _ in range(options.repeats):
                 for client, measured in results[in_flight].items():
-                    measured.append(measure(client, url, in_flight=in_flight, art=art, tools=options.tools))
+                    measured.append(
+                        measure(client, url, in_flight=in_flight, art=art, text="tools" if options.tools else "prose")
+                    )
             show(in_flight, results[in_flight])
     few, many = (results[in_flight] for in_flight in IN_FLIGHT)
     print(f"load after: {os.getloadavg()[0]:.1f}")
