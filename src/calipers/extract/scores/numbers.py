@@ -1,6 +1,7 @@
 """Numbers in prose as they are written: what belongs to one, what makes it another thing, and words for score before it.
 
-Whose number it is, is for ``statements``; what it says, for ``values``.
+Scores in two lists of one order are read here, too: ``1 and 2 receive 71 and 87 respectively``. Whose other numbers are,
+is for ``statements``; what a number says, for ``values``.
 """
 
 from __future__ import annotations
@@ -8,20 +9,20 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import islice
+from itertools import islice, pairwise
 
+from calipers.extract.caveats.asides import Number, Sentence, sentences
 from calipers.extract.caveats.phrases import folded, hits
 from calipers.extract.caveats.quotations import hands_over
 from calipers.extract.scores import scale_words as words
 from calipers.extract.scores.found import Statement
+from calipers.extract.scores.names import Names
 from calipers.extract.scores.stated import ATTACHED, BEFORE
+from calipers.extract.wordlists import one_of
 
 MAX_PAIRS = 400
 
-WORD = (
-    r"(?:scores?|scored|rating|rated|grade|得分|分数|评分|評分|打分|スコア|点数|점수|puntuaci[óo]n|puntaje|note|nota|bewertung|punktzahl"
-    r"|punteggio|voto|оценка|оцінка|балл|бал|pontuaç[ãa]o|wertung|ocena|puan|điểm|skor|الدرجة|अंक|स्कोर|poäng|betyg|cijfer|評価|평점)"
-)
+WORD = f"(?:{one_of('scales', 'LABEL')})"
 _CORE = r"[-+~≈<>≤≥±]{0,2}\s?(?:\d|\.\d)[\d.,/%+\-–—:×*^]*(?:[eE][-+]?\d+)?"
 _PERCENT = rf"{words.PERCENT}(?![^\W\d_])"
 VALUE = (
@@ -32,70 +33,66 @@ VALUE = (
 NUMBERISH = re.compile(VALUE)
 VALUE_HERE = re.compile(VALUE, re.IGNORECASE)
 BEFORE_VALUE = r"(?=[\[(\"']{0,4}(?:[-+~≈<>≤≥±]{0,2}\s?\.?\d|满|滿|[%٪]|百|yüzde))"
-TRAILING = ".,:;-–—*+ "
+_TRAILING = ".,:;-–—*+ "
 _LABELLED = re.compile(
-    rf"(?P<kind>(?:final|overall|total|最终|总)\s{{0,2}})?{WORD}[\"')\]]{{0,3}}\s{{0,3}}(?:(?:is|of|为|是|は)\s|[:=→]|->|\s(?=[\d\[(])|为|是){{1,2}}[\s\"]{{0,3}}{VALUE}",
+    rf"(?P<kind>(?:final|overall|total|最终|总)\s{{0,2}})?{WORD}[\"')\]]{{0,3}}\s{{0,3}}"
+    rf"(?:(?:is|of|为|是|は)\s|[:=→]|->|\s(?=[\d\[(])|为|是){{1,2}}[\s\"]{{0,3}}{VALUE}",
     re.IGNORECASE,
 )
 KEYWORD = re.compile(rf"{WORD}(?![^\W_])", re.IGNORECASE)
-_SUB = re.compile(r"[A-Za-z][A-Za-z_-]{2,}\s{1,2}$")
-_NOT_SUB = re.compile(
+_OF_ASPECT = re.compile(r"[A-Za-z][A-Za-z_-]{2,}\s{1,2}$")
+_NO_ASPECT = re.compile(
     r"\b(?:final|overall|total|its?|the|my|a|an|and|with|gets?|assigned|given|give|numerical|numeric|get|so)\s{1,2}$",
     re.IGNORECASE,
 )
 _IN_BRACES = re.compile(r"\{[^{}]{0,80}$")
-DOUBTFUL = re.compile(
-    r"\b(?:if|unless|could|might|should|not|never|n't|versus|vs|example|e\.g|claims?|claimed|says|said|instead|initial(?:ly)?"
-    r"|draft|first|tentative(?:ly)?|preliminary|previous(?:ly)?|before|was|were|hypothetical(?:ly)?|otherwise)\b|草稿|初步",
-    re.IGNORECASE,
-)
-
-
-def written_in(found: re.Match[str], rest: str) -> str:
-    """The number as written, or something unreadable where what follows in ``rest`` makes it another thing."""
-    written = found["value"].rstrip(TRAILING)
-    if _STATES.match(rest):
-        return f"{written}{_COUNTED}"
-    if _OTHERWISE.match(rest):
-        return f"{written} or other"
-    unit = MEANT.match(rest)
-    if unit is not None:
-        rest = rest[unit.end() :]
-    elif found["bad"] is not None:
-        aside = "." in written and _DASHED_COUNT.match(rest)
-        return written if aside else f"{written} {found['bad']}?"
-    return f"{written}{_COUNTED}" if _NOUN.match(rest) or _is_conditional(rest) else written
-
-
-def _is_conditional(rest: str) -> bool:
-    """Whether a condition follows a number: ``90, if it had finished``."""
-    start = folded(rest[:40]) if rest.lstrip()[:1] in {",", "(", "，", "（"} else ""
-    return bool(start.strip()) and any(at == 1 for at, _ in hits(start).get("CONDITION", ()))
-
-
+DOUBTFUL = re.compile(rf"\b(?:{one_of('scales', 'DOUBTFUL')})\b|草稿|初步", re.IGNORECASE)
 _COUNTED = " and more"
 _MARK = re.compile(r"[:=→]|->")
-
-
 _STATES = re.compile(
     rf"(?:\s?{words.UNIT})?[\s,;]{{0,3}}(?:[(\[]\s?(?:{words.OF}|/)|{words.OUT_OF}|[(\[]?\s?(?:{words.MAXIMUM}|{words.TOP_SCORE}"
     rf"|{words.FULL_MARKS}|(?:on\sa\s)?{words.SCALE}))|\s?{words.UNIT}\s{words.OF}",
     re.IGNORECASE,
 )
 """Behind a number: a scale that was not understood, or is cut off."""
-_OTHERWISE = re.compile(
-    r"[\s,;(–—-]{0,4}(?:or|rather|no,|actually|make\sthat|i\smean|oder|eher|nein|ou|plutôt|non|o\smás\sbien|mejor\sdicho"
-    r"|ou\smelhor|anzi|или|вернее|нет|或者|或|不|いや|または|아니)(?![^\W\d_])[^.;\n]{0,24}?\d",
-    re.IGNORECASE,
-)
-"""Behind a number: another one instead."""
-MEANT = re.compile(rf"\s?{words.UNIT}(?:です|でした|だ(?![^\W\d_])|입니다|이다)?", re.IGNORECASE)
+_RATHER = re.compile(rf"[\s,;(–—-]{{0,4}}(?:{one_of('scales', 'RATHER')})(?![^\W\d_])[^.;\n]{{0,24}}?\d", re.IGNORECASE)
+POINTS = re.compile(rf"\s?{words.UNIT}(?:です|でした|だ(?![^\W\d_])|입니다|이다)?", re.IGNORECASE)
 _DASHED_COUNT = re.compile(r"\s{1,3}[-–—]\s{1,3}\d{1,4}\s{1,2}[A-Za-z]{3}")
 _NOUN = re.compile(
-    r"[\"')\]*]{0,4}(?:\s{0,3}(?!(?:because|since|as|for|due|and|but|while|with|overall|out|given)\b)[^\W\d]|\s{0,3}[,;]\s{0,3}\d)",
+    r"[\"')\]*]{0,4}(?:\s{0,3}(?!(?:because|since|as|for|due|and|but|while|with|overall|out|given)\b)[^\W\d]"
+    r"|\s{0,3}[,;]\s{0,3}\d)",
     re.IGNORECASE,
 )
 """What makes a number a count or a list: ``3 steps``, ``80% of tests``, ``3, 5 and 7``."""
+_GIVEN = re.compile(rf"{words.I_GIVE}[^.\d\n]{{0,60}}?{VALUE}", re.IGNORECASE)
+_IS_ALL = re.compile(
+    r"[\s*_\"')\]]{0,4}(?:[.!。]|\Z|,?\s(?:because|since|as|weil|da|car|porque|perché|потому)\b)", re.IGNORECASE
+)
+
+
+def end_of(value: re.Match[str]) -> int:
+    """Where a number that was found ends, without the punctuation after it."""
+    return value.start("value") + len(value["value"].rstrip(_TRAILING))
+
+
+def written_in(found: re.Match[str], rest: str) -> str:
+    """The number as written, or something unreadable where what follows in ``rest`` makes it another thing."""
+    written = found["value"].rstrip(_TRAILING)
+    if _STATES.match(rest):
+        return f"{written}{_COUNTED}"
+    if _RATHER.match(rest):
+        return f"{written} or other"
+    unit = POINTS.match(rest)
+    if unit is None and found["bad"] is not None:
+        return written if "." in written and _DASHED_COUNT.match(rest) else f"{written} {found['bad']}?"
+    rest = rest[unit.end() if unit else 0 :]
+    return f"{written}{_COUNTED}" if _NOUN.match(rest) or _is_conditional(rest) else written
+
+
+def _is_conditional(rest: str) -> bool:
+    """Whether a condition follows a number: ``90, if it had finished``."""
+    start = folded(rest[:40]) if rest.lstrip()[:1] in {",", "(", "，", "（"} else ""
+    return any(at == 1 for at, _ in hits(start).get("CONDITION", ()))
 
 
 def is_end(rest: str) -> bool:
@@ -105,55 +102,106 @@ def is_end(rest: str) -> bool:
 
 def labelled(line: str, *, last: bool) -> Iterator[Statement]:
     """Numbers after a word for score; those of a named aspect (``style score: 0.8``) only where nothing else is."""
-    for one in islice(_LABELLED.finditer(line), MAX_PAIRS):
-        before = line[max(0, one.start() - 200) : one.start()]
-        if _SUB.search(before) and not _NOT_SUB.search(before):
+    for found in islice(_LABELLED.finditer(line), MAX_PAIRS):
+        before = line[max(0, found.start() - 200) : found.start()]
+        if _OF_ASPECT.search(before) and not _NO_ASPECT.search(before):
             continue
         if (before[-1:].isalnum() and before[-1:].isascii()) or _IN_BRACES.search(before):
             continue
         clause = re.split(r"[.;,。]\s", before)[-1]
         if DOUBTFUL.search(clause) or (clause.rstrip(" \"'*_").endswith((":", "：")) and hands_over(clause)):
             continue
-        end = one.start("value") + len(one["value"].rstrip(TRAILING))
+        end = end_of(found)
         rest = line[end:] if last else line[end : end + 40]
-        written = written_in(one, rest)
-        if written.endswith(_COUNTED) and not _MARK.search(line, one.start(), one.start("value")):
+        written = written_in(found, rest)
+        if written.endswith(_COUNTED) and not _MARK.search(line, found.start(), found.start("value")):
             continue  # ``it scored 5/7 goals``
-        yield Statement("", written, last and is_end(rest), bool(one["kind"]), rest.startswith("."), end=end)
+        yield Statement("", written, last and is_end(rest), bool(found["kind"]), rest.startswith("."), end=end)
 
 
-def read_nameless(lines: list[str], id_: str) -> Iterator[Statement]:
+def read_nameless(lines: list[str], id_: str) -> list[Statement]:
     """For a question about one candidate: the labelled score, what the judge gives it, or nothing but a number."""
     spoken = [number for number, line in enumerate(lines) if line.strip()]
-    heard = False
-    for number in spoken:
-        for one in labelled(lines[number], last=number == len(lines) - 1):
-            heard = True
-            yield replace(one, id_=id_, line=number)
-    if not heard:
-        yield from _given(lines, id_)
-    if not heard and len(spoken) == 1:
+    last = len(lines) - 1
+    said = [
+        replace(one, id_=id_, line=number) for number in spoken for one in labelled(lines[number], last=number == last)
+    ]
+    if said:
+        return said
+    given = [(number, one) for number in spoken for one in islice(_GIVEN.finditer(lines[number]), MAX_PAIRS)]
+    if len(given) == 1:  # ``I would give it 8 out of 10.``
+        number, found = given[0]
+        line, end = lines[number], end_of(found)
+        if _IS_ALL.match(line, end) and not DOUBTFUL.search(line[: found.start()]):
+            rest = line[end:]
+            said.append(Statement(id_, written_in(found, rest), number == last and is_end(rest), line=number, end=end))
+    if len(spoken) == 1:
         line = lines[spoken[0]].strip()
         alone = NUMBERISH.fullmatch(line) or NUMBERISH.fullmatch(line.rstrip("].)\"' "))
         if alone:
-            yield Statement(id_, written_in(alone, ""), spoken[0] == len(lines) - 1, line=spoken[0])
+            said.append(Statement(id_, written_in(alone, ""), spoken[0] == last, line=spoken[0]))
+    return said
 
 
-def _given(lines: list[str], id_: str) -> Iterator[Statement]:
-    """``I would give it 8 out of 10.``: one number, and no word of what for."""
-    found = [(number, one) for number, line in enumerate(lines) for one in islice(_GIVEN.finditer(line), MAX_PAIRS)]
-    if len(found) != 1:
-        return
-    number, one = found[0]
-    line = lines[number]
-    end = one.start("value") + len(one["value"].rstrip(TRAILING))
-    if _SAID_ALL.match(line, end) and not DOUBTFUL.search(line[: one.start()]):
-        yield Statement(
-            id_, written_in(one, line[end:]), number == len(lines) - 1 and is_end(line[end:]), line=number, end=end
-        )
+# --- two lists in one order -------------------------------------------------------------------------------------------
 
-
-_GIVEN = re.compile(rf"{words.I_GIVE}[^.\d\n]{{0,60}}?{VALUE}", re.IGNORECASE)
-_SAID_ALL = re.compile(
-    r"[\s*_\"')\]]{0,4}(?:[.!。]|\Z|,?\s(?:because|since|as|weil|da|car|porque|perché|потому)\b)", re.IGNORECASE
+_LIST = re.compile(
+    r"(?P<name>[\w-]{1,60})[\"')\]*]{0,3}(?:\s{0,2}[,&、，]\s{0,2}(?:and\s)?"
+    r"|\s(?:and|und|y|et|e|и|і|en|i|ve|va|và|och|og|a|dan)\s|\s?[和与及]\s?)(?:(?:the\s)?[^\W\d]{3,20}\s)?\Z",
+    re.IGNORECASE,
 )
+_NEAR = 16
+"""Characters between two numbers of one list."""
+
+
+def is_listed(before: str, names: Names) -> bool:
+    """Whether an id is the last of several: ``1 and 2 receive 71``; its number would be theirs, too, or one of several."""
+    found = _LIST.search(before[-100:])
+    if found is None or names.match(found["name"]) is None:
+        return False
+    lead = before[-100:][: found.start()].rstrip()
+    return not lead.endswith((":", "=", ">", "→", "："))  # ``1: 2, 2: 1``: a score, not a name
+
+
+def read_respective(line: str, names: Names) -> list[Statement]:
+    """What a line says of several candidates in turn; empty where it does not, or not plainly."""
+    if not any(map(str.isdecimal, line)) or sum(id_ in line for id_ in names.ids) < 2:  # a list
+        return []
+    said = (
+        _in_turn(sentence, names)
+        for sentence in sentences(line, names.ids)
+        if sentence.has("RESPECTIVELY") and not sentence.has("CONDITION")
+    )
+    return next(filter(None, said), [])
+
+
+def _in_turn(sentence: Sentence, names: Names) -> list[Statement]:
+    """A list of names and as many numbers after it: with more or fewer, nothing is said of any of them."""
+    ids, numbers = _lists(sentence, names)
+    values, more = numbers[: len(ids)], numbers[len(ids) : len(ids) + 1]
+    if len(ids) < 2 or len(values) < len(ids) or len(set(ids)) < len(ids):  # a list
+        return []
+    near = [0 < later.start - one.end <= _NEAR for one, later in pairwise(values)]
+    if not all(near) or any(one.start - values[-1].end <= _NEAR for one in more):
+        return []
+    after = Sentence(sentence.text[values[-1].end :], ())
+    ended = any(start == 1 for start, _ in after.hits.get("RESPECTIVELY", ()))
+    if sentence.is_count(values[-1]) and not ended:
+        return []
+    return [Statement(id_, sentence.text[value.start : value.end]) for id_, value in zip(ids, values, strict=True)]
+
+
+def _lists(sentence: Sentence, names: Names) -> tuple[list[str], list[Number]]:
+    """The ids named, in order, and the numbers after the last of them; ids may be numbers themselves."""
+    if not all(map(str.isdecimal, names.ids)):
+        mentions = sentence.mentions
+        end = mentions[-1].end if mentions else 0
+        return [mention.id_ for mention in mentions], [number for number in sentence.numbers if number.start >= end]
+    ids: list[str] = []
+    every = Sentence(sentence.text, ()).numbers
+    for number in every:
+        id_ = names.match(sentence.text[number.start : number.end])
+        if id_ is None or id_ in ids:
+            break
+        ids.append(id_)
+    return ids, every[len(ids) :]

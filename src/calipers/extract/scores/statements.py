@@ -12,6 +12,7 @@ from dataclasses import replace
 from itertools import islice
 
 from calipers.extract.caveats.quotations import hands_over, heads_others
+from calipers.extract.rejected import Rejected
 from calipers.extract.scores import scale_words as words
 from calipers.extract.scores.found import Found, Statement, Value
 from calipers.extract.scores.names import PREFIX, Names
@@ -20,40 +21,90 @@ from calipers.extract.scores.numbers import (
     DOUBTFUL,
     KEYWORD,
     MAX_PAIRS,
-    MEANT,
-    TRAILING,
+    POINTS,
     VALUE,
     VALUE_HERE,
     WORD,
+    end_of,
     is_end,
+    is_listed,
     labelled,
+    read_respective,
     written_in,
 )
-from calipers.extract.scores.respective import is_listed, read_respective
 from calipers.extract.scores.stated import attached
 from calipers.extract.scores.values import read_value
 
 _FILLER = re.compile(
     r"(?:[\s\W\d]|\b(?:and|while|then|so|scores?|final|finally|ratings?|verdict|results?|my|are|is|the|overall|here|whereas"
-    r"|d|as|follows|evaluation|scoring|for|i|give|would|rate|assign|summary|answer|total|judg(?:e)?ment|ranking|thus|therefore)\b)*",
+    r"|d|as|follows|evaluation|scoring|for|i|give|would|rate|assign|summary|answer|total|judg(?:e)?ment|ranking|thus"
+    r"|therefore)\b)*",
     re.IGNORECASE,
-)
-_VERB = (
-    r"[\"')\]}]{0,4}\s{0,3}(?:\([^()\n]{0,60}\)\s{0,2})?(?:[:=→>]{1,2}|->|=>|\s[-–—]\s|(?<=\w)\sis\b"
-    rf"|\.(?=\s)|\)(?=\s)|\san?\s(?=[\d.\[])|{words.GETS}|为|是)\s{{0,3}}"
 )
 _VERB_HERE = re.compile(
-    rf"{_VERB}(?:an?\s)?(?:(?:final\s|overall\s|total\s)?{WORD}\s?(?:of|is|[:=])?\s{{0,3}})?{BEFORE_VALUE}",
+    r"[\"')\]}]{0,4}\s{0,3}(?:\([^()\n]{0,60}\)\s{0,2})?(?:[:=→>]{1,2}|->|=>|\s[-–—]\s|(?<=\w)\sis\b"
+    rf"|\.(?=\s)|\)(?=\s)|\san?\s(?=[\d.\[])|{words.GETS}|为|是)\s{{0,3}}"
+    rf"(?:an?\s)?(?:(?:final\s|overall\s|total\s)?{WORD}\s?(?:of|is|[:=])?\s{{0,3}})?{BEFORE_VALUE}",
+    re.IGNORECASE,
+)
+_RATIO_TOPS = frozenset({5, 10, 20, 100})
+_DASH = re.compile(r"[^:=]{0,12}[-–—]\s{0,3}")
+_IS = re.compile(r"\W{0,4}\sis\b", re.IGNORECASE)
+_LISTED = re.compile(r"(?:[,;|(\[{]|\band)\s*$")
+_HEADING = re.compile(r"\s{0,3}#{1,6}\s")
+_HEAD = re.compile(rf"{_HEADING.pattern}|[\s*_]{{0,6}}[^:\d]{{1,60}}:[\s*_]{{0,6}}\Z")
+_STRANGER = re.compile(
+    rf"[\s>*•·\-–\"'(\[+]{{0,12}}(?:{PREFIX}[\s_\-#№]{{1,3}}(?P<named>\d{{1,6}}|[A-Za-z]{{1,2}})"
+    r"|#?(?P<bare>\d{1,4}|[A-Z]{1,3}))"
+    rf"[\"')\]]{{0,3}}\s{{0,3}}(?:[:=→]|->|[.)](?=\s))\s{{0,3}}(?:{WORD}\s{{0,2}}[:=]?\s{{0,2}})?{VALUE}(?P<rest>.{{0,20}})",
     re.IGNORECASE,
 )
 
 
-class _Patterns:
-    """The expressions that depend on the ids of the question: small ones, as they are compiled for each."""
+def read_statements(lines: list[str], names: Names, found: Found) -> list[Statement]:
+    """What lines and sections state, in order; what puts all of it in doubt is added to ``found``."""
+    reader = _LineReader(names)
+    runs: list[tuple[str, list[Statement]]] = [("", [])]
+    """Statements under one line of words, each run with that line."""
+    aside = begun = False
+    lead = ""
+    for number, line in enumerate(lines):
+        aside = aside and (bool(line.strip()) or not begun)
+        if not line.strip() or line.lstrip()[:1] == ">" or line.count("|") > 1:
+            continue
+        begun = True
+        if heads_others(line, names.ids):
+            aside, begun = True, False
+        elif aside and _HEAD.match(line):
+            aside = False
+        if aside:
+            continue
+        try:
+            read = reader.read(line, last=number == len(lines) - 1)
+        except Rejected as doubt:
+            found.doubts.append(doubt.reason)
+            break
+        if read and lead:
+            runs.append((lead, []))
+        lead = "" if read else line
+        runs[-1][1].extend(replace(one, line=number) for one in read)
+    own = [
+        run
+        for lead, run in runs
+        if not lead or not hands_over(lead, names.ids, {one.id_ for one in run if one.written})
+    ]
+    return [one for run in own for one in run]
+
+
+class _LineReader:
+    """Reads line by line and remembers whose section the lines stand in."""
 
     def __init__(self, names: Names) -> None:
-        forms = {id_ for id_ in names.ids if id_.strip()}
-        written = "|".join(re.escape(form) for form in sorted(forms, key=len, reverse=True))
+        self.names = names
+        self.section: str | None = None
+        self.scored = False
+        # The expressions that depend on the ids of the question: small ones, as they are compiled for each.
+        written = "|".join(map(re.escape, sorted(filter(str.strip, set(names.ids)), key=len, reverse=True)))
         id_ = rf"(?P<id>{written})(?:(?=[はの得的获为是는은의])|(?!\w|[.,]\d))"
         prefix = (
             rf"(?P<prefix>(?:the\s)?\b{PREFIX}[\s_\-#№\"'(\[]{{0,4}}(?:(?:id|no\.?|number)\b[\s:#\"'=]{{1,4}})?|#|第)"
@@ -66,102 +117,41 @@ class _Patterns:
         self.bracket = re.compile(rf"(?:{prefix}|(?<![\w(])){id_}\s?[(\[](?=\d)", re.IGNORECASE)
         self.mention = re.compile(rf"{prefix}{id_}", re.IGNORECASE)
 
-
-_RATIO_TOPS = frozenset({5, 10, 20, 100})
-
-
-class _Doubt(Exception):  # noqa: N818  # not an error: how a line says that no line can be trusted
-    pass
-
-
-def read_statements(lines: list[str], names: Names, found: Found) -> list[Statement]:
-    """What lines and sections state, in order; what puts all of it in doubt is added to ``found``."""
-    reader = _LineReader(names)
-    said: list[Statement] = []
-    aside = begun = False
-    lead = ""
-    leads: dict[int, str] = {}
-    for number, line in enumerate(lines):
-        aside = aside and (bool(line.strip()) or not begun)
-        if not line.strip() or line.lstrip()[:1] == ">" or line.count("|") > 1:
-            continue
-        begun = True
-        if heads_others(line, names.ids):
-            aside, begun = True, False
-        elif aside and _heads(line):
-            aside = False
-        if aside:
-            continue
-        try:
-            read = reader.read(line, last=number == len(lines) - 1)
-        except _Doubt as doubt:
-            found.doubts.append(str(doubt))
-            break
-        if read and lead:
-            leads[number] = lead
-        lead = "" if read else line
-        said.extend(replace(one, line=number) for one in read)
-    return _own(said, leads, names)
-
-
-def _own(said: list[Statement], leads: dict[int, str], names: Names) -> list[Statement]:
-    """The statements without those that a line of words above them calls somebody else's."""
-    runs: list[tuple[str, list[Statement]]] = [("", [])]
-    for one in said:
-        if one.line in leads:
-            runs.append((leads.pop(one.line), []))
-        runs[-1][1].append(one)
-    own: list[Statement] = []
-    for lead, run in runs:
-        claimed = {one.id_ for one in run if one.written}
-        if not lead or not hands_over(lead, names.ids, claimed):
-            own += run
-    return own
-
-
-class _LineReader:
-    """Reads line by line and remembers whose section the lines stand in."""
-
-    def __init__(self, names: Names) -> None:
-        self.names = names
-        self.patterns = _Patterns(names)
-        self.section: str | None = None
-        self.scored = False
-
     def read(self, line: str, *, last: bool) -> list[Statement]:
-        if _stranger(line, self.names):
-            raise _Doubt("an unknown id")
-        pairs = read_respective(line, self.names) or list(_pairs(line, self.patterns, self.names, last=last))
-        pairs = pairs or list(self._bracketed(line))
+        """What a line states; raises Rejected where no line can be trusted."""
+        if self._scores_stranger(line):
+            raise Rejected("an unknown id")
+        pairs = read_respective(line, self.names) or list(self._pairs(line, last=last)) or self._bracketed(line)
         if pairs:
             self.section = pairs[0].id_ if len(pairs) == 1 else None
             self.scored = True
             return pairs
-        head = self.patterns.head.match(line)
+        head = self.head.match(line)
         id_ = self.names.match(head["id"]) if head else None
-        if head and id_ is not None and (head["prefix"] or _stands_alone(line, head)):
+        if head and id_ is not None and (head["prefix"] or not line[head.end("id") :].strip(" .:)]*_-\t|\"'")):
             self.section, self.scored = id_, False
-            rest = line[head.start("after") :]
-            shared = self.patterns.mention.search(rest) is not None  # two candidates share the line
-            offset = len(line) - len(rest)
-            scored = [] if shared else self._of_section(rest, last=last)
+            offset = head.start("after")
+            shared = self.mention.search(line[offset:]) is not None  # two candidates share the line
+            scored = [] if shared else self._of_section(line[offset:], last=last)
             return [Statement(id_, ""), *(replace(one, end=one.end + offset) for one in scored)]
-        if _only_heading(line):
+        if _HEADING.match(line):
             self.section = None
-        return [] if self.patterns.mention.search(line) else self._of_section(line, last=last)
+        return [] if self.mention.search(line) else self._of_section(line, last=last)
 
-    def _bracketed(self, line: str) -> Iterator[Statement]:
+    def _bracketed(self, line: str) -> list[Statement]:
         """``Response A (8/10): clear``: one name with a ratio in brackets, and no other number that may be its score."""
-        found = list(islice(self.patterns.bracket.finditer(line), 2))
+        found = list(islice(self.bracket.finditer(line), 2))
         id_ = self.names.match(found[0]["id"]) if len(found) == 1 else None
-        if id_ is None or not _FILLER.fullmatch(line[: found[0].start()]):
-            return
-        value = attached(line[found[0].end() :])
-        if value is None or value[1].high not in _RATIO_TOPS or value[1].high == len(self.names.ids):
-            return  # ``Response A (1/3)``: the first of three
-        end = found[0].end() + value[2]
-        if line[end : end + 1] in (")", "]") and not any(labelled(line[end:], last=False)):
-            yield Statement(id_, line[found[0].end() : end], end=end + 1)
+        value = attached(line[found[0].end() :]) if id_ is not None else None
+        if id_ is None or value is None or not _FILLER.fullmatch(line[: found[0].start()]):
+            return []
+        _, scale, length = value
+        end = found[0].end() + length
+        # Not ``Response A (1/3)``: the first of three.
+        ratio = scale.high in _RATIO_TOPS and scale.high != len(self.names.ids) and line[end : end + 1] in (")", "]")
+        if not ratio or any(labelled(line[end:], last=False)):
+            return []
+        return [Statement(id_, line[found[0].end() : end], end=end + 1)]
 
     def _of_section(self, line: str, *, last: bool) -> list[Statement]:
         """The labelled score of the section; a final one goes before others."""
@@ -169,67 +159,65 @@ class _LineReader:
         if len({one.written for one in said}) > 1:
             said = [one for one in said if one.final]
             if len({one.written for one in said}) != 1:
-                raise _Doubt("several scores in one line")
-        if not said:
-            return []
-        if self.section is not None:
-            return [replace(said[0], id_=self.section)]
-        if not self.scored and len(self.names.ids) > 1:
-            raise _Doubt("a score before any id")
-        return []
+                raise Rejected("several scores in one line")
+        if said and self.section is None and not self.scored and len(self.names.ids) > 1:
+            raise Rejected("a score before any id")
+        return [replace(one, id_=self.section) for one in said[:1] if self.section is not None]
 
+    def _pairs(self, line: str, *, last: bool) -> Iterator[Statement]:
+        """``Trajectory 1: 0.9``, ``1 = 0.9, 2 = 0.4``, ``RB gets 83``: an id and right after it a number."""
+        matches = list(islice(self._found(line), MAX_PAIRS))
+        at = 0
+        for place, (one, value) in enumerate(matches):
+            before = line[max(at, one.start() - 400) : one.start()]
+            if (place == 0 and not _may_begin(before, one)) or (place and DOUBTFUL.search(before)):
+                return
+            if is_listed(before, self.names):
+                continue  # the number is not that of the last name alone
+            at = end_of(value)
+            id_ = self.names.match(one["id"])
+            unlisted = place and not one["prefix"] and not _LISTED.search(before)
+            if id_ is None or unlisted or (_IS.match(line, one.end("id")) and not KEYWORD.search(before)):
+                continue
+            rest = line[at : matches[place + 1][0].start() if place + 1 < len(matches) else len(line)]
+            deducted = _is_deduction(line[one.end("id") : value.start("value")], rest)
+            written = f"{value['value']} off?" if deducted else written_in(value, rest)
+            conflicting = {other.written for other in labelled(rest, last=False)} - {written}
+            if conflicting and not self.mention.search(rest):
+                yield Statement(id_, f"{written} or other", end=at)
+                continue
+            at_end = last and place + 1 == len(matches) and is_end(rest)
+            yield Statement(id_, written, at_end, stopped=rest.lstrip("\"')]} ").startswith("."), end=at)
 
-def _pairs(line: str, patterns: _Patterns, names: Names, *, last: bool) -> Iterator[Statement]:
-    """``Trajectory 1: 0.9``, ``1 = 0.9, 2 = 0.4``, ``RB gets 83``: an id and right after it a number."""
-    matches = list(islice(_found(line, patterns), MAX_PAIRS))
-    at = 0
-    for place, (one, value) in enumerate(matches):
-        before = line[max(at, one.start() - 400) : one.start()]
-        if place == 0 and not _may_begin(before, one):
-            return
-        if place and DOUBTFUL.search(before):
-            return
-        if is_listed(before, names):
-            continue  # the number is not that of the last name alone
-        at = value.start("value") + len(value["value"].rstrip(TRAILING))
-        id_ = names.match(one["id"])
-        if id_ is None or (place and not one["prefix"] and not _LISTED.search(before)):
-            continue
-        rest = line[at : matches[place + 1][0].start() if place + 1 < len(matches) else len(line)]
-        verb = line[one.end("id") : value.start("value")]
-        if _IS.match(line, one.end("id")) and not KEYWORD.search(before):
-            continue
-        written = f"{value['value']} off?" if _is_deduction(verb, rest) else written_in(value, rest)
-        conflicting = {other.written for other in labelled(rest, last=False)} - {written}
-        if conflicting and not patterns.mention.search(rest):
-            yield Statement(id_, f"{written} or other", end=at)
-            continue
-        at_end = last and place + 1 == len(matches) and is_end(rest)
-        yield Statement(id_, written, at_end, stopped=rest.lstrip("\"')]} ").startswith("."), end=at)
+    def _found(self, line: str) -> Iterator[tuple[re.Match[str], re.Match[str]]]:
+        """Ids with the number right after each."""
+        at = 0
+        while (one := self.pair.search(line, at)) is not None:
+            verb = _VERB_HERE.match(line, one.end())
+            value = None if verb is None else VALUE_HERE.match(line, verb.end())
+            if value is not None:
+                yield one, value
+            at = max(one.start() + 1, one.end() if value is None else value.end())
+
+    def _scores_stranger(self, line: str) -> bool:
+        """Whether a line scores somebody nobody asked about: ids may be off by one throughout."""
+        found = _STRANGER.match(line)
+        if found is None:
+            return False
+        who, ids = found["named"] or found["bare"], self.names.ids
+        # A number among numbers, a code among codes may be one of a series with the ids.
+        alike = any(id_.isdecimal() for id_ in ids)
+        if not who.isdecimal():
+            alike = who.isupper() and any(id_.isupper() and len(id_) == len(who) for id_ in ids)
+        if self.names.match(who) is not None or (found["bare"] and not alike):
+            return False
+        return type(read_value(written_in(found, line[end_of(found) :]), (0, 1))) is Value
 
 
 def _is_deduction(verb: str, rest: str) -> bool:
     """``KB - 20 points for tone``: a dash before points of something may be a minus."""
-    unit = MEANT.match(rest) if _DASH.fullmatch(verb) else None
+    unit = POINTS.match(rest) if _DASH.fullmatch(verb) else None
     return unit is not None and any(map(str.isalnum, rest[unit.end() :]))
-
-
-_DASH = re.compile(r"[^:=]{0,12}[-–—]\s{0,3}")
-
-
-def _found(line: str, patterns: _Patterns) -> Iterator[tuple[re.Match[str], re.Match[str]]]:
-    """Ids with the number right after each."""
-    at = 0
-    while (one := patterns.pair.search(line, at)) is not None:
-        verb = _VERB_HERE.match(line, one.end())
-        value = None if verb is None else VALUE_HERE.match(line, verb.end())
-        if value is not None:
-            yield one, value
-        at = max(one.start() + 1, one.end() if value is None else value.end())
-
-
-_IS = re.compile(r"\W{0,4}\sis\b", re.IGNORECASE)
-_LISTED = re.compile(r"(?:[,;|(\[{]|\band)\s*$")
 
 
 def _may_begin(before: str, first: re.Match[str]) -> bool:
@@ -237,42 +225,3 @@ def _may_begin(before: str, first: re.Match[str]) -> bool:
     if re.fullmatch(r"\s*\d{1,3}[.)]\s*", before) or _FILLER.fullmatch(before):
         return True
     return bool(first["prefix"]) and re.search(r"[.;,]\s*$", before) is not None and not DOUBTFUL.search(before)
-
-
-def _heads(line: str) -> bool:
-    return _only_heading(line) or re.match(r"[\s*_]{0,6}[^:\d]{1,60}:[\s*_]{0,6}\Z", line) is not None
-
-
-_STRANGER = re.compile(
-    rf"[\s>*•·\-–\"'(\[+]{{0,12}}(?:{PREFIX}[\s_\-#№]{{1,3}}(?P<named>\d{{1,6}}|[A-Za-z]{{1,2}})|#?(?P<bare>\d{{1,4}}|[A-Z]{{1,3}}))"
-    rf"[\"')\]]{{0,3}}\s{{0,3}}(?:[:=→]|->|[.)](?=\s))\s{{0,3}}(?:{WORD}\s{{0,2}}[:=]?\s{{0,2}})?{VALUE}(?P<rest>.{{0,20}})",
-    re.IGNORECASE,
-)
-
-
-def _stranger(line: str, names: Names) -> bool:
-    """Whether a line scores somebody nobody asked about: ids may be off by one throughout."""
-    found = _STRANGER.match(line)
-    if found is None:
-        return False
-    who = found["named"] or found["bare"]
-    if names.match(who) is not None or (found["bare"] and not _alike(who, names)):
-        return False
-    end = found.start("value") + len(found["value"].rstrip(TRAILING))
-    return type(read_value(written_in(found, line[end:]), (0, 1))) is Value
-
-
-def _alike(who: str, names: Names) -> bool:
-    """Whether ``who`` could be one of a series with the ids: a number among numbers, a code among codes."""
-    if who.isdecimal():
-        return any(id_.isdecimal() for id_ in names.ids)
-    return who.isupper() and any(id_.isupper() and len(id_) == len(who) for id_ in names.ids)
-
-
-def _stands_alone(line: str, head: re.Match[str]) -> bool:
-    """``## 1``, ``RB``, ``2)``: a bare id as a heading; never a list marker before prose."""
-    return not line[head.end("id") :].strip(" .:)]*_-\t|\"'")
-
-
-def _only_heading(line: str) -> bool:
-    return re.match(r"\s{0,3}#{1,6}\s", line) is not None
