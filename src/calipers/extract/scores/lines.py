@@ -1,7 +1,8 @@
 """Scores from replies that are no JSON: lines, headed sections, tables, YAML, tags.
 
 Reads only forms in which the number plainly belongs to the id: right after it, after a word for score, or in a score
-column. Everything else in the text is content. Not responsible for the scale or for what is missing (``scores``).
+column. Everything else in the text is content. Not responsible for the scale (``scales``) or for what is missing
+(``scores``).
 """
 
 from __future__ import annotations
@@ -9,7 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Literal, TypeAlias
+from itertools import pairwise
+from typing import Any, Literal, TypeAlias
 
 from calipers.extract.scores.announced import Announced, announced, settled, without
 from calipers.extract.scores.found import UNCLEAR, Found, Stated, Statement, Unread, Value, put_on
@@ -25,28 +27,15 @@ _MAX_IDS = 200
 _MAX_LINES = 1_500
 _MAX_LINE = 4_000
 
-_FULLWIDTH: dict[int, int | str] = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
-_FULLWIDTH |= {
-    0x3000: " ",
-    0xA0: " ",
-    0x3002: ". ",
-    0xFF0C: ", ",
-    **dict.fromkeys((0x200B, 0x200C, 0x200D, 0x2060, 0xFEFF), ""),
-}
-_FULLWIDTH |= {
-    ord("“"): '"',
-    ord("”"): '"',
-    ord("「"): '"',
-    ord("」"): '"',
-    ord("【"): "[",
-    ord("】"): "]",
-    0x3001: ",",
-}
+_PLAIN: dict[int, Any] = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
+_PLAIN |= str.maketrans({"\u3000": " ", "\xa0": " ", "。": ". ", "，": ", ", "、": ",", "【": "[", "】": "]"})
+_PLAIN |= str.maketrans("“”「」", '""""', "\u200b\u200c\u200d\u2060\ufeff")
 _MARKUP = re.compile(r"\*{1,3}|`{1,2}(?!`)|__|\\boxed\s?(?=\{)|\\\[|\\\]|\$(?=\\boxed|\d)|(?<=\d)\$")
 _BOXED = re.compile(r"\{(\s?[\d./%, ]{1,20})\}")
 _BRACKETED = re.compile(r"\[\[(\s?[\d./%, ]{1,20})\]\]")
 _HAN_SCORE = re.compile(
-    r"(?:(?<=满分)|(?<=满分为)|(?<=百分之))[零〇一二两三四五六七八九十百]{1,5}|[零〇一二两三四五六七八九十百]{1,5}(?=分\s{0,3}(?:$|[^\w]))",
+    r"(?:(?<=满分)|(?<=满分为)|(?<=百分之))[零〇一二两三四五六七八九十百]{1,5}"
+    r"|[零〇一二两三四五六七八九十百]{1,5}(?=分\s{0,3}(?:$|[^\w]))",
     re.MULTILINE,
 )
 _SPELLED = re.compile(r"\b([a-z]{3,9})\sout\sof\s(?:a\s)?([a-z]{3,9})\b", re.IGNORECASE)
@@ -69,10 +58,9 @@ _TAG_NAMED = re.compile(rf"<\s?({PREFIX}[ _-]?\w{{1,40}})\s?>", re.IGNORECASE)
 _TAG_SCORE = re.compile(
     r"<\s?(?:final_?|overall_?|total_?)?(?:score|rating|grade)\s?>\s{0,20}([^<>\n]{1,40}?)\s{0,20}</", re.IGNORECASE
 )
-_SCORE_TAGS = frozenset({"score", "rating", "grade"})
-
 _FINAL_HEAD = re.compile(
-    r"^[\s#>*_-]{0,8}(?:my\s|the\s)?(?:final|最终)\s?(?:scores?|verdicts?|answers?|evaluations?|ratings?|results?|评分|得分)?[\s:*_#.：]{0,8}(?:scores?)?[\s:*_#]{0,4}$",
+    r"^[\s#>*_-]{0,8}(?:my\s|the\s)?(?:final|最终)\s?(?:scores?|verdicts?|answers?|evaluations?|ratings?|results?|评分|得分)?"
+    r"[\s:*_#.：]{0,8}(?:scores?)?[\s:*_#]{0,4}$",
     re.IGNORECASE | re.MULTILINE,
 )
 _ANSWER = re.compile(r"<(answer|result|verdict|output|final_answer)>(.*?)(?:</\1>|\Z)", re.IGNORECASE | re.DOTALL)
@@ -88,11 +76,10 @@ def read_lines(text: str, names: Names, scale: tuple[float, float], *, end: End 
     if not names.ids or len(names.ids) > _MAX_IDS or sum(map(len, names.ids)) > 10_000:
         return found
     clean = _cleaned(text, keep=names.wide)
-    everywhere: list[Announced] | None = None
     for part, after in _parts(clean):
         found = Found()
         stated = announced(part, names)
-        if end == "cut" and stated and part.endswith(tuple("0123456789")) and stated[-1].end == len(part):
+        if end == "cut" and stated and part[-1:].isdecimal() and stated[-1].end == len(part):
             stated[-1] = replace(stated[-1], scale=UNCLEAR)  # its number may go on
         lines, others = _split(part), _split(without(part, stated))
         if len(lines) > _MAX_LINES:
@@ -101,13 +88,12 @@ def read_lines(text: str, names: Names, scale: tuple[float, float], *, end: End 
         said = _each_its_scale(said, stated, part)
         _take(said, found, names, scale, end=end)
         if not found.values and len(names.ids) == 1 and not found.doubts:
-            said = list(read_nameless(others, names.ids[0]))
+            said = read_nameless(others, names.ids[0])
             _take(said, found, names, scale, end=end)
         numbers = found.bare()
         if numbers:
-            if not stated and len(part) < len(clean):
-                everywhere = announced(clean, names) if everywhere is None else everywhere
-            found.restate(settled(stated or everywhere or (), numbers, scale), scale)
+            around = stated or (announced(clean, names) if len(part) < len(clean) else [])
+            found.restate(settled(around, numbers, scale), scale)
         if found.readable or found.doubts:
             _place(said, others, found)
             found.tail += after
@@ -120,17 +106,18 @@ def _place(said: list[Statement], lines: list[str], found: Found) -> None:
     spans = sorted((one.line, one.end, one.begin) for one in said if one.written and one.line >= 0)
     if not spans:
         return
-    first = min(begin if begin >= 0 else line for line, _, begin in spans)
-    found.head = "\n".join(lines[:first])
+    last = min(begin if begin >= 0 else line for line, _, begin in spans)
+    column = len(lines[last]) if spans[0][2] >= 0 else 0
+    found.head = "\n".join(lines[:last])
     between = []
-    last, column = first, len(lines[first]) if spans[0][2] >= 0 else 0
     for line, end, begin in spans:
         start = begin if begin >= 0 else line
-        between.append("\n".join([lines[last][column:], *lines[last + 1 : start]]) if start > last else "")
+        if start > last:
+            between.append("\n".join([lines[last][column:], *lines[last + 1 : start]]))
         if begin < 0:
             between.append(lines[line][column if last == line else 0 : end])
         last, column = line, end
-    found.between = tuple(piece for piece in between if piece.strip())
+    found.between = tuple(filter(str.strip, between))
     found.tail = "\n".join([lines[last][column:], *lines[last + 1 :]])
 
 
@@ -145,19 +132,16 @@ def _each_its_scale(said: list[Statement], stated: list[Announced], text: str) -
     if len(scored) < 2 or len(scales) != len(scored) or len({one.scale for one in scales}) == 1:
         return said
     lines = [text.count("\n", 0, one.start) for one in scales]
-    ends = [*(said[place].line for place in scored[1:]), lines[-1] + 1]
-    said = list(said)
-    for place, line, end, one in zip(scored, lines, ends, scales, strict=True):
-        if not said[place].line < line < end:
-            return said
-        said[place] = replace(said[place], scale=one.scale)
-    return said
+    bounds = [*(said[place].line for place in scored), lines[-1] + 1]
+    if not all(begin < line < end for (begin, end), line in zip(pairwise(bounds), lines, strict=True)):
+        return said
+    own = dict(zip(scored, scales, strict=True))
+    return [replace(one, scale=own[place].scale) if place in own else one for place, one in enumerate(said)]
 
 
 def _cleaned(text: str, *, keep: str) -> str:
-    text = text.translate(
-        {code: to for code, to in _FULLWIDTH.items() if chr(code) not in keep} if keep else _FULLWIDTH
-    )
+    """The text in plain punctuation and digits, without markup, and with a line for each score in a tag."""
+    text = text.translate({code: to for code, to in _PLAIN.items() if chr(code) not in keep} if keep else _PLAIN)
     if not text.isascii():
         text = _HAN_SCORE.sub(lambda found: han_digits(found[0]), text)
     if "out of" in text:
@@ -167,9 +151,8 @@ def _cleaned(text: str, *, keep: str) -> str:
     if "<" in text and ">" in text:
         if "<td" in text.lower():
             text = _HTML_OTHER.sub("", _HTML_ROW.sub("\n| ", _HTML_CELL.sub(" | ", text)))
-        text = _TAG_BOTH.sub(_tagged_both, text)
-        text = _TAG_ID.sub(_tagged, text)
-        text = _TAG_NAMED.sub(r"\n\1: ", text)
+        text = _TAG_BOTH.sub(lambda found: f"\nTrajectory {found[1]}: {found[2]}{_top_of(found[0])}\n", text)
+        text = _TAG_NAMED.sub(r"\n\1: ", _TAG_ID.sub(_tagged, text))
         text = _TAG_SCORE.sub(r"\nScore: \1\n", text)
     return _BRACKETED.sub(r"\1", _BOXED.sub(r"\1", _MARKUP.sub("", text)))
 
@@ -178,10 +161,6 @@ def _in_digits(found: re.Match[str]) -> str:
     """``nine out of ten`` in digits."""
     numbers = [ONES.get(word, TENS.get(word, 100 if word == "hundred" else None)) for word in found.group(1, 2)]
     return found[0] if None in numbers else f"{numbers[0]} out of {numbers[1]}"
-
-
-def _tagged_both(found: re.Match[str]) -> str:
-    return f"\nTrajectory {found[1]}: {found[2]}{_top_of(found[0])}\n"
 
 
 def _top_of(tag: str) -> str:
@@ -195,10 +174,9 @@ def _tagged(found: re.Match[str]) -> str:
     name = id_ if re.match(PREFIX, id_, re.IGNORECASE) else f"Trajectory {id_}"
     if content.replace(".", "", 1).isdecimal():
         content += _top_of(found[0][: found[0].index(">") + 1])
-    if tag.casefold() in _SCORE_TAGS or NUMBERISH.fullmatch(content):
-        end = "" if found.end() == len(found.string) else "\n"  # at the end of the text it may be cut
-        return f"\n{name}: {content}{end}"
-    return f"\n{name}:\n{content}"
+    if tag.casefold() not in ("score", "rating", "grade") and not NUMBERISH.fullmatch(content):
+        return f"\n{name}:\n{content}"
+    return f"\n{name}: {content}" + ("" if found.end() == len(found.string) else "\n")  # at the end it may be cut
 
 
 def _parts(text: str) -> Iterator[tuple[str, str]]:
@@ -218,13 +196,11 @@ def _parts(text: str) -> Iterator[tuple[str, str]]:
 def _take(said: list[Statement], found: Found, names: Names, scale: tuple[float, float], *, end: End) -> None:
     for one in said:
         value = put_on(read_value(one.written, scale), one.scale, scale)
-        if one.id_ not in names.known:
-            if type(value) is Value:
-                found.doubts.append(f"an unknown id: {one.id_[:40]!r}")
-        elif one.at_end and (end == "cut" or (end == "unknown" and _may_be_cut(one, said, names))):
-            found.add(one.id_, Unread("the score may be cut off", cut=True))
-        else:
-            found.add(one.id_, value)
+        if one.id_ in names.known:
+            cut = one.at_end and (end == "cut" or (end == "unknown" and _may_be_cut(one, said, names)))
+            found.add(one.id_, Unread("the score may be cut off", cut=True) if cut else value)
+        elif type(value) is Value:
+            found.doubts.append(f"an unknown id: {one.id_[:40]!r}")
 
 
 def _may_be_cut(last: Statement, said: list[Statement], names: Names) -> bool:

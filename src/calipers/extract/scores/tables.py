@@ -11,10 +11,13 @@ from dataclasses import replace
 from calipers.extract.caveats.phrases import folded, hits
 from calipers.extract.caveats.quotations import hands_over, heads_others
 from calipers.extract.scores.fields import STATING, Role, Row, is_mark, role_of, scale_beside
-from calipers.extract.scores.found import UNCLEAR, Scale, Statement
+from calipers.extract.scores.found import UNCLEAR, UPSIDE_DOWN, Scale, Statement
 from calipers.extract.scores.names import Names
 from calipers.extract.scores.numbers import KEYWORD
 from calipers.extract.scores.stated import of_key
+
+Rows = list[tuple[list[str], bool]]
+"""The cells of each row, and whether the text may end inside it."""
 
 _MAX_HEADERS = 4
 _LONG_HEAD = 12
@@ -22,12 +25,10 @@ _LONG_HEAD = 12
 _MAX_HEADER = 200
 _SUMMARY = frozenset({"average", "mean", "total", ""})
 _LOOSE_WORD = re.compile(r"value|points|total|overall|mark|reward|quality|final", re.IGNORECASE)
-
-
-def _cells(line: str, mark: str) -> list[str]:
-    if mark == "|":
-        line = line.strip().strip("|")
-    return [cell.strip(" \t*_\"'`") for cell in line.split(mark)]
+_GAP = re.compile(r" {2,}")
+_YAML_LINE = re.compile(
+    r"^(?P<indent>\s*)(?P<dash>-\s+)?[\"']?(?P<key>[\w #-]{1,40}?)[\"']?\s?:(?:\s+(?P<value>.{0,400}))?$"
+)
 
 
 def read_tables(lines: list[str], names: Names) -> list[Statement]:
@@ -44,10 +45,9 @@ def read_tables(lines: list[str], names: Names) -> list[Statement]:
             tried += 1
             rows, end = _rows(lines, number + 1, mark)
             above = next((other for other in reversed(lines[:number]) if other.strip()), "")
-            found = [] if heads_others(above, names.ids) else _of_table(_cells(line, mark), rows, names, mark)
-            if found and hands_over(above, names.ids, {one.id_ for one in found}):
-                found = []
-            if found:
+            found = _of_table(_cells(line, mark), rows, names, mark)
+            claimed = {one.id_ for one in found}
+            if found and not heads_others(above, names.ids) and not hands_over(above, names.ids, claimed):
                 until = end
                 said.extend(replace(one, line=until - 1, begin=number) for one in found)
         if said:
@@ -60,58 +60,47 @@ def _columns(lines: list[str]) -> list[str]:
     for number, line in enumerate(lines[:-1]):
         if "  " not in line.strip() or "|" in line or "\t" in line or len(line) > _MAX_HEADER:
             continue
-        roles = [role_of(cell) for cell in _GAP.split(line.strip())]
-        if "score" in roles and ("id" in roles or "weak id" in roles):
+        roles = {role_of(cell) for cell in _GAP.split(line.strip())}
+        if "score" in roles and not roles.isdisjoint({"id", "weak id"}):
             return [*lines[:number], *(_GAP.sub("\t", other.strip()) for other in lines[number:])]
     return lines
 
 
-_GAP = re.compile(r" {2,}")
+def _cells(line: str, mark: str) -> list[str]:
+    line = line.strip().strip("|") if mark == "|" else line
+    return [cell.strip(" \t*_\"'`") for cell in line.split(mark)]
 
 
-def _of_table(header: list[str], rows: list[tuple[list[str], bool]], names: Names, mark: str) -> list[Statement]:
-    roles = _roles(header, rows)
+def _rows(lines: list[str], start: int, mark: str) -> tuple[Rows, int]:
+    """The rows from a line on, and the line after the last."""
+    rows: Rows = []
+    for number in range(start, len(lines)):
+        line = lines[number]
+        if not line.strip() or mark not in line:
+            return rows, number
+        if mark != "|" or line.strip(" |:-"):
+            open_end = number == len(lines) - 1 and not (mark == "|" and line.rstrip().endswith("|"))
+            rows.append((_cells(line, mark), open_end))
+    return rows, len(lines)
+
+
+def _of_table(header: list[str], rows: Rows, names: Names, mark: str) -> list[Statement]:
+    roles = [role_of(cell) for cell in header]
+    if "score" not in roles and "loose score" not in roles:  # a column headed *Note* may hold scores
+        for place, cell in enumerate(header):
+            if is_mark(cell) and rows and all(len(row) > place and row[place][:1].isdecimal() for row, _ in rows):
+                roles[place] = "score"
+    score_at = _score_column(header, roles)
     if "score" in roles or roles.count("loose score") == 1:
-        return _down(header, roles, rows, names, mark)
+        return [] if score_at is None else _down(header, roles, rows, names, mark, score_at)
     if mark in "|\t" and sum(names.match(cell) is not None for cell in header) >= 2:
         return _across(header, rows, names)
     return []
 
 
-def _rows(lines: list[str], start: int, mark: str) -> tuple[list[tuple[list[str], bool]], int]:
-    """Rows of cells, each with whether the text may end inside it, and the line after the last."""
-    rows = []
-    end = start
-    for number in range(start, len(lines)):
-        line = lines[number]
-        if not line.strip():
-            break
-        if mark not in line:
-            break
-        end = number + 1
-        if mark == "|" and not line.strip(" |:-"):
-            continue
-        open_end = number == len(lines) - 1 and not (mark == "|" and line.rstrip().endswith("|"))
-        rows.append((_cells(line, mark), open_end))
-    return rows, end
-
-
-def _roles(header: list[str], rows: list[tuple[list[str], bool]]) -> list[Role | None]:
-    """What the columns hold; one headed *Note* holds scores where nothing else does, and all its cells are numbers."""
-    roles = [role_of(cell) for cell in header]
-    if "score" not in roles and "loose score" not in roles:
-        for place, cell in enumerate(header):
-            if is_mark(cell) and rows and all(len(row) > place and row[place][:1].isdecimal() for row, _ in rows):
-                roles[place] = "score"
-    return roles
-
-
 def _down(
-    header: list[str], roles: list[Role | None], rows: list[tuple[list[str], bool]], names: Names, mark: str
+    header: list[str], roles: list[Role | None], rows: Rows, names: Names, mark: str, score_at: int
 ) -> list[Statement]:
-    score_at = _score_column(header, roles)
-    if score_at is None:
-        return []
     others = (place for place, role in enumerate(roles) if role in ("weak id", None) and place != score_at)
     id_at = roles.index("id") if "id" in roles else next(others, 0)
     turned = len(header[score_at]) > _LONG_HEAD and "LOWER_IS_BETTER" in hits(folded(header[score_at]))
@@ -119,17 +108,14 @@ def _down(
     for cells, open_end in rows:
         row = cells
         if mark in ",;" and len(cells) > len(header):  # some text holds separators
-            if score_at != len(header) - 1:
-                continue
-            row = [*cells[:score_at], cells[-1]]
+            row = [*cells[:score_at], cells[-1]] if score_at == len(header) - 1 else []
         if len(row) <= max(id_at, score_at):
             continue
         id_ = names.match(row[id_at])
-        scale = "upside down" if turned else _scale(header, roles, row, score_at)
-        if id_ is not None:
-            said.append(Statement(id_, row[score_at], open_end and score_at == len(row) - 1, scale=scale))
-        elif row[id_at].casefold() not in _SUMMARY:
-            said.append(Statement(row[id_at], row[score_at], scale=scale))
+        at_end = open_end and score_at == len(row) - 1 and id_ is not None
+        scale = UPSIDE_DOWN if turned else _scale(header, roles, row, score_at)
+        if id_ is not None or row[id_at].casefold() not in _SUMMARY:
+            said.append(Statement(row[id_at] if id_ is None else id_, row[score_at], at_end, scale=scale))
     return said if any(one.id_ in names.known for one in said) else []
 
 
@@ -148,56 +134,48 @@ def _score_column(header: list[str], roles: list[Role | None]) -> int | None:
     columns = [place for place, role in enumerate(roles) if role == "score"]
     if len(columns) > 1:
         plain = [place for place in columns if of_key(header[place])[0].strip().casefold() == "score"]
-        columns = plain or [
-            place for place in columns if re.match(r"final|overall|total", header[place], re.IGNORECASE)
-        ]  # fmt: skip
-    if not columns:
-        columns = [place for place, role in enumerate(roles) if role == "loose score"]
+        total = [place for place in columns if re.match(r"final|overall|total", header[place], re.IGNORECASE)]
+        columns = plain or total
+    columns = columns or [place for place, role in enumerate(roles) if role == "loose score"]
     return columns[0] if len(columns) == 1 else None
 
 
-def _across(header: list[str], rows: list[tuple[list[str], bool]], names: Names) -> list[Statement]:
+def _across(header: list[str], rows: Rows, names: Names) -> list[Statement]:
     for cells, open_end in rows:
-        if role_of(cells[0]) != "score" or len(cells) != len(header):
-            continue
-        return [
-            Statement(id_, cell, open_end and place == len(cells) - 1, scale=of_key(cells[0])[1])
-            for place, (name, cell) in enumerate(zip(header, cells, strict=True))
-            if (id_ := names.match(name)) is not None
-        ]
+        if role_of(cells[0]) == "score" and len(cells) == len(header):
+            return [
+                Statement(id_, cell, open_end and place == len(cells) - 1, scale=of_key(cells[0])[1])
+                for place, (name, cell) in enumerate(zip(header, cells, strict=True))
+                if (id_ := names.match(name)) is not None
+            ]
     return []
-
-
-_YAML_LINE = re.compile(
-    r"^(?P<indent>\s*)(?P<dash>-\s+)?[\"']?(?P<key>[\w #-]{1,40}?)[\"']?\s?:(?:\s+(?P<value>.{0,400}))?$"
-)
 
 
 def read_yaml(lines: list[str], names: Names) -> list[Statement]:
     """A YAML list of rows (``- trajectory_id: 1``), fields in any order."""
-    items: list[dict[Role, tuple[str, bool]]] = []
+    items: list[dict[Role, tuple[str, int]]] = []
     first_line = last_line = 0
     for number, line in enumerate(lines):
         found = _YAML_LINE.match(line)
         if found is None:
             continue
         if found["dash"]:
+            first_line = first_line if items else number
             items.append({})
-            first_line = number if len(items) == 1 else first_line
         role = role_of(found["key"])
         if not items or not found["value"] or (role not in ("id", "score") and role not in STATING):
             continue
         value = re.sub(r"\s#.*$", "", found["value"]).strip()
-        if role in items[-1] and items[-1][role][0] != value:
+        if items[-1].setdefault(role, (value, number))[0] != value:
             return []
-        items[-1][role] = (value, number == len(lines) - 1)
         last_line = number
     said = []
     for item in items:
         if "id" in item and "score" in item:
-            id_ = names.match(item["id"][0].strip("\"' "))
-            named = id_ if id_ is not None else item["id"][0]
-            stating = [(role, value) for role, (value, _) in item.items() if role in STATING]
-            scale = scale_beside(Row(("out_of" if role == "top" else role, value, role) for role, value in stating))
-            said.append(Statement(named, *item["score"], line=last_line, begin=first_line, scale=scale))
+            name, (score, line_of_score) = item["id"][0], item["score"]
+            id_ = names.match(name.strip("\"' "))
+            stating = Row(("out_of" if role == "top" else role, value, role) for role, (value, _) in item.items())
+            at_end = line_of_score == len(lines) - 1
+            named = name if id_ is None else id_
+            said.append(Statement(named, score, at_end, line=last_line, begin=first_line, scale=scale_beside(stating)))
     return said if any(one.id_ in names.ids for one in said) else []
