@@ -1,8 +1,8 @@
-"""From a judge's reply to what it says: scores, a choice, a ranking, a verdict, or verdicts on several criteria.
+"""Reads judges' replies: scores, a choice, a ranking, a verdict, or verdicts on several criteria.
 
-Total: a value or a reason, never an exception, never a guess. Not responsible for what happens to an unread reply
-(``planners``), nor for what was asked (``protocols``). Each reader is imported when first used: their patterns take
-longer to compile than all the rest of calipers takes to import.
+Every reading is a value or a reason, never an exception and never a guess. The planners decide what follows an unread
+reply; the protocols decide what is asked. Each reader is imported on first use, because compiling the patterns takes
+longer than importing all the rest of calipers.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> object:
-    """Import a reader, or its reading, when it is first used."""
+    """Import a reader, or its type of reading, on first use."""
     if name not in __all__:
         raise AttributeError(f"module 'calipers.extract' has no attribute {name!r}")
     kind = name.removeprefix("extract_").removesuffix("Reading").removesuffix("s").capitalize()

@@ -1,6 +1,6 @@
-"""Finds the JSON documents in a reply, strict where they are, mended where they can be.
+"""Finds the JSON documents in a judge's reply: valid ones as they are, damaged ones repaired.
 
-Not responsible for what a document says (``verdicts``) or which of several counts (``scores``).
+``verdicts`` reads what a document says; ``selection`` decides which of several counts.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ _BACKSLASHED = re.compile(r"\s*\"?[\[{][\s\\ntr{\[]{0,40}\\\"")
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A piece of ``text[start:end]`` that is JSON, or was meant to be.
+    """A piece ``text[start:end]`` of a reply that is JSON, or damaged JSON.
 
-    ``closed``: its last bracket was there; ``cut``: the text ended inside it; ``garbled``: words out of place in it.
+    ``closed``: its last bracket is there. ``cut``: the text ends inside it. ``garbled``: it has words out of place.
     """
 
     node: Any
@@ -44,7 +44,7 @@ class Document:
 
 
 def find_documents(text: str) -> list[Document] | None:
-    """All documents in ``text``, in order; None when there are too many or they are too tangled to follow."""
+    """Return all JSON documents in a reply, in order; None if they are too many or too deeply damaged to read."""
     found: list[Document] = []
     at, nodes, restarts = 0, 0, 0
     while (opener := _OPEN.search(text, at)) is not None:
@@ -63,25 +63,25 @@ def find_documents(text: str) -> list[Document] | None:
 
 
 def unwrapped(text: str) -> str:
-    """The text without HTML escapes or a level of backslashes, where its quotes plainly were escaped as a whole."""
+    """Remove HTML escapes or one level of backslashes from a reply whose quotes were all escaped."""
     if '"' not in text and ("&quot;" in text or "&#34;" in text or "&#x27;" in text or "&amp;quot;" in text):
         once = html.unescape(text)
         return html.unescape(once) if "&quot;" in once and '"' not in once else once
     if _BACKSLASHED.match(text):
         try:
             once = json.loads(f'"{text.strip()}"', strict=False)
-        except ValueError:  # not a string's content throughout
+        except ValueError:  # only part of the text is escaped
             return text.replace('\\"', '"').replace("\\n", "\n")
         return str(once)
     return text
 
 
 def _document(text: str, start: int) -> tuple[Document | None, int, int]:
-    """The document that opens at ``start``, where to look on, and what it cost."""
+    """Return the document that opens at ``start``, where to search on, and the work spent."""
     if text[start] in "{[":
         try:
             node, end = DECODER.raw_decode(text, start)
-        except (ValueError, RecursionError):  # damaged, or nested too deep: tolerance decides
+        except (ValueError, RecursionError):  # damaged or nested too deep, so the tolerant reader takes over
             pass
         else:
             return Document(node, start, end, strict=True), end, 1

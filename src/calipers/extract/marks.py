@@ -1,7 +1,7 @@
-r"""Verdicts written for machines: ``[[A]]``, ``Choice: A``, ``\boxed{A}``, ``<answer>A</answer>``, ``[RESULT] A``.
+r"""Finds verdicts in explicit marks of a judge's reply.
 
-A mark is a value in one of these settings. Which values there are is the readers' business. The words that make a mark
-somebody else's, a template or a condition are lists in ``words/marks.txt``.
+Marks are ``[[A]]``, ``Choice: A``, ``\boxed{A}``, ``<answer>A</answer>``, ``[RESULT] A``. The caller says which values
+a mark may have. The words that make a mark somebody else's, a template or a condition are lists in ``words/marks.txt``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from calipers.extract.wordlists import one_of
 
 Value = TypeVar("Value", bound=Hashable)
 
-# What may follow a value that stands after a key, so that "Verdict: a close race" is no verdict for *a*.
+# Allowed text after a value that follows a key, so that "Verdict: a close race" is no verdict for *a*.
 _END = (
     r"(?=\s*(?:$|[\n.,;!?|。，、；！]|</|<\||\#|//|[(（](?!s\))|"
     r"(?:is|was|because|since|as|for|with|due|wins?|over|[-–—]+)(?![A-Za-z0-9])))"
@@ -34,14 +34,15 @@ _MOST = 64
 _KEYS, _OPTION_AFTER, _OPTION_BEFORE, _CONDITION_BEFORE, _RESERVE_BEFORE, _OTHERS_ANSWER, _ANSWERS, _AND_OR = (
     one_of("marks", name)
     for name in (
-        "KEYS", "OPTION_AFTER", "OPTION_BEFORE", "CONDITION_BEFORE", "RESERVE_BEFORE", "OTHERS_ANSWER", "ANSWERS", "AND_OR",
+        "KEYS", "OPTION_AFTER", "OPTION_BEFORE", "CONDITION_BEFORE", "RESERVE_BEFORE", "OTHERS_ANSWER", "ANSWERS",
+        "AND_OR",
     )
 )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """``match`` holds the value's groups. By the words before it, it is the ``final`` one, or ``correcting`` another."""
+    """A mark found in a reply, as a regex match; the words before it may call it ``final`` or a correction."""
 
     match: re.Match[str]
     final: bool = False
@@ -67,9 +68,10 @@ def _settings(value: str, keys: str) -> tuple[re.Pattern[str], ...]:
 
 
 def marks(text: str, value: str, keys: str) -> Iterator[Mark]:
-    """The marks of ``text`` in order. ``value`` and ``keys`` are regexes, ignoring case.
+    """Yield the marks of a reply that are the judge's own, in order.
 
-    What the question said ("[[A]] if ..., or [[B]]") and a mark that is torn by the end of the text are none.
+    ``value`` and ``keys`` are regexes that ignore case. A mark that repeats the prompt ("[[A]] if ..., or [[B]]") and a
+    mark that the end of the text cuts off are omitted.
     """
     found: dict[int, re.Match[str]] = {}
     for pattern in _settings(value, keys):
@@ -79,31 +81,31 @@ def marks(text: str, value: str, keys: str) -> Iterator[Mark]:
 
 
 def judges_own(found: Iterable[re.Match[str]], is_others: Callable[[str], bool]) -> Iterator[Mark]:
-    """Of the last matches in a text, in order, those that are the judge's own verdict.
+    """Yield those of the last matches in a reply that are the judge's own verdict.
 
-    ``is_others`` tells by the words before a match whether they introduce somebody else's.
+    ``is_others`` says for the words before a match whether they introduce somebody else's verdict.
     """
     end = 0
     for match in list(found)[-_MOST:]:
         start = match.start()
         before = match.string[max(end, start - 300) : start]
         if start < end or is_asked(match) or is_torn(match) or is_others(before):
-            continue  # the value inside a longer mark, or no mark at all
+            continue  # inside a longer mark, or not the judge's own
         is_final = FINAL.search(before[-30:] + match[0]) is not None
         yield Mark(match, is_final, CORRECTING.search(before + match[0]) is not None)
         end = match.end()
 
 
 def _hands_over(before: str) -> bool:
-    """Whether the words before a mark, up to a colon, introduce a candidate's: ``Kandidat A schreibt: [[A]]``."""
+    """Whether the words before a mark introduce a candidate's words with a colon: ``Kandidat A schreibt: [[A]]``."""
     line = before[-200:].rsplit("\n", 1)[-1].rstrip(" \t*_\"'`")
     return line.endswith((":", "：")) and hands_over(line)
 
 
 def agreed(found: Sequence[tuple[Value, Mark]]) -> tuple[Value, str | None]:
-    """The value that all marks give, or the last where it is called final or corrects the others; and what happened.
+    """Return the value on which all marks agree, or the last value if it is called final or corrects the others.
 
-    Raises Rejected where they contradict each other.
+    The second result is a note on the choice, or None. Raises Rejected if the marks contradict each other.
     """
     values = [value for value, _ in found]
     if len(set(values)) == 1:
@@ -132,7 +134,7 @@ _AFTER_OTHER = re.compile(rf"\]\]\s{{0,3}}(?:,\s?)?(?:{_AND_OR})?\s?\Z", re.IGNO
 
 
 def is_asked(match: re.Match[str]) -> bool:
-    """Whether a mark is not the judge's verdict: a template, one of several options, a condition, or another's answer."""
+    """Whether a mark is not the judge's verdict: a template, an option, a condition, or another's answer."""
     text, start, end = match.string, match.start(), match.end()
     before = text[max(0, start - 120) : start]
     line = before[before.rfind("\n") + 1 :]
@@ -148,7 +150,7 @@ def is_asked(match: re.Match[str]) -> bool:
 
 
 def _is_listed(match: re.Match[str]) -> bool:
-    """Whether a mark is one of a list: ``"winner": ["A", "B"]``, or on one line ``[[A]], [[B]] and [[C]]``."""
+    """Whether a mark is one of several in a list: ``"winner": ["A", "B"]``, or ``[[A]], [[B]]`` on one line."""
     text, start, end = match.string, match.start(), match.end()
     if match[0].count("[") > match[0].count("]") and text[end : end + 8].lstrip(" \"'").startswith(","):
         return True
@@ -159,7 +161,7 @@ def _is_listed(match: re.Match[str]) -> bool:
 
 
 def is_torn(match: re.Match[str]) -> bool:
-    """Whether the text ends inside the brackets of a match: cut off, and not to be trusted."""
+    """Whether the reply ends inside the brackets of a mark, so that the mark may be incomplete."""
     found = match[0]
     opened = sum(map(found.count, "[({")) - sum(map(found.count, "])}"))
     return opened > 0 and not match.string[match.end() :].strip("*_'\"` \n")

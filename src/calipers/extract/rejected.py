@@ -1,13 +1,13 @@
-"""How a stage of reading says that nothing of a reply can be read, and why."""
+"""The exception with which a step of reading says that nothing of a reply can be read, and why."""
 
 from __future__ import annotations
 
 
 class Rejected(Exception):  # noqa: N818 - not an error: the readers catch it, and callers never see it
-    """Why nothing of a reply is read.
+    """The reason why nothing of a reply is read.
 
-    ``doubt``: it contradicts itself, takes its verdict back, or the verdict may be somebody else's. ``truncated``: it ends
-    too early. ``nowhere``: nothing stands where the reply's format has it.
+    ``doubt``: the reply contradicts itself, takes its verdict back, or the verdict may be somebody else's.
+    ``truncated``: the reply ends too early. ``nowhere``: the place that the format defines for the value is empty.
     """
 
     def __init__(self, reason: str, *, doubt: bool = False, truncated: bool = False, nowhere: bool = False) -> None:

@@ -1,7 +1,7 @@
-"""A reply made ready for reading as running text, and cut into sentences.
+"""Prepares a judge's reply for reading as prose, and splits it into sentences.
 
-Reasoning, code blocks and typographic signs go; quotations can be blanked. What a sentence says about a candidate or a
-criterion is decided in ``compare`` and ``criteria``. Everything runs in time linear in the text.
+Reasoning and code blocks are removed, typographic characters become plain, and quotations can be blanked. ``compare``
+and ``criteria`` decide what a sentence says. All functions take time linear in the text.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ from calipers.extract.rejected import Rejected
 from calipers.extract.text import cap, strip_reasoning, unfence
 from calipers.extract.wordlists import whole_words, words
 
-# Full-width forms, non-breaking spaces and typographic quotes stand for their plain twins; the private-use characters
-# that ``claims`` writes for references must not come in from outside. One character each, so positions hold.
+# Full-width forms, non-breaking spaces and typographic quotes become their plain counterparts. Private-use characters
+# become question marks, because ``claims`` puts them in place of references to candidates. Each replacement is one
+# character, so positions stay the same.
 _PLAIN = {0xFF01 + offset: 0x21 + offset for offset in range(94)}
 _PLAIN |= dict.fromkeys((0xA0, 0x2007, 0x202F, 0x3000), 0x20)
 _PLAIN |= dict.fromkeys(map(ord, "“”„‟«»「」『』"), ord('"'))
@@ -48,7 +49,7 @@ CONCLUDING, CORRECTING, FINAL, REFUSING = (
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A reply's ``text`` for reading, and the JSON ``document`` it is or ends with (None when there is none whole)."""
+    """A judge's reply prepared for reading: its ``text``, and the JSON ``document`` it is or ends with (or None)."""
 
     text: str
     document: Any
@@ -56,7 +57,7 @@ class Prepared:
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """``text`` without its outer space, at ``start`` of the whole. ``closed`` is False where the text simply stops."""
+    """One sentence of a reply without outer space, and its position; ``closed`` is False if it has no end mark."""
 
     text: str
     start: int
@@ -64,11 +65,11 @@ class Sentence:
 
 
 def prepared(text: str, *, keep: str = "") -> Prepared:
-    """The reply made ready for reading; raises Rejected where there is nothing to read.
+    """Prepare a judge's reply for reading; raise Rejected if nothing is left to read.
 
-    Reasoning is removed, and so are one fence around everything and other code blocks. A reply that is one JSON document is
-    read whole, up to 1 MB; of anything else only the last 24 kB, where a verdict stands if anywhere. Characters in ``keep``
-    are not made plain.
+    Reasoning, one fence around everything and other code blocks are removed. A reply that is one JSON document is read
+    whole, up to 1 MB; of any other reply only the last 24 kB are read, because verdicts are at the end. Characters in
+    ``keep`` do not become plain.
     """
     body = strip_reasoning(text)
     if body is None:
@@ -87,14 +88,14 @@ def prepared(text: str, *, keep: str = "") -> Prepared:
 
 
 def plain(text: str, *, keep: str = "") -> str:
-    """The same text, character for character, in plain punctuation; characters in ``keep`` stay."""
+    """Replace typographic characters one for one by plain ones, except those in ``keep``."""
     return text.translate({code: to for code, to in _PLAIN.items() if chr(code) not in keep} if keep else _PLAIN)
 
 
 def sentences(text: str) -> list[Sentence]:
-    """The sentences and lines of the last 12 kB, in order; the last is not closed when it has no ending of its own.
+    """Split the last 12 kB of a reply into sentences and lines; the last is not closed without an end mark.
 
-    Of more than 400, which no verdict needs, the first few and the last are kept. Endless ones are taken in pieces.
+    Of more than 400 sentences, the first 20 and the last 380 are returned. Very long ones are split into pieces.
     """
     begin = max(0, len(text) - _PROSE_LIMIT)
     found: list[Sentence] = []
@@ -114,7 +115,7 @@ def _pieces(piece: str, start: int, *, closed: bool) -> Iterator[Sentence]:
 
 
 def unfenced(text: str) -> str:
-    """``text`` without its code blocks; one that is never closed runs to the end, a few words at the end stay."""
+    """Remove the code blocks of a reply; an unclosed block reaches to the end. A few words in a last block stay."""
     marks = list(_FENCE.finditer(text if text.endswith("\n") else text + "\n"))
     pieces, at = [], 0
     for index in range(0, len(marks), 2):
@@ -128,7 +129,7 @@ def unfenced(text: str) -> str:
 
 
 def unquoted(sentence: str, *, most: int = 3) -> str:
-    """The sentence with quotations of more than ``most`` words blanked: what is quoted is somebody else's verdict."""
+    """Blank the quotations of more than ``most`` words in a sentence, because they are somebody else's words."""
 
     def blank(match: re.Match[str]) -> str:
         return " " * len(match[0]) if len(_WORDS.findall(match[0])) > most else match[0].replace('"', " ")
@@ -137,7 +138,7 @@ def unquoted(sentence: str, *, most: int = 3) -> str:
 
 
 def json_object(text: str) -> Any:
-    """The JSON document that ``text`` is, or that it ends with; None when there is none, or words come after it."""
+    """Return the JSON document that ``text`` is or ends with; None if there is none, or words follow it."""
     body = text.strip().rstrip("`~ \n")
     if not body.endswith(("}", "]")):
         return {"true": True, "false": False}.get(body.lower())
@@ -147,12 +148,12 @@ def json_object(text: str) -> Any:
         try:
             return json.loads(body[begin:])
         except (ValueError, RecursionError):
-            continue  # not from here; and if from nowhere, marks are read without it
+            continue  # no JSON begins here; without any JSON, marks are read
     return None
 
 
 def fenced_object(text: str) -> Any:
-    """The JSON object in a code block that a reply begins or ends with, or None."""
+    """Return the JSON object in a code block that a reply begins or ends with, or None."""
     marks = list(_FENCE.finditer(text + "\n"))
     if len(marks) != 2 or (text[: marks[0].start()].strip() and text[marks[1].end() :].strip()):
         return None
@@ -161,7 +162,7 @@ def fenced_object(text: str) -> Any:
 
 
 def before_next_example(text: str) -> str:
-    """The text up to where a judge goes on with a new example of its prompt, if anything was said before that."""
+    """Return the reply up to where the judge begins another example of its prompt, if any text is before that."""
     candidates = [match.start() for match in _NEXT_CANDIDATE.finditer(text)]
     last = candidates[-1] if candidates else -1
     for match in _NEXT_EXAMPLE.finditer(text):
@@ -171,12 +172,13 @@ def before_next_example(text: str) -> str:
 
 
 _NEXT_EXAMPLE = re.compile(
-    r"^[# \t*\[]{0,8}(?:(?P<turn>user|human)|instruction|question|user question|input|prompt|example \d{1,3}|task|context|query)"
+    r"^[# \t*\[]{0,8}(?:(?P<turn>user|human)"
+    r"|instruction|question|user question|input|prompt|example \d{1,3}|task|context|query)"
     r"[\]* \t]{0,4}:",
     re.IGNORECASE | re.MULTILINE,
 )
 _NEXT_CANDIDATE = re.compile(
-    r"^[# \t*\[]{0,8}(?:the start of )?(?:output|response|assistant|answer|model|summary) ?(?:\(\w\)|[A-Z]|\d)(?:'s \w{1,20})?"
-    r"[\]* \t]{0,4}:",
+    r"^[# \t*\[]{0,8}(?:the start of )?(?:output|response|assistant|answer|model|summary) ?(?:\(\w\)|[A-Z]|\d)"
+    r"(?:'s \w{1,20})?[\]* \t]{0,4}:",
     re.IGNORECASE | re.MULTILINE,
 )

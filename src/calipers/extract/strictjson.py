@@ -1,6 +1,7 @@
-"""JSON as replies write it: strict, with bounds, and the nodes that damaged JSON is read into.
+"""Parses the JSON of judges' replies strictly and within bounds, and defines the nodes for damaged JSON.
 
-Repeated keys are kept, long integers become floats, and depth and size cannot hurt. Damaged JSON is read by ``tolerant``.
+Repeated keys are all returned, long integers become floats, and depth and size are bounded. Damaged JSON is read by
+``tolerant``.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ _LONG_INTEGER = 18
 
 
 class Pairs(list[tuple[Any, Any]]):
-    """An object as it was written: (key, value) in order, repeated keys kept, key None for a value without one."""
+    """A JSON object as written: (key, value) pairs in order, also of repeated keys; a lost key is None."""
 
     __slots__ = ("closed",)
 
@@ -26,7 +27,7 @@ class Pairs(list[tuple[Any, Any]]):
 
 
 class Items(list[Any]):
-    """A list as it was written."""
+    """A JSON list as written, which may lack its closing bracket."""
 
     __slots__ = ("closed",)
 
@@ -36,7 +37,7 @@ class Items(list[Any]):
 
 
 class Cut:
-    """Stands in a parsed document for a scalar at which the text ended."""
+    """The type of ``CUT``, which replaces a scalar at which the text ended."""
 
     __slots__ = ()
 
@@ -45,7 +46,7 @@ CUT = Cut()
 
 
 def strict(text: str) -> Any:
-    """``text`` as one JSON document, or None; repeated keys are kept, and size is bounded by the marks in it."""
+    """Parse ``text`` as one JSON document; None if it is no JSON, or has too many brackets or commas."""
     if text.count("{") + text.count("[") > _MAX_BRACKETS or text.count(",") > _MAX_COMMAS:
         return None
     try:
@@ -55,24 +56,24 @@ def strict(text: str) -> Any:
 
 
 def pairs_of(node: Any) -> Collection[tuple[Any, Any]]:
-    """The (key, value) pairs of an object, strict or mended; none of anything else."""
+    """Return the (key, value) pairs of a JSON object, valid or repaired; no pairs for any other node."""
     if isinstance(node, Pairs):
         return node
     return node.items() if isinstance(node, dict) else ()
 
 
 def plain_key(key: object) -> str:
-    """A key as keys are compared: in lower case, with ``_`` between its words."""
+    """Return a JSON key in the form in which keys are compared: lower case, with ``_`` between words."""
     return re.sub(r"[\W_]+", "_", str(key)[:80]).strip("_").lower()
 
 
 def _integer(digits: str) -> int | float:
-    """An int, or a float where converting many digits would take long or be refused."""
+    """Convert digits to an int, or to a float if there are so many that an int would be slow or refused."""
     return int(digits) if len(digits) <= _LONG_INTEGER else float(digits)
 
 
 def _object(pairs: list[tuple[str, Any]]) -> Any:
-    """A dict, or ``Pairs`` where a key repeats (a dict would silently keep the last)."""
+    """Build a dict, or ``Pairs`` if a key repeats (a dict would silently drop all but the last value)."""
     found = dict(pairs)
     return found if len(found) == len(pairs) else Pairs(pairs, closed=True)
 

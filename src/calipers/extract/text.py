@@ -1,6 +1,6 @@
-"""Which part of a reply is read: its size, its reasoning, the fence around it.
+"""Selects the part of a judge's reply that is read: after its reasoning, inside a fence, within a size.
 
-Nothing here knows what a verdict looks like. All functions are total and linear in the length of the text.
+No function here knows what a verdict looks like. All are total and take time linear in the length of the text.
 """
 
 from __future__ import annotations
@@ -39,25 +39,25 @@ _MASK_TRIES = 32
 
 
 def cap(text: str, limit: int = TOLERANT_LIMIT) -> str:
-    """The last ``limit`` characters: the verdict stands at the end of a reply."""
+    """Return the last ``limit`` characters of a reply, because the verdict is at the end."""
     return text if len(text) <= limit else text[len(text) - limit :]
 
 
 def strip_reasoning(text: str) -> str | None:
-    """What a reply says after its reasoning, or None when the reasoning never ends and there is no answer.
+    """Return the reply after its reasoning, or None if the reasoning never ends and there is no answer.
 
-    Everything up to the last closer goes; of harmony output only the ``final`` channel stays. A tag that stands inside
-    a whole JSON document (a judge quoting a candidate), or is itself quoted, is content and not a tag.
+    Everything up to the last closing tag is removed; of harmony output only the ``final`` channel stays. A tag inside a
+    whole JSON document (a judge quoting a candidate), or a quoted tag, is content.
     """
     if "<|channel|>" in text and _last(text, ("<|channel|>",), _documents(text))[1]:
         return _harmony(text)
-    if _BARE_HARMONY.match(text):  # special tokens were stripped by the server: analysis...assistantfinal...
+    if _BARE_HARMONY.match(text):  # the server stripped the special tokens: analysis...assistantfinal...
         _head, mark, tail = text.rpartition("assistantfinal")
         return tail if mark else None
     if "<" not in text and "[" not in text and "◁" not in text:
         return text
     lowered = text.lower()
-    if len(lowered) != len(text):  # a capital dotted I grows when lowered, and positions would shift
+    if len(lowered) != len(text):  # a capital dotted I grows in lower case, and positions would shift
         lowered = text
     if not any(word in lowered for word in _HINTS) or not any(mark in lowered for mark in _OPENERS + _CLOSERS):
         return text
@@ -66,12 +66,13 @@ def strip_reasoning(text: str) -> str | None:
     _, end = _last(lowered, _CLOSERS, spans)
     if opened >= end:
         return None
-    # Reasoning whose opener was lost does not begin as a document: such a closer is quoted in one.
+    # A reply that begins as a document is no reasoning without its opening tag: the closing tag is quoted in the
+    # document.
     return text if _DOCUMENT_REPLY.match(text) else text[end:]
 
 
 def unfence(text: str) -> str:
-    """The text without surrounding whitespace and without one Markdown fence around all of it."""
+    """Remove surrounding white space and one Markdown fence around the whole reply."""
     text = text.strip()
     if text[:3] not in ("```", "~~~"):
         return text
@@ -92,7 +93,7 @@ def _harmony(text: str) -> str | None:
 
 
 def _last(lowered: str, marks: tuple[str, ...], spans: list[tuple[int, int]]) -> tuple[int, int]:
-    """Where the last of ``marks`` that is a tag starts and ends; (-1, 0) when there is none."""
+    """Return where the last tag among ``marks`` starts and ends; (-1, 0) if there is none."""
     best = (-1, 0)
     for mark in marks:
         at = len(lowered)
@@ -108,7 +109,7 @@ def _last(lowered: str, marks: tuple[str, ...], spans: list[tuple[int, int]]) ->
 
 
 def _is_tag(text: str, at: int, end: int) -> bool:
-    """Whether the mark is complete (``<think`` also begins ``<thinking``) and not quoted."""
+    """Whether a mark is a complete tag (``<think`` also begins ``<thinking``) and not quoted."""
     closed = text[end - 1] in ">]▷" or (text[end - 7 : end] == "thought" and text[end - 8] == ">")
     if not closed:
         after = text.find(">", end, end + 64)
@@ -119,7 +120,7 @@ def _is_tag(text: str, at: int, end: int) -> bool:
 
 
 def _documents(text: str) -> list[tuple[int, int]]:
-    """Spans of strict JSON documents, outermost first; only looked for where a tag was found, and boundedly often."""
+    """Return the spans of strict JSON documents in a reply, outermost first. The number of attempts is bounded."""
     spans = []
     at, tries = 0, 0
     while tries < _MASK_TRIES and (found := _DOCUMENT_START.search(text, at)):
@@ -134,7 +135,7 @@ def _documents(text: str) -> list[tuple[int, int]]:
     return spans
 
 
-# --- replies of megabytes ---------------------------------------------------------------------------------------------
+# --- replies of megabytes --- -----------------------------------------------------------------------------------------
 
 LIMIT: Final = 1_048_576
 """Characters of a reply that are kept as they are, and of strict JSON that are read."""
@@ -157,7 +158,7 @@ _SAFE: Final = re.compile(
 
 
 def condensed(text: str) -> str:
-    """``text`` itself up to 1 MB; else what reads the same and is at most so long. Linear in its length."""
+    """Return a reply of at most 1 MB unchanged, and a shorter text with the same reading for a longer one."""
     if len(text) <= LIMIT:
         return text
     text = text.strip()
@@ -173,7 +174,7 @@ def condensed(text: str) -> str:
 
 
 def _last_part(text: str) -> str:
-    """The end of a text: more of it than tolerant readers look at, so that they see that it is not the whole."""
+    """Return the end of a reply, longer than tolerant readers accept, so that they see that it is not the whole."""
     kept = 2 * TOLERANT_LIMIT
     return _gap(len(text) - kept) + text[-kept:]
 
@@ -183,7 +184,7 @@ def _gap(count: int) -> str:
 
 
 def _short_document(text: str) -> str | None:
-    """A reply that is one JSON document, fenced or not, with its long texts cut short; None for any other."""
+    """Shorten the long strings of a reply that is one JSON document, fenced or not; return None for any other reply."""
     body = unfence(text)
     if body[:1] not in ("{", "["):
         return None
@@ -197,7 +198,7 @@ def _short_document(text: str) -> str | None:
 
 
 def _with_short_texts(body: str, kept: int) -> str | None:
-    """The document with its texts cut; None where they are too many."""
+    """Return a JSON document with its long strings shortened; None if it has too many strings."""
     pieces: list[str] = []
     at = 0
     for number, found in enumerate(_TEXT.finditer(body)):
@@ -210,13 +211,13 @@ def _with_short_texts(body: str, kept: int) -> str | None:
         else:
             begun = _SAFE.match(body, start, start + 1 + kept)
             assert begun is not None  # noqa: S101 - it begins with the quote that was found
-            pieces.append(f'{begun[0]}…"')  # and no number, which could be taken for a score
+            pieces.append(f'{begun[0]}…"')  # the mark is no number, which could be taken for a score
         at = end
     pieces.append(_spaced(body, at, len(body)))
     return "".join(pieces)
 
 
 def _spaced(body: str, start: int, end: int) -> str:
-    """What stands between texts, without the endless white space that some models write there."""
+    """Return the text between two strings, with the endless white space that some models write shortened."""
     between = body[start:end]
     return between if end - start < LIMIT // 1024 else _SPACES.sub(" ", between)

@@ -1,6 +1,6 @@
-"""The marks that damaged JSON is read by: quotes of all kinds, keys, comments, and where a bare value may stop.
+"""Patterns for the pieces of damaged JSON: quotes of all kinds, keys, comments, and the ends of bare values.
 
-All patterns are bounded, so that no text makes them slow. ``tolerant`` says when each applies.
+All patterns are bounded, so that no text makes them slow. ``tolerant`` decides when each applies.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ LITERALS: dict[str, Any] = {
 
 
 def is_balanced(raw: str) -> bool:
-    """Whether every bracket in ``raw`` has its partner, in order."""
+    """Whether the brackets in a string of damaged JSON are balanced."""
     depth = 0
     for bracket in BRACKET.findall(raw):
         depth += 1 if bracket in "{[" else -1
@@ -60,17 +60,23 @@ def is_balanced(raw: str) -> bool:
 
 
 def is_comment(text: str, at: int) -> bool:
-    """Whether a comment starts at ``at``."""
+    """Whether a comment starts at position ``at`` of damaged JSON."""
     return text.startswith(("//", "/*"), at) or (text[at : at + 1] == "#" and text[at - 1 : at].isspace())
 
 
 def unescaped(raw: str) -> str:
-    """``raw`` without its backslashes."""
+    """Return a JSON string's content without its backslashes."""
     if "\\" not in raw:
         return raw
     return re.sub(r"\\(.)", lambda m: {"n": "\n", "t": "\t", "r": "\r"}.get(m[1], m[1]), raw, flags=re.DOTALL)
 
 
 def as_number(raw: str) -> float | int:
-    """The number of a plain literal."""
+    """Convert a plain JSON number to an int or a float."""
     return int(raw) if raw.lstrip("-").isdecimal() else float(raw)
+
+
+def after_blanks(text: str, at: int) -> int:
+    """Return the position after the blanks at ``at`` of damaged JSON."""
+    found = BLANK.match(text, at)
+    return found.end() if found else at

@@ -1,8 +1,9 @@
-"""A single-pass reader of damaged JSON that never invents: what it cannot place it marks, and what is cut stays cut.
+"""Reads damaged JSON from a judge's reply in one pass, without inventing content.
 
-It mends what models get wrong (quotes, commas, brackets, comments, bare keys) and keeps apart what a repairer would
-blur: scalars at which the text ended are ``CUT``, pairs that repeat a key are all kept, bare scalars stay text, and
-stray words between values set ``garbled``, which callers take as doubt. Not responsible for what the values mean.
+It repairs what models get wrong: quotes, commas, brackets, comments, bare keys. Unlike a general repairer it keeps
+damage visible: scalars at which the text ended are ``CUT``, all pairs of a repeated key are returned, bare scalars stay
+text, and stray words between values set ``garbled``, which callers treat as doubt. ``verdicts`` reads what the values
+mean.
 """
 
 from __future__ import annotations
@@ -15,17 +16,12 @@ from typing import Any
 from calipers.extract.strictjson import CUT, Items, Pairs
 from calipers.extract.tokens import (
     BARE_STOP,
-    BLANK,
-    CLOSERS,
     CLOSING,
     FENCE_END,
-    KEY_BARE,
     KEY_EXACT,
     KEY_KNOWN,
-    KEY_KNOWN_BARE,
     KEY_LOOSE,
     KEY_NO_COLON,
-    KEY_QUOTED,
     LITERALS,
     NEXT_ROW,
     NUMBER,
@@ -33,11 +29,12 @@ from calipers.extract.tokens import (
     SPACE,
     STRUCTURAL,
     UNCLOSED_NUMBER,
+    after_blanks,
     as_number,
     is_balanced,
-    is_comment,
     unescaped,
 )
+from calipers.extract.value_ends import bare_value_end, next_key_follows, quote_ends_value
 
 MAX_DEPTH = 64
 _MAX_NODES = 5_000
@@ -48,7 +45,10 @@ _BARE_LIMIT = 400
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """``closed``: its last bracket was there. ``cut``: the text ended inside it. ``garbled``: words out of place."""
+    """A repaired document.
+
+    ``closed``: its last bracket is there. ``cut``: the text ends inside it. ``garbled``: it has words out of place.
+    """
 
     node: Any
     end: int
@@ -60,14 +60,14 @@ class Parsed:
 
 @dataclass(frozen=True, slots=True)
 class Unparsed:
-    """What is no document, or too tangled to follow. ``end`` is where to look on."""
+    """Text that is no document, or too damaged to read; ``end`` is where to search on."""
 
     end: int
     work: int
 
 
 def parse(text: str, start: int) -> Parsed | Unparsed:
-    """The document that opens at ``start`` (a bracket)."""
+    """Read the possibly damaged JSON document whose opening bracket is at ``start``."""
     reader = _Reader(text, start)
     if reader.run():
         return reader.result()
@@ -75,7 +75,7 @@ def parse(text: str, start: int) -> Parsed | Unparsed:
 
 
 class _Reader:
-    """One pass over one document; ``at`` only moves forward."""
+    """Reads one damaged JSON document in one pass; ``at`` only moves forward."""
 
     def __init__(self, text: str, start: int) -> None:
         self.text = text
@@ -111,7 +111,7 @@ class _Reader:
         return True
 
     def _step(self, char: str) -> bool:
-        """Take in what starts with ``char``; False where it is nested too deep."""
+        """Read the token at the current position; return False if brackets are nested too deep."""
         if char in "{[｛［":
             if len(self.stack) >= MAX_DEPTH:
                 return False
@@ -131,7 +131,7 @@ class _Reader:
     # --- space and structure ---
 
     def _skip(self) -> bool:
-        """Past blanks, separators, ellipses and comments; False where a comment never ends."""
+        """Skip blanks, separators, ellipses and comments; return False if a comment never ends."""
         text = self.text
         while True:
             space = SPACE.match(text, self.at)
@@ -179,7 +179,7 @@ class _Reader:
     def _close_object(self) -> None:
         self.at += 1
         if isinstance(self.stack[-1], Pairs):
-            # Doubled: {"a": {...}}, "b": ...  where only the inner object was open.
+            # A bracket may be doubled while only the inner object was open: {"a": {...}}, "b": ...
             if len(self.stack) == 1 and self._continues("key"):
                 return
             self._pop()
@@ -204,18 +204,14 @@ class _Reader:
             self._pop()
 
     def _continues(self, what: str) -> bool:
-        """Whether, past a closer that is one too many, the same object or list plainly goes on."""
-        after = self._blank(self.at)
+        """Whether the same object or list plainly continues after a surplus closing bracket."""
+        after = after_blanks(self.text, self.at)
         if self.text[after : after + 1] not in (",", "，"):
             return False
-        after = self._blank(after + 1)
+        after = after_blanks(self.text, after + 1)
         if what == "element":
             return self.text[after : after + 1] == "{"
         return KEY_EXACT.match(self.text, after) is not None
-
-    def _blank(self, at: int) -> int:
-        found = BLANK.match(self.text, at)
-        return found.end() if found else at
 
     # --- keys ---
 
@@ -237,10 +233,10 @@ class _Reader:
         return len(rest) < 129 and not STRUCTURAL.search(rest.rstrip().rstrip(QUOTES + ":"))
 
     def _rubbish(self) -> None:
-        """Text where none belongs: an end of the document, a slip of a character or two, or doubt."""
+        """Handle text where none belongs: the end of the document, a slip of a character or two, or garbled words."""
         found = STRUCTURAL.search(self.text, self.at + 1)
         if found is None:
-            self.done = True  # only prose follows: brackets are missing, and nothing else
+            self.done = True  # only prose follows, so closing brackets are missing
             self.cut = self.at >= len(self.text)
             return
         self.garbage += 1
@@ -268,7 +264,7 @@ class _Reader:
 
     def _string(self, mark: str) -> None:
         text, start = self.text, self.at + 1
-        if text[start : start + 1] == mark and not self._ends_value(start):
+        if text[start : start + 1] == mark and not quote_ends_value(text, start, self.stack):
             start += 1  # the opening quote was doubled
         number = UNCLOSED_NUMBER.match(text, start)
         if number:
@@ -284,11 +280,11 @@ class _Reader:
             at = found.start()
             if text[at] == "\\":
                 at += 2
-            elif self._ends_value(at):
+            elif quote_ends_value(text, at, self.stack):
                 self._put_string(text[start:at], swallowed=swallowed)
                 self.at = at + 1
                 return
-            elif self._next_key_follows(at, start):
+            elif next_key_follows(text, at, start):
                 self._put_string(text[start:at].rstrip(" \t\r\n,"), swallowed=swallowed)
                 self.at = at
                 return
@@ -296,74 +292,16 @@ class _Reader:
                 at += 1
                 swallowed = True
         else:
-            self.garbage += _MAX_GARBAGE + 1  # too many loose quotes to tell text from structure
+            self.garbage += _MAX_GARBAGE + 1  # too many loose quotes to distinguish text from structure
             return
         self._put(CUT)
         self.at = len(text)
 
     def _put_string(self, raw: str, *, swallowed: bool) -> None:
-        """Structure inside a string with loose quotes is only quoted there if it is whole; else its end was missed."""
+        """Record a string; structure inside it without balanced brackets means that its closing quote was missed."""
         if not is_balanced(raw) and (swallowed or NEXT_ROW.search(raw)):
             self.garbled = True
         self._put(unescaped(raw))
-
-    def _ends_value(self, at: int) -> bool:
-        """Whether the quote at ``at`` closes its string, by what follows it."""
-        text = self.text
-        after = self._blank(at + 1)
-        char = text[after : after + 1]
-        if not char or char == "`" or text.startswith(("//", "/*"), after):
-            return True
-        if char in "}]｝］":
-            return self._closers_fit(after)
-        if char in ",，;；":
-            return self._separator_fits(self._blank(after + 1))
-        if char in QUOTES:
-            return self._quote_fits(at, after)
-        return bool(KEY_KNOWN_BARE.match(text, after)) or (char == "#" and "\n" in text[at:after])
-
-    def _separator_fits(self, after: int) -> bool:
-        """Whether what stands at ``after``, behind a comma, goes on with the object or list."""
-        text = self.text
-        char = text[after : after + 1]
-        if not char or char in "{[}]｛｝":
-            return True
-        if isinstance(self.stack[-1], Items):
-            return char in QUOTES or char.isdigit()
-        return is_comment(text, after) or any(key.match(text, after) for key in (KEY_EXACT, KEY_LOOSE, KEY_KNOWN))
-
-    def _quote_fits(self, at: int, after: int) -> bool:
-        """Whether the quote at ``after`` opens what comes next, only a comma being lost."""
-        if isinstance(self.stack[-1], Items):
-            return True
-        doubled = after == at + 1 and self.text[after] == self.text[at]
-        return not doubled and any(key.match(self.text, after) for key in (KEY_QUOTED, KEY_NO_COLON))
-
-    def _closers_fit(self, after: int) -> bool:
-        text = self.text
-        run = CLOSERS.match(text, after)
-        if run is None:
-            return False
-        depth = sum(char in "}]｝］" for char in run[0])
-        end = run.end()
-        if depth >= len(self.stack) or end >= len(text) or "\n" in run[0]:
-            return True
-        if text[end] in ",，;；":
-            space = SPACE.match(text, end)
-            end = space.end() if space else end + 1
-            if end >= len(text) or text[end] in "{[｛}]." or text[end] in QUOTES or is_comment(text, end):
-                return True
-            return any(pattern.match(text, end) for pattern in (KEY_EXACT, KEY_KNOWN, KEY_BARE))
-        return text[end] in "{[｛`</#" or bool(KEY_EXACT.match(text, end))
-
-    def _next_key_follows(self, at: int, start: int) -> bool:
-        """Whether the closing quote was lost and the quote at ``at`` opens the next key."""
-        before = self.text[max(start, at - 40) : at]
-        if not before.endswith((" ", ",", "\n", "\t")):
-            return False
-        if KEY_KNOWN.match(self.text, at):
-            return True
-        return before.rstrip().endswith(",") and KEY_EXACT.match(self.text, at) is not None
 
     def _bare(self) -> None:
         text, start = self.text, self.at
@@ -376,10 +314,11 @@ class _Reader:
         limit = start + _BARE_LIMIT
         while (found := BARE_STOP.search(text, at, limit)) is not None:
             at = found.start()
-            stop = self._bare_stops(at)
+            stop = bare_value_end(text, at, self.stack)
             if stop is not None:
                 lost_quote = at < stop and text[at] in QUOTES and any(map(str.isalpha, text[start:at]))
-                self._put_bare(f"…{text[start:at]}" if lost_quote else text[start:at])  # its beginning may be lost too
+                # Without its opening quote, the scalar may lack its beginning too.
+                self._put_bare(f"…{text[start:at]}" if lost_quote else text[start:at])
                 self.at = max(stop, start + 1) if at == start else stop
                 return
             at += 1
@@ -388,40 +327,6 @@ class _Reader:
             return
         self._put(CUT)
         self.at = len(text)
-
-    def _bare_stops(self, at: int) -> int | None:
-        """Where to go on when the character at ``at`` ends a bare scalar, else None."""
-        text = self.text
-        char = text[at]
-        if char in "}]｝］{[｛［":
-            return at
-        if char in "/#":
-            return at if is_comment(text, at) else None
-        if char in QUOTES:
-            opens_key = KEY_QUOTED.match(text, at) or KEY_KNOWN.match(text, at)
-            stray = not opens_key and self._ends_value(at)
-            return at if opens_key else at + 1 if stray else None
-        return at if self._separates(char, at) else None
-
-    def _separates(self, char: str, at: int) -> bool:
-        """Whether the comma, semicolon or line end at ``at`` ends a bare scalar."""
-        text = self.text
-        blank = (BLANK if char == "\n" else SPACE).match(text, at + 1)
-        after = blank.end() if blank else at + 1
-        following = text[after : after + 1]
-        if char == "\n":
-            gap = "\n" in text[at + 1 : after]  # past a blank line a bare word and a colon are prose
-            ends = "}],`{[" + QUOTES
-        else:
-            if isinstance(self.stack[-1], Items):
-                return True
-            gap = False
-            ends = "{[}]" + QUOTES
-        if not following:
-            return False  # "0," may be the start of 0,85
-        if following in ends or is_comment(text, after) or (char != "\n" and text.startswith("...", after)):
-            return True
-        return not gap and KEY_LOOSE.match(text, after) is not None
 
     def _put_bare(self, raw: str) -> None:
         word = raw.strip()

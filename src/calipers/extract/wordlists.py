@@ -1,8 +1,8 @@
-"""The word lists of the readers: the text files in ``words``, which can be edited without reading code.
+"""Loads the word lists of the readers from the text files in ``words``, which can be edited without reading code.
 
-``[NAME]`` begins a list. A line of it holds entries divided by semicolons, after a two-letter language code and a colon
-where languages matter; indented lines continue it. Lines that begin with ``#`` are comments. Not responsible for what
-the words do.
+``[NAME]`` begins a list. A line of the list has entries separated by semicolons, after a two-letter language code and a
+colon where the language matters; indented lines continue it. Lines that begin with ``#`` are comments. The readers
+decide what the words mean.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ WordList = dict[str, list[str]]
 
 @cache
 def word_lists(file: str) -> dict[str, WordList]:
-    """The lists of ``words/FILE.txt`` by their names."""
+    """Return the lists of the word file ``words/FILE.txt`` by name."""
     lists: dict[str, WordList] = {}
     entries: list[str] = []
     for line in (get_data(__package__, f"words/{file}.txt") or b"").decode().splitlines():
@@ -35,19 +35,20 @@ def word_lists(file: str) -> dict[str, WordList]:
 
 
 def words(file: str, name: str) -> list[str]:
-    """The entries of one list of ``file``, whatever their language."""
+    """Return the entries of one word list of ``file`` in all languages."""
     return [entry for entries in word_lists(file)[name].values() for entry in entries]
 
 
 def one_of(file: str, *names: str) -> str:
-    """A regex for one of the entries of some lists, regexes themselves, in their order."""
+    """Return a regex for one entry of some word lists. The entries are regexes themselves and are tried in order."""
     return "|".join(entry for name in names for entry in words(file, name))
 
 
 def whole_words(entries: Iterable[str]) -> str:
-    """A regex for one of ``entries``, regexes themselves, the longest tried first; a blank stands for one or two.
+    """Return a regex for one of ``entries``, which are regexes themselves; longer entries are tried first.
 
-    Words of scripts that put blanks between words are whole ones: ``rated`` is not in ``generated``.
+    A blank matches one or two blanks. Entries in scripts with blanks between words match whole words only: ``rated``
+    does not match inside ``generated``.
     """
     longest_first = sorted(dict.fromkeys(entries), key=len, reverse=True)
     spelled = [entry.replace(" ", r"\s{1,2}") for entry in longest_first]

@@ -1,1 +1,1 @@
-"""What a reply says about its own verdict: taken back, denied, quoted."""
+"""Check what a judge's reply says about its own verdict: that it is taken back, denied or quoted."""

@@ -1,7 +1,7 @@
-"""One sentence beside a verdict: the candidates it names, the numbers it holds, and which of these could be a score.
+"""Reads one sentence beside a verdict: the candidates it names, its numbers, and which numbers could be scores.
 
-Nothing here decides what a sentence does to the verdict (``takebacks``). A number is taken for a score of a candidate only
-where nothing says that it counts, numbers or measures something else.
+What the sentence does to the verdict is decided in ``takebacks``. A number counts as a candidate's score only if no
+word says that it counts, numbers or measures something else.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ _END = re.compile(r"(?<=[.!?])[\"')\]*_]*\s+|(?<=[。！？；])|[\r\n]+")
 _QUOTE = re.compile(
     r"\"[^\"\n]{2,400}\"|“[^”\n]{2,400}”|„[^“”\n]{2,400}[“”]|«[^»\n]{2,400}»|「[^」\n]{2,400}」|(?<!\w)'[^'\n]{6,400}'(?!\w)"
 )
+_OUT_OF = r"(?:/|\bout of\b|\bof\b|\bvon\b|\bsur\b|\bde\b|из)"
 _NUMBER = re.compile(
     r"(?<![A-Za-z0-9_.])(?<!\d,)[-−+]?(?P<part>\d{1,7}(?:[.,٫]\d{1,6})?|\.\d{1,6})"
-    r"(?:\s{0,2}(?:/|\bout of\b|\bof\b|\bvon\b|\bsur\b|\bde\b|из)\s{0,2}(?P<whole>\d{1,4}(?:[.,]\d{1,4})?)|\s?(?P<percent>[%％]))?"
+    rf"(?:\s{{0,2}}{_OUT_OF}\s{{0,2}}(?P<whole>\d{{1,4}}(?:[.,]\d{{1,4}})?)|\s?(?P<percent>[%％]))?"
     r"(?![0-9_])(?![.,]\d)"
 )
 _STOPS = frozenset(".,;:!?…。、，；：！？।)]}）】」\"'*`_~|")
@@ -44,24 +45,24 @@ _SPELLED_WORD = re.compile(rf"\b(?:{'|'.join(_SPELLED)})(?![\w-])", re.IGNORECAS
 
 @dataclass(frozen=True, slots=True)
 class Stated:
-    """What a verdict says: a score for each id, on ``scale``."""
+    """The scores that a verdict gives, by id, on ``scale``."""
 
     scores: Mapping[str, float]
     ids: tuple[str, ...]
     scale: tuple[float, float]
 
     def is_of(self, number: Number, id_: str) -> bool:
-        """Whether a number is the score of an id, in any of the ways it could be meant."""
+        """Whether a number in a sentence equals the verdict's score of an id, in any unit the number could be in."""
         score = self.scores.get(id_)
-        return score is not None and any(abs(value - score) < 1e-9 for value in self.meanings(number))  # dust
+        return score is not None and any(abs(value - score) < 1e-9 for value in self.meanings(number))
 
     def is_on(self, number: Number) -> bool:
-        """Whether a number could be a score at all."""
+        """Whether a number in a sentence lies on the verdict's scale, in any unit it could be in."""
         low, high = self.scale
         return any(low <= value <= high for value in self.meanings(number))
 
     def meanings(self, number: Number) -> tuple[float, ...]:
-        """What a number says in units of the scale."""
+        """Return the scores that a number could mean on the verdict's scale: ``8/10`` on 0-100 is 80."""
         low, high = self.scale
         if number.whole is not None:
             share = low + number.part / (number.whole or 1) * (high - low)
@@ -73,7 +74,7 @@ class Stated:
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A number as it stands in a sentence."""
+    """A number in a sentence, with its position."""
 
     part: float
     start: int
@@ -86,7 +87,7 @@ class Number:
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """An id as it stands in a sentence."""
+    """The name of a candidate in a sentence, with its position."""
 
     id_: str
     start: int
@@ -94,7 +95,7 @@ class Mention:
 
 
 class Sentence:
-    """One sentence of the words beside a verdict, looked at as far as somebody asks."""
+    """One sentence of the words beside a verdict; its phrases, names and numbers are found on first use."""
 
     def __init__(self, text: str, ids: Sequence[str], *, first: bool = False) -> None:
         self.text = text
@@ -105,7 +106,7 @@ class Sentence:
 
     @cached_property
     def folded(self) -> str:
-        """The sentence in words, without the names of candidates, which may be words, too."""
+        """The sentence as folded words, with a placeholder for each candidate's name because names may be words."""
         return folded(self._nameless)
 
     @cached_property
@@ -118,39 +119,39 @@ class Sentence:
 
     @cached_property
     def hits(self) -> dict[str, list[Span]]:
-        """Phrases found in it, by kind."""
+        """The phrases of the word lists that the sentence contains, by kind."""
         return hits(self.folded)
 
     def has(self, *kinds: str) -> bool:
-        """Whether a phrase of any of the kinds stands in it."""
+        """Whether the sentence contains a phrase of any of the kinds."""
         return any(kind in self.hits for kind in kinds)
 
     @cached_property
     def clauses(self) -> list[tuple[str, str]]:
-        """The pieces between marks, folded, each with the mark that ends it."""
+        """The clauses of the sentence in folded words, each with the punctuation mark that ends it."""
         return clauses(self._nameless)
 
     @cached_property
     def mentions(self) -> list[Mention]:
-        """The ids named in it, in order."""
+        """The places where the sentence names a candidate, in order."""
         found = [mention for id_ in self.ids for mention in _mentions(self.text, id_)]
         return sorted(found, key=lambda one: one.start)
 
     @cached_property
     def named(self) -> set[str]:
-        """The ids named in it."""
+        """The ids of the candidates that the sentence names."""
         return {mention.id_ for mention in self.mentions}
 
     @cached_property
     def numbers(self) -> list[Number]:
-        """The numbers in it that are no part of a candidate's name."""
+        """The numbers in the sentence that are not part of a candidate's name."""
         taken = [range(mention.start, mention.end) for mention in self.mentions]
         return [
             number for number in _numbers(self.text) if not any(number.start in span for span in taken)
         ]  # fmt: skip
 
     def is_count(self, number: Number) -> bool:
-        """Whether something is counted, numbered or measured: ``3 steps``, ``step 3``, ``2 + 3``."""
+        """Whether a number counts, numbers or measures something, not a score: ``3 steps``, ``step 3``, ``2 + 3``."""
         if number not in self._counts:
             self._counts[number] = self._is_count(number)
         return self._counts[number]
@@ -164,16 +165,16 @@ class Sentence:
         return not self._ends_a_score(self.text[number.end :])
 
     def is_given_up(self, number: Number) -> bool:
-        """Whether words such as *instead of* stand right before a number."""
+        """Whether words such as *instead of* stand right before a number, so that it is the score that was given up."""
         return _ends_with(self.text[max(0, number.start - 24) : number.start], "INSTEAD")
 
     @cached_property
     def counted(self) -> int:
-        """Where the first number stands that counts something; a bare one after it counts the same."""
+        """The position of the first number that counts something; a bare number after it is taken to count the same."""
         return min((number.start for number in self.numbers if self.is_count(number)), default=len(self.text))
 
     def _ends_a_score(self, rest: str) -> bool:
-        """Whether what follows a number may follow a score."""
+        """Whether the text after a number may follow a score: punctuation, a word for points, the end of the text."""
         if rest[:1] == "-" and rest[1:2].isalnum():
             return False
         rest = rest.lstrip(" *_`\"')]」】~}|")
@@ -197,7 +198,7 @@ class Sentence:
         return any(start == 1 for start, _ in words.get("POINTS", ()))
 
     def attached(self, number: Number) -> str | None:
-        """The id that a number stands right beside: ``KB: 50``, ``KB is 50``, ``50 for KB``."""
+        """Return the id whose name stands right beside a number: ``KB: 50``, ``KB is 50``, ``50 for KB``."""
         for mention in self.mentions:
             gap = self.text[mention.end : number.start]
             if mention.end <= number.start and (_GAP.fullmatch(gap) or _is_copula(gap) or _is_short_word(gap)):
@@ -212,7 +213,7 @@ class Sentence:
         return None
 
     def nearest(self, number: Number) -> list[str]:
-        """The ids named last before a number and first after it."""
+        """Return the ids of the candidates named last before a number and first after it."""
         before = [mention.id_ for mention in self.mentions if mention.end <= number.start]
         after = [mention.id_ for mention in self.mentions if mention.start >= number.end]
         return [*before[-1:], *after[:1]]
@@ -223,7 +224,7 @@ _BREAK = re.compile(r"[.,;:!?。，；：]")
 
 
 def _is_short_word(gap: str) -> bool:
-    """One word such as *at*, *to*, *auf*, *на* between a name and a number."""
+    """Whether one short word such as *at*, *to*, *auf*, *на* is all that stands between a name and a number."""
     return re.fullmatch(r"\s[^\W\d_]{1,4}\s", gap) is not None and "CONTENT" not in hits(folded(gap))
 
 
@@ -233,7 +234,7 @@ def _is_copula(gap: str) -> bool:
 
 
 def clauses(text: str) -> list[tuple[str, str]]:
-    """The pieces of ``text`` between marks, folded, each with the mark that ends it."""
+    """Split a sentence beside a verdict into clauses of folded words, each with the mark that ends it."""
     pieces = _MARK.split(text[:_LONGEST], maxsplit=_MOST_CLAUSES)[: 2 * _MOST_CLAUSES]
     pairs = zip(pieces[::2], [*pieces[1::2], ""], strict=False)
     return [(folded(piece).strip(), mark.strip()) for piece, mark in pairs if any(map(str.isalnum, piece))]
@@ -243,7 +244,7 @@ _MARK = re.compile(r"([:：,，、。.!！?？…;；—–（）()\"“”]+|\s
 
 
 def sentences(text: str, ids: Sequence[str]) -> Iterator[Sentence]:
-    """The sentences of words beside a verdict in plain digits; of very many the first and the last."""
+    """Split the words beside a verdict into sentences in plain digits; of more than 40, yield the first and last 20."""
     if not text.isascii():
         text = unicodedata.normalize("NFKC", text)
     pieces = [
@@ -259,12 +260,16 @@ def sentences(text: str, ids: Sequence[str]) -> Iterator[Sentence]:
 
 
 def unquoted(text: str) -> str:
-    """The text without what stands in quotation marks, where that is more than a name or a number."""
-    return _QUOTE.sub(lambda found: found[0] if len(found[0]) <= 8 else '""', text)  # a name in quotes
+    """Return the sentence without its quotations, because a quotation is not the judge's own words."""
+    # A quotation of at most 8 characters is a name or a number.
+    return _QUOTE.sub(lambda found: found[0] if len(found[0]) <= 8 else '""', text)
 
 
 def _mentions(text: str, id_: str) -> Iterator[Mention]:
-    """Where an id is named. A bare number or letter needs a word for candidate before it, or a colon after it."""
+    """Yield where a sentence names an id.
+
+    A number or a single letter counts only after a word for candidate, or before a colon.
+    """
     bare = id_.isdecimal() or len(id_) == 1
     at = -1
     for _ in range(_MOST_NUMBERS):
@@ -287,7 +292,7 @@ def _ends_with(text: str, kind: str) -> bool:
 
 
 def _joined(other: str, own: str) -> bool:
-    """Whether two characters make one word."""
+    """Whether two adjacent characters belong to the same word."""
     if not other:
         return False
     return (other.isascii() and (other.isalnum() or other == "_")) or (other.isalnum() and not own.isascii())

@@ -1,6 +1,6 @@
-"""Words that make of a preference none: denials before it, other people's words, and retractions after it.
+"""Recognises sentences that cancel a preference: denials before it, other people's words, retractions after it.
 
-They can only take trust away. Not responsible for which candidate a sentence names (``references``, ``claims``).
+These checks can only lead to a rejection. Which candidate a sentence prefers is read by ``references`` and ``claims``.
 """
 
 from __future__ import annotations
@@ -16,20 +16,22 @@ def _any(phrases: Sequence[str]) -> str:
 
 
 _NOT = (
-    r"\bnot", "n't", r"\bnever", r"\bcannot", r"\bhardly", r"\bscarcely", r"\bbarely", r"\bnobody", r"\bno one", r"\bnone",
-    r"\bneither", r"\bnor", "不比", "并不", "並不", "没有比", "不如", "谈不上", r"\bfail(?:s|ed)? to", r"\bunable to",
+    r"\bnot", "n't", r"\bnever", r"\bcannot", r"\bhardly", r"\bscarcely", r"\bbarely", r"\bnobody", r"\bno one",
+    r"\bnone", r"\bneither", r"\bnor", "不比", "并不", "並不", "没有比", "不如", "谈不上",
+    r"\bfail(?:s|ed)? to", r"\bunable to",
 )  # fmt: skip
 _OPINIONS = (
-    "think", "thought", "believe", "say", "claim", "argue", "agree", "feel", "find", "consider", "see", "conclude", "suggest",
-    "mean", "call", "judge", "convinced", "persuaded", "sure", "certain", "clear", "obvious", "evident", "true", "correct",
-    "right", "case", "so",
+    "think", "thought", "believe", "say", "claim", "argue", "agree", "feel", "find", "consider", "see", "conclude",
+    "suggest", "mean", "call", "judge", "convinced", "persuaded", "sure", "certain", "clear", "obvious", "evident",
+    "true", "correct", "right", "case", "so",
 )  # fmt: skip
 """What may be denied at some distance from *that* and a preference."""
 _DOUBTING = (
     "doubt(?:s|ed|ful)?", "unlikely", "improbable", "implausible", "untrue", "false", "incorrect", "wrong", "mistaken",
-    "inaccurate", "misleading", "unconvinced", "unsure", "uncertain", "unclear", "unproven", "disagree", "deny", "denies",
-    "dispute", "reject", "refute", "refuse", "hesitate", "far from", "a (?:mistake|stretch)",
-    "(?:hard|difficult|impossible|premature|unfair|too early) to", "(?:no|little|nothing) to (?:suggest|show|prove|indicate)",
+    "inaccurate", "misleading", "unconvinced", "unsure", "uncertain", "unclear", "unproven", "disagree", "deny",
+    "denies", "dispute", "reject", "refute", "refuse", "hesitate", "far from", "a (?:mistake|stretch)",
+    "(?:hard|difficult|impossible|premature|unfair|too early) to",
+    "(?:no|little|nothing) to (?:suggest|show|prove|indicate)",
     "no (?:evidence|reason|sign|indication|proof|basis|way|grounds?)",
 )  # fmt: skip
 _LINKS = [
@@ -65,21 +67,25 @@ _DOUBLE = re.compile(
 
 
 def denied(before: str) -> bool:
-    """Whether the words of a sentence before a preference deny it: *I don't think (that)*, *it is false that*."""
+    """Whether words before a preference deny it: *I don't think (that)*, *it is false that*."""
     return _DENIED.search(_DOUBLE.sub(" ", before[-240:])) is not None
 
 
+_SAYS = r"says?|said|claim(?:s|ed)|writes?|wrote|print(?:s|ed)|state[sd]|insist(?:s|ed)|argue[sd]"
+_WOULD_PREFER = (
+    r"(?:would|might|could|may) (?:have )?"
+    r"(?:pick|chose|choose|say|said|prefer|select|vote for|favou?r|answer|go with)\w{0,3}"
+)
+_TELLS = r"(?:tells?|asks?|told|asked) (?:me|us|you|the judge|the grader)(?: \w+){1,3}"
 _REPORTED = re.compile(
-    r"(?:(?<!\bi )(?<!\bwe )\b(?:says?|said|claim(?:s|ed)|writes?|wrote|print(?:s|ed)|state[sd]|insist(?:s|ed)|argue[sd]"
-    r"|(?:would|might|could|may) (?:have )?(?:pick|chose|choose|say|said|prefer|select|vote for|favou?r|answer|go with)\w{0,3}"
-    r"|wants? (?:me|us|the judge) to \w+|(?:tells?|asks?|told|asked) (?:me|us|you|the judge|the grader)(?: \w+){1,3})"
+    rf"(?:(?<!\bi )(?<!\bwe )\b(?:{_SAYS}|{_WOULD_PREFER}|wants? (?:me|us|the judge) to \w+|{_TELLS})"
     r"|\balmost \w+|\bgoing to (?:say|pick|choose|write|answer))[\s:,]{1,3}[\"'*(]{0,4}$",
     re.IGNORECASE,
 )
 
 
 def reported(before: str) -> bool:
-    """Whether the words right before a verdict make it somebody else's, or one that was nearly given."""
+    """Whether the words right before a verdict make it somebody else's, or a choice that the judge nearly made."""
     return _REPORTED.search(before[-80:]) is not None
 
 
@@ -100,7 +106,13 @@ _AT_ONCE = (
     rf"(?<=[:=(])\s?{_WRONG}",
 )
 """Right after a verdict: ``A? No``, ``A (no, B)``, ``A... not!``, ``[[A]] is wrong``."""
-_TO_CHANGE = r"(?:reconsider|retract|withdraw|revise|correct|change|swap|switch|take (?:that|it|this) back|re-?think|re-?do|fix)\b"
+_TO_CHANGE = (
+    r"(?:reconsider|retract|withdraw|revise|correct|change|swap|switch|take (?:that|it|this) back|re-?think|re-?do|fix)"
+    r"\b"
+)
+_I_WILL = r"(?:let me|i (?:need|have|should|must|want) to|i(?:'d| would|'ll| will)?(?: now| hereby| like to| want to)?)"
+_THE_VERDICT = rf"(?:this|that|the|my)(?: (?:above|previous|first|last|final|earlier))? {_VERDICT}(?: above)?"
+_IS = r"(?:is|was|were|has been|should (?:be|have been|read|say)|would be)"
 _SENTENCES = (
     r"actually,?\s+(?:no\b|wait|i\b|it\b|the\b|that|this|[A-Z0-9]\b)",
     r"(?:wait|hold on|oops|never ?mind|(?:just )?kidding|i lied|corrected)\b",
@@ -111,20 +123,24 @@ _SENTENCES = (
     r"(?:my\s+)?(?:bad|apologies|mistake|sorry)\s*[,.!:;–—-]",
     r"not!",
     r"(?:false|wrong|untrue|not true|not so)[.!]",
-    rf"(?:let me|i (?:need|have|should|must|want) to|i(?:'d| would|'ll| will)?(?: now| hereby| like to| want to)?) {_TO_CHANGE}",
+    rf"{_I_WILL} {_TO_CHANGE}",
     (
         r"i (?:meant|mis\w+|made (?:a|an) (?:mistake|error)|was (?:wrong|mistaken|joking)|changed my"
-        r"|(?:have )?(?:confused|mixed|swapped|reversed)|take (?:that|it|this) back|got (?:it|that|them) (?:wrong|backwards?))\b"
+        r"|(?:have )?(?:confused|mixed|swapped|reversed)|take (?:that|it|this) back"
+        r"|got (?:it|that|them) (?:wrong|backwards?))\b"
     ),
-    (
-        rf"(?:this|that|the|my)(?: (?:above|previous|first|last|final|earlier))? {_VERDICT}(?: above)? "
-        rf"(?:is|was|were|has been|should (?:be|have been|read|say)|would be)\s+(?:{_WRONG}|the other\b|not\b|changed\b|[A-Z0-9]\b)"
-    ),
+    rf"{_THE_VERDICT} {_IS}\s+(?:{_WRONG}|the other\b|not\b|changed\b|[A-Z0-9]\b)",
     rf"(?:this|that|it)(?:'s| is| was) {_WRONG}",
     r"(?:please )?(?:do not|don't) (?:use|count|take|trust|record|rely on) (?:this|that|it|my|the)\b",
-    r"i (?:just |simply |only )?(?:picked|chose|guessed|decided|selected)\b[^.\n]{0,30}\b(?:at random|randomly|arbitrarily)\b",
+    (
+        r"i (?:just |simply |only )?(?:picked|chose|guessed|decided|selected)\b[^.\n]{0,30}"
+        r"\b(?:at random|randomly|arbitrarily)\b"
+    ),
     r"at least (?:that|this|it) (?:is|was) what",
-    r"the (?:two )?(?:labels?|letters?|names?|responses?|outputs?) (?:are|were|got|have been) (?:swapped|reversed|mixed)",
+    (
+        r"the (?:two )?(?:labels?|letters?|names?|responses?|outputs?) (?:are|were|got|have been)"
+        r" (?:swapped|reversed|mixed)"
+    ),
 )
 """A sentence after a verdict that begins with one of these."""
 _FILLERS = [
@@ -153,7 +169,7 @@ _RETRACTED = re.compile(
 
 
 def retracted(after: str) -> bool:
-    """Whether the words after a verdict take it back: *no, wait*, *scratch that*, *this verdict is wrong*, *Korrektur:*."""
+    """Whether the words after a verdict take it back: *no, wait*, *scratch that*, *this verdict is wrong*."""
     return _RETRACTED.search(after[:4096]) is not None or interrupted(after[:4096])
 
 
@@ -162,5 +178,5 @@ _REMARK = 200
 
 
 def withdrawn(after: str, labels: Sequence[str] = ()) -> bool:
-    """Whether the words after a choice take it back, in any language where they are no more than a remark."""
+    """Whether the words after a choice take it back; in languages other than English only a short remark can."""
     return retracted(after) or (len(after) <= _REMARK and taken_back(after, labels) is not None)

@@ -1,6 +1,7 @@
-"""Whose a document of verdicts is, by its keys and the words around it: the judge's own, a draft, an example, somebody's.
+"""Decides from its keys and the words around it whether a JSON document is the judge's own verdict.
 
-The words are lists in ``words/keys.txt``. Of documents of scores, ``remarks`` and ``quotations`` ask the same.
+A draft, an example and a candidate's claim are not. The words are lists in ``words/keys.txt``. For documents of scores,
+``beside`` and ``quotations`` make the same checks.
 """
 
 from __future__ import annotations
@@ -28,17 +29,17 @@ _WORDS = re.compile(r"[a-z]+|[A-Z][a-z]*")
 
 
 def is_foreign(key: object) -> bool:
-    """Whether a key says that what it holds is not the judge's verdict: ``example``, ``claimed_winner``, ``A_claims``."""
+    """Whether a key says that its value is not the judge's verdict: ``example``, ``claimed_winner``, ``A_claims``."""
     return not _FOREIGN.isdisjoint(word.lower() for word in _WORDS.findall(str(key)[:80]))
 
 
 def holds_foreign(document: object, *, depth: int = 3) -> bool:
-    """Whether a document holds a key that is foreign."""
+    """Whether a JSON document contains a key such as ``example`` whose value is not the judge's verdict."""
     return any(is_foreign(key) for key, _ in _pairs(document, depth))
 
 
 def denies_itself(document: object) -> bool:
-    """Whether a document says that it does not hold: ``"valid": false``, ``"status": "placeholder"``."""
+    """Whether a JSON document says that it is no verdict: ``"valid": false``, ``"status": "placeholder"``."""
     for key, value in _pairs(document, 2):
         name = plain_key(str(key)[:40])
         if (value is False and name in DENYING) or (value is True and is_foreign(key)):
@@ -49,15 +50,15 @@ def denies_itself(document: object) -> bool:
 
 
 def is_void(value: str) -> bool:
-    """Whether a short remark beside a verdict says that it is none: ``placeholder``, ``draft``."""
+    """Whether a short remark beside a verdict says that the verdict is not real: ``placeholder``, ``draft``."""
     kinds = ("MEANINGLESS", "ONLY_EXAMPLE", "DRAFT", "INJECTED", "RETRACTION", "ANOTHER_JUDGE")
     return len(value) <= _SHORT and not hits(folded(value)).keys().isdisjoint(kinds)
 
 
 def check_own(reply: Prepared, keys: Collection[str], labels: Sequence[str] = ()) -> None:
-    """Raise Rejected where the document of a reply is not the judge's own verdict: by its keys, or the words around it.
+    """Raise Rejected if the JSON document of a reply is not the judge's own verdict.
 
-    ``keys`` are those that hold a verdict.
+    Its keys, or the words around it, may say so. ``keys`` are the keys that may contain a verdict.
     """
     document = reply.document
     if isinstance(document, dict) and (
@@ -69,7 +70,7 @@ def check_own(reply: Prepared, keys: Collection[str], labels: Sequence[str] = ()
 
 
 def _is_handed_over(text: str, labels: Sequence[str]) -> bool:
-    """Whether the words around the document of a reply make it somebody else's."""
+    """Whether the words around the JSON document of a reply attribute it to somebody else."""
     start = next((place for place, char in enumerate(text) if char in "{["), -1)
     if start < 0:
         return False
@@ -84,7 +85,7 @@ def _is_handed_over(text: str, labels: Sequence[str]) -> bool:
 
 
 def _pairs(node: Any, depth: int) -> Iterator[tuple[Any, Any]]:
-    """The keys of a document with their values, ``depth`` levels deep."""
+    """Yield the keys of a document with their values, ``depth`` levels deep."""
     pairs = pairs_of(node)
     yield from islice(pairs, _MOST)
     inner = [value for _, value in islice(pairs, _MOST)] if pairs else node[:_MOST] if isinstance(node, list) else []
@@ -93,9 +94,10 @@ def _pairs(node: Any, depth: int) -> Iterator[tuple[Any, Any]]:
 
 
 def values_under(document: Any, keys: Collection[str], *, depth: int = 4) -> Iterator[Any]:
-    """The scalars under any of ``keys`` (as ``plain_key`` makes them) in a document, ``depth`` levels deep.
+    """Yield the scalars under any of ``keys`` in a reply's document, ``depth`` levels deep.
 
-    What stands under a key such as *example* is not the judge's.
+    ``keys`` have the form of ``plain_key``. Values under a key such as *example* are omitted, because they are not the
+    judge's.
     """
     pairs = pairs_of(document)
     items = document if isinstance(document, list) and not pairs else []

@@ -1,8 +1,8 @@
-"""Finds the phrases of the lists in ``words`` in a sentence, all kinds in one pass.
+"""Finds the phrases of the word lists in ``words`` in one sentence of a judge's reply, all kinds in one pass.
 
-Time grows with the sentence, not with the number of phrases: words are looked up by their first word, stem or sign. The
-index is built when the first reply says anything beside its verdict. What the phrases mean is for ``takebacks`` and
-``quotations``.
+The time grows with the length of the sentence and not with the number of phrases, because phrases are looked up by
+their first word, stem or character. The index is built when the first reply has words beside its verdict. ``takebacks``
+and ``quotations`` decide what a phrase means for the verdict.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Span = tuple[int, int]
 
 
 def folded(text: str) -> str:
-    """``text`` in words: no case, accents or punctuation, one space around each."""
+    """Return ``text`` as words without case, accents or punctuation, with one space around each word."""
     text = text.casefold()
     if not text.isascii():
         text = unicodedata.normalize("NFKD", text)
@@ -87,7 +87,7 @@ def _index() -> _Index:
 
 
 def hits(text: str) -> dict[str, list[Span]]:
-    """Where phrases of each kind stand in ``text``, which is folded. Kinds without any are not in it."""
+    """Return where phrases of each kind occur in folded ``text``. A kind without any phrase in it is not a key."""
     index = _index()
     found: dict[str, list[Span]] = {}
     text = text[:_MOST]
@@ -103,7 +103,7 @@ def hits(text: str) -> dict[str, list[Span]]:
 
 
 def closes(words: str, end: int) -> bool:
-    """Whether a phrase that ends at ``end`` of folded ``words`` is in their last word."""
+    """Whether a phrase that ends at ``end`` of folded ``words`` reaches into their last word."""
     return " " not in words[end:].rstrip()
 
 

@@ -1,7 +1,7 @@
-"""Whose a verdict is: whether it stands in a quotation, or the words before it make it a candidate's, a draft, or no scores.
+"""Decides whether a verdict in a judge's reply is somebody else's, a draft, or a list of numbers that are no scores.
 
-They can only take trust away: no word makes a verdict of what is none. English introductions are patterns here, those of
-other languages lists in ``words``. What words do that stand after a verdict is for ``takebacks``.
+These checks can only lead to a rejection. English introductions are patterns in this file, those of other languages are
+lists in ``words``. Words after a verdict are read by ``takebacks``.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ QUOTED = re.compile(
     r"|(?:would|should|might|could)\s(?:look|be|have\sbeen|read)|hypothetical\w{0,2}|instead\sof|not\sthis|wrong(?:ly)?"
     r"|(?:trajectory|candidate|agent|response|answer|model|user|it|which|tool|output|message|transcript|text|page)"
     rf"(?:\s#?\w{{1,8}})?\s(?:itself\s)?{_SAYING}"
-    r"|(?<!\bI )(?<!\bwe )(?:print(?:s|ed)|returned|wrote|emit(?:s|ted)|claim(?:s|ed)|said|says|contain(?:s|ed)|inject(?:s|ed))"
-    r"|inject(?:ed|ion)|quot(?:e|ed|ing)|草稿|示例|例如|模板)(?![^\W_])[^\n]{0,80}\Z",
+    r"|(?<!\bI )(?<!\bwe )(?:print(?:s|ed)|returned|wrote|emit(?:s|ted)|claim(?:s|ed)|said|says|contain(?:s|ed)"
+    r"|inject(?:s|ed))|inject(?:ed|ion)|quot(?:e|ed|ing)|草稿|示例|例如|模板)(?![^\W_])[^\n]{0,80}\Z",
     re.IGNORECASE,
 )
 """At the end of the words before a verdict: it is a draft, an example, or somebody else's."""
@@ -63,11 +63,11 @@ _FORM_HEAD = re.compile(
 
 
 def is_others(before: str, ids: Sequence[str] = (), claimed: Collection[str] = (), *, of_scores: bool = True) -> bool:
-    """Whether the words right before a verdict make it a draft, an example, somebody else's, or no scores at all.
+    """Whether the words right before a verdict call it a draft, an example, somebody else's, or no scores.
 
-    Only words that introduce it count: on its line, before a colon, or as a heading. A sentence that ended is about
-    something else, as all reasoning before a verdict is. ``claimed`` are the ``ids`` that the verdict scores; one not
-    ``of_scores`` may well be a ranking.
+    Only words that introduce the verdict count: on its line, before a colon, or as a heading. A sentence that has ended
+    is about something else, like the reasoning before a verdict. ``claimed`` are the ``ids`` that the verdict scores. A
+    verdict that is not ``of_scores`` may be a ranking, so a heading such as *Ranks:* does not disqualify it.
     """
     bare = _LANGUAGE.sub("", before.rstrip()).rstrip(_WRAPPING)
     headed = _TAGS.search(bare)
@@ -78,7 +78,7 @@ def is_others(before: str, ids: Sequence[str] = (), claimed: Collection[str] = (
     above = bare.rpartition("\n")[0].rstrip(f"{_WRAPPING}*_")
     heading = above.rpartition("\n")[2]
     if colon and (hands_over(heading, ids, claimed) or (heading.endswith((":", "：")) and heads_others(heading, ids))):
-        return True  # the heading below it is quoted along with it
+        return True  # a heading between the introduction and the verdict is quoted as well
     said = _SENTENCE.split(bare)[-1]
     line = said.rsplit("\n", 1)[-1]
     same_line = "\n" not in before[len(bare) :]
@@ -87,15 +87,14 @@ def is_others(before: str, ids: Sequence[str] = (), claimed: Collection[str] = (
         known = form or _is_known(said) or (of_scores and ASIDE.search(said) is not None)
         colon = colon or same_line
     else:
-        known = len(line) <= 60 and (
-            _HEADING.search(line) is not None or ASIDE_HEAD.match(line) is not None
-        )  # a heading
+        # Only a short line is a heading.
+        known = len(line) <= 60 and (_HEADING.search(line) is not None or ASIDE_HEAD.match(line) is not None)
         colon = headed is not None
     return known or _introduces(Sentence(line[-_LEAD:], ids), claimed, colon=colon)
 
 
 def _introduces(lead: Sentence, claimed: Collection[str], *, colon: bool) -> bool:
-    """Whether the last sentence before a verdict hands over to somebody else, in any of the languages known."""
+    """Whether the last sentence before a verdict introduces somebody else's words, in any of the known languages."""
     cues = [
         start
         for kind in ("INJECTED", "DRAFT", "ANOTHER_JUDGE", "NOT_GIVEN")
@@ -114,7 +113,7 @@ def _introduces(lead: Sentence, claimed: Collection[str], *, colon: bool) -> boo
     weighed = any(start == 1 for start, _ in lead.hits.get("CONSIDERING", ()))
     if cues or (said and not weighed):
         return not _comes_back(lead.text)
-    if not colon or weighed or len(claimed) < 2 or len(lead.named) != 1:  # of several
+    if not colon or weighed or len(claimed) < 2 or len(lead.named) != 1:  # among several candidates
         return False
     last = Sentence(re.split(r"[,，;；]\s?", lead.text)[-1], lead.ids)
     return bool(last.named) and (not last.has("JUDGES_OWN") or last.has("SELF"))
@@ -132,12 +131,12 @@ def _comes_back(said: str) -> bool:
 
 
 def _counts(lead: Sentence, start: int, end: int) -> bool:
-    """A single sign (例) is a word only where it stands alone."""
+    """Whether a phrase counts as a word: a single character (例) does only if it is a clause of its own."""
     return end - start > 1 or lead.folded[start:end] in {clause for clause, _ in lead.clauses}
 
 
 def heads_others(line: str, ids: Sequence[str] = ()) -> bool:
-    """Whether a line announces what is not the judge's scores: confidences, a draft, what a user asked for."""
+    """Whether a line announces something other than the judge's scores: confidences, a draft, what a user asked for."""
     if ASIDE_HEAD.match(line):
         return True
     line = line.rstrip(" *_#")
@@ -160,20 +159,20 @@ def hands_over(line: str, ids: Sequence[str] = (), claimed: Collection[str] = ()
 
 
 def _heads_no_scores(lead: Sentence) -> bool:
-    """``Ranks:``, ``Anzahl der Fehler:``: a heading that begins with what is no score, and names no score beside it."""
+    """Whether a heading announces other numbers than scores: ``Ranks:``, ``Anzahl der Fehler:``."""
     spans = lead.hits.get("OTHER_NUMBERS", ())
     if not any(start == 1 for start, _ in spans):
         return False
     return all(any(a <= start and end <= b for a, b in spans) for start, end in lead.hits.get("SCORES", ()))
 
 
-# --- where it stands ----------------------------------------------------------------------------------------------------
+# --- quotation marks, block quotes and tags --- -----------------------------------------------------------------------
 
 
 def stands_in_quote(text: str, start: int, ids: Sequence[str] = ()) -> bool:
-    """Whether ``text[start:]`` begins inside a block quote, or inside tags that hold a candidate's words.
+    """Whether the verdict at ``text[start:]`` is inside a block quote, or inside tags around a candidate's words.
 
-    The block quote of a heading that speaks of scores is the judge's own emphasis.
+    A block quote under a heading about scores is the judge's own emphasis and does not count.
     """
     lines = text[max(0, start - _SCAN) : start].split("\n")
     if lines[-1].lstrip().startswith(">"):
@@ -188,19 +187,19 @@ def stands_in_quote(text: str, start: int, ids: Sequence[str] = ()) -> bool:
 
 
 def stands_in_quotes(text: str, start: int) -> bool:
-    """Whether ``text[start:]`` begins inside quotation marks that somebody's words open: ``It says "Verdict: yes"``."""
+    """Whether the verdict at ``text[start:]`` is in quotation marks of somebody else: ``It says "Verdict: yes"``."""
     line = text[text.rfind("\n", 0, start) + 1 : start][-_LEAD:]
     opened = line.count('"') % 2 == 1
     return opened and is_others(line[: line.rfind('"')])
 
 
 def fence_lead(text: str, start: int, floor: int) -> str:
-    """The words before the fence in which ``text[start:]`` begins, where other words stand in it, too."""
+    """Return the words before the code fence around the verdict at ``text[start:]``, if other words share the fence."""
     if text.count("```", 0, start) % 2 == 0:
         return ""
     fence = text.rfind("```", 0, start)
     inside = text[fence:start].split("\n", 1)
-    if len(inside) < 2 or not inside[1].strip():  # the verdict follows its fence
+    if len(inside) < 2 or not inside[1].strip():  # the fence begins with the verdict itself
         return ""
     return text[max(floor, fence - 200) : fence]
 

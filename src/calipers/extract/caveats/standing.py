@@ -1,7 +1,7 @@
-"""Whether a verdict that stands in a sentence is given there, or only mentioned: by whose words, and with what reserve.
+"""Decides whether a sentence gives a verdict or only mentions it, by the words right before and after it.
 
-For marks, orders and preferences in prose; of scores, ``quotations`` asks the same. It can only take trust away. What later
-sentences do to a verdict is for ``takebacks`` and ``denials``; the phrases are lists in ``words``.
+For marks, orders and preferences in prose; ``quotations`` makes the same check for scores. These checks can only lead
+to a rejection. Later sentences are read by ``takebacks`` and ``denials``; the phrases are lists in ``words``.
 """
 
 from __future__ import annotations
@@ -16,17 +16,20 @@ _BREAK = re.compile(rf"[.!?](?=\s)|[,;。！？；，、\n]|\s[-–—]+\s|{_LIN
 _SENTENCE = re.compile(r"[.!?](?=\s|\Z)|[;。！？；\n]")
 _SIGNS = " \t\"'*_`~#<>-–—:：([{（「『【]})）」』】.,!…"
 _COPULA = re.compile(
-    r"(?:was|were|has been|had been|would|could|might|may|should|cannot|can't|can|means?|occurs|appears|stands|comes)\b",
+    r"(?:was|were|has been|had been|would|could|might|may|should|cannot|can't|can|means?|occurs|appears|stands"
+    r"|comes)\b",
     re.IGNORECASE,
 )
 _IS = re.compile(r"(?:is|are|isn't|ist|est|es|è|é|jest)\b", re.IGNORECASE)
+_VERDICT = r"(?:verdict|answer|choice|winner|pick|decision|result|conclusion|ranking|order)"
 _OWNED = re.compile(
-    r"\b(?:my|our|the (?:final |correct |overall )?(?:verdict|answer|choice|winner|pick|decision|result|conclusion|ranking|order)|"
+    rf"\b(?:my|our|the (?:final |correct |overall )?{_VERDICT}|"
     r"better|best|superior|preferred|preferable|stronger|winner|wins)\b",
     re.IGNORECASE,
 )
 _SPOKEN_OF = re.compile(
-    r"[\s\"')*]{0,4}(?:than \S{1,20}\s)?(?:is|was|would be|seems|cannot|can't|has been|remains|sounds|would|might be)\s(?!\s*\Z)",
+    r"[\s\"')*]{0,4}(?:than \S{1,20}\s)?"
+    r"(?:is|was|would be|seems|cannot|can't|has been|remains|sounds|would|might be)\s(?!\s*\Z)",
     re.IGNORECASE,
 )
 _NAME = re.compile(r"(?<![A-Za-z0-9_'])(?:[A-Z]|\d{1,2})(?![A-Za-z0-9_])")
@@ -44,7 +47,8 @@ _QUOTING = re.compile(
 _ALONE = frozenset(["example", "an example", "sample", "template", "draft", "a draft", "test"])
 _WORST = re.compile(
     r"(?<!\bto )\b(?:worse|worst|weaker|weakest|loser|losing|inferior|rejected|eliminated|poorer|poorest|least \w+)"
-    r"(?:\s+(?:one|response|answer|output|assistant|model|candidate|option|choice|of the two))?\s*(?:is|was|would be)?[\s:*_]*\Z",
+    r"(?:\s+(?:one|response|answer|output|assistant|model|candidate|option|choice|of the two))?"
+    r"\s*(?:is|was|would be)?[\s:*_]*\Z",
     re.IGNORECASE,
 )
 
@@ -53,31 +57,32 @@ _OF_THE_VERDICT = ("ONLY_EXAMPLE", "DRAFT", "HEARSAY", "INJECTED", "ANOTHER_JUDG
 
 
 def mentioned(before: str, own: str, after: str) -> bool:
-    """Whether a verdict is only mentioned, given the words ``before`` it, its ``own`` up to its end, and those ``after``.
+    """Whether the words ``before`` and ``after`` a verdict, and its ``own`` words, only mention it.
 
-    The last clause before it and the first after it count: what stands beyond a comma, a *so* or a *because* reasons.
+    Only the last clause before it and the first clause after it count: a clause beyond a comma, a *so* or a *because*
+    is reasoning.
     """
     return led(before, own) or followed(before, after)
 
 
 def subject(after: str) -> bool:
-    """Whether a preference is itself what a sentence speaks of: ``(that A is better) is a claim I cannot support``."""
+    """Whether a preference is the topic of its sentence: ``(that A is better) is a claim I cannot support``."""
     return _SPOKEN_OF.match(after) is not None
 
 
 def measures(before: str, after: str) -> bool:
-    """Whether an order is of something else than quality: ``By length:``, ``(number of errors)``, ``Candidates:``."""
+    """Whether an order of candidates is by something other than quality: ``By length:``, ``(number of errors)``."""
     lead, rest = folded(_clause_before(before[-_NEAR:])), folded(after[:40])
     return any(start <= 5 for words in (lead, rest) for start, _ in hits(words).get("OTHER_ORDER", ()))
 
 
 def hearsay(sentence: str) -> bool:
-    """Whether a sentence says that what it states is somebody's claim, or no more than a thought."""
+    """Whether a sentence presents its statement as somebody else's claim or as a mere thought."""
     return "HEARSAY" in hits(folded(sentence[-2 * _NEAR :]))
 
 
 def led(before: str, own: str) -> bool:
-    """Whether the words before a verdict, with its own, make it no more than mentioned: a draft, another's, unsaid."""
+    """Whether the words before a verdict, with its own, only mention it: as a draft, as another's, or as not given."""
     if _QUOTING.search(before[-_NEAR:]):
         return True
     lead = _clause_before(before[-_NEAR:])
@@ -99,7 +104,7 @@ def led(before: str, own: str) -> bool:
 
 
 def _said(lead: str, words: str, found: dict[str, list[Span]]) -> list[int]:
-    """Where a candidate is said to say it: ``Response A ends with``."""
+    """Return where a clause says that a candidate states the verdict: ``Response A ends with``."""
     named = found.get("CANDIDATES", ())
     who = 0 if _NAME.search(lead) else min((start for start, _ in named), default=len(words))
     says = [one for one in found.get("SAYS", ()) if not any(one[0] < end and start < one[1] for start, end in named)]
@@ -107,7 +112,7 @@ def _said(lead: str, words: str, found: dict[str, list[Span]]) -> list[int]:
 
 
 def _clause_before(before: str) -> str:
-    """The last clause with words in it, of the same sentence; of the line above where that one hands over."""
+    """Return the last non-empty clause of the sentence before a verdict, or of the line above if it ends in a colon."""
     line = (
         before.rstrip(_SIGNS.replace(".", "").replace("!", "") + "\n")
         if before.rstrip(" \t`\n").endswith(":")
@@ -118,7 +123,7 @@ def _clause_before(before: str) -> str:
     end = len(said)
     for found in reversed(breaks):
         piece = said[found.end() : end].strip(_SIGNS)
-        if piece or found[0][0].isalpha():  # a link leads away from what stands before it
+        if piece or found[0][0].isalpha():  # a link such as *because* starts a new clause
             return piece
         end = found.start()
     return said[:end].strip(_SIGNS)
@@ -135,7 +140,7 @@ def followed(before: str, after: str) -> bool:
     if folded(clause).strip() in _ALONE:
         return True
     found = hits(folded(clause))
-    others = _NAME.search(clause) is not None  # what is said of a candidate is no word on the verdict
+    others = _NAME.search(clause) is not None  # a remark about a candidate does not cancel the verdict
     kinds = _OF_THE_VERDICT if others else (*_OF_THE_VERDICT, "MEANINGLESS", "DISCARD")
     if not found.keys().isdisjoint(kinds):
         return True

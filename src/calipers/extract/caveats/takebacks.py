@@ -1,7 +1,8 @@
-"""Whether words beside a verdict take it back, void it, turn its scale round, or give a candidate another score.
+"""Decides whether words beside a verdict take it back, void it, reverse its scale, or give a candidate another score.
 
-They can only take trust away: no word makes a verdict of what is none. Phrases are lists in ``words``; here stands what
-they do, alone or together. Whose words a verdict is, is for ``quotations``. Nothing after a verdict costs nothing.
+These checks can only lead to a rejection. The phrases are lists in ``words``; this file says what they do, alone or
+together. ``quotations`` decides whether a verdict is the judge's own. An empty text after a verdict is not searched at
+all.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ def taken_back(
     scores: Mapping[str, float] | None = None,
     scale: tuple[float, float] = (0, 1),
 ) -> str | None:
-    """Why a verdict does not hold, given the words ``after`` it; None where they leave it alone."""
+    """Return why the words ``after`` a verdict invalidate it, or None if they do not."""
     if not any(char.isalnum() for char in after):
         return None
     stated = Stated(scores or {}, tuple(ids), scale)
@@ -63,7 +64,7 @@ def taken_back(
 
 
 def _rescored(sentence: Sentence, stated: Stated, spoken_of: set[str]) -> str | None:
-    """Why scores do not hold after a sentence that leaves other verdicts alone."""
+    """Return why a sentence invalidates a verdict of scores: it questions the scores or gives other ones."""
     if (_starts(sentence, "DISCARD") and not sentence.named and _old(sentence, stated)) or _is_questioned(sentence):
         return TAKEN_BACK
     if not _changed(sentence, stated, spoken_of):
@@ -72,7 +73,7 @@ def _rescored(sentence: Sentence, stated: Stated, spoken_of: set[str]) -> str | 
 
 
 def voided(before: str, ids: Sequence[str] = (), *, scale: tuple[float, float] = (0, 1)) -> str | None:
-    """Why a verdict does not hold, given the words ``before`` it: its scores mean nothing, or run the other way."""
+    """Return why the words ``before`` a verdict invalidate it: its scores mean nothing, or low ones are good."""
     stated = Stated({}, tuple(ids), scale)
     every = list(sentences(before, stated.ids))
     for place, whole in enumerate(every):
@@ -87,32 +88,33 @@ def voided(before: str, ids: Sequence[str] = (), *, scale: tuple[float, float] =
 
 
 def interrupted(between: str, ids: Sequence[str] = ()) -> bool:
-    """Whether words between two scores take the first back: ``80 (no, wait, 50)``."""
+    """Whether words between two scores take the first score back: ``80 (no, wait, 50)``."""
     return any(_is_withdrawn(_own_words(whole)) for whole in sentences(between, ids))
 
 
 def turned_round(*words: str) -> bool | None:
-    """Whether words around an order say that it begins with the worst; None where they say both."""
+    """Whether words around an order say that it begins with the worst candidate; None if they also say the opposite."""
     found = [hits(folded(piece)) for piece in words]
     worst = any("WORST_FIRST" in one for one in found)
     return None if worst and any("BEST_FIRST" in one for one in found) else worst
 
 
 def says_best_first(*words: str) -> bool:
-    """Whether words around an order say that it begins with the best."""
+    """Whether words around an order say that it begins with the best candidate."""
     return any("BEST_FIRST" in hits(folded(piece)) for piece in words)
 
 
 def after_document(text: str) -> str:
-    """The words after the last bracket of a reply that holds a document of verdicts."""
+    """Return the words after the last bracket of a reply that contains a JSON document."""
     end = max(text.rfind("}"), text.rfind("]"))
     return text[end + 1 :].lstrip("`~ \r\n") if end >= 0 else ""
 
 
 def lone_clauses(text: str) -> Iterator[tuple[str, str]]:
-    """The clauses of ``text`` that stand alone, without words of hesitation before them, each with the mark after it.
+    """Yield the clauses of ``text`` that are not values of a key, each with the mark after it.
 
-    What follows a colon is the value of a key and no clause of its own, unless the key is such a word: ``wait: no``.
+    Hesitation before a clause is removed. Words after a colon are the value of a key and no clause of their own, unless
+    the key is a hesitation: ``wait: no``.
     """
     turning, colon = False, False
     for clause, mark in clauses(text):
@@ -132,21 +134,21 @@ def _heads_of(words: str) -> set[str]:
 
 
 def withdrawn(sentence: Sentence) -> str | None:
-    """Why a sentence after any verdict, of scores or not, undoes it."""
+    """Return why a sentence after a verdict of any kind invalidates it: taken back, or not the judge's."""
     if _is_withdrawn(sentence) or _is_swap(sentence) or _is_discarded(sentence):
         return TAKEN_BACK
     return DISOWNED if _is_disowned(sentence) else None
 
 
 def _own_words(sentence: Sentence) -> Sentence:
-    """The sentence without what it reports of a candidate."""
+    """Return the sentence without its quotations, if it reports what a candidate says."""
     plain = unquoted(sentence.text)
     if plain == sentence.text or not (sentence.named or sentence.has("SAYS", "CANDIDATES")):
         return sentence
     return Sentence(plain, sentence.ids, first=sentence.first)
 
 
-# --- taken back -------------------------------------------------------------------------------------------------------
+# --- retractions --- --------------------------------------------------------------------------------------------------
 
 
 def _is_withdrawn(sentence: Sentence) -> bool:
@@ -173,13 +175,16 @@ def _is_withdrawn(sentence: Sentence) -> bool:
 
 
 def _is_turning(sentence: Sentence) -> bool:
-    """``Actually, ...``: with scores a number has to follow, with verdicts in words any word may be the other verdict."""
+    """Whether a sentence begins with a hesitation: ``Actually, ...``.
+
+    After a verdict in words, any word that follows may be another verdict. After scores, a number has to follow.
+    """
     return len(sentence.clauses) > 1 and "HESITATION" in _all_of(sentence.clauses[0][0])
 
 
 def _all_of(clause: str) -> set[str]:
-    """The kinds of head that a clause is, whole."""
-    if len(clause) > 40:  # no head is longer
+    """Return the kinds of phrase that a whole clause is, such as a hesitation or a correction."""
+    if len(clause) > 40:  # no such phrase is longer
         return set()
     found = hits(f" {clause} ")
     return {kind for kind, spans in found.items() if any(start == 1 and end == len(clause) + 1 for start, end in spans)}
@@ -205,7 +210,7 @@ def _is_short(sentence: Sentence) -> bool:
 
 
 def _is_discarded(sentence: Sentence) -> bool:
-    """``Ignore the scores above``, ``that was a mistake``: about the verdict, and not about a candidate."""
+    """Whether a sentence discards the verdict, not a candidate: ``Ignore the scores above``, ``that was a mistake``."""
     if sentence.named or not sentence.has("DISCARD"):
         return False
     if sentence.has(*_VERDICT) and not sentence.has("CANDIDATES"):
@@ -228,7 +233,7 @@ def _is_disowned(sentence: Sentence) -> bool:
     )
 
 
-# --- void, turned round, unread ---------------------------------------------------------------------------------------
+# --- void verdicts, reversed scales, candidates that were not read --- ------------------------------------------------
 
 
 def _emptied(sentence: Sentence, stated: Stated) -> str | None:
@@ -258,9 +263,10 @@ def _is_void(sentence: Sentence) -> bool:
 
 
 def _is_void_of_one(sentence: Sentence, voids: Sequence[tuple[int, int]]) -> bool:
-    """Whether a sentence beside the verdict on a lone candidate speaks of the verdict: ``My score is a guess``.
+    """Whether a sentence calls the verdict on a single candidate meaningless: ``My score is a guess``.
 
-    What is random or made up there is as a rule the candidate's: ``The final number is a guess, so a low score``.
+    Words such as *random* or *guess* usually describe the candidate there: ``The final number is a guess, so a low
+    score``.
     """
     scores = sentence.hits.get("SCORES", ())
     mine = sentence.has("FIRST_PERSON") or (sentence.first and sentence.has("THIS"))
@@ -281,7 +287,7 @@ def _is_turned(sentence: Sentence, stated: Stated) -> bool:
     if sentence.has("LOWER_IS_BETTER") and not sentence.named:
         return True
     if isinstance(described(sentence.text), Scale) or " rank" in f" {sentence.folded}":
-        return False  # both ends of another scale, the right way up; or what ranks mean
+        return False  # it describes another scale with high numbers as good, or says what ranks mean
     low, high = stated.scale
     for kind, right in (("BEST", high), ("WORST", low)):
         if kind not in sentence.hits:
@@ -306,25 +312,25 @@ def _is_score(number: Number, stated: Stated) -> bool:
 
 
 def _stands_for(sentence: Sentence, number: Number, kind: str) -> bool:
-    """``0 is best``, ``0 = best``: a number, a word or two, and what it stands for."""
+    """Whether a sentence gives a number the meaning best or worst: ``0 is best``, ``0 = best``."""
     after = sentence.text[number.end : number.end + 40]
     words = folded(after.split(",")[0].split(";")[0])
     starts = [start for start, _ in hits(words).get(kind, ())]
-    return bool(starts) and len(words[: min(starts)].split()) <= 2  # a copula and an article
+    return bool(starts) and len(words[: min(starts)].split()) <= 2  # room for a copula and an article
 
 
 def _is_called(sentence: Sentence, number: Number, kind: str) -> bool:
-    """``The best possible score is 0.``: what is best, a few words, and the number at the end."""
+    """Whether a sentence ends with the number that is best or worst: ``The best possible score is 0``."""
     words = folded(sentence.text[max(0, number.start - 60) : number.start])
     ends = [end for _, end in hits(words).get(kind, ())]
     ended = not any(map(str.isalnum, sentence.text[number.end :]))
-    return bool(ends) and ended and len(words[max(ends) :].split()) <= 4  # a noun and a copula
+    return bool(ends) and ended and len(words[max(ends) :].split()) <= 4  # room for a noun and a copula
 
 
 def _is_questioned(sentence: Sentence) -> bool:
-    """Whether a sentence speaks of the scores as such and does not say that they are meant: ``These scores no longer stand``.
+    """Whether a sentence is about the scores and does not justify them: ``These scores no longer stand``.
 
-    A heading says nothing. Numbers, where not called scores, are questioned by a negation only.
+    A heading does not count. If a sentence says *numbers* and not *scores*, only a negation questions them.
     """
     if sentence.named or sentence.has("CANDIDATES") or sentence.numbers:
         return False
@@ -340,7 +346,7 @@ def _is_questioned(sentence: Sentence) -> bool:
 
 def _is_heading(sentence: Sentence) -> bool:
     text = sentence.text.strip(" *_")
-    short = len(sentence.folded.split()) <= 3 and text[-1:] not in ".!。！"  # a title, no statement
+    short = len(sentence.folded.split()) <= 3 and text[-1:] not in ".!。！"  # a title makes no statement
     return short or text.startswith(("#", "|")) or text.endswith((":", "："))
 
 
@@ -348,11 +354,11 @@ def _is_unread(sentence: Sentence) -> bool:
     return not sentence.named and sentence.has("UNREAD") and sentence.has("CANDIDATES", "GROUPS")
 
 
-# --- another score ----------------------------------------------------------------------------------------------------
+# --- changed scores --- -----------------------------------------------------------------------------------------------
 
 
 def _changed(sentence: Sentence, stated: Stated, spoken_of: set[str]) -> bool:
-    """Whether a sentence gives a candidate another score than the verdict."""
+    """Whether a sentence gives a candidate a score that differs from the verdict's."""
     if not stated.scores or not sentence.numbers:
         return False
     head = _all_of(sentence.clauses[0][0]) if sentence.clauses else set()
@@ -361,7 +367,7 @@ def _changed(sentence: Sentence, stated: Stated, spoken_of: set[str]) -> bool:
 
 
 def _is_another(sentence: Sentence, number: Number, stated: Stated, spoken_of: set[str], *, cued: bool) -> bool:
-    """Whether a number is a score that the verdict does not give to whom it belongs here."""
+    """Whether a number in a sentence is a score that the verdict does not give to the candidate meant there."""
     beside = sentence.attached(number)
     owners = [beside] if beside is not None else sentence.nearest(number)
     if any(stated.is_of(number, id_) for id_ in sentence.nearest(number)) or not stated.is_on(number):
@@ -376,13 +382,13 @@ def _is_another(sentence: Sentence, number: Number, stated: Stated, spoken_of: s
         return False
     known = old or bool(spoken_of)
     short = len(sentence.folded.split()) <= _BRIEF
-    if len(stated.ids) == 1:  # whoever is meant, it is the one candidate
+    if len(stated.ids) == 1:  # with one candidate, the number can only be about that candidate
         return talk or (short and not sentence.has("CONTENT"))
     return (cued and (known or short)) or (sentence.has("AWARDS") and (known or sentence.has("GROUPS", "CANDIDATES")))
 
 
 def _is_content(sentence: Sentence, number: Number, stated: Stated, *, cued: bool, talk: bool) -> bool:
-    """Whether a number counts something, is only what would be, or goes on counting: ``3 steps, BC 5``."""
+    """Whether a number is no score: it counts something, is hypothetical, or continues a count: ``3 steps, BC 5``."""
     if sentence.is_count(number) or (number.counted and number.whole not in stated.scale):
         return True
     if sentence.has("CONDITION") and not cued:
@@ -396,5 +402,5 @@ def _starts(sentence: Sentence, *kinds: str) -> bool:
 
 
 def _old(sentence: Sentence, stated: Stated) -> bool:
-    """Whether a sentence holds a score of the verdict."""
+    """Whether a sentence repeats a score of the verdict."""
     return any(stated.is_of(number, id_) for number in sentence.numbers for id_ in stated.ids)

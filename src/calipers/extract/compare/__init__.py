@@ -1,1 +1,1 @@
-"""A reply's choice between candidates, or its ranking of them."""
+"""Reads a reply's choice between candidates, or its ranking of them."""

@@ -1,7 +1,7 @@
-"""Which of the labels a reply prefers.
+"""Reads which of the labels a judge's reply prefers.
 
-Marks (``[[A]]``, ``Choice: A``) are read before a pair of scores, and these before prose; where they contradict each
-other nothing is read. Scores by candidate on a scale are read by ``scores``, an order of many by ``ranking``.
+Marks (``[[A]]``, ``Choice: A``) are read first, then a pair of scores, then prose. If they contradict each other, the
+reply is rejected. Scores by candidate on a scale are read by ``scores``, an order of many candidates by ``ranking``.
 """
 
 from __future__ import annotations
@@ -44,9 +44,10 @@ _BLOCK_QUOTE = re.compile(r"^[ \t]{0,3}>.*$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class ChoiceReading(Generic[Label]):
-    """``choice`` is one of the labels as given, ``"tie"``, or None, and then ``reason`` says why.
+    """The choice read from a judge's reply: one of the labels as given, ``"tie"``, or None with the ``reason``.
 
-    ``margin`` (0-1) is by how much, where a format has grades (``A>>B``) or scores; None elsewhere.
+    ``margin`` (0-1) says how strong the preference is, in formats with graded marks (``A>>B``) or scores; otherwise it
+    is None.
     """
 
     choice: Label | Literal["tie"] | None
@@ -57,7 +58,7 @@ class ChoiceReading(Generic[Label]):
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """``who`` is a label's position, TIE or NEITHER; ``end`` is where the words end that say so (-1: no single place)."""
+    """A preference found in a reply: a label's position, TIE or NEITHER, and where its words end (or -1)."""
 
     who: int
     outcome: Outcome
@@ -72,16 +73,16 @@ def extract_choice(
     tie: str | None = None,
     format: str | None = None,  # noqa: A002 - what people call it
 ) -> ChoiceReading[Label]:
-    """The label that ``text`` prefers, ``"tie"``, or None where a careful reader would not be sure.
+    """Return the label that a judge's reply prefers, ``"tie"``, or None if a careful reader would not be sure.
 
     ``labels`` name two or more candidates: ``A``, ``(a)``, ``Output (a)``, ``**Model A**`` all match label ``A``.
-    ``tie`` is the label that stands for a tie (it may be among ``labels``; one spelled *tie* or *draw* always is). The word
-    *tie* as a verdict is a tie with or without it, but "both are equally good" only where a tie was on offer; "neither is
-    better" is never read. A pair of scores for two labels ("8 7") prefers the higher.
+    ``tie`` is the label for a tie (it may be among ``labels``; a label spelled *tie* or *draw* always is). The word
+    *tie* as a verdict is a tie with or without it, but "both are equally good" is a tie only if a tie was on offer;
+    "neither is better" is never read. A pair of scores for two labels ("8 7") prefers the higher.
 
-    ``format`` names the format the judge was asked for (docs/reading.md): its marks stand for ``labels`` in the order in
-    which they were shown, unless the labels are those marks. Raises ConfigError for an unknown format, or one that holds
-    no choice, and never for a text.
+    ``format`` names the format that the judge was asked for (docs/reading.md): its marks refer to ``labels`` in the
+    order in which the prompt listed the candidates, unless the labels are those marks. Raises ConfigError for an
+    unknown format or a format without a choice, and never because of the text.
     """
     form = format_named(format, "choice") if format is not None else None
     try:
@@ -101,7 +102,8 @@ def _in_format(text: str, labels: Sequence[Label], form: Format) -> ChoiceReadin
     try:
         found = prefers(text, given, form)
     except Rejected as reject:
-        # Without the mark, words are read where two candidates were compared that go by one name each.
+        # A reply without its format's mark is read as prose only if the format compares two candidates with one name
+        # each.
         in_words = len(form.names) == 2 and not form.keys and all(len(names) != 2 for names in form.names)
         if not (reject.nowhere and in_words):
             raise
@@ -111,7 +113,7 @@ def _in_format(text: str, labels: Sequence[Label], form: Format) -> ChoiceReadin
 
 
 def _in_words(text: str, labels: tuple[str, ...], form: Format, reject: Rejected) -> Preferred:
-    """What a reply without its format's mark says of the format's two candidates in words."""
+    """Read the choice from the prose of a reply that lacks its format's mark."""
     try:
         found = _read(text, tuple(names[0] for names in form.names), form.tie[0] if form.tie else None)
     except Rejected:
@@ -136,7 +138,8 @@ def _read(text: str, labels: tuple[str, ...], tie: str | None) -> _Found:
     except Rejected:
         if before == reply.text:
             raise
-    return _of_text(reply.text, reply.document, labels, tie)  # an echo of the prompt, perhaps with the verdict after it
+    # What looked like further examples may be an echo of the prompt with the verdict after it.
+    return _of_text(reply.text, reply.document, labels, tie)
 
 
 def _of_text(text: str, document: object, labels: tuple[str, ...], tie: str | None) -> _Found:
@@ -172,12 +175,12 @@ def _paired(pair: tuple[float, float] | None) -> _Found | None:
     return _Found(TIE if pair[0] == pair[1] else 0 if pair[0] > pair[1] else 1, "text")
 
 
-# --- marks ----------------------------------------------------------------------------------------------------------
+# --- marks ------------------------------------------------------------------------------------------------------------
 
 
 @lru_cache(maxsize=256)
 def _value(labels: tuple[str, ...], tie: str | None) -> str:
-    """A regex for what can stand in a mark: two labels and a sign between, a label, or a tie."""
+    """Return a regex for the value of a choice mark: two labels and a sign between them, a label, or a tie."""
     known = names(labels)
     exact = clashing((*known.shorts, tie or ""))
     cores = "|".join(sorted(known.spellings(), key=len, reverse=True))
@@ -242,7 +245,7 @@ def _opening(labels: tuple[str, ...], tie: str | None) -> re.Pattern[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Lone:
-    """A label that is all there is of the ``first`` or else the last line."""
+    """A label that is the whole first line of a reply (``first``) or its whole last line."""
 
     who: int
     match: re.Match[str]
@@ -250,7 +253,7 @@ class _Lone:
 
 
 def _alone(text: str, labels: tuple[str, ...], tie: str | None) -> _Lone | None:
-    """The label on a first or last line of its own; where lines name several labels, they are headings or a list."""
+    """Return the label that is the whole first or last line. Lines that name several labels are headings or a list."""
     lines = [line.strip() for line in text.split("\n") if line.strip()]
     near = [*lines[:100], *lines[100:][-100:]]
     found = {
@@ -270,7 +273,7 @@ def _alone(text: str, labels: tuple[str, ...], tie: str | None) -> _Lone | None:
     return None
 
 
-# --- prose ----------------------------------------------------------------------------------------------------------
+# --- prose ------------------------------------------------------------------------------------------------------------
 
 
 def _concluded(said: list[Claim], parts: list[Sentence], labels: tuple[str, ...], *, offered: bool) -> _Found:
@@ -304,12 +307,15 @@ def _weighed(said: list[Claim], parts: list[Sentence]) -> _Found:
 
 
 def _is_settling(claim: Claim, parts: list[Sentence]) -> bool:
-    """Whether a claim of a reply that was cut off is its verdict: stated first, concluding, or its very last words."""
+    """Whether a claim in a cut-off reply is its verdict: the claim opens the reply, concludes, or ends it."""
     return claim.concluding or claim.at >= parts[-1].start or claim.at < parts[1].start
 
 
 def _implied(said: list[Claim], strong: list[Claim], parts: list[Sentence]) -> _Found:
-    """No plain preference: an implied one ("gives a clearer answer") counts where no other is implied."""
+    """Return the implied preference ("gives a clearer answer") of a reply without a plain preference.
+
+    Raises Rejected if sentences imply different preferences.
+    """
     if strong:
         return _Found(strong[-1].who, "text", "the reply calls none better")
     weak = [claim for claim in said if claim.concluding] or said
@@ -319,7 +325,7 @@ def _implied(said: list[Claim], strong: list[Claim], parts: list[Sentence]) -> _
 
 
 def _is_undone(last: Sentence, who: int, labels: tuple[str, ...]) -> bool:
-    """Whether the last sentence, cut off, was about to conclude for another label."""
+    """Whether the last sentence of a reply was cut off while it concluded for another label."""
     if last.closed or not CONCLUDING.search(last.text):
         return False
     named = re.search(rf"(?:{reference(labels)})$", last.text[-80:], re.IGNORECASE)

@@ -1,6 +1,6 @@
-"""Which candidate a sentence prefers, in the judge's own voice.
+"""Finds which candidate each sentence of a judge's reply prefers, in the judge's own voice.
 
-Sentences are read one by one; which of several claims is the verdict is for ``choice`` to decide.
+Sentences are read independently; ``choice`` decides which of several claims is the verdict.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ _MOST_MENTIONS = 24
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """``who`` is a label's position, TIE, NEITHER or EQUAL, claimed ``at`` a place in the text.
+    """A preference stated in one sentence: for ``who`` (a label's position, TIE, NEITHER, EQUAL), ``at`` a place.
 
-    ``weak`` claims only imply a preference ("gives a clearer answer"). ``concluding``: the sentence draws a
-    conclusion; ``correcting``: it takes back what was said before.
+    A ``weak`` claim only implies a preference ("gives a clearer answer"). ``concluding``: the sentence draws a
+    conclusion. ``correcting``: the sentence takes back an earlier statement.
     """
 
     who: int
@@ -55,18 +55,18 @@ class Claim:
     correcting: bool = False
 
 
-# --- phrases, on masked sentences -----------------------------------------------------------------------------------
+# --- phrases, on masked sentences -------------------------------------------------------------------------------------
 
 _WHO = f"(?P<who>{CANDIDATE})"
 _NOT = r"(?P<not>\s+not|n't|\s+hardly|\s+neither)?"
 _FILLERS = (
-    r"(?:[\s,]+(?:the|a|an|to be|as|overall|much|far|by far|still|also|just|even|somewhat|more or less|indeed|therefore|"
-    r"thus|hence|now|then|our|my|your|considered|deemed|judged|regarded|seen|chosen|selected|ranked|rated|clear|obvious|"
+    r"(?:[\s,]+(?:the|a|an|to be|as|overall|much|far|by far|still|also|just|even|somewhat|more or less|indeed|"
+    r"therefore|thus|hence|now|then|our|my|your|considered|deemed|judged|regarded|seen|chosen|selected|ranked|rated|clear|obvious|"
     r"definite|moderately|both|all|one|\w+ly)){0,6}[\s,]+"
 )
 _IS = (
-    r"(?:is|was|are|were|seems|appears|emerges|remains|stands out|comes out|can be|should be|must be|has to be|would be|"
-    r"will be|being|ranks?|to be|as)"
+    r"(?:is|was|are|were|seems|appears|emerges|remains|stands out|comes out|can be|should be|must be|has to be|"
+    r"would be|will be|being|ranks?|to be|as)"
 )
 _BETTER = (
     r"(?:better|best|superior|preferable|preferred|stronger|strongest|winner|winning|favou?red|favou?rite|"
@@ -74,7 +74,7 @@ _BETTER = (
 )
 _WORSE = r"(?:worse|worst|inferior|weaker|weakest|loser)"
 _KIND = rf"(?:{NOUNS}|one|pick|performer|alternative|of the (?:two|{NOUNS}s))"
-# What follows *better* when only one side of the matter is meant.
+# After *better*, these words limit the preference to one aspect.
 _WHOLLY = (
     r"(?!\s*(?:in (?:terms|regards?|this (?:regard|respect|aspect))|with (?:regards?|respect)|when it comes|regarding|"
     r"organi[sz]ed|written|structured|formatted|suited|at (?!\w+ing the (?:instruction|task))|on the|if |when |"
@@ -84,34 +84,41 @@ _WHOLLY = (
 _UPTO = rf"[^.;:!?{ANY}]"
 
 
+_HEDGE = r"(?P<hedge>(?:may|might|could|would have|can)\b[\s\w]{0,30}?\s)?"
+
+
 @cache
 def _strong() -> tuple[re.Pattern[str], ...]:
+    better = rf"{_NOT}{_FILLERS}{_BETTER}\b{_WHOLLY}"
     return tuple(
         re.compile(pattern, re.IGNORECASE)
         for pattern in (
+            rf"{_WHO}[\s,]*(?:\([^()]{{0,80}}\)[\s,]*)?{_HEDGE}(?:and |but )?(?:{_IS}|'s){better}",
+            rf"{_WHO}[^.,;:!?{ANY}]{{1,90}}?\band (?:so |thus |therefore |hence )?(?:is|was){better}",
             (
-                rf"{_WHO}[\s,]*(?:\([^()]{{0,80}}\)[\s,]*)?(?P<hedge>(?:may|might|could|would have|can)\b[\s\w]{{0,30}}?\s)?"
-                rf"(?:and |but )?(?:{_IS}|'s){_NOT}{_FILLERS}{_BETTER}\b{_WHOLLY}"
-            ),
-            rf"{_WHO}[^.,;:!?{ANY}]{{1,90}}?\band (?:so |thus |therefore |hence )?(?:is|was){_NOT}{_FILLERS}{_BETTER}\b{_WHOLLY}",
-            (
-                rf"{_WHO}(?P<than>{_UPTO}{{1,200}}?)\b(?:better|superior|preferable)(?: \w+){{0,2}} (?:than|to|compared (?:to|with)) "
-                rf"(?:the )?{CANDIDATE}"
+                rf"{_WHO}(?P<than>{_UPTO}{{1,200}}?)\b(?:better|superior|preferable)(?: \w+){{0,2}} "
+                rf"(?:than|to|compared (?:to|with)) (?:the )?{CANDIDATE}"
             ),
             rf"{_WHO}[\s,]*{_IS}{_NOT}{_FILLERS}(?:more|most) [\w-]+(?: (?:and|or|,) [\w-]+)? {_KIND}\b",
             (
-                rf"{_WHO}\s+(?:\w+ly\s+|still\s+|also\s+){{0,3}}(?:outperforms?|beats?|surpass(?:es)?|outshines?|outdoes|edges? out|"
-                rf"wins?\b|trumps|excels over|prevails|> {{0,2}}|takes the (?:lead|win|edge))(?!\s+(?:nothing|only)\b)"
+                rf"{_WHO}\s+(?:\w+ly\s+|still\s+|also\s+){{0,3}}"
+                rf"(?:outperforms?|beats?|surpass(?:es)?|outshines?|outdoes|edges? out|wins?\b|"
+                r"trumps|excels over|prevails|> {0,2}|takes the (?:lead|win|edge))(?!\s+(?:nothing|only)\b)"
             ),
             (
-                rf"(?:{_BETTER}|winning)(?:\s+(?:and \w+ )?(?:{_KIND}|{THINGS}|{ACTORS}))?{_UPTO}{{0,80}}?\s(?P<not>is not|isn't)?"
-                rf"(?:is|was|would be|will be|has to be|must be|goes to|:)[\s:]{{1,3}}(?:clearly |overall |indeed |therefore )?{_WHO}"
+                rf"(?:{_BETTER}|winning)(?:\s+(?:and \w+ )?(?:{_KIND}|{THINGS}|{ACTORS}))?{_UPTO}{{0,80}}?\s"
+                r"(?P<not>is not|isn't)?(?:is|was|would be|will be|has to be|must be|goes to|:)[\s:]{1,3}"
+                rf"(?:clearly |overall |indeed |therefore )?{_WHO}"
             ),
             (
-                rf"\b(?:i|we)(?:'ll|'d)?(?: \w+ly)?(?: would| will| have| must| do)?(?: \w+ly)? (?:prefer|cho+se|chosen|select(?:ed)?|"
-                rf"pick(?:ed)?|favou?r(?:ed)?|go(?:ing)? with|vote for|opt for|side with|recommend)\s+{_WHO}"
+                r"\b(?:i|we)(?:'ll|'d)?(?: \w+ly)?(?: would| will| have| must| do)?(?: \w+ly)? "
+                rf"(?:prefer|cho+se|chosen|select(?:ed)?|pick(?:ed)?|favou?r(?:ed)?|go(?:ing)? with|"
+                rf"vote for|opt for|side with|recommend)\s+{_WHO}"
             ),
-            rf"\b(?:i|we)\b[\w' ]{{0,20}}? (?:rate|rank|score|place|put) {_WHO} (?:as )?(?:slightly |much )?(?:higher|better|first|above)\b",
+            (
+                rf"\b(?:i|we)\b[\w' ]{{0,20}}? (?:rate|rank|score|place|put) {_WHO} "
+                r"(?:as )?(?:slightly |much )?(?:higher|better|first|above)\b"
+            ),
             (
                 r"(?<!'s )\b(?:choice|verdict|(?:my|final) answer|pick|decision|preference|selection|winner|vote)\s+"
                 rf"(?:is|goes to|would be|for)[\s:]+(?:that )?{_WHO}"
@@ -145,7 +152,8 @@ def _weak() -> re.Pattern[str]:
 def _loses() -> re.Pattern[str]:
     return re.compile(
         rf"{_WHO}[\s,]*(?:(?:{_IS}|'s){_NOT}{_FILLERS}{_WORSE}\b|"
-        rf"(?:is|was)(?:n't| not) (?:quite |nearly )?as \w+ as (?={CANDIDATE})|(?:is|was) less [\w-]+ than (?={CANDIDATE})|"
+        rf"(?:is|was)(?:n't| not) (?:quite |nearly )?as \w+ as (?={CANDIDATE})|"
+        rf"(?:is|was) less [\w-]+ than (?={CANDIDATE})|"
         rf"(?:\w+ly )?(?:loses to|falls behind|is outperformed by|is surpassed by)\b)",
         re.IGNORECASE,
     )
@@ -157,38 +165,43 @@ _NEITHER = re.compile(
     r"\bi (?:cannot|can't|can not|am unable to|won't|will not|refuse to)\s+(?:\w+ly\s+)?"
     r"(?:choose|select|decide|pick|rank|prefer|say which|determine which|judge which)|"
     r"\b(?:cannot|can't|impossible to|not possible to|difficult to|hard to) (?:\w+ly )?"
-    r"(?:choose|select|decide|pick|say|determine|judge) (?:between|which|either|a winner|one over)|都不好|无法(?:判断|选择)哪",
+    r"(?:choose|select|decide|pick|say|determine|judge) (?:between|which|either|a winner|one over)|"
+    r"都不好|无法(?:判断|选择)哪",
     re.IGNORECASE,
 )
 _TIED = re.compile(
-    r"\b(?:it'?s?|this|that|verdict|result|comparison|outcome|match)\s*(?:is|as|:|would be|ends in|results in)?\s*(?:an? )?"
-    r"(?:exact |clear )?(?:tie|draw)\b|\b(?:declare|call|consider|rate|judge|for|end(?:s|ed)? in|result(?:s|ing)? in)\s+"
+    r"\b(?:it'?s?|this|that|verdict|result|comparison|outcome|match)\s*"
+    r"(?:is|as|:|would be|ends in|results in)?\s*(?:an? )?(?:exact |clear )?(?:tie|draw)\b|"
+    r"\b(?:declare|call|consider|rate|judge|for|end(?:s|ed)? in|result(?:s|ing)? in)\s+"
     r"(?:it |this |them |both ){0,2}(?:an? )(?:tie|draw)\b|\b(?:are|were) tied\b|平局|平手",
     re.IGNORECASE,
 )
 _EQUAL = re.compile(
-    rf"\b(?:both|two|they|{CANDIDATE} and {CANDIDATE})\b[^.;!?]{{0,60}}?\b(?:are|were|is|have|seem|perform\w*|rate\w*)\b"
-    r"[^.;!?]{0,20}?\b(?:equally (?:good|well|helpful|valid|strong|effective|matched)|on par|equal\b(?! to)|"
+    rf"\b(?:both|two|they|{CANDIDATE} and {CANDIDATE})\b[^.;!?]{{0,60}}?"
+    r"\b(?:are|were|is|have|seem|perform\w*|rate\w*)\b[^.;!?]{0,20}?"
+    r"\b(?:equally (?:good|well|helpful|valid|strong|effective|matched)|on par|equal\b(?! to)|"
     r"of (?:equal|the same|similar|comparable) quality|indistinguishable)|不相上下|一样好|同样好",
     re.IGNORECASE,
 )
 _CUE = re.compile(
-    rf"{_BETTER}|{_WORSE}|prefer|cho+s|select|pick|favou?r|go(?:ing)? with|opt|side with|recommend|outperform|beat|surpass|"
-    r"out(?:shin|do)|edge|win|trump|choice|selection|rate|rank|score|place|put|correct|right|less|not as|excel|prevail|>|lead|verdict|answer|decision|preference|vote|conclusion|judg|more|most|"
-    r"greater|clearer|deeper|lose|falls behind|neither|no |can|tie|draw|equal|par\b|same|quality|indist|[\u4e00-\u9fff]",
+    rf"{_BETTER}|{_WORSE}|prefer|cho+s|select|pick|favou?r|go(?:ing)? with|opt|side with|recommend|outperform|beat|"
+    r"surpass|out(?:shin|do)|edge|win|trump|choice|selection|rate|rank|score|place|put|correct|right|less|not as|excel|"
+    r"prevail|>|lead|verdict|answer|decision|preference|vote|conclusion|judg|more|most|greater|clearer|deeper|lose|"
+    r"falls behind|neither|no |can|tie|draw|equal|par\b|same|quality|indist|[\u4e00-\u9fff]",
     re.IGNORECASE,
 )
 
-# --- whose words, and under what condition --------------------------------------------------------------------------
+# --- whose words, and under what condition ----------------------------------------------------------------------------
 
 
 @cache
 def _reported() -> re.Pattern[str]:
     return re.compile(
-        rf"(?:{DEBATER}|\b(?:the )?(?:user|evaluation|reviewer|evaluator|judge|critic|someone|some|others|they|people|one)\b)"
-        r"[^.;]{0,60}?\b(?:argu\w+|claim\w*|stat\w+|suggest\w*|believ\w+|think\w*|sa(?:y|ys|id)|assert\w*|conclud\w+|contend\w*|"
-        r"evaluat\w+|acknowledg\w+|mention\w*|consider\w*|find\w*|maintain\w*|point\w* out|prefer\w*|cho+se\w*|feel\w*|rate\w*|"
-        rf"might|could|may)\b|\baccording to\b|\bin {DEBATER}'s\b",
+        rf"(?:{DEBATER}|\b(?:the )?"
+        r"(?:user|evaluation|reviewer|evaluator|judge|critic|someone|some|others|they|people|one)\b)[^.;]{0,60}?"
+        r"\b(?:argu\w+|claim\w*|stat\w+|suggest\w*|believ\w+|think\w*|sa(?:y|ys|id)|assert\w*|conclud\w+|contend\w*|"
+        r"evaluat\w+|acknowledg\w+|mention\w*|consider\w*|find\w*|maintain\w*|point\w* out|prefer\w*|cho+se\w*|"
+        rf"feel\w*|rate\w*|might|could|may)\b|\baccording to\b|\bin {DEBATER}'s\b",
         re.IGNORECASE,
     )
 
@@ -206,13 +219,14 @@ _OR_OTHER = re.compile(
     re.IGNORECASE,
 )
 _UNTRUE = re.compile(
-    r"[\s\"')*]{0,4}(?:(?:is|was|would be|seems) (?:\w+ly )?(?:false|untrue|wrong|incorrect|not (?:true|so|right)|doubtful|debatable)\b"
+    r"[\s\"')*]{0,4}(?:(?:is|was|would be|seems) (?:\w+ly )?"
+    r"(?:false|untrue|wrong|incorrect|not (?:true|so|right)|doubtful|debatable)\b"
     r"|[:(,]\s?(?:false|wrong|not(?: true| so| really)?)\s?[.!)])",
     re.IGNORECASE,
 )
 _FORMER = re.compile(
-    r"\b(?:at first|initially|originally|(?:my|our|the) (?:first|initial) (?:\w+ )?(?:was|is)|on (?:a )?first|almost|nearly|was going to)\b"
-    r"(?:(?!\bbut\b|\bnow\b)[^.;])*$",
+    r"\b(?:at first|initially|originally|(?:my|our|the) (?:first|initial) (?:\w+ )?(?:was|is)|on (?:a )?first|"
+    r"almost|nearly|was going to)\b(?:(?!\bbut\b|\bnow\b)[^.;])*$",
     re.IGNORECASE,
 )
 _HARDLY = re.compile(r"\b(?:hardly|scarcely|barely|by no means)\b", re.IGNORECASE)
@@ -221,7 +235,7 @@ _DENIAL = re.compile(r"\b(?:not|no|never|nor|neither|hardly)\b|n't\b", re.IGNORE
 
 
 def claims(parts: Sequence[Sentence], labels: tuple[str, ...]) -> list[Claim]:
-    """What the sentences claim, in order. Quoted, reported, denied and conditional words are nobody's claim."""
+    """Return the preferences that sentences claim, in order, except quoted, reported, denied and conditional ones."""
     debated = is_debate(" ".join(part.text for part in parts))
     found: list[Claim] = []
     for part in parts:
@@ -234,7 +248,7 @@ def claims(parts: Sequence[Sentence], labels: tuple[str, ...]) -> list[Claim]:
 
 
 def concluded(found: Sequence[Claim]) -> set[int]:
-    """The labels that conclusions plainly prefer."""
+    """Return the labels that concluding sentences plainly prefer."""
     return {claim.who for claim in found if claim.strength == "strong" and claim.concluding and claim.who >= 0}
 
 
@@ -274,7 +288,7 @@ def _place(match: re.Match[str]) -> int:
 
 
 def _preferences(text: str) -> list[re.Match[str]]:
-    """The phrases that plainly prefer one candidate, neither denied nor hedged nor somebody else's."""
+    """Return the phrases that plainly prefer one candidate and are not denied, hedged or somebody else's."""
     found = []
     for match in (match for pattern in _strong() for match in pattern.finditer(text)):
         groups = match.groupdict()
@@ -286,7 +300,7 @@ def _preferences(text: str) -> list[re.Match[str]]:
 
 
 def _foreign(text: str, match: re.Match[str]) -> bool:
-    """Whether the words around a claim make it somebody else's, or conditional."""
+    """Whether the words around a claim make it conditional, outdated, untrue or somebody else's."""
     before, after = text[: match.start()], text[match.end() : match.end() + 60]
     if _mentioned(text, match):
         return True
@@ -314,7 +328,7 @@ _SAID_AFTER = re.compile(r"[\s\"',-]{0,4}(?:says?|said|claims?|claimed|insists?|
 
 
 def _mentioned(text: str, match: re.Match[str]) -> bool:
-    """Whether a claim is what a candidate says of itself, or a verdict that is only spoken of."""
+    """Whether a claim is a candidate's praise of itself, or a verdict that is only mentioned."""
     before, after = text[: match.start()], text[match.end() :]
     if _OF_ITSELF.search(text[max(0, match.start() - 80) : match.end()]) or _SAID_AFTER.match(after) or subject(after):
         return True
@@ -324,12 +338,12 @@ def _mentioned(text: str, match: re.Match[str]) -> bool:
 
 
 def _since_but(before: str) -> str:
-    """What stands before a claim, after the last *but*: that takes back what came before it."""
+    """Return the words before a claim after the last *but*, because *but* contradicts the words before it."""
     return re.split(r"\b(?:but|however|still|yet)\b", before, flags=re.IGNORECASE)[-1]
 
 
 def _shown(text: str) -> str:
-    """Masked words with a letter for each candidate."""
+    """Return masked words with a letter for each candidate, because the word lists expect a name."""
     return re.sub(f"[{ANY}]", " A ", text)
 
 

@@ -1,6 +1,6 @@
-"""Two scores for two candidates in one reply: ``8 7``, ``(3, 9)``, *are 4 and 9, respectively*, *both get an 8*.
+"""Reads two scores for two candidates from one reply: ``8 7``, ``(3, 9)``, *are 4 and 9, respectively*.
 
-Only for telling which is higher. Scores as such, on a scale, are read by ``scores``.
+The scores only decide which candidate is preferred. Scores on a scale are read by ``scores``.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ _RESPECTIVELY = re.compile(
     rf"{_NUMBER}\s?(?:points?)?,?\s(?:and|,|&)\s{_NUMBER}(?:\s?points?)?,?\srespectively", re.IGNORECASE
 )
 _BOTH = re.compile(
-    rf"\b(?:both(?: of (?:them|the \w+)| \w+)?|they both) (?:\w+ )?(?:get|receive|score|deserve|earn|are rated|are scored)s?"
-    rf"\s(?:a score of |an? |at )?{_NUMBER}(?![\d.]*\d)",
+    rf"\b(?:both(?: of (?:them|the \w+)| \w+)?|they both) (?:\w+ )?"
+    rf"(?:get|receive|score|deserve|earn|are rated|are scored)s?\s(?:a score of |an? |at )?{_NUMBER}(?![\d.]*\d)",
     re.IGNORECASE,
 )
 
@@ -37,7 +37,7 @@ Pair = tuple[float, float]
 
 
 def scored(text: str, document: object, labels: tuple[str, ...]) -> Pair | None:
-    """The scores on a line of their own, first or last, on one line per label, or under one key per label."""
+    """Return the two candidates' scores from the first or last line, one line per label, or one JSON key per label."""
     if len(labels) != 2:
         return None
     if isinstance(document, dict):
@@ -46,12 +46,12 @@ def scored(text: str, document: object, labels: tuple[str, ...]) -> Pair | None:
     ends = {line.strip() for line in (lines[0], lines[-1]) if len(line) <= 60}
     pairs = {(float(match[1]), float(match[2])) for line in ends if (match := _LINE.match(line))}
     if any({f"{x:g}", f"{y:g}"} <= set(labels) for x, y in pairs):
-        return None  # both are labels: an order as much as scores
+        return None  # both numbers are labels, so the line may be an order
     return _one(pairs) if pairs else _named(text, labels)
 
 
 def stated_in_words(parts: Sequence[Sentence], labels: tuple[str, ...]) -> Pair | None:
-    """The scores told in sentences: one for each by name, both in the order of the labels, or the same for both."""
+    """Return two candidates' scores from sentences: by name, in the order of the labels, or one score for both."""
     if len(labels) != 2:
         return None
     pairs: set[Pair] = set()
@@ -94,8 +94,8 @@ def _named_line(labels: tuple[str, ...]) -> re.Pattern[str]:
     whose = r"(?:(?:overall |final |total )?(?:scores?|rating)\s(?:for|of)\s)?"
     kind = r"(?:'s)?(?:\s(?:overall |final |total )?(?:scores?|rating))?"
     return re.compile(
-        rf"^[ \t\-*•]{{0,6}}{whose}{reference(labels)}{kind}[\s*\"']{{0,4}}[:=][\s*\[(\"']{{0,6}}(?P<score>\d{{1,3}}(?:\.\d{{1,3}})?)"
-        r"(?![\d.]*\d|\w)",
+        rf"^[ \t\-*•]{{0,6}}{whose}{reference(labels)}{kind}[\s*\"']{{0,4}}[:=][\s*\[(\"']{{0,6}}"
+        r"(?P<score>\d{1,3}(?:\.\d{1,3})?)(?![\d.]*\d|\w)",
         re.IGNORECASE | re.MULTILINE,
     )
 

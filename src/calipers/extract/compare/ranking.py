@@ -1,7 +1,7 @@
-"""In which order a reply puts the candidates, best first.
+"""Reads in which order a judge's reply ranks the candidates, best first.
 
-Only an order that is written down counts: ``[2] > [1]``, a list, numbered lines. A ranking that must be pieced together
-from prose, or one with tied places, is not read; scores are ``scores``'s business.
+Only an explicit order counts: ``[2] > [1]``, a list, numbered lines. A ranking that must be inferred from prose, or one
+with tied positions, is not read. Scores are read by ``scores``.
 """
 
 from __future__ import annotations
@@ -34,10 +34,11 @@ _MOST_NAMES = 4096
 
 @dataclass(frozen=True, slots=True)
 class RankingReading(Generic[Id]):
-    """``ranking`` holds ids as given, best first, each once. ``missing`` were not named: they are not last.
+    """The ranking read from a judge's reply: ids as given, best first, each once.
 
-    ``dropped`` are the names that were passed over, as written: repeats of an id, and names that are no id.
-    ``outcome`` is ``partial`` when ids are missing; a rejected reading ranks nothing.
+    ``missing`` are the ids that the reply did not name; they are not last. ``dropped`` are the ignored names as
+    written: repeats of an id, and names that are no id. ``outcome`` is ``partial`` when ids are missing; a rejected
+    reading ranks nothing.
     """
 
     ranking: tuple[Id, ...]
@@ -49,7 +50,10 @@ class RankingReading(Generic[Id]):
 
 @dataclass(frozen=True, slots=True)
 class _Order:
-    """Names, best first. ``whole``: the reply is nothing else; ``final``: it is called so; ``end``: where it ends."""
+    """An order found in a reply: its names, best first, and where it ends.
+
+    ``whole``: the reply is only this order. ``final``: words before the order call it final.
+    """
 
     written: tuple[str, ...]
     whole: bool = False
@@ -63,11 +67,12 @@ def extract_ranking(
     *,
     format: str | None = None,  # noqa: A002 - what people call it
 ) -> RankingReading[Id]:
-    """The order of ``ids`` that ``text`` states. First mention counts; repeats and foreign names are dropped and told.
+    """Return the order of ``ids`` that a judge's reply states, best first.
 
-    ``2``, ``[2]``, ``Passage 2`` all match id ``2``. An echo of the candidates, a template, tied places, or two
-    different orders are rejected. ``format`` names the format that the judge was asked for (docs/reading.md). Raises
-    ConfigError for one that there is not, or that holds no ranking, and never for a text.
+    The first mention of an id counts; repeats and unknown names are dropped and reported. ``2``, ``[2]``, ``Passage 2``
+    all match id ``2``. An echo of the candidates, a template, tied positions and two different orders are rejected.
+    ``format`` names the format that the judge was asked for (docs/reading.md). Raises ConfigError for an unknown format
+    or a format without a ranking, and never because of the text.
     """
     spelled = tuple(map(str, ids))
     form = format_named(format, "ranking") if format is not None else None
@@ -90,7 +95,7 @@ def extract_ranking(
 
 
 def _read(text: str, ids: tuple[str, ...]) -> tuple[_Order, str]:
-    """The order that a reply states, and a note on how it was chosen. Raises Rejected."""
+    """Return the order that a reply states, and a note on how it was chosen. Raises Rejected."""
     order, note = _found(text, ids)
     if len(_placed(order.written, ids)[0]) < min(2, len(ids)):
         raise Rejected(note or "fewer than two ids are named in the order")
@@ -113,7 +118,7 @@ def _found(text: str, ids: tuple[str, ...]) -> tuple[_Order, str]:
 
 
 def _written(text: str, ids: tuple[str, ...]) -> list[_Order]:
-    """The orders that stand in running text."""
+    """Return the orders of candidates in the running text of a reply."""
     every = list(_runs(text, ids))
     runs = [run for run in every[-_MOST_RUNS:] if not _is_quoted(run, ids, text)]
     if any(run.sign == "=" for run in runs):
@@ -127,7 +132,7 @@ _UNSURE = "which end of the order is the best is not certain"
 
 
 def _settled(orders: list[_Order], ids: tuple[str, ...]) -> tuple[_Order, str]:
-    """The one order, or the last of several when it alone names all ids or is called final."""
+    """Choose between the orders of a reply: the only one, or the last if only it is complete or it is called final."""
     if not orders:
         raise Rejected("no order is stated")
     placed = [tuple(_placed(order.written, ids)[0]) for order in orders]
@@ -158,7 +163,7 @@ def _placed(written: Sequence[str], ids: tuple[str, ...]) -> tuple[list[int], li
     return places, dropped
 
 
-# --- names and what stands between them -----------------------------------------------------------------------------
+# --- names and the signs between them --- -----------------------------------------------------------------------------
 
 _THING = rf"(?:(?:{NOUNS}|doc|paragraph|chunk|id|no\.?|number)s?\s?[#:_-]?\s?)?"
 _OPEN, _CLOSE, _COUNTER = r"[\[(*_\"'`]{0,4}", r"[\])*_\"'`]{0,4}", r"(?:\d{1,3}\s?[.)]\s{0,3})?"
@@ -181,9 +186,9 @@ _LONGEST_GAP = 48
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """Names in a row with the same kind of sign between them; ``announced`` where a word such as *ranking:* leads.
+    """Names in a row with the same kind of sign between them; ``announced`` if a word such as *ranking:* precedes them.
 
-    ``lead`` and ``after`` are the words around them, ``start`` is where they begin.
+    ``lead`` and ``after`` are the words around the names, ``start`` is the position of the first name.
     """
 
     order: _Order
@@ -196,7 +201,10 @@ class _Run:
 
 @lru_cache(maxsize=64)
 def _name(ids: tuple[str, ...]) -> re.Pattern[str]:
-    """What can stand as a name: any number when ids are numbers, any letter when they are letters. Counters are not."""
+    """Return a regex for a candidate's name in an order: any number if ids are numbers, any letter if they are letters.
+
+    A list counter such as the ``1.`` of ``1. [3]`` is no name.
+    """
     known = names(ids)
     if any(known.words):
         forms = "|".join(sorted(known.spellings(ids), key=len, reverse=True)) or r"(?!)"
@@ -208,7 +216,7 @@ def _name(ids: tuple[str, ...]) -> re.Pattern[str]:
 
 
 def _runs(text: str, ids: tuple[str, ...]) -> Iterator[_Run]:
-    """The longest rows of names, in order."""
+    """Yield the longest rows of names in a reply, in order."""
     row: list[re.Match[str]] = []
     signs: set[str] = set()
     for match in _name(ids).finditer(text):
@@ -233,7 +241,7 @@ def _run(text: str, row: list[re.Match[str]], signs: set[str]) -> Iterator[_Run]
         return
     start, end = row[0].start(), row[-1].end()
     if text[: row[-1].start()].endswith("[") and not text[end:].strip():
-        row = row[:-1]  # cut inside a bracket: ``[1`` may be ``[12]``
+        row = row[:-1]  # the reply is cut inside a bracket, so ``[1`` may be ``[12]``
     lead = text[max(0, start - 160) : start]
     whole = not text[end:].strip("])>*_'\"`. \t\n[") and not re.sub(
         rf"{_COUNTER}{_THING}", "", lead, flags=re.IGNORECASE
@@ -246,7 +254,7 @@ def _run(text: str, row: list[re.Match[str]], signs: set[str]) -> Iterator[_Run]
 
 
 def _is_quoted(run: _Run, ids: tuple[str, ...], text: str) -> bool:
-    """Whether the words around a run make it somebody else's, or no order of quality, as far as one can tell."""
+    """Whether the words around a row of names make it somebody else's order, or an order by something but quality."""
     words = re.sub(rf"{_OPEN}{_THING}{_OPEN}\Z", "", run.lead)
     if stands_in_quote(text, run.start, ids) or is_others(words, ids, of_scores=False):
         return True
@@ -258,7 +266,7 @@ _WORDS_AFTER = 300
 
 
 def _directed(run: _Run) -> _Order:
-    """The names, best first, as far as the words around them tell; none where signs and words disagree."""
+    """Return a row's names, best first, according to the words around it; no names if signs and words disagree."""
     lead = run.lead.rsplit("\n\n", 1)[-1]
     turned = turned_round(lead, run.after)
     written = run.order.written
@@ -268,7 +276,7 @@ def _directed(run: _Run) -> _Order:
 
 
 def _of_keys(document: object) -> bool | None:
-    """Whether a document says that its order begins with the worst; None where it says both, or may."""
+    """Whether a JSON document says that its order begins with the worst; None if it also says the opposite."""
     if not isinstance(document, dict):
         return False
     words = [str(key)[:80] for key in document]
@@ -277,7 +285,8 @@ def _of_keys(document: object) -> bool | None:
 
 
 _ANNOUNCED = re.compile(
-    r"(?:\b(?:rank(?:ing|ed)?|order(?:ed)?|sorted|permutation|list)\b|排序|排名)[^.\n\d]{0,60}[:=]\s*[\[(*_\"'` ]{0,4}$",
+    r"(?:\b(?:rank(?:ing|ed)?|order(?:ed)?|sorted|permutation|list)\b|排序|排名)"
+    r"[^.\n\d]{0,60}[:=]\s*[\[(*_\"'` ]{0,4}$",
     re.IGNORECASE,
 )
 
@@ -293,8 +302,8 @@ def _is_final(lead: str) -> bool:
 def _numbered_line(ids: tuple[str, ...]) -> re.Pattern[str]:
     name = _name(ids).pattern
     return re.compile(
-        rf"^[ \t*_]{{0,6}}(?P<nth>\d{{1,4}})\s?(?:[.):]|st\b|nd\b|rd\b|th\b)[ \t:*_\"'-]{{0,4}}{_OPEN}{_THING}{_OPEN}(?P<name>{name})"
-        r"(?P<rest>[^\n]*)",
+        r"^[ \t*_]{0,6}(?P<nth>\d{1,4})\s?(?:[.):]|st\b|nd\b|rd\b|th\b)[ \t:*_\"'-]{0,4}"
+        rf"{_OPEN}{_THING}{_OPEN}(?P<name>{name})(?P<rest>[^\n]*)",
         re.IGNORECASE | re.MULTILINE,
     )
 
@@ -305,7 +314,7 @@ _SHARED = re.compile(
 
 
 def _numbered(text: str, ids: tuple[str, ...]) -> Iterator[_Order]:
-    """Numbered lines ``1. [3]``. Candidates talked through in the order they came are no ranking."""
+    """Yield the orders in numbered lines ``1. [3]``. Candidates discussed in the order of the prompt are no ranking."""
     lists: list[tuple[int, list[re.Match[str]]]] = []
     for match in _numbered_line(ids).finditer(text):
         nth = int(match["nth"])
@@ -315,7 +324,7 @@ def _numbered(text: str, ids: tuple[str, ...]) -> Iterator[_Order]:
             lists[-1][1].append(match)
     for start, found in lists:
         if any(_SHARED.match(match["rest"]) for match in found):
-            continue  # two on one place
+            continue  # two candidates share a position
         written = tuple(match["name"] for match in found[:_MOST_NAMES])
         lead = text[max(0, start - 160) : start]
         talked = any(len(match["rest"]) > 30 for match in found) and not re.search(
@@ -328,7 +337,7 @@ def _numbered(text: str, ids: tuple[str, ...]) -> Iterator[_Order]:
 
 
 def _listed(document: object) -> tuple[str, ...] | None:
-    """The names in a JSON list, or in the one list an object holds under a key that speaks of an order."""
+    """Return the names in a JSON list, or in an object's only list under a key such as ``ranking``."""
     if isinstance(document, dict):
         lists = [
             value
@@ -348,7 +357,10 @@ _ID_KEYS = ("id", "index", "candidate", "passage", "document", "passage_id", "la
 
 
 def _rows(rows: list[object]) -> tuple[str, ...] | None:
-    """Rows of ``{"id": ..., "rank": ...}`` by rank, which must differ; in their own order where none has a rank."""
+    """Return the names of rows ``{"id": ..., "rank": ...}`` by rank; in their own order if no row has a rank.
+
+    Ranks that are not all different give None.
+    """
     found: list[tuple[object, str]] = []
     for row in rows:
         if not isinstance(row, dict):

@@ -1,7 +1,8 @@
-"""How a reply may name the candidates it was asked to compare, and where in a text it does.
+"""Finds where a judge's reply names the candidates it was asked to compare.
 
-Labels such as ``A``, ``(a)``, ``2`` or ``Model A``; what is said about them is for ``marks``, ``claims`` and ``ranking``.
-Case, signs and leading zeros do not matter, unless labels differ in nothing else: those are matched to the letter.
+Labels are such as ``A``, ``(a)``, ``2`` or ``Model A``. What the reply says about them is read by ``marks``, ``claims``
+and ``ranking``. Case, punctuation and leading zeros are ignored, unless two labels differ only in those: then names
+must match exactly.
 """
 
 from __future__ import annotations
@@ -29,10 +30,10 @@ DEBATER = "\ue0ff"
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """``shorts[i]`` is what tells label ``i`` apart (``A`` of ``Model A``).
+    """How replies name the candidates: ``shorts[i]`` is the part that distinguishes label ``i`` (``A`` of ``Model A``).
 
-    ``words[i]``: it is a word that names the candidate wherever it stands, and not a letter or number.
-    ``exact``: some labels differ only in what matching otherwise ignores (``m`` and ``M``), so that nothing is ignored.
+    ``words[i]``: the short name is a word that names the candidate anywhere in a text, and not a letter or number.
+    ``exact``: some labels differ only in what matching otherwise ignores (``m`` and ``M``), so nothing is ignored.
     """
 
     shorts: tuple[str, ...]
@@ -40,18 +41,18 @@ class Names:
     exact: bool = False
 
     def fold(self, name: str) -> str:
-        """A name as it is compared with these."""
+        """Return a name in the form in which it is compared with these names."""
         return name.strip() if self.exact else folded(name)
 
     def spellings(self, given: Sequence[str] | None = None) -> list[str]:
-        """A regex for each of the names (or of ``given`` ones), in order."""
+        """Return a regex for each of the names (or of the ``given`` ones), in order."""
         names = self.shorts if given is None else tuple(given)
         return [_alone(name, names) if self.exact else spelling(name) for name in names]
 
 
 @lru_cache(maxsize=256)
 def names(labels: tuple[str, ...]) -> Names:
-    """What tells the labels apart: their last token where only that differs and it is a letter or number."""
+    """Return the part that distinguishes each label: a last letter or number if only that differs, else all of it."""
     tokens = [re.findall(r"[^\W_]+", label) for label in labels]
     lasts = tuple(token[-1] if token else "" for token in tokens)
     heads = {" ".join(token[:-1]).lower() for token in tokens}
@@ -61,14 +62,14 @@ def names(labels: tuple[str, ...]) -> Names:
 
 
 def clashing(labels: Sequence[str]) -> bool:
-    """Whether two labels are the same once case and signs, and leading zeros or spaces, are ignored."""
+    """Whether two labels become equal once case and punctuation, leading zeros or spaces are ignored."""
     compared = (folded(label).casefold() for label in labels)
     spaceless = (re.sub(r"[\W_]+", "", label).casefold() or label for label in labels)
     return len(set(compared)) < len(labels) or len(set(spaceless)) < len(labels)
 
 
 def in_plain_text(labels: Sequence[str]) -> tuple[tuple[str, ...], str]:
-    """The labels as plain punctuation writes them, and the characters that must not be made plain to tell them apart."""
+    """Return the labels in plain punctuation, and the characters that must not become plain to distinguish labels."""
     written = tuple(map(plain, labels))
     if len(set(written)) == len(labels):
         return written, ""
@@ -80,7 +81,7 @@ def _is_short(name: str) -> bool:
 
 
 def spelling(name: str, *, exact: bool = False) -> str:
-    """A regex for a name: spaces and underscores free, and case where ``re.IGNORECASE`` says so, unless ``exact``."""
+    """Return a regex for a name with free spaces and underscores; ``exact`` requires the exact spelling and case."""
     if exact:
         return rf"(?-i:{re.escape(name)})" if name else r"(?!)"
     parts = re.findall(r"[^\W_]+|[^\w\s]", name)
@@ -88,13 +89,13 @@ def spelling(name: str, *, exact: bool = False) -> str:
 
 
 def folded(name: str) -> str:
-    """A name as it is compared: case, spaces, signs and leading zeros do not matter."""
+    """Return a candidate's name in the form in which names are compared: no case, punctuation or leading zeros."""
     plain = re.sub(r"[\W_]+", " ", name).strip().lower()
     return plain.lstrip("0") or "0" if plain.isdigit() else plain
 
 
 def _alone(name: str, names: Sequence[str]) -> str:
-    """A regex for exactly ``name`` where it is no part of a longer one of ``names`` (``A`` in ``A+``, ``0`` in ``_0``)."""
+    """Return a regex for exactly ``name``, but not inside a longer one of ``names`` (``A`` in ``A+``)."""
     longer = [other for other in names if other != name and name]
     before = "".join(f"(?<!{re.escape(other.removesuffix(name))})" for other in longer if other.endswith(name))
     after = "".join(f"(?!{re.escape(other.removeprefix(name))})" for other in longer if other.startswith(name))
@@ -103,9 +104,10 @@ def _alone(name: str, names: Sequence[str]) -> str:
 
 @lru_cache(maxsize=256)
 def reference(labels: tuple[str, ...], *, exact: bool = False) -> str:
-    """A regex (case ignored) for a name where only a name can stand: noun, brackets and emphasis as they come.
+    """Return a regex for a candidate's name in a mark, with an optional noun, brackets and emphasis around it.
 
-    Its groups ``r0``, ``r1``, ... tell the label apart. ``exact``: to the letter, though the labels do not need it.
+    Its groups ``r0``, ``r1``, ... say which label matched. ``exact`` requires the exact spelling even if the labels do
+    not.
     """
     known = replace(names(labels), exact=exact or names(labels).exact)
     cores = "|".join(f"(?P<r{place}>{form})" for place, form in _longest_first(known))
@@ -114,12 +116,12 @@ def reference(labels: tuple[str, ...], *, exact: bool = False) -> str:
 
 
 def _longest_first(known: Names) -> list[tuple[int, str]]:
-    """Places and spellings, so that no name is found inside a longer one (``A`` in ``A+``)."""
+    """Return positions and spellings, longest first, so that no name matches inside a longer one (``A`` in ``A+``)."""
     return sorted(enumerate(known.spellings()), key=lambda one: -len(known.shorts[one[0]]))
 
 
 def which(match: re.Match[str]) -> int:
-    """The position of the label that a ``reference`` found."""
+    """Return the position of the label that a ``reference`` regex matched."""
     groups = match.groupdict()
     return next(int(name[1:]) for name, found in groups.items() if re.fullmatch(r"r\d+", name) and found is not None)
 
@@ -133,7 +135,7 @@ _NO_ARTICLE = (
 
 @lru_cache(maxsize=256)
 def _mentions(labels: tuple[str, ...]) -> re.Pattern[str]:
-    """Names in running text, where ``a`` is an article and ``1`` a number unless something tells."""
+    """Return a regex for names in running text, where ``a`` may be an article and ``1`` a number."""
     known = names(labels)
     forms_of = _longest_first(known)
     shorts = "|".join(form for _, form in forms_of)
@@ -159,9 +161,10 @@ def _mentions(labels: tuple[str, ...]) -> re.Pattern[str]:
 
 
 def mask(sentence: str, labels: tuple[str, ...], *, debated: bool = False) -> str:
-    """The sentence with one private-use character in place of each reference ("Output (a)'s answer").
+    """Return the sentence with one private-use character in place of each reference to a candidate.
 
-    ``debated``: assistants are those who argue about the outputs, and not candidates.
+    "Output (a)'s answer" is one reference. ``debated``: assistants in the text argue about the outputs and are not the
+    candidates.
     """
     known = names(labels)
     places = {known.fold(short): place for place, short in enumerate(known.shorts)}
@@ -185,12 +188,13 @@ def mask(sentence: str, labels: tuple[str, ...], *, debated: bool = False) -> st
 
 
 def is_debate(text: str) -> bool:
-    """Whether assistants speak about outputs in ``text``, rather than being the candidates themselves."""
+    """Whether assistants in ``text`` argue about outputs, and are not the candidates themselves."""
     return bool(_SPEAKING.search(text) and _LETTERED.search(text))
 
 
 _SPEAKING = re.compile(
-    rf"\b(?:{ACTORS})s? \(?\w\)?,? (?:and|argu|claim|correct|evaluat|point|acknowl|mention|prov|stat|believ|is|value|priorit)",
+    rf"\b(?:{ACTORS})s? \(?\w\)?,? "
+    r"(?:and|argu|claim|correct|evaluat|point|acknowl|mention|prov|stat|believ|is|value|priorit)",
     re.IGNORECASE,
 )
 _LETTERED = re.compile(r"\b(?:output|response|answer|summary|translation|completion)\s\(\w\)", re.IGNORECASE)

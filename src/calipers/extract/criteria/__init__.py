@@ -1,1 +1,1 @@
-"""A reply's verdicts on criteria."""
+"""Reads a reply's verdicts on criteria."""

@@ -1,7 +1,7 @@
-"""A reply's verdict on each of several criteria: met, not met, or a level of one that has levels.
+"""Reads a judge's verdict on each of several criteria from one reply: met, not met, or one of the criterion's levels.
 
-Exact words only: what is not plainly a verdict is none, and the criterion is missing with a reason. Not responsible for
-single verdicts in running text (``verdict``), nor for what was asked (``protocols``).
+Only exact words count: a criterion without a plain verdict is missing, with a reason. A single verdict in running text
+is read by ``verdict``.
 """
 
 from __future__ import annotations
@@ -25,10 +25,11 @@ from calipers.types import FinishReason, Outcome
 
 @dataclass(frozen=True, slots=True)
 class ChecklistReading:
-    """What a reply says of each criterion asked about: in ``verdicts``, or in ``missing`` with the reason.
+    """What a reply says about each criterion asked about: a value in ``verdicts``, or a reason in ``missing``.
 
-    ``undecided`` of the missing ones are those of which the judge said that it cannot tell. ``reasons`` and ``quotes`` are
-    its words. ``doubt``: the reply contradicts itself, or names what was not asked; then nothing of it is read.
+    ``undecided`` are the missing criteria on which the judge said that it cannot tell. ``reasons`` and ``quotes`` are
+    the judge's words. ``doubt``: the reply contradicts itself, or names a criterion that was not asked about, so
+    nothing is read.
     """
 
     verdicts: dict[str, Met]
@@ -49,10 +50,11 @@ def extract_checklist(
     levels: Mapping[str, Mapping[str, float]] | None = None,
     finish_reason: FinishReason | None = None,
 ) -> ChecklistReading:
-    """What ``text`` says of each of ``ids``; ``levels`` maps ids of criteria with levels to those. Never raises.
+    """Return what a judge's reply says about each criterion of ``ids``. Never raises.
 
-    Taken are booleans, 0 and 1, and words such as PRESENT, NOT PRESENT, met, unmet, yes, no, by id, by number or in
-    order, in JSON (also damaged), lists of rows, or lines. A reply cut off inside its answer is not read in part.
+    ``levels`` maps the id of a criterion that has levels to their shares (0-1). Verdicts are booleans, 0 and 1, and
+    words such as PRESENT, NOT PRESENT, met, unmet, yes, no. They are matched by id, by number or by position, in JSON
+    (also damaged), lists of rows, or lines. A reply that is cut off inside its answer is not read in part.
     """
     reader = _Reader(tuple(dict.fromkeys(ids)), levels or {})
     try:
@@ -97,7 +99,7 @@ _NAMED = re.compile(
 
 
 class _Reader:
-    """Reads replies about one set of ids."""
+    """Reads verdicts on one set of criteria from replies."""
 
     def __init__(self, ids: tuple[str, ...], levels: Mapping[str, Mapping[str, float]]) -> None:
         self.ids = ids
@@ -106,7 +108,7 @@ class _Reader:
         self._numbered = ids == tuple(str(n) for n in range(1, len(ids) + 1))
 
     def read(self, text: str, *, cut: bool) -> tuple[dict[str, Row], Outcome]:
-        """Rows by id, and how they were come by. Raises Rejected where nothing can be read."""
+        """Return a reply's rows by criterion id, and the outcome. Raises Rejected if nothing can be read."""
         if cut:
             raise Rejected("the reply was cut off", truncated=True)
         answer = strip_reasoning(text)
@@ -126,7 +128,10 @@ class _Reader:
         return self._mixed(unwrapped(body))
 
     def _mixed(self, text: str) -> tuple[dict[str, Row], Outcome]:
-        """Documents among words; the last complete one counts, and nothing that stands beside it may contradict it."""
+        """Read verdicts from JSON documents among words; the last complete document counts.
+
+        Raises Rejected if other documents or the words after it contradict it.
+        """
         documents = find_documents(text)
         if documents is None:
             raise Rejected("the reply is too tangled to be read")
@@ -163,7 +168,7 @@ class _Reader:
         return rows
 
     def _rows(self, node: Any, depth: int = 3) -> dict[str, Row]:
-        """The rows of the outermost table in ``node``: an object keyed by criteria, or a list of rows that name them."""
+        """Return the rows of the outermost table in ``node``: an object keyed by criteria, or a list of named rows."""
         pairs = list(pairs_of(node))
         items = node if isinstance(node, list) and not pairs else []
         rows = self._keyed(pairs) or self._listed(items)
@@ -185,7 +190,10 @@ class _Reader:
         return _merged([{id_: row} for id_, row in self._in_place(rows)])
 
     def _in_place(self, rows: list[tuple[str, Row]]) -> list[tuple[str, Row]]:
-        """Rows by number, where one number is repeated and another missing: what stands elsewhere than it says may be another's."""
+        """Reject numbered rows in the wrong position if one number is repeated and another is missing.
+
+        The repeated number is a mistake, so a row out of position may be about another criterion.
+        """
         places = {id_: place for place, id_ in enumerate(self.ids)}
         if not self._numbered or len(rows) != len(self.ids) or len({id_ for id_, _ in rows}) == len(rows):
             return rows
@@ -193,7 +201,7 @@ class _Reader:
         return [(id_, row if id_ in at_home else Row(None, _OFF)) for id_, row in rows]
 
     def _listed(self, items: list[Any]) -> dict[str, Row]:
-        """Rows that name their criterion."""
+        """Read rows that name their criterion."""
         named: list[tuple[Any, Any]] = []
         for item in items[:500]:
             fields = {plain_key(key): value for key, value in pairs_of(item)}
@@ -203,7 +211,7 @@ class _Reader:
         return self._keyed(named) if len(named) == len(items) else {}
 
     def _in_order(self, node: Any) -> dict[str, Row]:
-        """Verdicts without names: exactly as many as were asked for, or one alone."""
+        """Read verdicts that name no criterion: exactly as many as were asked for, or a single verdict."""
         if len(self.ids) == 1 and pairs_of(node):
             row = self._row(node, self.ids[0])
             return {} if row.problem == _NOTHING else {self.ids[0]: row}
@@ -225,7 +233,7 @@ class _Reader:
         row = next((row for row in read if row.value is not None), read[0] if read else Row(None, _NOTHING))
         return replace(row, reason=_first(fields, _REASON_KEYS), quote=_first(fields, _QUOTE_KEYS))
 
-    # --- names ---
+    # --- names of criteria ---
 
     def _match(self, key: object, shift: int) -> str | None:
         if shift and (number := _number(key)) is not None:
@@ -239,22 +247,22 @@ class _Reader:
         return _number(name) is not None or self._match(name, 0) is not None
 
     def _shift(self, keys: list[Any]) -> int:
-        """1 where numbers were counted from 0: 0 is there, and the last number is not."""
+        """Return 1 if the reply numbers the criteria from 0 (0 occurs and the last number does not), else 0."""
         numbers = {_number(key) for key in keys}
         return int(self._numbered and 0 in numbers and len(self.ids) not in numbers)
 
     def _is_foreign(self, key: object, shift: int) -> bool:
-        """Whether a key is the number of a criterion that there is not."""
+        """Whether a key is a number beyond those of the criteria asked about."""
         number = _number(key)
         return number is not None and self._numbered and not 1 <= number + shift <= len(self.ids)
 
     def _of_lines(self, text: str) -> dict[str, Row]:
-        """``1. NOT PRESENT``, a criterion a line; or the one verdict of a reply about one criterion."""
+        """Read one criterion a line (``1. NOT PRESENT``), or the one verdict of a reply about one criterion."""
         alone = len(self.ids) == 1 and not self._levels
         bits = set(_BIT.findall(text)) if alone else set()
         if len(bits) > 1:
             raise Rejected("two verdicts that contradict each other", doubt=True)
-        if bits:  # VerIF's [[1]] or [[0]], wherever it stands
+        if bits:  # VerIF's [[1]] or [[0]], anywhere in the reply
             (bit,) = bits
             return {
                 self.ids[0]: Row(bit == "1")
@@ -306,7 +314,7 @@ def _first(folded: Mapping[str, Any], keys: Sequence[str]) -> str | None:
 
 
 def _agreed(tables: Sequence[Mapping[str, Row]]) -> dict[str, Row]:
-    """The rows of several documents; one that says other things than another takes back who knows how much."""
+    """Merge the criterion rows of several documents; raise Rejected if two of them contradict each other."""
     merged = _merged(tables)
     for table in tables:
         if any(merged[id_].value != row.value for id_, row in table.items()):
@@ -315,7 +323,7 @@ def _agreed(tables: Sequence[Mapping[str, Row]]) -> dict[str, Row]:
 
 
 def _merged(tables: Sequence[Mapping[str, Row]]) -> dict[str, Row]:
-    """All rows together; a criterion of which two say different things stays open, and the others are not touched by that."""
+    """Merge all rows; a criterion with two different values stays unread, and the other criteria are unaffected."""
     merged: dict[str, Row] = {}
     for table in tables:
         for id_, row in table.items():

@@ -1,7 +1,6 @@
-"""One value of a reply as a verdict: met, not met, a level's share, or why it is none.
+"""Reads one value of a reply as the verdict on a criterion: met, not met, the share of a level, or a problem.
 
-Exact words only; they are lists in ``words/verdicts.txt``. Not responsible for where in a reply the value stands
-(``checklist``).
+Only exact words count; they are lists in ``words/verdicts.txt``. ``checklist`` finds the values in a reply.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ Met: TypeAlias = bool | float
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One criterion in one document: its value, or ``problem``."""
+    """The verdict on one criterion in one document: its value, or the ``problem`` with it."""
 
     value: Met | None
     problem: str | None = None
@@ -40,7 +39,7 @@ _BUT = re.compile(r"\s*(?:but|however|although|though|except|mostly|partly|parti
 
 
 def read_met(value: object, levels: Mapping[str, float]) -> Row:
-    """A scalar as a verdict."""
+    """Read a scalar of a judge's reply as the verdict on a criterion."""
     if value is CUT:
         return Row(None, "the reply ends before it")
     if value is None:
@@ -56,7 +55,7 @@ def read_met(value: object, levels: Mapping[str, float]) -> Row:
 
 
 def _share(text: str, levels: Mapping[str, float]) -> float | None:
-    """The share of the level that ``text`` names; to the letter where levels differ only in case or decoration."""
+    """Return the share of the level that ``text`` names; spelling must be exact if levels differ only in case."""
     if text in levels:
         return levels[text]
     found = {share for name, share in levels.items() if _folded(name) == _folded(text)}

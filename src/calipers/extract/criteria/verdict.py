@@ -1,7 +1,7 @@
-"""Whether a reply says yes or no: met, correct, pass, compliant, PRESENT, in words, marks or JSON.
+"""Reads whether a judge's reply says yes or no: met, correct, pass, compliant, PRESENT, in words, marks or JSON.
 
-"Partly" is neither, and so is a reply that says both. Verdicts on several criteria in one reply, and grades, are not
-read here.
+"Partly" is neither, and a reply that says both yes and no is rejected. Verdicts on several criteria are read by
+``checklist``, graded answers by ``scores``.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _Answer = Literal["yes", "no", "partly"]
 
 @dataclass(frozen=True, slots=True)
 class VerdictReading:
-    """``met`` is True or False, or None, and then ``reason`` says why."""
+    """The yes-or-no verdict read from a judge's reply: ``met`` is True, False, or None with the ``reason``."""
 
     met: bool | None
     outcome: Outcome
@@ -40,11 +40,11 @@ class VerdictReading:
 
 
 def extract_verdict(text: str, *, format: str | None = None) -> VerdictReading:  # noqa: A002 - what people call it
-    """True for yes, False for no, None where a careful reader would not be sure.
+    """Return True for a reply that says yes, False for no, None if a careful reader would not be sure.
 
-    *Partly correct*, *yes* contradicted by the sentence after it, a condition or a refusal are None. ``format`` names the
-    format that the judge was asked for (docs/reading.md). Raises ConfigError for one that there is not, or that holds
-    no verdict, and never for a text.
+    *Partly correct*, a *yes* that the next sentence contradicts, a condition and a refusal are None. ``format`` names
+    the format that the judge was asked for (docs/reading.md). Raises ConfigError for an unknown format or a format
+    without a verdict, and never because of the text.
     """
     form = format_named(format, "verdict") if format is not None else None
     try:
@@ -79,7 +79,7 @@ def _in_words(text: str) -> VerdictReading:
     reading = _decided(found, [word for word in (first, last) if word], list(_stated(parts)))
     if reading is None:
         raise Rejected("the judge declined" if REFUSING.search(text) else "no verdict stated")
-    if reading.outcome == "repaired":  # the last of several verdicts, which replaces the others
+    if reading.outcome == "repaired":  # the last of several verdicts replaced the others
         return reading
     if any(word not in ("yes" if reading.met else "no", "partly") for word in _lone_words(parts)):
         raise Rejected("the reply says both yes and no", doubt=True)
@@ -103,12 +103,15 @@ _MOST_PARTS = 20
 
 
 def _answers_bad_question(text: str) -> bool:
-    """``Does it violate the rule? No.``, ``Violation: no``, ``错误：无``, at the beginning or the end."""
+    """Whether yes would be the bad verdict: ``Does it violate the rule? No.``, ``Violation: no``, ``错误：无``.
+
+    Only the beginning and the end of the reply are searched.
+    """
     return any(_BAD_QUESTION.search(piece) for piece in (text[:_NEAR], text[-_NEAR:]))
 
 
 def _lone_words(parts: list[Sentence]) -> Iterator[_Answer]:
-    """Yes and no as words of their own, wherever they stand: ``Yes ... actually no``. Answers to questions are none."""
+    """Yield each yes and no that is a clause of its own: ``Yes ... actually no``. Answers to questions are omitted."""
     asked = False
     for part in [*parts[:_MOST_PARTS], *parts[_MOST_PARTS:][-_MOST_PARTS:]]:
         for clause, mark in lone_clauses(unquoted(without_quotes(part.text), most=1)):
@@ -120,7 +123,7 @@ def _lone_words(parts: list[Sentence]) -> Iterator[_Answer]:
 
 @cache
 def _plain_word() -> re.Pattern[str]:
-    """A word for yes or no, folded, with at most a phrase that states it."""
+    """Return a regex for a folded yes or no, with at most a short phrase such as *I would say* before it."""
     lead = r"(?:(?:it is|it s|i d say|i would say|i say|i mean|i meant|make that|so|therefore|the answer is)\s)?"
     no, yes = ("|".join(folded(word).strip() for word in words("verdicts", name)) for name in ("NO_ALONE", "YES_ALONE"))
     return re.compile(rf"{lead}(?:(?P<no>{no})|(?P<yes>{yes}))(?P<partly>(?!))?")
@@ -137,7 +140,7 @@ def _in_format(text: str, form: Format) -> VerdictReading:
 def _decided(
     found: list[tuple[_Answer, Mark]], lone: list[_Answer], prose: list[tuple[_Answer, bool]]
 ) -> VerdictReading | None:
-    """Marks and lone words first, and what the prose says must not contradict them."""
+    """Return the verdict of marks and lone words; raise Rejected if the prose contradicts it."""
     marked, reason = agreed(found) if found else (None, None)
     formal = {marked} if marked and reason else {*lone, *([marked] if marked else [])}
     said = {word for word, concluding in prose if concluding} or {word for word, _ in prose}
@@ -151,12 +154,13 @@ def _decided(
     return VerdictReading("yes" in values, "repaired" if reason else "strict" if formal else "text", reason)
 
 
-# --- words ----------------------------------------------------------------------------------------------------------
+# --- words ------------------------------------------------------------------------------------------------------------
 
 _GOOD, _BAD = (one_of("verdicts", name) for name in ("GOOD", "BAD"))
 _NOT_GOOD = rf"(?:not|non)[\s_-]{{0,3}}(?:a )?(?:{_GOOD})"
 _VALUE = (
-    rf"[\[({{*_'\"]{{0,4}}(?:(?P<partly>{one_of('verdicts', 'PARTLY')})|(?P<no>{one_of('verdicts', 'NO')}|{_NOT_GOOD}|{_BAD})"
+    rf"[\[({{*_'\"]{{0,4}}(?:(?P<partly>{one_of('verdicts', 'PARTLY')})"
+    rf"|(?P<no>{one_of('verdicts', 'NO')}|{_NOT_GOOD}|{_BAD})"
     rf"|(?P<yes>{one_of('verdicts', 'YES')}|{_GOOD}))(?![^\W\u3040-\u30ff\u4e00-\u9fff])[\])}}*_'\"]{{0,4}}"
 )
 _JSON_KEYS = tuple(
@@ -204,14 +208,14 @@ def _of_scalar(value: object) -> _Answer | None:
     return _answer(match) if match else None
 
 
-# --- lone words -----------------------------------------------------------------------------------------------------
+# --- lone words -------------------------------------------------------------------------------------------------------
 
 
 @cache
 def _opening() -> re.Pattern[str]:
     return re.compile(
-        rf"[#>\s*_-]{{0,8}}(?:(?:answer|final answer|verdict)\s)?{_VALUE}(?:\s{{0,4}}(?:[.,!;:，。、！；()]|$|\n|[-–—]{{1,2}}\s|"
-        r"because\b|since\b|as\b)|(?<=yes)\s|(?<=no)\s+(?:the|this|that|it|they|there|he|she)\b)(?P<rest>.*)",
+        rf"[#>\s*_-]{{0,8}}(?:(?:answer|final answer|verdict)\s)?{_VALUE}"
+        r"(?:\s{0,4}(?:[.,!;:，。、！；()]|$|\n|[-–—]{1,2}\s|because\b|since\b|as\b)|(?<=yes)\s|(?<=no)\s+(?:the|this|that|it|they|there|he|she)\b)(?P<rest>.*)",
         re.IGNORECASE | re.DOTALL,
     )
 
@@ -222,7 +226,7 @@ _SPOKEN_OF = re.compile(r"(?:would|is|was|were|might|could|may|cannot|can't)\b",
 
 
 def _ends_otherwise(rest: str, answer: _Answer) -> bool:
-    """``Ja, aber eigentlich nein``: the last word is the other one."""
+    """Whether the text after a yes or no ends with the opposite word: ``Ja, aber eigentlich nein``."""
     spoken = folded(rest[:200]).split()
     last = _plain_word().fullmatch(spoken[-1]) if 0 < len(spoken) < 6 else None
     return last is not None and _answer(last) != answer
@@ -234,7 +238,7 @@ def _alone() -> re.Pattern[str]:
 
 
 def _first_word(first: Sentence) -> _Answer | None:
-    """The verdict a reply opens with: ``Yes, ...``, ``Incorrect.``; a word that only begins a sentence is none."""
+    """Return the verdict that opens a reply: ``Yes, ...``, ``Incorrect.``, unless the word only begins a sentence."""
     match = _opening().match(first.text)
     if match is None or first.text.endswith("?"):
         return None
@@ -245,12 +249,12 @@ def _first_word(first: Sentence) -> _Answer | None:
 
 
 def _last_word(parts: list[Sentence]) -> _Answer | None:
-    """A verdict that is all there is of the last line."""
+    """Return the verdict that is the whole last line of a reply."""
     match = _alone().fullmatch(parts[-1].text) if len(parts) > 1 else None
     return _answer(match) if match else None
 
 
-# --- prose ----------------------------------------------------------------------------------------------------------
+# --- prose ------------------------------------------------------------------------------------------------------------
 
 _SUBJECT = rf"(?:{one_of('verdicts', 'SUBJECT')})"
 _FILLERS = (
@@ -297,7 +301,7 @@ _HAN = re.compile(
 
 
 def _stated(parts: list[Sentence]) -> Iterator[tuple[_Answer, bool]]:
-    """What sentences say of the candidate or the criterion, and whether they conclude. Conditions are no verdict."""
+    """Yield the verdicts that sentences state, and whether each sentence concludes; conditions are omitted."""
     for place, part in enumerate(parts):
         text = unquoted(part.text, most=1)
         concluding = place == 0 or bool(CONCLUDING.search(text))

@@ -1,1 +1,1 @@
-"""Replies in the formats of other people's judges."""
+"""Reads replies in the output formats of published judges."""

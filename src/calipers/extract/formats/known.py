@@ -1,7 +1,7 @@
-"""The formats of other people's judges, by name: the table in ``formats.toml``.
+"""Loads the output formats of published judges, by name, from the table in ``formats.toml``.
 
-A row says where in a reply the value stands and what it can be. Not responsible for finding values (``values``), nor for
-whether a verdict can be believed (the readers).
+A row says where in a reply the value is and what it can be. ``values`` finds the values; the readers decide whether a
+verdict can be trusted.
 """
 
 from __future__ import annotations
@@ -47,7 +47,10 @@ _VERDICTS: Final[Mapping[str, bool | None]] = {"met": True, "unmet": False, "nei
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """One format; its fields are explained in ``formats.toml``. ``places`` are regexes, ``verdict`` maps words to met."""
+    """One judge's output format, a row of ``formats.toml``, where the fields are explained.
+
+    ``places`` are regexes, ``verdict`` maps words to met or not met.
+    """
 
     name: str
     judges: str
@@ -65,7 +68,7 @@ class Format:
 
     @property
     def reads(self) -> tuple[Reads, ...]:
-        """What can be read in it."""
+        """The kinds of value that can be read from a reply in this format."""
         found: dict[Reads, bool] = {
             "choice": bool(self.names) or self.numbers in ("each", "any", "listed"),
             "scores": self.numbers is not None,
@@ -77,13 +80,16 @@ class Format:
 
 @cache
 def formats() -> Mapping[str, Format]:
-    """Every format by its name."""
+    """Return every known reply format by its name."""
     table = tomllib.loads((get_data(__package__, "formats.toml") or b"").decode())
     return {name: _format(name, row) for name, row in table.items()}
 
 
 def format_named(name: str, reads: Reads | None = None) -> Format:
-    """The format called ``name`` (signs and case do not matter), from which ``reads`` can be read. Raises ConfigError."""
+    """Return the reply format called ``name`` (case and punctuation are ignored).
+
+    Raises ConfigError for an unknown name, and for a format from which ``reads`` cannot be read.
+    """
     by_any_name = {_bare(known): one for one in formats().values() for known in (one.name, *one.aliases)}
     found = by_any_name.get(_bare(str(name)))
     if found is None:
@@ -103,7 +109,7 @@ def _format(name: str, row: dict[str, Any]) -> Format:
 
 
 def _regexes(place: str) -> Iterator[str]:
-    """A place of the table as regexes, tried in order."""
+    """Yield the regexes for a place named in the table, in the order in which they are tried."""
     kind, _, words = place.partition(" ")
     if place in _PLACES:
         yield from _PLACES[place]

@@ -1,7 +1,7 @@
-"""Replies in a known format, put to the labels or ids of the caller.
+"""Maps the values of a reply in a known format to the caller's labels or ids.
 
-A format's own names (``A``, ``model_1``, ``m``) stand for candidates in the order in which they were shown, unless the
-caller uses those very names. Not responsible for finding values (``values``).
+A format's own names (``A``, ``model_1``, ``m``) refer to candidates in the order in which the prompt listed them,
+unless the caller uses those very names. ``values`` finds the values in the reply.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Scale = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class Preferred:
-    """``place`` is a label's position or TIE; ``margin`` (0-1) by how much, where the format says."""
+    """The preference of a reply in a known format: a label's position or TIE, and the ``margin`` (0-1) if known."""
 
     place: int
     outcome: Outcome
@@ -34,7 +34,7 @@ class Preferred:
 
 
 def prefers(text: str, labels: tuple[str, ...], form: Format) -> Preferred:
-    """Which of ``labels`` a reply in ``form`` prefers: by its ranking, its mark, or its scores. Raises Rejected."""
+    """Return which of ``labels`` a reply in ``form`` prefers: by ranking, mark or scores. Raises Rejected."""
     if len(labels) < 2 or len(set(labels)) < len(labels):
         raise Rejected("fewer than two different labels to choose from")
     first: Rejected | None = None
@@ -83,7 +83,10 @@ def _by_score(text: str, labels: tuple[str, ...], form: Format) -> Preferred:
 
 
 def shown_as(labels: tuple[str, ...], form: Format) -> Mapping[int, int]:
-    """The label of each of the format's candidates: by name where the labels are the format's own names, else by place."""
+    """Return the caller's label for each candidate of the format.
+
+    Labels that are the format's own names match by name, other labels by position.
+    """
     known, fold = _own_names(form)
     places = [known.get(fold(label), -1) for label in labels]
     if -1 in places or len(set(places)) < len(places):
@@ -97,7 +100,7 @@ def _own_names(form: Format) -> tuple[Mapping[str, int], Callable[[str], str]]:
 
 
 def _is_contradicted(found: Stated, place: int, form: Format) -> bool:
-    """Whether the judge's words conclude for another of two candidates than its mark names."""
+    """Whether the conclusion in the judge's prose names the other candidate than its mark, with two candidates."""
     if found.reply is None or found.reason is not None or len(form.names) != 2:
         return False
     conclusions = concluded(claims(sentences(found.reply.text), tuple(names[0] for names in form.names)))
@@ -107,9 +110,10 @@ def _is_contradicted(found: Stated, place: int, form: Format) -> bool:
 def read_scores(
     text: str, ids: tuple[str, ...], form: Format, *, scale: Scale | None, out_of_range: OutOfRange, cut: bool
 ) -> tuple[dict[str, float], Stated, OutOfRange | None]:
-    """The scores of ``ids`` in a reply in ``form``, which is not one by names, in units of the caller's scale.
+    """Return the scores of ``ids`` in a reply in ``form``, on the caller's scale. The format must not score by names.
 
-    Then where they stand, and the out-of-range rule if it was needed. ``cut``: the reply was cut off. Raises Rejected.
+    The other two values are the place of the scores, and the out-of-range rule if it was applied. ``cut``: the reply
+    was cut off. Raises Rejected.
     """
     if form.numbers == "one" and len(ids) != 1:
         raise Rejected(f"the format {form.name} holds one score, and {len(ids)} were asked for")
@@ -128,7 +132,10 @@ def read_scores(
 
 
 def converted(numbers: Mapping[str, float], own: Scale, scale: Scale) -> dict[str, float]:
-    """Scores from a format's own scale on the caller's: as they are where both end alike (1-10, 0-10), else linearly."""
+    """Convert scores from a format's own scale to the caller's scale.
+
+    Scores stay as they are if both scales have the same top (1-10, 0-10); otherwise the conversion is linear.
+    """
     (low, high), (bottom, top) = own, scale
     if top == high and bottom <= low:
         return dict(numbers)
@@ -136,7 +143,10 @@ def converted(numbers: Mapping[str, float], own: Scale, scale: Scale) -> dict[st
 
 
 def ranks(text: str, ids: tuple[str, ...], form: Format) -> tuple[int, ...]:
-    """The places of ``ids``, best first, by rows of models and ranks that name each of them. Raises Rejected."""
+    """Return the positions of ``ids``, best first, from a reply's rows of models and ranks. Raises Rejected.
+
+    The rows must name each candidate once.
+    """
     names = ordered(text)
     known, fold = _own_names(form)
     own = shown_as(ids, form)

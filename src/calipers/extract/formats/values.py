@@ -1,7 +1,7 @@
-"""What a reply in a known format states: the value in the format's own place.
+"""Finds the value that a reply in a known format states, in the place that the format defines.
 
-Bounded and total like all reading. Not responsible for where values stand (``known``), nor for whose id or label a value
-belongs to (``labels``).
+Reading is bounded in time and never guesses. ``known`` defines the places; ``labels`` assigns the values to ids or
+labels.
 """
 
 from __future__ import annotations
@@ -36,7 +36,10 @@ Meaning: TypeAlias = Hashable
 
 @dataclass(frozen=True, slots=True)
 class Stated:
-    """``value`` in its place in ``reply``, or in a document, where that is None; ``last``: nothing follows it."""
+    """A value found in a reply: in the text ``reply``, or (if that is None) in a JSON document.
+
+    ``last``: no text follows the value.
+    """
 
     value: Any
     outcome: Outcome = "strict"
@@ -47,7 +50,7 @@ class Stated:
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """What a value can look like: a regex, and what a match or a scalar of a document means (None: nothing)."""
+    """How to recognise a value: a regex, and functions for the meaning of a match or a JSON scalar (None: no value)."""
 
     pattern: str
     of_match: Callable[[re.Match[str]], Meaning | None] = field(compare=False)
@@ -55,9 +58,9 @@ class Values:
 
 
 def stated(text: str, form: Format, kind: Reads, *, count: int = 1) -> Stated:
-    """The one value of ``kind`` that ``text`` states in the places of ``form``; ``count`` candidates were shown.
+    """Return the one value of ``kind`` that a reply states in the places of ``form``, for ``count`` candidates.
 
-    Raises Rejected where there is none, or none to trust.
+    Raises Rejected if the reply has no such value, or none that can be trusted.
     """
     reply = prepared(text)
     listed = kind == "scores" and form.numbers == "listed"
@@ -80,14 +83,14 @@ def _agreed(marks: list[Mark], values: Values, reply: Prepared) -> Stated:
 
 
 def _listed(marks: list[Mark], count: int, reply: Prepared) -> Stated:
-    """One number a place."""
+    """Return the numbers of a reply that states one score per candidate, each in a place of its own."""
     if len(marks) != count:
         raise Rejected(f"{len(marks)} scores where {count} were asked for", doubt=True)
     return Stated(tuple(mark.match["numbers"] for mark in marks), reply=reply, last=_is_last(marks[-1], reply))
 
 
 def _is_last(mark: Mark, reply: Prepared) -> bool:
-    """Whether nothing follows a mark; raises Rejected where the words after it take it back."""
+    """Whether no text follows a mark; raises Rejected if the words after it take it back."""
     tail = reply.text[mark.match.end() :]
     if withdrawn(tail):
         raise Rejected("words after the verdict take it back", doubt=True)
@@ -101,7 +104,7 @@ def _known(meaning: Meaning | None) -> Meaning:
 
 
 def ordered(text: str) -> tuple[str, ...]:
-    """Names by rank, from rows of ``{"model": ..., "rank": ...}``. Raises Rejected."""
+    """Return the models' names by rank, from a reply's rows of ``{"model": ..., "rank": ...}``. Raises Rejected."""
     orders = {_by_rank(rows) for rows in _in_documents(text, _rows)}
     if not orders:
         raise Rejected("no ranking in the reply")
@@ -117,12 +120,15 @@ def _pattern(place: str, value: str) -> re.Pattern[str]:
 
 
 def _in_place(text: str, place: str, values: Values) -> Iterator[Mark]:
-    """The values in one place that are the judge's own verdict: no template, example or quotation."""
+    """Yield the values in one place that are the judge's own verdict, and not a template, an example or a quotation."""
     return judges_own(_pattern(place, values.pattern).finditer(text), is_others)
 
 
 def _in_documents(text: str, read: Callable[[Any], list[Any] | None]) -> Iterator[list[Any]]:
-    """What ``read`` finds in the documents of a reply that are the judge's own; raises Rejected for damaged ones."""
+    """Yield what ``read`` finds in the JSON documents of a reply that are the judge's own.
+
+    Raises Rejected if such a document is damaged, or words after it take it back.
+    """
     body = strip_reasoning(text)
     if body is None:
         raise Rejected("the reasoning never ended", truncated=True)
@@ -142,7 +148,7 @@ def _in_documents(text: str, read: Callable[[Any], list[Any] | None]) -> Iterato
 
 
 def _rows(node: Any, depth: int = 3) -> list[dict[str, Any]] | None:
-    """The first list of rows that name a model."""
+    """Return the first list of rows that name a model."""
     pairs = pairs_of(node)
     items = node[:_MOST_ROWS] if isinstance(node, list) and not pairs else []
     rows = [{str(key)[:80].lower(): value for key, value in pairs_of(item)} for item in items]
@@ -154,7 +160,7 @@ def _rows(node: Any, depth: int = 3) -> list[dict[str, Any]] | None:
 
 
 def _by_rank(rows: list[dict[str, Any]]) -> tuple[str, ...] | None:
-    """The models' names, best first; None where ranks or names are not all different."""
+    """Return the models' names, best first; None if ranks or names are not all different."""
     names = [str(row.get("model", row.get("model_identifier")))[:200] for row in rows]
     ranks = [str(row["rank"]) for row in rows if row.get("rank") is not None and not isinstance(row["rank"], bool)]
     if not ranks and len(set(names)) == len(names):
@@ -165,7 +171,7 @@ def _by_rank(rows: list[dict[str, Any]]) -> tuple[str, ...] | None:
     return tuple(name for _, name in sorted(zip(numbers, names, strict=True)))
 
 
-# --- values ---------------------------------------------------------------------------------------------------------
+# --- values -----------------------------------------------------------------------------------------------------------
 
 
 @lru_cache(maxsize=256)
@@ -177,7 +183,7 @@ def _values(name: str, kind: Reads, count: int) -> Values:
 
 
 def _words(form: Format) -> Values:
-    """A verdict's words; a letter may be followed by its meaning (``A: CORRECT``), and then both count."""
+    """Recognise a verdict's words. A letter followed by its meaning (``A: CORRECT``) counts only if both agree."""
     spelled = sorted(form.verdict, key=lambda word: -len(spelling(word)))
     words = "|".join(map(spelling, spelled))
     long = "|".join(spelling(word) for word in spelled if len(word) > 1) or "(?!)"
@@ -191,7 +197,7 @@ def _words(form: Format) -> Values:
 
 
 def _scalars_too(value: str, of_match: Callable[[re.Match[str]], Meaning | None], longest: int, after: str) -> Values:
-    """Values of which a scalar means what it means in running text."""
+    """Recognise values that mean the same in a JSON scalar as in running text."""
     pattern = re.compile(rf"[\s*_\"'`(\[]{{0,6}}{value}{after}", re.IGNORECASE | re.DOTALL)
 
     def of_scalar(scalar: object) -> Meaning | None:
@@ -222,7 +228,7 @@ def _labels(form: Format) -> Values:
 
 
 def _any(names: Sequence[str], *, exact: bool) -> str:
-    """A regex for one of the names, or for a letter followed by its meaning: ``A: CORRECT``."""
+    """Return a regex for one of the names, or for a letter followed by its meaning: ``A: CORRECT``."""
     spelled = [spelling(name, exact=exact) for name in names]
     if len(names) == 2 and len(names[0]) == 1 < len(names[1]):
         letter, word = spelled
@@ -231,7 +237,7 @@ def _any(names: Sequence[str], *, exact: bool) -> str:
 
 
 def _grade(written: str) -> tuple[int, float] | None:
-    """``A>>B``, ``B+`` as a place and a margin: 1 for the stronger of two grades, 0.5 for the weaker, 0 for a tie."""
+    """Return the position and margin of a graded mark (``A>>B``, ``B+``): 1 for two signs, 0.5 for one, 0 for a tie."""
     signs = re.sub(r"[AB\s]", "", written.upper())
     left, right = written.upper()[0], written.upper()[-1]
     if left == right:

@@ -1,1 +1,1 @@
-"""A reply's scores, one for each candidate."""
+"""Reads a reply's scores, one for each candidate."""

@@ -1,8 +1,8 @@
-"""Sentences that state the scale of a whole reply: ``All scores are out of 10.``, ``Auf einer Skala von 1 bis 5:``.
+"""Finds sentences that state the scale of a whole reply: ``All scores are out of 10``.
 
-A sentence counts for sure where it is about scores, or is nothing but the statement, and holds no other number. One
-that is about somebody else's scale, a plan or a denial only makes small numbers doubtful. What stands right beside a
-number is read by ``stated``.
+A sentence surely states the reply's scale if it is about scores, or consists only of the statement, and has no other
+number. A sentence about somebody else's scale, a plan or a denial only makes small numbers doubtful. A scale right
+beside a number is read by ``stated``.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _MAX_CLAUSES = 4
 
 @dataclass(frozen=True, slots=True)
 class Announced:
-    """A scale that ``text[start:end]`` states; ``sure``: for the reply's own scores."""
+    """A scale that ``text[start:end]`` of a reply states; ``sure``: the scale applies to the reply's own scores."""
 
     scale: Scale
     start: int
@@ -34,7 +34,7 @@ class Announced:
     sure: bool = True
 
 
-# All patterns are for text in lower case: without the flag, those that begin with words run ten times as fast.
+# All patterns expect lower-case text: with IGNORECASE, those that begin with words take ten times as long.
 _CUE = re.compile(
     rf"{SCALE}|{words.OUT_OF}\s|{words.MAXIMUM}|{words.TOP_SCORE}|{words.AFTER_TOP}|{words.FULL_MARKS}|{words.BEST}|{words.WORST}"
     rf"|range|out_of|possible|point|балл|分制|{SCORE}\s{words.OF}\s\d|[(\[]\s?(?:{words.OF}\s|/)|(?<![\d\s])\s?/\s?\d|{words.LOWER_IS_BETTER}"
@@ -92,10 +92,10 @@ _RANGES = tuple(
 
 
 def announced(text: str, names: Names) -> list[Announced]:
-    """The scales that sentences of ``text`` state, in order; quotations and quoted lines are not the judge's."""
+    """Return the scales that sentences of a reply state, in order. Quotations and quoted lines are omitted."""
     if _DIGIT.search(text) is None:
         return []
-    masked = text.replace("，", ";")  # as long as before, and no decimal comma
+    masked = text.replace("，", ";")  # the same length, but no decimal comma
     for pattern in (_TABLE, _QUOTED, BEFORE_NUMBER):
         masked = pattern.sub(lambda found: " " * len(found[0]), masked)
     masked = _TAG.sub(lambda found: f" {found[1]} ".rjust(len(found[0])), masked)
@@ -105,7 +105,7 @@ def announced(text: str, names: Names) -> list[Announced]:
 
 
 def _sentences(text: str) -> Iterator[tuple[int, str]]:
-    """The sentences that may state a scale, and where they begin."""
+    """Yield the sentences of a reply that may state a scale, with their positions."""
     start = 0
     for stop in (*(found.end() for found in _SENTENCE_END.finditer(text)), len(text)):
         sentence, at, start = text[start:stop], start, stop
@@ -120,7 +120,7 @@ def _lowered(text: str) -> str:
 
 
 def _of_sentence(sentence: str, names: Names) -> Announced | None:
-    """What one sentence states: all of it, or a clause at its start that holds no other number."""
+    """Return the scale that a sentence states: as a whole, or in a clause at its start that has no other number."""
     plain = re.sub(r"[*_#`|]", " ", sentence) if "score_" not in sentence else sentence
     lowered = _lowered(plain)
     for end in (len(plain), *(found.start() for found in islice(_CLAUSE_END.finditer(plain), _MAX_CLAUSES))):
@@ -149,7 +149,7 @@ def _of_clause(clause: str) -> Scale | None:
 
 
 def _of_top(clause: str, top: float) -> Scale | None:
-    """The scale of a clause with one number, where that is its top."""
+    """Return the scale of a clause whose only number is the top of the scale."""
     if _BEST.search(clause) and is_best(clause) and _SCALE.search(clause):
         return Stated(0.0, top, both=False)
     statistic = _STATISTIC.search(clause) is not None
@@ -159,13 +159,16 @@ def _of_top(clause: str, top: float) -> Scale | None:
 
 
 def _is_legend(scale: Scale, lowered: str) -> bool:
-    """``Schulnoten (1 = sehr gut, 6 = ungenügend)``: whosever it is, the numbers beside it are not to be trusted."""
+    """Whether a clause explains both ends of a scale on which low is good: ``1 = sehr gut, 6 = ungenügend``.
+
+    Such a scale makes the numbers beside it unusable, even if the sentence does not say that they are on it.
+    """
     ends = _BEST.search(lowered) and _WORST.search(lowered)
     return scale == UPSIDE_DOWN and ends is not None and not _OF_OTHERS.search(lowered)
 
 
 def _is_own(clause: str, lowered: str, names: Names) -> bool:
-    """Whether the statement is about the reply's own scores, all of them."""
+    """Whether a sentence states the scale of all the reply's own scores."""
     if _OF_OTHERS.search(lowered) or any(_mentions(clause, id_) for id_ in names.ids[:50]):
         return False
     about = _ABOUT_SCORES.match(lowered) or _FIRST_PERSON.search(lowered) or _FRAGMENT.match(lowered)
@@ -173,14 +176,14 @@ def _is_own(clause: str, lowered: str, names: Names) -> bool:
 
 
 def _mentions(clause: str, id_: str) -> bool:
-    """Whether a clause is about one candidate."""
+    """Whether a clause names one candidate."""
     before = rf"\b{PREFIX}[\s#]{{1,2}}" if len(id_) == 1 or id_.isdecimal() else r"(?<!\w)"
     flags = re.IGNORECASE if len(id_) == 1 else re.NOFLAG
     return id_ in clause and re.search(rf"{before}{re.escape(id_)}(?!\w)", clause, flags) is not None
 
 
 def breaks_off(text: str) -> bool:
-    """Whether the last line seems to stop while it speaks of a scale: ``(out of``, ``Scores are on a``."""
+    """Whether the last line of a reply stops while it states a scale: ``(out of``, ``Scores are on a``."""
     line = text.rstrip().rpartition("\n")[2][-_MAX_SENTENCE:]
     if line.rfind("(") > line.rfind(")") or line.rfind("（") > line.rfind("）"):
         return True
@@ -188,18 +191,18 @@ def breaks_off(text: str) -> bool:
 
 
 def without(text: str, found: Sequence[Announced]) -> str:
-    """``text`` with the statements blanked, so that their numbers are nobody's scores."""
+    """Blank the sentences that state a scale, so that their numbers are not read as scores."""
     for one in found:
         if one.sure:
             text = text[: one.start] + _NOT_LINE.sub(" ", text[one.start : one.end]) + text[one.end :]
     return text
 
 
-# --- what several statements come to ----------------------------------------------------------------------------------
+# --- several statements of a scale --- --------------------------------------------------------------------------------
 
 
 def agreed(scales: Iterable[Scale | None]) -> Scale | None:
-    """The one scale that all state, as far as they state one; unclear where they differ."""
+    """Return the one scale on which all statements agree; ``unclear`` if they differ."""
     result: Scale | None = None
     for scale in scales:
         if scale in (UNCLEAR, UPSIDE_DOWN):
@@ -214,7 +217,10 @@ def agreed(scales: Iterable[Scale | None]) -> Scale | None:
 
 
 def settled(found: Sequence[Announced], numbers: Sequence[float], asked: tuple[float, float]) -> Scale | None:
-    """The scale of the bare ``numbers``, by what was announced around them; None where they are on the one asked for."""
+    """Return the scale of numbers without a scale of their own, by the sentences around them.
+
+    None means that they are on the scale asked for.
+    """
     sure = agreed(not_largest(one.scale, numbers) for one in found if one.sure)
     if sure is not None:
         return sure
@@ -222,14 +228,17 @@ def settled(found: Sequence[Announced], numbers: Sequence[float], asked: tuple[f
 
 
 def _may_hold(scale: Scale, numbers: Sequence[float], asked: tuple[float, float]) -> bool:
-    """Whether the numbers may be on a scale that is mentioned, and would mean another thing there."""
+    """Whether all numbers lie on a stated scale and at least one of them would change its meaning there."""
     return isinstance(scale, Stated) and scale.changes(numbers, asked) and not fractional(list(numbers), scale.high)
 
 
 def not_largest(scale: Scale | None, numbers: Sequence[float]) -> Scale | None:
-    """``scale``, unless its top is the largest of several numbers: None then, and unclear where it may still be a scale."""
+    """Return the stated scale, or None if its top is merely the largest of several scores.
+
+    The result is ``unclear`` if that top is also a usual top of a scale.
+    """
     if not isinstance(scale, Stated) or not scale.statistic or len(numbers) < 2 or max(numbers) != scale.high:
         return scale
     if scale.both and scale.low < min(numbers):
-        return scale  # the smallest number that was given is another
+        return scale  # the stated low end is not the smallest score, so this is a scale
     return UNCLEAR if scale.high in USUAL_TOPS else None

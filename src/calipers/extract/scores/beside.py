@@ -1,7 +1,7 @@
-"""Holds a verdict of scores against what stands beside it: the words around it, and remarks in its own document.
+"""Checks a verdict of scores against the words around it and the remarks in its own JSON document.
 
-Words can take trust away: they say whose the verdict is, or what becomes of it. They are judged in ``takebacks`` and
-``quotations``; which verdict counts is decided in ``selection``.
+These checks can only lead to a rejection. ``takebacks`` and ``quotations`` judge the words; ``selection`` decides which
+verdict counts.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ _FLAGS: Final = frozenset(words("roles", "flags"))
 
 
 def is_quoted(text: str, claim: Claim, ids: tuple[str, ...]) -> bool:
-    """Whether the words right before a verdict call it a draft, an example or somebody else's, or it stands in a quote."""
+    """Whether a verdict is inside a quote, or words right before it call it a draft, an example or somebody else's."""
     leads = (text[max(claim.floor, claim.start - 200) : claim.start], fence_lead(text, claim.start, claim.floor))
     others = any(is_others(lead, ids, claim.found.values.keys()) for lead in leads)
     return others or stands_in_quote(text, claim.start, ids)
 
 
 def check_beside(text: str, claim: Claim, claims: list[Claim], reader: RowReader) -> None:
-    """Raise Rejected when the words around a verdict void it, or those after it say otherwise."""
+    """Raise Rejected if the words around a verdict invalidate it, or give a candidate another score."""
     ids, scale = reader.names.ids, reader.scale
     spoken = [other for other in claims if other.found.values or other.found.positional]
     if any(other.found.nameless and other.start >= claim.end and not is_quoted(text, other, ids) for other in claims):
@@ -56,7 +56,7 @@ def check_beside(text: str, claim: Claim, claims: list[Claim], reader: RowReader
 
 
 def check_around(found: Found, reader: RowReader) -> None:
-    """Raise Rejected when the words before, between or after the lines of a verdict in prose undo it."""
+    """Raise Rejected if the words before, between or after the scores of a verdict in prose invalidate it."""
     _check(found, found.head, found.between, found.tail, reader)
 
 
@@ -70,7 +70,7 @@ def _check(found: Found, before: str, between: Sequence[str], after: str, reader
 
 
 def _prose(text: str, start: int, end: int, claims: list[Claim], ids: tuple[str, ...]) -> str:
-    """The words of ``text[start:end]`` without its verdicts, and without what introduces somebody else's."""
+    """Return the words of ``text[start:end]`` without verdicts and introductions of somebody else's verdict."""
     pieces = []
     for claim in claims:
         if claim.start < start or claim.end > end:
@@ -84,15 +84,16 @@ def _prose(text: str, start: int, end: int, claims: list[Claim], ids: tuple[str,
     return "\n".join([*pieces, text[start:end]])
 
 
-# --- remarks in the document ------------------------------------------------------------------------------------------
+# --- remarks in the document --- --------------------------------------------------------------------------------------
 
 
 def doubtful_remark(
     node: Any, ids: Sequence[str], *, scores: Mapping[str, float], scale: tuple[float, float], depth: int = 2
 ) -> str | None:
-    """Why what stands beside the scores in ``node`` puts them in doubt; None where nothing does.
+    """Return why a remark in a JSON document puts the scores beside it in doubt, or None if no remark does.
 
-    ``"note": "these scores are random"``, ``"correction": {"KB": 50}``. Explanations of single candidates are not looked at.
+    Examples are ``"note": "these scores are random"`` and ``"correction": {"KB": 50}``. Explanations of single
+    candidates are not checked.
     """
     pairs = pairs_of(node)
     after = False
@@ -115,7 +116,7 @@ def doubtful_remark(
 
 
 def _of_pair(key: str, value: Any) -> str | None:
-    """What a key says by itself, where its value does not deny it."""
+    """Return why a key such as ``"correction"`` puts the scores in doubt, unless its value is empty or false."""
     spoken = folded(key)
     name = "_".join(spoken.split())
     if (value is False and name in DENYING) or (type(value) is str and name in REMARKS and is_void(value)):

@@ -1,7 +1,7 @@
-"""What the fields of a JSON row mean, by their keys, and the scale that they state for the score beside them.
+"""Reads what the fields of a JSON row mean, and on which scale they say the row's score is.
 
-Keys are lists in ``words/roles.txt``. A scale is stated by ``max_score``, ``out_of``, ``"scale": "0-10"``, a unit or a
-percentage.
+A field's meaning is its role; keys and their roles are lists in ``words/roles.txt``. A scale is stated by
+``max_score``, ``out_of``, ``"scale": "0-10"``, a unit or a percentage.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ STATING: Final[frozenset[Role]] = frozenset({"top", "bottom", "scale", "unit"})
 
 
 def folded(key: object) -> str:
-    """A key as roles know it: without case, blanks and punctuation."""
+    """Return a JSON key without case, blanks and punctuation, as the list of roles has it."""
     return "".join(char for char in str(key).casefold() if char.isalnum())
 
 
@@ -51,7 +51,7 @@ _PARTS = frozenset({3, 4, 5, 6, 7, 8, 9, 10, 12, 15, 20, 25, 30})
 
 
 def role_of(key: Any) -> Role | None:
-    """What a key means."""
+    """Return the role of a JSON key in a row of scores, such as ``"id"`` or ``"score"``; None if it is unknown."""
     if type(key) is not str:
         return None
     known = _FAST.get(key)
@@ -67,12 +67,12 @@ def role_of(key: Any) -> Role | None:
 
 
 def is_mark(key: Any) -> bool:
-    """Whether a key that names a remark in one language names a score in another: French ``note``."""
+    """Whether a key means a remark in one language and a score in another: French ``note``."""
     return type(key) is str and folded(of_key(key)[0]) in ("note", "notes")
 
 
 class Row:
-    """The fields of one object: (key, value, what the key means), and all meanings there are."""
+    """The fields of one JSON object as (key, value, role), and the set of their roles."""
 
     __slots__ = ("fields", "roles")
 
@@ -82,23 +82,23 @@ class Row:
 
     @classmethod
     def of(cls, pairs: Iterable[tuple[Any, Any]]) -> Row:
-        """The row of an object's (key, value) pairs."""
+        """Build the row of an object's (key, value) pairs."""
         return cls((key, value, role_of(key)) for key, value in pairs if key is not None)
 
     def values(self, *roles: Role) -> list[Any]:
-        """The values of fields with one of the meanings."""
+        """Return the values of the fields with one of the given roles."""
         return [value for _, value, role in self.fields if role in roles]
 
 
 def scale_beside(row: Row) -> Scale | None:
-    """The scale that fields state for the numbers beside them; None where they state none."""
+    """Return the scale that the fields of a row state for its score, or None."""
     return None if STATING.isdisjoint(row.roles) else agreed(_stated(row))
 
 
 def _stated(row: Row) -> Iterator[Scale | None]:
     measured = any(str(key).casefold() in _STATISTICS for key, _, _ in row.fields)
     fields = [(folded(key), value, role) for key, value, role in row.fields if role in STATING]
-    if measured:  # the smallest and the largest of several measurements
+    if measured:  # here min and max are the extremes of several measurements
         fields = [field for field in fields if field[0] not in _MAY_BE_STATISTICS]
     low = next((_end(value) for _, value, role in fields if role == "bottom"), None)
     for key, value, role in fields:
@@ -114,7 +114,7 @@ def _stated(row: Row) -> Iterator[Scale | None]:
             yield PERCENTAGE
         elif role == "scale":
             scale = described(_whole(value))
-            # A range from 75 says how sure a number is, and not where it may lie.
+            # A range from 75 says how sure the score is, and is no scale.
             yield None if key == "range" and isinstance(scale, Stated) and scale.low not in (0, 1) else scale
 
 
@@ -126,14 +126,14 @@ def _end(value: Any) -> float | None:
 
 
 def _whole(value: Any) -> Any:
-    """A mended object or list as a plain one; anything else as it is."""
+    """Return a repaired object or list as a plain dict or list, and any other value unchanged."""
     if isinstance(value, Pairs):
         return {key: inner for key, inner in value if type(key) is str}
     return list(value) if isinstance(value, list) else value
 
 
 def on_scale_of_row(read: Value, row: Row, asked: tuple[float, float]) -> Score:
-    """A row's score in units of the scale asked for, by what the row's other fields say of it."""
+    """Convert a row's score to the scale asked for, according to the row's other fields."""
     scale = scale_beside(row)
     if scale == UPSIDE_DOWN:
         return OFF_SCALE[UPSIDE_DOWN]
@@ -150,9 +150,11 @@ def on_scale_of_row(read: Value, row: Row, asked: tuple[float, float]) -> Score:
 
 
 def _as_in_percent(value: Value, row: Row, asked: tuple[float, float]) -> Score:
-    """A score beside a percentage: they agree, or neither is read."""
+    """Check a score against the percentage in the same row; if they disagree, neither is read."""
     percent = percent_of(row, asked)
-    if type(percent) is not Value or abs(percent.number - value.number) <= 0.0051 * (asked[1] - asked[0]):  # rounded
+    if type(percent) is not Value or abs(percent.number - value.number) <= 0.0051 * (
+        asked[1] - asked[0]
+    ):  # the percentage may be rounded
         return value
     share = value.raw / value.stated.high * 100 if value.stated is not None and value.raw is not None else None
     if share is not None and percent.raw is not None and abs(share - percent.raw) <= 0.51:
@@ -161,20 +163,20 @@ def _as_in_percent(value: Value, row: Row, asked: tuple[float, float]) -> Score:
 
 
 def percent_of(row: Row, asked: tuple[float, float]) -> Score | None:
-    """The number of a field such as ``percentage``."""
+    """Return the score that a row gives as a percentage, on the scale asked for, or None."""
     ends = (_end(value.rstrip(" %") if type(value) is str else value) for value in row.values("percent"))
     number = next((end for end in ends if end is not None), None)
     return None if number is None else put_on(Value(number), PERCENTAGE, asked)
 
 
 def _is_renormalized(number: float, row: Row, asked: tuple[float, float]) -> bool:
-    """``{"score": 8, "normalized_score": 0.8}`` where 0 to 100 was asked for: the score is on another scale."""
+    """Whether a normalised score shows that the score is on another scale: ``"score": 8, "normalized_score": 0.8``."""
     shares = [share for value in row.values("normalized") if (share := _end(value)) is not None]
     return any(abs(asked[0] + share * (asked[1] - asked[0]) - number) > 0.01 * asked[1] for share in shares)
 
 
 def _has_larger_total(number: float, row: Row, asked: tuple[float, float]) -> bool:
-    """``{"score": 8, "total": 10}``: out of ten, or one part of a sum."""
+    """Whether a row has a total that the score may be out of, or be a part of: ``{"score": 8, "total": 10}``."""
     totals = [_end(value) for key, value, _ in row.fields if folded(key) == "total"]
     return any(
         total is not None and total != asked[1] and (total > number or (total == number and total in _PARTS))
@@ -183,7 +185,7 @@ def _has_larger_total(number: float, row: Row, asked: tuple[float, float]) -> bo
 
 
 def scale_around(row: Row, numbers: Sequence[float], names: Names, asked: tuple[float, float]) -> Scale | None:
-    """The scale that an object states for the bare ``numbers`` in it: by fields, notes, or among its metadata."""
+    """Return the scale that an object's fields, notes or metadata state for the ``numbers`` in it, or None."""
     scale = not_largest(scale_beside(row), numbers)
     if scale is None:
         about = [value for key, value, _ in row.fields if folded(key) in _ABOUT and isinstance(_whole(value), Mapping)]
@@ -194,7 +196,9 @@ def scale_around(row: Row, numbers: Sequence[float], names: Names, asked: tuple[
         if type(value) is str and len(value) <= _MAX_NOTE and role in ("text", "aside", None)
     ]
     said = [one for note in notes[:8] for one in announced(note, names)]
-    if not row.roles.isdisjoint({"id", "weak id"}):  # an explanation of one candidate
+    if not row.roles.isdisjoint(
+        {"id", "weak id"}
+    ):  # the note explains one candidate, so its scale need not be everyone's
         said = [replace(one, sure=False) for one in said]
     noted = settled(said, numbers, asked)
     if noted is None or scale is None:

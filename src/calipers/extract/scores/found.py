@@ -1,7 +1,6 @@
-"""The nouns of reading scores: a scale that is stated, a score that was read or not, and what a part of a reply states.
+"""The data of reading scores: a stated scale, a score that was read or not, and what one part of a reply states.
 
-Nothing here knows yet whether that part counts (``selection``), nor whether its numbers are on the scale asked for
-(``scales``).
+``selection`` decides which part counts; ``scales`` checks that its numbers are on the scale asked for.
 """
 
 from __future__ import annotations
@@ -26,9 +25,9 @@ WHOLE_LINE: Final = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Stated:
-    """A scale from ``low`` to ``high``; where not ``both`` ends were stated, from 0.
+    """A scale from ``low`` to ``high`` that a reply states; ``low`` is 0 if ``both`` ends were not stated.
 
-    ``statistic``: the words that state it may as well mean the largest score that was given.
+    ``statistic``: the words may also mean the largest score that was given, such as ``max_score``.
     """
 
     low: float
@@ -37,19 +36,19 @@ class Stated:
     statistic: bool = field(default=False, compare=False)
 
     def of(self, number: float, asked: tuple[float, float]) -> float:
-        """``number`` in units of the scale asked for; out of that scale's own top, a number is itself."""
+        """Convert ``number`` from this scale to the one asked for; if both have the same top, it stays as it is."""
         low, high = asked
         if self.high == high and (self.low == low or not self.both):
             return number
         return low + (number - self.low) * (high - low) / (self.high - self.low)
 
     def changes(self, numbers: Sequence[float], asked: tuple[float, float]) -> bool:
-        """Whether the numbers all lie on it, and one means another thing there than on the scale asked for."""
+        """Whether all numbers lie on this scale and at least one would change its value on the scale asked for."""
         changed = any(abs(self.of(number, asked) - number) > 1e-9 for number in numbers)
         return changed and all(self.low <= number <= self.high for number in numbers)
 
     def agrees(self, other: Stated) -> bool:
-        """Whether both say the same, as far as they say it."""
+        """Whether two statements give the same scale; an end that was not stated matches any."""
         return self.high == other.high and (self.low == other.low or not (self.both and other.both))
 
 
@@ -58,9 +57,10 @@ Scale: TypeAlias = Stated | Literal["unclear", "upside down"]
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """``number`` is in units of the scale asked for; ``stated`` the scale that the reply states for it, if it does.
+    """A score that was read: its ``number`` on the scale asked for, and the scale that the reply states for it.
 
-    A number without one is bare. ``raw`` is the number on the stated scale, where that may be a fraction of another.
+    A number without a stated scale is bare. ``raw`` is the number on the stated scale, if it could be a fraction of
+    another.
     """
 
     number: float
@@ -70,7 +70,7 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """Why a score could not be read. ``cut`` when the text ended inside it, ``empty`` when none was written."""
+    """Why a score could not be read; ``cut``: the text ended inside it; ``empty``: no score was written."""
 
     reason: str
     cut: bool = False
@@ -92,7 +92,7 @@ _DOUBT = {
 
 
 def checked(number: float, stated: Stated | None = None) -> Score:
-    """A number as a value, unless it is not finite or absurdly large."""
+    """Return a number as a score, or why it is none: not finite, or absurdly large."""
     try:
         number = float(number)
     except OverflowError:  # an integer beyond the range of floats
@@ -103,14 +103,14 @@ def checked(number: float, stated: Stated | None = None) -> Score:
 
 
 def is_same(one: Score | None, other: Score | None) -> bool:
-    """Whether two values say the same: 80 and 80/100 do."""
+    """Whether two scores are equal on the scale asked for: 80 and 80/100 are."""
     if type(one) is Value and type(other) is Value:
         return math.isclose(one.number, other.number, rel_tol=1e-9, abs_tol=1e-9)
     return one == other
 
 
 def put_on(value: Score, scale: Scale | None, asked: tuple[float, float]) -> Score:
-    """A bare number, once the reply is known to state its scale; anything else as it is."""
+    """Convert a bare score from ``scale``, which the reply states, to the scale asked for; leave others unchanged."""
     if scale is None or type(value) is not Value or value.stated is not None:
         return value
     if not isinstance(scale, Stated):
@@ -120,12 +120,13 @@ def put_on(value: Score, scale: Scale | None, asked: tuple[float, float]) -> Sco
 
 @dataclass(slots=True)
 class Found:
-    """What one document, or the prose, states. ``doubts`` is non-empty when it cannot be trusted as a whole.
+    """The scores that one JSON document of a reply, or its prose, states; with ``doubts`` none of them can be trusted.
 
-    ``scoreless`` are ids that some row named without giving a score. ``positional`` holds scores that name nobody, in order;
-    ``nameless``: one such score and nothing else; ``weak``: ids were mere indices. ``plain``: the document was as asked for,
-    so that no scale is stated anywhere. Of prose, ``head`` is the text before the first score, ``tail`` after the last one,
-    and ``between`` what else stands on the lines from one to the other.
+    ``scoreless`` are ids that a row named without a score. ``positional`` are scores without ids, in order;
+    ``nameless``: one such score and nothing else; ``weak``: the ids were mere indices. ``plain``: the document has
+    exactly the shape asked for, so no scale is stated anywhere. For prose, ``head`` is the text before the first score,
+    ``tail`` the text after the last score, and ``between`` the other words on the lines from the first to the last
+    score.
     """
 
     values: dict[str, Score] = field(default_factory=dict)
@@ -143,7 +144,7 @@ class Found:
 
     @classmethod
     def as_asked(cls, document: Any, ids: AbstractSet[str]) -> Found | None:
-        """What a document in one of the two shapes that are asked for states, when nothing at all is unusual in it."""
+        """Read a document that has exactly one of the two shapes asked for, without any doubt; else return None."""
         if type(document) is not dict or not document.keys() <= {"scores", "explanations"}:
             return None
         scores: Any = document.get("scores")
@@ -164,16 +165,16 @@ class Found:
 
     @property
     def numbers(self) -> dict[str, float]:
-        """The numbers that were read, by id."""
+        """The scores that were read, by id."""
         return {id_: value.number for id_, value in self.values.items() if type(value) is Value}
 
     @property
     def readable(self) -> bool:
-        """Whether any number was read: a block without one is a template, not a verdict."""
+        """Whether any score was read: a block without one is a template and no verdict."""
         return any(type(value) is Value for value in (*self.values.values(), *self.positional))
 
     def add(self, id_: str, value: Score) -> None:
-        """Record ``value``; a second, different one is doubt."""
+        """Record the score of an id; a second, different score is a doubt."""
         known = self.values.get(id_)
         if known is None or (type(known) is Unread and known.empty):
             self.values[id_] = value
@@ -181,18 +182,18 @@ class Found:
             self.doubts.append(f"two different scores for {id_!r}")
 
     def explain(self, id_: str, text: Any) -> None:
-        """Record an explanation, if ``text`` is a text."""
+        """Record the explanation of an id's score, if ``text`` is a string."""
         if type(text) is str:
             self.explanations[id_] = text
             self.placeholders += is_template_text(text)
 
     def bare(self) -> list[float]:
-        """The numbers for which no scale is stated yet."""
+        """Return the scores for which no scale is stated yet."""
         every = (*self.values.values(), *self.positional)
         return [value.number for value in every if type(value) is Value and value.stated is None]
 
     def restate(self, scale: Scale | None, asked: tuple[float, float]) -> None:
-        """Take the bare numbers to be on ``scale``; one that is not clear is doubt."""
+        """Convert the bare scores from ``scale``; an unclear scale is a doubt."""
         if scale in (UNCLEAR, UPSIDE_DOWN):
             self.doubts.append(_DOUBT[scale])
         elif scale is not None:
@@ -200,7 +201,7 @@ class Found:
             self.positional = [put_on(value, scale, asked) for value in self.positional]
 
     def merge(self, other: Found) -> None:
-        """Take over what another part of the same verdict states."""
+        """Add the scores that another part of the same verdict states."""
         for id_, value in other.values.items():
             self.add(id_, value)
         self.explanations.update(other.explanations)
@@ -212,10 +213,10 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One verdict found in a reply, and where it stands.
+    """One verdict of scores in a reply, and its position.
 
-    ``floor`` is where the words before it begin: the end of the document before. ``breaks_off``: words about a scale after it
-    stop in the middle.
+    ``floor`` is where the words before the verdict begin: the end of the previous document. ``breaks_off``: words about
+    a scale after the verdict stop in the middle.
     """
 
     found: Found
@@ -228,7 +229,7 @@ class Claim:
     breaks_off: bool = False
 
     def check(self) -> None:
-        """Raise Rejected where the verdict contradicts itself or holds words out of place."""
+        """Raise Rejected if the verdict contradicts itself or has words out of place."""
         torn = next((id_ for id_ in self.found.scoreless if type(self.found.values.get(id_)) is Value), None)
         if self.found.doubts or torn is not None or self.garbled:
             inside = "words out of place inside the verdict"
@@ -238,10 +239,10 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One statement in prose: an id, how its score was written, and whether it stands at the very end of the text.
+    """One score stated in prose: an id, the score as written, and whether it is the very end of the text.
 
-    It stands on the lines from ``begin`` to ``line`` (one line where ``begin`` is negative), and ends before column ``end``
-    of the last. ``scale`` is stated for it elsewhere than beside the number.
+    The statement is on the lines from ``begin`` to ``line`` (one line if ``begin`` is negative) and ends before column
+    ``end`` of the last. ``scale`` is the scale stated for it elsewhere than beside the number.
     """
 
     id_: str
@@ -256,7 +257,7 @@ class Statement:
 
 
 def _is_row(row: Any) -> bool:
-    """Whether this is a row as it is asked for."""
+    """Whether a row has exactly the fields asked for."""
     fields = {"trajectory_id", "explanation", "score"}
     return type(row) is dict and row.keys() == fields and type(row["trajectory_id"]) is str
 
@@ -265,5 +266,5 @@ _TEMPLATE_TEXT = re.compile(r"\s*(?:<.{1,60}>|\{.{0,60}\}|\[.{1,40}\]|\.{2,}|…
 
 
 def is_template_text(text: str) -> bool:
-    """Whether an explanation is one of a template's: ``...``, ``<why>``."""
+    """Whether an explanation is a template's placeholder: ``...``, ``<why>``."""
     return len(text) <= 64 and _TEMPLATE_TEXT.fullmatch(text) is not None

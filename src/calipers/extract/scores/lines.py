@@ -1,8 +1,7 @@
-"""Scores from replies that are no JSON: lines, headed sections, tables, YAML, tags.
+"""Reads scores from replies that are not JSON: lines, headed sections, tables, YAML, tags.
 
-Reads only forms in which the number plainly belongs to the id: right after it, after a word for score, or in a score
-column. Everything else in the text is content. Not responsible for the scale (``scales``) or for what is missing
-(``scores``).
+Only forms count in which the number plainly belongs to the id: right after the id, after a word for score, or in a
+score column. All other numbers are content. ``scales`` checks the scale; ``scores`` reports the missing ids.
 """
 
 from __future__ import annotations
@@ -67,10 +66,10 @@ _ANSWER = re.compile(r"<(answer|result|verdict|output|final_answer)>(.*?)(?:</\1
 
 
 def read_lines(text: str, names: Names, scale: tuple[float, float], *, end: End = "whole") -> Found:
-    """The scores that lines, sections and tables of ``text`` state.
+    """Return the scores that lines, sections and tables of a reply state.
 
-    ``end`` says whether the text is known to be whole or cut. A number at the very end of a cut text is left unread; where
-    nothing is known, it is left unread if ids are missing after it or it is shorter than all others.
+    ``end`` says whether the text is known to be whole or cut. A number at the very end of a cut text is not read. If it
+    is unknown, that number is not read if ids are missing after it or it is shorter than all other scores.
     """
     found = Found()
     if not names.ids or len(names.ids) > _MAX_IDS or sum(map(len, names.ids)) > 10_000:
@@ -80,7 +79,7 @@ def read_lines(text: str, names: Names, scale: tuple[float, float], *, end: End 
         found = Found()
         stated = announced(part, names)
         if end == "cut" and stated and part[-1:].isdecimal() and stated[-1].end == len(part):
-            stated[-1] = replace(stated[-1], scale=UNCLEAR)  # its number may go on
+            stated[-1] = replace(stated[-1], scale=UNCLEAR)  # further digits may be missing
         lines, others = _split(part), _split(without(part, stated))
         if len(lines) > _MAX_LINES:
             return found
@@ -102,7 +101,7 @@ def read_lines(text: str, names: Names, scale: tuple[float, float], *, end: End 
 
 
 def _place(said: list[Statement], lines: list[str], found: Found) -> None:
-    """Tell what stands before, between and after the statements."""
+    """Record the words before, between and after the statements in ``found``."""
     spans = sorted((one.line, one.end, one.begin) for one in said if one.written and one.line >= 0)
     if not spans:
         return
@@ -126,7 +125,7 @@ def _split(text: str) -> list[str]:
 
 
 def _each_its_scale(said: list[Statement], stated: list[Announced], text: str) -> list[Statement]:
-    """Each statement with the scale that stands after it, where as many are stated and they differ."""
+    """Assign each statement the scale stated after it, if there are as many scales as statements and they differ."""
     scales = [one for one in stated if one.sure and isinstance(one.scale, Stated)]
     scored = [place for place, one in enumerate(said) if one.written]
     if len(scored) < 2 or len(scales) != len(scored) or len({one.scale for one in scales}) == 1:
@@ -140,7 +139,7 @@ def _each_its_scale(said: list[Statement], stated: list[Announced], text: str) -
 
 
 def _cleaned(text: str, *, keep: str) -> str:
-    """The text in plain punctuation and digits, without markup, and with a line for each score in a tag."""
+    """Return a reply in plain punctuation and digits, without markup, with each tagged score on its own line."""
     text = text.translate({code: to for code, to in _PLAIN.items() if chr(code) not in keep} if keep else _PLAIN)
     if not text.isascii():
         text = _HAN_SCORE.sub(lambda found: han_digits(found[0]), text)
@@ -158,13 +157,13 @@ def _cleaned(text: str, *, keep: str) -> str:
 
 
 def _in_digits(found: re.Match[str]) -> str:
-    """``nine out of ten`` in digits."""
+    """Write a score in words with digits: ``nine out of ten``."""
     numbers = [ONES.get(word, TENS.get(word, 100 if word == "hundred" else None)) for word in found.group(1, 2)]
     return found[0] if None in numbers else f"{numbers[0]} out of {numbers[1]}"
 
 
 def _top_of(tag: str) -> str:
-    """The top of the scale, where a tag's attributes state it, as the rest of a ratio."""
+    """Return the top of the scale in a tag's attributes as the end of a ratio: ``/10``."""
     top = _TOP_ATTRIBUTE.search(tag)
     return "" if top is None else f"/{top[1]}"
 
@@ -176,13 +175,14 @@ def _tagged(found: re.Match[str]) -> str:
         content += _top_of(found[0][: found[0].index(">") + 1])
     if tag.casefold() not in ("score", "rating", "grade") and not NUMBERISH.fullmatch(content):
         return f"\n{name}:\n{content}"
-    return f"\n{name}: {content}" + ("" if found.end() == len(found.string) else "\n")  # at the end it may be cut
+    # Without a line end, a score at the end of the text still counts as possibly cut.
+    return f"\n{name}: {content}" + ("" if found.end() == len(found.string) else "\n")
 
 
 def _parts(text: str) -> Iterator[tuple[str, str]]:
-    """Where the verdict may stand, most telling first: an answer tag, what follows a ``final`` heading, everything.
+    """Yield the parts of a reply that may be its verdict, the most likely first, each with the text after it.
 
-    Each with the text after it.
+    These are an answer tag, the text after a ``final`` heading, and the whole text.
     """
     answers = list(_ANSWER.finditer(text)) if "<" in text else []
     if answers:
@@ -204,7 +204,7 @@ def _take(said: list[Statement], found: Found, names: Names, scale: tuple[float,
 
 
 def _may_be_cut(last: Statement, said: list[Statement], names: Names) -> bool:
-    """Whether a number at the very end may go on: ids are missing after it, or it is shorter than all others."""
+    """Whether digits may be missing from a score at the very end: ids are missing after it, or it is the shortest."""
     written = last.written
     others = [one.written for one in said if not one.at_end and one.written]
     if len({one.id_ for one in said}) < len(names.ids):

@@ -1,7 +1,7 @@
-"""Which candidate a judge means: ``1``, ``"Trajectory 1"``, ``#1``, ``<trajectory id="1">`` to the id ``"1"``.
+"""Matches the names that a judge uses for candidates to their ids: ``1``, ``"Trajectory 1"``, ``#1`` to ``"1"``.
 
-Equality only, never likeness: a name that fits no id exactly after its decoration is taken off is unknown. Case and
-width are ignored, unless ids differ in nothing else: those are told apart by them, or not at all.
+Only equal names match, never similar ones: a name that equals no id after its decoration is removed is unknown. Case
+and width are ignored, unless two ids differ only in those.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ _SPELLED = {word: str(number) for number, word in enumerate(words("spelled", "ON
 
 
 class Names:
-    """The ids of one question, and how replies may write them."""
+    """The ids of the candidates to be scored, and the ways in which replies may write them."""
 
     def __init__(self, ids: Sequence[str]) -> None:
         self.ids = tuple(ids)
         self.known = frozenset(self.ids)
 
     def match(self, raw: Any) -> str | None:
-        """The id ``raw`` (a key, an id field's value) names, or None."""
+        """Return the id that ``raw`` (a key, an id field's value) names, or None."""
         if type(raw) is float and raw.is_integer():
             raw = int(raw)
         text = raw if type(raw) is str else str(raw) if type(raw) is int and abs(raw) < 10**20 else ""
@@ -49,7 +49,7 @@ class Names:
 
     @cached_property
     def _forms(self) -> list[tuple[Callable[[str], str], dict[str, str]]]:
-        """How names are compared, one way after the other, each with the ids that it tells apart."""
+        """The forms in which names are compared, in order, each with a map from names to the ids it distinguishes."""
         forms: list[tuple[Callable[[str], str], dict[str, str]]]
         forms = [(form, _unambiguous((form(id_), id_) for id_ in self.ids)) for form in (_fold, core)]
         if len(forms[1][1]) < len(self.ids):
@@ -59,13 +59,13 @@ class Names:
 
     @property
     def wide(self) -> str:
-        """Characters of the ids that must not be made plain, because other ids are the same in plain characters."""
+        """Characters of the ids that must not become plain punctuation, because other ids would then be equal."""
         odd = {char for id_ in self.ids for char in id_ if not id_.isascii() and not char.isascii()}
         return "".join(odd) if odd and len(set(map(_fold, self.ids))) < len(self.ids) else ""
 
 
 def core(text: str, *, fold: bool = True) -> str:
-    """``text`` without decoration and the word it is introduced by; without case and width, too, if ``fold``."""
+    """Return a name without decoration and words such as *Trajectory*; with ``fold`` also without case and width."""
     tag = _TAG.search(text)
     text = tag[1] if tag else text
     text = _fold(text) if fold else text
@@ -90,7 +90,7 @@ def _fold(text: str) -> str:
 
 
 def _unambiguous(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """A mapping without the keys that two ids share."""
+    """Return a dict without the keys that belong to two ids."""
     found: dict[str, str] = {}
     shared = set()
     for key, id_ in pairs:

@@ -1,7 +1,7 @@
-"""Numbers in prose as they are written: what belongs to one, what makes it another thing, and words for score before it.
+"""Reads numbers in prose as written: where a number ends, what makes it no score, and the words for score before it.
 
-Scores in two lists of one order are read here, too: ``1 and 2 receive 71 and 87 respectively``. Whose other numbers are,
-is for ``statements``; what a number says, for ``values``.
+Scores in two parallel lists are read here too: ``1 and 2 receive 71 and 87 respectively``. ``statements`` decides whose
+other numbers are; ``values`` converts them.
 """
 
 from __future__ import annotations
@@ -71,12 +71,12 @@ _IS_ALL = re.compile(
 
 
 def end_of(value: re.Match[str]) -> int:
-    """Where a number that was found ends, without the punctuation after it."""
+    """Return where a matched number ends, without the punctuation after it."""
     return value.start("value") + len(value["value"].rstrip(_TRAILING))
 
 
 def written_in(found: re.Match[str], rest: str) -> str:
-    """The number as written, or something unreadable where what follows in ``rest`` makes it another thing."""
+    """Return a score as written, or an unreadable text if the words after it in ``rest`` make it something else."""
     written = found["value"].rstrip(_TRAILING)
     if _STATES.match(rest):
         return f"{written}{_COUNTED}"
@@ -96,12 +96,12 @@ def _is_conditional(rest: str) -> bool:
 
 
 def is_end(rest: str) -> bool:
-    """Whether nothing is said in what follows a number."""
+    """Whether the text after a number has no letters or digits."""
     return not any(char.isalnum() for char in rest)
 
 
 def labelled(line: str, *, last: bool) -> Iterator[Statement]:
-    """Numbers after a word for score; those of a named aspect (``style score: 0.8``) only where nothing else is."""
+    """Yield the numbers after a word for score; those of a named aspect (``style score: 0.8``) are omitted."""
     for found in islice(_LABELLED.finditer(line), MAX_PAIRS):
         before = line[max(0, found.start() - 200) : found.start()]
         if _OF_ASPECT.search(before) and not _NO_ASPECT.search(before):
@@ -115,12 +115,12 @@ def labelled(line: str, *, last: bool) -> Iterator[Statement]:
         rest = line[end:] if last else line[end : end + 40]
         written = written_in(found, rest)
         if written.endswith(_COUNTED) and not _MARK.search(line, found.start(), found.start("value")):
-            continue  # ``it scored 5/7 goals``
+            continue  # ``it scored 5/7 goals`` is a count
         yield Statement("", written, last and is_end(rest), bool(found["kind"]), rest.startswith("."), end=end)
 
 
 def read_nameless(lines: list[str], id_: str) -> list[Statement]:
-    """For a question about one candidate: the labelled score, what the judge gives it, or nothing but a number."""
+    """Return a single candidate's score from prose: the labelled score, what the judge gives it, or a lone number."""
     spoken = [number for number, line in enumerate(lines) if line.strip()]
     last = len(lines) - 1
     said = [
@@ -143,7 +143,7 @@ def read_nameless(lines: list[str], id_: str) -> list[Statement]:
     return said
 
 
-# --- two lists in one order -------------------------------------------------------------------------------------------
+# --- parallel lists of ids and scores --- -----------------------------------------------------------------------------
 
 _LIST = re.compile(
     r"(?P<name>[\w-]{1,60})[\"')\]*]{0,3}(?:\s{0,2}[,&、，]\s{0,2}(?:and\s)?"
@@ -155,17 +155,17 @@ _NEAR = 16
 
 
 def is_listed(before: str, names: Names) -> bool:
-    """Whether an id is the last of several: ``1 and 2 receive 71``; its number would be theirs, too, or one of several."""
+    """Whether an id is the last of several, so that the number after it is not its own: ``1 and 2 receive 71``."""
     found = _LIST.search(before[-100:])
     if found is None or names.match(found["name"]) is None:
         return False
     lead = before[-100:][: found.start()].rstrip()
-    return not lead.endswith((":", "=", ">", "→", "："))  # ``1: 2, 2: 1``: a score, not a name
+    return not lead.endswith((":", "=", ">", "→", "："))  # in ``1: 2, 2: 1`` the number before is a score and no name
 
 
 def read_respective(line: str, names: Names) -> list[Statement]:
-    """What a line says of several candidates in turn; empty where it does not, or not plainly."""
-    if not any(map(str.isdecimal, line)) or sum(id_ in line for id_ in names.ids) < 2:  # a list
+    """Return the scores of several candidates in a sentence with *respectively*; none if the lists are not plain."""
+    if not any(map(str.isdecimal, line)) or sum(id_ in line for id_ in names.ids) < 2:  # a list needs two ids
         return []
     said = (
         _in_turn(sentence, names)
@@ -176,10 +176,10 @@ def read_respective(line: str, names: Names) -> list[Statement]:
 
 
 def _in_turn(sentence: Sentence, names: Names) -> list[Statement]:
-    """A list of names and as many numbers after it: with more or fewer, nothing is said of any of them."""
+    """Pair a list of ids with the list of as many numbers after it; with more or fewer numbers, read none."""
     ids, numbers = _lists(sentence, names)
     values, more = numbers[: len(ids)], numbers[len(ids) : len(ids) + 1]
-    if len(ids) < 2 or len(values) < len(ids) or len(set(ids)) < len(ids):  # a list
+    if len(ids) < 2 or len(values) < len(ids) or len(set(ids)) < len(ids):  # not two parallel lists
         return []
     near = [0 < later.start - one.end <= _NEAR for one, later in pairwise(values)]
     if not all(near) or any(one.start - values[-1].end <= _NEAR for one in more):
@@ -192,7 +192,7 @@ def _in_turn(sentence: Sentence, names: Names) -> list[Statement]:
 
 
 def _lists(sentence: Sentence, names: Names) -> tuple[list[str], list[Number]]:
-    """The ids named, in order, and the numbers after the last of them; ids may be numbers themselves."""
+    """Return the ids that a sentence names, in order, and the numbers after the last id. Ids may be numbers too."""
     if not all(map(str.isdecimal, names.ids)):
         mentions = sentence.mentions
         end = mentions[-1].end if mentions else 0

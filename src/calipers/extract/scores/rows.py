@@ -1,4 +1,4 @@
-"""One row of a verdict: whom it names, and the one score it gives. ``verdicts`` reads the shapes rows stand in."""
+"""Reads one row of a verdict: the candidate that it names and its score. ``verdicts`` reads the shapes around rows."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ MAX_ROWS = 4_000
 _BEARING = STATING | {"loose score", "percent", "normalized"}
 """Fields that may say on which scale the score beside them is."""
 _PLACEHOLDER = re.compile(
-    r"<.{0,60}>|\{.{0,60}\}|\.{2,}|…|string|str|int|integer|number|(?:trajectory|candidate)?[ _-]?(?:id|key|name)|[xn]|id\d?"
-    r"|\$\w{0,20}",
+    r"<.{0,60}>|\{.{0,60}\}|\.{2,}|…|string|str|int|integer|number"
+    r"|(?:trajectory|candidate)?[ _-]?(?:id|key|name)|[xn]|id\d?|\$\w{0,20}",
     re.IGNORECASE,
 )
 _NO_NUMBER = Unread("the score is not a number")
@@ -38,14 +38,14 @@ _TWO = Unread("two different scores in one row")
 
 
 class RowReader:
-    """Reads rows for one question."""
+    """Reads rows of scores for one set of candidates."""
 
     def __init__(self, ids: Sequence[str], scale: tuple[float, float]) -> None:
         self.names = Names(ids)
         self.scale = scale
 
     def take_rows(self, rows: list[Row], found: Found) -> bool:
-        """Take in rows with an id field; False when they are none after all."""
+        """Add the scores of rows with an id field to ``found``; return False if no row had a score."""
         taken = False
         for row in rows:
             read = self.score_of(row)
@@ -71,14 +71,14 @@ class RowReader:
         return taken
 
     def doubt_unknown(self, name: str, read: Score, found: Found) -> None:
-        """A score of somebody nobody asked about is doubt; a placeholder's shows a template."""
+        """Record a doubt if a row scores an unknown id; a placeholder's name is a sign of a template."""
         if type(read) is not Value or name.strip(" *_:.").casefold() in _SUMMARY:
             return
         found.placeholders += is_placeholder(name)
         found.doubts.append(f"an unknown id: {name[:40]!r}")
 
     def _ids_of(self, row: Row) -> tuple[list[str], object]:
-        """Whom a row's id fields name: ids, or somebody nobody asked about."""
+        """Return the known ids that a row's id fields name, and an unknown name if there is no known id."""
         for wanted in ("id", "weak id"):
             written = [_inner_id(value) for value in row.values(wanted)]
             known = dict.fromkeys(id_ for id_ in map(self.names.match, written) if id_ is not None)
@@ -88,7 +88,7 @@ class RowReader:
         return [], None
 
     def score_of(self, row: Row) -> Score | None:
-        """The one score of a row, on the scale that the row states for it; None when it has no field for one."""
+        """Return a row's score on the scale asked for, or None if the row has no field for a score."""
         read = self._written(row)
         if read is None and "percent" in row.roles:
             return percent_of(row, self.scale)
@@ -115,7 +115,7 @@ class RowReader:
         return next((read for read in marks if type(read) is Value), None)
 
     def _is_revised(self, row: Row, numbers: set[float]) -> bool:
-        """Whether a field beside the score holds another one that came later: ``"final": 70``, ``"adjusted_score": 70``."""
+        """Whether a field beside the score gives a different, later score: ``"final": 70``, ``"new_score": 70``."""
         later = (
             self.read_field(key, value)
             for key, value, role in row.fields
@@ -124,14 +124,14 @@ class RowReader:
         return any(type(read) is Value and read.number not in numbers for read in later)
 
     def read_field(self, key: str, value: Any) -> Score:
-        """A score field; a whole row inside it belongs to somebody else, and only brackets were lost."""
+        """Read a score field. A whole row as its value is another candidate's row that lost its brackets."""
         stated = of_key(key)[1]
         if stated is None and {"score", "text"} <= Row.of(pairs_of(value)).roles:
             return _NO_NUMBER
         return put_on(self.value_of(value), stated, self.scale)
 
     def value_of(self, value: Any) -> Score:
-        """A score, also where it stands one level down: ``{"value": 0.9, "confidence": 0.5}``."""
+        """Read a score, also one level down: ``{"value": 0.9, "confidence": 0.5}``."""
         if not isinstance(value, dict | Pairs):
             return read_value(value, self.scale)
         row = Row((key, inner, role_of(key)) for key, inner in pairs_of(value))
@@ -140,7 +140,7 @@ class RowReader:
         return self.score_of(row) or _NO_NUMBER
 
     def rescale(self, row: Row, found: Found) -> None:
-        """Convert what is still bare, where the object around it states a scale."""
+        """Convert the bare scores if the object around them states a scale."""
         numbers = found.bare()
         if not numbers:
             return
@@ -151,13 +151,13 @@ class RowReader:
         found.restate(scale_around(row, numbers, self.names, self.scale), self.scale)
 
     def scale_of(self, node: Any) -> Scale | None:
-        """The scale that an object states which holds no scores."""
+        """Return the scale that an object without scores states."""
         pairs = pairs_of(node)
         return scale_beside(Row.of(pairs)) if len(pairs) <= MAX_ROWS else None
 
 
 def rows_of(pairs: Iterable[tuple[Any, Any]]) -> list[Row]:
-    """One row, or several where a repeated key shows that the brackets between them were lost."""
+    """Return an object's fields as one row, or as several rows if a repeated key shows that brackets were lost."""
     rows: list[dict[Any, Any]] = [{}]
     for key, value in pairs:
         if key in rows[-1]:
@@ -167,7 +167,7 @@ def rows_of(pairs: Iterable[tuple[Any, Any]]) -> list[Row]:
 
 
 def is_placeholder(name: str) -> bool:
-    """Whether an id is one of a template's: ``<id>``, ``...``, ``string``."""
+    """Whether an id is a template's placeholder: ``<id>``, ``...``, ``string``."""
     return _PLACEHOLDER.fullmatch(name.strip()) is not None
 
 

@@ -1,7 +1,7 @@
-"""How people of many languages say on which scale a score is, as parts of regular expressions.
+"""Words of many languages for the scale of a score, as parts of regular expressions.
 
-The words are lists in ``words/scales.txt``. Letters are folded to lower case by the patterns that use them. Not
-responsible for what a match means (``stated``, ``announced``).
+The words are lists in ``words/scales.txt``. The patterns that use them expect lower-case text or ignore case.
+``stated`` and ``announced`` decide what a match means.
 """
 
 from __future__ import annotations

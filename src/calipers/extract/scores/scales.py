@@ -1,9 +1,9 @@
-"""Whether the numbers of one verdict lie on the scale asked for, and what becomes of them when they do not.
+"""Checks whether the scores of one verdict lie on the scale asked for, and applies the out-of-range rule.
 
-Numbers are judged together: 7, 10 and 15 clamped one by one to 1 would be a three-way tie. A number that looks as asked for
-is left unread, and asked again, where the rest of the reply shows that it may be on another scale: other candidates got
-theirs on a smaller one ("9/10", and then a bare 6), its explanation gives it with a top of its own ("a solid 8/10", and
-then 8), or the text is cut where it may have gone on to say so.
+Scores are checked together: 7, 10 and 15 clamped separately to 1 would be a three-way tie. A number that fits the scale
+asked for is still not read if the rest of the reply suggests another scale: other candidates have scores on a smaller
+scale ("9/10", and then a bare 6), its explanation gives the number with another top ("a solid 8/10", and then 8), or
+the text is cut where it may have stated a scale.
 """
 
 from __future__ import annotations
@@ -28,7 +28,10 @@ USUAL_SCALES = (1.0, 5.0, 10.0, 100.0)
 def on_scale(
     values: Mapping[str, Value], scale: tuple[float, float], rule: OutOfRange, *, complete: bool
 ) -> tuple[dict[str, float], OutOfRange | None]:
-    """Scores on ``scale``, and the ``rule`` when it was needed. Raises Rejected where the scale of numbers is not clear."""
+    """Return scores on ``scale``, and the out-of-range ``rule`` if it was applied.
+
+    Raises Rejected if the scale of the numbers is unclear.
+    """
     low, high = scale
     scores = {id_: _dusted(value.number, low, high) for id_, value in values.items()}
     off = next((number for number in scores.values() if not low <= number <= high), None)
@@ -48,7 +51,10 @@ def _dusted(number: float, low: float, high: float) -> float:
 
 
 def _fractions(values: Mapping[str, Value], low: float, high: float) -> bool:
-    """On a wide scale: all at most 1 with a fraction among them, or one fraction among whole numbers far above it."""
+    """Whether scores look like fractions on a scale to 10 or more.
+
+    True if all are at most 1 and one is a fraction, or if one is a fraction among whole numbers far above 1.
+    """
     if low < 0 or high < 10:
         return False
     numbers = [value.number for value in values.values() if value.stated is None]
@@ -59,12 +65,12 @@ def _fractions(values: Mapping[str, Value], low: float, high: float) -> bool:
 
 
 def fractional(numbers: list[float], high: float) -> bool:
-    """Whether the numbers are fractions where a scale goes to 10 or more."""
+    """Whether all numbers are at most 1, with a fraction among them, on a scale to 10 or more."""
     return high >= 10 and any(0 < number < 1 for number in numbers) and max(numbers) <= 1
 
 
 def _check_stated(values: Mapping[str, Value]) -> None:
-    """Raise Rejected where numbers cannot be on the scale that the reply states for them: fractions of 10 or more."""
+    """Raise Rejected if scores cannot be on the scale that the reply states for them: fractions out of 10 or more."""
     raw: dict[Stated, list[float]] = {}
     for value in values.values():
         if value.raw is not None and value.stated is not None:
@@ -96,14 +102,14 @@ def _adjusted(
 
 
 def _ranked(scores: dict[str, float], low: float, high: float) -> dict[str, float]:
-    """Ranks, spread evenly over the scale; equal numbers share the mean of their ranks."""
+    """Replace scores by their ranks, evenly spread over the scale; equal scores share the mean of their ranks."""
     ordered = sorted(scores.values())
     ranks = {number: (bisect_left(ordered, number) + bisect_right(ordered, number) - 1) / 2 for number in set(ordered)}
     return {id_: low + (high - low) * ranks[number] / (len(ordered) - 1) for id_, number in scores.items()}
 
 
 def _rescaled(values: Mapping[str, Value], low: float, high: float) -> dict[str, float] | None:
-    """From the one usual scale that fits: all numbers lie on it and the largest uses more than a tenth of it."""
+    """Convert scores from the one usual scale that fits: all lie on it, and the largest is above a tenth of its top."""
     numbers = [value.number for value in values.values()]
     largest = max(numbers)
     fractions = any(0 < number < 1 for number in numbers)
@@ -114,7 +120,7 @@ def _rescaled(values: Mapping[str, Value], low: float, high: float) -> dict[str,
     return {id_: low + value.number / fitting[0] * (high - low) for id_, value in values.items()}
 
 
-# --- numbers that the rest of the reply may put on another scale ------------------------------------------------------
+# --- scores that may be on another scale --- --------------------------------------------------------------------------
 
 _NUMBER = re.compile(r"(?<![\w.,/])\d{1,3}(?:\.\d{1,2})?(?=\s?/|\s(?:points?\s)?(?:out\sof|von|sur|из)\b|点|分|점)")
 _MARKS = ("/", "out of", " von ", " sur ", " из ", "满分", "点満点", "점 만점")
@@ -124,9 +130,9 @@ _UNFINISHED = Unread("the reply ends where its scale may have been stated", cut=
 
 
 def leave_unclear(found: Found, asked: tuple[float, float], text: str, *, cut: bool) -> None:
-    """Leave bare numbers unread that other parts of ``text``, the reply, may put on another scale than the one asked for.
+    """Mark bare scores as unread if the rest of the reply suggests another scale than the one asked for.
 
-    ``cut``: its end may have stated one.
+    ``cut``: the reply was cut off, and its end may have stated a scale.
     """
     if "/" in text or "out of" in text or not text.isascii():
         _leave_explained(found, asked)
@@ -137,7 +143,7 @@ def leave_unclear(found: Found, asked: tuple[float, float], text: str, *, cut: b
 
 
 def _leave_unfinished(found: Found, asked: tuple[float, float]) -> None:
-    """Leave bare numbers unread for which the end of the text may have stated another scale."""
+    """Mark bare scores as unread if the missing end of the reply may have stated another scale."""
     numbers = found.bare()
     fractions = any(0 < number < 1 for number in numbers)
     if not fractions and any(Stated(0.0, top).changes(numbers, asked) for top in _OTHER_TOPS):
@@ -146,9 +152,9 @@ def _leave_unfinished(found: Found, asked: tuple[float, float]) -> None:
 
 
 def _leave_explained(found: Found, asked: tuple[float, float]) -> None:
-    """Leave bare numbers unread whose explanations give them with a top of their own."""
+    """Mark bare scores as unread if their explanations repeat them with another top of the scale."""
     low, high = asked
-    half = high / 2 if high >= 5 else low  # fractions are on no smaller scale
+    half = high / 2 if high >= 5 else low  # fractions cannot be on a smaller scale
     for id_, text in found.explanations.items():
         value = found.values.get(id_)
         small = type(value) is Value and value.stated is None and low < value.number <= half
@@ -157,7 +163,7 @@ def _leave_explained(found: Found, asked: tuple[float, float]) -> None:
 
 
 def _leave_mixed(found: Found, asked: tuple[float, float]) -> None:
-    """Leave bare numbers unread that lie on a scale which others have."""
+    """Mark bare scores as unread if other scores of the reply have a stated scale on which they would lie."""
     stated = {value.stated for value in found.values.values() if type(value) is Value and value.stated is not None}
     others = [scale for scale in stated if scale.of(asked[1], asked) != asked[1]]
     for id_, value in found.values.items():
@@ -166,14 +172,14 @@ def _leave_mixed(found: Found, asked: tuple[float, float]) -> None:
 
 
 def _may_be_on(number: float, scales: list[Stated], asked: tuple[float, float]) -> bool:
-    """Whether a number lies on one of the scales, and would mean another thing there."""
+    """Whether a score lies on one of the scales and would change its value there."""
     if asked[1] <= 1 and number <= 1:
         return False
     return any(scale.changes([number], asked) for scale in scales if not (0 < number < 1 and scale.high >= 10))
 
 
 def _is_explained(number: float, text: str, asked: tuple[float, float]) -> bool:
-    """Whether an explanation gives the same number out of another top."""
+    """Whether an explanation repeats the score with another top of the scale."""
     if f"{number:g}" not in text or not any(mark in text for mark in _MARKS):
         return False
     from calipers.extract.scores.stated import attached  # noqa: PLC0415 - slow to import, and hardly ever needed

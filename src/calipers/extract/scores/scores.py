@@ -1,9 +1,8 @@
-"""Reads scores from a judge's reply: a typed outcome with a reason, never a guess.
+"""Reads scores from a judge's reply: an outcome and a reason, never a guess.
 
-This file validates the verdict that counts (ids as a set, finite numbers on one scale) and says what is missing.
-Which verdict counts is decided in ``selection``; shapes are read in ``verdicts``, documents found in ``documents``,
-prose and tables read in ``lines``.
-What to ask after a reply that could not be read is the planners' business.
+This file checks the verdict that counts (the set of ids, finite numbers on one scale) and says what is missing.
+``selection`` decides which verdict counts, ``verdicts`` reads JSON shapes, ``documents`` finds JSON, ``lines`` reads
+prose and tables. The planners decide what to ask after a reply that could not be read.
 """
 
 from __future__ import annotations
@@ -25,15 +24,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ScoreReading:
-    """What a reply was read to say.
+    """The scores read from a judge's reply.
 
-    ``scores`` maps ids to numbers in the units of the scale asked for; ``missing`` every other id to the reason.
-    ``outcome``: ``strict`` (JSON as asked for), ``repaired`` (mended), ``text`` (prose, table, YAML), ``partial``
-    (some ids missing), ``rejected`` (no score). ``reason`` is None when nothing was wrong.
+    ``scores`` maps ids to numbers on the scale asked for; ``missing`` maps every other id to the reason. ``outcome``:
+    ``strict`` (JSON as asked for), ``repaired`` (damaged JSON), ``text`` (prose, table, YAML), ``partial`` (some ids
+    missing), ``rejected`` (no score). ``reason`` is None if nothing was wrong.
 
-    To choose what to ask next: ``truncated`` asks for more room; ``doubt`` (the reply contradicts itself or is off the
-    scale) asks the whole question again; otherwise what is ``missing`` is asked. ``adjusted`` names the out-of-range
-    rule that changed the scores, when one did.
+    The other fields decide what to ask next: ``truncated`` asks for more room; ``doubt`` (the reply contradicts itself
+    or is off the scale) asks the whole question again; otherwise only the ``missing`` ids are asked about. ``adjusted``
+    names the out-of-range rule that changed the scores, if one did.
     """
 
     scores: dict[str, float]
@@ -55,15 +54,15 @@ def extract_scores(
     finish_reason: FinishReason | None = None,
     format: str | None = None,  # noqa: A002 - what people call it
 ) -> ScoreReading:
-    """What ``text``, a judge's reply, says about each of ``ids``, in units of ``scale`` (low, high).
+    """Return the score of each of ``ids`` in a judge's reply, in units of ``scale`` (low, high).
 
-    Total: for any text a reading comes back, never an exception. A number off the scale puts the whole reply in doubt
-    unless ``out_of_range`` is ``rescale`` (one usual scale fits all), ``rank`` (only the order is kept) or ``clamp``.
-    ``finish_reason`` ``length`` means the reply was cut, so that its end is not trusted. ``scale`` is (0, 1) by default.
+    Never raises because of the text. A number off the scale puts the whole reply in doubt unless ``out_of_range`` is
+    ``rescale`` (one usual scale fits all), ``rank`` (only the order is used) or ``clamp``. ``finish_reason`` ``length``
+    means that the reply was cut off, so its end is not trusted. ``scale`` is (0, 1) by default.
 
-    ``format`` names the format that the judge was asked for (docs/reading.md), several scores being in the order of ``ids``.
-    Most have a scale of their own, from which scores are put on ``scale``, or on which they stay where that is not given.
-    Raises ConfigError for a format that there is not, or that holds no scores.
+    ``format`` names the format that the judge was asked for (docs/reading.md); several scores are in the order of
+    ``ids``. Most formats have a scale of their own: scores are converted from it to ``scale``, or stay on it if no
+    ``scale`` is given. Raises ConfigError for an unknown format or a format without scores.
     """
     known = dict.fromkeys(ids)
     ids = tuple(known)
@@ -86,7 +85,7 @@ def extract_scores(
 def _searched(
     text: str, document: Any, ids: tuple[str, ...], scale: tuple[float, float], finish_reason: FinishReason | None
 ) -> Claim:
-    """The verdict of a reply in any other shape."""
+    """Find the verdict in a reply that is not exactly the JSON asked for."""
     from calipers.extract.scores.selection import find_claim  # noqa: PLC0415 - slow to import, and seldom needed
     from calipers.extract.scores.verdicts import VerdictReader  # noqa: PLC0415 - likewise
 
@@ -122,7 +121,7 @@ def _in_format(
 def _checked(
     claim: Claim, ids: tuple[str, ...], text: str, *, scale: tuple[float, float], out_of_range: OutOfRange, cut: bool
 ) -> ScoreReading:
-    """The reading of the verdict that counts: its scores on the scale asked for, and why others are missing."""
+    """Return the reading of the verdict that counts: its scores on the scale asked for, and why ids are missing."""
     found = claim.found
     claim.check()
     if not found.readable:

@@ -1,7 +1,7 @@
-"""Chooses the verdict that counts among all that a reply holds, or says why none may be read.
+"""Chooses the verdict that counts among all the verdicts of scores in a reply, or says why none can be read.
 
-The last complete verdict wins, unless it is somebody else's, taken back, contradicted, or followed by one that is cut
-off. Not responsible for shapes (``verdicts``), the words beside a verdict (``beside``) or scales (``scores``).
+The last complete verdict counts, unless it is somebody else's, taken back, contradicted, or followed by a verdict that
+is cut off. ``verdicts`` reads the shapes, ``beside`` the words around a verdict, ``scores`` checks the scale.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _ORPHAN_FENCE = re.compile(r"\A\s{0,100}```\s{0,100}(?=```)")
 
 
 def find_claim(text: str, document: Any, reader: VerdictReader, finish_reason: FinishReason | None) -> Claim:
-    """The verdict of a reply that counts; raises Rejected where there is none, or none to trust.
+    """Return the verdict of a reply that counts; raise Rejected if it has none, or none that can be trusted.
 
     ``document`` is the strict JSON that the whole reply is, or None.
     """
@@ -58,14 +58,14 @@ def find_claim(text: str, document: Any, reader: VerdictReader, finish_reason: F
 
 
 def _shown(body: str, *, reasoned: bool) -> str:
-    """What the tolerant stages look at: the end, without a level of quoting around all of it."""
+    """Return the end of a reply for tolerant reading, without a level of quoting around all of it."""
     inner = strict(body) if body[:1] == '"' else None
     shown = cap(inner if type(inner) is str else body)
     return shown if reasoned else unwrapped(shown)  # after reasoning, escaped quotes are a quotation
 
 
 def _whole(document: Any, reader: VerdictReader) -> Found | None:
-    """The verdict of a reply that is one strict JSON document (or a string that holds one), else None."""
+    """Return the verdict of a reply that is one strict JSON document (or a string with one inside), else None."""
     for _ in range(3):
         if isinstance(document, dict | list):
             found = reader.read(document)
@@ -83,14 +83,14 @@ def _whole(document: Any, reader: VerdictReader) -> Found | None:
 
 
 def _is_template(found: Found) -> bool:
-    """Every explanation a placeholder and every score the same: the question's own example, handed back."""
+    """Whether a verdict is the prompt's own example: every explanation a placeholder and all scores equal."""
     if not found.placeholders >= len(found.values) > 0:
         return False
     return len({value.number for value in found.values.values() if type(value) is Value}) == 1
 
 
 def _embedded(text: str, reader: VerdictReader, finish_reason: FinishReason | None, *, bounded: bool) -> Claim | None:
-    """The verdict in the JSON documents of a reply; None when none of them is one."""
+    """Return the verdict in the JSON documents of a reply, or None if no document is a verdict."""
     documents = find_documents(text)
     if documents is None:
         raise Rejected("the reply is too tangled to be read")
@@ -106,7 +106,7 @@ def _embedded(text: str, reader: VerdictReader, finish_reason: FinishReason | No
         if (claim.found.values or claim.found.doubts or claim.cut) and not _is_template(claim.found)
     ]
     if not any(claim.found.values and claim.found.readable for claim in speaking):
-        # Templates beside readable prose are no hindrance; a verdict that is cut off is.
+        # A template beside readable prose is harmless, but a verdict that is cut off is not.
         if any(claim.cut and (claim.found.values or not claim.start or _begins(text, claim)) for claim in speaking):
             raise Rejected("the reply ends inside its verdict", truncated=True)
         return None
@@ -125,12 +125,12 @@ def _embedded(text: str, reader: VerdictReader, finish_reason: FinishReason | No
 
 
 def _begins(text: str, claim: Claim) -> bool:
-    """Whether anything stands right behind the first bracket of a document."""
+    """Whether any text follows the first bracket of a document."""
     return bool(text[claim.start + 1 : claim.start + 3].strip())
 
 
 def _prose(text: str, documents: list[Document]) -> Iterator[tuple[int, int]]:
-    """Where the words outside of the documents stand."""
+    """Yield the positions of the words outside the documents of a reply."""
     end = 0
     for start, following in (*((document.start, document.end) for document in documents), (len(text), len(text))):
         if start > end:
@@ -143,7 +143,7 @@ _COMMENT = re.compile(r"(?://|/\*|#\s)([^\n]{1,200})")
 
 
 def _rescale(text: str, documents: list[Document], claim: Claim, reader: VerdictReader) -> None:
-    """Convert the numbers of a verdict where the words around it, or its comments, state their scale."""
+    """Convert the scores of a verdict if the words around it, or comments in it, state their scale."""
     around = _DIGIT.search(text, 0, claim.start) or _DIGIT.search(text, claim.end) or claim.outcome != "strict"
     numbers = claim.found.bare() if around else []
     if not numbers:
@@ -166,7 +166,7 @@ _DEBRIS = re.compile(r"[\"'“”]\s{0,5}[:：]\s{0,5}[\"'“”\d\[{]|\d\s{0,5}
 
 
 def _has_debris(text: str, documents: list[Document], speaking: list[Claim]) -> bool:
-    """Whether pieces of JSON lie outside the documents after the first verdict: a string may have ended too early."""
+    """Whether pieces of JSON are left outside the documents after the first verdict: a string ended too early."""
     first = next(claim for claim in speaking if claim.found.readable).end
     return any(_DEBRIS.search(text, max(start, first), end) for start, end in _prose(text, documents) if end > first)
 
@@ -178,13 +178,13 @@ def _of_document(document: Document, floor: int, reader: VerdictReader) -> Claim
 
 
 def _is_full(claim: Claim, ids: tuple[str, ...]) -> bool:
-    """Whether a claim names every id and nothing of it was lost at an end of text."""
+    """Whether a verdict has an entry for every id, and none was cut off or empty."""
     found = [claim.found.values.get(id_) for id_ in ids]
     return all(value and not (type(value) is Unread and (value.cut or value.empty)) for value in found)
 
 
 def _chosen(claims: list[Claim], text: str, ids: tuple[str, ...]) -> Claim:
-    """The last complete verdict, unless something after it or inside it puts it in doubt."""
+    """Return the last complete verdict; raise Rejected if a later or enclosing verdict puts it in doubt."""
     full = [place for place, claim in enumerate(claims) if _is_full(claim, ids) and claim.found.readable]
     last = next((place for place in reversed(full) if not is_quoted(text, claims[place], ids)), None)
     if full and last is None:
@@ -195,7 +195,7 @@ def _chosen(claims: list[Claim], text: str, ids: tuple[str, ...]) -> Claim:
     winner.check()
     for other in claims[:last]:
         if other.garbled and other.found.readable and other.end > winner.start:
-            other.check()  # the winner is a piece of it
+            other.check()  # the verdict is a piece of this document
     for later in claims[last + 1 :]:
         _compare(winner, later, text, ids)
     return winner
@@ -205,7 +205,7 @@ _NOT_OWN = "the only verdict is a draft, an example or a quotation"
 
 
 def _compare(winner: Claim, later: Claim, text: str, ids: tuple[str, ...]) -> None:
-    """Raise Rejected when a later claim is cut off or says otherwise; templates and quotations say nothing."""
+    """Raise Rejected if a later verdict is cut off or gives other scores; templates and quotations are ignored."""
     if later.cut:
         raise Rejected("a later verdict is cut off", doubt=True, truncated=True)
     if not later.found.readable or later.found.placeholders or is_quoted(text, later, ids):
@@ -217,7 +217,7 @@ def _compare(winner: Claim, later: Claim, text: str, ids: tuple[str, ...]) -> No
 
 
 def _merged(claims: list[Claim], text: str, ids: tuple[str, ...]) -> Claim:
-    """Rows that stand in documents of their own (one a line, one a fence), as one verdict."""
+    """Merge rows in documents of their own (one per line or fence) into one verdict."""
     spoken = [claim for claim in claims if claim.found.readable or claim.cut]
     if any(is_quoted(text, claim, ids) for claim in spoken):
         beside = "a draft, an example or a quotation stands beside the verdict"
@@ -235,7 +235,7 @@ def _merged(claims: list[Claim], text: str, ids: tuple[str, ...]) -> Claim:
 
 
 def _check_trailing(text: str, claim: Claim, finish_reason: FinishReason | None) -> None:
-    """Raise Rejected when a second verdict after this one was cut off."""
+    """Raise Rejected if a second verdict after this one was cut off."""
     tail = text[claim.end :]
     words = tail.strip(" \r\n\t`~]}.,;")
     if words and finish_reason == "length":
@@ -247,7 +247,7 @@ def _check_trailing(text: str, claim: Claim, finish_reason: FinishReason | None)
 
 
 def _check_outside(text: str, documents: list[Document], claim: Claim, reader: VerdictReader) -> None:
-    """Raise Rejected where documents name some ids and the prose around them scores others: neither is the whole verdict."""
+    """Raise Rejected if the documents score some ids and the prose around them scores others."""
     prose = "\n\n".join(text[start:end] for start, end in _prose(text, documents))
     for id_, value in read_lines(prose, reader.names, reader.scale).values.items():
         if type(value) is Value and not is_same(value, claim.found.values.get(id_)):
@@ -255,7 +255,7 @@ def _check_outside(text: str, documents: list[Document], claim: Claim, reader: V
 
 
 def _text(text: str, answer: str, reader: VerdictReader, finish_reason: FinishReason | None) -> Claim:
-    """The verdict of a reply without documents: tables, YAML, lines of prose."""
+    """Return the verdict of a reply without JSON documents: a table, YAML, lines of prose."""
     whole = finish_reason == "stop" or answer.endswith("\n")
     end: End = "cut" if finish_reason == "length" else "whole" if whole else "unknown"
     found = read_lines(text, reader.names, reader.scale, end=end)

@@ -1,8 +1,8 @@
-"""Scales that a reply states for its numbers: how one is described, and what a number on it is on another.
+"""Reads the scales that a reply states beside numbers and in keys.
 
-``attached`` reads what stands right beside a number, ``described`` the value of a key such as ``scale``, ``of_key`` a
-key that says it itself. Whole sentences are read by ``announced``. What cannot be told for certain is ``UNCLEAR``, and
-a scale on which low is good ``UPSIDE_DOWN``: neither makes a number.
+``attached`` reads a scale right beside a number, ``described`` the value of a key such as ``scale``, ``of_key`` a key
+that contains a scale. Whole sentences are read by ``announced``. A scale that is uncertain is ``UNCLEAR``, a scale on
+which low numbers are good is ``UPSIDE_DOWN``; neither gives a score.
 """
 
 from __future__ import annotations
@@ -27,7 +27,10 @@ RANGE = rf"(?<![\d.,/-]){NUM}{_BLANKS}(?:{UNIT}|점)?{_NOTE}{_JOIN}{NUM}(?![/-]\
 _ENDS = re.compile(rf"({NUM}){_BLANKS}(?:{UNIT}|점)?{_NOTE}{_JOIN}({NUM})(?![/-]\d)")
 
 _POINTS = rf"(?:{_BLANKS}(?:{UNIT}|stars?)(?![^\W\d_]))?"
-_TOP = rf"(?:满分|滿分|満点|만점)(?:为|是|は|:)?\s?{NUM}\s?[分点점]?|{NUM}\s?点満点|{NUM}\s?점\s?만점|{NUM}\s?分(?:满分|制)"
+_TOP = (
+    rf"(?:满分|滿分|満点|만점)(?:为|是|は|:)?\s?{NUM}\s?[分点점]?"
+    rf"|{NUM}\s?点満点|{NUM}\s?점\s?만점|{NUM}\s?分(?:满分|制)"
+)
 _WITHIN = (
     rf"(?:(?:{words.OF}|/|{words.MAXIMUM}|{words.TOP_SCORE})[\s:=./]{{0,3}}(?:{words.MAXIMUM}\.?\s)?{NUM}{_POINTS}"
     rf"|[^\d()\[\]\n]{{0,24}}{SCALE}[^\d()\[\]\n]{{0,12}}{RANGE}{_POINTS}"
@@ -56,7 +59,7 @@ _IN_WORDS = re.compile(SCALE)
 
 
 def attached(text: str) -> tuple[float, Stated, int] | None:
-    """The number at the start of ``text`` with the scale stated beside it, and where that ends."""
+    """Return the number at the start of ``text``, the scale beside it, and where both end; None without a scale."""
     found = BEFORE_NUMBER.match(text)
     if found is not None:
         high, number = map(number_of, _NUMBER.findall(found[0])[:2])
@@ -70,12 +73,12 @@ def attached(text: str) -> tuple[float, Stated, int] | None:
         if stated is None:
             stated = _top(number_of(_NUMBER.findall(written)[-1]))
         elif (stated.low not in (0, 1) or stated.high not in USUAL_TOPS) and not _IN_WORDS.search(written.lower()):
-            return None  # ``80 (75-85)``: how sure it is
+            return None  # ``80 (75-85)`` states how sure the score is
     return None if stated is None else (number, stated, found.end())
 
 
 def number_of(text: str) -> float:
-    """A number in digits of any script, a comma read as decimal."""
+    """Convert a number in digits of any script; a comma is decimal."""
     return float(text.replace(",", "."))
 
 
@@ -91,7 +94,7 @@ def _ends(text: str) -> Stated | None:
     return Stated(low, high) if low < high else None
 
 
-# --- values of keys ---------------------------------------------------------------------------------------------------
+# --- scales in values of keys --- -------------------------------------------------------------------------------------
 
 _MAX_TEXT = 300
 _LOW_KEYS = ("min", "minimum", "low", "lower", "from", "lowest", "start", "worst")
@@ -103,7 +106,7 @@ _ONE_NUMBER = re.compile(
 
 
 def described(value: Any) -> Scale | None:
-    """The scale that the value of a key such as ``scale`` describes; None where it says nothing of numbers."""
+    """Return the scale that the value of a key such as ``scale`` describes, or None if it has no numbers."""
     if isinstance(value, str):
         text = unicodedata.normalize("NFKC", value[:_MAX_TEXT].replace("，", "; ")).lower()
         return _of_words(text) if len(value) <= _MAX_TEXT else None
@@ -116,7 +119,7 @@ def described(value: Any) -> Scale | None:
 
 
 def _of_ends(ends: dict[str, Any]) -> Scale | None:
-    """``{"min": 1, "max": 5}``, ``{"1": "bad", "5": "good"}``."""
+    """Return the scale of an object: ``{"min": 1, "max": 5}``, ``{"1": "bad", "5": "good"}``."""
     low = next((ends[key] for key in _LOW_KEYS if key in ends), 0)
     high = next((ends[key] for key in _HIGH_KEYS if key in ends), None)
     if high is not None:
@@ -159,7 +162,10 @@ def _of_words(text: str) -> Scale | None:
     return UNCLEAR if any(map(str.isdecimal, text)) else None
 
 
-_AFTER = r"{num}\s?(?:分|点|점)?\s?(?:=|:|\(|means|is|being|für|pour|para|это|-\s)?\s?(?:the\s|le\s|la\s|el\s|o\s|il\s)?{word}"
+_AFTER = (
+    r"{num}\s?(?:分|点|점)?\s?(?:=|:|\(|means|is|being|für|pour|para|это|-\s)?"
+    r"\s?(?:the\s|le\s|la\s|el\s|o\s|il\s)?{word}"
+)
 _LABEL_PATTERNS = tuple(
     (good, re.compile(form.format(num=rf"(?<![\d.,])({NUM})", word=word)))
     for good, word in ((True, words.BEST), (False, words.WORST))
@@ -168,17 +174,17 @@ _LABEL_PATTERNS = tuple(
 
 
 def _labels(text: str) -> list[tuple[bool, float]]:
-    """Numbers that the text calls best (True) or worst."""
+    """Return the numbers that a description of a scale calls best (True) or worst (False)."""
     return [(good, number_of(found)) for good, pattern in _LABEL_PATTERNS for found in pattern.findall(text)]
 
 
 def is_best(text: str) -> bool:
-    """Whether a text calls a number above 0 best: the top of a scale, whatever its numbers."""
+    """Whether a description of a scale calls a number above 0 best."""
     return any(good and number > 0 for good, number in _labels(text))
 
 
 def is_upside_down(text: str) -> bool:
-    """Whether a description of a scale says that low numbers are good ones."""
+    """Whether a description of a scale says that low numbers are good."""
     if re.search(words.LOWER_IS_BETTER, text):
         return True
     labels = _labels(text)
@@ -190,7 +196,7 @@ def is_upside_down(text: str) -> bool:
     return bool((best and max(best) <= 1 < highest) or (worst and 1 < min(worst) == highest))
 
 
-# --- keys that say it themselves --------------------------------------------------------------------------------------
+# --- scales in keys --- -----------------------------------------------------------------------------------------------
 
 _ANNOTATION = re.compile(
     rf"(?P<base>.*?)(?:[\s_]*[(\[（](?P<inner>[^()\[\]（）]{{1,40}})[)\]）]|[\s_]*(?:/|[\s_]out[\s_]of[\s_])\s?(?P<top>{NUM})"
@@ -202,7 +208,7 @@ _INNER = re.compile(rf"\s*(?:{_WITHIN}|{words.PERCENT})\s*", re.IGNORECASE)
 
 
 def of_key(key: Any) -> tuple[str, Stated | None]:
-    """A key without the scale it states, and that scale: ``score_out_of_10``, ``Score (/10)``, ``得分（满分10分）``."""
+    """Split a key into its name and the scale it states: ``score_out_of_10``, ``Score (/10)``, ``得分（满分10分）``."""
     if type(key) is not str or len(key) > 80 or _HINT.search(key) is None:
         return key, None
     found = _ANNOTATION.fullmatch(unicodedata.normalize("NFKC", key).strip(" *_`"))

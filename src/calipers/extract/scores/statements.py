@@ -1,7 +1,7 @@
-"""Statements in prose that give an id its score: ``Trajectory 1: 0.9``, or a heading and a labelled number under it.
+"""Reads statements in prose that give an id a score: ``Trajectory 1: 0.9``, or a heading and a labelled number.
 
-A number belongs to an id where it stands right after it, or after a word for score in the id's own section. Counts,
-ranges, conditions and other candidates' numbers are content.
+A number belongs to an id if it follows the id directly, or follows a word for score in the id's own section. Counts,
+ranges, conditions and other candidates' numbers are ignored.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ _STRANGER = re.compile(
 
 
 def read_statements(lines: list[str], names: Names, found: Found) -> list[Statement]:
-    """What lines and sections state, in order; what puts all of it in doubt is added to ``found``."""
+    """Return the scores that lines and sections of a reply state, in order; doubts are added to ``found``."""
     reader = _LineReader(names)
     runs: list[tuple[str, list[Statement]]] = [("", [])]
     """Statements under one line of words, each run with that line."""
@@ -97,13 +97,13 @@ def read_statements(lines: list[str], names: Names, found: Found) -> list[Statem
 
 
 class _LineReader:
-    """Reads line by line and remembers whose section the lines stand in."""
+    """Reads scores line by line and remembers the candidate whose section the line is in."""
 
     def __init__(self, names: Names) -> None:
         self.names = names
         self.section: str | None = None
         self.scored = False
-        # The expressions that depend on the ids of the question: small ones, as they are compiled for each.
+        # These patterns depend on the ids and are compiled for each set of them, so they are small.
         written = "|".join(map(re.escape, sorted(filter(str.strip, set(names.ids)), key=len, reverse=True)))
         id_ = rf"(?P<id>{written})(?:(?=[はの得的获为是는은의])|(?!\w|[.,]\d))"
         prefix = (
@@ -118,7 +118,7 @@ class _LineReader:
         self.mention = re.compile(rf"{prefix}{id_}", re.IGNORECASE)
 
     def read(self, line: str, *, last: bool) -> list[Statement]:
-        """What a line states; raises Rejected where no line can be trusted."""
+        """Return the scores that a line states; raise Rejected if the line makes all lines doubtful."""
         if self._scores_stranger(line):
             raise Rejected("an unknown id")
         pairs = read_respective(line, self.names) or list(self._pairs(line, last=last)) or self._bracketed(line)
@@ -139,7 +139,7 @@ class _LineReader:
         return [] if self.mention.search(line) else self._of_section(line, last=last)
 
     def _bracketed(self, line: str) -> list[Statement]:
-        """``Response A (8/10): clear``: one name with a ratio in brackets, and no other number that may be its score."""
+        """Read a name with a ratio in brackets, ``Response A (8/10): clear``, if the line has no other score."""
         found = list(islice(self.bracket.finditer(line), 2))
         id_ = self.names.match(found[0]["id"]) if len(found) == 1 else None
         value = attached(line[found[0].end() :]) if id_ is not None else None
@@ -147,14 +147,14 @@ class _LineReader:
             return []
         _, scale, length = value
         end = found[0].end() + length
-        # Not ``Response A (1/3)``: the first of three.
+        # ``Response A (1/3)`` means the first of three candidates.
         ratio = scale.high in _RATIO_TOPS and scale.high != len(self.names.ids) and line[end : end + 1] in (")", "]")
         if not ratio or any(labelled(line[end:], last=False)):
             return []
         return [Statement(id_, line[found[0].end() : end], end=end + 1)]
 
     def _of_section(self, line: str, *, last: bool) -> list[Statement]:
-        """The labelled score of the section; a final one goes before others."""
+        """Return the labelled score of the section's candidate; a final score has precedence."""
         said = list(labelled(line, last=last))
         if len({one.written for one in said}) > 1:
             said = [one for one in said if one.final]
@@ -165,7 +165,7 @@ class _LineReader:
         return [replace(one, id_=self.section) for one in said[:1] if self.section is not None]
 
     def _pairs(self, line: str, *, last: bool) -> Iterator[Statement]:
-        """``Trajectory 1: 0.9``, ``1 = 0.9, 2 = 0.4``, ``RB gets 83``: an id and right after it a number."""
+        """Yield each id with the number right after it: ``Trajectory 1: 0.9``, ``1 = 0.9, 2 = 0.4``, ``RB gets 83``."""
         matches = list(islice(self._found(line), MAX_PAIRS))
         at = 0
         for place, (one, value) in enumerate(matches):
@@ -173,7 +173,7 @@ class _LineReader:
             if (place == 0 and not _may_begin(before, one)) or (place and DOUBTFUL.search(before)):
                 return
             if is_listed(before, self.names):
-                continue  # the number is not that of the last name alone
+                continue  # the number belongs to several names
             at = end_of(value)
             id_ = self.names.match(one["id"])
             unlisted = place and not one["prefix"] and not _LISTED.search(before)
@@ -190,7 +190,7 @@ class _LineReader:
             yield Statement(id_, written, at_end, stopped=rest.lstrip("\"')]} ").startswith("."), end=at)
 
     def _found(self, line: str) -> Iterator[tuple[re.Match[str], re.Match[str]]]:
-        """Ids with the number right after each."""
+        """Yield matches of ids with the match of the number right after each."""
         at = 0
         while (one := self.pair.search(line, at)) is not None:
             verb = _VERB_HERE.match(line, one.end())
@@ -200,12 +200,12 @@ class _LineReader:
             at = max(one.start() + 1, one.end() if value is None else value.end())
 
     def _scores_stranger(self, line: str) -> bool:
-        """Whether a line scores somebody nobody asked about: ids may be off by one throughout."""
+        """Whether a line scores an unknown id; then all ids may be off by one."""
         found = _STRANGER.match(line)
         if found is None:
             return False
         who, ids = found["named"] or found["bare"], self.names.ids
-        # A number among numbers, a code among codes may be one of a series with the ids.
+        # Only a number among numeric ids, or a code among codes, may be one of a series with the ids.
         alike = any(id_.isdecimal() for id_ in ids)
         if not who.isdecimal():
             alike = who.isupper() and any(id_.isupper() and len(id_) == len(who) for id_ in ids)
@@ -215,13 +215,13 @@ class _LineReader:
 
 
 def _is_deduction(verb: str, rest: str) -> bool:
-    """``KB - 20 points for tone``: a dash before points of something may be a minus."""
+    """Whether a dash before points may be a minus: ``KB - 20 points for tone``."""
     unit = POINTS.match(rest) if _DASH.fullmatch(verb) else None
     return unit is not None and any(map(str.isalnum, rest[unit.end() :]))
 
 
 def _may_begin(before: str, first: re.Match[str]) -> bool:
-    """Whether what stands before the first id of a line leaves the statement the judge's own."""
+    """Whether the words before the first id of a line leave the statement the judge's own."""
     if re.fullmatch(r"\s*\d{1,3}[.)]\s*", before) or _FILLER.fullmatch(before):
         return True
     return bool(first["prefix"]) and re.search(r"[.;,]\s*$", before) is not None and not DOUBTFUL.search(before)

@@ -1,6 +1,6 @@
-"""Scores from tables with a header and from YAML lists of rows.
+"""Reads scores from tables with a header and from YAML lists of rows.
 
-Every number stands under a word for score; a table that has no such column or row is not read.
+Every score is under a word for score; a table without such a column or row is not read.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _YAML_LINE = re.compile(
 
 
 def read_tables(lines: list[str], names: Names) -> list[Statement]:
-    """All tables with a header: ids down with a score column, or ids across with a score row."""
+    """Return the scores of all tables with a header: a score column with ids in rows, or a score row with ids above."""
     lines = _columns(lines)
     for mark in ("|", "\t", ",", ";"):
         tried, until = 0, 0
@@ -56,7 +56,7 @@ def read_tables(lines: list[str], names: Names) -> list[Statement]:
 
 
 def _columns(lines: list[str]) -> list[str]:
-    """The lines with tabs for blanks, where two or more blanks divide a header and what follows it into columns."""
+    """Replace blanks by tabs where two or more blanks separate the columns of a table."""
     for number, line in enumerate(lines[:-1]):
         if "  " not in line.strip() or "|" in line or "\t" in line or len(line) > _MAX_HEADER:
             continue
@@ -72,7 +72,7 @@ def _cells(line: str, mark: str) -> list[str]:
 
 
 def _rows(lines: list[str], start: int, mark: str) -> tuple[Rows, int]:
-    """The rows from a line on, and the line after the last."""
+    """Return the rows of a table from a line on, and the number of the line after the last row."""
     rows: Rows = []
     for number in range(start, len(lines)):
         line = lines[number]
@@ -86,7 +86,7 @@ def _rows(lines: list[str], start: int, mark: str) -> tuple[Rows, int]:
 
 def _of_table(header: list[str], rows: Rows, names: Names, mark: str) -> list[Statement]:
     roles = [role_of(cell) for cell in header]
-    if "score" not in roles and "loose score" not in roles:  # a column headed *Note* may hold scores
+    if "score" not in roles and "loose score" not in roles:  # a column headed *Note* may be scores
         for place, cell in enumerate(header):
             if is_mark(cell) and rows and all(len(row) > place and row[place][:1].isdecimal() for row, _ in rows):
                 roles[place] = "score"
@@ -107,7 +107,7 @@ def _down(
     said = []
     for cells, open_end in rows:
         row = cells
-        if mark in ",;" and len(cells) > len(header):  # some text holds separators
+        if mark in ",;" and len(cells) > len(header):  # a text cell has separators in it
             row = [*cells[:score_at], cells[-1]] if score_at == len(header) - 1 else []
         if len(row) <= max(id_at, score_at):
             continue
@@ -120,7 +120,7 @@ def _down(
 
 
 def _scale(header: list[str], roles: list[Role | None], row: list[str], score_at: int) -> Scale | None:
-    """The scale of a row's score: in the head of its column, or in a column of its own."""
+    """Return the scale of a row's score, stated in the header of its column or in a column of its own."""
     stated = of_key(header[score_at])[1]
     if stated is not None or STATING.isdisjoint(roles):
         return stated
@@ -130,7 +130,7 @@ def _scale(header: list[str], roles: list[Role | None], row: list[str], score_at
 
 
 def _score_column(header: list[str], roles: list[Role | None]) -> int | None:
-    """The one column of scores; of several, the one that says total, or simply score."""
+    """Return the only column of scores; of several, the column called total, or simply score."""
     columns = [place for place, role in enumerate(roles) if role == "score"]
     if len(columns) > 1:
         plain = [place for place in columns if of_key(header[place])[0].strip().casefold() == "score"]
@@ -152,7 +152,7 @@ def _across(header: list[str], rows: Rows, names: Names) -> list[Statement]:
 
 
 def read_yaml(lines: list[str], names: Names) -> list[Statement]:
-    """A YAML list of rows (``- trajectory_id: 1``), fields in any order."""
+    """Return the scores of a YAML list of rows (``- trajectory_id: 1``), with fields in any order."""
     items: list[dict[Role, tuple[str, int]]] = []
     first_line = last_line = 0
     for number, line in enumerate(lines):

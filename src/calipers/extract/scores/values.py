@@ -1,7 +1,7 @@
-"""One written score to one number in the units of a scale, or the reason why it cannot be read.
+"""Converts one score as written to a number on a scale, or says why it cannot be read.
 
-Ratios, percents and numbers with a scale beside them (``stated``) convert; everything else is taken as it stands. Whether a
-number lies on the scale, and what a reply with one off it means, is decided in ``scales``.
+Ratios, percents and numbers with a scale beside them (``stated``) are converted; other numbers stay as they are.
+``scales`` decides whether a number lies on the scale asked for.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _HAN_NUMBER = re.compile(r"(?!百分之)[零〇一二两三四五六七八九十
 
 
 def read_value(raw: Any, scale: tuple[float, float]) -> Score:
-    """The number ``raw`` (a JSON value, or text as a judge wrote it) says."""
+    """Return the score that ``raw`` states: a JSON value, or text as a judge wrote it."""
     kind = type(raw)
     if kind is float or kind is int:
         return checked(raw)
@@ -80,7 +80,7 @@ def _of_text(raw: str, scale: tuple[float, float]) -> Score:
 
 
 def _plain(raw: str) -> str | None:
-    """Digits and punctuation of any script as ASCII; None when a footnote mark or vulgar fraction would join in."""
+    """Return a score's digits and punctuation in ASCII; None if it has a footnote mark or a vulgar fraction."""
     text = raw
     if not raw.isascii():
         if any(unicodedata.category(char) == "No" for char in raw):
@@ -99,7 +99,7 @@ def _plain(raw: str) -> str | None:
 
 
 def _number(text: str, scale: tuple[float, float]) -> Score | None:
-    """A number at the start of ``text`` with at most its scale, a unit and a harmless remark after it."""
+    """Read a number at the start of ``text`` that only its scale, a unit and a harmless remark follow."""
     beside = attached(text)
     if beside is not None:
         part, stated, end = beside
@@ -110,7 +110,7 @@ def _number(text: str, scale: tuple[float, float]) -> Score | None:
             continue
         plain = pattern is _PLAIN
         number = _float(found[0] if plain else found[1])
-        if number is None or (not plain and 0 < number < 1):  # 0.9 % on 0-1 was hardly meant
+        if number is None or (not plain and 0 < number < 1):  # 0.9 % is hardly a score on 0-1
             return _NO_NUMBER
         return checked(number) if plain else _on(number, PERCENTAGE, scale)
     return None
@@ -120,19 +120,19 @@ def _on(number: float, stated: Stated, scale: tuple[float, float]) -> Score:
     if number > ABSURD or stated.high > ABSURD:
         return TOO_LARGE
     read = checked(stated.of(number, scale), stated)
-    # 0.9/100 may be 0.9 of all; 0.5/10 is what it says.
+    # 0.9/100 may mean 0.9 of the whole scale; 0.5/10 means what it says.
     return replace(read, raw=number) if type(read) is Value and stated.high >= 50 else read
 
 
 def _agrees(rest: str, number: float, stated: Stated) -> bool:
-    """Whether what follows a ratio is harmless, be it the same in percent."""
+    """Whether the words after a ratio are harmless; a percentage must be equal to the ratio."""
     also = _ALSO_PERCENT.match(rest)
-    same = also is None or abs(number / stated.high * 100 - number_of(also[1])) <= 0.51  # rounded
+    same = also is None or abs(number / stated.high * 100 - number_of(also[1])) <= 0.51  # the percentage may be rounded
     return same and _is_harmless(rest[also.end() if also else 0 :])
 
 
 def _float(text: str) -> float | None:
-    """The number, a comma read as decimal; None where it may as well separate thousands."""
+    """Convert a number with a decimal comma; return None if the comma may separate thousands."""
     whole, _, decimals = text.partition(",")
     return None if len(decimals) == 3 and whole.lstrip("+-0") else float(text.replace(",", "."))
 
@@ -148,7 +148,7 @@ def _is_harmless(rest: str) -> bool:
 
 
 def _of_words(text: str, scale: tuple[float, float]) -> Score | None:
-    """``eighty-five``, ``zero point nine``, ``nine out of ten``."""
+    """Read a score in English words: ``eighty-five``, ``zero point nine``, ``nine out of ten``."""
     if len(text) > 60:
         return None
     parts = re.split(r"\s{1,3}out\s{1,3}of\s{1,3}|\s{1,3}percent\b|\s{0,3}%", text.casefold().strip())
@@ -163,7 +163,7 @@ def _of_words(text: str, scale: tuple[float, float]) -> Score | None:
 
 
 def han_digits(text: str) -> str:
-    """``text`` with numbers in Chinese characters as digits: ``九十五`` is 95, ``零点九`` 0.9."""
+    """Write the Chinese numerals of ``text`` as digits: ``九十五`` becomes 95, ``零点九`` 0.9."""
     return _HAN_NUMBER.sub(_han_digits, text)
 
 

@@ -1,7 +1,7 @@
-"""From a parsed document to the scores it states, whatever shape they were put in.
+"""Reads the scores that a parsed JSON document states, in many shapes.
 
-Reads lists of rows, objects keyed by candidate, parallel lists, and the wrappers around them. Not responsible for finding
-documents (``documents``), for choosing among several (``selection``), or for whether a number is on the scale (``scales``).
+Shapes are lists of rows, objects keyed by candidate, parallel lists, and wrappers around them. ``documents`` finds the
+documents, ``selection`` chooses among several, ``scales`` checks the scale.
 """
 
 from __future__ import annotations
@@ -22,7 +22,10 @@ _SCORE_OF = re.compile(
     r"(?:scores?|rating)[\s_-]{0,2}(?:(?:for|of)[\s_-])?(.{1,60})|(.{1,60}?)(?:'s)?[\s_-]{0,2}(?:scores?|rating)",
     re.IGNORECASE,
 )
-_KINDS = r"scor|rat(?:e|ing)|grad|eval|judg|verdict|result|traj|candid|assess|apprais|mark|answer|output|overall|评|判|結果|결과"
+_KINDS = (
+    r"scor|rat(?:e|ing)|grad|eval|judg|verdict|result|traj|candid|assess|apprais|mark|answer|output|overall"
+    r"|评|判|結果|결과"
+)
 _WHOLE = re.compile(_KINDS, re.IGNORECASE)
 _SCORE_LIKE = re.compile(rf"{_KINDS}|[^\x00-\x7f]", re.IGNORECASE)
 _MAX_DEPTH = 10
@@ -35,10 +38,10 @@ _ORDER: dict[Role | None, int] = {"final": 4, "scores": 3, "score": 3, "loose sc
 
 
 class VerdictReader(RowReader):
-    """Walks documents for one question. Never raises; depth and rows are bounded."""
+    """Reads scores from JSON documents of replies about one set of candidates; depth and rows are bounded."""
 
     def read(self, node: Any) -> Found:
-        """The scores ``node`` states; empty when it is no verdict."""
+        """Return the scores that a document states, or an empty result if it is no verdict."""
         plain = Found.as_asked(node, self.names.known)
         if plain is not None:
             return plain
@@ -93,7 +96,7 @@ class VerdictReader(RowReader):
         return row.roles.isdisjoint({"id", "weak id"}) and type(self.score_of(row)) is Value
 
     def _pair(self, item: Any) -> tuple[str, Score] | None:
-        """``["1", 0.9]``; a pair of two bare numbers says nothing."""
+        """Read a pair of id and score: ``["1", 0.9]``. A pair of two bare numbers is not read."""
         if (
             not isinstance(item, list)
             or len(item) != 2
@@ -105,7 +108,7 @@ class VerdictReader(RowReader):
         return None if id_ is None else (id_, read_value(item[1], self.scale))
 
     def _number_pairs(self, node: list[Any]) -> Found | None:
-        """``[[1, 0.9], [2, 0.4]]``: only where the first numbers are the ids and the second ones could not be."""
+        """Read ``[[1, 0.9], [2, 0.4]]`` if the first numbers are the ids and the second numbers cannot be."""
         pairs = [
             item for item in node if isinstance(item, list) and list(map(type, item)) in ([int, int], [int, float])
         ]
@@ -119,7 +122,7 @@ class VerdictReader(RowReader):
     def _object(self, node: Any, depth: int) -> Found:
         pairs = list(pairs_of(node))
         if len(pairs) > MAX_ROWS or dict(pairs).get("role") in ("user", "system", "tool", "developer"):
-            return Found()  # the last is a chat message of somebody else's: an echo of the input
+            return Found()  # a chat message with such a role is an echo of the input
         found = Found()
         named = [(key, value) for key, value in pairs if key is not None]
         rows = rows_of(named)
@@ -138,7 +141,7 @@ class VerdictReader(RowReader):
         return found
 
     def _keyed(self, named: list[tuple[str, Any]]) -> Found:
-        """``{"1": 0.9, "2": {"score": 0.4}}``."""
+        """Read an object keyed by candidate: ``{"1": 0.9, "2": {"score": 0.4}}``."""
         found = Found()
         ids = [self._key_id(key) for key, _ in named]
         if not any(id_ is not None for id_ in ids):
@@ -160,7 +163,7 @@ class VerdictReader(RowReader):
         return found
 
     def _key_id(self, key: str) -> str | None:
-        """The id a key names: ``1``, ``Trajectory 1``, ``trajectory_1_score``, ``score_1``."""
+        """Return the id that a key names: ``1``, ``Trajectory 1``, ``trajectory_1_score``, ``score_1``."""
         id_ = self.names.match(key)
         if id_ is None and type(key) is str and "s" in key.casefold() and len(key) <= 60 and role_of(key) is None:
             found = _SCORE_OF.fullmatch(key)
@@ -176,7 +179,7 @@ class VerdictReader(RowReader):
             found.doubts.append("a row that names two ids")
 
     def _take_parallel(self, named: list[tuple[str, Any]], found: Found) -> None:
-        """``{"ids": [...], "scores": [...]}``."""
+        """Read parallel lists of ids and scores: ``{"ids": [...], "scores": [...]}``."""
         row = Row.of(named)
         ids = [value for value in row.values("ids", "id") if isinstance(value, list)]
         scores = [value for value in row.values("scores", "score") if isinstance(value, list)]
@@ -193,7 +196,7 @@ class VerdictReader(RowReader):
                 found.add(id_, read)
 
     def _wrapped(self, named: list[tuple[str, Any]], depth: int) -> Found:
-        """The verdict inside a wrapper; of several, those under the most telling key."""
+        """Read the verdict inside a wrapper object; of several verdicts, take the one under the most specific key."""
         best, best_order = Found(), -1
         for key, value in named:
             role = role_of(key)
@@ -210,7 +213,7 @@ class VerdictReader(RowReader):
         return best
 
     def _under(self, key: str, value: Any, role: Role | None, depth: int) -> Found:
-        """The verdict under one key, as far as such a key may hold one."""
+        """Read the verdict under one key of a wrapper, unless a key of that role cannot have one."""
         if role in ("aside", "text", "percent") or role in STATING:
             return Found()
         held = value
@@ -225,23 +228,23 @@ class VerdictReader(RowReader):
         return found
 
     def _is_part(self, key: str, held: Any) -> bool:
-        """``{"accuracy": {"score": 3}}`` where one candidate was asked about: a part of its score."""
+        """Whether the value is only one aspect of a single candidate's score: ``{"accuracy": {"score": 3}}``."""
         return len(self.names.ids) == 1 and not _WHOLE.search(str(key)[:60]) and self._scores_nobody(pairs_of(held))
 
     def _is_flat(self, key: str, held: Any) -> bool:
-        """Whether this is a map from ids to bare numbers, which may be anything: costs, steps, ranks."""
+        """Whether the value maps ids to bare numbers that need not be scores: costs, steps, ranks."""
         flat = any(self.names.match(name) and type(inner) in (int, float) for name, inner in pairs_of(held))
         return flat and _SCORE_LIKE.search(str(key)[:60]) is None
 
     def _take_only_one(self, row: Row, found: Found) -> None:
-        """``{"score": 0.9}`` where one candidate was asked about."""
+        """Read the score of a single candidate without an id: ``{"score": 0.9}``."""
         read = self.score_of(row) if len(self.names.ids) == 1 else None
         if read is not None:
             found.add(self.names.ids[0], read)
             found.explain(self.names.ids[0], next((text for text in row.values("text") if type(text) is str), None))
 
     def _positional(self, node: Any) -> list[Score]:
-        """Scores without names: ``[0.9, 0.4]``, ``{"scores": [0.9, 0.4]}``, rows without ids."""
+        """Read scores without ids: ``[0.9, 0.4]``, ``{"scores": [0.9, 0.4]}``, rows without an id field."""
         if isinstance(node, dict | Pairs):
             row = Row(((key, value, role_of(key)) for key, value in pairs_of(node)))
             lists = row.values("scores")
@@ -259,7 +262,7 @@ class VerdictReader(RowReader):
         return [read for read in reads if read is not None] if len(reads) == len(rows) and None not in reads else []
 
     def _take_explanations(self, node: Any, found: Found) -> None:
-        """Take in a map of explanations that stands beside the scores."""
+        """Record the explanations in a map beside the scores."""
         for _ in range(4):
             objects = [(key, value) for key, value in pairs_of(node) if isinstance(value, dict | Pairs)]
             for name, text in (pair for key, value in objects if role_of(key) == "text" for pair in pairs_of(value)):
