@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from calipers.extract import extract_scores
 from calipers.extract import text as module
-from calipers.extract.text import LIMIT, condensed
+from calipers.extract.text import LIMIT, condense_reply
 from effort import in_proportion
 
 SCORES = '"scores": {"A": 90, "B": 20}'
@@ -36,7 +36,7 @@ WELL_FORMED = {
 
 @pytest.mark.parametrize("how", WELL_FORMED)
 def test_a_well_formed_verdict_of_megabytes_is_read(how: str) -> None:
-    short = condensed(WELL_FORMED[how])
+    short = condense_reply(WELL_FORMED[how])
     assert len(short) <= LIMIT
     for text in (short, WELL_FORMED[how]):
         assert extract_scores(text, ["A", "B"], scale=(0, 100)).scores == {"A": 90, "B": 20}
@@ -56,7 +56,7 @@ NO_VERDICT = {
 
 @pytest.mark.parametrize("how", NO_VERDICT)
 def test_what_is_no_verdict_stays_none(how: str) -> None:
-    short = condensed(NO_VERDICT[how])
+    short = condense_reply(NO_VERDICT[how])
     assert len(short) <= LIMIT
     assert extract_scores(short, ["A", "B"], scale=(0, 100)).scores == {}
 
@@ -74,20 +74,20 @@ def test_what_is_no_verdict_stays_none(how: str) -> None:
 def test_it_takes_as_long_as_the_text_is(make: Callable[[int], str]) -> None:
     def shortened(size: int) -> Callable[[], object]:
         text = make(size)
-        return lambda: condensed(text)
+        return lambda: condense_reply(text)
 
     in_proportion(shortened, 12 * LIMIT)
 
 
 def test_a_reply_as_long_as_others_is_the_same_object() -> None:
     text = "x" * LIMIT
-    assert condensed(text) is text
+    assert condense_reply(text) is text
 
 
 def test_no_text_is_cut_so_that_it_could_be_a_score() -> None:
     """What is left of a text is longer than any that says a number, or it says nothing."""
     texts = {f"id {number}": f"85 (of {number}) " + "because " * 200 for number in range(900)}
-    short = json.loads(condensed(json.dumps({"scores": texts, "rest": "x" * 2 * LIMIT})))
+    short = json.loads(condense_reply(json.dumps({"scores": texts, "rest": "x" * 2 * LIMIT})))
     assert all(len(value) >= 1000 or value == "…" for value in short["scores"].values())
     assert extract_scores(json.dumps(short), list(texts), scale=(0, 100)).scores == {}
 

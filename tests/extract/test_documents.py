@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calipers.extract.documents import find_documents, unwrapped
+from calipers.extract.documents import find_documents, unescape_reply
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-1000, 1000) | st.text(max_size=8),
@@ -57,7 +57,7 @@ def test_too_many_documents_are_none() -> None:
 
 
 def test_quoting_around_the_whole_reply_is_taken_off_and_quoting_inside_is_not() -> None:
-    assert unwrapped("{&quot;a&quot;: 1}") == '{"a": 1}'
-    assert unwrapped('{\\"a\\": 1}') == '{"a": 1}'
+    assert unescape_reply("{&quot;a&quot;: 1}") == '{"a": 1}'
+    assert unescape_reply('{\\"a\\": 1}') == '{"a": 1}'
     for text in ('{"a": "x &quot;y&quot;"}', 'say {"a": "{\\"b\\": 1}"}'):
-        assert unwrapped(text) == text
+        assert unescape_reply(text) == text

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from calipers.extract.caveats.disowned import values_under
-from calipers.extract.marks import Mark, agreed, marks
+from calipers.extract.caveats.ownership import values_of_keys
+from calipers.extract.marks import Mark, agreed_value, find_marks
 from calipers.extract.rejected import Rejected
 
 VALUE = r"[\[(*'\"]{0,3}(?P<v>a|b)(?![a-z])[\])*'\"]{0,3}"
 
 
 def found(text: str) -> list[str]:
-    return [mark.match["v"].lower() for mark in marks(text, VALUE, "choice|winner")]
+    return [mark.match["v"].lower() for mark in find_marks(text, VALUE, "choice|winner")]
 
 
 @pytest.mark.parametrize(
@@ -55,21 +55,21 @@ def test_templates_conditions_other_peoples_answers_and_torn_ends_hold_none(text
 
 
 def test_marks_of_one_value_agree_and_others_are_rejected() -> None:
-    first, second = marks("[[A]] [[B]]", VALUE, "choice")
-    assert agreed([("a", first), ("a", second)]) == ("a", None)
+    first, second = find_marks("[[A]] [[B]]", VALUE, "choice")
+    assert agreed_value([("a", first), ("a", second)]) == ("a", None)
     with pytest.raises(Rejected, match="contradict each other"):
-        agreed([("a", first), ("b", second)])
+        agreed_value([("a", first), ("b", second)])
 
 
 def test_the_last_mark_counts_when_it_is_final_or_corrects() -> None:
-    match = next(marks("[[A]]", VALUE, "choice")).match
-    assert agreed([("a", Mark(match)), ("b", Mark(match, final=True))])[0] == "b"
-    assert agreed([("a", Mark(match)), ("b", Mark(match, correcting=True))])[0] == "b"
+    match = next(find_marks("[[A]]", VALUE, "choice")).match
+    assert agreed_value([("a", Mark(match)), ("b", Mark(match, final=True))])[0] == "b"
+    assert agreed_value([("a", Mark(match)), ("b", Mark(match, correcting=True))])[0] == "b"
     with pytest.raises(Rejected):
-        agreed([("a", Mark(match, final=True)), ("b", Mark(match, final=True))])
+        agreed_value([("a", Mark(match, final=True)), ("b", Mark(match, final=True))])
 
 
 def test_values_are_found_a_few_levels_deep_and_no_deeper() -> None:
     keys = frozenset({"final_verdict"})
-    assert list(values_under({"r": [{"Final Verdict": "x"}]}, keys)) == ["x"]
-    assert list(values_under({"a": {"b": {"c": {"d": {"final_verdict": "x"}}}}}, keys)) == []
+    assert list(values_of_keys({"r": [{"Final Verdict": "x"}]}, keys)) == ["x"]
+    assert list(values_of_keys({"a": {"b": {"c": {"d": {"final_verdict": "x"}}}}}, keys)) == []

@@ -9,67 +9,67 @@ from hypothesis import strategies as st
 from calipers.extract.rejected import Rejected
 from calipers.extract.sentences import (
     before_next_example,
-    fenced_object,
-    json_object,
-    plain,
-    prepared,
-    sentences,
-    unfenced,
-    unquoted,
+    blank_quotations,
+    json_of_code_block,
+    json_of_text,
+    plain_punctuation,
+    prepare_reply,
+    split_sentences,
+    without_code_blocks,
 )
 
 
 def test_the_last_sentence_is_open_when_the_text_just_stops() -> None:
-    assert [(part.text, part.closed) for part in sentences("One. Two\nThree, and")] == [
+    assert [(part.text, part.closed) for part in split_sentences("One. Two\nThree, and")] == [
         ("One.", True),
         ("Two", True),
         ("Three, and", False),
     ]
-    assert sentences("一。二。")[-1].closed
+    assert split_sentences("一。二。")[-1].closed
 
 
 @given(st.text(alphabet="ab .!?\n。", max_size=200))
 def test_sentences_stand_where_they_say(text: str) -> None:
-    for part in sentences(text):
+    for part in split_sentences(text):
         assert text[part.start : part.start + len(part.text)] == part.text
 
 
 def test_of_endless_text_only_the_end_is_cut_into_sentences() -> None:
-    parts = sentences("One. " * 100_000)
+    parts = split_sentences("One. " * 100_000)
     assert len(parts) <= 400
     assert parts[-1].text == "One."
 
 
 @given(st.text())
 def test_plain_punctuation_keeps_every_position(text: str) -> None:
-    assert len(plain(text)) == len(text)
+    assert len(plain_punctuation(text)) == len(text)
 
 
 def test_typographic_signs_and_private_characters_become_plain() -> None:
-    assert plain("“Ａ”：【1】’\ue000") == '"A":[1]\'?'
+    assert plain_punctuation("“Ａ”：【1】’\ue000") == '"A":[1]\'?'
 
 
 def test_long_runs_shrink_and_words_do_not() -> None:
-    assert prepared("*" * 50 + "aaaaaaaaaaaa").text == "******aaaaaaaaaaaa"
+    assert prepare_reply("*" * 50 + "aaaaaaaaaaaa").text == "******aaaaaaaaaaaa"
 
 
 def test_code_blocks_go_and_a_few_words_in_the_last_one_stay() -> None:
-    assert unfenced("before\n```py\ncode\n```\nafter").split() == ["before", "after"]
-    assert unfenced("before\n```\nnever closed").split() == ["before"]
-    assert unfenced("verdict:\n```\nA\n```").split() == ["verdict:", "A"]
+    assert without_code_blocks("before\n```py\ncode\n```\nafter").split() == ["before", "after"]
+    assert without_code_blocks("before\n```\nnever closed").split() == ["before"]
+    assert without_code_blocks("verdict:\n```\nA\n```").split() == ["verdict:", "A"]
 
 
 def test_long_quotations_are_blank_and_quoted_names_are_not() -> None:
-    assert unquoted('It says "A is better than B" and "B".').split() == ["It", "says", "and", "B", "."]
+    assert blank_quotations('It says "A is better than B" and "B".').split() == ["It", "says", "and", "B", "."]
 
 
 def test_json_is_read_where_the_reply_ends_with_it() -> None:
-    assert json_object('Here it is: {"a": 1}') == {"a": 1}
-    assert json_object('{"a": 1} as asked') is None
-    assert json_object("[" * 100_000 + "]" * 100_000) is None
-    assert json_object("True") is True
-    assert fenced_object('```json\n{"a": 1}\n```\nas asked') == {"a": 1}
-    assert fenced_object('so\n```json\n{"a": 1}\n```\nas asked') is None
+    assert json_of_text('Here it is: {"a": 1}') == {"a": 1}
+    assert json_of_text('{"a": 1} as asked') is None
+    assert json_of_text("[" * 100_000 + "]" * 100_000) is None
+    assert json_of_text("True") is True
+    assert json_of_code_block('```json\n{"a": 1}\n```\nas asked') == {"a": 1}
+    assert json_of_code_block('so\n```json\n{"a": 1}\n```\nas asked') is None
 
 
 def test_a_new_example_ends_the_reply_only_when_something_was_said_before_it() -> None:
@@ -88,9 +88,9 @@ def test_a_new_example_ends_the_reply_only_when_something_was_said_before_it() -
 )
 def test_nothing_to_read_is_a_reason(text: str, why: str) -> None:
     with pytest.raises(Rejected, match=why):
-        prepared(text)
+        prepare_reply(text)
 
 
 def test_reasoning_and_special_tokens_are_gone() -> None:
-    reply = prepared("<think>A?</think>B<|eot_id|>")
+    reply = prepare_reply("<think>A?</think>B<|eot_id|>")
     assert reply.text.strip() == "B"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calipers.extract.text import cap, strip_reasoning, unfence
+from calipers.extract.text import end_of_reply, strip_fence, strip_reasoning
 
 PAIRS = [
     ("<think>", "</think>"),
@@ -63,17 +63,17 @@ def test_a_closer_inside_a_damaged_document_does_not_behead_it() -> None:
 
 
 def test_one_fence_around_everything_goes_and_others_stay() -> None:
-    assert unfence("```json\n{}\n```") == "{}"
-    assert unfence(" ~~~\n[1]\n~~~ ") == "[1]"
-    assert unfence("```json\n{}") == "{}"
+    assert strip_fence("```json\n{}\n```") == "{}"
+    assert strip_fence(" ~~~\n[1]\n~~~ ") == "[1]"
+    assert strip_fence("```json\n{}") == "{}"
     two = "```json\n{}\n```\n```json\n[]\n```"
-    assert unfence(two) == two
-    assert unfence("say ```x```") == "say ```x```"
+    assert strip_fence(two) == two
+    assert strip_fence("say ```x```") == "say ```x```"
 
 
 def test_the_end_of_a_text_is_what_is_kept() -> None:
-    assert cap("abc", 2) == "bc"
-    assert cap("abc", 3) == "abc"
+    assert end_of_reply("abc", 2) == "bc"
+    assert end_of_reply("abc", 3) == "abc"
 
 
 PIECES = [
@@ -94,4 +94,4 @@ PIECES = [
 def test_any_text_has_an_answer_that_is_part_of_it_or_none(text: str) -> None:
     answer = strip_reasoning(text)
     assert answer is None or answer in text
-    assert unfence(text) in text
+    assert strip_fence(text) in text

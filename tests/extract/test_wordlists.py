@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import calipers.extract
-from calipers.extract.wordlists import whole_words, word_lists, words
+from calipers.extract.wordlists import list_words, regex_of_whole_words, word_lists
 
 FILES = sorted(path.stem for path in (Path(calipers.extract.__file__).parent / "words").glob("*.txt"))
 
@@ -26,11 +26,11 @@ def test_lines_go_on_comments_are_passed_over_and_languages_are_kept_apart() -> 
     assert "korrektur" in corrections["de"]
     assert "not for use" in corrections["en"]  # on the last of several lines
     assert not any(entry.startswith("#") for entries in corrections.values() for entry in entries)
-    assert "korrektur" in words("retractions", "CORRECTION")
+    assert "korrektur" in list_words("retractions", "CORRECTION")
 
 
 def test_words_are_whole_ones_in_scripts_with_blanks_and_anywhere_in_others() -> None:
-    pattern = re.compile(whole_words(["rated", "full marks", "点"]))
+    pattern = re.compile(regex_of_whole_words(["rated", "full marks", "点"]))
     assert pattern.search("it is rated 3")
     assert pattern.search("full  marks")
     assert pattern.search("80点です")
@@ -38,6 +38,6 @@ def test_words_are_whole_ones_in_scripts_with_blanks_and_anywhere_in_others() ->
 
 
 def test_the_longest_entry_is_tried_first() -> None:
-    found = re.match(whole_words(["max", "max points"]), "max points")
+    found = re.match(regex_of_whole_words(["max", "max points"]), "max points")
     assert found is not None
     assert found[0] == "max points"

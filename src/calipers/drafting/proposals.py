@@ -11,8 +11,8 @@ from typing import Any, Final
 
 from calipers.errors import PermanentError
 from calipers.extract.documents import find_documents
-from calipers.extract.strictjson import Pairs, strict
-from calipers.extract.text import cap, strip_reasoning, unfence
+from calipers.extract.strictjson import Pairs, parse_strict_json
+from calipers.extract.text import end_of_reply, strip_fence, strip_reasoning
 from calipers.protocols.question import EVIDENCE, draw_candidate_keys, message_content, object_schema
 from calipers.render import compose
 from calipers.types import Ask, Completion, JudgeRequest, RenderedGroup
@@ -69,8 +69,12 @@ def read_proposals(completion: Completion, group_id: str) -> tuple[Proposal, ...
     """
     if completion.finish_reason == "refused":
         raise PermanentError("refused", "the judge refused to propose criteria")
-    answer = unfence(strip_reasoning(completion.text) or "")
-    nodes = [strict(answer)] if strict(answer) is not None else [one.node for one in find_documents(cap(answer)) or ()]
+    answer = strip_fence(strip_reasoning(completion.text) or "")
+    nodes = (
+        [parse_strict_json(answer)]
+        if parse_strict_json(answer) is not None
+        else [one.node for one in find_documents(end_of_reply(answer)) or ()]
+    )
     found = [Proposal(text, points, group_id) for node in nodes for text, points in _entries(node)]
     if not found:
         raise PermanentError("bad_reply", "the reply holds no criteria that could be read")

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from calipers.extract.strictjson import DECODER
-from calipers.extract.tolerant import Unparsed, parse
+from calipers.extract.tolerant import Unparsed, parse_damaged_json
 
 _OPEN = re.compile(r"[{\[｛［]")
 _LIKELY = re.compile(
@@ -62,7 +62,7 @@ def find_documents(text: str) -> list[Document] | None:
     return found
 
 
-def unwrapped(text: str) -> str:
+def unescape_reply(text: str) -> str:
     """Remove HTML escapes or one level of backslashes from a reply whose quotes were all escaped."""
     if '"' not in text and ("&quot;" in text or "&#34;" in text or "&#x27;" in text or "&amp;quot;" in text):
         once = html.unescape(text)
@@ -85,7 +85,7 @@ def _document(text: str, start: int) -> tuple[Document | None, int, int]:
             pass
         else:
             return Document(node, start, end, strict=True), end, 1
-    parsed = parse(text, start)
+    parsed = parse_damaged_json(text, start)
     if isinstance(parsed, Unparsed):
         return None, max(parsed.end, start + 1), parsed.work
     document = Document(

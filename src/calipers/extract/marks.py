@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeVar
 
-from calipers.extract.caveats.denials import reported
-from calipers.extract.caveats.quotations import hands_over, stands_in_quote
-from calipers.extract.caveats.standing import mentioned
+from calipers.extract.caveats.denials import is_attributed_to_others
+from calipers.extract.caveats.mentions import is_only_mentioned
+from calipers.extract.caveats.quotations import introduces_others_words, is_in_block_quote
 from calipers.extract.rejected import Rejected
 from calipers.extract.sentences import CORRECTING, FINAL
-from calipers.extract.wordlists import one_of
+from calipers.extract.wordlists import regex_of_list
 
 Value = TypeVar("Value", bound=Hashable)
 
@@ -32,7 +32,7 @@ _EMPHASIS = r"[*_'\"`]{0,4}"
 _MOST = 64
 """Marks looked at, from the end; more is a repetition loop."""
 _KEYS, _OPTION_AFTER, _OPTION_BEFORE, _CONDITION_BEFORE, _RESERVE_BEFORE, _OTHERS_ANSWER, _ANSWERS, _AND_OR = (
-    one_of("marks", name)
+    regex_of_list("marks", name)
     for name in (
         "KEYS", "OPTION_AFTER", "OPTION_BEFORE", "CONDITION_BEFORE", "RESERVE_BEFORE", "OTHERS_ANSWER", "ANSWERS",
         "AND_OR",
@@ -67,7 +67,7 @@ def _settings(value: str, keys: str) -> tuple[re.Pattern[str], ...]:
     return tuple(re.compile(setting, re.IGNORECASE | re.MULTILINE) for setting in settings)
 
 
-def marks(text: str, value: str, keys: str) -> Iterator[Mark]:
+def find_marks(text: str, value: str, keys: str) -> Iterator[Mark]:
     """Yield the marks of a reply that are the judge's own, in order.
 
     ``value`` and ``keys`` are regexes that ignore case. A mark that repeats the prompt ("[[A]] if ..., or [[B]]") and a
@@ -77,10 +77,10 @@ def marks(text: str, value: str, keys: str) -> Iterator[Mark]:
     for pattern in _settings(value, keys):
         for match in pattern.finditer(text):
             found.setdefault(match.start(), match)
-    return judges_own((found[start] for start in sorted(found)), _hands_over)
+    return own_marks((found[start] for start in sorted(found)), _hands_over)
 
 
-def judges_own(found: Iterable[re.Match[str]], is_others: Callable[[str], bool]) -> Iterator[Mark]:
+def own_marks(found: Iterable[re.Match[str]], is_others: Callable[[str], bool]) -> Iterator[Mark]:
     """Yield those of the last matches in a reply that are the judge's own verdict.
 
     ``is_others`` says for the words before a match whether they introduce somebody else's verdict.
@@ -89,7 +89,7 @@ def judges_own(found: Iterable[re.Match[str]], is_others: Callable[[str], bool])
     for match in list(found)[-_MOST:]:
         start = match.start()
         before = match.string[max(end, start - 300) : start]
-        if start < end or is_asked(match) or is_torn(match) or is_others(before):
+        if start < end or is_no_verdict(match) or is_cut_mark(match) or is_others(before):
             continue  # inside a longer mark, or not the judge's own
         is_final = FINAL.search(before[-30:] + match[0]) is not None
         yield Mark(match, is_final, CORRECTING.search(before + match[0]) is not None)
@@ -99,10 +99,10 @@ def judges_own(found: Iterable[re.Match[str]], is_others: Callable[[str], bool])
 def _hands_over(before: str) -> bool:
     """Whether the words before a mark introduce a candidate's words with a colon: ``Kandidat A schreibt: [[A]]``."""
     line = before[-200:].rsplit("\n", 1)[-1].rstrip(" \t*_\"'`")
-    return line.endswith((":", "：")) and hands_over(line)
+    return line.endswith((":", "：")) and introduces_others_words(line)
 
 
-def agreed(found: Sequence[tuple[Value, Mark]]) -> tuple[Value, str | None]:
+def agreed_value(found: Sequence[tuple[Value, Mark]]) -> tuple[Value, str | None]:
     """Return the value on which all marks agree, or the last value if it is called final or corrects the others.
 
     The second result is a note on the choice, or None. Raises Rejected if the marks contradict each other.
@@ -133,7 +133,7 @@ _BEFORE_OTHER = re.compile(rf"\s{{0,3}}(?:,\s?)?(?:{_AND_OR})?\s?\[\[", re.IGNOR
 _AFTER_OTHER = re.compile(rf"\]\]\s{{0,3}}(?:,\s?)?(?:{_AND_OR})?\s?\Z", re.IGNORECASE)
 
 
-def is_asked(match: re.Match[str]) -> bool:
+def is_no_verdict(match: re.Match[str]) -> bool:
     """Whether a mark is not the judge's verdict: a template, an option, a condition, or another's answer."""
     text, start, end = match.string, match.start(), match.end()
     before = text[max(0, start - 120) : start]
@@ -142,10 +142,10 @@ def is_asked(match: re.Match[str]) -> bool:
         (_IS_OTHERS.search(before) is not None and _IS_ANSWER.match(match[0]) is not None)
         or _IS_OPTION_AFTER.search(text[end : end + 30]) is not None
         or _IS_OPTION_BEFORE.search(line) is not None
-        or reported(line)
+        or is_attributed_to_others(line)
         or _is_listed(match)
-        or stands_in_quote(text, start)
-        or mentioned(text[max(0, start - 300) : start], match[0], text[end : end + 300])
+        or is_in_block_quote(text, start)
+        or is_only_mentioned(text[max(0, start - 300) : start], match[0], text[end : end + 300])
     )
 
 
@@ -160,7 +160,7 @@ def _is_listed(match: re.Match[str]) -> bool:
     return any(found is not None and "\n" not in found[0] and found[0].strip(" []") for found in beside)
 
 
-def is_torn(match: re.Match[str]) -> bool:
+def is_cut_mark(match: re.Match[str]) -> bool:
     """Whether the reply ends inside the brackets of a mark, so that the mark may be incomplete."""
     found = match[0]
     opened = sum(map(found.count, "[({")) - sum(map(found.count, "])}"))

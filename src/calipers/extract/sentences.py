@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from calipers.extract.rejected import Rejected
-from calipers.extract.text import cap, strip_reasoning, unfence
-from calipers.extract.wordlists import whole_words, words
+from calipers.extract.text import end_of_reply, strip_fence, strip_reasoning
+from calipers.extract.wordlists import list_words, regex_of_whole_words
 
 # Full-width forms, non-breaking spaces and typographic quotes become their plain counterparts. Private-use characters
 # become question marks, because ``claims`` puts them in place of references to candidates. Each replacement is one
@@ -42,7 +42,7 @@ _LONGEST = 1_000
 _SHORT = 80
 
 CONCLUDING, CORRECTING, FINAL, REFUSING = (
-    re.compile(whole_words(words("prose", name)), re.IGNORECASE)
+    re.compile(regex_of_whole_words(list_words("prose", name)), re.IGNORECASE)
     for name in ("CONCLUDING", "CORRECTING", "FINAL", "REFUSING")
 )
 
@@ -64,7 +64,7 @@ class Sentence:
     closed: bool = True
 
 
-def prepared(text: str, *, keep: str = "") -> Prepared:
+def prepare_reply(text: str, *, keep: str = "") -> Prepared:
     """Prepare a judge's reply for reading; raise Rejected if nothing is left to read.
 
     Reasoning, one fence around everything and other code blocks are removed. A reply that is one JSON document is read
@@ -76,23 +76,26 @@ def prepared(text: str, *, keep: str = "") -> Prepared:
         raise Rejected("the reasoning never ended", truncated=True)
     if not body.strip():
         raise Rejected("empty reply")
-    document = json_object(unfence(body)) if len(body) <= _STRICT_LIMIT else None
+    document = json_of_text(strip_fence(body)) if len(body) <= _STRICT_LIMIT else None
     nothing_else = document is not None and body.lstrip()[:1] in "{["
-    whole = _SPECIAL.sub("\n", cap(body, _BESIDE_DOCUMENT if nothing_else else _LIMIT))
-    document = fenced_object(whole) if document is None else document
-    inner = unfence(whole)
-    whole = _RUN.sub(lambda run: run[0][:6], plain(inner if inner != whole.strip() else unfenced(whole), keep=keep))
+    whole = _SPECIAL.sub("\n", end_of_reply(body, _BESIDE_DOCUMENT if nothing_else else _LIMIT))
+    document = json_of_code_block(whole) if document is None else document
+    inner = strip_fence(whole)
+    whole = _RUN.sub(
+        lambda run: run[0][:6],
+        plain_punctuation(inner if inner != whole.strip() else without_code_blocks(whole), keep=keep),
+    )
     if not whole.strip():
         raise Rejected("nothing but code blocks")
     return Prepared(whole, document)
 
 
-def plain(text: str, *, keep: str = "") -> str:
+def plain_punctuation(text: str, *, keep: str = "") -> str:
     """Replace typographic characters one for one by plain ones, except those in ``keep``."""
     return text.translate({code: to for code, to in _PLAIN.items() if chr(code) not in keep} if keep else _PLAIN)
 
 
-def sentences(text: str) -> list[Sentence]:
+def split_sentences(text: str) -> list[Sentence]:
     """Split the last 12 kB of a reply into sentences and lines; the last is not closed without an end mark.
 
     Of more than 400 sentences, the first 20 and the last 380 are returned. Very long ones are split into pieces.
@@ -114,7 +117,7 @@ def _pieces(piece: str, start: int, *, closed: bool) -> Iterator[Sentence]:
         yield Sentence(piece[at : at + _LONGEST], start + at, closed)
 
 
-def unfenced(text: str) -> str:
+def without_code_blocks(text: str) -> str:
     """Remove the code blocks of a reply; an unclosed block reaches to the end. A few words in a last block stay."""
     marks = list(_FENCE.finditer(text if text.endswith("\n") else text + "\n"))
     pieces, at = [], 0
@@ -128,7 +131,7 @@ def unfenced(text: str) -> str:
     return "\n".join([*pieces, text[at:]])
 
 
-def unquoted(sentence: str, *, most: int = 3) -> str:
+def blank_quotations(sentence: str, *, most: int = 3) -> str:
     """Blank the quotations of more than ``most`` words in a sentence, because they are somebody else's words."""
 
     def blank(match: re.Match[str]) -> str:
@@ -137,7 +140,7 @@ def unquoted(sentence: str, *, most: int = 3) -> str:
     return _QUOTED.sub(blank, sentence) if '"' in sentence else sentence
 
 
-def json_object(text: str) -> Any:
+def json_of_text(text: str) -> Any:
     """Return the JSON document that ``text`` is or ends with; None if there is none, or words follow it."""
     body = text.strip().rstrip("`~ \n")
     if not body.endswith(("}", "]")):
@@ -152,13 +155,13 @@ def json_object(text: str) -> Any:
     return None
 
 
-def fenced_object(text: str) -> Any:
+def json_of_code_block(text: str) -> Any:
     """Return the JSON object in a code block that a reply begins or ends with, or None."""
     marks = list(_FENCE.finditer(text + "\n"))
     if len(marks) != 2 or (text[: marks[0].start()].strip() and text[marks[1].end() :].strip()):
         return None
     inner = text[marks[0].end() : marks[1].start()].strip()
-    return json_object(inner) if inner.startswith("{") else None
+    return json_of_text(inner) if inner.startswith("{") else None
 
 
 def before_next_example(text: str) -> str:

@@ -45,7 +45,7 @@ class Cut:
 CUT = Cut()
 
 
-def strict(text: str) -> Any:
+def parse_strict_json(text: str) -> Any:
     """Parse ``text`` as one JSON document; None if it is no JSON, or has too many brackets or commas."""
     if text.count("{") + text.count("[") > _MAX_BRACKETS or text.count(",") > _MAX_COMMAS:
         return None

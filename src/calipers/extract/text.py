@@ -9,7 +9,7 @@ import json
 import re
 from typing import Final
 
-from calipers.extract.strictjson import strict
+from calipers.extract.strictjson import parse_strict_json
 
 TOLERANT_LIMIT = 65_536
 """Characters the tolerant stages look at; real verdicts are far shorter, and hostile ones must stay cheap."""
@@ -38,7 +38,7 @@ _DOCUMENT_REPLY = re.compile(r"\s{0,100}(?:```\w{0,10}\s{0,100})?[{\[]\s{0,100}[
 _MASK_TRIES = 32
 
 
-def cap(text: str, limit: int = TOLERANT_LIMIT) -> str:
+def end_of_reply(text: str, limit: int = TOLERANT_LIMIT) -> str:
     """Return the last ``limit`` characters of a reply, because the verdict is at the end."""
     return text if len(text) <= limit else text[len(text) - limit :]
 
@@ -71,7 +71,7 @@ def strip_reasoning(text: str) -> str | None:
     return text if _DOCUMENT_REPLY.match(text) else text[end:]
 
 
-def unfence(text: str) -> str:
+def strip_fence(text: str) -> str:
     """Remove surrounding white space and one Markdown fence around the whole reply."""
     text = text.strip()
     if text[:3] not in ("```", "~~~"):
@@ -157,7 +157,7 @@ _SAFE: Final = re.compile(
 """A text up to a place where no escape is taken apart."""
 
 
-def condensed(text: str) -> str:
+def condense_reply(text: str) -> str:
     """Return a reply of at most 1 MB unchanged, and a shorter text with the same reading for a longer one."""
     if len(text) <= LIMIT:
         return text
@@ -185,7 +185,7 @@ def _gap(count: int) -> str:
 
 def _short_document(text: str) -> str | None:
     """Shorten the long strings of a reply that is one JSON document, fenced or not; return None for any other reply."""
-    body = unfence(text)
+    body = strip_fence(text)
     if body[:1] not in ("{", "["):
         return None
     for kept in _KEPT:
@@ -193,7 +193,7 @@ def _short_document(text: str) -> str | None:
         if short is None:
             return None
         if len(short) <= LIMIT:
-            return short if isinstance(strict(short), dict | list) else None
+            return short if isinstance(parse_strict_json(short), dict | list) else None
     return None
 
 

@@ -64,14 +64,14 @@ def is_comment(text: str, at: int) -> bool:
     return text.startswith(("//", "/*"), at) or (text[at : at + 1] == "#" and text[at - 1 : at].isspace())
 
 
-def unescaped(raw: str) -> str:
+def unescape_string(raw: str) -> str:
     """Return a JSON string's content without its backslashes."""
     if "\\" not in raw:
         return raw
     return re.sub(r"\\(.)", lambda m: {"n": "\n", "t": "\t", "r": "\r"}.get(m[1], m[1]), raw, flags=re.DOTALL)
 
 
-def as_number(raw: str) -> float | int:
+def number_of_literal(raw: str) -> float | int:
     """Convert a plain JSON number to an int or a float."""
     return int(raw) if raw.lstrip("-").isdecimal() else float(raw)
 

@@ -30,9 +30,9 @@ from calipers.extract.tokens import (
     STRUCTURAL,
     UNCLOSED_NUMBER,
     after_blanks,
-    as_number,
     is_balanced,
-    unescaped,
+    number_of_literal,
+    unescape_string,
 )
 from calipers.extract.value_ends import bare_value_end, next_key_follows, quote_ends_value
 
@@ -66,7 +66,7 @@ class Unparsed:
     work: int
 
 
-def parse(text: str, start: int) -> Parsed | Unparsed:
+def parse_damaged_json(text: str, start: int) -> Parsed | Unparsed:
     """Read the possibly damaged JSON document whose opening bracket is at ``start``."""
     reader = _Reader(text, start)
     if reader.run():
@@ -301,13 +301,13 @@ class _Reader:
         """Record a string; structure inside it without balanced brackets means that its closing quote was missed."""
         if not is_balanced(raw) and (swallowed or NEXT_ROW.search(raw)):
             self.garbled = True
-        self._put(unescaped(raw))
+        self._put(unescape_string(raw))
 
     def _bare(self) -> None:
         text, start = self.text, self.at
         number = NUMBER.match(text, start)
         if number:
-            self._put(as_number(number[0]))
+            self._put(number_of_literal(number[0]))
             self.at = number.end()
             return
         at = start

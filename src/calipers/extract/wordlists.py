@@ -34,17 +34,17 @@ def word_lists(file: str) -> dict[str, WordList]:
     return lists
 
 
-def words(file: str, name: str) -> list[str]:
+def list_words(file: str, name: str) -> list[str]:
     """Return the entries of one word list of ``file`` in all languages."""
     return [entry for entries in word_lists(file)[name].values() for entry in entries]
 
 
-def one_of(file: str, *names: str) -> str:
+def regex_of_list(file: str, *names: str) -> str:
     """Return a regex for one entry of some word lists. The entries are regexes themselves and are tried in order."""
-    return "|".join(entry for name in names for entry in words(file, name))
+    return "|".join(entry for name in names for entry in list_words(file, name))
 
 
-def whole_words(entries: Iterable[str]) -> str:
+def regex_of_whole_words(entries: Iterable[str]) -> str:
     """Return a regex for one of ``entries``, which are regexes themselves; longer entries are tried first.
 
     A blank matches one or two blanks. Entries in scripts with blanks between words match whole words only: ``rated``

@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Any, Final, Literal
 
 from calipers.extract import extract_scores
-from calipers.extract.strictjson import strict
-from calipers.extract.text import strip_reasoning, unfence
+from calipers.extract.strictjson import parse_strict_json
+from calipers.extract.text import strip_fence, strip_reasoning
 from calipers.protocols.question import object_schema, plain_text_schema
 from calipers.protocols.reading import REFUSED
 from calipers.rubric.formulas import rar_implicit
@@ -43,6 +43,6 @@ def read_rating(request: JudgeRequest, completion: Completion, scale: Literal["f
 
 def _explanation(text: str) -> str | None:
     """Return the judge's explanation if the reply has the form asked for; it has no effect on the rating."""
-    document = strict(unfence(strip_reasoning(text) or ""))
+    document = parse_strict_json(strip_fence(strip_reasoning(text) or ""))
     found = document.get("explanation") if isinstance(document, dict) else None
     return found if isinstance(found, str) and found.strip() else None

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calipers.extract.caveats.denials import denied, reported, retracted
+from calipers.extract.caveats.denials import denies_preference, is_attributed_to_others, is_retracted
 from calipers.extract.compare.choice import extract_choice
 
 WORDINGS = [
@@ -60,12 +60,12 @@ def test_the_same_marks_are_read_where_nothing_follows(mark: str) -> None:
 
 @given(st.text(max_size=300))
 def test_any_words_are_looked_at_without_an_error(text: str) -> None:
-    assert {type(denied(text)), type(reported(text)), type(retracted(text))} == {bool}
+    assert {type(denies_preference(text)), type(is_attributed_to_others(text)), type(is_retracted(text))} == {bool}
 
 
 def test_two_denials_are_none() -> None:
-    assert denied("I doubt that ")
-    assert not denied("There is no doubt that ")
+    assert denies_preference("I doubt that ")
+    assert not denies_preference("There is no doubt that ")
 
 
 def test_an_unequal_sign_is_no_tie_and_no_preference() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calipers.extract.caveats.phrases import FILES, closes, folded, hits
+from calipers.extract.caveats.phrases import FILES, find_phrases, fold_words, reaches_last_word
 from calipers.extract.wordlists import WordList, word_lists
 
 
@@ -24,7 +24,7 @@ from calipers.extract.wordlists import WordList, word_lists
     ],
 )
 def test_case_accents_and_endings_do_not_matter(text: str, kind: str) -> None:
-    assert kind in hits(folded(text))
+    assert kind in find_phrases(fold_words(text))
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def test_case_accents_and_endings_do_not_matter(text: str, kind: str) -> None:
     ],
 )
 def test_parts_of_words_and_words_far_apart_are_none(text: str, kind: str) -> None:
-    assert kind not in hits(folded(text))
+    assert kind not in find_phrases(fold_words(text))
 
 
 def tables() -> dict[str, WordList]:
@@ -47,20 +47,20 @@ def tables() -> dict[str, WordList]:
 def test_every_phrase_of_the_tables_is_found(kind: str) -> None:
     for language, phrases in tables()[kind].items():
         for phrase in phrases:
-            text = folded(phrase.replace("*", "").replace("…", " "))
-            assert kind in hits(text), (language, phrase)
+            text = fold_words(phrase.replace("*", "").replace("…", " "))
+            assert kind in find_phrases(text), (language, phrase)
 
 
 @given(st.text(max_size=200))
 def test_folding_is_its_own_fixed_point_and_spans_lie_in_the_text(text: str) -> None:
-    words = folded(text)
+    words = fold_words(text)
     assert words[0] == words[-1] == " "
-    for spans in hits(words).values():
+    for spans in find_phrases(words).values():
         assert all(0 < start < end <= len(words) for start, end in spans)
 
 
 def test_a_stem_closes_the_text_with_its_last_word_only() -> None:
-    words = folded("der Kandidaten")
-    (span,) = hits(words)["CANDIDATES"][:1]
-    assert closes(words, span[1])
-    assert not closes(folded("der Kandidaten hier"), span[1])
+    words = fold_words("der Kandidaten")
+    (span,) = find_phrases(words)["CANDIDATES"][:1]
+    assert reaches_last_word(words, span[1])
+    assert not reaches_last_word(fold_words("der Kandidaten hier"), span[1])

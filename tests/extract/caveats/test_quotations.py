@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from calipers.extract.caveats.quotations import hands_over, heads_others, is_others, stands_in_quote
+from calipers.extract.caveats.quotations import (
+    announces_other_numbers,
+    introduces_others_words,
+    is_in_block_quote,
+    is_others_verdict,
+)
 
 IDS = ("KB", "BC")
 
@@ -24,7 +29,7 @@ IDS = ("KB", "BC")
     ],
 )
 def test_words_that_hand_over_make_the_verdict_somebody_elses(before: str) -> None:
-    assert is_others(before, IDS, IDS)
+    assert is_others_verdict(before, IDS, IDS)
 
 
 @pytest.mark.parametrize(
@@ -41,27 +46,27 @@ def test_words_that_hand_over_make_the_verdict_somebody_elses(before: str) -> No
     ],
 )
 def test_words_of_the_judges_own_leave_it_its_verdict(before: str) -> None:
-    assert not is_others(before, IDS, IDS)
+    assert not is_others_verdict(before, IDS, IDS)
 
 
 def test_a_name_alone_heads_the_candidates_own_row() -> None:
-    assert not is_others("KB: ", IDS, {"KB"})
-    assert is_others("In KB: ", IDS, IDS)
+    assert not is_others_verdict("KB: ", IDS, {"KB"})
+    assert is_others_verdict("In KB: ", IDS, IDS)
 
 
 @pytest.mark.parametrize("line", ["Rangfolge:", "Number of errors:", "Confidence:", "Kandidat KB schreibt:", "排名："])
 def test_headings_of_other_numbers_and_other_people(line: str) -> None:
-    assert heads_others(line, IDS)
+    assert announces_other_numbers(line, IDS)
 
 
 @pytest.mark.parametrize("line", ["Scores:", "Candidate KB:", "Bewertung:", "KB is good."])
 def test_headings_of_scores(line: str) -> None:
-    assert not heads_others(line, IDS)
+    assert not announces_other_numbers(line, IDS)
 
 
 def test_a_line_of_a_list_is_no_introduction() -> None:
-    assert not hands_over("- KB printed an error", IDS)
-    assert hands_over("KB ended its answer with", IDS)
+    assert not introduces_others_words("- KB printed an error", IDS)
+    assert introduces_others_words("KB ended its answer with", IDS)
 
 
 @pytest.mark.parametrize(
@@ -79,4 +84,4 @@ def test_a_line_of_a_list_is_no_introduction() -> None:
     ],
 )
 def test_block_quotes_and_tags(text: str, quoted: bool) -> None:  # noqa: FBT001
-    assert stands_in_quote(text, len(text) - 1, IDS) is quoted
+    assert is_in_block_quote(text, len(text) - 1, IDS) is quoted

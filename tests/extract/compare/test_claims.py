@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from calipers.extract.compare.claims import EQUAL, NEITHER, TIE, claims
-from calipers.extract.sentences import sentences
+from calipers.extract.compare.claims import EQUAL, NEITHER, TIE, find_claims
+from calipers.extract.sentences import split_sentences
 
 
 def said(text: str) -> list[tuple[int, str]]:
-    return [(claim.who, claim.strength) for claim in claims(sentences(text), ("a", "b"))]
+    return [(claim.who, claim.strength) for claim in find_claims(split_sentences(text), ("a", "b"))]
 
 
 @pytest.mark.parametrize(
@@ -70,8 +70,8 @@ def test_ties_are_told_from_equality_and_from_no_preference() -> None:
 
 
 def test_a_conclusion_and_a_correction_are_told() -> None:
-    (claim,) = claims(sentences("Therefore, Output (a) is better."), ("a", "b"))
+    (claim,) = find_claims(split_sentences("Therefore, Output (a) is better."), ("a", "b"))
     assert claim.concluding
     assert not claim.correcting
-    (claim,) = claims(sentences("Actually, Output (a) is better."), ("a", "b"))
+    (claim,) = find_claims(split_sentences("Actually, Output (a) is better."), ("a", "b"))
     assert claim.correcting

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from calipers.extract.compare.pairs import scored, stated_in_words
-from calipers.extract.sentences import sentences
+from calipers.extract.compare.pairs import pair_of_scores, pair_of_scores_in_prose
+from calipers.extract.sentences import split_sentences
 
 AB = ("A", "B")
 
@@ -22,23 +22,23 @@ AB = ("A", "B")
     ],
 )
 def test_scores_on_lines_of_their_own_are_a_pair(text: str) -> None:
-    assert scored(text, None, AB) == (8, 7)
+    assert pair_of_scores(text, None, AB) == (8, 7)
 
 
 def test_scores_under_a_key_per_label_are_a_pair() -> None:
-    assert scored("{}", {"A": 8, "score_b": 7}, AB) == (8, 7)
-    assert scored("{}", {"A": 8}, AB) is None
-    assert scored("{}", {"A": True, "B": 7}, AB) is None
+    assert pair_of_scores("{}", {"A": 8, "score_b": 7}, AB) == (8, 7)
+    assert pair_of_scores("{}", {"A": 8}, AB) is None
+    assert pair_of_scores("{}", {"A": True, "B": 7}, AB) is None
 
 
 @pytest.mark.parametrize("text", ["1 2", "2, 1"])
 def test_two_labels_on_a_line_may_be_an_order_and_are_no_pair(text: str) -> None:
-    assert scored(text, None, ("1", "2")) is None
+    assert pair_of_scores(text, None, ("1", "2")) is None
 
 
 @pytest.mark.parametrize("text", ["The recipe needs 2 eggs.", "8 7\n3 9", "A: 8\nA: 6\nB: 7"])
 def test_content_and_contradictions_are_no_pair(text: str) -> None:
-    assert scored(text, None, AB) is None
+    assert pair_of_scores(text, None, AB) is None
 
 
 @pytest.mark.parametrize(
@@ -54,9 +54,9 @@ def test_content_and_contradictions_are_no_pair(text: str) -> None:
     ],
 )
 def test_scores_told_in_sentences(text: str, pair: tuple[float, float] | None) -> None:
-    assert stated_in_words(sentences(text), AB) == pair
+    assert pair_of_scores_in_prose(split_sentences(text), AB) == pair
 
 
 def test_only_two_labels_make_a_pair() -> None:
-    assert scored("8 7", None, ("A", "B", "C")) is None
-    assert stated_in_words(sentences("Both get an 8."), ("A", "B", "C")) is None
+    assert pair_of_scores("8 7", None, ("A", "B", "C")) is None
+    assert pair_of_scores_in_prose(split_sentences("Both get an 8."), ("A", "B", "C")) is None

@@ -22,13 +22,13 @@ from calipers.errors import ConfigError
 from calipers.extract.compare.choice import extract_choice
 from calipers.extract.compare.ranking import extract_ranking
 from calipers.extract.criteria.verdict import extract_verdict
-from calipers.extract.formats.known import format_named, formats
+from calipers.extract.formats.known import format_named, known_formats
 from calipers.extract.scores.scores import extract_scores
 
 FIXTURE = Path(__file__).parents[2] / "fixtures" / "formats.jsonl"
 ROWS = [json.loads(line) for line in FIXTURE.read_text(encoding="utf-8").splitlines()]
 DATA = Path(os.environ.get("CALIPERS_DATA") or Path(__file__).resolve().parents[4] / "shared" / "data")
-SCALED = [one.name for one in formats().values() if one.numbers == "one" and one.scale]
+SCALED = [one.name for one in known_formats().values() if one.numbers == "one" and one.scale]
 
 
 def read(row: dict[str, Any]) -> Any:
@@ -51,7 +51,7 @@ def test_every_reply_of_the_corpus_is_read_as_its_format_says(row: dict[str, Any
 
 
 def test_the_corpus_has_every_format_and_traps_in_each_half() -> None:
-    assert {row["format"] for row in ROWS} == set(formats())
+    assert {row["format"] for row in ROWS} == set(known_formats())
     for held in (False, True):
         rows = [row for row in ROWS if row["held"] is held]
         assert len(rows) >= 75
@@ -62,11 +62,11 @@ def test_the_corpus_has_every_format_and_traps_in_each_half() -> None:
 
 
 def test_no_name_means_two_formats() -> None:
-    names = [re.sub("_", "", name) for one in formats().values() for name in (one.name, *one.aliases)]
+    names = [re.sub("_", "", name) for one in known_formats().values() for name in (one.name, *one.aliases)]
     assert [name for name, count in Counter(names).items() if count > 1] == []
 
 
-@pytest.mark.parametrize("form", formats().values(), ids=list(formats()))
+@pytest.mark.parametrize("form", known_formats().values(), ids=list(known_formats()))
 def test_every_format_says_where_a_value_stands_and_what_can_be_read(form: Any) -> None:
     assert form.reads
     assert form.places or form.keys or form.order or form.numbers == "named"
@@ -76,8 +76,8 @@ def test_every_format_says_where_a_value_stands_and_what_can_be_read(form: Any) 
 
 
 def test_a_format_goes_by_any_spelling_of_its_name() -> None:
-    assert format_named("MT-Bench") is format_named("mtbench") is formats()["mt_bench"]
-    assert format_named("Prometheus 2") is formats()["prometheus"]
+    assert format_named("MT-Bench") is format_named("mtbench") is known_formats()["mt_bench"]
+    assert format_named("Prometheus 2") is known_formats()["prometheus"]
 
 
 def test_an_unknown_format_is_an_error_that_names_the_nearest_and_all() -> None:
@@ -111,8 +111,8 @@ def test_grades_and_scores_say_by_how_much() -> None:
 
 @pytest.mark.parametrize("name", SCALED)
 def test_scores_go_from_the_formats_scale_to_the_callers(name: str) -> None:
-    low, high = formats()[name].scale or (0, 0)
-    key = (formats()[name].keys or ("score",))[-1]
+    low, high = known_formats()[name].scale or (0, 0)
+    key = (known_formats()[name].keys or ("score",))[-1]
     texts = (
         f"[[{high:g}]]",
         f"[RESULT] {high:g}",
@@ -163,9 +163,9 @@ PIECES = st.sampled_from(
 )  # fmt: skip
 
 
-@given(st.lists(PIECES | st.text(max_size=8), max_size=12).map("".join), st.sampled_from(sorted(formats())))
+@given(st.lists(PIECES | st.text(max_size=8), max_size=12).map("".join), st.sampled_from(sorted(known_formats())))
 def test_any_text_is_read_without_an_error(text: str, name: str) -> None:
-    for kind in formats()[name].reads:
+    for kind in known_formats()[name].reads:
         match kind:
             case "choice":
                 assert extract_choice(text, ["x", "y"], format=name).choice in ("x", "y", "tie", None)
@@ -201,7 +201,7 @@ def test_recorded_verdicts_and_ratings_are_all_read_as_labelled() -> None:
 
 def test_the_page_lists_every_format_with_what_it_holds() -> None:
     page = (Path(__file__).parents[3] / "docs" / "reading.md").read_text(encoding="utf-8")
-    for one in formats().values():
+    for one in known_formats().values():
         line = next(line for line in page.split("\n") if line.startswith(f"| `{one.name}` |"))
         assert f"| {', '.join(one.reads)} |" in line
 

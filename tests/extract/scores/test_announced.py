@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from calipers.extract.scores.announced import Announced, agreed, announced, breaks_off, not_largest, settled, without
-from calipers.extract.scores.found import UNCLEAR, UPSIDE_DOWN, Stated
+from calipers.extract.scores.announced import (
+    Announced,
+    agreed_scale,
+    announced_scales,
+    blank_announcements,
+    breaks_off_in_scale,
+    scale_of_bare_numbers,
+    unless_largest_score,
+)
+from calipers.extract.scores.found import UNCLEAR, UPSIDE_DOWN, StatedScale
 from calipers.extract.scores.names import Names
 
 NAMES = Names(["KB", "BC"])
-TEN = Stated(0.0, 10.0, both=False)
+TEN = StatedScale(0.0, 10.0, both=False)
 
 
 @pytest.mark.parametrize(
@@ -25,7 +33,7 @@ TEN = Stated(0.0, 10.0, both=False)
     ],
 )  # fmt: skip
 def test_a_top_is_heard_in_many_languages(sentence: str) -> None:
-    assert [(one.scale, one.sure) for one in announced(sentence, NAMES)] == [(TEN, True)]
+    assert [(one.scale, one.sure) for one in announced_scales(sentence, NAMES)] == [(TEN, True)]
 
 
 @pytest.mark.parametrize(
@@ -41,7 +49,7 @@ def test_a_top_is_heard_in_many_languages(sentence: str) -> None:
     ],
 )  # fmt: skip
 def test_both_ends_are_heard_in_many_languages(sentence: str) -> None:
-    assert [(one.scale, one.sure) for one in announced(sentence, NAMES)] == [(Stated(1.0, 5.0), True)]
+    assert [(one.scale, one.sure) for one in announced_scales(sentence, NAMES)] == [(StatedScale(1.0, 5.0), True)]
 
 
 @pytest.mark.parametrize(
@@ -53,7 +61,7 @@ def test_both_ends_are_heard_in_many_languages(sentence: str) -> None:
     ],
 )  # fmt: skip
 def test_a_scale_upside_down_is_heard(sentence: str) -> None:
-    assert [one.scale for one in announced(sentence, NAMES)] == [UPSIDE_DOWN]
+    assert [one.scale for one in announced_scales(sentence, NAMES)] == [UPSIDE_DOWN]
 
 
 @pytest.mark.parametrize(
@@ -65,7 +73,7 @@ def test_a_scale_upside_down_is_heard(sentence: str) -> None:
     ],
 )  # fmt: skip
 def test_a_scale_of_somebody_else_a_plan_or_one_candidate_is_not_sure(sentence: str) -> None:
-    assert [one.sure for one in announced(sentence, NAMES)] == [False]
+    assert [one.sure for one in announced_scales(sentence, NAMES)] == [False]
 
 
 @pytest.mark.parametrize(
@@ -81,45 +89,45 @@ def test_a_scale_of_somebody_else_a_plan_or_one_candidate_is_not_sure(sentence: 
     ],
 )  # fmt: skip
 def test_content_quotations_ranks_and_numbers_of_candidates_state_no_scale(sentence: str) -> None:
-    assert announced(sentence, NAMES) == []
+    assert announced_scales(sentence, NAMES) == []
 
 
 def test_statements_are_blanked_and_lines_stay() -> None:
     text = "Scale: 1-5\nKB: 4\n\nMax score: 5\nBC: 2\n"
-    cleaned = without(text, announced(text, NAMES))
+    cleaned = blank_announcements(text, announced_scales(text, NAMES))
     assert cleaned.split("\n")[1:] == ["KB: 4", "", " " * 12, "BC: 2", ""]
     assert len(cleaned) == len(text)
 
 
 def test_statements_that_agree_are_one_and_others_are_doubt() -> None:
-    assert agreed([TEN, Stated(0.0, 10.0)]) == Stated(0.0, 10.0)
-    assert agreed([Stated(0.0, 10.0), Stated(1.0, 10.0)]) == UNCLEAR
-    assert agreed([TEN, UPSIDE_DOWN]) == UPSIDE_DOWN
-    assert agreed([]) is None
+    assert agreed_scale([TEN, StatedScale(0.0, 10.0)]) == StatedScale(0.0, 10.0)
+    assert agreed_scale([StatedScale(0.0, 10.0), StatedScale(1.0, 10.0)]) == UNCLEAR
+    assert agreed_scale([TEN, UPSIDE_DOWN]) == UPSIDE_DOWN
+    assert agreed_scale([]) is None
 
 
 def test_a_mention_makes_only_numbers_that_fit_it_doubtful() -> None:
-    mentioned = [Announced(Stated(1.0, 5.0), 0, 1, sure=False)]
-    assert settled(mentioned, [4.0, 2.0], (0, 100)) == UNCLEAR
-    assert settled(mentioned, [40.0, 2.0], (0, 100)) is None
-    assert settled(mentioned, [4.0, 2.0], (1, 5)) is None
+    mentioned = [Announced(StatedScale(1.0, 5.0), 0, 1, sure=False)]
+    assert scale_of_bare_numbers(mentioned, [4.0, 2.0], (0, 100)) == UNCLEAR
+    assert scale_of_bare_numbers(mentioned, [40.0, 2.0], (0, 100)) is None
+    assert scale_of_bare_numbers(mentioned, [4.0, 2.0], (1, 5)) is None
 
 
 def test_a_maximum_that_is_the_largest_score_may_be_a_statistic() -> None:
-    top = Stated(0.0, 10.0, both=False, statistic=True)
-    assert not_largest(top, [10.0, 6.0]) == UNCLEAR
-    assert not_largest(top, [9.0, 6.0]) == top
-    assert not_largest(Stated(0.0, 83.0, both=False, statistic=True), [83.0, 6.0]) is None
-    assert not_largest(Stated(1.0, 10.0, statistic=True), [10.0, 6.0]) == Stated(1.0, 10.0)
+    top = StatedScale(0.0, 10.0, both=False, statistic=True)
+    assert unless_largest_score(top, [10.0, 6.0]) == UNCLEAR
+    assert unless_largest_score(top, [9.0, 6.0]) == top
+    assert unless_largest_score(StatedScale(0.0, 83.0, both=False, statistic=True), [83.0, 6.0]) is None
+    assert unless_largest_score(StatedScale(1.0, 10.0, statistic=True), [10.0, 6.0]) == StatedScale(1.0, 10.0)
 
 
 @pytest.mark.parametrize("tail", ["\n(out of", "\nScores are on a", "\n\n(Skala von 1", "KB: 3 (scale"])
 def test_words_about_a_scale_that_stop_break_off(tail: str) -> None:
-    assert breaks_off(tail)
+    assert breaks_off_in_scale(tail)
 
 
 @pytest.mark.parametrize(
     "tail", ["", "\n", "Scores are out of 10.", "KB: 80 (good)", "I hope this helps", "All scores are final."]
 )
 def test_other_ends_do_not_break_off(tail: str) -> None:
-    assert not breaks_off(tail)
+    assert not breaks_off_in_scale(tail)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from calipers.extract.rejected import Rejected
 from calipers.extract.scores.found import Value
-from calipers.extract.scores.scales import OutOfRange, on_scale
+from calipers.extract.scores.scales import OutOfRange, scores_on_scale
 
 
 def settle(
@@ -16,7 +16,7 @@ def settle(
 ) -> tuple[list[float], str | None, OutOfRange | None]:
     values = {str(place): Value(float(number)) for place, number in enumerate(numbers)}
     try:
-        scores, adjusted = on_scale(values, scale, rule, complete=complete)
+        scores, adjusted = scores_on_scale(values, scale, rule, complete=complete)
     except Rejected as reject:
         return [], reject.reason, None
     return list(scores.values()), None, adjusted

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from calipers.extract.scores.found import UNCLEAR, UPSIDE_DOWN, Stated
-from calipers.extract.scores.stated import attached, described, of_key
+from calipers.extract.scores.found import UNCLEAR, UPSIDE_DOWN, StatedScale
+from calipers.extract.scores.stated import attached_scale, described_scale, scale_of_key
 
 
-def top(high: float) -> Stated:
-    return Stated(0.0, high, both=False)
+def top(high: float) -> StatedScale:
+    return StatedScale(0.0, high, both=False)
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ def top(high: float) -> Stated:
     ],
 )  # fmt: skip
 def test_a_number_with_its_top_is_understood_in_many_languages(text: str) -> None:
-    found = attached(text)
+    found = attached_scale(text)
     assert found is not None
     assert found[:2] == (8.0, top(10.0))
 
@@ -40,31 +40,31 @@ def test_a_number_with_its_top_is_understood_in_many_languages(text: str) -> Non
     ["4 (1-5)", "4 (scale 1-5)", "4 on a scale of 1 to 5", "4 (on a 1-5 scale)", "4 auf einer Skala von 1 bis 5"],
 )
 def test_a_number_with_both_ends_is_understood(text: str) -> None:
-    found = attached(text)
+    found = attached_scale(text)
     assert found is not None
-    assert found[:2] == (4.0, Stated(1.0, 5.0))
+    assert found[:2] == (4.0, StatedScale(1.0, 5.0))
 
 
 @pytest.mark.parametrize(
     "text", ["80 (75-85)", "7-8/10", "1,000/2,000", "9/10/2024", "8", "8 to 10", "80 (3 steps)", "4 stars"]
 )
 def test_intervals_dates_thousands_and_counts_are_no_scale(text: str) -> None:
-    assert attached(text) is None
+    assert attached_scale(text) is None
 
 
 @pytest.mark.parametrize(
     ("value", "scale"),
     [
-        ("0-10", Stated(0, 10)), ("1 to 5", Stated(1, 5)), ("0–10", Stated(0, 10)), ("[0, 10]", UNCLEAR),
-        ([1, 5], Stated(1, 5)),
+        ("0-10", StatedScale(0, 10)), ("1 to 5", StatedScale(1, 5)), ("0–10", StatedScale(0, 10)), ("[0, 10]", UNCLEAR),
+        ([1, 5], StatedScale(1, 5)),
         ("out of 10", top(10)), ("/10", top(10)), (10, top(10)), ("10", top(10)), ("10-point scale", top(10)),
         ("满分10分", top(10)),
-        ({"min": 0, "max": 10}, Stated(0, 10)), ({"from": "1", "to": "7"}, Stated(1, 7)),
-        ({"1": "bad", "5": "good"}, Stated(1, 5)),
-        ("0 (worst) to 10 (best)", Stated(0, 10)), ("0 = poor, 10 = excellent", Stated(0, 10)),
-        ("integer from 1 to 5", Stated(1, 5)),
-        ("percent", Stated(0, 100)), ("0-10, higher is better", Stated(0, 10)), ("1 bis 6", Stated(1, 6)),
-        ("от 1 до 5", Stated(1, 5)),
+        ({"min": 0, "max": 10}, StatedScale(0, 10)), ({"from": "1", "to": "7"}, StatedScale(1, 7)),
+        ({"1": "bad", "5": "good"}, StatedScale(1, 5)),
+        ("0 (worst) to 10 (best)", StatedScale(0, 10)), ("0 = poor, 10 = excellent", StatedScale(0, 10)),
+        ("integer from 1 to 5", StatedScale(1, 5)),
+        ("percent", StatedScale(0, 100)), ("0-10, higher is better", StatedScale(0, 10)), ("1 bis 6", StatedScale(1, 6)),
+        ("от 1 до 5", StatedScale(1, 5)),
         ("1 (best) to 6 (worst)", UPSIDE_DOWN), ("1 = excellent, 6 = poor", UPSIDE_DOWN),
         ("1-6, lower is better", UPSIDE_DOWN),
         ("1-6, where 1 is best", UPSIDE_DOWN), ([5, 1], UPSIDE_DOWN), ({"1": "best", "5": "worst"}, UPSIDE_DOWN),
@@ -75,31 +75,31 @@ def test_intervals_dates_thousands_and_counts_are_no_scale(text: str) -> None:
     ],
 )  # fmt: skip
 def test_a_described_scale_is_itself_upside_down_unclear_or_none(value: Any, scale: object) -> None:
-    assert described(value) == scale
+    assert described_scale(value) == scale
 
 
 @pytest.mark.parametrize(
     ("key", "base", "scale"),
     [
         ("score_out_of_10", "score", top(10)), ("Score (/10)", "Score", top(10)), ("score/10", "score", top(10)),
-        ("score (0-10)", "score", Stated(0, 10)), ("score_1_to_5", "score", Stated(1, 5)),
-        ("score (%)", "score", Stated(0, 100)),
+        ("score (0-10)", "score", StatedScale(0, 10)), ("score_1_to_5", "score", StatedScale(1, 5)),
+        ("score (%)", "score", StatedScale(0, 100)),
         ("得分（满分10分）", "得分", top(10)), ("点数（10点満点）", "点数", top(10)),
         ("Note (sur 20)", "Note", top(20)),
-        ("score_percent", "score", Stated(0, 100)), ("score_1", "score_1", None), ("Score (1)", "Score (1)", None),
+        ("score_percent", "score", StatedScale(0, 100)), ("score_1", "score_1", None), ("Score (1)", "Score (1)", None),
         ("trajectory_1_score", "trajectory_1_score", None), ("Score (v2)", "Score (v2)", None),
         ("score", "score", None),
     ],
 )  # fmt: skip
-def test_a_key_may_state_the_scale_itself(key: str, base: str, scale: Stated | None) -> None:
-    assert of_key(key) == (base, scale)
+def test_a_key_may_state_the_scale_itself(key: str, base: str, scale: StatedScale | None) -> None:
+    assert scale_of_key(key) == (base, scale)
 
 
-scales = st.tuples(st.integers(-10, 10), st.integers(1, 1000)).map(lambda ends: Stated(ends[0], ends[0] + ends[1]))
+scales = st.tuples(st.integers(-10, 10), st.integers(1, 1000)).map(lambda ends: StatedScale(ends[0], ends[0] + ends[1]))
 
 
 @given(scales, scales, st.floats(0, 1), st.floats(0, 1))
-def test_conversion_keeps_ends_and_order(own: Stated, asked: Stated, one: float, other: float) -> None:
+def test_conversion_keeps_ends_and_order(own: StatedScale, asked: StatedScale, one: float, other: float) -> None:
     low, high = sorted(own.low + share * (own.high - own.low) for share in (one, other))
     ends = (asked.low, asked.high)
     assert own.of(own.low, ends) == pytest.approx(asked.low)
@@ -117,15 +117,15 @@ def test_conversion_keeps_ends_and_order(own: Stated, asked: Stated, one: float,
 )
 @example({"": "0\x1f"})  # a sign that str.strip takes for a blank, and float does not
 def test_any_value_describes_a_scale_or_none_and_never_raises(value: Any) -> None:
-    scale = described(value)
-    assert scale is None or scale in (UNCLEAR, UPSIDE_DOWN) or isinstance(scale, Stated)
-    if isinstance(scale, Stated):
+    scale = described_scale(value)
+    assert scale is None or scale in (UNCLEAR, UPSIDE_DOWN) or isinstance(scale, StatedScale)
+    if isinstance(scale, StatedScale):
         assert scale.low < scale.high
 
 
 @given(st.text(alphabet="0123456789 ./,()-%[]outfmax分满点中점 von", max_size=40))
 def test_any_text_beside_a_number_is_read_or_left_and_never_raises(text: str) -> None:
-    found = attached(text)
+    found = attached_scale(text)
     if found is not None:
         assert found[1].low < found[1].high
         assert found[2] <= len(text)

@@ -17,7 +17,7 @@ from calipers.backends.transport.event_stream import BrokenStreamError, whole_co
 from calipers.backends.transport.secrets import INSTEAD
 from calipers.backends.transport.usage import usage_in, usage_of
 from calipers.errors import BackendError, PermanentError, TransientError
-from calipers.extract.text import condensed
+from calipers.extract.text import condense_reply
 from calipers.types import Completion, FinishReason
 from calipers.types.encoding import printable, require_small_when_decoded, without_lone_surrogates
 
@@ -83,9 +83,9 @@ def completion(
     """
     version = body.get("system_fingerprint")
     return Completion(
-        text=without_lone_surrogates(condensed(text)),
+        text=without_lone_surrogates(condense_reply(text)),
         finish_reason=FINISH.get(str(finish).lower(), "unknown"),
-        reasoning=without_lone_surrogates(condensed(reasoning)),
+        reasoning=without_lone_surrogates(condense_reply(reasoning)),
         model=without_lone_surrogates(body["model"]) if isinstance(body.get("model"), str) else None,
         usage=usage_of(body.get("usage")),
         latency=latency,

@@ -1,6 +1,6 @@
 """Reads one sentence beside a verdict: the candidates it names, its numbers, and which numbers could be scores.
 
-What the sentence does to the verdict is decided in ``takebacks``. A number counts as a candidate's score only if no
+What the sentence does to the verdict is decided in ``retractions``. A number counts as a candidate's score only if no
 word says that it counts, numbers or measures something else.
 """
 
@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from calipers.extract.caveats.phrases import Span, closes, folded, hits
+from calipers.extract.caveats.phrases import Span, find_phrases, fold_words, reaches_last_word
 
 _SOMEBODY = "qxq"
 """Stands for a candidate's name: a word that no language has."""
@@ -44,24 +44,24 @@ _SPELLED_WORD = re.compile(rf"\b(?:{'|'.join(_SPELLED)})(?![\w-])", re.IGNORECAS
 
 
 @dataclass(frozen=True, slots=True)
-class Stated:
+class GivenScores:
     """The scores that a verdict gives, by id, on ``scale``."""
 
     scores: Mapping[str, float]
     ids: tuple[str, ...]
     scale: tuple[float, float]
 
-    def is_of(self, number: Number, id_: str) -> bool:
+    def equals_score_of(self, number: Number, id_: str) -> bool:
         """Whether a number in a sentence equals the verdict's score of an id, in any unit the number could be in."""
         score = self.scores.get(id_)
-        return score is not None and any(abs(value - score) < 1e-9 for value in self.meanings(number))
+        return score is not None and any(abs(value - score) < 1e-9 for value in self.possible_scores(number))
 
-    def is_on(self, number: Number) -> bool:
+    def could_be_score(self, number: Number) -> bool:
         """Whether a number in a sentence lies on the verdict's scale, in any unit it could be in."""
         low, high = self.scale
-        return any(low <= value <= high for value in self.meanings(number))
+        return any(low <= value <= high for value in self.possible_scores(number))
 
-    def meanings(self, number: Number) -> tuple[float, ...]:
+    def possible_scores(self, number: Number) -> tuple[float, ...]:
         """Return the scores that a number could mean on the verdict's scale: ``8/10`` on 0-100 is 80."""
         low, high = self.scale
         if number.whole is not None:
@@ -107,7 +107,7 @@ class Sentence:
     @cached_property
     def folded(self) -> str:
         """The sentence as folded words, with a placeholder for each candidate's name because names may be words."""
-        return folded(self._nameless)
+        return fold_words(self._nameless)
 
     @cached_property
     def _nameless(self) -> str:
@@ -120,16 +120,16 @@ class Sentence:
     @cached_property
     def hits(self) -> dict[str, list[Span]]:
         """The phrases of the word lists that the sentence contains, by kind."""
-        return hits(self.folded)
+        return find_phrases(self.folded)
 
-    def has(self, *kinds: str) -> bool:
+    def has_phrase(self, *kinds: str) -> bool:
         """Whether the sentence contains a phrase of any of the kinds."""
         return any(kind in self.hits for kind in kinds)
 
     @cached_property
     def clauses(self) -> list[tuple[str, str]]:
         """The clauses of the sentence in folded words, each with the punctuation mark that ends it."""
-        return clauses(self._nameless)
+        return split_clauses(self._nameless)
 
     @cached_property
     def mentions(self) -> list[Mention]:
@@ -138,7 +138,7 @@ class Sentence:
         return sorted(found, key=lambda one: one.start)
 
     @cached_property
-    def named(self) -> set[str]:
+    def named_ids(self) -> set[str]:
         """The ids of the candidates that the sentence names."""
         return {mention.id_ for mention in self.mentions}
 
@@ -150,13 +150,13 @@ class Sentence:
             number for number in _numbers(self.text) if not any(number.start in span for span in taken)
         ]  # fmt: skip
 
-    def is_count(self, number: Number) -> bool:
+    def counts_something(self, number: Number) -> bool:
         """Whether a number counts, numbers or measures something, not a score: ``3 steps``, ``step 3``, ``2 + 3``."""
         if number not in self._counts:
-            self._counts[number] = self._is_count(number)
+            self._counts[number] = self._counts_something(number)
         return self._counts[number]
 
-    def _is_count(self, number: Number) -> bool:
+    def _counts_something(self, number: Number) -> bool:
         before = self.text[: number.start].rstrip(" *_`\"'(#[")
         if before.endswith(("+", "×", "*", "^", "<", "≤", "≥", "$", "€", "£", "¥", "第", "±", "~")):
             return not before.endswith("~")
@@ -171,7 +171,7 @@ class Sentence:
     @cached_property
     def counted(self) -> int:
         """The position of the first number that counts something; a bare number after it is taken to count the same."""
-        return min((number.start for number in self.numbers if self.is_count(number)), default=len(self.text))
+        return min((number.start for number in self.numbers if self.counts_something(number)), default=len(self.text))
 
     def _ends_a_score(self, rest: str) -> bool:
         """Whether the text after a number may follow a score: punctuation, a word for points, the end of the text."""
@@ -182,8 +182,8 @@ class Sentence:
             return True
         if rest[0].isdigit() or rest[0] in "+×/^=%#$€":
             return False
-        words = folded(rest[:60])
-        found = hits(words)
+        words = fold_words(rest[:60])
+        found = find_phrases(words)
         unit = max((end for start, end in found.get("POINTS", ()) if start == 1), default=0)
         if unit:
             after = words[unit:].strip()
@@ -194,10 +194,10 @@ class Sentence:
 
     def has_unit(self, number: Number) -> bool:
         """Whether a word for points follows a number."""
-        words = hits(folded(self.text[number.end : number.end + 24]))
+        words = find_phrases(fold_words(self.text[number.end : number.end + 24]))
         return any(start == 1 for start, _ in words.get("POINTS", ()))
 
-    def attached(self, number: Number) -> str | None:
+    def id_beside(self, number: Number) -> str | None:
         """Return the id whose name stands right beside a number: ``KB: 50``, ``KB is 50``, ``50 for KB``."""
         for mention in self.mentions:
             gap = self.text[mention.end : number.start]
@@ -212,7 +212,7 @@ class Sentence:
                 return mention.id_
         return None
 
-    def nearest(self, number: Number) -> list[str]:
+    def ids_nearest(self, number: Number) -> list[str]:
         """Return the ids of the candidates named last before a number and first after it."""
         before = [mention.id_ for mention in self.mentions if mention.end <= number.start]
         after = [mention.id_ for mention in self.mentions if mention.start >= number.end]
@@ -225,7 +225,7 @@ _BREAK = re.compile(r"[.,;:!?。，；：]")
 
 def _is_short_word(gap: str) -> bool:
     """Whether one short word such as *at*, *to*, *auf*, *на* is all that stands between a name and a number."""
-    return re.fullmatch(r"\s[^\W\d_]{1,4}\s", gap) is not None and "CONTENT" not in hits(folded(gap))
+    return re.fullmatch(r"\s[^\W\d_]{1,4}\s", gap) is not None and "CONTENT" not in find_phrases(fold_words(gap))
 
 
 def _is_copula(gap: str) -> bool:
@@ -233,17 +233,17 @@ def _is_copula(gap: str) -> bool:
     return found is not None and len(gap) <= 12 and not re.search(r"\w", _COPULA.sub("", f" {gap.strip()} "))
 
 
-def clauses(text: str) -> list[tuple[str, str]]:
+def split_clauses(text: str) -> list[tuple[str, str]]:
     """Split a sentence beside a verdict into clauses of folded words, each with the mark that ends it."""
     pieces = _MARK.split(text[:_LONGEST], maxsplit=_MOST_CLAUSES)[: 2 * _MOST_CLAUSES]
     pairs = zip(pieces[::2], [*pieces[1::2], ""], strict=False)
-    return [(folded(piece).strip(), mark.strip()) for piece, mark in pairs if any(map(str.isalnum, piece))]
+    return [(fold_words(piece).strip(), mark.strip()) for piece, mark in pairs if any(map(str.isalnum, piece))]
 
 
 _MARK = re.compile(r"([:：,，、。.!！?？…;；—–（）()\"“”]+|\s-+\s|\s?->\s?|→|~~|\n)")
 
 
-def sentences(text: str, ids: Sequence[str]) -> Iterator[Sentence]:
+def sentences_beside(text: str, ids: Sequence[str]) -> Iterator[Sentence]:
     """Split the words beside a verdict into sentences in plain digits; of more than 40, yield the first and last 20."""
     if not text.isascii():
         text = unicodedata.normalize("NFKC", text)
@@ -259,7 +259,7 @@ def sentences(text: str, ids: Sequence[str]) -> Iterator[Sentence]:
         yield Sentence(piece, ids, first=place == 0)
 
 
-def unquoted(text: str) -> str:
+def without_quotations(text: str) -> str:
     """Return the sentence without its quotations, because a quotation is not the judge's own words."""
     # A quotation of at most 8 characters is a name or a number.
     return _QUOTE.sub(lambda found: found[0] if len(found[0]) <= 8 else '""', text)
@@ -287,8 +287,8 @@ def _mentions(text: str, id_: str) -> Iterator[Mention]:
 
 
 def _ends_with(text: str, kind: str) -> bool:
-    words = folded(text)
-    return any(closes(words, end) for _, end in hits(words).get(kind, ()))
+    words = fold_words(text)
+    return any(reaches_last_word(words, end) for _, end in find_phrases(words).get(kind, ()))
 
 
 def _joined(other: str, own: str) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from calipers.extract.caveats.takebacks import interrupted, taken_back
+from calipers.extract.caveats.retractions import takes_score_back, why_taken_back
 
 
 def _any(phrases: Sequence[str]) -> str:
@@ -66,7 +66,7 @@ _DOUBLE = re.compile(
 """Two denials that make none, or words that only look like one."""
 
 
-def denied(before: str) -> bool:
+def denies_preference(before: str) -> bool:
     """Whether words before a preference deny it: *I don't think (that)*, *it is false that*."""
     return _DENIED.search(_DOUBLE.sub(" ", before[-240:])) is not None
 
@@ -84,7 +84,7 @@ _REPORTED = re.compile(
 )
 
 
-def reported(before: str) -> bool:
+def is_attributed_to_others(before: str) -> bool:
     """Whether the words right before a verdict make it somebody else's, or a choice that the judge nearly made."""
     return _REPORTED.search(before[-80:]) is not None
 
@@ -168,15 +168,15 @@ _RETRACTED = re.compile(
 )
 
 
-def retracted(after: str) -> bool:
+def is_retracted(after: str) -> bool:
     """Whether the words after a verdict take it back: *no, wait*, *scratch that*, *this verdict is wrong*."""
-    return _RETRACTED.search(after[:4096]) is not None or interrupted(after[:4096])
+    return _RETRACTED.search(after[:4096]) is not None or takes_score_back(after[:4096])
 
 
 _REMARK = 200
 """Characters of a remark; what is longer explains a verdict that came first, and speaks of the candidates' words."""
 
 
-def withdrawn(after: str, labels: Sequence[str] = ()) -> bool:
+def is_choice_withdrawn(after: str, labels: Sequence[str] = ()) -> bool:
     """Whether the words after a choice take it back; in languages other than English only a short remark can."""
-    return retracted(after) or (len(after) <= _REMARK and taken_back(after, labels) is not None)
+    return is_retracted(after) or (len(after) <= _REMARK and why_taken_back(after, labels) is not None)

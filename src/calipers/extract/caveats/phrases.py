@@ -1,7 +1,7 @@
 """Finds the phrases of the word lists in ``words`` in one sentence of a judge's reply, all kinds in one pass.
 
 The time grows with the length of the sentence and not with the number of phrases, because phrases are looked up by
-their first word, stem or character. The index is built when the first reply has words beside its verdict. ``takebacks``
+their first word, stem or character. The index is built when the first reply has words beside its verdict. ``retractions``
 and ``quotations`` decide what a phrase means for the verdict.
 """
 
@@ -32,7 +32,7 @@ _NO_WORD = re.compile(r"[\W_]+")
 Span = tuple[int, int]
 
 
-def folded(text: str) -> str:
+def fold_words(text: str) -> str:
     """Return ``text`` as words without case, accents or punctuation, with one space around each word."""
     text = text.casefold()
     if not text.isascii():
@@ -60,7 +60,7 @@ class _Index:
         spaced = language not in _SPACELESS or written.isascii()
         shown = []
         for place, part in enumerate(parts):
-            words = folded(part).strip()
+            words = fold_words(part).strip()
             if not words:
                 return
             lead = " " if spaced and place else ""
@@ -86,7 +86,7 @@ def _index() -> _Index:
     return index
 
 
-def hits(text: str) -> dict[str, list[Span]]:
+def find_phrases(text: str) -> dict[str, list[Span]]:
     """Return where phrases of each kind occur in folded ``text``. A kind without any phrase in it is not a key."""
     index = _index()
     found: dict[str, list[Span]] = {}
@@ -102,7 +102,15 @@ def hits(text: str) -> dict[str, list[Span]]:
     return found
 
 
-def closes(words: str, end: int) -> bool:
+def kinds_of_clause(clause: str) -> set[str]:
+    """Return the kinds of phrase that a whole clause is, such as a hesitation or a correction."""
+    if len(clause) > 40:  # no such phrase is longer
+        return set()
+    found = find_phrases(f" {clause} ")
+    return {kind for kind, spans in found.items() if any(start == 1 and end == len(clause) + 1 for start, end in spans)}
+
+
+def reaches_last_word(words: str, end: int) -> bool:
     """Whether a phrase that ends at ``end`` of folded ``words`` reaches into their last word."""
     return " " not in words[end:].rstrip()
 

@@ -1,7 +1,7 @@
 """Decides whether a verdict in a judge's reply is somebody else's, a draft, or a list of numbers that are no scores.
 
 These checks can only lead to a rejection. English introductions are patterns in this file, those of other languages are
-lists in ``words``. Words after a verdict are read by ``takebacks``.
+lists in ``words``. Words after a verdict are read by ``retractions``.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Sequence
 
 from calipers.extract.caveats.asides import Sentence
-from calipers.extract.caveats.phrases import folded, hits
+from calipers.extract.caveats.phrases import find_phrases, fold_words
 
 _SAYING = (
     r"(?:says?|said|claim(?:s|ed)|wrote|writes|print(?:s|ed)|returned|emit(?:s|ted)|contain(?:s|ed)|holds?|ends?\swith"
@@ -62,7 +62,9 @@ _FORM_HEAD = re.compile(
 """A word before a verdict on its line that is all there is: ``Format: {...}``."""
 
 
-def is_others(before: str, ids: Sequence[str] = (), claimed: Collection[str] = (), *, of_scores: bool = True) -> bool:
+def is_others_verdict(
+    before: str, ids: Sequence[str] = (), claimed: Collection[str] = (), *, of_scores: bool = True
+) -> bool:
     """Whether the words right before a verdict call it a draft, an example, somebody else's, or no scores.
 
     Only words that introduce the verdict count: on its line, before a colon, or as a heading. A sentence that has ended
@@ -77,7 +79,10 @@ def is_others(before: str, ids: Sequence[str] = (), claimed: Collection[str] = (
     colon = bare.endswith((":", "：", "="))
     above = bare.rpartition("\n")[0].rstrip(f"{_WRAPPING}*_")
     heading = above.rpartition("\n")[2]
-    if colon and (hands_over(heading, ids, claimed) or (heading.endswith((":", "：")) and heads_others(heading, ids))):
+    if colon and (
+        introduces_others_words(heading, ids, claimed)
+        or (heading.endswith((":", "：")) and announces_other_numbers(heading, ids))
+    ):
         return True  # a heading between the introduction and the verdict is quoted as well
     said = _SENTENCE.split(bare)[-1]
     line = said.rsplit("\n", 1)[-1]
@@ -106,17 +111,17 @@ def _introduces(lead: Sentence, claimed: Collection[str], *, colon: bool) -> boo
     said = [
         start
         for start, end in lead.hits.get("SAYS", ())
-        if (lead.named or any(not (a < end and start < b) for a, b in who))
+        if (lead.named_ids or any(not (a < end and start < b) for a, b in who))
         and (colon or _POINTERS.issuperset(words[end:].split()))
     ]
     cues += [start for start, _ in lead.hits.get("CONDITION", ()) if start == 1]
     weighed = any(start == 1 for start, _ in lead.hits.get("CONSIDERING", ()))
     if cues or (said and not weighed):
         return not _comes_back(lead.text)
-    if not colon or weighed or len(claimed) < 2 or len(lead.named) != 1:  # among several candidates
+    if not colon or weighed or len(claimed) < 2 or len(lead.named_ids) != 1:  # among several candidates
         return False
     last = Sentence(re.split(r"[,，;；]\s?", lead.text)[-1], lead.ids)
-    return bool(last.named) and (not last.has("JUDGES_OWN") or last.has("SELF"))
+    return bool(last.named_ids) and (not last.has_phrase("JUDGES_OWN") or last.has_phrase("SELF"))
 
 
 def _is_known(said: str) -> bool:
@@ -127,7 +132,11 @@ def _is_known(said: str) -> bool:
 def _comes_back(said: str) -> bool:
     """Whether the last clause before a verdict is the judge's own again: ``KB wrote more, so I conclude``."""
     before, mark, last = said.rpartition(",") if "," in said else said.rpartition("，")
-    return bool(mark) and not re.search(r"[:：\"“„«「]", before) and "JUDGES_OWN" in hits(folded(last[-_LEAD:]))
+    return (
+        bool(mark)
+        and not re.search(r"[:：\"“„«「]", before)
+        and "JUDGES_OWN" in find_phrases(fold_words(last[-_LEAD:]))
+    )
 
 
 def _counts(lead: Sentence, start: int, end: int) -> bool:
@@ -135,7 +144,7 @@ def _counts(lead: Sentence, start: int, end: int) -> bool:
     return end - start > 1 or lead.folded[start:end] in {clause for clause, _ in lead.clauses}
 
 
-def heads_others(line: str, ids: Sequence[str] = ()) -> bool:
+def announces_other_numbers(line: str, ids: Sequence[str] = ()) -> bool:
     """Whether a line announces something other than the judge's scores: confidences, a draft, what a user asked for."""
     if ASIDE_HEAD.match(line):
         return True
@@ -149,7 +158,7 @@ def heads_others(line: str, ids: Sequence[str] = ()) -> bool:
     return _introduces(lead, (), colon=True) or _heads_no_scores(lead)
 
 
-def hands_over(line: str, ids: Sequence[str] = (), claimed: Collection[str] = ()) -> bool:
+def introduces_others_words(line: str, ids: Sequence[str] = (), claimed: Collection[str] = ()) -> bool:
     """Whether the line above a verdict introduces somebody else's words: ``KB ended its answer with``."""
     bare = line.rstrip(_WRAPPING).rstrip("*_")
     colon = bare.endswith((":", "："))
@@ -169,7 +178,7 @@ def _heads_no_scores(lead: Sentence) -> bool:
 # --- quotation marks, block quotes and tags --- -----------------------------------------------------------------------
 
 
-def stands_in_quote(text: str, start: int, ids: Sequence[str] = ()) -> bool:
+def is_in_block_quote(text: str, start: int, ids: Sequence[str] = ()) -> bool:
     """Whether the verdict at ``text[start:]`` is inside a block quote, or inside tags around a candidate's words.
 
     A block quote under a heading about scores is the judge's own emphasis and does not count.
@@ -180,20 +189,20 @@ def stands_in_quote(text: str, start: int, ids: Sequence[str] = ()) -> bool:
         lead = Sentence(above[-_LEAD:], ids)
         return not (
             above.rstrip(" *_").endswith((":", "："))
-            and lead.has("JUDGES_OWN", "SCORES")
-            and not heads_others(above, ids)
+            and lead.has_phrase("JUDGES_OWN", "SCORES")
+            and not announces_other_numbers(above, ids)
         )
     return _is_tagged("\n".join(lines), ids) if "<" in text else False
 
 
-def stands_in_quotes(text: str, start: int) -> bool:
+def is_in_quotation_marks(text: str, start: int) -> bool:
     """Whether the verdict at ``text[start:]`` is in quotation marks of somebody else: ``It says "Verdict: yes"``."""
     line = text[text.rfind("\n", 0, start) + 1 : start][-_LEAD:]
     opened = line.count('"') % 2 == 1
-    return opened and is_others(line[: line.rfind('"')])
+    return opened and is_others_verdict(line[: line.rfind('"')])
 
 
-def fence_lead(text: str, start: int, floor: int) -> str:
+def words_before_fence(text: str, start: int, floor: int) -> str:
     """Return the words before the code fence around the verdict at ``text[start:]``, if other words share the fence."""
     if text.count("```", 0, start) % 2 == 0:
         return ""

@@ -12,22 +12,37 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Generic, Literal, TypeVar
 
-from calipers.extract.caveats.denials import withdrawn
-from calipers.extract.caveats.disowned import check_own, values_under
-from calipers.extract.compare.claims import EQUAL, NEITHER, TIE, Claim, claims, concluded
-from calipers.extract.compare.pairs import scored, stated_in_words
-from calipers.extract.compare.references import clashing, folded, in_plain_text, names, reference, spelling, which
+from calipers.extract.caveats.denials import is_choice_withdrawn
+from calipers.extract.caveats.ownership import check_document_is_own, values_of_keys
+from calipers.extract.compare.claims import EQUAL, NEITHER, TIE, Claim, concluded_labels, find_claims
+from calipers.extract.compare.pairs import pair_of_scores, pair_of_scores_in_prose
+from calipers.extract.compare.references import (
+    distinguishing_names,
+    do_names_clash,
+    fold_name,
+    labels_in_plain_text,
+    matched_label,
+    name_regex,
+    reference_regex,
+)
 from calipers.extract.formats.known import Format, format_named
-from calipers.extract.formats.labels import Preferred, prefers, shown_as
-from calipers.extract.marks import Mark, agreed, is_torn, marks
+from calipers.extract.formats.labels import Preferred, labels_by_position, preferred_label
+from calipers.extract.marks import Mark, agreed_value, find_marks, is_cut_mark
 from calipers.extract.rejected import Rejected
-from calipers.extract.sentences import CONCLUDING, REFUSING, Sentence, before_next_example, prepared, sentences
-from calipers.extract.wordlists import one_of, words
+from calipers.extract.sentences import (
+    CONCLUDING,
+    REFUSING,
+    Sentence,
+    before_next_example,
+    prepare_reply,
+    split_sentences,
+)
+from calipers.extract.wordlists import list_words, regex_of_list
 from calipers.types import Outcome
 
 Label = TypeVar("Label", str, int)
 
-_KINDS = one_of("keys", "CHOSEN_KINDS")
+_KINDS = regex_of_list("keys", "CHOSEN_KINDS")
 _KEYS = (
     rf"choice|winner|preference|preferred(?:[\s_-](?:{_KINDS}))?|selection|selected(?:[\s_-](?:{_KINDS}))?|pick|vote|"
     rf"(?:better|best|winning)(?:[\s_-](?:{_KINDS}))?|chosen|选择|胜者|获胜者|更好的(?:回答|答案|助手|模型|输出)|优胜者|偏好"
@@ -36,7 +51,9 @@ _OF_KIND = [
     f"{adjective}_{kind}" for adjective in ("better", "best", "preferred", "winning") for kind in _KINDS.split("|")
 ]
 _JSON_KEYS = frozenset(
-    lead + key for lead in ("", "final_", "overall_", "my_", "your_") for key in (*words("keys", "CHOICE"), *_OF_KIND)
+    lead + key
+    for lead in ("", "final_", "overall_", "my_", "your_")
+    for key in (*list_words("keys", "CHOICE"), *_OF_KIND)
 )
 _TIE_WORDS = r"(?:a\s)?(?:tie[ds]?|draw|平局|平手)"
 _BLOCK_QUOTE = re.compile(r"^[ \t]{0,3}>.*$", re.MULTILINE)
@@ -89,7 +106,7 @@ def extract_choice(
         if form is not None:
             return _in_format(text, labels, form)
         if tie is None:
-            tie = next((str(label) for label in labels if folded(str(label)) in ("tie", "draw")), None)
+            tie = next((str(label) for label in labels if fold_name(str(label)) in ("tie", "draw")), None)
         given = [label for label in labels if str(label) != tie]
         found = _read(text, tuple(map(str, given)), tie)
     except Rejected as reject:
@@ -100,7 +117,7 @@ def extract_choice(
 def _in_format(text: str, labels: Sequence[Label], form: Format) -> ChoiceReading[Label]:
     given = tuple(map(str, labels))
     try:
-        found = prefers(text, given, form)
+        found = preferred_label(text, given, form)
     except Rejected as reject:
         # A reply without its format's mark is read as prose only if the format compares two candidates with one name
         # each.
@@ -118,7 +135,7 @@ def _in_words(text: str, labels: tuple[str, ...], form: Format, reject: Rejected
         found = _read(text, tuple(names[0] for names in form.names), form.tie[0] if form.tie else None)
     except Rejected:
         raise reject from None
-    label = TIE if found.who == TIE else shown_as(labels, form).get(found.who)
+    label = TIE if found.who == TIE else labels_by_position(labels, form).get(found.who)
     if label is None:
         raise reject
     return Preferred(label, found.outcome, found.reason)
@@ -129,9 +146,9 @@ def _read(text: str, labels: tuple[str, ...], tie: str | None) -> _Found:
         raise Rejected("fewer than two labels to choose from")
     if len(set(labels)) < len(labels):
         raise Rejected("two labels are the same")
-    labels, keep = in_plain_text(labels)
-    reply = prepared(text, keep=keep)
-    check_own(reply, _JSON_KEYS, labels)
+    labels, keep = labels_in_plain_text(labels)
+    reply = prepare_reply(text, keep=keep)
+    check_document_is_own(reply, _JSON_KEYS, labels)
     before = before_next_example(reply.text)
     try:
         return _of_text(before, reply.document, labels, tie)
@@ -144,14 +161,14 @@ def _read(text: str, labels: tuple[str, ...], tie: str | None) -> _Found:
 
 def _of_text(text: str, document: object, labels: tuple[str, ...], tie: str | None) -> _Found:
     own = _BLOCK_QUOTE.sub("", text)
-    parts = sentences(own)
-    said = claims(parts, labels)
+    parts = split_sentences(own)
+    said = find_claims(parts, labels)
     found = _of_document(document, labels, tie)
     if found is None and own.strip():
         found = _marked(own, labels, tie)
-    found = found or _paired(scored(text, document, labels))
+    found = found or _paired(pair_of_scores(text, document, labels))
     if found is not None:
-        conclusions = concluded(said) if found.outcome != "repaired" else ()
+        conclusions = concluded_labels(said) if found.outcome != "repaired" else ()
         if conclusions and found.who not in conclusions:
             raise Rejected("the verdict and the conclusion in prose name different labels")
     elif said:
@@ -159,12 +176,12 @@ def _of_text(text: str, document: object, labels: tuple[str, ...], tie: str | No
         end = next((part.start for part in parts if part.start > last), len(own))
         found = replace(_concluded(said, parts, labels, offered=tie is not None), end=end)
     else:
-        found = _paired(stated_in_words(parts, labels))
+        found = _paired(pair_of_scores_in_prose(parts, labels))
     if found is None:
         raise Rejected("the judge declined" if REFUSING.search(text) else "no preference stated")
     if found.who == NEITHER:
         raise Rejected(found.reason or "no preference stated")
-    if found.end >= 0 and withdrawn(own[found.end :], labels):
+    if found.end >= 0 and is_choice_withdrawn(own[found.end :], labels):
         raise Rejected("words after the verdict take it back", doubt=True)
     return found
 
@@ -181,16 +198,16 @@ def _paired(pair: tuple[float, float] | None) -> _Found | None:
 @lru_cache(maxsize=256)
 def _value(labels: tuple[str, ...], tie: str | None) -> str:
     """Return a regex for the value of a choice mark: two labels and a sign between them, a label, or a tie."""
-    known = names(labels)
-    exact = clashing((*known.shorts, tie or ""))
+    known = distinguishing_names(labels)
+    exact = do_names_clash((*known.shorts, tie or ""))
     cores = "|".join(sorted(known.spellings(), key=len, reverse=True))
-    ties = "|".join(filter(None, (tie and spelling(tie, exact=exact), _TIE_WORDS)))
+    ties = "|".join(filter(None, (tie and name_regex(tie, exact=exact), _TIE_WORDS)))
     sides = (
         rf"(?P<left>{cores})[\])*'\"]{{0,2}}\s?(?P<sign><{{1,3}}|>{{1,3}}|={{1,2}}|≈|~)\s?[\[(*'\"]{{0,2}}(?P<right>{cores})"
         r"(?![A-Za-z0-9])[\])*'\"]{0,3}"
     )
     alone = rf"[\[(*'\"]{{0,4}}(?P<tie>{ties})(?![A-Za-z0-9])[\])*'\"]{{0,4}}"
-    return rf"(?:[\[(*'\"]{{0,3}}{sides}|{reference(labels, exact=exact)}|{alone})"
+    return rf"(?:[\[(*'\"]{{0,3}}{sides}|{reference_regex(labels, exact=exact)}|{alone})"
 
 
 @lru_cache(maxsize=256)
@@ -204,8 +221,8 @@ def _meant(match: re.Match[str], labels: tuple[str, ...]) -> int:
     if groups["tie"] is not None:
         return TIE
     if groups["sign"] is None:
-        return which(match)
-    known = names(labels)
+        return matched_label(match)
+    known = distinguishing_names(labels)
     shorts = [known.fold(short) for short in known.shorts]
     left, right = shorts.index(known.fold(groups["left"])), shorts.index(known.fold(groups["right"]))
     if left == right:
@@ -215,7 +232,7 @@ def _meant(match: re.Match[str], labels: tuple[str, ...]) -> int:
 
 def _of_document(document: object, labels: tuple[str, ...], tie: str | None) -> _Found | None:
     values = (
-        value for value in values_under(document, _JSON_KEYS) if value is not None and not isinstance(value, bool)
+        value for value in values_of_keys(document, _JSON_KEYS) if value is not None and not isinstance(value, bool)
     )
     matches = (_line(labels, tie).fullmatch(str(value).strip()[:200]) for value in values)
     found = {_meant(match, labels) for match in matches if match}
@@ -225,14 +242,14 @@ def _of_document(document: object, labels: tuple[str, ...], tie: str | None) -> 
 
 
 def _marked(text: str, labels: tuple[str, ...], tie: str | None) -> _Found | None:
-    found = [(_meant(mark.match, labels), mark) for mark in marks(text, _value(labels, tie), _KEYS)]
+    found = [(_meant(mark.match, labels), mark) for mark in find_marks(text, _value(labels, tie), _KEYS)]
     ends = [mark.match.end() for _, mark in found]
     alone = _alone(text, labels, tie)
     if alone is not None and all(value != alone.who for value, _ in found):
         found.insert(0 if alone.first else len(found), (alone.who, Mark(alone.match)))
     if not found:
         return None
-    value, reason = agreed(found)
+    value, reason = agreed_value(found)
     if alone is not None and alone.first:
         ends.append(text.index(alone.match.string) + alone.match.end())
     return _Found(value, "repaired" if reason else "strict", reason, max(ends, default=-1))
@@ -268,7 +285,7 @@ def _alone(text: str, labels: tuple[str, ...], tie: str | None) -> _Lone | None:
         return None
     for place in {0, len(near) - 1} & found.keys():
         match, last = found[place], place == len(near) - 1
-        if (len(near) == 1 or not match.string.startswith("#")) and not (last and is_torn(match)):
+        if (len(near) == 1 or not match.string.startswith("#")) and not (last and is_cut_mark(match)):
             return _Lone(_meant(match, labels), match, first=place == 0)
     return None
 
@@ -328,5 +345,5 @@ def _is_undone(last: Sentence, who: int, labels: tuple[str, ...]) -> bool:
     """Whether the last sentence of a reply was cut off while it concluded for another label."""
     if last.closed or not CONCLUDING.search(last.text):
         return False
-    named = re.search(rf"(?:{reference(labels)})$", last.text[-80:], re.IGNORECASE)
-    return named is not None and which(named) != who
+    named = re.search(rf"(?:{reference_regex(labels)})$", last.text[-80:], re.IGNORECASE)
+    return named is not None and matched_label(named) != who

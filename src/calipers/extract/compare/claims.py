@@ -11,8 +11,13 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
-from calipers.extract.caveats.denials import denied
-from calipers.extract.caveats.standing import followed, hearsay, led, subject
+from calipers.extract.caveats.denials import denies_preference
+from calipers.extract.caveats.mentions import (
+    is_denied_by_next_clause,
+    is_introduced_as_mention,
+    is_reported_claim,
+    is_topic_of_sentence,
+)
 from calipers.extract.compare.references import (
     ACTORS,
     ANY,
@@ -23,9 +28,9 @@ from calipers.extract.compare.references import (
     NOUNS,
     THINGS,
     is_debate,
-    mask,
+    mask_references,
 )
-from calipers.extract.sentences import CONCLUDING, CORRECTING, Sentence, unquoted
+from calipers.extract.sentences import CONCLUDING, CORRECTING, Sentence, blank_quotations
 
 TIE = -1
 """The claim that none is better because they are equal, called a tie."""
@@ -234,20 +239,20 @@ _REASONS = re.compile(r"\b(?:because|since|as|due to|by|which|while|whereas|alth
 _DENIAL = re.compile(r"\b(?:not|no|never|nor|neither|hardly)\b|n't\b", re.IGNORECASE)
 
 
-def claims(parts: Sequence[Sentence], labels: tuple[str, ...]) -> list[Claim]:
+def find_claims(parts: Sequence[Sentence], labels: tuple[str, ...]) -> list[Claim]:
     """Return the preferences that sentences claim, in order, except quoted, reported, denied and conditional ones."""
     debated = is_debate(" ".join(part.text for part in parts))
     found: list[Claim] = []
     for part in parts:
         if part.text.endswith("?") or not _CUE.search(part.text):
             continue
-        text = mask(unquoted(part.text), labels, debated=debated)
+        text = mask_references(blank_quotations(part.text), labels, debated=debated)
         if len(re.findall(CANDIDATE, text)) <= _MOST_MENTIONS:
             found += _of_sentence(text, part, len(labels))
     return found
 
 
-def concluded(found: Sequence[Claim]) -> set[int]:
+def concluded_labels(found: Sequence[Claim]) -> set[int]:
     """Return the labels that concluding sentences plainly prefer."""
     return {claim.who for claim in found if claim.strength == "strong" and claim.concluding and claim.who >= 0}
 
@@ -280,7 +285,7 @@ def _is_claim(text: str, match: re.Match[str]) -> bool:
         return False
     if match["not"] or _HARDLY.search(match[0]):
         return False
-    return not _foreign(text, match) and not denied(before)
+    return not _foreign(text, match) and not denies_preference(before)
 
 
 def _place(match: re.Match[str]) -> int:
@@ -294,7 +299,7 @@ def _preferences(text: str) -> list[re.Match[str]]:
         groups = match.groupdict()
         if groups.get("not") or groups.get("hedge") or _DENIAL.search(groups.get("than") or ""):
             continue
-        if not denied(text[: match.start()]) and not _foreign(text, match):
+        if not denies_preference(text[: match.start()]) and not _foreign(text, match):
             found.append(match)
     return found
 
@@ -330,11 +335,17 @@ _SAID_AFTER = re.compile(r"[\s\"',-]{0,4}(?:says?|said|claims?|claimed|insists?|
 def _mentioned(text: str, match: re.Match[str]) -> bool:
     """Whether a claim is a candidate's praise of itself, or a verdict that is only mentioned."""
     before, after = text[: match.start()], text[match.end() :]
-    if _OF_ITSELF.search(text[max(0, match.start() - 80) : match.end()]) or _SAID_AFTER.match(after) or subject(after):
+    if (
+        _OF_ITSELF.search(text[max(0, match.start() - 80) : match.end()])
+        or _SAID_AFTER.match(after)
+        or is_topic_of_sentence(after)
+    ):
         return True
-    if hearsay(_since_but(before) + text[match.start() :]) or led(_shown(before), _shown(match[0])):
+    if is_reported_claim(_since_but(before) + text[match.start() :]) or is_introduced_as_mention(
+        _shown(before), _shown(match[0])
+    ):
         return True
-    return ":" in match[0] and followed(before, _shown(after))
+    return ":" in match[0] and is_denied_by_next_clause(before, _shown(after))
 
 
 def _since_but(before: str) -> str:

@@ -10,7 +10,15 @@ from collections.abc import Sequence
 from functools import lru_cache
 from itertools import islice
 
-from calipers.extract.compare.references import ANY, CANDIDATE, FIRST, mask, names, reference, which
+from calipers.extract.compare.references import (
+    ANY,
+    CANDIDATE,
+    FIRST,
+    distinguishing_names,
+    mask_references,
+    matched_label,
+    reference_regex,
+)
 from calipers.extract.sentences import Sentence
 
 _NUMBER = r"(\d{1,3}(?:\.\d{1,3})?)(?:\s?/\s?(?:5|10|100))?"
@@ -36,7 +44,7 @@ _UNREAL = re.compile(r"\b(?:if|would have|could|should|to make|scale|between|fro
 Pair = tuple[float, float]
 
 
-def scored(text: str, document: object, labels: tuple[str, ...]) -> Pair | None:
+def pair_of_scores(text: str, document: object, labels: tuple[str, ...]) -> Pair | None:
     """Return the two candidates' scores from the first or last line, one line per label, or one JSON key per label."""
     if len(labels) != 2:
         return None
@@ -50,7 +58,7 @@ def scored(text: str, document: object, labels: tuple[str, ...]) -> Pair | None:
     return _one(pairs) if pairs else _named(text, labels)
 
 
-def stated_in_words(parts: Sequence[Sentence], labels: tuple[str, ...]) -> Pair | None:
+def pair_of_scores_in_prose(parts: Sequence[Sentence], labels: tuple[str, ...]) -> Pair | None:
     """Return two candidates' scores from sentences: by name, in the order of the labels, or one score for both."""
     if len(labels) != 2:
         return None
@@ -61,7 +69,7 @@ def stated_in_words(parts: Sequence[Sentence], labels: tuple[str, ...]) -> Pair 
             continue
         pairs |= {(float(match[1]), float(match[2])) for match in _RESPECTIVELY.finditer(part.text)}
         pairs |= {(float(match[1]), float(match[1])) for match in _BOTH.finditer(part.text)}
-        for match in _GIVEN.finditer(mask(part.text, labels)) if not pairs else ():
+        for match in _GIVEN.finditer(mask_references(part.text, labels)) if not pairs else ():
             by_name[ord(match["who"]) - FIRST].add(float(match["score"]))
     return _one(pairs or _product(by_name))
 
@@ -72,7 +80,7 @@ def _product(by_name: tuple[set[float], set[float]]) -> set[Pair]:
 
 def _keyed(document: dict[str, object], labels: tuple[str, ...]) -> Pair | None:
     found: tuple[set[float], set[float]] = (set(), set())
-    known = names(labels)
+    known = distinguishing_names(labels)
     for key, value in islice(document.items(), 100):
         name = known.fold(_SCORE_OF.sub("", str(key)[:80].strip()))
         for place, (label, short) in enumerate(zip(labels, known.shorts, strict=True)):
@@ -94,7 +102,7 @@ def _named_line(labels: tuple[str, ...]) -> re.Pattern[str]:
     whose = r"(?:(?:overall |final |total )?(?:scores?|rating)\s(?:for|of)\s)?"
     kind = r"(?:'s)?(?:\s(?:overall |final |total )?(?:scores?|rating))?"
     return re.compile(
-        rf"^[ \t\-*•]{{0,6}}{whose}{reference(labels)}{kind}[\s*\"']{{0,4}}[:=][\s*\[(\"']{{0,6}}"
+        rf"^[ \t\-*•]{{0,6}}{whose}{reference_regex(labels)}{kind}[\s*\"']{{0,4}}[:=][\s*\[(\"']{{0,6}}"
         r"(?P<score>\d{1,3}(?:\.\d{1,3})?)(?![\d.]*\d|\w)",
         re.IGNORECASE | re.MULTILINE,
     )
@@ -103,5 +111,5 @@ def _named_line(labels: tuple[str, ...]) -> re.Pattern[str]:
 def _named(text: str, labels: tuple[str, ...]) -> Pair | None:
     found: tuple[set[float], set[float]] = (set(), set())
     for match in _named_line(labels).finditer(text):
-        found[which(match)].add(float(match["score"]))
+        found[matched_label(match)].add(float(match["score"]))
     return _one(_product(found))

@@ -12,16 +12,21 @@ from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from typing import Generic, TypeVar
 
-from calipers.extract.caveats.denials import retracted
-from calipers.extract.caveats.disowned import denies_itself
-from calipers.extract.caveats.quotations import is_others, stands_in_quote
-from calipers.extract.caveats.standing import measures, mentioned
-from calipers.extract.caveats.takebacks import after_document, says_best_first, taken_back, turned_round
-from calipers.extract.compare.references import NOUNS, in_plain_text, names
+from calipers.extract.caveats.denials import is_retracted
+from calipers.extract.caveats.mentions import is_only_mentioned, ranks_by_other_quantity
+from calipers.extract.caveats.ownership import document_denies_itself
+from calipers.extract.caveats.quotations import is_in_block_quote, is_others_verdict
+from calipers.extract.caveats.retractions import (
+    begins_with_best,
+    begins_with_worst,
+    why_taken_back,
+    words_after_document,
+)
+from calipers.extract.compare.references import NOUNS, distinguishing_names, labels_in_plain_text
 from calipers.extract.formats.known import format_named
-from calipers.extract.formats.labels import ranks
+from calipers.extract.formats.labels import ranked_positions
 from calipers.extract.rejected import Rejected
-from calipers.extract.sentences import CORRECTING, FINAL, prepared
+from calipers.extract.sentences import CORRECTING, FINAL, prepare_reply
 from calipers.types import Outcome
 
 Id = TypeVar("Id", str, int)
@@ -78,7 +83,7 @@ def extract_ranking(
     form = format_named(format, "ranking") if format is not None else None
     try:
         if form is not None and form.names:
-            return RankingReading(tuple(ids[place] for place in ranks(text, spelled, form)), "strict")
+            return RankingReading(tuple(ids[place] for place in ranked_positions(text, spelled, form)), "strict")
         order, note = _read(text, spelled)
     except Rejected as reject:
         return RankingReading((), "rejected", tuple(ids), (), reject.reason)
@@ -103,15 +108,15 @@ def _read(text: str, ids: tuple[str, ...]) -> tuple[_Order, str]:
 
 
 def _found(text: str, ids: tuple[str, ...]) -> tuple[_Order, str]:
-    reply = prepared(text, keep=in_plain_text(ids)[1])
+    reply = prepare_reply(text, keep=labels_in_plain_text(ids)[1])
     listed = _listed(reply.document)
     if listed and _placed(listed, ids)[0]:
         turned = _of_keys(reply.document)
-        if turned is None or denies_itself(reply.document) or retracted(after_document(text)):
+        if turned is None or document_denies_itself(reply.document) or is_retracted(words_after_document(text)):
             raise Rejected(_UNSURE, doubt=True)
         return _Order(listed[::-1] if turned else listed, whole=True), ""
     order, note = _settled(_written(reply.text, ids), ids)
-    undone = taken_back(reply.text[order.end :], ids)
+    undone = why_taken_back(reply.text[order.end :], ids)
     if undone is not None:
         raise Rejected(undone, doubt=True)
     return order, note
@@ -147,8 +152,8 @@ def _settled(orders: list[_Order], ids: tuple[str, ...]) -> tuple[_Order, str]:
 
 
 def _placed(written: Sequence[str], ids: tuple[str, ...]) -> tuple[list[int], list[str]]:
-    fold = names(ids).fold
-    known = {fold(one): place for place, one in reversed(list(enumerate(names(ids).shorts)))}
+    fold = distinguishing_names(ids).fold
+    known = {fold(one): place for place, one in reversed(list(enumerate(distinguishing_names(ids).shorts)))}
     known |= {fold(one): place for place, one in reversed(list(enumerate(ids)))}
     places: list[int] = []
     taken: set[int] = set()
@@ -205,7 +210,7 @@ def _name(ids: tuple[str, ...]) -> re.Pattern[str]:
 
     A list counter such as the ``1.`` of ``1. [3]`` is no name.
     """
-    known = names(ids)
+    known = distinguishing_names(ids)
     if any(known.words):
         forms = "|".join(sorted(known.spellings(ids), key=len, reverse=True)) or r"(?!)"
     elif all(short.isdigit() for short in known.shorts):
@@ -256,10 +261,10 @@ def _run(text: str, row: list[re.Match[str]], signs: set[str]) -> Iterator[_Run]
 def _is_quoted(run: _Run, ids: tuple[str, ...], text: str) -> bool:
     """Whether the words around a row of names make it somebody else's order, or an order by something but quality."""
     words = re.sub(rf"{_OPEN}{_THING}{_OPEN}\Z", "", run.lead)
-    if stands_in_quote(text, run.start, ids) or is_others(words, ids, of_scores=False):
+    if is_in_block_quote(text, run.start, ids) or is_others_verdict(words, ids, of_scores=False):
         return True
     end = run.order.end
-    return mentioned(words, "", text[end : end + _WORDS_AFTER]) or measures(words, run.after)
+    return is_only_mentioned(words, "", text[end : end + _WORDS_AFTER]) or ranks_by_other_quantity(words, run.after)
 
 
 _WORDS_AFTER = 300
@@ -268,10 +273,10 @@ _WORDS_AFTER = 300
 def _directed(run: _Run) -> _Order:
     """Return a row's names, best first, according to the words around it; no names if signs and words disagree."""
     lead = run.lead.rsplit("\n\n", 1)[-1]
-    turned = turned_round(lead, run.after)
+    turned = begins_with_worst(lead, run.after)
     written = run.order.written
     sure = turned is not None and not (turned and run.sign == ">")
-    sure = sure and not (run.sign == "<" and says_best_first(lead, run.after))
+    sure = sure and not (run.sign == "<" and begins_with_best(lead, run.after))
     return replace(run.order, written=(written[::-1] if turned or run.sign == "<" else written) if sure else ())
 
 
@@ -281,7 +286,7 @@ def _of_keys(document: object) -> bool | None:
         return False
     words = [str(key)[:80] for key in document]
     words += [value[:200] for value in document.values() if isinstance(value, str)]
-    return turned_round(" . ".join(words), "")
+    return begins_with_worst(" . ".join(words), "")
 
 
 _ANNOUNCED = re.compile(

@@ -12,10 +12,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from calipers.extract.sentences import plain
-from calipers.extract.wordlists import one_of
+from calipers.extract.sentences import plain_punctuation
+from calipers.extract.wordlists import regex_of_list
 
-THINGS, ACTORS, JUDGES, HAN_NOUNS = (one_of("names", name) for name in ("THINGS", "ACTORS", "JUDGES", "HAN_THINGS"))
+THINGS, ACTORS, JUDGES, HAN_NOUNS = (
+    regex_of_list("names", name) for name in ("THINGS", "ACTORS", "JUDGES", "HAN_THINGS")
+)
 NOUNS = f"(?:ai |chat|language )?(?:{THINGS}|{ACTORS})"
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
 _OPEN, _CLOSE = r"[*_~`'\"(\[{<$]{0,4}", r"(?:[*_~`\")\]}>$]|'(?!s\b)){0,4}"
@@ -42,45 +44,45 @@ class Names:
 
     def fold(self, name: str) -> str:
         """Return a name in the form in which it is compared with these names."""
-        return name.strip() if self.exact else folded(name)
+        return name.strip() if self.exact else fold_name(name)
 
     def spellings(self, given: Sequence[str] | None = None) -> list[str]:
         """Return a regex for each of the names (or of the ``given`` ones), in order."""
         names = self.shorts if given is None else tuple(given)
-        return [_alone(name, names) if self.exact else spelling(name) for name in names]
+        return [_alone(name, names) if self.exact else name_regex(name) for name in names]
 
 
 @lru_cache(maxsize=256)
-def names(labels: tuple[str, ...]) -> Names:
+def distinguishing_names(labels: tuple[str, ...]) -> Names:
     """Return the part that distinguishes each label: a last letter or number if only that differs, else all of it."""
     tokens = [re.findall(r"[^\W_]+", label) for label in labels]
     lasts = tuple(token[-1] if token else "" for token in tokens)
     heads = {" ".join(token[:-1]).lower() for token in tokens}
     if all(map(_is_short, lasts)) and len(heads) == 1 and len(set(lasts)) == len(lasts):
-        return Names(lasts, (False,) * len(labels), clashing(lasts))
-    return Names(labels, tuple(not _is_short(label) for label in labels), clashing(labels))
+        return Names(lasts, (False,) * len(labels), do_names_clash(lasts))
+    return Names(labels, tuple(not _is_short(label) for label in labels), do_names_clash(labels))
 
 
-def clashing(labels: Sequence[str]) -> bool:
+def do_names_clash(labels: Sequence[str]) -> bool:
     """Whether two labels become equal once case and punctuation, leading zeros or spaces are ignored."""
-    compared = (folded(label).casefold() for label in labels)
+    compared = (fold_name(label).casefold() for label in labels)
     spaceless = (re.sub(r"[\W_]+", "", label).casefold() or label for label in labels)
     return len(set(compared)) < len(labels) or len(set(spaceless)) < len(labels)
 
 
-def in_plain_text(labels: Sequence[str]) -> tuple[tuple[str, ...], str]:
+def labels_in_plain_text(labels: Sequence[str]) -> tuple[tuple[str, ...], str]:
     """Return the labels in plain punctuation, and the characters that must not become plain to distinguish labels."""
-    written = tuple(map(plain, labels))
+    written = tuple(map(plain_punctuation, labels))
     if len(set(written)) == len(labels):
         return written, ""
-    return tuple(labels), "".join({char for label in labels for char in label if plain(char) != char})
+    return tuple(labels), "".join({char for label in labels for char in label if plain_punctuation(char) != char})
 
 
 def _is_short(name: str) -> bool:
     return name.isascii() and (name.isdigit() or (len(name) == 1 and name.isalpha()))
 
 
-def spelling(name: str, *, exact: bool = False) -> str:
+def name_regex(name: str, *, exact: bool = False) -> str:
     """Return a regex for a name with free spaces and underscores; ``exact`` requires the exact spelling and case."""
     if exact:
         return rf"(?-i:{re.escape(name)})" if name else r"(?!)"
@@ -88,7 +90,7 @@ def spelling(name: str, *, exact: bool = False) -> str:
     return r"[\s_-]{0,3}".join(re.escape(part) for part in parts) or r"(?!)"
 
 
-def folded(name: str) -> str:
+def fold_name(name: str) -> str:
     """Return a candidate's name in the form in which names are compared: no case, punctuation or leading zeros."""
     plain = re.sub(r"[\W_]+", " ", name).strip().lower()
     return plain.lstrip("0") or "0" if plain.isdigit() else plain
@@ -103,13 +105,13 @@ def _alone(name: str, names: Sequence[str]) -> str:
 
 
 @lru_cache(maxsize=256)
-def reference(labels: tuple[str, ...], *, exact: bool = False) -> str:
+def reference_regex(labels: tuple[str, ...], *, exact: bool = False) -> str:
     """Return a regex for a candidate's name in a mark, with an optional noun, brackets and emphasis around it.
 
     Its groups ``r0``, ``r1``, ... say which label matched. ``exact`` requires the exact spelling even if the labels do
     not.
     """
-    known = replace(names(labels), exact=exact or names(labels).exact)
+    known = replace(distinguishing_names(labels), exact=exact or distinguishing_names(labels).exact)
     cores = "|".join(f"(?P<r{place}>{form})" for place, form in _longest_first(known))
     noun = rf"(?:(?:the\s)?{_OPEN}(?:{NOUNS}|{HAN_NOUNS})[\s:#_-]{{0,3}})?"
     return rf"{noun}{_OPEN}(?:{cores})(?![A-Za-z0-9\u0300-\u036f]){_CLOSE}"
@@ -120,8 +122,8 @@ def _longest_first(known: Names) -> list[tuple[int, str]]:
     return sorted(enumerate(known.spellings()), key=lambda one: -len(known.shorts[one[0]]))
 
 
-def which(match: re.Match[str]) -> int:
-    """Return the position of the label that a ``reference`` regex matched."""
+def matched_label(match: re.Match[str]) -> int:
+    """Return the position of the label that a ``reference_regex`` matched."""
     groups = match.groupdict()
     return next(int(name[1:]) for name, found in groups.items() if re.fullmatch(r"r\d+", name) and found is not None)
 
@@ -136,7 +138,7 @@ _NO_ARTICLE = (
 @lru_cache(maxsize=256)
 def _mentions(labels: tuple[str, ...]) -> re.Pattern[str]:
     """Return a regex for names in running text, where ``a`` may be an article and ``1`` a number."""
-    known = names(labels)
+    known = distinguishing_names(labels)
     forms_of = _longest_first(known)
     shorts = "|".join(form for _, form in forms_of)
     forms = [
@@ -160,13 +162,13 @@ def _mentions(labels: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile(rf"(?:\bthe\s)?(?<![A-Za-z0-9])(?:{'|'.join(forms)}){owned}", re.IGNORECASE)
 
 
-def mask(sentence: str, labels: tuple[str, ...], *, debated: bool = False) -> str:
+def mask_references(sentence: str, labels: tuple[str, ...], *, debated: bool = False) -> str:
     """Return the sentence with one private-use character in place of each reference to a candidate.
 
     "Output (a)'s answer" is one reference. ``debated``: assistants in the text argue about the outputs and are not the
     candidates.
     """
-    known = names(labels)
+    known = distinguishing_names(labels)
     places = {known.fold(short): place for place, short in enumerate(known.shorts)}
     speakers = JUDGES.split("|") + (ACTORS.split("|") if debated else [])
 

@@ -11,15 +11,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from calipers.extract.caveats.quotations import is_others, stands_in_quote
-from calipers.extract.caveats.takebacks import TAKEN_BACK, interrupted, taken_back
+from calipers.extract.caveats.quotations import is_in_block_quote, is_others_verdict
+from calipers.extract.caveats.retractions import TAKEN_BACK, takes_score_back, why_taken_back
 from calipers.extract.criteria.met import Met, Row, read_met
-from calipers.extract.documents import Document, find_documents, unwrapped
+from calipers.extract.documents import Document, find_documents, unescape_reply
 from calipers.extract.rejected import Rejected
 from calipers.extract.scores.names import Names
-from calipers.extract.strictjson import Pairs, pairs_of, plain_key, strict
-from calipers.extract.text import TOLERANT_LIMIT, strip_reasoning, unfence
-from calipers.extract.wordlists import words
+from calipers.extract.strictjson import Pairs, pairs_of, parse_strict_json, plain_key
+from calipers.extract.text import TOLERANT_LIMIT, strip_fence, strip_reasoning
+from calipers.extract.wordlists import list_words
 from calipers.types import FinishReason, Outcome
 
 
@@ -82,7 +82,7 @@ def _why(row: Row | None) -> str:
 
 
 _MET_KEYS, _REASON_KEYS, _QUOTE_KEYS, _ID_KEYS = (
-    words("verdicts", name) for name in ("MET_KEYS", "REASON_KEYS", "QUOTE_KEYS", "ID_KEYS")
+    list_words("verdicts", name) for name in ("MET_KEYS", "REASON_KEYS", "QUOTE_KEYS", "ID_KEYS")
 )
 _BIT = re.compile(r"\[\[\s{0,3}(-?\d{1,6})\s{0,3}\]\]")
 _NOTHING = "no verdict in it"
@@ -112,8 +112,8 @@ class _Reader:
         if cut:
             raise Rejected("the reply was cut off", truncated=True)
         answer = strip_reasoning(text)
-        for body in (text, unfence(answer or "")):
-            document = strict(body) if _BIT.fullmatch(body.strip()) is None else None
+        for body in (text, strip_fence(answer or "")):
+            document = parse_strict_json(body) if _BIT.fullmatch(body.strip()) is None else None
             if isinstance(document, dict | list):
                 rows = self._rows(document) or self._in_order(document)
                 if not rows:
@@ -125,7 +125,7 @@ class _Reader:
             raise Rejected("the reply is empty")
         if len(body) > TOLERANT_LIMIT:
             raise Rejected("the reply is too long to be read in part")
-        return self._mixed(unwrapped(body))
+        return self._mixed(unescape_reply(body))
 
     def _mixed(self, text: str) -> tuple[dict[str, Row], Outcome]:
         """Read verdicts from JSON documents among words; the last complete document counts.
@@ -150,7 +150,7 @@ class _Reader:
         document, rows = complete[-1] if complete else own[-1]
         earlier = [] if complete else [others for _, others in own]
         rows = _agreed([*earlier, rows, *(others for later, others in own if later.start > document.start)])
-        reason = taken_back(text[document.end :].strip(" \r\n\t`~"))
+        reason = why_taken_back(text[document.end :].strip(" \r\n\t`~"))
         if reason is not None:
             raise Rejected(reason, doubt=True)
         return rows, "strict" if document.strict else "repaired"
@@ -278,7 +278,7 @@ class _Reader:
             if match and id_ is not None:
                 rows.append({id_: read_met(match["value"], self._levels.get(id_, {}))})
                 end = place + 1
-        if rows and interrupted("\n".join(lines[end:])):
+        if rows and takes_score_back("\n".join(lines[end:])):
             raise Rejected(TAKEN_BACK, doubt=True)
         if not rows and alone:
             from calipers.extract.criteria.verdict import extract_verdict  # noqa: PLC0415 - slow to compile
@@ -296,7 +296,7 @@ _LINE = re.compile(
 
 
 def _is_quoted(text: str, start: int, floor: int) -> bool:
-    return is_others(text[max(floor, start - 200) : start]) or stands_in_quote(text, start)
+    return is_others_verdict(text[max(floor, start - 200) : start]) or is_in_block_quote(text, start)
 
 
 def _number(key: object) -> int | None:

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from calipers.extract.caveats.takebacks import interrupted
+from calipers.extract.caveats.retractions import takes_score_back
 from calipers.extract.strictjson import CUT
-from calipers.extract.wordlists import words
+from calipers.extract.wordlists import list_words
 
 Met: TypeAlias = bool | float
 """Met, not met, or the share of a level."""
@@ -32,7 +32,7 @@ class Row:
 _MEANINGS: Final[Mapping[str, bool | None]] = {
     word: met
     for name, met in (("MET", True), ("NOT_MET", False), ("UNDECIDED", None))
-    for word in words("verdicts", name)
+    for word in list_words("verdicts", name)
 }
 _LEAD = re.compile(r"(?P<word>[^.,;:!()\n–—-]{1,30}?)\s{0,3}(?:[.,;:!(\n–—]|\s-{1,2}\s)(?P<rest>.*)", re.DOTALL)
 _BUT = re.compile(r"\s*(?:but|however|although|though|except|mostly|partly|partially|in part|not\b)", re.IGNORECASE)
@@ -64,7 +64,7 @@ def _share(text: str, levels: Mapping[str, float]) -> float | None:
 
 def _of_word(text: str) -> Row:
     lead = _LEAD.fullmatch(text) if text not in _MEANINGS else None
-    if lead is not None and not _BUT.match(lead["rest"]) and not interrupted(lead["rest"]):
+    if lead is not None and not _BUT.match(lead["rest"]) and not takes_score_back(lead["rest"]):
         text = lead["word"].strip()
     if text not in _MEANINGS:
         return Row(None, "its value is neither met nor not met")

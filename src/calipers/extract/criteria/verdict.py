@@ -12,19 +12,27 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
-from calipers.extract.caveats.asides import unquoted as without_quotes
-from calipers.extract.caveats.denials import denied, retracted
-from calipers.extract.caveats.disowned import check_own, values_under
-from calipers.extract.caveats.phrases import folded
-from calipers.extract.caveats.quotations import stands_in_quotes
-from calipers.extract.caveats.standing import hearsay, led, subject
-from calipers.extract.caveats.takebacks import after_document, lone_clauses
+from calipers.extract.caveats.asides import without_quotations as without_quotes
+from calipers.extract.caveats.denials import denies_preference, is_retracted
+from calipers.extract.caveats.mentions import is_introduced_as_mention, is_reported_claim, is_topic_of_sentence
+from calipers.extract.caveats.ownership import check_document_is_own, values_of_keys
+from calipers.extract.caveats.phrases import fold_words
+from calipers.extract.caveats.quotations import is_in_quotation_marks
+from calipers.extract.caveats.retractions import lone_clauses, words_after_document
 from calipers.extract.formats.known import Format, format_named
-from calipers.extract.formats.values import stated
-from calipers.extract.marks import Mark, agreed, marks
+from calipers.extract.formats.values import stated_value
+from calipers.extract.marks import Mark, agreed_value, find_marks
 from calipers.extract.rejected import Rejected
-from calipers.extract.sentences import CONCLUDING, REFUSING, Sentence, plain, prepared, sentences, unquoted
-from calipers.extract.wordlists import one_of, words
+from calipers.extract.sentences import (
+    CONCLUDING,
+    REFUSING,
+    Sentence,
+    blank_quotations,
+    plain_punctuation,
+    prepare_reply,
+    split_sentences,
+)
+from calipers.extract.wordlists import list_words, regex_of_list
 from calipers.types import Outcome
 
 _Answer = Literal["yes", "no", "partly"]
@@ -54,24 +62,24 @@ def extract_verdict(text: str, *, format: str | None = None) -> VerdictReading: 
 
 
 def _read(text: str) -> VerdictReading:
-    reply = prepared(text)
-    check_own(reply, _JSON_KEYS[0] | _JSON_KEYS[1])
+    reply = prepare_reply(text)
+    check_document_is_own(reply, _JSON_KEYS[0] | _JSON_KEYS[1])
     reading = _of_document(reply.document)
     if reading is None:
         return _in_words(reply.text)
-    if retracted(after_document(text)):
+    if is_retracted(words_after_document(text)):
         raise Rejected(_DOUBTED, doubt=True)
     return reading
 
 
 def _in_words(text: str) -> VerdictReading:
     text = _BLOCK_QUOTE.sub("", text)
-    parts = sentences(text) or [Sentence("", 0)]
+    parts = split_sentences(text) or [Sentence("", 0)]
     first, last = _first_word(parts[0]), _last_word(parts)
     found = [
         (_answer(mark.match), mark)
-        for mark in marks(text, _VALUE, one_of("verdicts", "SPOKEN_KEYS"))
-        if not stands_in_quotes(text, mark.match.start())
+        for mark in find_marks(text, _VALUE, regex_of_list("verdicts", "SPOKEN_KEYS"))
+        if not is_in_quotation_marks(text, mark.match.start())
     ]
     starts = [mark.match.start() for _, mark in found if mark.match[0].strip()]
     if all(text[:start].rstrip().endswith(("?", "？")) for start in starts) and _answers_bad_question(text):
@@ -84,18 +92,18 @@ def _in_words(text: str) -> VerdictReading:
     if any(word not in ("yes" if reading.met else "no", "partly") for word in _lone_words(parts)):
         raise Rejected("the reply says both yes and no", doubt=True)
     whole = parts[0] if first else parts[-1]
-    if retracted(text[found[-1][1].match.end() if found else whole.start + len(whole.text) :]):
+    if is_retracted(text[found[-1][1].match.end() if found else whole.start + len(whole.text) :]):
         raise Rejected(_DOUBTED, doubt=True)
     return reading
 
 
 _DOUBTED = "words after the verdict take it back"
 _BLOCK_QUOTE = re.compile(r"^[ \t]{0,3}>.*$", re.MULTILINE)
-_FAULT = one_of("verdicts", "FAULT")
+_FAULT = regex_of_list("verdicts", "FAULT")
 _BAD_QUESTION = re.compile(
     rf"(?:(?:\A|(?<=[.!\n]))[^.!?？\n]{{0,160}}\b(?:{_FAULT})\b[^.!?？\n]{{0,80}}[?？]\s{{0,4}}"
     rf"|(?:\A|(?<=\n))[#*_\s-]{{0,6}}(?:not\s\w+|(?:{_FAULT}))[*_]{{0,2}}\s?[:：]\s{{0,3}})"
-    rf"[\"'*_`\[]{{0,4}}(?:{one_of('verdicts', 'FAULT_ANSWER')})\b",
+    rf"[\"'*_`\[]{{0,4}}(?:{regex_of_list('verdicts', 'FAULT_ANSWER')})\b",
     re.IGNORECASE,
 )
 _NEAR = 400
@@ -114,7 +122,7 @@ def _lone_words(parts: list[Sentence]) -> Iterator[_Answer]:
     """Yield each yes and no that is a clause of its own: ``Yes ... actually no``. Answers to questions are omitted."""
     asked = False
     for part in [*parts[:_MOST_PARTS], *parts[_MOST_PARTS:][-_MOST_PARTS:]]:
-        for clause, mark in lone_clauses(unquoted(without_quotes(part.text), most=1)):
+        for clause, mark in lone_clauses(blank_quotations(without_quotes(part.text), most=1)):
             was_asked, asked = asked, mark.startswith(("?", "？"))
             match = None if asked or was_asked else _plain_word().fullmatch(clause)
             if match is not None:
@@ -125,12 +133,15 @@ def _lone_words(parts: list[Sentence]) -> Iterator[_Answer]:
 def _plain_word() -> re.Pattern[str]:
     """Return a regex for a folded yes or no, with at most a short phrase such as *I would say* before it."""
     lead = r"(?:(?:it is|it s|i d say|i would say|i say|i mean|i meant|make that|so|therefore|the answer is)\s)?"
-    no, yes = ("|".join(folded(word).strip() for word in words("verdicts", name)) for name in ("NO_ALONE", "YES_ALONE"))
+    no, yes = (
+        "|".join(fold_words(word).strip() for word in list_words("verdicts", name))
+        for name in ("NO_ALONE", "YES_ALONE")
+    )
     return re.compile(rf"{lead}(?:(?P<no>{no})|(?P<yes>{yes}))(?P<partly>(?!))?")
 
 
 def _in_format(text: str, form: Format) -> VerdictReading:
-    found = stated(text, form, "verdict")
+    found = stated_value(text, form, "verdict")
     met = form.verdict[found.value]
     if met is None:
         raise Rejected(f"neither met nor not met: {found.value}")
@@ -141,7 +152,7 @@ def _decided(
     found: list[tuple[_Answer, Mark]], lone: list[_Answer], prose: list[tuple[_Answer, bool]]
 ) -> VerdictReading | None:
     """Return the verdict of marks and lone words; raise Rejected if the prose contradicts it."""
-    marked, reason = agreed(found) if found else (None, None)
+    marked, reason = agreed_value(found) if found else (None, None)
     formal = {marked} if marked and reason else {*lone, *([marked] if marked else [])}
     said = {word for word, concluding in prose if concluding} or {word for word, _ in prose}
     values = formal | said if (len(said) == 1 and not reason) or not formal else formal
@@ -156,15 +167,15 @@ def _decided(
 
 # --- words ------------------------------------------------------------------------------------------------------------
 
-_GOOD, _BAD = (one_of("verdicts", name) for name in ("GOOD", "BAD"))
+_GOOD, _BAD = (regex_of_list("verdicts", name) for name in ("GOOD", "BAD"))
 _NOT_GOOD = rf"(?:not|non)[\s_-]{{0,3}}(?:a )?(?:{_GOOD})"
 _VALUE = (
-    rf"[\[({{*_'\"]{{0,4}}(?:(?P<partly>{one_of('verdicts', 'PARTLY')})"
-    rf"|(?P<no>{one_of('verdicts', 'NO')}|{_NOT_GOOD}|{_BAD})"
-    rf"|(?P<yes>{one_of('verdicts', 'YES')}|{_GOOD}))(?![^\W\u3040-\u30ff\u4e00-\u9fff])[\])}}*_'\"]{{0,4}}"
+    rf"[\[({{*_'\"]{{0,4}}(?:(?P<partly>{regex_of_list('verdicts', 'PARTLY')})"
+    rf"|(?P<no>{regex_of_list('verdicts', 'NO')}|{_NOT_GOOD}|{_BAD})"
+    rf"|(?P<yes>{regex_of_list('verdicts', 'YES')}|{_GOOD}))(?![^\W\u3040-\u30ff\u4e00-\u9fff])[\])}}*_'\"]{{0,4}}"
 )
 _JSON_KEYS = tuple(
-    frozenset(lead + key for lead in ("", "final_", "overall_", "is_", "my_") for key in words("verdicts", name))
+    frozenset(lead + key for lead in ("", "final_", "overall_", "is_", "my_") for key in list_words("verdicts", name))
     for name in ("PLAIN_KEYS", "VAGUE_KEYS")
 )
 """Keys that hold a verdict, and those that hold one where none of the first do."""
@@ -180,7 +191,7 @@ def _answer(match: re.Match[str]) -> _Answer:
 def _of_document(document: object) -> VerdictReading | None:
     if isinstance(document, bool):
         return VerdictReading(document, "strict")
-    plain_values, vague_values = (list(values_under(document, keys)) for keys in _JSON_KEYS)
+    plain_values, vague_values = (list(values_of_keys(document, keys)) for keys in _JSON_KEYS)
     values = plain_values or vague_values
     if not values:
         return None
@@ -204,7 +215,7 @@ def _of_scalar(value: object) -> _Answer | None:
         return "partly"
     if isinstance(value, bool | int | float):
         return "yes" if value == 1 else "no" if value == 0 else None
-    match = _scalar().match(plain(str(value)[:400]))
+    match = _scalar().match(plain_punctuation(str(value)[:400]))
     return _answer(match) if match else None
 
 
@@ -220,14 +231,14 @@ def _opening() -> re.Pattern[str]:
     )
 
 
-_YES_BUT = re.compile(rf"^\s*(?:{one_of('verdicts', 'YES_BUT')})\b", re.IGNORECASE)
+_YES_BUT = re.compile(rf"^\s*(?:{regex_of_list('verdicts', 'YES_BUT')})\b", re.IGNORECASE)
 _SPOKEN_OF = re.compile(r"(?:would|is|was|were|might|could|may|cannot|can't)\b", re.IGNORECASE)
 """After yes: the word itself is the subject. ``Yes would be too generous``, ``Yes is what it wants``."""
 
 
 def _ends_otherwise(rest: str, answer: _Answer) -> bool:
     """Whether the text after a yes or no ends with the opposite word: ``Ja, aber eigentlich nein``."""
-    spoken = folded(rest[:200]).split()
+    spoken = fold_words(rest[:200]).split()
     last = _plain_word().fullmatch(spoken[-1]) if 0 < len(spoken) < 6 else None
     return last is not None and _answer(last) != answer
 
@@ -244,7 +255,9 @@ def _first_word(first: Sentence) -> _Answer | None:
         return None
     answer, rest = _answer(match), match["rest"].strip()
     contradicted = rest in ("0", "1") and (rest == "1") != (answer == "yes")
-    doubtful = hearsay(rest[:200]) or _SPOKEN_OF.match(rest) or _ends_otherwise(rest, answer) or _YES_BUT.match(rest)
+    doubtful = (
+        is_reported_claim(rest[:200]) or _SPOKEN_OF.match(rest) or _ends_otherwise(rest, answer) or _YES_BUT.match(rest)
+    )
     return "partly" if contradicted or doubtful else answer
 
 
@@ -256,7 +269,7 @@ def _last_word(parts: list[Sentence]) -> _Answer | None:
 
 # --- prose ------------------------------------------------------------------------------------------------------------
 
-_SUBJECT = rf"(?:{one_of('verdicts', 'SUBJECT')})"
+_SUBJECT = rf"(?:{regex_of_list('verdicts', 'SUBJECT')})"
 _FILLERS = (
     r"(?:\s+(?:\w+ly|also|thus|indeed|in fact|considered|deemed|judged|rated|marked|as|an?|the|all|been|being|be)){0,5}"
 )
@@ -303,7 +316,7 @@ _HAN = re.compile(
 def _stated(parts: list[Sentence]) -> Iterator[tuple[_Answer, bool]]:
     """Yield the verdicts that sentences state, and whether each sentence concludes; conditions are omitted."""
     for place, part in enumerate(parts):
-        text = unquoted(part.text, most=1)
+        text = blank_quotations(part.text, most=1)
         concluding = place == 0 or bool(CONCLUDING.search(text))
         if _UNDECIDED.search(text):
             yield "partly", concluding
@@ -311,7 +324,12 @@ def _stated(parts: list[Sentence]) -> Iterator[tuple[_Answer, bool]]:
         for match in _says().finditer(text):
             near = text[max(0, match.start() - 60) : match.end()]
             before, after = text[: match.start()], text[match.end() :]
-            doubted = denied(before) or subject(after) or hearsay(text) or led(before, match[0])
+            doubted = (
+                denies_preference(before)
+                or is_topic_of_sentence(after)
+                or is_reported_claim(text)
+                or is_introduced_as_mention(before, match[0])
+            )
             if not doubted and not _HEDGED.search(near) and not _OTHERS.search(near[: len(near) - len(match[0])]):
                 yield _meaning(match), concluding
         for match in _HAN.finditer(text):

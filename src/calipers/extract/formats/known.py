@@ -79,7 +79,7 @@ class Format:
 
 
 @cache
-def formats() -> Mapping[str, Format]:
+def known_formats() -> Mapping[str, Format]:
     """Return every known reply format by its name."""
     table = tomllib.loads((get_data(__package__, "formats.toml") or b"").decode())
     return {name: _format(name, row) for name, row in table.items()}
@@ -90,12 +90,12 @@ def format_named(name: str, reads: Reads | None = None) -> Format:
 
     Raises ConfigError for an unknown name, and for a format from which ``reads`` cannot be read.
     """
-    by_any_name = {_bare(known): one for one in formats().values() for known in (one.name, *one.aliases)}
+    by_any_name = {_bare(known): one for one in known_formats().values() for known in (one.name, *one.aliases)}
     found = by_any_name.get(_bare(str(name)))
     if found is None:
         near = difflib.get_close_matches(_bare(str(name)), list(by_any_name), n=1)
         hint = f"; did you mean {by_any_name[near[0]].name!r}? Known: " if near else "; known: "
-        raise ConfigError(f"unknown format {str(name)[:60]!r}{hint}{', '.join(sorted(formats()))}")
+        raise ConfigError(f"unknown format {str(name)[:60]!r}{hint}{', '.join(sorted(known_formats()))}")
     if reads is not None and reads not in found.reads:
         others = " or ".join(f"extract_{one}" for one in found.reads)
         raise ConfigError(f"format {found.name!r} holds no {reads.removesuffix('s')}; read it with {others}")

@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from calipers.extract.compare.claims import TIE, claims, concluded
-from calipers.extract.compare.references import clashing, folded
+from calipers.extract.compare.claims import TIE, concluded_labels, find_claims
+from calipers.extract.compare.references import do_names_clash, fold_name
 from calipers.extract.formats.known import Format
-from calipers.extract.formats.values import Stated, ordered, stated
+from calipers.extract.formats.values import StatedValue, ranked_models, stated_value
 from calipers.extract.rejected import Rejected
 from calipers.extract.scores.found import Unread
-from calipers.extract.scores.scales import OutOfRange, on_scale
-from calipers.extract.scores.values import read_value
-from calipers.extract.sentences import sentences
+from calipers.extract.scores.scales import OutOfRange, scores_on_scale
+from calipers.extract.scores.values import read_score_value
+from calipers.extract.sentences import split_sentences
 from calipers.types import Outcome
 
 Scale = tuple[float, float]
@@ -33,7 +33,7 @@ class Preferred:
     margin: float | None = None
 
 
-def prefers(text: str, labels: tuple[str, ...], form: Format) -> Preferred:
+def preferred_label(text: str, labels: tuple[str, ...], form: Format) -> Preferred:
     """Return which of ``labels`` a reply in ``form`` prefers: by ranking, mark or scores. Raises Rejected."""
     if len(labels) < 2 or len(set(labels)) < len(labels):
         raise Rejected("fewer than two different labels to choose from")
@@ -50,7 +50,7 @@ def prefers(text: str, labels: tuple[str, ...], form: Format) -> Preferred:
 
 def _ways(form: Format) -> Iterator[Callable[[str, tuple[str, ...], Format], Preferred]]:
     if form.order:
-        yield lambda text, labels, form: Preferred(ranks(text, labels, form)[0], "strict")
+        yield lambda text, labels, form: Preferred(ranked_positions(text, labels, form)[0], "strict")
     if form.names:
         yield _by_mark
     if form.numbers in ("each", "any", "listed"):
@@ -58,11 +58,11 @@ def _ways(form: Format) -> Iterator[Callable[[str, tuple[str, ...], Format], Pre
 
 
 def _by_mark(text: str, labels: tuple[str, ...], form: Format) -> Preferred:
-    found = stated(text, form, "choice", count=len(labels))
+    found = stated_value(text, form, "choice", count=len(labels))
     place, margin = found.value
     if place == TIE:
         return Preferred(TIE, found.outcome, found.reason, margin)
-    label = shown_as(labels, form).get(place)
+    label = labels_by_position(labels, form).get(place)
     if label is None:
         reason = f"the reply names a candidate that was not shown: number {place + 1} of {len(labels)}"
         raise Rejected(reason, doubt=True)
@@ -73,7 +73,7 @@ def _by_mark(text: str, labels: tuple[str, ...], form: Format) -> Preferred:
 
 def _by_score(text: str, labels: tuple[str, ...], form: Format) -> Preferred:
     own = form.scale or (0.0, 1.0)
-    scores, found, _ = read_scores(text, labels, form, scale=own, out_of_range="reask", cut=False)
+    scores, found, _ = read_formatted_scores(text, labels, form, scale=own, out_of_range="reask", cut=False)
     best, *rest = sorted((scores[label] for label in labels), reverse=True)
     winners = [place for place, label in enumerate(labels) if scores[label] == best]
     if 1 < len(winners) < len(labels):
@@ -82,7 +82,7 @@ def _by_score(text: str, labels: tuple[str, ...], form: Format) -> Preferred:
     return Preferred(TIE if len(winners) > 1 else winners[0], found.outcome, found.reason, margin)
 
 
-def shown_as(labels: tuple[str, ...], form: Format) -> Mapping[int, int]:
+def labels_by_position(labels: tuple[str, ...], form: Format) -> Mapping[int, int]:
     """Return the caller's label for each candidate of the format.
 
     Labels that are the format's own names match by name, other labels by position.
@@ -95,21 +95,23 @@ def shown_as(labels: tuple[str, ...], form: Format) -> Mapping[int, int]:
 
 
 def _own_names(form: Format) -> tuple[Mapping[str, int], Callable[[str], str]]:
-    fold = str.strip if clashing([name for names in form.names for name in names]) else folded
+    fold = str.strip if do_names_clash([name for names in form.names for name in names]) else fold_name
     return {fold(name): place for place, names in enumerate(form.names) for name in names}, fold
 
 
-def _is_contradicted(found: Stated, place: int, form: Format) -> bool:
+def _is_contradicted(found: StatedValue, place: int, form: Format) -> bool:
     """Whether the conclusion in the judge's prose names the other candidate than its mark, with two candidates."""
     if found.reply is None or found.reason is not None or len(form.names) != 2:
         return False
-    conclusions = concluded(claims(sentences(found.reply.text), tuple(names[0] for names in form.names)))
+    conclusions = concluded_labels(
+        find_claims(split_sentences(found.reply.text), tuple(names[0] for names in form.names))
+    )
     return bool(conclusions) and place not in conclusions
 
 
-def read_scores(
+def read_formatted_scores(
     text: str, ids: tuple[str, ...], form: Format, *, scale: Scale | None, out_of_range: OutOfRange, cut: bool
-) -> tuple[dict[str, float], Stated, OutOfRange | None]:
+) -> tuple[dict[str, float], StatedValue, OutOfRange | None]:
     """Return the scores of ``ids`` in a reply in ``form``, on the caller's scale. The format must not score by names.
 
     The other two values are the place of the scores, and the out-of-range rule if it was applied. ``cut``: the reply
@@ -117,21 +119,21 @@ def read_scores(
     """
     if form.numbers == "one" and len(ids) != 1:
         raise Rejected(f"the format {form.name} holds one score, and {len(ids)} were asked for")
-    found = stated(text, form, "scores", count=len(ids))
+    found = stated_value(text, form, "scores", count=len(ids))
     if cut and found.last:
         raise Rejected("the score may be cut off", truncated=True)
     own = form.scale or scale or (0.0, 1.0)
     values = {}
     for id_, written in zip(ids, found.value, strict=True):
-        value = read_value(written, own)
+        value = read_score_value(written, own)
         if isinstance(value, Unread):
             raise Rejected(value.reason)
         values[id_] = value
-    numbers, adjusted = on_scale(values, own, out_of_range, complete=True)
-    return converted(numbers, own, scale or own), found, adjusted
+    numbers, adjusted = scores_on_scale(values, own, out_of_range, complete=True)
+    return convert_scores(numbers, own, scale or own), found, adjusted
 
 
-def converted(numbers: Mapping[str, float], own: Scale, scale: Scale) -> dict[str, float]:
+def convert_scores(numbers: Mapping[str, float], own: Scale, scale: Scale) -> dict[str, float]:
     """Convert scores from a format's own scale to the caller's scale.
 
     Scores stay as they are if both scales have the same top (1-10, 0-10); otherwise the conversion is linear.
@@ -142,14 +144,14 @@ def converted(numbers: Mapping[str, float], own: Scale, scale: Scale) -> dict[st
     return {id_: bottom + (number - low) / (high - low) * (top - bottom) for id_, number in numbers.items()}
 
 
-def ranks(text: str, ids: tuple[str, ...], form: Format) -> tuple[int, ...]:
+def ranked_positions(text: str, ids: tuple[str, ...], form: Format) -> tuple[int, ...]:
     """Return the positions of ``ids``, best first, from a reply's rows of models and ranks. Raises Rejected.
 
     The rows must name each candidate once.
     """
-    names = ordered(text)
+    names = ranked_models(text)
     known, fold = _own_names(form)
-    own = shown_as(ids, form)
+    own = labels_by_position(ids, form)
     places = [ids.index(name) if name in ids else own.get(known.get(fold(name), -1), -1) for name in names]
     if sorted(places) != list(range(len(ids))):
         raise Rejected("the ranking does not name each candidate once", doubt=True)

@@ -12,18 +12,18 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, TypeAlias
 
-from calipers.extract.caveats.denials import withdrawn
-from calipers.extract.caveats.disowned import values_under
-from calipers.extract.caveats.quotations import is_others
+from calipers.extract.caveats.denials import is_choice_withdrawn
+from calipers.extract.caveats.ownership import values_of_keys
+from calipers.extract.caveats.quotations import is_others_verdict
 from calipers.extract.compare.claims import TIE
-from calipers.extract.compare.references import HAN_NOUNS, NOUNS, clashing, folded, spelling
-from calipers.extract.documents import find_documents, unwrapped
-from calipers.extract.formats.known import Format, Reads, formats
-from calipers.extract.marks import Mark, agreed, judges_own
+from calipers.extract.compare.references import HAN_NOUNS, NOUNS, do_names_clash, fold_name, name_regex
+from calipers.extract.documents import find_documents, unescape_reply
+from calipers.extract.formats.known import Format, Reads, known_formats
+from calipers.extract.marks import Mark, agreed_value, own_marks
 from calipers.extract.rejected import Rejected
-from calipers.extract.sentences import Prepared, plain, prepared
+from calipers.extract.sentences import Prepared, plain_punctuation, prepare_reply
 from calipers.extract.strictjson import pairs_of
-from calipers.extract.text import cap, strip_reasoning
+from calipers.extract.text import end_of_reply, strip_reasoning
 from calipers.types import Outcome
 
 _MOST_ROWS = 500
@@ -35,7 +35,7 @@ Meaning: TypeAlias = Hashable
 
 
 @dataclass(frozen=True, slots=True)
-class Stated:
+class StatedValue:
     """A value found in a reply: in the text ``reply``, or (if that is None) in a JSON document.
 
     ``last``: no text follows the value.
@@ -49,7 +49,7 @@ class Stated:
 
 
 @dataclass(frozen=True, slots=True)
-class Values:
+class ValueKind:
     """How to recognise a value: a regex, and functions for the meaning of a match or a JSON scalar (None: no value)."""
 
     pattern: str
@@ -57,42 +57,42 @@ class Values:
     of_scalar: Callable[[object], Meaning | None] = field(compare=False)
 
 
-def stated(text: str, form: Format, kind: Reads, *, count: int = 1) -> Stated:
+def stated_value(text: str, form: Format, kind: Reads, *, count: int = 1) -> StatedValue:
     """Return the one value of ``kind`` that a reply states in the places of ``form``, for ``count`` candidates.
 
     Raises Rejected if the reply has no such value, or none that can be trusted.
     """
-    reply = prepared(text)
+    reply = prepare_reply(text)
     listed = kind == "scores" and form.numbers == "listed"
     values = _values(form.name, kind, 1 if listed else count)
-    found = list(_in_documents(text, lambda node: list(values_under(node, form.keys)))) if form.keys else []
+    found = list(_in_documents(text, lambda node: list(values_of_keys(node, form.keys)))) if form.keys else []
     read = {meaning for scalars in found for one in scalars if (meaning := values.of_scalar(one)) is not None}
     if len(read) > 1:
         raise Rejected("several verdicts that contradict each other", doubt=True)
     if found:
-        return Stated(_known(next(iter(read), None)))
+        return StatedValue(_known(next(iter(read), None)))
     for place in form.places:
         if marks := list(_in_place(reply.text, place, values)):
             return _listed(marks, count, reply) if listed else _agreed(marks, values, reply)
     raise Rejected(f"no value where the format {form.name} has it", nowhere=True)
 
 
-def _agreed(marks: list[Mark], values: Values, reply: Prepared) -> Stated:
-    value, reason = agreed([(values.of_match(mark.match), mark) for mark in marks])
-    return Stated(_known(value), "repaired" if reason else "strict", reason, reply, _is_last(marks[-1], reply))
+def _agreed(marks: list[Mark], values: ValueKind, reply: Prepared) -> StatedValue:
+    value, reason = agreed_value([(values.of_match(mark.match), mark) for mark in marks])
+    return StatedValue(_known(value), "repaired" if reason else "strict", reason, reply, _is_last(marks[-1], reply))
 
 
-def _listed(marks: list[Mark], count: int, reply: Prepared) -> Stated:
+def _listed(marks: list[Mark], count: int, reply: Prepared) -> StatedValue:
     """Return the numbers of a reply that states one score per candidate, each in a place of its own."""
     if len(marks) != count:
         raise Rejected(f"{len(marks)} scores where {count} were asked for", doubt=True)
-    return Stated(tuple(mark.match["numbers"] for mark in marks), reply=reply, last=_is_last(marks[-1], reply))
+    return StatedValue(tuple(mark.match["numbers"] for mark in marks), reply=reply, last=_is_last(marks[-1], reply))
 
 
 def _is_last(mark: Mark, reply: Prepared) -> bool:
     """Whether no text follows a mark; raises Rejected if the words after it take it back."""
     tail = reply.text[mark.match.end() :]
-    if withdrawn(tail):
+    if is_choice_withdrawn(tail):
         raise Rejected("words after the verdict take it back", doubt=True)
     return not tail.strip()
 
@@ -103,7 +103,7 @@ def _known(meaning: Meaning | None) -> Meaning:
     return meaning
 
 
-def ordered(text: str) -> tuple[str, ...]:
+def ranked_models(text: str) -> tuple[str, ...]:
     """Return the models' names by rank, from a reply's rows of ``{"model": ..., "rank": ...}``. Raises Rejected."""
     orders = {_by_rank(rows) for rows in _in_documents(text, _rows)}
     if not orders:
@@ -119,9 +119,9 @@ def _pattern(place: str, value: str) -> re.Pattern[str]:
     return re.compile(place.replace("VALUE", f"(?:{value})"), re.IGNORECASE)
 
 
-def _in_place(text: str, place: str, values: Values) -> Iterator[Mark]:
+def _in_place(text: str, place: str, values: ValueKind) -> Iterator[Mark]:
     """Yield the values in one place that are the judge's own verdict, and not a template, an example or a quotation."""
-    return judges_own(_pattern(place, values.pattern).finditer(text), is_others)
+    return own_marks(_pattern(place, values.pattern).finditer(text), is_others_verdict)
 
 
 def _in_documents(text: str, read: Callable[[Any], list[Any] | None]) -> Iterator[list[Any]]:
@@ -132,18 +132,18 @@ def _in_documents(text: str, read: Callable[[Any], list[Any] | None]) -> Iterato
     body = strip_reasoning(text)
     if body is None:
         raise Rejected("the reasoning never ended", truncated=True)
-    body = unwrapped(cap(body))
+    body = unescape_reply(end_of_reply(body))
     end = 0
     for document in find_documents(body) or ():
         found = read(document.node)
-        if not found or is_others(body[max(end, document.start - 200) : document.start]):
+        if not found or is_others_verdict(body[max(end, document.start - 200) : document.start]):
             continue
         if document.cut or document.garbled:
             reason = "the reply ends inside its verdict" if document.cut else "words out of place inside the verdict"
             raise Rejected(reason, truncated=document.cut)
         end = document.end
         yield found
-    if end and withdrawn(body[end:].lstrip(" \n`~")):
+    if end and is_choice_withdrawn(body[end:].lstrip(" \n`~")):
         raise Rejected("words after the verdict take it back", doubt=True)
 
 
@@ -175,41 +175,43 @@ def _by_rank(rows: list[dict[str, Any]]) -> tuple[str, ...] | None:
 
 
 @lru_cache(maxsize=256)
-def _values(name: str, kind: Reads, count: int) -> Values:
-    form = formats()[name]
+def _values(name: str, kind: Reads, count: int) -> ValueKind:
+    form = known_formats()[name]
     if kind == "verdict":
         return _words(form)
     return _labels(form) if kind == "choice" and form.names else _numbers(count)
 
 
-def _words(form: Format) -> Values:
+def _words(form: Format) -> ValueKind:
     """Recognise a verdict's words. A letter followed by its meaning (``A: CORRECT``) counts only if both agree."""
-    spelled = sorted(form.verdict, key=lambda word: -len(spelling(word)))
-    words = "|".join(map(spelling, spelled))
-    long = "|".join(spelling(word) for word in spelled if len(word) > 1) or "(?!)"
+    spelled = sorted(form.verdict, key=lambda word: -len(name_regex(word)))
+    words = "|".join(map(name_regex, spelled))
+    long = "|".join(name_regex(word) for word in spelled if len(word) > 1) or "(?!)"
     value = rf"(?P<word>{words})(?![A-Za-z0-9])(?:(?<=\b\w)[\s.:)(–-]{{1,4}}(?P<meaning>{long})(?![A-Za-z0-9])\)?)?"
 
     def of_match(match: re.Match[str]) -> Meaning | None:
-        met = {form.verdict[folded(word)] for word in (match["word"], match["meaning"]) if word}
-        return folded(match["word"]) if len(met) == 1 else None
+        met = {form.verdict[fold_name(word)] for word in (match["word"], match["meaning"]) if word}
+        return fold_name(match["word"]) if len(met) == 1 else None
 
     return _scalars_too(value, of_match, 400, r"(?:[\s*_\"'`)\].]{0,6}|[.,;:(–-].{0,400})")
 
 
-def _scalars_too(value: str, of_match: Callable[[re.Match[str]], Meaning | None], longest: int, after: str) -> Values:
+def _scalars_too(
+    value: str, of_match: Callable[[re.Match[str]], Meaning | None], longest: int, after: str
+) -> ValueKind:
     """Recognise values that mean the same in a JSON scalar as in running text."""
     pattern = re.compile(rf"[\s*_\"'`(\[]{{0,6}}{value}{after}", re.IGNORECASE | re.DOTALL)
 
     def of_scalar(scalar: object) -> Meaning | None:
-        match = pattern.fullmatch(plain(str(scalar)[:longest]))
+        match = pattern.fullmatch(plain_punctuation(str(scalar)[:longest]))
         return of_match(match) if match else None
 
-    return Values(value, of_match, of_scalar)
+    return ValueKind(value, of_match, of_scalar)
 
 
-def _labels(form: Format) -> Values:
+def _labels(form: Format) -> ValueKind:
     names = [*(name for names in form.names for name in names), *form.tie]
-    exact = clashing(names)
+    exact = do_names_clash(names)
     noun = rf"(?:(?:the\s)?(?:{NOUNS}|{HAN_NOUNS}|feedback)[\s:#_-]{{0,3}}[*_\"'(\[]{{0,3}})?"
     groups = {f"p{place}": _any(names, exact=exact) for place, names in enumerate(form.names)}
     groups["tie"] = rf"(?:a\s)?(?:{_any(form.tie, exact=exact)})"
@@ -229,7 +231,7 @@ def _labels(form: Format) -> Values:
 
 def _any(names: Sequence[str], *, exact: bool) -> str:
     """Return a regex for one of the names, or for a letter followed by its meaning: ``A: CORRECT``."""
-    spelled = [spelling(name, exact=exact) for name in names]
+    spelled = [name_regex(name, exact=exact) for name in names]
     if len(names) == 2 and len(names[0]) == 1 < len(names[1]):
         letter, word = spelled
         return rf"{letter}(?:[\s.:)(–-]{{1,4}}{word}\)?)?|{word}"
@@ -245,11 +247,11 @@ def _grade(written: str) -> tuple[int, float] | None:
     return (TIE, 0.0) if "=" in signs else ("AB".index(right if "<" in signs else left), len(signs) / 2)
 
 
-def _numbers(count: int) -> Values:
+def _numbers(count: int) -> ValueKind:
     value = rf"(?P<numbers>{_NUMBER}(?:{_BETWEEN}{_NUMBER}){{{count - 1}}})(?![\d%]|[.,]\d|\s?[-–/]\s?\d)"
 
     def of_scalar(scalar: object) -> Meaning | None:
         is_number = isinstance(scalar, int | float | str) and not isinstance(scalar, bool)
         return (str(scalar)[:100],) if is_number and count == 1 else None
 
-    return Values(value, lambda match: tuple(re.findall(_NUMBER, match["numbers"], re.IGNORECASE)), of_scalar)
+    return ValueKind(value, lambda match: tuple(re.findall(_NUMBER, match["numbers"], re.IGNORECASE)), of_scalar)

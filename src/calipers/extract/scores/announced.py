@@ -13,11 +13,18 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from calipers.extract.scores import scale_words as words
-from calipers.extract.scores.found import UNCLEAR, UPSIDE_DOWN, Scale, Stated
+from calipers.extract.scores.found import UNCLEAR, UPSIDE_DOWN, Scale, StatedScale
 from calipers.extract.scores.names import PREFIX, Names
 from calipers.extract.scores.scale_words import NUM, SCALE, SCORE
-from calipers.extract.scores.scales import fractional
-from calipers.extract.scores.stated import BEFORE_NUMBER, RANGE, USUAL_TOPS, described, is_best, number_of
+from calipers.extract.scores.scales import are_fractions
+from calipers.extract.scores.stated import (
+    BEFORE_NUMBER,
+    RANGE,
+    USUAL_TOPS,
+    calls_number_best,
+    described_scale,
+    parse_number,
+)
 
 _MAX_SENTENCE = 300
 _MAX_EXAMINED = 100
@@ -91,7 +98,7 @@ _RANGES = tuple(
 )
 
 
-def announced(text: str, names: Names) -> list[Announced]:
+def announced_scales(text: str, names: Names) -> list[Announced]:
     """Return the scales that sentences of a reply state, in order. Quotations and quoted lines are omitted."""
     if _DIGIT.search(text) is None:
         return []
@@ -135,27 +142,27 @@ def _of_clause(clause: str) -> Scale | None:
     numbers = _NUMBER.findall(clause)
     if not 1 <= len(numbers) <= 6:
         return None
-    labelled = described(clause) if _QUALITY.search(clause) else None
+    labelled = described_scale(clause) if _QUALITY.search(clause) else None
     if labelled == UPSIDE_DOWN:
         return None if _RANKS.search(clause) else UPSIDE_DOWN
     if len(numbers) == 1:
-        return _of_top(clause, number_of(numbers[0]))
+        return _of_top(clause, parse_number(numbers[0]))
     for pattern in _RANGES if len(numbers) == 2 else ():
         found = pattern.search(clause)
-        ends = described(found[1]) if found else None
-        if type(ends) is Stated and ends.low in (0, 1) and ends.high in USUAL_TOPS:
+        ends = described_scale(found[1]) if found else None
+        if type(ends) is StatedScale and ends.low in (0, 1) and ends.high in USUAL_TOPS:
             return ends
-    return labelled if type(labelled) is Stated else None
+    return labelled if type(labelled) is StatedScale else None
 
 
 def _of_top(clause: str, top: float) -> Scale | None:
     """Return the scale of a clause whose only number is the top of the scale."""
-    if _BEST.search(clause) and is_best(clause) and _SCALE.search(clause):
-        return Stated(0.0, top, both=False)
+    if _BEST.search(clause) and calls_number_best(clause) and _SCALE.search(clause):
+        return StatedScale(0.0, top, both=False)
     statistic = _STATISTIC.search(clause) is not None
     if top <= 1 or not (statistic or any(pattern.search(clause) for pattern in _TOPS)):
         return None
-    return Stated(0.0, top, both=False, statistic=statistic)
+    return StatedScale(0.0, top, both=False, statistic=statistic)
 
 
 def _is_legend(scale: Scale, lowered: str) -> bool:
@@ -182,7 +189,7 @@ def _mentions(clause: str, id_: str) -> bool:
     return id_ in clause and re.search(rf"{before}{re.escape(id_)}(?!\w)", clause, flags) is not None
 
 
-def breaks_off(text: str) -> bool:
+def breaks_off_in_scale(text: str) -> bool:
     """Whether the last line of a reply stops while it states a scale: ``(out of``, ``Scores are on a``."""
     line = text.rstrip().rpartition("\n")[2][-_MAX_SENTENCE:]
     if line.rfind("(") > line.rfind(")") or line.rfind("（") > line.rfind("）"):
@@ -190,7 +197,7 @@ def breaks_off(text: str) -> bool:
     return bool(line) and not _ENDED.search(line) and _BEGUN.search(_lowered(line)) is not None
 
 
-def without(text: str, found: Sequence[Announced]) -> str:
+def blank_announcements(text: str, found: Sequence[Announced]) -> str:
     """Blank the sentences that state a scale, so that their numbers are not read as scores."""
     for one in found:
         if one.sure:
@@ -201,27 +208,29 @@ def without(text: str, found: Sequence[Announced]) -> str:
 # --- several statements of a scale --- --------------------------------------------------------------------------------
 
 
-def agreed(scales: Iterable[Scale | None]) -> Scale | None:
+def agreed_scale(scales: Iterable[Scale | None]) -> Scale | None:
     """Return the one scale on which all statements agree; ``unclear`` if they differ."""
     result: Scale | None = None
     for scale in scales:
         if scale in (UNCLEAR, UPSIDE_DOWN):
             return scale
-        if not isinstance(result, Stated):
+        if not isinstance(result, StatedScale):
             result = scale
-        elif isinstance(scale, Stated):
+        elif isinstance(scale, StatedScale):
             if not result.agrees(scale):
                 return UNCLEAR
             result = scale if scale.both else result
     return result
 
 
-def settled(found: Sequence[Announced], numbers: Sequence[float], asked: tuple[float, float]) -> Scale | None:
+def scale_of_bare_numbers(
+    found: Sequence[Announced], numbers: Sequence[float], asked: tuple[float, float]
+) -> Scale | None:
     """Return the scale of numbers without a scale of their own, by the sentences around them.
 
     None means that they are on the scale asked for.
     """
-    sure = agreed(not_largest(one.scale, numbers) for one in found if one.sure)
+    sure = agreed_scale(unless_largest_score(one.scale, numbers) for one in found if one.sure)
     if sure is not None:
         return sure
     return UNCLEAR if any(_may_hold(one.scale, numbers, asked) for one in found) else None
@@ -229,15 +238,19 @@ def settled(found: Sequence[Announced], numbers: Sequence[float], asked: tuple[f
 
 def _may_hold(scale: Scale, numbers: Sequence[float], asked: tuple[float, float]) -> bool:
     """Whether all numbers lie on a stated scale and at least one of them would change its meaning there."""
-    return isinstance(scale, Stated) and scale.changes(numbers, asked) and not fractional(list(numbers), scale.high)
+    return (
+        isinstance(scale, StatedScale)
+        and scale.changes(numbers, asked)
+        and not are_fractions(list(numbers), scale.high)
+    )
 
 
-def not_largest(scale: Scale | None, numbers: Sequence[float]) -> Scale | None:
+def unless_largest_score(scale: Scale | None, numbers: Sequence[float]) -> Scale | None:
     """Return the stated scale, or None if its top is merely the largest of several scores.
 
     The result is ``unclear`` if that top is also a usual top of a scale.
     """
-    if not isinstance(scale, Stated) or not scale.statistic or len(numbers) < 2 or max(numbers) != scale.high:
+    if not isinstance(scale, StatedScale) or not scale.statistic or len(numbers) < 2 or max(numbers) != scale.high:
         return scale
     if scale.both and scale.low < min(numbers):
         return scale  # the stated low end is not the smallest score, so this is a scale

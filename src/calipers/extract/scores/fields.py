@@ -12,13 +12,27 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, Literal, TypeAlias, get_args
 
-from calipers.extract.scores.announced import agreed, announced, not_largest, settled
-from calipers.extract.scores.found import OFF_SCALE, UNCLEAR, UPSIDE_DOWN, Scale, Score, Stated, Value, put_on
+from calipers.extract.scores.announced import (
+    agreed_scale,
+    announced_scales,
+    scale_of_bare_numbers,
+    unless_largest_score,
+)
+from calipers.extract.scores.found import (
+    OFF_SCALE,
+    UNCLEAR,
+    UPSIDE_DOWN,
+    Scale,
+    Score,
+    StatedScale,
+    Value,
+    convert_score,
+)
 from calipers.extract.scores.names import Names
-from calipers.extract.scores.stated import described, number_of, of_key
+from calipers.extract.scores.stated import described_scale, parse_number, scale_of_key
 from calipers.extract.scores.values import PERCENTAGE
 from calipers.extract.strictjson import CUT, Pairs, pairs_of
-from calipers.extract.wordlists import words
+from calipers.extract.wordlists import list_words
 
 Role: TypeAlias = Literal[
     "score", "loose score", "normalized", "percent", "top", "bottom", "scale", "unit", "id", "weak id", "ids", "text",
@@ -28,20 +42,21 @@ STATING: Final[frozenset[Role]] = frozenset({"top", "bottom", "scale", "unit"})
 """Fields that say on which scale the numbers beside them are."""
 
 
-def folded(key: object) -> str:
+def fold_key(key: object) -> str:
     """Return a JSON key without case, blanks and punctuation, as the list of roles has it."""
     return "".join(char for char in str(key).casefold() if char.isalnum())
 
 
 _ROLES: dict[str, Role] = {}
 for _role in get_args(Role):
-    for _key in words("roles", _role):
-        _ROLES.setdefault(folded(_key), _role)
+    for _key in list_words("roles", _role):
+        _ROLES.setdefault(fold_key(_key), _role)
 _FAST: dict[str, Role] = {
     "trajectory_id": "id", "score": "score", "explanation": "text", "scores": "scores", "explanations": "text",
 }  # fmt: skip
 _OTHERS, _PERCENT, _STATISTICS, _MAY_BE_STATISTICS, _ABOUT = (
-    frozenset(words("roles", name)) for name in ("others", "percent units", "statistics", "may be statistics", "about")
+    frozenset(list_words("roles", name))
+    for name in ("others", "percent units", "statistics", "may be statistics", "about")
 )
 _BRACKETED = re.compile(r"\([^()]{0,30}\)")
 _END = re.compile(r"\s*(\d{1,7}(?:[.,]\d{1,2})?)\s*(?:points?|pts?\.?|分|点|점|punkte|puntos)?\s*", re.IGNORECASE)
@@ -50,7 +65,7 @@ _PARTS = frozenset({3, 4, 5, 6, 7, 8, 9, 10, 12, 15, 20, 25, 30})
 """Tops that a total may well be."""
 
 
-def role_of(key: Any) -> Role | None:
+def role_of_key(key: Any) -> Role | None:
     """Return the role of a JSON key in a row of scores, such as ``"id"`` or ``"score"``; None if it is unknown."""
     if type(key) is not str:
         return None
@@ -58,17 +73,17 @@ def role_of(key: Any) -> Role | None:
     if known is not None or len(key) > 60:
         return known
     plain = key if key.isascii() else unicodedata.normalize("NFKC", key)
-    name = folded(plain)
+    name = fold_key(plain)
     if name not in _ROLES:
-        others = (folded(of_key(plain)[0]), folded(_BRACKETED.sub("", plain)))
+        others = (fold_key(scale_of_key(plain)[0]), fold_key(_BRACKETED.sub("", plain)))
         name = next((other for other in others if other in _ROLES), name)
     known = _ROLES.get(name)
     return "aside" if known is None and any(word in name for word in _OTHERS) else known
 
 
-def is_mark(key: Any) -> bool:
+def is_remark_or_score(key: Any) -> bool:
     """Whether a key means a remark in one language and a score in another: French ``note``."""
-    return type(key) is str and folded(of_key(key)[0]) in ("note", "notes")
+    return type(key) is str and fold_key(scale_of_key(key)[0]) in ("note", "notes")
 
 
 class Row:
@@ -83,21 +98,21 @@ class Row:
     @classmethod
     def of(cls, pairs: Iterable[tuple[Any, Any]]) -> Row:
         """Build the row of an object's (key, value) pairs."""
-        return cls((key, value, role_of(key)) for key, value in pairs if key is not None)
+        return cls((key, value, role_of_key(key)) for key, value in pairs if key is not None)
 
     def values(self, *roles: Role) -> list[Any]:
         """Return the values of the fields with one of the given roles."""
         return [value for _, value, role in self.fields if role in roles]
 
 
-def scale_beside(row: Row) -> Scale | None:
+def scale_of_row(row: Row) -> Scale | None:
     """Return the scale that the fields of a row state for its score, or None."""
-    return None if STATING.isdisjoint(row.roles) else agreed(_stated(row))
+    return None if STATING.isdisjoint(row.roles) else agreed_scale(_stated(row))
 
 
 def _stated(row: Row) -> Iterator[Scale | None]:
     measured = any(str(key).casefold() in _STATISTICS for key, _, _ in row.fields)
-    fields = [(folded(key), value, role) for key, value, role in row.fields if role in STATING]
+    fields = [(fold_key(key), value, role) for key, value, role in row.fields if role in STATING]
     if measured:  # here min and max are the extremes of several measurements
         fields = [field for field in fields if field[0] not in _MAY_BE_STATISTICS]
     low = next((_end(value) for _, value, role in fields if role == "bottom"), None)
@@ -107,22 +122,22 @@ def _stated(row: Row) -> Iterator[Scale | None]:
         elif role == "top":
             high = _end(value)
             if high is not None and high > (low or 0):
-                yield Stated(low or 0.0, high, both=low is not None, statistic=key in _MAY_BE_STATISTICS)
+                yield StatedScale(low or 0.0, high, both=low is not None, statistic=key in _MAY_BE_STATISTICS)
             elif high is not None or type(value) is str:
                 yield UNCLEAR
         elif role == "unit" and type(value) is str and value.strip().casefold() in _PERCENT:
             yield PERCENTAGE
         elif role == "scale":
-            scale = described(_whole(value))
+            scale = described_scale(_whole(value))
             # A range from 75 says how sure the score is, and is no scale.
-            yield None if key == "range" and isinstance(scale, Stated) and scale.low not in (0, 1) else scale
+            yield None if key == "range" and isinstance(scale, StatedScale) and scale.low not in (0, 1) else scale
 
 
 def _end(value: Any) -> float | None:
     if isinstance(value, int | float) and type(value) is not bool:
         return float(value) if abs(value) <= 1e6 else None
     found = _END.fullmatch(value) if type(value) is str else None
-    return None if found is None else number_of(found[1])
+    return None if found is None else parse_number(found[1])
 
 
 def _whole(value: Any) -> Any:
@@ -132,13 +147,13 @@ def _whole(value: Any) -> Any:
     return list(value) if isinstance(value, list) else value
 
 
-def on_scale_of_row(read: Value, row: Row, asked: tuple[float, float]) -> Score:
+def score_on_row_scale(read: Value, row: Row, asked: tuple[float, float]) -> Score:
     """Convert a row's score to the scale asked for, according to the row's other fields."""
-    scale = scale_beside(row)
+    scale = scale_of_row(row)
     if scale == UPSIDE_DOWN:
         return OFF_SCALE[UPSIDE_DOWN]
-    differs = isinstance(scale, Stated) and read.stated is not None and not read.stated.agrees(scale)
-    value = OFF_SCALE[UNCLEAR] if differs or scale == UNCLEAR else put_on(read, scale, asked)
+    differs = isinstance(scale, StatedScale) and read.stated is not None and not read.stated.agrees(scale)
+    value = OFF_SCALE[UNCLEAR] if differs or scale == UNCLEAR else convert_score(read, scale, asked)
     if type(value) is not Value:
         return value
     if "percent" in row.roles:
@@ -151,7 +166,7 @@ def on_scale_of_row(read: Value, row: Row, asked: tuple[float, float]) -> Score:
 
 def _as_in_percent(value: Value, row: Row, asked: tuple[float, float]) -> Score:
     """Check a score against the percentage in the same row; if they disagree, neither is read."""
-    percent = percent_of(row, asked)
+    percent = percent_of_row(row, asked)
     if type(percent) is not Value or abs(percent.number - value.number) <= 0.0051 * (
         asked[1] - asked[0]
     ):  # the percentage may be rounded
@@ -162,11 +177,11 @@ def _as_in_percent(value: Value, row: Row, asked: tuple[float, float]) -> Score:
     return percent if value.stated is None and value.number == percent.raw else OFF_SCALE[UNCLEAR]
 
 
-def percent_of(row: Row, asked: tuple[float, float]) -> Score | None:
+def percent_of_row(row: Row, asked: tuple[float, float]) -> Score | None:
     """Return the score that a row gives as a percentage, on the scale asked for, or None."""
     ends = (_end(value.rstrip(" %") if type(value) is str else value) for value in row.values("percent"))
     number = next((end for end in ends if end is not None), None)
-    return None if number is None else put_on(Value(number), PERCENTAGE, asked)
+    return None if number is None else convert_score(Value(number), PERCENTAGE, asked)
 
 
 def _is_renormalized(number: float, row: Row, asked: tuple[float, float]) -> bool:
@@ -177,30 +192,32 @@ def _is_renormalized(number: float, row: Row, asked: tuple[float, float]) -> boo
 
 def _has_larger_total(number: float, row: Row, asked: tuple[float, float]) -> bool:
     """Whether a row has a total that the score may be out of, or be a part of: ``{"score": 8, "total": 10}``."""
-    totals = [_end(value) for key, value, _ in row.fields if folded(key) == "total"]
+    totals = [_end(value) for key, value, _ in row.fields if fold_key(key) == "total"]
     return any(
         total is not None and total != asked[1] and (total > number or (total == number and total in _PARTS))
         for total in totals
     )
 
 
-def scale_around(row: Row, numbers: Sequence[float], names: Names, asked: tuple[float, float]) -> Scale | None:
+def scale_of_object(row: Row, numbers: Sequence[float], names: Names, asked: tuple[float, float]) -> Scale | None:
     """Return the scale that an object's fields, notes or metadata state for the ``numbers`` in it, or None."""
-    scale = not_largest(scale_beside(row), numbers)
+    scale = unless_largest_score(scale_of_row(row), numbers)
     if scale is None:
-        about = [value for key, value, _ in row.fields if folded(key) in _ABOUT and isinstance(_whole(value), Mapping)]
-        scale = agreed(scale_beside(Row.of(pairs_of(value))) for value in about[:4])
+        about = [
+            value for key, value, _ in row.fields if fold_key(key) in _ABOUT and isinstance(_whole(value), Mapping)
+        ]
+        scale = agreed_scale(scale_of_row(Row.of(pairs_of(value))) for value in about[:4])
     notes = [
         value
         for _, value, role in row.fields
         if type(value) is str and len(value) <= _MAX_NOTE and role in ("text", "aside", None)
     ]
-    said = [one for note in notes[:8] for one in announced(note, names)]
+    said = [one for note in notes[:8] for one in announced_scales(note, names)]
     if not row.roles.isdisjoint(
         {"id", "weak id"}
     ):  # the note explains one candidate, so its scale need not be everyone's
         said = [replace(one, sure=False) for one in said]
-    noted = settled(said, numbers, asked)
+    noted = scale_of_bare_numbers(said, numbers, asked)
     if noted is None or scale is None:
         return scale if noted is None else noted
-    return agreed((scale, noted)) if noted != UNCLEAR else UNCLEAR
+    return agreed_scale((scale, noted)) if noted != UNCLEAR else UNCLEAR

@@ -24,7 +24,7 @@ WHOLE_LINE: Final = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Stated:
+class StatedScale:
     """A scale from ``low`` to ``high`` that a reply states; ``low`` is 0 if ``both`` ends were not stated.
 
     ``statistic``: the words may also mean the largest score that was given, such as ``max_score``.
@@ -35,7 +35,7 @@ class Stated:
     both: bool = True
     statistic: bool = field(default=False, compare=False)
 
-    def of(self, number: float, asked: tuple[float, float]) -> float:
+    def convert_number(self, number: float, asked: tuple[float, float]) -> float:
         """Convert ``number`` from this scale to the one asked for; if both have the same top, it stays as it is."""
         low, high = asked
         if self.high == high and (self.low == low or not self.both):
@@ -44,15 +44,15 @@ class Stated:
 
     def changes(self, numbers: Sequence[float], asked: tuple[float, float]) -> bool:
         """Whether all numbers lie on this scale and at least one would change its value on the scale asked for."""
-        changed = any(abs(self.of(number, asked) - number) > 1e-9 for number in numbers)
+        changed = any(abs(self.convert_number(number, asked) - number) > 1e-9 for number in numbers)
         return changed and all(self.low <= number <= self.high for number in numbers)
 
-    def agrees(self, other: Stated) -> bool:
+    def agrees(self, other: StatedScale) -> bool:
         """Whether two statements give the same scale; an end that was not stated matches any."""
         return self.high == other.high and (self.low == other.low or not (self.both and other.both))
 
 
-Scale: TypeAlias = Stated | Literal["unclear", "upside down"]
+Scale: TypeAlias = StatedScale | Literal["unclear", "upside down"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class Value:
     """
 
     number: float
-    stated: Stated | None = field(default=None, compare=False)
+    stated: StatedScale | None = field(default=None, compare=False)
     raw: float | None = field(default=None, compare=False)
 
 
@@ -91,7 +91,7 @@ _DOUBT = {
 }
 
 
-def checked(number: float, stated: Stated | None = None) -> Score:
+def checked_score(number: float, stated: StatedScale | None = None) -> Score:
     """Return a number as a score, or why it is none: not finite, or absurdly large."""
     try:
         number = float(number)
@@ -102,20 +102,20 @@ def checked(number: float, stated: Stated | None = None) -> Score:
     return TOO_LARGE if abs(number) > ABSURD else Value(number + 0.0, stated)
 
 
-def is_same(one: Score | None, other: Score | None) -> bool:
+def is_same_score(one: Score | None, other: Score | None) -> bool:
     """Whether two scores are equal on the scale asked for: 80 and 80/100 are."""
     if type(one) is Value and type(other) is Value:
         return math.isclose(one.number, other.number, rel_tol=1e-9, abs_tol=1e-9)
     return one == other
 
 
-def put_on(value: Score, scale: Scale | None, asked: tuple[float, float]) -> Score:
+def convert_score(value: Score, scale: Scale | None, asked: tuple[float, float]) -> Score:
     """Convert a bare score from ``scale``, which the reply states, to the scale asked for; leave others unchanged."""
     if scale is None or type(value) is not Value or value.stated is not None:
         return value
-    if not isinstance(scale, Stated):
+    if not isinstance(scale, StatedScale):
         return OFF_SCALE[scale]
-    return Value(scale.of(value.number, asked) + 0.0, scale, value.number)
+    return Value(scale.convert_number(value.number, asked) + 0.0, scale, value.number)
 
 
 @dataclass(slots=True)
@@ -161,7 +161,9 @@ class Found:
             and all(type(number) is float or type(number) is int for number in numbers.values())
             and all(type(text) is str and not is_template_text(text) for text in texts.values())
         )
-        return cls({id_: checked(number) for id_, number in numbers.items()}, texts, plain=True) if usual else None
+        return (
+            cls({id_: checked_score(number) for id_, number in numbers.items()}, texts, plain=True) if usual else None
+        )
 
     @property
     def numbers(self) -> dict[str, float]:
@@ -178,7 +180,7 @@ class Found:
         known = self.values.get(id_)
         if known is None or (type(known) is Unread and known.empty):
             self.values[id_] = value
-        elif not is_same(known, value) and not (type(value) is Unread and value.empty):
+        elif not is_same_score(known, value) and not (type(value) is Unread and value.empty):
             self.doubts.append(f"two different scores for {id_!r}")
 
     def explain(self, id_: str, text: Any) -> None:
@@ -187,18 +189,18 @@ class Found:
             self.explanations[id_] = text
             self.placeholders += is_template_text(text)
 
-    def bare(self) -> list[float]:
+    def bare_numbers(self) -> list[float]:
         """Return the scores for which no scale is stated yet."""
         every = (*self.values.values(), *self.positional)
         return [value.number for value in every if type(value) is Value and value.stated is None]
 
-    def restate(self, scale: Scale | None, asked: tuple[float, float]) -> None:
+    def apply_scale(self, scale: Scale | None, asked: tuple[float, float]) -> None:
         """Convert the bare scores from ``scale``; an unclear scale is a doubt."""
         if scale in (UNCLEAR, UPSIDE_DOWN):
             self.doubts.append(_DOUBT[scale])
         elif scale is not None:
-            self.values = {id_: put_on(value, scale, asked) for id_, value in self.values.items()}
-            self.positional = [put_on(value, scale, asked) for value in self.positional]
+            self.values = {id_: convert_score(value, scale, asked) for id_, value in self.values.items()}
+            self.positional = [convert_score(value, scale, asked) for value in self.positional]
 
     def merge(self, other: Found) -> None:
         """Add the scores that another part of the same verdict states."""

@@ -12,13 +12,13 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any, Literal, TypeAlias
 
-from calipers.extract.scores.announced import Announced, announced, settled, without
-from calipers.extract.scores.found import UNCLEAR, Found, Stated, Statement, Unread, Value, put_on
+from calipers.extract.scores.announced import Announced, announced_scales, blank_announcements, scale_of_bare_numbers
+from calipers.extract.scores.found import UNCLEAR, Found, StatedScale, Statement, Unread, Value, convert_score
 from calipers.extract.scores.names import PREFIX, Names
-from calipers.extract.scores.numbers import NUMBERISH, read_nameless
+from calipers.extract.scores.numbers import NUMBERISH, read_single_score
 from calipers.extract.scores.statements import read_statements
-from calipers.extract.scores.tables import read_tables, read_yaml
-from calipers.extract.scores.values import FRACTION, ONES, TENS, han_digits, read_value
+from calipers.extract.scores.tables import read_score_tables, read_yaml_scores
+from calipers.extract.scores.values import FRACTION, ONES, TENS, han_digits, read_score_value
 
 End: TypeAlias = Literal["whole", "unknown", "cut"]
 
@@ -65,7 +65,7 @@ _FINAL_HEAD = re.compile(
 _ANSWER = re.compile(r"<(answer|result|verdict|output|final_answer)>(.*?)(?:</\1>|\Z)", re.IGNORECASE | re.DOTALL)
 
 
-def read_lines(text: str, names: Names, scale: tuple[float, float], *, end: End = "whole") -> Found:
+def read_scores_in_text(text: str, names: Names, scale: tuple[float, float], *, end: End = "whole") -> Found:
     """Return the scores that lines, sections and tables of a reply state.
 
     ``end`` says whether the text is known to be whole or cut. A number at the very end of a cut text is not read. If it
@@ -77,22 +77,24 @@ def read_lines(text: str, names: Names, scale: tuple[float, float], *, end: End 
     clean = _cleaned(text, keep=names.wide)
     for part, after in _parts(clean):
         found = Found()
-        stated = announced(part, names)
+        stated = announced_scales(part, names)
         if end == "cut" and stated and part[-1:].isdecimal() and stated[-1].end == len(part):
             stated[-1] = replace(stated[-1], scale=UNCLEAR)  # further digits may be missing
-        lines, others = _split(part), _split(without(part, stated))
+        lines, others = _split(part), _split(blank_announcements(part, stated))
         if len(lines) > _MAX_LINES:
             return found
-        said = read_tables(lines, names) or read_yaml(lines, names) or read_statements(others, names, found)
+        said = (
+            read_score_tables(lines, names) or read_yaml_scores(lines, names) or read_statements(others, names, found)
+        )
         said = _each_its_scale(said, stated, part)
         _take(said, found, names, scale, end=end)
         if not found.values and len(names.ids) == 1 and not found.doubts:
-            said = read_nameless(others, names.ids[0])
+            said = read_single_score(others, names.ids[0])
             _take(said, found, names, scale, end=end)
-        numbers = found.bare()
+        numbers = found.bare_numbers()
         if numbers:
-            around = stated or (announced(clean, names) if len(part) < len(clean) else [])
-            found.restate(settled(around, numbers, scale), scale)
+            around = stated or (announced_scales(clean, names) if len(part) < len(clean) else [])
+            found.apply_scale(scale_of_bare_numbers(around, numbers, scale), scale)
         if found.readable or found.doubts:
             _place(said, others, found)
             found.tail += after
@@ -126,7 +128,7 @@ def _split(text: str) -> list[str]:
 
 def _each_its_scale(said: list[Statement], stated: list[Announced], text: str) -> list[Statement]:
     """Assign each statement the scale stated after it, if there are as many scales as statements and they differ."""
-    scales = [one for one in stated if one.sure and isinstance(one.scale, Stated)]
+    scales = [one for one in stated if one.sure and isinstance(one.scale, StatedScale)]
     scored = [place for place, one in enumerate(said) if one.written]
     if len(scored) < 2 or len(scales) != len(scored) or len({one.scale for one in scales}) == 1:
         return said
@@ -195,7 +197,7 @@ def _parts(text: str) -> Iterator[tuple[str, str]]:
 
 def _take(said: list[Statement], found: Found, names: Names, scale: tuple[float, float], *, end: End) -> None:
     for one in said:
-        value = put_on(read_value(one.written, scale), one.scale, scale)
+        value = convert_score(read_score_value(one.written, scale), one.scale, scale)
         if one.id_ in names.known:
             cut = one.at_end and (end == "cut" or (end == "unknown" and _may_be_cut(one, said, names)))
             found.add(one.id_, Unread("the score may be cut off", cut=True) if cut else value)

@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property, partial
 from typing import Any
 
-from calipers.extract.wordlists import one_of, words
+from calipers.extract.wordlists import list_words, regex_of_list
 
-PREFIX = f"(?:{one_of('names', 'BEFORE_ID')})"
+PREFIX = f"(?:{regex_of_list('names', 'BEFORE_ID')})"
 _PREFIXED = re.compile(
     rf"(?:the\s)?{PREFIX}(?:[\s_\-]{{0,3}}(?:id|no\.?|number|nr\.?|num))?(?P<gap>[\s_\-#:.=№\"'(\[]{{0,6}})"
     r"(?P<rest>.{1,200})",
@@ -26,7 +26,7 @@ _TAG = re.compile(
 _LABELLED = re.compile(r"([^()（）]{1,60}?)\s{1,3}[(（][^()（）]{0,80}[)）]")
 _ORDINAL = re.compile(r"第?(\d{1,6})(?:号|條|条|个|個|번|番)")
 _DECORATION = " \t\r\n\u00a0*_`\"'“”‘’„«»<>[](){}#№.:,;|"
-_SPELLED = {word: str(number) for number, word in enumerate(words("spelled", "ONES")[:11])}
+_SPELLED = {word: str(number) for number, word in enumerate(list_words("spelled", "ONES")[:11])}
 
 
 class Names:
@@ -51,9 +51,9 @@ class Names:
     def _forms(self) -> list[tuple[Callable[[str], str], dict[str, str]]]:
         """The forms in which names are compared, in order, each with a map from names to the ids it distinguishes."""
         forms: list[tuple[Callable[[str], str], dict[str, str]]]
-        forms = [(form, _unambiguous((form(id_), id_) for id_ in self.ids)) for form in (_fold, core)]
+        forms = [(form, _unambiguous((form(id_), id_) for id_ in self.ids)) for form in (_fold, bare_name)]
         if len(forms[1][1]) < len(self.ids):
-            exact = partial(core, fold=False)
+            exact = partial(bare_name, fold=False)
             forms.insert(0, (exact, _unambiguous((exact(id_), id_) for id_ in self.ids)))
         return forms
 
@@ -64,7 +64,7 @@ class Names:
         return "".join(odd) if odd and len(set(map(_fold, self.ids))) < len(self.ids) else ""
 
 
-def core(text: str, *, fold: bool = True) -> str:
+def bare_name(text: str, *, fold: bool = True) -> str:
     """Return a name without decoration and words such as *Trajectory*; with ``fold`` also without case and width."""
     tag = _TAG.search(text)
     text = tag[1] if tag else text

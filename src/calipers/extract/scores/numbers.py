@@ -11,18 +11,18 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice, pairwise
 
-from calipers.extract.caveats.asides import Number, Sentence, sentences
-from calipers.extract.caveats.phrases import folded, hits
-from calipers.extract.caveats.quotations import hands_over
+from calipers.extract.caveats.asides import Number, Sentence, sentences_beside
+from calipers.extract.caveats.phrases import find_phrases, fold_words
+from calipers.extract.caveats.quotations import introduces_others_words
 from calipers.extract.scores import scale_words as words
 from calipers.extract.scores.found import Statement
 from calipers.extract.scores.names import Names
 from calipers.extract.scores.stated import ATTACHED, BEFORE
-from calipers.extract.wordlists import one_of
+from calipers.extract.wordlists import regex_of_list
 
 MAX_PAIRS = 400
 
-WORD = f"(?:{one_of('scales', 'LABEL')})"
+WORD = f"(?:{regex_of_list('scales', 'LABEL')})"
 _CORE = r"[-+~≈<>≤≥±]{0,2}\s?(?:\d|\.\d)[\d.,/%+\-–—:×*^]*(?:[eE][-+]?\d+)?"
 _PERCENT = rf"{words.PERCENT}(?![^\W\d_])"
 VALUE = (
@@ -46,7 +46,7 @@ _NO_ASPECT = re.compile(
     re.IGNORECASE,
 )
 _IN_BRACES = re.compile(r"\{[^{}]{0,80}$")
-DOUBTFUL = re.compile(rf"\b(?:{one_of('scales', 'DOUBTFUL')})\b|草稿|初步", re.IGNORECASE)
+DOUBTFUL = re.compile(rf"\b(?:{regex_of_list('scales', 'DOUBTFUL')})\b|草稿|初步", re.IGNORECASE)
 _COUNTED = " and more"
 _MARK = re.compile(r"[:=→]|->")
 _STATES = re.compile(
@@ -55,7 +55,9 @@ _STATES = re.compile(
     re.IGNORECASE,
 )
 """Behind a number: a scale that was not understood, or is cut off."""
-_RATHER = re.compile(rf"[\s,;(–—-]{{0,4}}(?:{one_of('scales', 'RATHER')})(?![^\W\d_])[^.;\n]{{0,24}}?\d", re.IGNORECASE)
+_RATHER = re.compile(
+    rf"[\s,;(–—-]{{0,4}}(?:{regex_of_list('scales', 'RATHER')})(?![^\W\d_])[^.;\n]{{0,24}}?\d", re.IGNORECASE
+)
 POINTS = re.compile(rf"\s?{words.UNIT}(?:です|でした|だ(?![^\W\d_])|입니다|이다)?", re.IGNORECASE)
 _DASHED_COUNT = re.compile(r"\s{1,3}[-–—]\s{1,3}\d{1,4}\s{1,2}[A-Za-z]{3}")
 _NOUN = re.compile(
@@ -70,12 +72,12 @@ _IS_ALL = re.compile(
 )
 
 
-def end_of(value: re.Match[str]) -> int:
+def end_of_number(value: re.Match[str]) -> int:
     """Return where a matched number ends, without the punctuation after it."""
     return value.start("value") + len(value["value"].rstrip(_TRAILING))
 
 
-def written_in(found: re.Match[str], rest: str) -> str:
+def written_score(found: re.Match[str], rest: str) -> str:
     """Return a score as written, or an unreadable text if the words after it in ``rest`` make it something else."""
     written = found["value"].rstrip(_TRAILING)
     if _STATES.match(rest):
@@ -91,16 +93,16 @@ def written_in(found: re.Match[str], rest: str) -> str:
 
 def _is_conditional(rest: str) -> bool:
     """Whether a condition follows a number: ``90, if it had finished``."""
-    start = folded(rest[:40]) if rest.lstrip()[:1] in {",", "(", "，", "（"} else ""
-    return any(at == 1 for at, _ in hits(start).get("CONDITION", ()))
+    start = fold_words(rest[:40]) if rest.lstrip()[:1] in {",", "(", "，", "（"} else ""
+    return any(at == 1 for at, _ in find_phrases(start).get("CONDITION", ()))
 
 
-def is_end(rest: str) -> bool:
+def has_no_words(rest: str) -> bool:
     """Whether the text after a number has no letters or digits."""
     return not any(char.isalnum() for char in rest)
 
 
-def labelled(line: str, *, last: bool) -> Iterator[Statement]:
+def labelled_scores(line: str, *, last: bool) -> Iterator[Statement]:
     """Yield the numbers after a word for score; those of a named aspect (``style score: 0.8``) are omitted."""
     for found in islice(_LABELLED.finditer(line), MAX_PAIRS):
         before = line[max(0, found.start() - 200) : found.start()]
@@ -109,37 +111,43 @@ def labelled(line: str, *, last: bool) -> Iterator[Statement]:
         if (before[-1:].isalnum() and before[-1:].isascii()) or _IN_BRACES.search(before):
             continue
         clause = re.split(r"[.;,。]\s", before)[-1]
-        if DOUBTFUL.search(clause) or (clause.rstrip(" \"'*_").endswith((":", "：")) and hands_over(clause)):
+        if DOUBTFUL.search(clause) or (
+            clause.rstrip(" \"'*_").endswith((":", "：")) and introduces_others_words(clause)
+        ):
             continue
-        end = end_of(found)
+        end = end_of_number(found)
         rest = line[end:] if last else line[end : end + 40]
-        written = written_in(found, rest)
+        written = written_score(found, rest)
         if written.endswith(_COUNTED) and not _MARK.search(line, found.start(), found.start("value")):
             continue  # ``it scored 5/7 goals`` is a count
-        yield Statement("", written, last and is_end(rest), bool(found["kind"]), rest.startswith("."), end=end)
+        yield Statement("", written, last and has_no_words(rest), bool(found["kind"]), rest.startswith("."), end=end)
 
 
-def read_nameless(lines: list[str], id_: str) -> list[Statement]:
+def read_single_score(lines: list[str], id_: str) -> list[Statement]:
     """Return a single candidate's score from prose: the labelled score, what the judge gives it, or a lone number."""
     spoken = [number for number, line in enumerate(lines) if line.strip()]
     last = len(lines) - 1
     said = [
-        replace(one, id_=id_, line=number) for number in spoken for one in labelled(lines[number], last=number == last)
+        replace(one, id_=id_, line=number)
+        for number in spoken
+        for one in labelled_scores(lines[number], last=number == last)
     ]
     if said:
         return said
     given = [(number, one) for number in spoken for one in islice(_GIVEN.finditer(lines[number]), MAX_PAIRS)]
     if len(given) == 1:  # ``I would give it 8 out of 10.``
         number, found = given[0]
-        line, end = lines[number], end_of(found)
+        line, end = lines[number], end_of_number(found)
         if _IS_ALL.match(line, end) and not DOUBTFUL.search(line[: found.start()]):
             rest = line[end:]
-            said.append(Statement(id_, written_in(found, rest), number == last and is_end(rest), line=number, end=end))
+            said.append(
+                Statement(id_, written_score(found, rest), number == last and has_no_words(rest), line=number, end=end)
+            )
     if len(spoken) == 1:
         line = lines[spoken[0]].strip()
         alone = NUMBERISH.fullmatch(line) or NUMBERISH.fullmatch(line.rstrip("].)\"' "))
         if alone:
-            said.append(Statement(id_, written_in(alone, ""), spoken[0] == last, line=spoken[0]))
+            said.append(Statement(id_, written_score(alone, ""), spoken[0] == last, line=spoken[0]))
     return said
 
 
@@ -154,7 +162,7 @@ _NEAR = 16
 """Characters between two numbers of one list."""
 
 
-def is_listed(before: str, names: Names) -> bool:
+def is_last_of_list(before: str, names: Names) -> bool:
     """Whether an id is the last of several, so that the number after it is not its own: ``1 and 2 receive 71``."""
     found = _LIST.search(before[-100:])
     if found is None or names.match(found["name"]) is None:
@@ -163,14 +171,14 @@ def is_listed(before: str, names: Names) -> bool:
     return not lead.endswith((":", "=", ">", "→", "："))  # in ``1: 2, 2: 1`` the number before is a score and no name
 
 
-def read_respective(line: str, names: Names) -> list[Statement]:
+def read_respective_scores(line: str, names: Names) -> list[Statement]:
     """Return the scores of several candidates in a sentence with *respectively*; none if the lists are not plain."""
     if not any(map(str.isdecimal, line)) or sum(id_ in line for id_ in names.ids) < 2:  # a list needs two ids
         return []
     said = (
         _in_turn(sentence, names)
-        for sentence in sentences(line, names.ids)
-        if sentence.has("RESPECTIVELY") and not sentence.has("CONDITION")
+        for sentence in sentences_beside(line, names.ids)
+        if sentence.has_phrase("RESPECTIVELY") and not sentence.has_phrase("CONDITION")
     )
     return next(filter(None, said), [])
 
@@ -186,7 +194,7 @@ def _in_turn(sentence: Sentence, names: Names) -> list[Statement]:
         return []
     after = Sentence(sentence.text[values[-1].end :], ())
     ended = any(start == 1 for start, _ in after.hits.get("RESPECTIVELY", ()))
-    if sentence.is_count(values[-1]) and not ended:
+    if sentence.counts_something(values[-1]) and not ended:
         return []
     return [Statement(id_, sentence.text[value.start : value.end]) for id_, value in zip(ids, values, strict=True)]
 

@@ -9,22 +9,22 @@ from typing import Any
 from calipers.extract.scores.fields import (
     STATING,
     Row,
-    is_mark,
-    on_scale_of_row,
-    percent_of,
-    role_of,
-    scale_around,
-    scale_beside,
+    is_remark_or_score,
+    percent_of_row,
+    role_of_key,
+    scale_of_object,
+    scale_of_row,
+    score_on_row_scale,
 )
-from calipers.extract.scores.found import Found, Scale, Score, Stated, Unread, Value, put_on
+from calipers.extract.scores.found import Found, Scale, Score, StatedScale, Unread, Value, convert_score
 from calipers.extract.scores.names import Names
-from calipers.extract.scores.stated import of_key
-from calipers.extract.scores.values import read_value
+from calipers.extract.scores.stated import scale_of_key
+from calipers.extract.scores.values import read_score_value
 from calipers.extract.strictjson import Pairs, pairs_of
-from calipers.extract.wordlists import words
+from calipers.extract.wordlists import list_words
 
-_LATER = tuple(words("roles", "later"))
-_SUMMARY = frozenset(words("roles", "summary"))
+_LATER = tuple(list_words("roles", "later"))
+_SUMMARY = frozenset(list_words("roles", "summary"))
 MAX_ROWS = 4_000
 _BEARING = STATING | {"loose score", "percent", "normalized"}
 """Fields that may say on which scale the score beside them is."""
@@ -91,11 +91,11 @@ class RowReader:
         """Return a row's score on the scale asked for, or None if the row has no field for a score."""
         read = self._written(row)
         if read is None and "percent" in row.roles:
-            return percent_of(row, self.scale)
+            return percent_of_row(row, self.scale)
         return (
             read
             if type(read) is not Value or _BEARING.isdisjoint(row.roles)
-            else on_scale_of_row(read, row, self.scale)
+            else score_on_row_scale(read, row, self.scale)
         )
 
     def _written(self, row: Row) -> Score | None:
@@ -111,7 +111,11 @@ class RowReader:
                 if len(numbers) > 1 or (numbers and self._is_revised(row, numbers)):
                     return _TWO
                 return next((read for read in reads if type(read) is Value), reads[0])
-        marks = [self.read_field(key, value) for key, value, _ in row.fields if "text" in row.roles and is_mark(key)]
+        marks = [
+            self.read_field(key, value)
+            for key, value, _ in row.fields
+            if "text" in row.roles and is_remark_or_score(key)
+        ]
         return next((read for read in marks if type(read) is Value), None)
 
     def _is_revised(self, row: Row, numbers: set[float]) -> bool:
@@ -125,38 +129,38 @@ class RowReader:
 
     def read_field(self, key: str, value: Any) -> Score:
         """Read a score field. A whole row as its value is another candidate's row that lost its brackets."""
-        stated = of_key(key)[1]
+        stated = scale_of_key(key)[1]
         if stated is None and {"score", "text"} <= Row.of(pairs_of(value)).roles:
             return _NO_NUMBER
-        return put_on(self.value_of(value), stated, self.scale)
+        return convert_score(self.value_of(value), stated, self.scale)
 
     def value_of(self, value: Any) -> Score:
         """Read a score, also one level down: ``{"value": 0.9, "confidence": 0.5}``."""
         if not isinstance(value, dict | Pairs):
-            return read_value(value, self.scale)
-        row = Row((key, inner, role_of(key)) for key, inner in pairs_of(value))
+            return read_score_value(value, self.scale)
+        row = Row((key, inner, role_of_key(key)) for key, inner in pairs_of(value))
         if any(role is None and "score" in Row.of(pairs_of(inner)).roles for _, inner, role in row.fields):
             return _NO_NUMBER  # several rows whose brackets were lost
         return self.score_of(row) or _NO_NUMBER
 
     def rescale(self, row: Row, found: Found) -> None:
         """Convert the bare scores if the object around them states a scale."""
-        numbers = found.bare()
+        numbers = found.bare_numbers()
         if not numbers:
             return
         for key, top in (pair for tops in row.values("top") for pair in pairs_of(tops)):  # {"max_scores": {"1": 10}}
-            id_, scale = self.names.match(key), scale_beside(Row([("out_of", top, "top")]))
-            if id_ in found.values and isinstance(scale, Stated):
-                found.values[id_] = put_on(found.values[id_], scale, self.scale)
-        found.restate(scale_around(row, numbers, self.names, self.scale), self.scale)
+            id_, scale = self.names.match(key), scale_of_row(Row([("out_of", top, "top")]))
+            if id_ in found.values and isinstance(scale, StatedScale):
+                found.values[id_] = convert_score(found.values[id_], scale, self.scale)
+        found.apply_scale(scale_of_object(row, numbers, self.names, self.scale), self.scale)
 
     def scale_of(self, node: Any) -> Scale | None:
         """Return the scale that an object without scores states."""
         pairs = pairs_of(node)
-        return scale_beside(Row.of(pairs)) if len(pairs) <= MAX_ROWS else None
+        return scale_of_row(Row.of(pairs)) if len(pairs) <= MAX_ROWS else None
 
 
-def rows_of(pairs: Iterable[tuple[Any, Any]]) -> list[Row]:
+def rows_of_object(pairs: Iterable[tuple[Any, Any]]) -> list[Row]:
     """Return an object's fields as one row, or as several rows if a repeated key shows that brackets were lost."""
     rows: list[dict[Any, Any]] = [{}]
     for key, value in pairs:
@@ -173,5 +177,5 @@ def is_placeholder(name: str) -> bool:
 
 def _inner_id(value: Any) -> Any:
     if isinstance(value, dict | Pairs):
-        return next((inner for key, inner in pairs_of(value) if role_of(key) == "id"), None)
+        return next((inner for key, inner in pairs_of(value) if role_of_key(key) == "id"), None)
     return value

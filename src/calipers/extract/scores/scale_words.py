@@ -6,23 +6,23 @@ The words are lists in ``words/scales.txt``. The patterns that use them expect l
 
 from __future__ import annotations
 
-from calipers.extract.wordlists import one_of, whole_words, words
+from calipers.extract.wordlists import list_words, regex_of_list, regex_of_whole_words
 
 _FILE = "scales"
 
 NUM = r"(?<!\d)\d{1,7}(?:\.\d{1,4}|,\d{1,2})?(?![.,]?\d)"
 """A number of a scale, in digits of any script; none that may be thousands, a date or a version."""
 UNIT, OF, OUT_OF, AFTER_TOP, MAXIMUM, SCALE, GETS, I_GIVE, FROM = (
-    whole_words(words(_FILE, name))
+    regex_of_whole_words(list_words(_FILE, name))
     for name in ("UNIT", "OF", "OUT_OF", "AFTER_TOP", "MAXIMUM", "SCALE", "GETS", "I_GIVE", "FROM")
 )
 TOP_SCORE, FULL_MARKS, TO, BEST, WORST, LOWER_IS_BETTER, OTHERS = (
-    whole_words(words(_FILE, name))
+    regex_of_whole_words(list_words(_FILE, name))
     for name in ("TOP_SCORE", "FULL_MARKS", "TO", "BEST", "WORST", "LOWER_IS_BETTER", "OTHERS")
 )
-SCORES = whole_words(words(_FILE, "NOUNS"))
-SCORE = whole_words(words(_FILE, "NOUNS") + words(_FILE, "VERBS"))
+SCORES = regex_of_whole_words(list_words(_FILE, "NOUNS"))
+SCORE = regex_of_whole_words(list_words(_FILE, "NOUNS") + list_words(_FILE, "VERBS"))
 GETS = rf"(?:{GETS}|(?:は|는|은)(?=\s?[\d.]{{1,8}}\s?[点점分/]))"
-PERCENT = f"(?:{one_of(_FILE, 'PERCENT')})"
+PERCENT = f"(?:{regex_of_list(_FILE, 'PERCENT')})"
 PER_HUNDRED = r"(?:%|٪|yüzde|百分之)\s?"
 """Before a percentage."""

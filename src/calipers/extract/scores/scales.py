@@ -15,7 +15,7 @@ from itertools import islice
 from typing import Literal, TypeAlias
 
 from calipers.extract.rejected import Rejected
-from calipers.extract.scores.found import OFF_SCALE, UNCLEAR, Found, Stated, Unread, Value
+from calipers.extract.scores.found import OFF_SCALE, UNCLEAR, Found, StatedScale, Unread, Value
 
 OutOfRange: TypeAlias = Literal["reask", "rescale", "rank", "clamp"]
 
@@ -25,7 +25,7 @@ USUAL_SCALES = (1.0, 5.0, 10.0, 100.0)
 """Upper ends of the scales, from 0, that judges fall back to."""
 
 
-def on_scale(
+def scores_on_scale(
     values: Mapping[str, Value], scale: tuple[float, float], rule: OutOfRange, *, complete: bool
 ) -> tuple[dict[str, float], OutOfRange | None]:
     """Return scores on ``scale``, and the out-of-range ``rule`` if it was applied.
@@ -64,19 +64,19 @@ def _fractions(values: Mapping[str, Value], low: float, high: float) -> bool:
     return not rest or (all(number.is_integer() for number in rest) and max(rest) >= high / 10)
 
 
-def fractional(numbers: list[float], high: float) -> bool:
+def are_fractions(numbers: list[float], high: float) -> bool:
     """Whether all numbers are at most 1, with a fraction among them, on a scale to 10 or more."""
     return high >= 10 and any(0 < number < 1 for number in numbers) and max(numbers) <= 1
 
 
 def _check_stated(values: Mapping[str, Value]) -> None:
     """Raise Rejected if scores cannot be on the scale that the reply states for them: fractions out of 10 or more."""
-    raw: dict[Stated, list[float]] = {}
+    raw: dict[StatedScale, list[float]] = {}
     for value in values.values():
         if value.raw is not None and value.stated is not None:
             raw.setdefault(value.stated, []).append(value.raw)
     for stated, numbers in raw.items():
-        if fractional(numbers, stated.high):
+        if are_fractions(numbers, stated.high):
             why = f"off-scale: fractions where the reply states {stated.low:g} to {stated.high:g}"
             raise Rejected(why, doubt=True)
 
@@ -129,7 +129,7 @@ _OTHER_TOPS = (5.0, 10.0, 20.0, 100.0)
 _UNFINISHED = Unread("the reply ends where its scale may have been stated", cut=True)
 
 
-def leave_unclear(found: Found, asked: tuple[float, float], text: str, *, cut: bool) -> None:
+def mark_unclear_scores(found: Found, asked: tuple[float, float], text: str, *, cut: bool) -> None:
     """Mark bare scores as unread if the rest of the reply suggests another scale than the one asked for.
 
     ``cut``: the reply was cut off, and its end may have stated a scale.
@@ -144,9 +144,9 @@ def leave_unclear(found: Found, asked: tuple[float, float], text: str, *, cut: b
 
 def _leave_unfinished(found: Found, asked: tuple[float, float]) -> None:
     """Mark bare scores as unread if the missing end of the reply may have stated another scale."""
-    numbers = found.bare()
+    numbers = found.bare_numbers()
     fractions = any(0 < number < 1 for number in numbers)
-    if not fractions and any(Stated(0.0, top).changes(numbers, asked) for top in _OTHER_TOPS):
+    if not fractions and any(StatedScale(0.0, top).changes(numbers, asked) for top in _OTHER_TOPS):
         bare = {id_ for id_, value in found.values.items() if type(value) is Value and value.stated is None}
         found.values.update(dict.fromkeys(bare, _UNFINISHED))
 
@@ -165,13 +165,13 @@ def _leave_explained(found: Found, asked: tuple[float, float]) -> None:
 def _leave_mixed(found: Found, asked: tuple[float, float]) -> None:
     """Mark bare scores as unread if other scores of the reply have a stated scale on which they would lie."""
     stated = {value.stated for value in found.values.values() if type(value) is Value and value.stated is not None}
-    others = [scale for scale in stated if scale.of(asked[1], asked) != asked[1]]
+    others = [scale for scale in stated if scale.convert_number(asked[1], asked) != asked[1]]
     for id_, value in found.values.items():
         if others and type(value) is Value and value.stated is None and _may_be_on(value.number, others, asked):
             found.values[id_] = OFF_SCALE[UNCLEAR]
 
 
-def _may_be_on(number: float, scales: list[Stated], asked: tuple[float, float]) -> bool:
+def _may_be_on(number: float, scales: list[StatedScale], asked: tuple[float, float]) -> bool:
     """Whether a score lies on one of the scales and would change its value there."""
     if asked[1] <= 1 and number <= 1:
         return False
@@ -182,14 +182,14 @@ def _is_explained(number: float, text: str, asked: tuple[float, float]) -> bool:
     """Whether an explanation repeats the score with another top of the scale."""
     if f"{number:g}" not in text or not any(mark in text for mark in _MARKS):
         return False
-    from calipers.extract.scores.stated import attached  # noqa: PLC0415 - slow to import, and hardly ever needed
+    from calipers.extract.scores.stated import attached_scale  # noqa: PLC0415 - slow to import, and hardly ever needed
 
     for match in islice(_NUMBER.finditer(text), _MOST_EXPLAINED):
-        beside = attached(text[match.start() : match.start() + 60]) if float(match[0]) == number else None
+        beside = attached_scale(text[match.start() : match.start() + 60]) if float(match[0]) == number else None
         if beside is None:
             continue
         _, scale, end = beside
         counted = re.match(r"\s[a-z]{3,}", text[match.start() + end :])
-        if counted is None and abs(scale.of(number, asked) - number) > 1e-9:
+        if counted is None and abs(scale.convert_number(number, asked) - number) > 1e-9:
             return True
     return False

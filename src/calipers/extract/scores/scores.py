@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from calipers.extract.rejected import Rejected
 from calipers.extract.scores.found import OFF_SCALE, Claim, Found, Unread, Value
-from calipers.extract.scores.scales import OutOfRange, leave_unclear, on_scale
-from calipers.extract.strictjson import strict
-from calipers.extract.text import condensed
+from calipers.extract.scores.scales import OutOfRange, mark_unclear_scores, scores_on_scale
+from calipers.extract.strictjson import parse_strict_json
+from calipers.extract.text import condense_reply
 from calipers.types import FinishReason, Outcome
 
 if TYPE_CHECKING:
@@ -72,8 +72,8 @@ def extract_scores(
         if form is not None:
             return _in_format(text, ids, form, scale, out_of_range, cut=cut)
         scale = (0, 1) if scale is None else scale
-        short = condensed(text)
-        document = strict(short)
+        short = condense_reply(text)
+        document = parse_strict_json(short)
         found = Found.as_asked(document, known.keys())
         claim = Claim(found) if found and found.values else _searched(short, document, ids, scale, finish_reason)
         return _checked(claim, ids, text, scale=scale, out_of_range=out_of_range, cut=cut)
@@ -107,14 +107,14 @@ def _in_format(
     *,
     cut: bool,
 ) -> ScoreReading:
-    from calipers.extract.formats.labels import converted, read_scores  # noqa: PLC0415 - likewise
+    from calipers.extract.formats.labels import convert_scores, read_formatted_scores  # noqa: PLC0415 - likewise
 
     if form.numbers == "named":
         own = form.scale or (0, 1)
         text = text if any("_" in id_ for id_ in ids) else text.replace("_", " ")
         reading = extract_scores(text, ids, scale=own, out_of_range=rule, finish_reason="length" if cut else None)
-        return replace(reading, scores=converted(reading.scores, own, scale or own))
-    scores, stated, adjusted = read_scores(text, ids, form, scale=scale, out_of_range=rule, cut=cut)
+        return replace(reading, scores=convert_scores(reading.scores, own, scale or own))
+    scores, stated, adjusted = read_formatted_scores(text, ids, form, scale=scale, out_of_range=rule, cut=cut)
     return ScoreReading(scores, {}, stated.outcome, reason=stated.reason, adjusted=adjusted)
 
 
@@ -129,9 +129,9 @@ def _checked(
         raise Rejected(why.reason if why else "no verdict in the reply", doubt=why is not None, truncated=claim.cut)
     if found.weak and (ids != tuple(map(str, range(1, len(ids) + 1))) or any(id_ not in found.values for id_ in ids)):
         raise Rejected("ids that may be mere positions", doubt=True)
-    leave_unclear(found, scale, text, cut=claim.cut or claim.breaks_off or cut)
+    mark_unclear_scores(found, scale, text, cut=claim.cut or claim.breaks_off or cut)
     values = {id_: value for id_ in ids if type(value := found.values.get(id_)) is Value}
-    scores, adjusted = on_scale(values, scale, out_of_range, complete=len(values) == len(ids))
+    scores, adjusted = scores_on_scale(values, scale, out_of_range, complete=len(values) == len(ids))
     missing = {id_: _why(found.values.get(id_), claim) for id_ in ids if id_ not in scores}
     return ScoreReading(
         scores,

@@ -11,15 +11,15 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from calipers.extract.documents import Document, find_documents, unwrapped
+from calipers.extract.documents import Document, find_documents, unescape_reply
 from calipers.extract.rejected import Rejected
-from calipers.extract.scores.announced import Announced, announced, breaks_off, settled
-from calipers.extract.scores.beside import check_around, check_beside, is_quoted
-from calipers.extract.scores.found import Claim, Found, Unread, Value, is_same
-from calipers.extract.scores.lines import End, read_lines
+from calipers.extract.scores.announced import Announced, announced_scales, breaks_off_in_scale, scale_of_bare_numbers
+from calipers.extract.scores.beside import check_words_around, check_words_beside, is_quoted_verdict
+from calipers.extract.scores.found import Claim, Found, Unread, Value, is_same_score
+from calipers.extract.scores.lines import End, read_scores_in_text
 from calipers.extract.scores.verdicts import VerdictReader
-from calipers.extract.strictjson import strict
-from calipers.extract.text import TOLERANT_LIMIT, cap, strip_reasoning, unfence
+from calipers.extract.strictjson import parse_strict_json
+from calipers.extract.text import TOLERANT_LIMIT, end_of_reply, strip_fence, strip_reasoning
 from calipers.types import FinishReason, Outcome
 
 _ORPHAN_FENCE = re.compile(r"\A\s{0,100}```\s{0,100}(?=```)")
@@ -38,15 +38,15 @@ def find_claim(text: str, document: Any, reader: VerdictReader, finish_reason: F
     if answer is None:
         raise Rejected("the reasoning never ends", truncated=True)
     reasoned = len(answer) != len(text)
-    body = unfence(_ORPHAN_FENCE.sub("", answer) if reasoned else answer)
+    body = strip_fence(_ORPHAN_FENCE.sub("", answer) if reasoned else answer)
     if not body:
         raise Rejected("the reply is empty")
-    found = _whole(strict(body), reader) if len(body) != len(text) else None
+    found = _whole(parse_strict_json(body), reader) if len(body) != len(text) else None
     if found is not None:
         return Claim(found)
     bounded = len(body) > TOLERANT_LIMIT
     shown = _shown(body, reasoned=reasoned)
-    found = _whole(strict(shown), reader) if shown != body and not bounded else None
+    found = _whole(parse_strict_json(shown), reader) if shown != body and not bounded else None
     if found is not None:
         return Claim(found, outcome="repaired")
     claim = _embedded(shown, reader, finish_reason, bounded=bounded)
@@ -59,9 +59,9 @@ def find_claim(text: str, document: Any, reader: VerdictReader, finish_reason: F
 
 def _shown(body: str, *, reasoned: bool) -> str:
     """Return the end of a reply for tolerant reading, without a level of quoting around all of it."""
-    inner = strict(body) if body[:1] == '"' else None
-    shown = cap(inner if type(inner) is str else body)
-    return shown if reasoned else unwrapped(shown)  # after reasoning, escaped quotes are a quotation
+    inner = parse_strict_json(body) if body[:1] == '"' else None
+    shown = end_of_reply(inner if type(inner) is str else body)
+    return shown if reasoned else unescape_reply(shown)  # after reasoning, escaped quotes are a quotation
 
 
 def _whole(document: Any, reader: VerdictReader) -> Found | None:
@@ -78,7 +78,7 @@ def _whole(document: Any, reader: VerdictReader) -> Found | None:
             return reader.read({"score": document})
         if type(document) is not str or not document:
             return None
-        document = strict(document)
+        document = parse_strict_json(document)
     return None
 
 
@@ -115,8 +115,8 @@ def _embedded(text: str, reader: VerdictReader, finish_reason: FinishReason | No
         raise Rejected("pieces of another verdict stand outside of it", doubt=True)
     _rescale(text, documents, claim, reader)
     _check_trailing(text, claim, finish_reason)
-    check_beside(text, claim, claims, reader)
-    claim = replace(claim, breaks_off=finish_reason is None and breaks_off(text[claim.end :]))
+    check_words_beside(text, claim, claims, reader)
+    claim = replace(claim, breaks_off=finish_reason is None and breaks_off_in_scale(text[claim.end :]))
     if not _is_full(claim, reader.names.ids):
         _check_outside(text, documents, claim, reader)
     if bounded and (claim.outcome != "strict" or text[claim.end :].strip("`~ \r\n\t>/answer<")):
@@ -145,20 +145,20 @@ _COMMENT = re.compile(r"(?://|/\*|#\s)([^\n]{1,200})")
 def _rescale(text: str, documents: list[Document], claim: Claim, reader: VerdictReader) -> None:
     """Convert the scores of a verdict if the words around it, or comments in it, state their scale."""
     around = _DIGIT.search(text, 0, claim.start) or _DIGIT.search(text, claim.end) or claim.outcome != "strict"
-    numbers = claim.found.bare() if around else []
+    numbers = claim.found.bare_numbers() if around else []
     if not numbers:
         return
     mended = [one for one in documents if not one.strict and one.start < claim.end and one.end > claim.start]
     comments = [comment for document in mended for comment in _COMMENT.findall(text[document.start : document.end])]
-    near: list[Announced] = announced("\n".join(["", *comments]), reader.names)
+    near: list[Announced] = announced_scales("\n".join(["", *comments]), reader.names)
     far: list[Announced] = []
     for start, end in _prose(text, documents):
-        (far if end < claim.floor else near).extend(announced(text[start:end], reader.names))
+        (far if end < claim.floor else near).extend(announced_scales(text[start:end], reader.names))
     for document in documents:
         scale = reader.scale_of(document.node) if document.start < claim.start else None
         far += [] if scale is None else [Announced(scale, document.start, document.end)]
-    scale = settled(near, numbers, reader.scale) or settled(far, numbers, reader.scale)
-    claim.found.restate(scale, reader.scale)
+    scale = scale_of_bare_numbers(near, numbers, reader.scale) or scale_of_bare_numbers(far, numbers, reader.scale)
+    claim.found.apply_scale(scale, reader.scale)
     claim.check()
 
 
@@ -186,7 +186,7 @@ def _is_full(claim: Claim, ids: tuple[str, ...]) -> bool:
 def _chosen(claims: list[Claim], text: str, ids: tuple[str, ...]) -> Claim:
     """Return the last complete verdict; raise Rejected if a later or enclosing verdict puts it in doubt."""
     full = [place for place, claim in enumerate(claims) if _is_full(claim, ids) and claim.found.readable]
-    last = next((place for place in reversed(full) if not is_quoted(text, claims[place], ids)), None)
+    last = next((place for place in reversed(full) if not is_quoted_verdict(text, claims[place], ids)), None)
     if full and last is None:
         raise Rejected(_NOT_OWN, doubt=True)
     if last is None:
@@ -208,18 +208,18 @@ def _compare(winner: Claim, later: Claim, text: str, ids: tuple[str, ...]) -> No
     """Raise Rejected if a later verdict is cut off or gives other scores; templates and quotations are ignored."""
     if later.cut:
         raise Rejected("a later verdict is cut off", doubt=True, truncated=True)
-    if not later.found.readable or later.found.placeholders or is_quoted(text, later, ids):
+    if not later.found.readable or later.found.placeholders or is_quoted_verdict(text, later, ids):
         return
     later.check()
     for id_, value in later.found.values.items():
-        if not is_same(value, winner.found.values[id_]) and not (type(value) is Unread and value.empty):
+        if not is_same_score(value, winner.found.values[id_]) and not (type(value) is Unread and value.empty):
             raise Rejected(f"two verdicts that differ on {id_!r}", doubt=True)
 
 
 def _merged(claims: list[Claim], text: str, ids: tuple[str, ...]) -> Claim:
     """Merge rows in documents of their own (one per line or fence) into one verdict."""
     spoken = [claim for claim in claims if claim.found.readable or claim.cut]
-    if any(is_quoted(text, claim, ids) for claim in spoken):
+    if any(is_quoted_verdict(text, claim, ids) for claim in spoken):
         beside = "a draft, an example or a quotation stands beside the verdict"
         raise Rejected(beside if len(spoken) > 1 else _NOT_OWN, doubt=True)
     total = Found()
@@ -249,8 +249,8 @@ def _check_trailing(text: str, claim: Claim, finish_reason: FinishReason | None)
 def _check_outside(text: str, documents: list[Document], claim: Claim, reader: VerdictReader) -> None:
     """Raise Rejected if the documents score some ids and the prose around them scores others."""
     prose = "\n\n".join(text[start:end] for start, end in _prose(text, documents))
-    for id_, value in read_lines(prose, reader.names, reader.scale).values.items():
-        if type(value) is Value and not is_same(value, claim.found.values.get(id_)):
+    for id_, value in read_scores_in_text(prose, reader.names, reader.scale).values.items():
+        if type(value) is Value and not is_same_score(value, claim.found.values.get(id_)):
             raise Rejected("documents and prose give different scores", doubt=True)
 
 
@@ -258,10 +258,10 @@ def _text(text: str, answer: str, reader: VerdictReader, finish_reason: FinishRe
     """Return the verdict of a reply without JSON documents: a table, YAML, lines of prose."""
     whole = finish_reason == "stop" or answer.endswith("\n")
     end: End = "cut" if finish_reason == "length" else "whole" if whole else "unknown"
-    found = read_lines(text, reader.names, reader.scale, end=end)
-    claim = Claim(found, 0, len(text), "text", breaks_off=end == "unknown" and breaks_off(text))
+    found = read_scores_in_text(text, reader.names, reader.scale, end=end)
+    claim = Claim(found, 0, len(text), "text", breaks_off=end == "unknown" and breaks_off_in_scale(text))
     claim.check()
     if not found.readable:
         raise Rejected("no verdict in the reply")
-    check_around(found, reader)
+    check_words_around(found, reader)
     return claim

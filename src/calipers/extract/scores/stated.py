@@ -1,8 +1,8 @@
 """Reads the scales that a reply states beside numbers and in keys.
 
-``attached`` reads a scale right beside a number, ``described`` the value of a key such as ``scale``, ``of_key`` a key
-that contains a scale. Whole sentences are read by ``announced``. A scale that is uncertain is ``UNCLEAR``, a scale on
-which low numbers are good is ``UPSIDE_DOWN``; neither gives a score.
+``attached_scale`` reads a scale right beside a number, ``described_scale`` the value of a key such as ``scale``,
+``scale_of_key`` a key that contains a scale. Whole sentences are read by ``announced``. A scale that is uncertain is
+``UNCLEAR``, a scale on which low numbers are good is ``UPSIDE_DOWN``; neither gives a score.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from calipers.extract.scores import scale_words as words
-from calipers.extract.scores.found import UNCLEAR, UPSIDE_DOWN, Scale, Stated
+from calipers.extract.scores.found import UNCLEAR, UPSIDE_DOWN, Scale, StatedScale
 from calipers.extract.scores.scale_words import NUM, SCALE, TO, UNIT
 
 USUAL_TOPS = frozenset([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 15, 16, 20, 25, 30, 40, 50, 60, 100, 200, 500, 1000])
@@ -58,40 +58,40 @@ _NUMBER = re.compile(NUM)
 _IN_WORDS = re.compile(SCALE)
 
 
-def attached(text: str) -> tuple[float, Stated, int] | None:
+def attached_scale(text: str) -> tuple[float, StatedScale, int] | None:
     """Return the number at the start of ``text``, the scale beside it, and where both end; None without a scale."""
     found = BEFORE_NUMBER.match(text)
     if found is not None:
-        high, number = map(number_of, _NUMBER.findall(found[0])[:2])
+        high, number = map(parse_number, _NUMBER.findall(found[0])[:2])
         stated = _top(high)
     else:
         found = _ATTACHED.match(text)
         if found is None:
             return None
-        written, number = found["scale"], number_of(found["number"])
+        written, number = found["scale"], parse_number(found["number"])
         stated = _ends(written)
         if stated is None:
-            stated = _top(number_of(_NUMBER.findall(written)[-1]))
+            stated = _top(parse_number(_NUMBER.findall(written)[-1]))
         elif (stated.low not in (0, 1) or stated.high not in USUAL_TOPS) and not _IN_WORDS.search(written.lower()):
             return None  # ``80 (75-85)`` states how sure the score is
     return None if stated is None else (number, stated, found.end())
 
 
-def number_of(text: str) -> float:
+def parse_number(text: str) -> float:
     """Convert a number in digits of any script; a comma is decimal."""
     return float(text.replace(",", "."))
 
 
-def _top(high: float) -> Stated | None:
-    return Stated(0.0, high, both=False) if high > 0 else None
+def _top(high: float) -> StatedScale | None:
+    return StatedScale(0.0, high, both=False) if high > 0 else None
 
 
-def _ends(text: str) -> Stated | None:
+def _ends(text: str) -> StatedScale | None:
     found = _ENDS.search(text.lower())
     if found is None:
         return None
-    low, high = number_of(found[1]), number_of(found[2])
-    return Stated(low, high) if low < high else None
+    low, high = parse_number(found[1]), parse_number(found[2])
+    return StatedScale(low, high) if low < high else None
 
 
 # --- scales in values of keys --- -------------------------------------------------------------------------------------
@@ -105,7 +105,7 @@ _ONE_NUMBER = re.compile(
 )
 
 
-def described(value: Any) -> Scale | None:
+def described_scale(value: Any) -> Scale | None:
     """Return the scale that the value of a key such as ``scale`` describes, or None if it has no numbers."""
     if isinstance(value, str):
         text = unicodedata.normalize("NFKC", value[:_MAX_TEXT].replace("，", "; ")).lower()
@@ -114,7 +114,7 @@ def described(value: Any) -> Scale | None:
         return _of_ends({str(key).casefold(): inner for key, inner in value.items()})
     number = _number(value)
     if number is not None:
-        return Stated(0.0, number, both=False) if number in USUAL_TOPS else UNCLEAR
+        return StatedScale(0.0, number, both=False) if number in USUAL_TOPS else UNCLEAR
     return _of_pair(*value) if type(value) is list and len(value) == 2 else None
 
 
@@ -127,38 +127,38 @@ def _of_ends(ends: dict[str, Any]) -> Scale | None:
     numbers = [number for key in ends if (number := _number(key)) is not None]
     if len(numbers) > 1 and len(numbers) == len(ends):
         labels = "; ".join(f"{key} = {inner}" for key, inner in ends.items())[:_MAX_TEXT].lower()
-        return UPSIDE_DOWN if is_upside_down(labels) else _of_pair(min(numbers), max(numbers))
+        return UPSIDE_DOWN if is_upside_down_scale(labels) else _of_pair(min(numbers), max(numbers))
     return UNCLEAR if any(_number(inner) is not None for inner in ends.values()) else None
 
 
 def _number(value: Any) -> float | None:
     if isinstance(value, int | float) and type(value) is not bool:
         return float(value) if abs(value) <= 1e6 else None
-    return number_of(value.strip()) if type(value) is str and _NUMBER.fullmatch(value.strip()) else None
+    return parse_number(value.strip()) if type(value) is str and _NUMBER.fullmatch(value.strip()) else None
 
 
 def _of_pair(first: Any, second: Any) -> Scale:
     low, high = _number(first), _number(second)
     if low is None or high is None or low == high:
         return UNCLEAR
-    return Stated(low, high) if low < high else UPSIDE_DOWN
+    return StatedScale(low, high) if low < high else UPSIDE_DOWN
 
 
 def _of_words(text: str) -> Scale | None:
-    if is_upside_down(text):
+    if is_upside_down_scale(text):
         return UPSIDE_DOWN
     if _PERCENT.fullmatch(text):
-        return Stated(0.0, 100.0)
+        return StatedScale(0.0, 100.0)
     one = _ONE_NUMBER.fullmatch(text)
-    scale: Scale | None = _ends(text) or (described(number_of(one[1])) if one else None)
+    scale: Scale | None = _ends(text) or (described_scale(parse_number(one[1])) if one else None)
     if scale is not None:
         return scale
     labelled = {number for _, number in _labels(text)}
     if len(labelled) > 1 and min(labelled) <= 1:
-        return Stated(min(labelled), max(labelled))
+        return StatedScale(min(labelled), max(labelled))
     full = re.search(_TOP, text)
     if full is not None:
-        return _top(number_of(_NUMBER.findall(full[0])[0]))
+        return _top(parse_number(_NUMBER.findall(full[0])[0]))
     return UNCLEAR if any(map(str.isdecimal, text)) else None
 
 
@@ -175,15 +175,15 @@ _LABEL_PATTERNS = tuple(
 
 def _labels(text: str) -> list[tuple[bool, float]]:
     """Return the numbers that a description of a scale calls best (True) or worst (False)."""
-    return [(good, number_of(found)) for good, pattern in _LABEL_PATTERNS for found in pattern.findall(text)]
+    return [(good, parse_number(found)) for good, pattern in _LABEL_PATTERNS for found in pattern.findall(text)]
 
 
-def is_best(text: str) -> bool:
+def calls_number_best(text: str) -> bool:
     """Whether a description of a scale calls a number above 0 best."""
     return any(good and number > 0 for good, number in _labels(text))
 
 
-def is_upside_down(text: str) -> bool:
+def is_upside_down_scale(text: str) -> bool:
     """Whether a description of a scale says that low numbers are good."""
     if re.search(words.LOWER_IS_BETTER, text):
         return True
@@ -192,7 +192,7 @@ def is_upside_down(text: str) -> bool:
     worst = [number for good, number in labels if not good]
     if best and worst:
         return max(best) < min(worst)
-    highest = max(map(number_of, _NUMBER.findall(text)), default=0)
+    highest = max(map(parse_number, _NUMBER.findall(text)), default=0)
     return bool((best and max(best) <= 1 < highest) or (worst and 1 < min(worst) == highest))
 
 
@@ -207,7 +207,7 @@ _HINT = re.compile(r"\d|%|percent|pct", re.IGNORECASE)
 _INNER = re.compile(rf"\s*(?:{_WITHIN}|{words.PERCENT})\s*", re.IGNORECASE)
 
 
-def of_key(key: Any) -> tuple[str, Stated | None]:
+def scale_of_key(key: Any) -> tuple[str, StatedScale | None]:
     """Split a key into its name and the scale it states: ``score_out_of_10``, ``Score (/10)``, ``得分（满分10分）``."""
     if type(key) is not str or len(key) > 80 or _HINT.search(key) is None:
         return key, None
@@ -217,5 +217,5 @@ def of_key(key: Any) -> tuple[str, Stated | None]:
         return key, None
     inner = found["inner"] or found["ends"] or found["top"] or "100"
     if found["percent"] or _PERCENT.fullmatch(inner.lower()):
-        return base, Stated(0.0, 100.0)
-    return base, _ends(inner) if found["ends"] else _ends(inner) or _top(number_of(_NUMBER.findall(inner)[-1]))
+        return base, StatedScale(0.0, 100.0)
+    return base, _ends(inner) if found["ends"] else _ends(inner) or _top(parse_number(_NUMBER.findall(inner)[-1]))

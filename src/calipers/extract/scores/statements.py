@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
 
-from calipers.extract.caveats.quotations import hands_over, heads_others
+from calipers.extract.caveats.quotations import announces_other_numbers, introduces_others_words
 from calipers.extract.rejected import Rejected
 from calipers.extract.scores import scale_words as words
 from calipers.extract.scores.found import Found, Statement, Value
@@ -25,15 +25,15 @@ from calipers.extract.scores.numbers import (
     VALUE,
     VALUE_HERE,
     WORD,
-    end_of,
-    is_end,
-    is_listed,
-    labelled,
-    read_respective,
-    written_in,
+    end_of_number,
+    has_no_words,
+    is_last_of_list,
+    labelled_scores,
+    read_respective_scores,
+    written_score,
 )
-from calipers.extract.scores.stated import attached
-from calipers.extract.scores.values import read_value
+from calipers.extract.scores.stated import attached_scale
+from calipers.extract.scores.values import read_score_value
 
 _FILLER = re.compile(
     r"(?:[\s\W\d]|\b(?:and|while|then|so|scores?|final|finally|ratings?|verdict|results?|my|are|is|the|overall|here|whereas"
@@ -73,7 +73,7 @@ def read_statements(lines: list[str], names: Names, found: Found) -> list[Statem
         if not line.strip() or line.lstrip()[:1] == ">" or line.count("|") > 1:
             continue
         begun = True
-        if heads_others(line, names.ids):
+        if announces_other_numbers(line, names.ids):
             aside, begun = True, False
         elif aside and _HEAD.match(line):
             aside = False
@@ -91,7 +91,7 @@ def read_statements(lines: list[str], names: Names, found: Found) -> list[Statem
     own = [
         run
         for lead, run in runs
-        if not lead or not hands_over(lead, names.ids, {one.id_ for one in run if one.written})
+        if not lead or not introduces_others_words(lead, names.ids, {one.id_ for one in run if one.written})
     ]
     return [one for run in own for one in run]
 
@@ -121,7 +121,7 @@ class _LineReader:
         """Return the scores that a line states; raise Rejected if the line makes all lines doubtful."""
         if self._scores_stranger(line):
             raise Rejected("an unknown id")
-        pairs = read_respective(line, self.names) or list(self._pairs(line, last=last)) or self._bracketed(line)
+        pairs = read_respective_scores(line, self.names) or list(self._pairs(line, last=last)) or self._bracketed(line)
         if pairs:
             self.section = pairs[0].id_ if len(pairs) == 1 else None
             self.scored = True
@@ -142,20 +142,20 @@ class _LineReader:
         """Read a name with a ratio in brackets, ``Response A (8/10): clear``, if the line has no other score."""
         found = list(islice(self.bracket.finditer(line), 2))
         id_ = self.names.match(found[0]["id"]) if len(found) == 1 else None
-        value = attached(line[found[0].end() :]) if id_ is not None else None
+        value = attached_scale(line[found[0].end() :]) if id_ is not None else None
         if id_ is None or value is None or not _FILLER.fullmatch(line[: found[0].start()]):
             return []
         _, scale, length = value
         end = found[0].end() + length
         # ``Response A (1/3)`` means the first of three candidates.
         ratio = scale.high in _RATIO_TOPS and scale.high != len(self.names.ids) and line[end : end + 1] in (")", "]")
-        if not ratio or any(labelled(line[end:], last=False)):
+        if not ratio or any(labelled_scores(line[end:], last=False)):
             return []
         return [Statement(id_, line[found[0].end() : end], end=end + 1)]
 
     def _of_section(self, line: str, *, last: bool) -> list[Statement]:
         """Return the labelled score of the section's candidate; a final score has precedence."""
-        said = list(labelled(line, last=last))
+        said = list(labelled_scores(line, last=last))
         if len({one.written for one in said}) > 1:
             said = [one for one in said if one.final]
             if len({one.written for one in said}) != 1:
@@ -172,21 +172,21 @@ class _LineReader:
             before = line[max(at, one.start() - 400) : one.start()]
             if (place == 0 and not _may_begin(before, one)) or (place and DOUBTFUL.search(before)):
                 return
-            if is_listed(before, self.names):
+            if is_last_of_list(before, self.names):
                 continue  # the number belongs to several names
-            at = end_of(value)
+            at = end_of_number(value)
             id_ = self.names.match(one["id"])
             unlisted = place and not one["prefix"] and not _LISTED.search(before)
             if id_ is None or unlisted or (_IS.match(line, one.end("id")) and not KEYWORD.search(before)):
                 continue
             rest = line[at : matches[place + 1][0].start() if place + 1 < len(matches) else len(line)]
             deducted = _is_deduction(line[one.end("id") : value.start("value")], rest)
-            written = f"{value['value']} off?" if deducted else written_in(value, rest)
-            conflicting = {other.written for other in labelled(rest, last=False)} - {written}
+            written = f"{value['value']} off?" if deducted else written_score(value, rest)
+            conflicting = {other.written for other in labelled_scores(rest, last=False)} - {written}
             if conflicting and not self.mention.search(rest):
                 yield Statement(id_, f"{written} or other", end=at)
                 continue
-            at_end = last and place + 1 == len(matches) and is_end(rest)
+            at_end = last and place + 1 == len(matches) and has_no_words(rest)
             yield Statement(id_, written, at_end, stopped=rest.lstrip("\"')]} ").startswith("."), end=at)
 
     def _found(self, line: str) -> Iterator[tuple[re.Match[str], re.Match[str]]]:
@@ -211,7 +211,7 @@ class _LineReader:
             alike = who.isupper() and any(id_.isupper() and len(id_) == len(who) for id_ in ids)
         if self.names.match(who) is not None or (found["bare"] and not alike):
             return False
-        return type(read_value(written_in(found, line[end_of(found) :]), (0, 1))) is Value
+        return type(read_score_value(written_score(found, line[end_of_number(found) :]), (0, 1))) is Value
 
 
 def _is_deduction(verb: str, rest: str) -> bool:

@@ -8,13 +8,13 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from calipers.extract.caveats.phrases import folded, hits
-from calipers.extract.caveats.quotations import hands_over, heads_others
-from calipers.extract.scores.fields import STATING, Role, Row, is_mark, role_of, scale_beside
+from calipers.extract.caveats.phrases import find_phrases, fold_words
+from calipers.extract.caveats.quotations import announces_other_numbers, introduces_others_words
+from calipers.extract.scores.fields import STATING, Role, Row, is_remark_or_score, role_of_key, scale_of_row
 from calipers.extract.scores.found import UNCLEAR, UPSIDE_DOWN, Scale, Statement
 from calipers.extract.scores.names import Names
 from calipers.extract.scores.numbers import KEYWORD
-from calipers.extract.scores.stated import of_key
+from calipers.extract.scores.stated import scale_of_key
 
 Rows = list[tuple[list[str], bool]]
 """The cells of each row, and whether the text may end inside it."""
@@ -31,7 +31,7 @@ _YAML_LINE = re.compile(
 )
 
 
-def read_tables(lines: list[str], names: Names) -> list[Statement]:
+def read_score_tables(lines: list[str], names: Names) -> list[Statement]:
     """Return the scores of all tables with a header: a score column with ids in rows, or a score row with ids above."""
     lines = _columns(lines)
     for mark in ("|", "\t", ",", ";"):
@@ -47,7 +47,11 @@ def read_tables(lines: list[str], names: Names) -> list[Statement]:
             above = next((other for other in reversed(lines[:number]) if other.strip()), "")
             found = _of_table(_cells(line, mark), rows, names, mark)
             claimed = {one.id_ for one in found}
-            if found and not heads_others(above, names.ids) and not hands_over(above, names.ids, claimed):
+            if (
+                found
+                and not announces_other_numbers(above, names.ids)
+                and not introduces_others_words(above, names.ids, claimed)
+            ):
                 until = end
                 said.extend(replace(one, line=until - 1, begin=number) for one in found)
         if said:
@@ -60,7 +64,7 @@ def _columns(lines: list[str]) -> list[str]:
     for number, line in enumerate(lines[:-1]):
         if "  " not in line.strip() or "|" in line or "\t" in line or len(line) > _MAX_HEADER:
             continue
-        roles = {role_of(cell) for cell in _GAP.split(line.strip())}
+        roles = {role_of_key(cell) for cell in _GAP.split(line.strip())}
         if "score" in roles and not roles.isdisjoint({"id", "weak id"}):
             return [*lines[:number], *(_GAP.sub("\t", other.strip()) for other in lines[number:])]
     return lines
@@ -85,10 +89,14 @@ def _rows(lines: list[str], start: int, mark: str) -> tuple[Rows, int]:
 
 
 def _of_table(header: list[str], rows: Rows, names: Names, mark: str) -> list[Statement]:
-    roles = [role_of(cell) for cell in header]
+    roles = [role_of_key(cell) for cell in header]
     if "score" not in roles and "loose score" not in roles:  # a column headed *Note* may be scores
         for place, cell in enumerate(header):
-            if is_mark(cell) and rows and all(len(row) > place and row[place][:1].isdecimal() for row, _ in rows):
+            if (
+                is_remark_or_score(cell)
+                and rows
+                and all(len(row) > place and row[place][:1].isdecimal() for row, _ in rows)
+            ):
                 roles[place] = "score"
     score_at = _score_column(header, roles)
     if "score" in roles or roles.count("loose score") == 1:
@@ -103,7 +111,7 @@ def _down(
 ) -> list[Statement]:
     others = (place for place, role in enumerate(roles) if role in ("weak id", None) and place != score_at)
     id_at = roles.index("id") if "id" in roles else next(others, 0)
-    turned = len(header[score_at]) > _LONG_HEAD and "LOWER_IS_BETTER" in hits(folded(header[score_at]))
+    turned = len(header[score_at]) > _LONG_HEAD and "LOWER_IS_BETTER" in find_phrases(fold_words(header[score_at]))
     said = []
     for cells, open_end in rows:
         row = cells
@@ -121,19 +129,19 @@ def _down(
 
 def _scale(header: list[str], roles: list[Role | None], row: list[str], score_at: int) -> Scale | None:
     """Return the scale of a row's score, stated in the header of its column or in a column of its own."""
-    stated = of_key(header[score_at])[1]
+    stated = scale_of_key(header[score_at])[1]
     if stated is not None or STATING.isdisjoint(roles):
         return stated
     if len(row) != len(header) or any(role in STATING and not cell for cell, role in zip(row, roles, strict=True)):
         return UNCLEAR
-    return scale_beside(Row(zip(header, row, roles, strict=True)))
+    return scale_of_row(Row(zip(header, row, roles, strict=True)))
 
 
 def _score_column(header: list[str], roles: list[Role | None]) -> int | None:
     """Return the only column of scores; of several, the column called total, or simply score."""
     columns = [place for place, role in enumerate(roles) if role == "score"]
     if len(columns) > 1:
-        plain = [place for place in columns if of_key(header[place])[0].strip().casefold() == "score"]
+        plain = [place for place in columns if scale_of_key(header[place])[0].strip().casefold() == "score"]
         total = [place for place in columns if re.match(r"final|overall|total", header[place], re.IGNORECASE)]
         columns = plain or total
     columns = columns or [place for place, role in enumerate(roles) if role == "loose score"]
@@ -142,16 +150,16 @@ def _score_column(header: list[str], roles: list[Role | None]) -> int | None:
 
 def _across(header: list[str], rows: Rows, names: Names) -> list[Statement]:
     for cells, open_end in rows:
-        if role_of(cells[0]) == "score" and len(cells) == len(header):
+        if role_of_key(cells[0]) == "score" and len(cells) == len(header):
             return [
-                Statement(id_, cell, open_end and place == len(cells) - 1, scale=of_key(cells[0])[1])
+                Statement(id_, cell, open_end and place == len(cells) - 1, scale=scale_of_key(cells[0])[1])
                 for place, (name, cell) in enumerate(zip(header, cells, strict=True))
                 if (id_ := names.match(name)) is not None
             ]
     return []
 
 
-def read_yaml(lines: list[str], names: Names) -> list[Statement]:
+def read_yaml_scores(lines: list[str], names: Names) -> list[Statement]:
     """Return the scores of a YAML list of rows (``- trajectory_id: 1``), with fields in any order."""
     items: list[dict[Role, tuple[str, int]]] = []
     first_line = last_line = 0
@@ -162,7 +170,7 @@ def read_yaml(lines: list[str], names: Names) -> list[Statement]:
         if found["dash"]:
             first_line = first_line if items else number
             items.append({})
-        role = role_of(found["key"])
+        role = role_of_key(found["key"])
         if not items or not found["value"] or (role not in ("id", "score") and role not in STATING):
             continue
         value = re.sub(r"\s#.*$", "", found["value"]).strip()
@@ -177,5 +185,5 @@ def read_yaml(lines: list[str], names: Names) -> list[Statement]:
             stating = Row(("out_of" if role == "top" else role, value, role) for role, (value, _) in item.items())
             at_end = line_of_score == len(lines) - 1
             named = name if id_ is None else id_
-            said.append(Statement(named, score, at_end, line=last_line, begin=first_line, scale=scale_beside(stating)))
+            said.append(Statement(named, score, at_end, line=last_line, begin=first_line, scale=scale_of_row(stating)))
     return said if any(one.id_ in names.ids for one in said) else []

@@ -12,14 +12,14 @@ from dataclasses import replace
 from typing import Any
 
 from calipers.extract.scores import scale_words
-from calipers.extract.scores.found import ABSURD, TOO_LARGE, Score, Stated, Unread, Value, checked
-from calipers.extract.scores.stated import attached, number_of
+from calipers.extract.scores.found import ABSURD, TOO_LARGE, Score, StatedScale, Unread, Value, checked_score
+from calipers.extract.scores.stated import attached_scale, parse_number
 from calipers.extract.strictjson import CUT
-from calipers.extract.wordlists import words
+from calipers.extract.wordlists import list_words
 
-PERCENTAGE = Stated(0.0, 100.0)
-ONES = {word: number for number, word in enumerate(words("spelled", "ONES"))}
-TENS = {word: 10 * number for number, word in enumerate(words("spelled", "TENS"), start=2)}
+PERCENTAGE = StatedScale(0.0, 100.0)
+ONES = {word: number for number, word in enumerate(list_words("spelled", "ONES"))}
+TENS = {word: 10 * number for number, word in enumerate(list_words("spelled", "TENS"), start=2)}
 
 _NONE = Unread("no score", empty=True)
 _CUT_OFF = Unread("the score is cut off", cut=True)
@@ -54,17 +54,17 @@ _HAN = {char: number for number, char in enumerate("零一二三四五六七八�
 _HAN_NUMBER = re.compile(r"(?!百分之)[零〇一二两三四五六七八九十百]{1,6}(?:点[零〇一二三四五六七八九]{1,4})?")
 
 
-def read_value(raw: Any, scale: tuple[float, float]) -> Score:
+def read_score_value(raw: Any, scale: tuple[float, float]) -> Score:
     """Return the score that ``raw`` states: a JSON value, or text as a judge wrote it."""
     kind = type(raw)
     if kind is float or kind is int:
-        return checked(raw)
+        return checked_score(raw)
     if kind is str and len(raw) <= 400:
         return _of_text(raw, scale)
     if raw is None or raw is CUT:
         return _NONE if raw is None else _CUT_OFF
     if kind is list and len(raw) == 1 and not isinstance(raw[0], list):
-        return read_value(raw[0], scale)
+        return read_score_value(raw[0], scale)
     return _NO_NUMBER
 
 
@@ -100,7 +100,7 @@ def _plain(raw: str) -> str | None:
 
 def _number(text: str, scale: tuple[float, float]) -> Score | None:
     """Read a number at the start of ``text`` that only its scale, a unit and a harmless remark follow."""
-    beside = attached(text)
+    beside = attached_scale(text)
     if beside is not None:
         part, stated, end = beside
         return _on(part, stated, scale) if _agrees(text[end:], part, stated) else None
@@ -112,22 +112,24 @@ def _number(text: str, scale: tuple[float, float]) -> Score | None:
         number = _float(found[0] if plain else found[1])
         if number is None or (not plain and 0 < number < 1):  # 0.9 % is hardly a score on 0-1
             return _NO_NUMBER
-        return checked(number) if plain else _on(number, PERCENTAGE, scale)
+        return checked_score(number) if plain else _on(number, PERCENTAGE, scale)
     return None
 
 
-def _on(number: float, stated: Stated, scale: tuple[float, float]) -> Score:
+def _on(number: float, stated: StatedScale, scale: tuple[float, float]) -> Score:
     if number > ABSURD or stated.high > ABSURD:
         return TOO_LARGE
-    read = checked(stated.of(number, scale), stated)
+    read = checked_score(stated.convert_number(number, scale), stated)
     # 0.9/100 may mean 0.9 of the whole scale; 0.5/10 means what it says.
     return replace(read, raw=number) if type(read) is Value and stated.high >= 50 else read
 
 
-def _agrees(rest: str, number: float, stated: Stated) -> bool:
+def _agrees(rest: str, number: float, stated: StatedScale) -> bool:
     """Whether the words after a ratio are harmless; a percentage must be equal to the ratio."""
     also = _ALSO_PERCENT.match(rest)
-    same = also is None or abs(number / stated.high * 100 - number_of(also[1])) <= 0.51  # the percentage may be rounded
+    same = (
+        also is None or abs(number / stated.high * 100 - parse_number(also[1])) <= 0.51
+    )  # the percentage may be rounded
     return same and _is_harmless(rest[also.end() if also else 0 :])
 
 
@@ -156,10 +158,10 @@ def _of_words(text: str, scale: tuple[float, float]) -> Score | None:
     if not 1 <= len(numbers) == sum(map(bool, parts)) <= 2:
         return None
     if len(parts) == 1:
-        return checked(numbers[0])
+        return checked_score(numbers[0])
     if (len(numbers) == 1) == ("out" in text.casefold()) or not numbers[-1]:
         return None
-    return _on(numbers[0], PERCENTAGE if len(numbers) == 1 else Stated(0.0, numbers[1], both=False), scale)
+    return _on(numbers[0], PERCENTAGE if len(numbers) == 1 else StatedScale(0.0, numbers[1], both=False), scale)
 
 
 def han_digits(text: str) -> str:

@@ -9,14 +9,14 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from calipers.extract.scores.announced import agreed
-from calipers.extract.scores.beside import doubtful_remark
-from calipers.extract.scores.fields import STATING, Role, Row, role_of
+from calipers.extract.scores.announced import agreed_scale
+from calipers.extract.scores.beside import why_remark_doubtful
+from calipers.extract.scores.fields import STATING, Role, Row, role_of_key
 from calipers.extract.scores.found import Found, Score, Unread, Value
-from calipers.extract.scores.rows import MAX_ROWS, RowReader, rows_of
-from calipers.extract.scores.stated import of_key
-from calipers.extract.scores.values import read_value
-from calipers.extract.strictjson import CUT, Pairs, pairs_of, strict
+from calipers.extract.scores.rows import MAX_ROWS, RowReader, rows_of_object
+from calipers.extract.scores.stated import scale_of_key
+from calipers.extract.scores.values import read_score_value
+from calipers.extract.strictjson import CUT, Pairs, pairs_of, parse_strict_json
 
 _SCORE_OF = re.compile(
     r"(?:scores?|rating)[\s_-]{0,2}(?:(?:for|of)[\s_-])?(.{1,60})|(.{1,60}?)(?:'s)?[\s_-]{0,2}(?:scores?|rating)",
@@ -55,7 +55,7 @@ class VerdictReader(RowReader):
         if found.values and pairs:
             self._take_explanations(node, found)
             if not all(key in self.names.known or key in _QUIET for key, _ in pairs):
-                reason = doubtful_remark(node, self.names.ids, scores=found.numbers, scale=self.scale)
+                reason = why_remark_doubtful(node, self.names.ids, scores=found.numbers, scale=self.scale)
                 found.doubts += [reason] if reason is not None else []
         return found
 
@@ -88,7 +88,7 @@ class VerdictReader(RowReader):
         if nameless and found.values:
             found.doubts.append("a score that names nobody")
         if found.values:
-            found.restate(agreed(scales), self.scale)
+            found.apply_scale(agreed_scale(scales), self.scale)
         return found
 
     def _scores_nobody(self, pairs: Any) -> bool:
@@ -105,7 +105,7 @@ class VerdictReader(RowReader):
         ):
             return None
         id_ = self.names.match(item[0])
-        return None if id_ is None else (id_, read_value(item[1], self.scale))
+        return None if id_ is None else (id_, read_score_value(item[1], self.scale))
 
     def _number_pairs(self, node: list[Any]) -> Found | None:
         """Read ``[[1, 0.9], [2, 0.4]]`` if the first numbers are the ids and the second numbers cannot be."""
@@ -117,7 +117,9 @@ class VerdictReader(RowReader):
         ids = [self.names.match(name) for name, _ in pairs]
         if None in ids or len(set(ids)) != len(ids) or all(self.names.match(number) for _, number in pairs):
             return None
-        return Found({id_: read_value(number, self.scale) for id_, (_, number) in zip(ids, pairs, strict=True) if id_})
+        return Found(
+            {id_: read_score_value(number, self.scale) for id_, (_, number) in zip(ids, pairs, strict=True) if id_}
+        )
 
     def _object(self, node: Any, depth: int) -> Found:
         pairs = list(pairs_of(node))
@@ -125,7 +127,7 @@ class VerdictReader(RowReader):
             return Found()  # a chat message with such a role is an echo of the input
         found = Found()
         named = [(key, value) for key, value in pairs if key is not None]
-        rows = rows_of(named)
+        rows = rows_of_object(named)
         with_ids = any(not row.roles.isdisjoint({"id", "weak id"}) for row in rows)
         if not with_ids or not self.take_rows(rows, found):
             scoreless, found = found, self._keyed(named)
@@ -151,7 +153,7 @@ class VerdictReader(RowReader):
             if id_ is not None:
                 self._take_keyed(id_, key, value, found)
                 continue
-            role = role_of(key)
+            role = role_of_key(key)
             among_scores = role == "scores" and len(pairs_of(value)) > 0
             if isinstance(value, list) or not (role is None or among_scores):
                 continue
@@ -165,7 +167,7 @@ class VerdictReader(RowReader):
     def _key_id(self, key: str) -> str | None:
         """Return the id that a key names: ``1``, ``Trajectory 1``, ``trajectory_1_score``, ``score_1``."""
         id_ = self.names.match(key)
-        if id_ is None and type(key) is str and "s" in key.casefold() and len(key) <= 60 and role_of(key) is None:
+        if id_ is None and type(key) is str and "s" in key.casefold() and len(key) <= 60 and role_of_key(key) is None:
             found = _SCORE_OF.fullmatch(key)
             id_ = self.names.match(found[1] or found[2]) if found else None
         return id_
@@ -189,7 +191,7 @@ class VerdictReader(RowReader):
         if not scalars or not all(getattr(part, "closed", True) for part in (ids[0], scores[0])):
             return
         for name, value in zip(ids[0], scores[0], strict=True):
-            id_, read = self.names.match(name), read_value(value, self.scale)
+            id_, read = self.names.match(name), read_score_value(value, self.scale)
             if id_ is None:
                 self.doubt_unknown(str(name), read, found)
             else:
@@ -199,7 +201,7 @@ class VerdictReader(RowReader):
         """Read the verdict inside a wrapper object; of several verdicts, take the one under the most specific key."""
         best, best_order = Found(), -1
         for key, value in named:
-            role = role_of(key)
+            role = role_of_key(key)
             if role == "final" and (value is CUT or getattr(value, "closed", True) is False) and best.values:
                 best.doubts.append("a later verdict is cut off")
             inner = self._under(key, value, role, depth)
@@ -218,13 +220,13 @@ class VerdictReader(RowReader):
             return Found()
         held = value
         if type(value) is str:  # a document inside a string (tool-call arguments)
-            held = strict(value.strip()) if role in _CONTAINERS and value.strip()[:1] in ("{", "[") else None
+            held = parse_strict_json(value.strip()) if role in _CONTAINERS and value.strip()[:1] in ("{", "[") else None
         if not isinstance(held, list | dict) or (
             role is None and (self._is_flat(key, held) or self._is_part(key, held))
         ):
             return Found()
         found = self._inner(held, depth + 1)
-        found.restate(of_key(key)[1], self.scale)
+        found.apply_scale(scale_of_key(key)[1], self.scale)
         return found
 
     def _is_part(self, key: str, held: Any) -> bool:
@@ -246,7 +248,7 @@ class VerdictReader(RowReader):
     def _positional(self, node: Any) -> list[Score]:
         """Read scores without ids: ``[0.9, 0.4]``, ``{"scores": [0.9, 0.4]}``, rows without an id field."""
         if isinstance(node, dict | Pairs):
-            row = Row(((key, value, role_of(key)) for key, value in pairs_of(node)))
+            row = Row(((key, value, role_of_key(key)) for key, value in pairs_of(node)))
             lists = row.values("scores")
             node = lists[0] if len(lists) == 1 and _BESIDE_SCORES.issuperset(row.roles) else None
         if not isinstance(node, list) or isinstance(node, Pairs) or len(node) != len(self.names.ids):
@@ -257,7 +259,7 @@ class VerdictReader(RowReader):
         ):
             return []
         if not rows:
-            return [read_value(item, self.scale) for item in node]
+            return [read_score_value(item, self.scale) for item in node]
         reads = [self.score_of(row) for row in rows if _BESIDE_SCORE.issuperset(row.roles)]
         return [read for read in reads if read is not None] if len(reads) == len(rows) and None not in reads else []
 
@@ -265,8 +267,10 @@ class VerdictReader(RowReader):
         """Record the explanations in a map beside the scores."""
         for _ in range(4):
             objects = [(key, value) for key, value in pairs_of(node) if isinstance(value, dict | Pairs)]
-            for name, text in (pair for key, value in objects if role_of(key) == "text" for pair in pairs_of(value)):
+            for name, text in (
+                pair for key, value in objects if role_of_key(key) == "text" for pair in pairs_of(value)
+            ):
                 id_ = self.names.match(name)
                 if id_ is not None and type(text) is str:
                     found.explanations.setdefault(id_, text)
-            node = next((value for key, value in objects if value and role_of(key) != "text"), None)
+            node = next((value for key, value in objects if value and role_of_key(key) != "text"), None)

@@ -11,16 +11,16 @@ from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
-from calipers.extract.caveats.phrases import folded, hits
-from calipers.extract.caveats.quotations import heads_others, is_others
-from calipers.extract.caveats.standing import mentioned
-from calipers.extract.caveats.takebacks import after_document
+from calipers.extract.caveats.mentions import is_only_mentioned
+from calipers.extract.caveats.phrases import find_phrases, fold_words
+from calipers.extract.caveats.quotations import announces_other_numbers, is_others_verdict
+from calipers.extract.caveats.retractions import words_after_document
 from calipers.extract.rejected import Rejected
 from calipers.extract.sentences import Prepared
 from calipers.extract.strictjson import pairs_of, plain_key
-from calipers.extract.wordlists import words
+from calipers.extract.wordlists import list_words
 
-_FOREIGN, DENYING, REMARKS = (frozenset(words("keys", name)) for name in ("FOREIGN", "DENYING", "REMARKS"))
+_FOREIGN, DENYING, REMARKS = (frozenset(list_words("keys", name)) for name in ("FOREIGN", "DENYING", "REMARKS"))
 _MOST = 64
 _MOST_KEYS = 500
 """Keys and items looked at on each level of a document."""
@@ -28,43 +28,43 @@ _SHORT = 60
 _WORDS = re.compile(r"[a-z]+|[A-Z][a-z]*")
 
 
-def is_foreign(key: object) -> bool:
+def is_foreign_key(key: object) -> bool:
     """Whether a key says that its value is not the judge's verdict: ``example``, ``claimed_winner``, ``A_claims``."""
     return not _FOREIGN.isdisjoint(word.lower() for word in _WORDS.findall(str(key)[:80]))
 
 
-def holds_foreign(document: object, *, depth: int = 3) -> bool:
+def has_foreign_key(document: object, *, depth: int = 3) -> bool:
     """Whether a JSON document contains a key such as ``example`` whose value is not the judge's verdict."""
-    return any(is_foreign(key) for key, _ in _pairs(document, depth))
+    return any(is_foreign_key(key) for key, _ in _pairs(document, depth))
 
 
-def denies_itself(document: object) -> bool:
+def document_denies_itself(document: object) -> bool:
     """Whether a JSON document says that it is no verdict: ``"valid": false``, ``"status": "placeholder"``."""
     for key, value in _pairs(document, 2):
         name = plain_key(str(key)[:40])
-        if (value is False and name in DENYING) or (value is True and is_foreign(key)):
+        if (value is False and name in DENYING) or (value is True and is_foreign_key(key)):
             return True
-        if name in REMARKS and isinstance(value, str) and is_void(value):
+        if name in REMARKS and isinstance(value, str) and is_void_remark(value):
             return True
     return False
 
 
-def is_void(value: str) -> bool:
+def is_void_remark(value: str) -> bool:
     """Whether a short remark beside a verdict says that the verdict is not real: ``placeholder``, ``draft``."""
     kinds = ("MEANINGLESS", "ONLY_EXAMPLE", "DRAFT", "INJECTED", "RETRACTION", "ANOTHER_JUDGE")
-    return len(value) <= _SHORT and not hits(folded(value)).keys().isdisjoint(kinds)
+    return len(value) <= _SHORT and not find_phrases(fold_words(value)).keys().isdisjoint(kinds)
 
 
-def check_own(reply: Prepared, keys: Collection[str], labels: Sequence[str] = ()) -> None:
+def check_document_is_own(reply: Prepared, keys: Collection[str], labels: Sequence[str] = ()) -> None:
     """Raise Rejected if the JSON document of a reply is not the judge's own verdict.
 
     Its keys, or the words around it, may say so. ``keys`` are the keys that may contain a verdict.
     """
     document = reply.document
     if isinstance(document, dict) and (
-        denies_itself(document)
+        document_denies_itself(document)
         or _is_handed_over(reply.text, labels)
-        or (holds_foreign(document) and not any(True for _ in values_under(document, keys)))
+        or (has_foreign_key(document) and not any(True for _ in values_of_keys(document, keys)))
     ):
         raise Rejected("the only verdict is a draft, an example or a quotation", doubt=True)
 
@@ -74,13 +74,13 @@ def _is_handed_over(text: str, labels: Sequence[str]) -> bool:
     start = next((place for place, char in enumerate(text) if char in "{["), -1)
     if start < 0:
         return False
-    before, after = text[:start], after_document(text)
+    before, after = text[:start], words_after_document(text)
     if not before.strip("`~ \n") and not after:
         return False
     return (
-        heads_others(before.strip("`~ \n"))
-        or is_others(before, labels, of_scores=False)
-        or mentioned(before, "", after)
+        announces_other_numbers(before.strip("`~ \n"))
+        or is_others_verdict(before, labels, of_scores=False)
+        or is_only_mentioned(before, "", after)
     )
 
 
@@ -93,7 +93,7 @@ def _pairs(node: Any, depth: int) -> Iterator[tuple[Any, Any]]:
         yield from _pairs(value, depth - 1)
 
 
-def values_under(document: Any, keys: Collection[str], *, depth: int = 4) -> Iterator[Any]:
+def values_of_keys(document: Any, keys: Collection[str], *, depth: int = 4) -> Iterator[Any]:
     """Yield the scalars under any of ``keys`` in a reply's document, ``depth`` levels deep.
 
     ``keys`` have the form of ``plain_key``. Values under a key such as *example* are omitted, because they are not the
@@ -105,7 +105,7 @@ def values_under(document: Any, keys: Collection[str], *, depth: int = 4) -> Ite
         if not isinstance(value, dict | list):
             if plain_key(key) in keys:
                 yield value
-        elif depth > 1 and not is_foreign(key):
-            yield from values_under(value, keys, depth=depth - 1)
+        elif depth > 1 and not is_foreign_key(key):
+            yield from values_of_keys(value, keys, depth=depth - 1)
     for value in items[:_MOST_KEYS] if depth > 1 else []:
-        yield from values_under(value, keys, depth=depth - 1)
+        yield from values_of_keys(value, keys, depth=depth - 1)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calipers.extract.caveats.standing import hearsay, mentioned
+from calipers.extract.caveats.mentions import is_only_mentioned, is_reported_claim
 from calipers.extract.compare.choice import extract_choice
 from calipers.extract.compare.ranking import extract_ranking
 from calipers.extract.criteria.verdict import extract_verdict
@@ -120,8 +120,8 @@ def test_an_order_of_something_else_than_quality_is_no_ranking(head: str) -> Non
 
 @given(st.text(max_size=300), st.text(max_size=60), st.text(max_size=300))
 def test_any_words_are_looked_at_without_an_error(before: str, own: str, after: str) -> None:
-    assert mentioned(before, own, after) in (True, False)
-    assert hearsay(before) in (True, False)
+    assert is_only_mentioned(before, own, after) in (True, False)
+    assert is_reported_claim(before) in (True, False)
 
 
 @pytest.mark.parametrize(

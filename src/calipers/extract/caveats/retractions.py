@@ -10,16 +10,28 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from calipers.extract.caveats.asides import Number, Sentence, Stated, clauses, sentences, unquoted
-from calipers.extract.caveats.phrases import folded, hits
-from calipers.extract.scores.found import Stated as Scale
-from calipers.extract.scores.stated import described
+from calipers.extract.caveats.asides import (
+    GivenScores,
+    Number,
+    Sentence,
+    sentences_beside,
+    split_clauses,
+    without_quotations,
+)
+from calipers.extract.caveats.phrases import find_phrases, fold_words, kinds_of_clause
+from calipers.extract.caveats.score_changes import (
+    BRIEF_SENTENCE,
+    gives_another_score,
+    repeats_score,
+    starts_with_phrase,
+)
+from calipers.extract.scores.found import StatedScale as Scale
+from calipers.extract.scores.stated import described_scale
 
 _NEAR = 64
 """Characters between two phrases that belong together."""
 _PREDICATE = 20
 """Characters between a subject and what is said of it."""
-_BRIEF = 3
 _SHORT = 6
 """Words of a sentence that says one thing."""
 
@@ -36,7 +48,7 @@ UNREAD = "the judge says that it did not read the candidates"
 DISOWNED = "words after the verdict say that it is not the judge's"
 
 
-def taken_back(
+def why_taken_back(
     after: str,
     ids: Sequence[str] = (),
     *,
@@ -46,39 +58,41 @@ def taken_back(
     """Return why the words ``after`` a verdict invalidate it, or None if they do not."""
     if not any(char.isalnum() for char in after):
         return None
-    stated = Stated(scores or {}, tuple(ids), scale)
+    stated = GivenScores(scores or {}, tuple(ids), scale)
     spoken_of: set[str] = set()
     if _GOES_ON.match(after):
         after = f"this {after.lstrip(_WRAPPING)}"
-    for whole in sentences(after, stated.ids):
+    for whole in sentences_beside(after, stated.ids):
         sentence = _own_words(whole)
-        reason = withdrawn(sentence) or _emptied(sentence, stated)
+        reason = why_withdrawn(sentence) or _emptied(sentence, stated)
         if reason is None and scores is None and _is_turning(sentence):
             reason = TAKEN_BACK
         if reason is None and scores is not None:
             reason = _rescored(sentence, stated, spoken_of)
         if reason is not None:
             return reason
-        spoken_of = sentence.named or spoken_of
+        spoken_of = sentence.named_ids or spoken_of
     return None
 
 
-def _rescored(sentence: Sentence, stated: Stated, spoken_of: set[str]) -> str | None:
+def _rescored(sentence: Sentence, stated: GivenScores, spoken_of: set[str]) -> str | None:
     """Return why a sentence invalidates a verdict of scores: it questions the scores or gives other ones."""
-    if (_starts(sentence, "DISCARD") and not sentence.named and _old(sentence, stated)) or _is_questioned(sentence):
+    if (
+        starts_with_phrase(sentence, "DISCARD") and not sentence.named_ids and repeats_score(sentence, stated)
+    ) or _is_questioned(sentence):
         return TAKEN_BACK
-    if not _changed(sentence, stated, spoken_of):
+    if not gives_another_score(sentence, stated, spoken_of):
         return None
-    return f"words after the verdict give {', '.join(sorted(sentence.named)) or 'a candidate'} another score"
+    return f"words after the verdict give {', '.join(sorted(sentence.named_ids)) or 'a candidate'} another score"
 
 
-def voided(before: str, ids: Sequence[str] = (), *, scale: tuple[float, float] = (0, 1)) -> str | None:
+def why_void(before: str, ids: Sequence[str] = (), *, scale: tuple[float, float] = (0, 1)) -> str | None:
     """Return why the words ``before`` a verdict invalidate it: its scores mean nothing, or low ones are good."""
-    stated = Stated({}, tuple(ids), scale)
-    every = list(sentences(before, stated.ids))
+    stated = GivenScores({}, tuple(ids), scale)
+    every = list(sentences_beside(before, stated.ids))
     for place, whole in enumerate(every):
         sentence = _own_words(whole)
-        if place + 1 == len(every) or sentence.has("SCORES"):
+        if place + 1 == len(every) or sentence.has_phrase("SCORES"):
             reason = _emptied(sentence, stated)
             if reason is not None:
                 return reason
@@ -87,24 +101,24 @@ def voided(before: str, ids: Sequence[str] = (), *, scale: tuple[float, float] =
     return None
 
 
-def interrupted(between: str, ids: Sequence[str] = ()) -> bool:
+def takes_score_back(between: str, ids: Sequence[str] = ()) -> bool:
     """Whether words between two scores take the first score back: ``80 (no, wait, 50)``."""
-    return any(_is_withdrawn(_own_words(whole)) for whole in sentences(between, ids))
+    return any(_is_withdrawn(_own_words(whole)) for whole in sentences_beside(between, ids))
 
 
-def turned_round(*words: str) -> bool | None:
+def begins_with_worst(*words: str) -> bool | None:
     """Whether words around an order say that it begins with the worst candidate; None if they also say the opposite."""
-    found = [hits(folded(piece)) for piece in words]
+    found = [find_phrases(fold_words(piece)) for piece in words]
     worst = any("WORST_FIRST" in one for one in found)
     return None if worst and any("BEST_FIRST" in one for one in found) else worst
 
 
-def says_best_first(*words: str) -> bool:
+def begins_with_best(*words: str) -> bool:
     """Whether words around an order say that it begins with the best candidate."""
-    return any("BEST_FIRST" in hits(folded(piece)) for piece in words)
+    return any("BEST_FIRST" in find_phrases(fold_words(piece)) for piece in words)
 
 
-def after_document(text: str) -> str:
+def words_after_document(text: str) -> str:
     """Return the words after the last bracket of a reply that contains a JSON document."""
     end = max(text.rfind("}"), text.rfind("]"))
     return text[end + 1 :].lstrip("`~ \r\n") if end >= 0 else ""
@@ -117,7 +131,7 @@ def lone_clauses(text: str) -> Iterator[tuple[str, str]]:
     the key is a hesitation: ``wait: no``.
     """
     turning, colon = False, False
-    for clause, mark in clauses(text):
+    for clause, mark in split_clauses(text):
         kinds = _heads_of(clause)
         words = clause
         for place in range(1, 4):
@@ -130,10 +144,10 @@ def lone_clauses(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _heads_of(words: str) -> set[str]:
-    return _all_of(words) & {"CORRECTION", "CORRECTION_BEFORE_COLON", "HESITATION", "RETRACTION"}
+    return kinds_of_clause(words) & {"CORRECTION", "CORRECTION_BEFORE_COLON", "HESITATION", "RETRACTION"}
 
 
-def withdrawn(sentence: Sentence) -> str | None:
+def why_withdrawn(sentence: Sentence) -> str | None:
     """Return why a sentence after a verdict of any kind invalidates it: taken back, or not the judge's."""
     if _is_withdrawn(sentence) or _is_swap(sentence) or _is_discarded(sentence):
         return TAKEN_BACK
@@ -142,8 +156,8 @@ def withdrawn(sentence: Sentence) -> str | None:
 
 def _own_words(sentence: Sentence) -> Sentence:
     """Return the sentence without its quotations, if it reports what a candidate says."""
-    plain = unquoted(sentence.text)
-    if plain == sentence.text or not (sentence.named or sentence.has("SAYS", "CANDIDATES")):
+    plain = without_quotations(sentence.text)
+    if plain == sentence.text or not (sentence.named_ids or sentence.has_phrase("SAYS", "CANDIDATES")):
         return sentence
     return Sentence(plain, sentence.ids, first=sentence.first)
 
@@ -152,26 +166,26 @@ def _own_words(sentence: Sentence) -> Sentence:
 
 
 def _is_withdrawn(sentence: Sentence) -> bool:
-    if sentence.has("RETRACTION"):
+    if sentence.has_phrase("RETRACTION"):
         return True
     for place, (clause, mark) in enumerate(sentence.clauses):
-        kinds = _all_of(clause)
+        kinds = kinds_of_clause(clause)
         if "CORRECTION" in kinds:
             return True
         if place == 0 and mark[:1] in _AFTER_HEAD and mark:
-            if "CORRECTION" in hits(f" {clause} ") and len(clause.split()) <= _SHORT:
+            if "CORRECTION" in find_phrases(f" {clause} ") and len(clause.split()) <= _SHORT:
                 return True
             if "CORRECTION_BEFORE_COLON" in kinds:
                 rest = sentence.clauses[1:]
-                return bool(rest and (sentence.numbers or sentence.named or sentence.has(*_VERDICT)))
+                return bool(rest and (sentence.numbers or sentence.named_ids or sentence.has_phrase(*_VERDICT)))
     if (
-        sentence.has("CORRECTION")
-        and len(sentence.folded.split()) <= _BRIEF
-        and not (sentence.named or sentence.has("CANDIDATES"))
+        sentence.has_phrase("CORRECTION")
+        and len(sentence.folded.split()) <= BRIEF_SENTENCE
+        and not (sentence.named_ids or sentence.has_phrase("CANDIDATES"))
     ):
         return True
     words = [clause for clause, _ in sentence.clauses]
-    return len(words) > 1 and all("HESITATION" in _all_of(word) for word in words)
+    return len(words) > 1 and all("HESITATION" in kinds_of_clause(word) for word in words)
 
 
 def _is_turning(sentence: Sentence) -> bool:
@@ -179,25 +193,21 @@ def _is_turning(sentence: Sentence) -> bool:
 
     After a verdict in words, any word that follows may be another verdict. After scores, a number has to follow.
     """
-    return len(sentence.clauses) > 1 and "HESITATION" in _all_of(sentence.clauses[0][0])
-
-
-def _all_of(clause: str) -> set[str]:
-    """Return the kinds of phrase that a whole clause is, such as a hesitation or a correction."""
-    if len(clause) > 40:  # no such phrase is longer
-        return set()
-    found = hits(f" {clause} ")
-    return {kind for kind, spans in found.items() if any(start == 1 and end == len(clause) + 1 for start, end in spans)}
+    return len(sentence.clauses) > 1 and "HESITATION" in kinds_of_clause(sentence.clauses[0][0])
 
 
 def _is_swap(sentence: Sentence) -> bool:
-    if not sentence.has("SWAPS"):
+    if not sentence.has_phrase("SWAPS"):
         return False
-    if len(sentence.named) > 1 or len(_bare_ids(sentence)) > 1:
+    if len(sentence.named_ids) > 1 or len(_bare_ids(sentence)) > 1:
         return True
-    if sentence.named or sentence.has("CANDIDATES"):
-        return not sentence.named and sentence.has("SCORES")
-    return sentence.has(*_VERDICT) or (sentence.has("THIS", "GROUPS") and sentence.first) or _is_short(sentence)
+    if sentence.named_ids or sentence.has_phrase("CANDIDATES"):
+        return not sentence.named_ids and sentence.has_phrase("SCORES")
+    return (
+        sentence.has_phrase(*_VERDICT)
+        or (sentence.has_phrase("THIS", "GROUPS") and sentence.first)
+        or _is_short(sentence)
+    )
 
 
 def _bare_ids(sentence: Sentence) -> set[str]:
@@ -211,32 +221,34 @@ def _is_short(sentence: Sentence) -> bool:
 
 def _is_discarded(sentence: Sentence) -> bool:
     """Whether a sentence discards the verdict, not a candidate: ``Ignore the scores above``, ``that was a mistake``."""
-    if sentence.named or not sentence.has("DISCARD"):
+    if sentence.named_ids or not sentence.has_phrase("DISCARD"):
         return False
-    if sentence.has(*_VERDICT) and not sentence.has("CANDIDATES"):
+    if sentence.has_phrase(*_VERDICT) and not sentence.has_phrase("CANDIDATES"):
         return True
     if sentence.first and _is_turning(sentence):
         return True
-    return sentence.first and sentence.has("THIS") and not sentence.has("CANDIDATES")
+    return sentence.first and sentence.has_phrase("THIS") and not sentence.has_phrase("CANDIDATES")
 
 
 def _is_disowned(sentence: Sentence) -> bool:
     points = [start for start, _ in sentence.hits.get("THIS", ())]
     says = [start for start, _ in sentence.hits.get("SAYS", ())]
-    who = bool(sentence.named) or sentence.has("CANDIDATES")
+    who = bool(sentence.named_ids) or sentence.has_phrase("CANDIDATES")
     injected = sentence.hits.get("INJECTED", ())
-    if injected and (points or sentence.has(*_VERDICT) or any(start == 1 for start, _ in injected)):
+    if injected and (points or sentence.has_phrase(*_VERDICT) or any(start == 1 for start, _ in injected)):
         return True
     early = [point for point in points if point <= 40]  # the subject of the sentence
     return (
-        who and any(point <= said for point in early for said in says) and (sentence.first or sentence.has(*_VERDICT))
+        who
+        and any(point <= said for point in early for said in says)
+        and (sentence.first or sentence.has_phrase(*_VERDICT))
     )
 
 
 # --- void verdicts, reversed scales, candidates that were not read --- ------------------------------------------------
 
 
-def _emptied(sentence: Sentence, stated: Stated) -> str | None:
+def _emptied(sentence: Sentence, stated: GivenScores) -> str | None:
     if _is_void(sentence):
         return VOID
     if _is_turned(sentence, stated):
@@ -245,17 +257,17 @@ def _emptied(sentence: Sentence, stated: Stated) -> str | None:
 
 
 def _is_void(sentence: Sentence) -> bool:
-    if sentence.has("ONLY_EXAMPLE") and not sentence.named:
+    if sentence.has_phrase("ONLY_EXAMPLE") and not sentence.named_ids:
         return True
     voids = sentence.hits.get("MEANINGLESS", ())
     if not voids or len(sentence.ids) == 1:
         return bool(voids) and _is_void_of_one(sentence, voids)
     scores = [span for kind in _VERDICT for span in sentence.hits.get(kind, ())]
     if not scores:
-        if sentence.named or sentence.has("CANDIDATES"):
+        if sentence.named_ids or sentence.has_phrase("CANDIDATES"):
             return False
-        return sentence.has("FIRST_PERSON") or (sentence.first and sentence.has("THIS"))
-    if sentence.named:
+        return sentence.has_phrase("FIRST_PERSON") or (sentence.first and sentence.has_phrase("THIS"))
+    if sentence.named_ids:
         return any(
             _closes(sentence, end) and abs(start - end_) <= _NEAR // 2 for start, end in voids for _, end_ in scores
         )
@@ -269,8 +281,8 @@ def _is_void_of_one(sentence: Sentence, voids: Sequence[tuple[int, int]]) -> boo
     score``.
     """
     scores = sentence.hits.get("SCORES", ())
-    mine = sentence.has("FIRST_PERSON") or (sentence.first and sentence.has("THIS"))
-    if mine and (not sentence.has("CANDIDATES") or scores):
+    mine = sentence.has_phrase("FIRST_PERSON") or (sentence.first and sentence.has_phrase("THIS"))
+    if mine and (not sentence.has_phrase("CANDIDATES") or scores):
         return any(abs(start - other) <= _NEAR for start, _ in voids for other, _ in scores) or not scores
     return any(
         0 <= start - score_end <= _PREDICATE or 0 <= score_start - end <= 1
@@ -283,10 +295,10 @@ def _closes(sentence: Sentence, end: int) -> bool:
     return not sentence.folded[end:].strip()
 
 
-def _is_turned(sentence: Sentence, stated: Stated) -> bool:
-    if sentence.has("LOWER_IS_BETTER") and not sentence.named:
+def _is_turned(sentence: Sentence, stated: GivenScores) -> bool:
+    if sentence.has_phrase("LOWER_IS_BETTER") and not sentence.named_ids:
         return True
-    if isinstance(described(sentence.text), Scale) or " rank" in f" {sentence.folded}":
+    if isinstance(described_scale(sentence.text), Scale) or " rank" in f" {sentence.folded}":
         return False  # it describes another scale with high numbers as good, or says what ranks mean
     low, high = stated.scale
     for kind, right in (("BEST", high), ("WORST", low)):
@@ -294,9 +306,9 @@ def _is_turned(sentence: Sentence, stated: Stated) -> bool:
             continue
         for number in sentence.numbers:
             of_candidate = (
-                _is_score(number, stated) and not sentence.has("SCORES", "MEANS") and "=" not in sentence.text
+                _is_score(number, stated) and not sentence.has_phrase("SCORES", "MEANS") and "=" not in sentence.text
             )
-            if number.part == right or sentence.named or of_candidate:
+            if number.part == right or sentence.named_ids or of_candidate:
                 continue
             if _stands_for(sentence, number, kind) or (
                 number.part in stated.scale and _is_called(sentence, number, kind)
@@ -305,24 +317,24 @@ def _is_turned(sentence: Sentence, stated: Stated) -> bool:
     return False
 
 
-def _is_score(number: Number, stated: Stated) -> bool:
+def _is_score(number: Number, stated: GivenScores) -> bool:
     return f"{number.part:g}" in stated.ids or (
-        number.part not in stated.scale and any(stated.is_of(number, id_) for id_ in stated.ids)
+        number.part not in stated.scale and any(stated.equals_score_of(number, id_) for id_ in stated.ids)
     )
 
 
 def _stands_for(sentence: Sentence, number: Number, kind: str) -> bool:
     """Whether a sentence gives a number the meaning best or worst: ``0 is best``, ``0 = best``."""
     after = sentence.text[number.end : number.end + 40]
-    words = folded(after.split(",")[0].split(";")[0])
-    starts = [start for start, _ in hits(words).get(kind, ())]
+    words = fold_words(after.split(",")[0].split(";")[0])
+    starts = [start for start, _ in find_phrases(words).get(kind, ())]
     return bool(starts) and len(words[: min(starts)].split()) <= 2  # room for a copula and an article
 
 
 def _is_called(sentence: Sentence, number: Number, kind: str) -> bool:
     """Whether a sentence ends with the number that is best or worst: ``The best possible score is 0``."""
-    words = folded(sentence.text[max(0, number.start - 60) : number.start])
-    ends = [end for _, end in hits(words).get(kind, ())]
+    words = fold_words(sentence.text[max(0, number.start - 60) : number.start])
+    ends = [end for _, end in find_phrases(words).get(kind, ())]
     ended = not any(map(str.isalnum, sentence.text[number.end :]))
     return bool(ends) and ended and len(words[max(ends) :].split()) <= 4  # room for a noun and a copula
 
@@ -332,15 +344,15 @@ def _is_questioned(sentence: Sentence) -> bool:
 
     A heading does not count. If a sentence says *numbers* and not *scores*, only a negation questions them.
     """
-    if sentence.named or sentence.has("CANDIDATES") or sentence.numbers:
+    if sentence.named_ids or sentence.has_phrase("CANDIDATES") or sentence.numbers:
         return False
-    negated = sentence.has("NEGATIONS")
-    if sentence.has("SCORES") and not _is_heading(sentence):
-        return negated or not sentence.has("JUSTIFICATION")
+    negated = sentence.has_phrase("NEGATIONS")
+    if sentence.has_phrase("SCORES") and not _is_heading(sentence):
+        return negated or not sentence.has_phrase("JUSTIFICATION")
     return (
         negated
-        and sentence.has("NUMBERS")
-        and (sentence.has("FIRST_PERSON") or (sentence.first and sentence.has("THIS")))
+        and sentence.has_phrase("NUMBERS")
+        and (sentence.has_phrase("FIRST_PERSON") or (sentence.first and sentence.has_phrase("THIS")))
     )
 
 
@@ -351,56 +363,4 @@ def _is_heading(sentence: Sentence) -> bool:
 
 
 def _is_unread(sentence: Sentence) -> bool:
-    return not sentence.named and sentence.has("UNREAD") and sentence.has("CANDIDATES", "GROUPS")
-
-
-# --- changed scores --- -----------------------------------------------------------------------------------------------
-
-
-def _changed(sentence: Sentence, stated: Stated, spoken_of: set[str]) -> bool:
-    """Whether a sentence gives a candidate a score that differs from the verdict's."""
-    if not stated.scores or not sentence.numbers:
-        return False
-    head = _all_of(sentence.clauses[0][0]) if sentence.clauses else set()
-    cued = bool({"HESITATION", "CORRECTION_BEFORE_COLON"} & head) or _starts(sentence, "HESITATION", "ORDERS_A_CHANGE")
-    return any(_is_another(sentence, number, stated, spoken_of, cued=cued) for number in sentence.numbers)
-
-
-def _is_another(sentence: Sentence, number: Number, stated: Stated, spoken_of: set[str], *, cued: bool) -> bool:
-    """Whether a number in a sentence is a score that the verdict does not give to the candidate meant there."""
-    beside = sentence.attached(number)
-    owners = [beside] if beside is not None else sentence.nearest(number)
-    if any(stated.is_of(number, id_) for id_ in sentence.nearest(number)) or not stated.is_on(number):
-        return False
-    talk = cued or sentence.has("AWARDS", "SCORES") or sentence.has_unit(number)
-    if sentence.is_given_up(number) or _is_content(sentence, number, stated, cued=cued, talk=talk):
-        return False
-    old = _old(sentence, stated)
-    if owners:
-        return beside is not None or old or talk or not sentence.has("CONTENT")
-    if len(stated.ids) > 1 and any(stated.is_of(number, id_) for id_ in stated.ids):
-        return False
-    known = old or bool(spoken_of)
-    short = len(sentence.folded.split()) <= _BRIEF
-    if len(stated.ids) == 1:  # with one candidate, the number can only be about that candidate
-        return talk or (short and not sentence.has("CONTENT"))
-    return (cued and (known or short)) or (sentence.has("AWARDS") and (known or sentence.has("GROUPS", "CANDIDATES")))
-
-
-def _is_content(sentence: Sentence, number: Number, stated: Stated, *, cued: bool, talk: bool) -> bool:
-    """Whether a number is no score: it counts something, is hypothetical, or continues a count: ``3 steps, BC 5``."""
-    if sentence.is_count(number) or (number.counted and number.whole not in stated.scale):
-        return True
-    if sentence.has("CONDITION") and not cued:
-        return True
-    return number.start > sentence.counted and not talk
-
-
-def _starts(sentence: Sentence, *kinds: str) -> bool:
-    """Whether a sentence begins with a phrase of one of the kinds."""
-    return any(start == 1 for kind in kinds for start, _ in sentence.hits.get(kind, ()))
-
-
-def _old(sentence: Sentence, stated: Stated) -> bool:
-    """Whether a sentence repeats a score of the verdict."""
-    return any(stated.is_of(number, id_) for number in sentence.numbers for id_ in stated.ids)
+    return not sentence.named_ids and sentence.has_phrase("UNREAD") and sentence.has_phrase("CANDIDATES", "GROUPS")

@@ -1,14 +1,14 @@
 """Decides whether a sentence gives a verdict or only mentions it, by the words right before and after it.
 
 For marks, orders and preferences in prose; ``quotations`` makes the same check for scores. These checks can only lead
-to a rejection. Later sentences are read by ``takebacks`` and ``denials``; the phrases are lists in ``words``.
+to a rejection. Later sentences are read by ``retractions`` and ``denials``; the phrases are lists in ``words``.
 """
 
 from __future__ import annotations
 
 import re
 
-from calipers.extract.caveats.phrases import Span, folded, hits
+from calipers.extract.caveats.phrases import Span, find_phrases, fold_words
 
 _NEAR = 200
 _LINKS = r"\b(?:so|thus|therefore|hence|but|and|because|since|yet|while|whereas|though|although|however)\b"
@@ -56,32 +56,32 @@ _WORST = re.compile(
 _OF_THE_VERDICT = ("ONLY_EXAMPLE", "DRAFT", "HEARSAY", "INJECTED", "ANOTHER_JUDGE")
 
 
-def mentioned(before: str, own: str, after: str) -> bool:
+def is_only_mentioned(before: str, own: str, after: str) -> bool:
     """Whether the words ``before`` and ``after`` a verdict, and its ``own`` words, only mention it.
 
     Only the last clause before it and the first clause after it count: a clause beyond a comma, a *so* or a *because*
     is reasoning.
     """
-    return led(before, own) or followed(before, after)
+    return is_introduced_as_mention(before, own) or is_denied_by_next_clause(before, after)
 
 
-def subject(after: str) -> bool:
+def is_topic_of_sentence(after: str) -> bool:
     """Whether a preference is the topic of its sentence: ``(that A is better) is a claim I cannot support``."""
     return _SPOKEN_OF.match(after) is not None
 
 
-def measures(before: str, after: str) -> bool:
+def ranks_by_other_quantity(before: str, after: str) -> bool:
     """Whether an order of candidates is by something other than quality: ``By length:``, ``(number of errors)``."""
-    lead, rest = folded(_clause_before(before[-_NEAR:])), folded(after[:40])
-    return any(start <= 5 for words in (lead, rest) for start, _ in hits(words).get("OTHER_ORDER", ()))
+    lead, rest = fold_words(_clause_before(before[-_NEAR:])), fold_words(after[:40])
+    return any(start <= 5 for words in (lead, rest) for start, _ in find_phrases(words).get("OTHER_ORDER", ()))
 
 
-def hearsay(sentence: str) -> bool:
+def is_reported_claim(sentence: str) -> bool:
     """Whether a sentence presents its statement as somebody else's claim or as a mere thought."""
-    return "HEARSAY" in hits(folded(sentence[-2 * _NEAR :]))
+    return "HEARSAY" in find_phrases(fold_words(sentence[-2 * _NEAR :]))
 
 
-def led(before: str, own: str) -> bool:
+def is_introduced_as_mention(before: str, own: str) -> bool:
     """Whether the words before a verdict, with its own, only mention it: as a draft, as another's, or as not given."""
     if _QUOTING.search(before[-_NEAR:]):
         return True
@@ -90,9 +90,9 @@ def led(before: str, own: str) -> bool:
         return False
     if _WORST.search(lead):
         return True
-    words = folded(f"{lead} {own}"[-_NEAR:])
-    found = hits(words)
-    given = max((start for start, _ in found.get("JUDGES_OWN", ()) if start < len(folded(lead))), default=0)
+    words = fold_words(f"{lead} {own}"[-_NEAR:])
+    found = find_phrases(words)
+    given = max((start for start, _ in found.get("JUDGES_OWN", ()) if start < len(fold_words(lead))), default=0)
     cues = [
         start
         for kind in ("ANOTHER_JUDGE", "NOT_GIVEN", "ONLY_EXAMPLE", "INJECTED", "HEARSAY")
@@ -129,7 +129,7 @@ def _clause_before(before: str) -> str:
     return said[:end].strip(_SIGNS)
 
 
-def followed(before: str, after: str) -> bool:
+def is_denied_by_next_clause(before: str, after: str) -> bool:
     """Whether the clause right after a verdict says that it is none: ``(placeholder)``, ``is out of the question``."""
     rest = after[:_NEAR].split("\n", 1)[0].lstrip(_SIGNS.replace(".", "").replace("!", ""))
     clause = _BREAK.split(rest, maxsplit=1)[0]
@@ -137,9 +137,9 @@ def followed(before: str, after: str) -> bool:
         return False
     if _COPULA.match(clause) or (_IS.match(clause) and not _OWNED.search(clause)):
         return True
-    if folded(clause).strip() in _ALONE:
+    if fold_words(clause).strip() in _ALONE:
         return True
-    found = hits(folded(clause))
+    found = find_phrases(fold_words(clause))
     others = _NAME.search(clause) is not None  # a remark about a candidate does not cancel the verdict
     kinds = _OF_THE_VERDICT if others else (*_OF_THE_VERDICT, "MEANINGLESS", "DISCARD")
     if not found.keys().isdisjoint(kinds):

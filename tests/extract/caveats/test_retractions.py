@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calipers.extract.caveats.takebacks import taken_back, voided
+from calipers.extract.caveats.retractions import why_taken_back, why_void
 from calipers.extract.compare.choice import extract_choice
 from calipers.extract.compare.ranking import extract_ranking
 from calipers.extract.criteria.checklist import extract_checklist
@@ -152,9 +152,9 @@ def test_choices_are_taken_back_and_quoted_alike(text: str, choice: str | None) 
 
 def test_numbers_as_ids_are_named_by_a_word_for_candidate_or_a_sign() -> None:
     scores = {"1": 0.9, "2": 0.4}
-    assert taken_back("Candidate 1 gets 0.6.", ("1", "2"), scores=scores)
-    assert taken_back("1 -> 0.6", ("1", "2"), scores=scores)
-    assert taken_back("1 of 2 tests gets 0.6 points in the game.", ("1", "2"), scores=scores) is None
+    assert why_taken_back("Candidate 1 gets 0.6.", ("1", "2"), scores=scores)
+    assert why_taken_back("1 -> 0.6", ("1", "2"), scores=scores)
+    assert why_taken_back("1 of 2 tests gets 0.6 points in the game.", ("1", "2"), scores=scores) is None
 
 
 @pytest.mark.parametrize("id_", ["NB", "PS", "NO", "HM", "OI"])
@@ -164,9 +164,9 @@ def test_an_id_that_is_also_a_word_of_correction_is_an_id(id_: str) -> None:
 
 
 def test_words_before_a_verdict_count_where_they_speak_of_scores_or_lead_to_it() -> None:
-    assert voided("Lower is better.", ("KB",))
-    assert voided("My scores are random. KB is fine.", ("KB",))
-    assert voided("For latency, lower is better. KB is fast.", ("KB",)) is None
+    assert why_void("Lower is better.", ("KB",))
+    assert why_void("My scores are random. KB is fine.", ("KB",))
+    assert why_void("For latency, lower is better. KB is fast.", ("KB",)) is None
 
 
 @pytest.mark.parametrize(
@@ -179,7 +179,7 @@ def test_words_before_a_verdict_count_where_they_speak_of_scores_or_lead_to_it()
     ],
 )
 def test_what_is_random_in_a_lone_candidate_leaves_its_verdict_alone(words: str) -> None:
-    assert voided(words, ("rating",)) is None
+    assert why_void(words, ("rating",)) is None
     for reply in (f'{{"explanation": "{words}", "rating": 3}}', f"{words}\n\nRating: 3"):
         assert extract_scores(reply, ["rating"], scale=(1, 10)).scores == {"rating": 3.0}
 
@@ -199,14 +199,14 @@ def test_what_is_random_in_a_lone_candidate_leaves_its_verdict_alone(words: str)
     ],
 )
 def test_a_verdict_on_a_lone_candidate_that_says_it_is_random_is_void(words: str) -> None:
-    assert voided(words, ("1",))
+    assert why_void(words, ("1",))
     assert extract_scores(f'{{"explanation": "{words}", "score": 3}}', ["1"], scale=(1, 10)).scores == {}
 
 
 @given(st.text(max_size=300), st.lists(st.sampled_from(["KB", "1", "A", "gpt-4", "候选"]), min_size=1, unique=True))
 def test_any_words_are_judged_without_an_error(words: str, ids: list[str]) -> None:
-    taken_back(words, ids, scores=dict.fromkeys(ids, 0.5))
-    voided(words, ids)
+    why_taken_back(words, ids, scores=dict.fromkeys(ids, 0.5))
+    why_void(words, ids)
 
 
 @pytest.mark.parametrize(
@@ -217,7 +217,7 @@ def test_long_words_are_judged_in_bounded_time(piece: str) -> None:
 
     def judged(size: int) -> Callable[[], object]:
         words = piece * (size // len(piece))
-        return lambda: taken_back(words, ("KB", "BC"), scores={"KB": 1.0, "BC": 0.0})
+        return lambda: why_taken_back(words, ("KB", "BC"), scores={"KB": 1.0, "BC": 0.0})
 
     in_proportion(judged, 40_000)
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calipers.extract.caveats.disowned import check_own, denies_itself, holds_foreign
+from calipers.extract.caveats.ownership import check_document_is_own, document_denies_itself, has_foreign_key
 from calipers.extract.compare.choice import extract_choice
 from calipers.extract.criteria.verdict import extract_verdict
 from calipers.extract.rejected import Rejected
@@ -76,7 +76,7 @@ JSON = st.recursive(
 
 @given(JSON, st.text(max_size=200))
 def test_any_document_is_looked_at_without_an_error(document: Any, text: str) -> None:
-    assert denies_itself(document) in (True, False)
-    assert holds_foreign(document) in (True, False)
+    assert document_denies_itself(document) in (True, False)
+    assert has_foreign_key(document) in (True, False)
     with suppress(Rejected):
-        check_own(Prepared(text, document), {"winner"})
+        check_document_is_own(Prepared(text, document), {"winner"})
