@@ -83,7 +83,7 @@ def test_a_new_example_ends_the_reply_only_when_something_was_said_before_it() -
     [
         (" \n", "empty reply"),
         ("<think>so", "the reasoning never ended"),
-        (("```\n" + "x" * 100 + "\n```\n") * 2, "nothing but code blocks"),
+        (("```\n" + "x" * 100 + "\n```\n") * 2, "the reply has only code blocks"),
     ],
 )
 def test_nothing_to_read_is_a_reason(text: str, why: str) -> None:

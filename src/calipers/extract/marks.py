@@ -27,10 +27,10 @@ _END = (
     r"(?:is|was|because|since|as|for|with|due|wins?|over|[-–—]+)(?![A-Za-z0-9])))"
 )
 _UNBOUND = r"(?<!not_)(?<!not )(?<!not-)(?<!un_)(?<!non_)(?<!never )"
-"""A key that is denied is no key: ``criteria_not_met``."""
+"""No denial stands before the key, as it does in ``criteria_not_met``."""
 _EMPHASIS = r"[*_'\"`]{0,4}"
 _MOST = 64
-"""Marks looked at, from the end; more is a repetition loop."""
+"""The number of marks that are read, counted from the end; more marks are a repetition loop."""
 _KEYS, _OPTION_AFTER, _OPTION_BEFORE, _CONDITION_BEFORE, _RESERVE_BEFORE, _OTHERS_ANSWER, _ANSWERS, _AND_OR = (
     regex_of_list("marks", name)
     for name in (

@@ -32,7 +32,7 @@ _QUOTED = re.compile(r'"[^"\n]{1,600}"')
 _WORDS = re.compile(r"[\w']+")
 _SPECIAL = re.compile(r"<\|[\w ]{1,30}\|>|</?s>|<(?:start|end)_of_turn>|\[/?INST\]")
 _RUN = re.compile(r"([^\w])\1{6,}|(_)\2{6,}")
-"""Long runs of one space or sign are shortened: they say nothing, and patterns stumble over them."""
+"""Long runs of one blank or punctuation mark, which are shortened because they slow the patterns down."""
 _STRICT_LIMIT = 1 << 20
 _LIMIT = 24_576
 _BESIDE_DOCUMENT = 2_048
@@ -86,7 +86,7 @@ def prepare_reply(text: str, *, keep: str = "") -> Prepared:
         plain_punctuation(inner if inner != whole.strip() else without_code_blocks(whole), keep=keep),
     )
     if not whole.strip():
-        raise Rejected("nothing but code blocks")
+        raise Rejected("the reply has only code blocks")
     return Prepared(whole, document)
 
 

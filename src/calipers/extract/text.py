@@ -12,7 +12,7 @@ from typing import Final
 from calipers.extract.strictjson import parse_strict_json
 
 TOLERANT_LIMIT = 65_536
-"""Characters the tolerant stages look at; real verdicts are far shorter, and hostile ones must stay cheap."""
+"""The most characters of a reply that are read tolerantly, so that a hostile reply stays cheap to read."""
 
 _TAGS = ("think", "thinking", "reasoning", "thought", "thoughts", "reflection", "analysis", "scratchpad", "seed:think")
 _OPENERS = (
@@ -26,7 +26,7 @@ _CLOSERS = (
     "<｜end▁of▁thinking｜>", "<channel|>",
 )  # fmt: skip
 _HINTS = ("think", "reason", "thought", "reflection", "analysis", "scratchpad", "channel")
-"""Words one of which every mark holds: cheaper to look for in a page of angle brackets."""
+"""Each tag contains one of these words, which are faster to search for than all tags."""
 _MENTION = frozenset("`'\"“”‘’")
 _FINAL = re.compile(r"<\|channel\|>\s{0,8}final\b[^<>\n]{0,40}(?:<\|constrain\|>[^<>\n]{0,40})?<\|message\|>")
 _TURN_END = re.compile(r"<\|(?:end|return|start|call|im_end|eot_id|endoftext)\|>")
@@ -138,23 +138,23 @@ def _documents(text: str) -> list[tuple[int, int]]:
 # --- replies of megabytes --- -----------------------------------------------------------------------------------------
 
 LIMIT: Final = 1_048_576
-"""Characters of a reply that are kept as they are, and of strict JSON that are read."""
+"""The most characters of a reply that stay unchanged, and of strict JSON that are read."""
 _KEPT: Final = (8_000, 1_000, 0)
-"""Characters kept of a document's long texts; fewer only where there are so many that they do not fit otherwise.
+"""The characters that stay of a document's long strings, in the order tried until the document is short enough.
 
-A text that says a score has some hundred at most: what is cut is far longer, or says nothing at all, and is no score.
+A string with a score has a hundred characters at most, so a shortened string is no score.
 """
 _LONG: Final = 60
-"""Characters of a text that is never cut: an id, a number, a word."""
+"""The length up to which a string is never cut: an id, a number, a word."""
 _MOST_TEXTS: Final = 120_000
-"""More than strict readers take."""
+"""The most strings of a document, more than strict readers accept."""
 _TEXT: Final = re.compile(r'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
-"""A text, or what begins as one and never ends: looked for again at each quote in that, it would take a square."""
+"""A string; an unclosed string matches to the end, because retrying at each quote takes quadratic time."""
 _SPACES: Final = re.compile(r"\s{64,}+")
 _SAFE: Final = re.compile(
     r'"(?:[^"\\]|\\(?:[^u]|u[dD][89abAB]..\\u[dD][c-fC-F]..|u(?![dD][89abAB])[0-9a-fA-F]{4}))*', re.DOTALL
 )
-"""A text up to a place where no escape is taken apart."""
+"""A string up to a position that does not split an escape sequence."""
 
 
 def condense_reply(text: str) -> str:

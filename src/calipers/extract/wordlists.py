@@ -15,7 +15,7 @@ from pkgutil import get_data
 _LINE = re.compile(r"(?:(?P<language>[a-z]{2}): )?(?P<entries>.*)")
 
 WordList = dict[str, list[str]]
-"""Entries by language; ``""`` where the list has no languages."""
+"""Entries by language code; the code is ``""`` if the list has no languages."""
 
 
 @cache

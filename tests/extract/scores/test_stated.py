@@ -63,8 +63,8 @@ def test_intervals_dates_thousands_and_counts_are_no_scale(text: str) -> None:
         ({"1": "bad", "5": "good"}, StatedScale(1, 5)),
         ("0 (worst) to 10 (best)", StatedScale(0, 10)), ("0 = poor, 10 = excellent", StatedScale(0, 10)),
         ("integer from 1 to 5", StatedScale(1, 5)),
-        ("percent", StatedScale(0, 100)), ("0-10, higher is better", StatedScale(0, 10)), ("1 bis 6", StatedScale(1, 6)),
-        ("от 1 до 5", StatedScale(1, 5)),
+        ("percent", StatedScale(0, 100)), ("0-10, higher is better", StatedScale(0, 10)),
+        ("1 bis 6", StatedScale(1, 6)), ("от 1 до 5", StatedScale(1, 5)),
         ("1 (best) to 6 (worst)", UPSIDE_DOWN), ("1 = excellent, 6 = poor", UPSIDE_DOWN),
         ("1-6, lower is better", UPSIDE_DOWN),
         ("1-6, where 1 is best", UPSIDE_DOWN), ([5, 1], UPSIDE_DOWN), ({"1": "best", "5": "worst"}, UPSIDE_DOWN),
@@ -102,10 +102,10 @@ scales = st.tuples(st.integers(-10, 10), st.integers(1, 1000)).map(lambda ends: 
 def test_conversion_keeps_ends_and_order(own: StatedScale, asked: StatedScale, one: float, other: float) -> None:
     low, high = sorted(own.low + share * (own.high - own.low) for share in (one, other))
     ends = (asked.low, asked.high)
-    assert own.of(own.low, ends) == pytest.approx(asked.low)
-    assert own.of(own.high, ends) == pytest.approx(asked.high)
-    assert own.of(low, ends) <= own.of(high, ends) + 1e-9
-    assert own.of(low, (own.low, own.high)) == low
+    assert own.convert_number(own.low, ends) == pytest.approx(asked.low)
+    assert own.convert_number(own.high, ends) == pytest.approx(asked.high)
+    assert own.convert_number(low, ends) <= own.convert_number(high, ends) + 1e-9
+    assert own.convert_number(low, (own.low, own.high)) == low
 
 
 @given(

@@ -15,12 +15,12 @@ from functools import cached_property
 from calipers.extract.caveats.phrases import Span, find_phrases, fold_words, reaches_last_word
 
 _SOMEBODY = "qxq"
-"""Stands for a candidate's name: a word that no language has."""
+"""The placeholder for a candidate's name, a word that no language has."""
 _LONGEST = 600
 _MOST_SENTENCES = 40
 _MOST_CLAUSES = 30
 _MOST_NUMBERS = 12
-"""Numbers, and mentions of one id, of a sentence; more is no sentence."""
+"""The most numbers, or mentions of one id, that a sentence is searched for."""
 _END = re.compile(r"(?<=[.!?])[\"')\]*_]*\s+|(?<=[。！？；])|[\r\n]+")
 _QUOTE = re.compile(
     r"\"[^\"\n]{2,400}\"|“[^”\n]{2,400}”|„[^“”\n]{2,400}[“”]|«[^»\n]{2,400}»|「[^」\n]{2,400}」|(?<!\w)'[^'\n]{6,400}'(?!\w)"
@@ -82,7 +82,7 @@ class Number:
     whole: float | None = None
     percent: bool = False
     counted: bool = False
-    """Whether it is *3 of 4*, which is a score only where the whole is the scale's end."""
+    """Whether the number is such as *3 of 4*, which is a score only if 4 is the top of the scale."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ class Sentence:
         self.text = text
         self.ids = ids
         self.first = first
-        """Whether nothing but the verdict stands before it, so that *this* is the verdict."""
+        """Whether the sentence directly follows the verdict, so that *this* means the verdict."""
         self._counts: dict[Number, bool] = {}
 
     @cached_property

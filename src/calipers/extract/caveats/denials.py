@@ -25,7 +25,7 @@ _OPINIONS = (
     "suggest", "mean", "call", "judge", "convinced", "persuaded", "sure", "certain", "clear", "obvious", "evident",
     "true", "correct", "right", "case", "so",
 )  # fmt: skip
-"""What may be denied at some distance from *that* and a preference."""
+"""Opinions whose denial may be several words before *that* and the preference."""
 _DOUBTING = (
     "doubt(?:s|ed|ful)?", "unlikely", "improbable", "implausible", "untrue", "false", "incorrect", "wrong", "mistaken",
     "inaccurate", "misleading", "unconvinced", "unsure", "uncertain", "unclear", "unproven", "disagree", "deny",
@@ -63,7 +63,7 @@ _DOUBLE = re.compile(
     r"unclear|unlikely|mistaken|help but|hard to)\b|\bnot only\b|\bif not\b",
     re.IGNORECASE,
 )
-"""Two denials that make none, or words that only look like one."""
+"""Double denials, and words that only look like a denial."""
 
 
 def denies_preference(before: str) -> bool:
@@ -105,7 +105,7 @@ _AT_ONCE = (
     rf"(?:is|was|were|would be|would have been|might be|may be|seems?|looks)\s+{_WRONG}",
     rf"(?<=[:=(])\s?{_WRONG}",
 )
-"""Right after a verdict: ``A? No``, ``A (no, B)``, ``A... not!``, ``[[A]] is wrong``."""
+"""Retractions right after a verdict: ``A? No``, ``A (no, B)``, ``A... not!``, ``[[A]] is wrong``."""
 _TO_CHANGE = (
     r"(?:reconsider|retract|withdraw|revise|correct|change|swap|switch|take (?:that|it|this) back|re-?think|re-?do|fix)"
     r"\b"
@@ -142,7 +142,7 @@ _SENTENCES = (
         r" (?:swapped|reversed|mixed)"
     ),
 )
-"""A sentence after a verdict that begins with one of these."""
+"""Beginnings of a sentence after a verdict that takes the verdict back."""
 _FILLERS = [
     "oh",
     "oops",
@@ -174,7 +174,7 @@ def is_retracted(after: str) -> bool:
 
 
 _REMARK = 200
-"""Characters of a remark; what is longer explains a verdict that came first, and speaks of the candidates' words."""
+"""The most characters of a remark; a longer text explains a verdict and discusses the candidates' words."""
 
 
 def is_choice_withdrawn(after: str, labels: Sequence[str] = ()) -> bool:

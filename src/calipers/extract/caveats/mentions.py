@@ -43,7 +43,7 @@ _QUOTING = re.compile(
     r"(?:\sthat)?(?:\s(?:the|its|this|his|her|their))?\s\Z"
     r"|\b[Aa]ny(?:thing|one) but\s{1,3}\Z|\b[Ee]verything but\s{1,3}\Z"
 )
-"""What opens a candidate's words: ``Response A: "``, ``B's last line:``, ``<response_a>``."""
+"""Words that introduce a candidate's own words: ``Response A: "``, ``B's last line:``, ``<response_a>``."""
 _ALONE = frozenset(["example", "an example", "sample", "template", "draft", "a draft", "test"])
 _WORST = re.compile(
     r"(?<!\bto )\b(?:worse|worst|weaker|weakest|loser|losing|inferior|rejected|eliminated|poorer|poorest|least \w+)"

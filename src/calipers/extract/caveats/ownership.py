@@ -23,7 +23,7 @@ from calipers.extract.wordlists import list_words
 _FOREIGN, DENYING, REMARKS = (frozenset(list_words("keys", name)) for name in ("FOREIGN", "DENYING", "REMARKS"))
 _MOST = 64
 _MOST_KEYS = 500
-"""Keys and items looked at on each level of a document."""
+"""The most keys and items that are searched on each level of a document."""
 _SHORT = 60
 _WORDS = re.compile(r"[a-z]+|[A-Z][a-z]*")
 

@@ -1,8 +1,8 @@
 """Finds the phrases of the word lists in ``words`` in one sentence of a judge's reply, all kinds in one pass.
 
-The time grows with the length of the sentence and not with the number of phrases, because phrases are looked up by
-their first word, stem or character. The index is built when the first reply has words beside its verdict. ``retractions``
-and ``quotations`` decide what a phrase means for the verdict.
+The time grows with the length of the sentence and not with the number of phrases, because phrases are looked up by their
+first word, stem or character. The index is built when the first reply has words beside its verdict. ``retractions`` and
+``quotations`` decide what a phrase means for the verdict.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ _SPACELESS: Final = frozenset({"zh", "ja", "ko", "th"})
 _GAP: Final = 48
 _STEM: Final = 3
 _MOST: Final = 1_000
-"""Characters of one sentence that are looked at."""
+"""The most characters of one sentence that are searched."""
 _SIGN = r"\u0e00-\u0e7f\u1100-\u11ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
 _VOICED = "\u3099\u309a"
-"""Marks that make another syllable of a kana, and no accent."""
+"""Combining marks that change the syllable of a kana and are no accents."""
 _BORDER = re.compile(rf"(?<=[a-z0-9])(?=[{_SIGN}])|(?<=[{_SIGN}])(?=[a-z0-9])")
 _WORD = re.compile(r"\S+")
 _NO_WORD = re.compile(r"[\W_]+")
@@ -46,7 +46,7 @@ def fold_words(text: str) -> str:
 class _Phrase:
     kind: str
     parts: tuple[str, ...]
-    """As they stand in folded text; all but the first with the space before them, where words have one."""
+    """The parts of the phrase in folded text; later parts begin with a space if the language has spaces."""
 
 
 @dataclass(slots=True)

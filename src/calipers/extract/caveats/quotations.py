@@ -27,7 +27,7 @@ QUOTED = re.compile(
     r"|inject(?:s|ed))|inject(?:ed|ion)|quot(?:e|ed|ing)|草稿|示例|例如|模板)(?![^\W_])[^\n]{0,80}\Z",
     re.IGNORECASE,
 )
-"""At the end of the words before a verdict: it is a draft, an example, or somebody else's."""
+"""The end of words before a verdict that call it a draft, an example, or somebody else's."""
 
 _OTHER = (
     r"(?:confidences?|certaint(?:y|ies)|ranks?|rankings?|weights?|costs?|steps|tokens|turns|probabilit(?:y|ies)|uncertaint(?:y|ies)"
@@ -36,14 +36,14 @@ _OTHER = (
 ASIDE = re.compile(
     rf"\b{_OTHER}[\s_]{{0,3}}(?:scores?|values?|levels?|per|by)?[\w\s]{{0,20}}[\s:=(*]{{0,8}}\Z", re.IGNORECASE
 )
-"""At the end of the words before a verdict: its numbers are no scores."""
+"""The end of words before a verdict that say that its numbers are no scores."""
 
 ASIDE_HEAD = re.compile(
     rf"[\s#>*_\-\d.]{{0,12}}(?:my\s|the\s|estimated\s|number\sof\s)?(?:{_OTHER}|first|preliminary|tentative|drafts?|examples?"
     r"|format)\b[^:\d]{0,40}[:：]?[\s*_#]{0,6}\Z",
     re.IGNORECASE,
 )
-"""A line that heads a list of other numbers than scores."""
+"""The heading of a list of numbers that are no scores."""
 
 _ENDED = re.compile(r"[.!?。！？][\s*_\"')\]]*\Z")
 _POINTS = re.compile(r"\b(?:following|below|as follows|e\.g\.)\W*\Z", re.IGNORECASE)
@@ -59,7 +59,7 @@ _FORM_HEAD = re.compile(
     r"(?:\s(?:output|reply|answer|scores?|response))?[*_]{0,2}\s?[:：]?[\s*_]{0,3}\Z",
     re.IGNORECASE,
 )
-"""A word before a verdict on its line that is all there is: ``Format: {...}``."""
+"""A word such as *Format* that is the only text before a verdict on its line: ``Format: {...}``."""
 
 
 def is_others_verdict(
@@ -228,7 +228,7 @@ def _is_tagged(text: str, ids: Sequence[str]) -> bool:
 
 _WRAPPING = "`~ \r\n\t\"'“「"
 _LEAD = 400
-"""Characters of the sentence that introduces a verdict."""
+"""The most characters of the sentence that introduces a verdict."""
 _POINTERS = frozenset(
     [
         "with",
@@ -276,9 +276,9 @@ _POINTERS = frozenset(
         "volgende",
     ]
 )
-"""What may follow the last verb of an introduction without a colon: ``ended its answer with``."""
+"""Words that may follow the last verb of an introduction without a colon: ``ended its answer with``."""
 _SCAN = 4_000
-"""Characters before a verdict in which its quotation may begin."""
+"""The number of characters before a verdict that are searched for the start of its quotation."""
 _LANGUAGE = re.compile(
     r"(?:(?<=`)|(?<=~)|(?<=\n)|\A)(?:json|jsonc|json5|text|txt|yaml|plaintext|javascript|python)\Z", re.IGNORECASE
 )

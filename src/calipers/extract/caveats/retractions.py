@@ -29,21 +29,21 @@ from calipers.extract.scores.found import StatedScale as Scale
 from calipers.extract.scores.stated import described_scale
 
 _NEAR = 64
-"""Characters between two phrases that belong together."""
+"""The most characters between two phrases that belong together."""
 _PREDICATE = 20
-"""Characters between a subject and what is said of it."""
+"""The most characters between a subject and its predicate."""
 _SHORT = 6
-"""Words of a sentence that says one thing."""
+"""The most words of a sentence that makes only one statement."""
 
 _VERDICT = ("SCORES", "NUMBERS")
 _AFTER_HEAD = (":", "：", "-", "–", "—")
 _WRAPPING = " `~\r\n\t"
 _GOES_ON = re.compile(r"[ `~\r\n\t]{0,12}(?:is|are|was|were|ist|war|sind|est|sont|es|son|è|sono|это|是|は)\s")
-"""A verdict that is the subject of the sentence after it: ``{...} is what the response told me to write``."""
+"""The verb after a verdict that is the subject of its sentence: ``{...} is what the response told me to write``."""
 
 TAKEN_BACK = "words after the verdict take it back"
 VOID = "words beside the verdict say that its scores mean nothing"
-TURNED = "words beside the verdict turn its scale round"
+TURNED = "words beside the verdict reverse its scale"
 UNREAD = "the judge says that it did not read the candidates"
 DISOWNED = "words after the verdict say that it is not the judge's"
 

@@ -9,7 +9,7 @@ from calipers.extract.caveats.asides import GivenScores, Number, Sentence
 from calipers.extract.caveats.phrases import kinds_of_clause
 
 BRIEF_SENTENCE = 3
-"""Words of a sentence so short that it needs no verb: ``KB: 50``."""
+"""The most words of a sentence without a verb: ``KB: 50``."""
 
 
 def gives_another_score(sentence: Sentence, stated: GivenScores, spoken_of: set[str]) -> bool:

@@ -297,7 +297,7 @@ def _concluded(said: list[Claim], parts: list[Sentence], labels: tuple[str, ...]
     found = _weighed(said, parts)
     if found.who == EQUAL:
         if not offered:
-            raise Rejected("called equal, and no tie was on offer")
+            raise Rejected("the candidates are called equal, and no tie was on offer")
         return _Found(TIE, "text")
     elsewhere = all(claim.at < parts[-1].start for claim in said)
     if found.who >= 0 and elsewhere and _is_undone(parts[-1], found.who, labels):

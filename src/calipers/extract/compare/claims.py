@@ -33,16 +33,16 @@ from calipers.extract.compare.references import (
 from calipers.extract.sentences import CONCLUDING, CORRECTING, Sentence, blank_quotations
 
 TIE = -1
-"""The claim that none is better because they are equal, called a tie."""
+"""The claim that the candidates are tied."""
 NEITHER = -2
-"""The claim that none deserves the preference; whether that is a tie, the judge did not say."""
+"""The claim that no candidate deserves the preference, which need not be a tie."""
 EQUAL = -3
-"""The claim that all are as good; a tie where the question offered one."""
+"""The claim that all candidates are equally good, which is a tie if the prompt offered one."""
 
 Strength = Literal["weak", "strong"]
 
 _MOST_MENTIONS = 24
-"""Candidates named in one sentence; more is a repetition loop."""
+"""The most candidates named in one sentence; more names are a repetition loop."""
 
 
 @dataclass(frozen=True, slots=True)

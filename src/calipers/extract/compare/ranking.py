@@ -32,9 +32,9 @@ from calipers.types import Outcome
 Id = TypeVar("Id", str, int)
 
 _MOST_RUNS = 64
-"""Orders looked at, from the end."""
+"""The number of orders that are read, counted from the end of the reply."""
 _MOST_NAMES = 4096
-"""Names looked at in one order; more is a repetition loop."""
+"""The most names that are read in one order; more names are a repetition loop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,7 @@ def _written(text: str, ids: tuple[str, ...]) -> list[_Order]:
     every = list(_runs(text, ids))
     runs = [run for run in every[-_MOST_RUNS:] if not _is_quoted(run, ids, text)]
     if any(run.sign == "=" for run in runs):
-        raise Rejected("places are tied")
+        raise Rejected("positions are tied")
     chains = [_directed(run) for run in runs if run.sign in (">", "<")]
     lists = [_directed(run) for run in runs if run.sign == "," and (run.order.whole or run.announced)]
     return chains or lists or list(_numbered(text, ids))

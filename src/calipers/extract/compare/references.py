@@ -23,11 +23,11 @@ _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", 
 _OPEN, _CLOSE = r"[*_~`'\"(\[{<$]{0,4}", r"(?:[*_~`\")\]}>$]|'(?!s\b)){0,4}"
 
 CANDIDATE = "[\ue000-\ue0df]"
-"""In masked text, one character is one candidate: the first label's is U+E000."""
+"""In masked text each candidate is one character; the first label is U+E000."""
 FIRST = 0xE000
 ANY = "\ue000-\ue0ff"
 DEBATER = "\ue0ff"
-"""In masked text, somebody who speaks about the candidates."""
+"""In masked text, the character for somebody who argues about the candidates."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +132,7 @@ _NO_ARTICLE = (
     r"(?=\s*(?:$|[^\w\s]|[\u4e00-\u9fff])|\s+(?:is|was|has|does|did|would|will|wins?|to|and|or|over|but|than|because|"
     r"since|as|for|by|clearly|slightly|better (?:\w+s|than)|\w+s)\b)"
 )
-"""What may follow a lone capital that is a name, and not the article *A* before a noun."""
+"""The text that may follow a single capital letter if it is a name and not the article *A*."""
 
 
 @lru_cache(maxsize=256)

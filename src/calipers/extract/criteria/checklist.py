@@ -134,7 +134,7 @@ class _Reader:
         """
         documents = find_documents(text)
         if documents is None:
-            raise Rejected("the reply is too tangled to be read")
+            raise Rejected("the JSON of the reply is too damaged to be read")
         floors = [0, *(document.end for document in documents)]
         found = [
             (document, rows, _is_quoted(text, document.start, floor))

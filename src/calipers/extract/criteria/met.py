@@ -15,7 +15,7 @@ from calipers.extract.strictjson import CUT
 from calipers.extract.wordlists import list_words
 
 Met: TypeAlias = bool | float
-"""Met, not met, or the share of a level."""
+"""The verdict on one criterion: met, not met, or the share of a level (0-1)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,7 +83,7 @@ def _in_words(text: str) -> VerdictReading:
     ]
     starts = [mark.match.start() for _, mark in found if mark.match[0].strip()]
     if all(text[:start].rstrip().endswith(("?", "？")) for start in starts) and _answers_bad_question(text):
-        raise Rejected("the answer to a question of which yes may be the bad one", doubt=True)
+        raise Rejected("the reply answers a question to which yes may be the bad answer", doubt=True)
     reading = _decided(found, [word for word in (first, last) if word], list(_stated(parts)))
     if reading is None:
         raise Rejected("the judge declined" if REFUSING.search(text) else "no verdict stated")
@@ -178,7 +178,7 @@ _JSON_KEYS = tuple(
     frozenset(lead + key for lead in ("", "final_", "overall_", "is_", "my_") for key in list_words("verdicts", name))
     for name in ("PLAIN_KEYS", "VAGUE_KEYS")
 )
-"""Keys that hold a verdict, and those that hold one where none of the first do."""
+"""Keys with a verdict, and vaguer keys that are read if none of the first occurs."""
 
 
 def _answer(match: re.Match[str]) -> _Answer:
@@ -197,7 +197,7 @@ def _of_document(document: object) -> VerdictReading | None:
         return None
     said = {word for value in values if (word := _of_scalar(value))}
     if not said:
-        raise Rejected("the reply's keys hold no verdict")
+        raise Rejected("the reply's keys have no verdict")
     if "partly" in said:
         raise Rejected("partly, or not decided")
     if len(said) > 1:
@@ -233,7 +233,7 @@ def _opening() -> re.Pattern[str]:
 
 _YES_BUT = re.compile(rf"^\s*(?:{regex_of_list('verdicts', 'YES_BUT')})\b", re.IGNORECASE)
 _SPOKEN_OF = re.compile(r"(?:would|is|was|were|might|could|may|cannot|can't)\b", re.IGNORECASE)
-"""After yes: the word itself is the subject. ``Yes would be too generous``, ``Yes is what it wants``."""
+"""Verbs after *yes* that make the word itself the subject: ``Yes would be too generous``."""
 
 
 def _ends_otherwise(rest: str, answer: _Answer) -> bool:

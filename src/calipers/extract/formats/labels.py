@@ -45,7 +45,7 @@ def preferred_label(text: str, labels: tuple[str, ...], form: Format) -> Preferr
             if reject.doubt or reject.truncated:
                 raise
             first = first or reject
-    raise first or Rejected(f"no choice where the format {form.name} has it", nowhere=True)
+    raise first or Rejected(f"no choice in the place that the format {form.name} defines", nowhere=True)
 
 
 def _ways(form: Format) -> Iterator[Callable[[str, tuple[str, ...], Format], Preferred]]:
@@ -118,7 +118,7 @@ def read_formatted_scores(
     was cut off. Raises Rejected.
     """
     if form.numbers == "one" and len(ids) != 1:
-        raise Rejected(f"the format {form.name} holds one score, and {len(ids)} were asked for")
+        raise Rejected(f"the format {form.name} has one score, and {len(ids)} were asked for")
     found = stated_value(text, form, "scores", count=len(ids))
     if cut and found.last:
         raise Rejected("the score may be cut off", truncated=True)

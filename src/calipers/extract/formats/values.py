@@ -31,7 +31,7 @@ _NUMBER = r"[-+]?\d{1,4}(?:\.\d{1,3})?(?:\s?(?:/|out of|of)\s?\d{1,3})?"
 _BETWEEN = r"[\s*]{0,3}(?:[,;|&]|\s)[\s*]{0,3}"
 
 Meaning: TypeAlias = Hashable
-"""A choice's ``(place, margin)``, numbers as written, or a verdict's word."""
+"""The meaning of a value: ``(position, margin)`` of a choice, numbers as written, or the word of a verdict."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ def stated_value(text: str, form: Format, kind: Reads, *, count: int = 1) -> Sta
     for place in form.places:
         if marks := list(_in_place(reply.text, place, values)):
             return _listed(marks, count, reply) if listed else _agreed(marks, values, reply)
-    raise Rejected(f"no value where the format {form.name} has it", nowhere=True)
+    raise Rejected(f"no value in the place that the format {form.name} defines", nowhere=True)
 
 
 def _agreed(marks: list[Mark], values: ValueKind, reply: Prepared) -> StatedValue:
@@ -99,7 +99,7 @@ def _is_last(mark: Mark, reply: Prepared) -> bool:
 
 def _known(meaning: Meaning | None) -> Meaning:
     if meaning is None:
-        raise Rejected("the value is none that the format knows")
+        raise Rejected("the value is not one that the format defines")
     return meaning
 
 

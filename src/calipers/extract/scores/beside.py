@@ -1,7 +1,7 @@
 """Checks a verdict of scores against the words around it and the remarks in its own JSON document.
 
-These checks can only lead to a rejection. ``retractions`` and ``quotations`` judge the words; ``selection`` decides which
-verdict counts.
+These checks can only lead to a rejection. ``retractions`` and ``quotations`` judge the words; ``selection`` decides
+which verdict counts.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from calipers.extract.strictjson import pairs_of
 from calipers.extract.wordlists import list_words
 
 _NEAR = 2_000
-"""Characters before a verdict that may void it."""
+"""The number of characters before a verdict that are searched for words that void it."""
 _QUOTATION = "[a document]"
-"""Stands for a verdict that is somebody else's, so that *that is what it wrote* is not about the judge's."""
+"""The placeholder for somebody else's verdict: *that is what it wrote* is then not about the judge's verdict."""
 _BREAK = re.compile(r"[.!?]\s+|[。！？；]|\n")
 _LONGEST_REMARK = 4_000
 _MOST_KEYS = 64
@@ -51,7 +51,7 @@ def check_words_beside(text: str, claim: Claim, claims: list[Claim], reader: Row
         other.found.nameless and other.start >= claim.end and not is_quoted_verdict(text, other, ids)
         for other in claims
     ):
-        raise Rejected("a later score names nobody", doubt=True)
+        raise Rejected("a later score has no id", doubt=True)
     after = _prose(text, claim.end, len(text), spoken, ids)
     bare = blank_announcements(after, announced_scales(after, reader.names)) if after.strip() else after
     between = (_prose(text, claim.start, claim.end, spoken, ids),)

@@ -39,7 +39,7 @@ Role: TypeAlias = Literal[
     "scores", "wrapper", "final", "aside",
 ]  # fmt: skip
 STATING: Final[frozenset[Role]] = frozenset({"top", "bottom", "scale", "unit"})
-"""Fields that say on which scale the numbers beside them are."""
+"""Roles of fields that state the scale of the numbers beside them."""
 
 
 def fold_key(key: object) -> str:
@@ -62,7 +62,7 @@ _BRACKETED = re.compile(r"\([^()]{0,30}\)")
 _END = re.compile(r"\s*(\d{1,7}(?:[.,]\d{1,2})?)\s*(?:points?|pts?\.?|分|点|점|punkte|puntos)?\s*", re.IGNORECASE)
 _MAX_NOTE = 2_000
 _PARTS = frozenset({3, 4, 5, 6, 7, 8, 9, 10, 12, 15, 20, 25, 30})
-"""Tops that a total may well be."""
+"""Totals that are likely to be the top of a scale."""
 
 
 def role_of_key(key: Any) -> Role | None:

@@ -18,9 +18,9 @@ from calipers.types import Outcome
 UNCLEAR: Final = "unclear"
 UPSIDE_DOWN: Final = "upside down"
 ABSURD: Final = 1e6
-"""Beyond this a number is a slip of the decoder, not an opinion on another scale."""
+"""A larger number is an error of the decoder and no score on another scale."""
 WHOLE_LINE: Final = 1_000_000
-"""The column after anything on a line."""
+"""A column beyond the end of any line."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,7 +54,7 @@ _STATES = re.compile(
     rf"|{words.FULL_MARKS}|(?:on\sa\s)?{words.SCALE}))|\s?{words.UNIT}\s{words.OF}",
     re.IGNORECASE,
 )
-"""Behind a number: a scale that was not understood, or is cut off."""
+"""Words after a number that state a scale which was not understood or is cut off."""
 _RATHER = re.compile(
     rf"[\s,;(–—-]{{0,4}}(?:{regex_of_list('scales', 'RATHER')})(?![^\W\d_])[^.;\n]{{0,24}}?\d", re.IGNORECASE
 )
@@ -65,7 +65,7 @@ _NOUN = re.compile(
     r"|\s{0,3}[,;]\s{0,3}\d)",
     re.IGNORECASE,
 )
-"""What makes a number a count or a list: ``3 steps``, ``80% of tests``, ``3, 5 and 7``."""
+"""Words that make a number a count or a list: ``3 steps``, ``80% of tests``, ``3, 5 and 7``."""
 _GIVEN = re.compile(rf"{words.I_GIVE}[^.\d\n]{{0,60}}?{VALUE}", re.IGNORECASE)
 _IS_ALL = re.compile(
     r"[\s*_\"')\]]{0,4}(?:[.!。]|\Z|,?\s(?:because|since|as|weil|da|car|porque|perché|потому)\b)", re.IGNORECASE
@@ -159,7 +159,7 @@ _LIST = re.compile(
     re.IGNORECASE,
 )
 _NEAR = 16
-"""Characters between two numbers of one list."""
+"""The most characters between two numbers of one list."""
 
 
 def is_last_of_list(before: str, names: Names) -> bool:

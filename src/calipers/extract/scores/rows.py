@@ -27,7 +27,7 @@ _LATER = tuple(list_words("roles", "later"))
 _SUMMARY = frozenset(list_words("roles", "summary"))
 MAX_ROWS = 4_000
 _BEARING = STATING | {"loose score", "percent", "normalized"}
-"""Fields that may say on which scale the score beside them is."""
+"""Roles of fields that may state the scale of the score beside them."""
 _PLACEHOLDER = re.compile(
     r"<.{0,60}>|\{.{0,60}\}|\.{2,}|…|string|str|int|integer|number"
     r"|(?:trajectory|candidate)?[ _-]?(?:id|key|name)|[xn]|id\d?|\$\w{0,20}",
@@ -52,7 +52,7 @@ class RowReader:
             known, stranger = self._ids_of(row)
             if not known and stranger is None:
                 if type(read) is Value and len(rows) > 1:
-                    found.doubts.append("a score that names nobody")
+                    found.doubts.append("a score without an id")
                 continue
             taken = taken or read is not None
             if read is None:

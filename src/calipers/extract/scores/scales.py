@@ -20,9 +20,9 @@ from calipers.extract.scores.found import OFF_SCALE, UNCLEAR, Found, StatedScale
 OutOfRange: TypeAlias = Literal["reask", "rescale", "rank", "clamp"]
 
 DUST = 1e-6
-"""Floats this close to a bound are the bound."""
+"""The distance within which a float counts as the bound of the scale."""
 USUAL_SCALES = (1.0, 5.0, 10.0, 100.0)
-"""Upper ends of the scales, from 0, that judges fall back to."""
+"""The tops of the scales from 0 that judges use when they ignore the scale asked for."""
 
 
 def scores_on_scale(

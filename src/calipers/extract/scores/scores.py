@@ -128,7 +128,7 @@ def _checked(
         why = next((why for why in OFF_SCALE.values() if why in found.values.values()), None)
         raise Rejected(why.reason if why else "no verdict in the reply", doubt=why is not None, truncated=claim.cut)
     if found.weak and (ids != tuple(map(str, range(1, len(ids) + 1))) or any(id_ not in found.values for id_ in ids)):
-        raise Rejected("ids that may be mere positions", doubt=True)
+        raise Rejected("the ids may be mere positions in the list", doubt=True)
     mark_unclear_scores(found, scale, text, cut=claim.cut or claim.breaks_off or cut)
     values = {id_: value for id_ in ids if type(value := found.values.get(id_)) is Value}
     scores, adjusted = scores_on_scale(values, scale, out_of_range, complete=len(values) == len(ids))

@@ -23,7 +23,7 @@ from calipers.extract.text import TOLERANT_LIMIT, end_of_reply, strip_fence, str
 from calipers.types import FinishReason, Outcome
 
 _ORPHAN_FENCE = re.compile(r"\A\s{0,100}```\s{0,100}(?=```)")
-"""What closes a fence around the reasoning, once that is gone."""
+"""The closing fence that remains of a fence around removed reasoning."""
 
 
 def find_claim(text: str, document: Any, reader: VerdictReader, finish_reason: FinishReason | None) -> Claim:
@@ -93,7 +93,7 @@ def _embedded(text: str, reader: VerdictReader, finish_reason: FinishReason | No
     """Return the verdict in the JSON documents of a reply, or None if no document is a verdict."""
     documents = find_documents(text)
     if documents is None:
-        raise Rejected("the reply is too tangled to be read")
+        raise Rejected("the JSON of the reply is too damaged to be read")
     floors = [0, *(document.end for document in documents)]
     claims = [_of_document(document, floor, reader) for document, floor in zip(documents, floors, strict=False)]
     first = claims[0].found if claims else Found()
@@ -112,7 +112,7 @@ def _embedded(text: str, reader: VerdictReader, finish_reason: FinishReason | No
         return None
     claim = _chosen(speaking, text, reader.names.ids)
     if _has_debris(text, documents, speaking):
-        raise Rejected("pieces of another verdict stand outside of it", doubt=True)
+        raise Rejected("pieces of another verdict are outside the JSON", doubt=True)
     _rescale(text, documents, claim, reader)
     _check_trailing(text, claim, finish_reason)
     check_words_beside(text, claim, claims, reader)

@@ -44,12 +44,12 @@ ATTACHED = (
     rf"|,?\s(?:on|auf|sur|en|em|su|op|по|за|w|på|pada|trên)\s[^\d\n(),;]{{0,24}}?"
     rf"(?:{SCALE}[^\d\n(),;]{{0,12}}{RANGE}|{RANGE}[\s-]{{0,2}}(?:point\s)?{SCALE}))"
 )
-"""What may stand right after a number and states its scale."""
+"""Text right after a number that states its scale."""
 BEFORE = (
     rf"(?:(?:满分|滿分)(?:为|是)?\s?{NUM}\s?分?[,，;]?\s?(?:得分?|评分|给|打)?[:：]?\s?{NUM}|{NUM}\s?点満点(?:中|で)?[、,]?\s?{NUM}"
     rf"|{NUM}\s?点中\s?{NUM}|{NUM}\s?점\s?(?:만점에|만점\s?중|중)\s?{NUM}|{NUM}\s{words.AFTER_TOP}\s{NUM})(?:\s?[分点점])?"
 )
-"""The top of a scale and then the number."""
+"""The top of a scale followed by the number."""
 
 
 BEFORE_NUMBER = re.compile(BEFORE, re.IGNORECASE)

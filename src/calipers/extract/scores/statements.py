@@ -65,7 +65,7 @@ def read_statements(lines: list[str], names: Names, found: Found) -> list[Statem
     """Return the scores that lines and sections of a reply state, in order; doubts are added to ``found``."""
     reader = _LineReader(names)
     runs: list[tuple[str, list[Statement]]] = [("", [])]
-    """Statements under one line of words, each run with that line."""
+    """Runs of statements, each with the line of words above the run."""
     aside = begun = False
     lead = ""
     for number, line in enumerate(lines):

@@ -17,11 +17,11 @@ from calipers.extract.scores.numbers import KEYWORD
 from calipers.extract.scores.stated import scale_of_key
 
 Rows = list[tuple[list[str], bool]]
-"""The cells of each row, and whether the text may end inside it."""
+"""The cells of each row, and whether the reply may end inside the row."""
 
 _MAX_HEADERS = 4
 _LONG_HEAD = 12
-"""Characters of a header that only names its column."""
+"""The most characters of a header that only names its column."""
 _MAX_HEADER = 200
 _SUMMARY = frozenset({"average", "mean", "total", ""})
 _LOOSE_WORD = re.compile(r"value|points|total|overall|mark|reward|quality|final", re.IGNORECASE)

@@ -38,7 +38,7 @@ _BEFORE = re.compile(
     r"(?:(?:~|≈|≃|about\s|approx(?:\.|imately)?\s|circa\s|ca\.\s|around\s|roughly\s)\s{0,3})?",
     re.IGNORECASE,
 )
-"""A label, and words for *about*."""
+"""A label such as *score:*, and words for *about*."""
 _UNIT = re.compile(rf"\s{{0,3}}{scale_words.UNIT}", re.IGNORECASE)
 _REMARK = re.compile(r"\s{0,3}(?:[(\[].{0,300}[)\]]|(?:--?|[–—:;,])\s{1,3}[^\W\d].{0,300})", re.DOTALL)
 _DOUBTFUL = re.compile(
@@ -48,7 +48,7 @@ _DOUBTFUL = re.compile(
     rf"|{scale_words.FULL_MARKS}|点満|分制",
     re.IGNORECASE,
 )
-"""In a remark: a hedge, or a scale that was not understood."""
+"""Words of a remark that make the score doubtful: a hedge, or a scale that was not understood."""
 _WRAPPED = "*_`\"'“”‘’„ \t\r\n\u00a0"
 _HAN = {char: number for number, char in enumerate("零一二三四五六七八九十")} | {"〇": 0, "两": 2}
 _HAN_NUMBER = re.compile(r"(?!百分之)[零〇一二两三四五六七八九十百]{1,6}(?:点[零〇一二三四五六七八九]{1,4})?")

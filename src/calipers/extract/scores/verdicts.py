@@ -30,7 +30,7 @@ _WHOLE = re.compile(_KINDS, re.IGNORECASE)
 _SCORE_LIKE = re.compile(rf"{_KINDS}|[^\x00-\x7f]", re.IGNORECASE)
 _MAX_DEPTH = 10
 _QUIET = frozenset({"scores", "explanations"})
-"""Keys that say nothing by themselves."""
+"""Keys that cannot be a remark on the scores."""
 _CONTAINERS: frozenset[Role] = frozenset({"final", "scores", "wrapper", "ids", "score", "loose score"})
 _BESIDE_SCORES: frozenset[Role | None] = STATING | {"scores", "text"}
 _BESIDE_SCORE: frozenset[Role | None] = STATING | {"score", "loose score", "percent", "text"}
@@ -86,7 +86,7 @@ class VerdictReader(RowReader):
                     nameless = nameless or self._scores_nobody(pairs_of(item))
                     scales.append(self.scale_of(item))
         if nameless and found.values:
-            found.doubts.append("a score that names nobody")
+            found.doubts.append("a score without an id")
         if found.values:
             found.apply_scale(agreed_scale(scales), self.scale)
         return found
