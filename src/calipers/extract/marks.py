@@ -103,7 +103,7 @@ def _hands_over(before: str) -> bool:
 
 
 def agreed_value(found: Sequence[tuple[Value, Mark]]) -> tuple[Value, str | None]:
-    """Return the value on which all marks agree, or the last value if it is called final or corrects the others.
+    """Return the verdict on which all marks of a reply agree, or the last if it is called final or a correction.
 
     The second result is a note on the choice, or None. Raises Rejected if the marks contradict each other.
     """

@@ -91,7 +91,7 @@ def prepare_reply(text: str, *, keep: str = "") -> Prepared:
 
 
 def plain_punctuation(text: str, *, keep: str = "") -> str:
-    """Replace typographic characters one for one by plain ones, except those in ``keep``."""
+    """Replace the typographic characters of a reply one for one by plain ones, except those in ``keep``."""
     return text.translate({code: to for code, to in _PLAIN.items() if chr(code) not in keep} if keep else _PLAIN)
 
 
@@ -132,7 +132,7 @@ def without_code_blocks(text: str) -> str:
 
 
 def blank_quotations(sentence: str, *, most: int = 3) -> str:
-    """Blank the quotations of more than ``most`` words in a sentence, because they are somebody else's words."""
+    """Blank quotations of more than ``most`` words in a sentence of the reply: they are somebody else's words."""
 
     def blank(match: re.Match[str]) -> str:
         return " " * len(match[0]) if len(_WORDS.findall(match[0])) > most else match[0].replace('"', " ")
@@ -141,7 +141,7 @@ def blank_quotations(sentence: str, *, most: int = 3) -> str:
 
 
 def json_of_text(text: str) -> Any:
-    """Return the JSON document that ``text`` is or ends with; None if there is none, or words follow it."""
+    """Return the JSON document that a reply is or ends with; None if there is none, or words follow it."""
     body = text.strip().rstrip("`~ \n")
     if not body.endswith(("}", "]")):
         return {"true": True, "false": False}.get(body.lower())

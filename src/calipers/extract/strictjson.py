@@ -17,7 +17,7 @@ _LONG_INTEGER = 18
 
 
 class Pairs(list[tuple[Any, Any]]):
-    """A JSON object as written: (key, value) pairs in order, also of repeated keys; a lost key is None."""
+    """A JSON object as a reply has it: (key, value) pairs, also of repeated keys; a lost key is None."""
 
     __slots__ = ("closed",)
 
@@ -27,7 +27,7 @@ class Pairs(list[tuple[Any, Any]]):
 
 
 class Items(list[Any]):
-    """A JSON list as written, which may lack its closing bracket."""
+    """A JSON list as a reply has it, perhaps without its closing bracket."""
 
     __slots__ = ("closed",)
 
@@ -37,7 +37,7 @@ class Items(list[Any]):
 
 
 class Cut:
-    """The type of ``CUT``, which replaces a scalar at which the text ended."""
+    """The type of ``CUT``, which replaces a JSON scalar at which the reply ended."""
 
     __slots__ = ()
 
@@ -46,7 +46,7 @@ CUT = Cut()
 
 
 def parse_strict_json(text: str) -> Any:
-    """Parse ``text`` as one JSON document; None if it is no JSON, or has too many brackets or commas."""
+    """Parse a reply as one JSON document; None if it is no JSON, or has too many brackets or commas."""
     if text.count("{") + text.count("[") > _MAX_BRACKETS or text.count(",") > _MAX_COMMAS:
         return None
     try:
@@ -56,14 +56,14 @@ def parse_strict_json(text: str) -> Any:
 
 
 def pairs_of(node: Any) -> Collection[tuple[Any, Any]]:
-    """Return the (key, value) pairs of a JSON object, valid or repaired; no pairs for any other node."""
+    """Return the (key, value) pairs of a reply's JSON object, valid or repaired; no pairs for any other node."""
     if isinstance(node, Pairs):
         return node
     return node.items() if isinstance(node, dict) else ()
 
 
 def plain_key(key: object) -> str:
-    """Return a JSON key in the form in which keys are compared: lower case, with ``_`` between words."""
+    """Return a JSON key of a reply in the form in which keys are compared: lower case, ``_`` between words."""
     return re.sub(r"[\W_]+", "_", str(key)[:80]).strip("_").lower()
 
 

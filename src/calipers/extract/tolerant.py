@@ -45,7 +45,7 @@ _BARE_LIMIT = 400
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """A repaired document.
+    """A JSON document repaired from a reply.
 
     ``closed``: its last bracket is there. ``cut``: the text ends inside it. ``garbled``: it has words out of place.
     """
@@ -60,14 +60,14 @@ class Parsed:
 
 @dataclass(frozen=True, slots=True)
 class Unparsed:
-    """Text that is no document, or too damaged to read; ``end`` is where to search on."""
+    """Text of a reply that is no JSON document, or too damaged to read; ``end`` is where to search on."""
 
     end: int
     work: int
 
 
 def parse_damaged_json(text: str, start: int) -> Parsed | Unparsed:
-    """Read the possibly damaged JSON document whose opening bracket is at ``start``."""
+    """Read the possibly damaged JSON document of a reply whose opening bracket is at ``start``."""
     reader = _Reader(text, start)
     if reader.run():
         return reader.result()

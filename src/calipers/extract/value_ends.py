@@ -28,7 +28,7 @@ from calipers.extract.tokens import (
 
 
 def quote_ends_value(text: str, at: int, stack: Sequence[Any]) -> bool:
-    """Whether the quote at ``at`` closes its string, according to the text after it."""
+    """Whether the quote at ``at`` closes its string in a reply's damaged JSON, according to the text after it."""
     after = after_blanks(text, at + 1)
     char = text[after : after + 1]
     if not char or char == "`" or text.startswith(("//", "/*"), after):
@@ -79,7 +79,7 @@ def _closers_fit(text: str, after: int, depth: int) -> bool:
 
 
 def next_key_follows(text: str, at: int, start: int) -> bool:
-    """Whether a closing quote was lost and the quote at ``at`` opens the next key."""
+    """Whether a string of a reply's damaged JSON lost its closing quote and the quote at ``at`` opens the next key."""
     before = text[max(start, at - 40) : at]
     if not before.endswith((" ", ",", "\n", "\t")):
         return False
@@ -89,7 +89,7 @@ def next_key_follows(text: str, at: int, start: int) -> bool:
 
 
 def bare_value_end(text: str, at: int, stack: Sequence[Any]) -> int | None:
-    """Return where to continue if the character at ``at`` ends a bare scalar, else None."""
+    """Return where to continue if the character at ``at`` ends an unquoted JSON scalar of a reply, else None."""
     char = text[at]
     if char in "}]｝］{[｛［":
         return at

@@ -20,7 +20,7 @@ WordList = dict[str, list[str]]
 
 @cache
 def word_lists(file: str) -> dict[str, WordList]:
-    """Return the lists of the word file ``words/FILE.txt`` by name."""
+    """Return the lists of the readers' word file ``words/FILE.txt`` by name."""
     lists: dict[str, WordList] = {}
     entries: list[str] = []
     for line in (get_data(__package__, f"words/{file}.txt") or b"").decode().splitlines():
@@ -35,20 +35,20 @@ def word_lists(file: str) -> dict[str, WordList]:
 
 
 def list_words(file: str, name: str) -> list[str]:
-    """Return the entries of one word list of ``file`` in all languages."""
+    """Return the entries of one of the readers' word lists in ``file``, in all languages."""
     return [entry for entries in word_lists(file)[name].values() for entry in entries]
 
 
 def regex_of_list(file: str, *names: str) -> str:
-    """Return a regex for one entry of some word lists. The entries are regexes themselves and are tried in order."""
+    """Return a regex for one entry of some of the readers' word lists; the entries are regexes, tried in order."""
     return "|".join(entry for name in names for entry in list_words(file, name))
 
 
 def regex_of_whole_words(entries: Iterable[str]) -> str:
-    """Return a regex for one of ``entries``, which are regexes themselves; longer entries are tried first.
+    """Return a regex for one of ``entries`` of the readers' word lists; longer entries are tried first.
 
-    A blank matches one or two blanks. Entries in scripts with blanks between words match whole words only: ``rated``
-    does not match inside ``generated``.
+    Entries are regexes themselves. A blank matches one or two blanks. Entries in scripts with blanks between words
+    match whole words only: ``rated`` does not match inside ``generated``.
     """
     longest_first = sorted(dict.fromkeys(entries), key=len, reverse=True)
     spelled = [entry.replace(" ", r"\s{1,2}") for entry in longest_first]

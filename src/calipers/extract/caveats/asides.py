@@ -74,7 +74,7 @@ class GivenScores:
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A number in a sentence, with its position."""
+    """A number in a sentence of a judge's reply, with its position."""
 
     part: float
     start: int
@@ -119,16 +119,16 @@ class Sentence:
 
     @cached_property
     def hits(self) -> dict[str, list[Span]]:
-        """The phrases of the word lists that the sentence contains, by kind."""
+        """The phrases of the word lists that a sentence of the reply contains, by kind."""
         return find_phrases(self.folded)
 
     def has_phrase(self, *kinds: str) -> bool:
-        """Whether the sentence contains a phrase of any of the kinds."""
+        """Whether a sentence of the reply contains a phrase of any of the kinds."""
         return any(kind in self.hits for kind in kinds)
 
     @cached_property
     def clauses(self) -> list[tuple[str, str]]:
-        """The clauses of the sentence in folded words, each with the punctuation mark that ends it."""
+        """The clauses of a sentence of the reply in folded words, each with the punctuation mark that ends it."""
         return split_clauses(self._nameless)
 
     @cached_property
@@ -170,7 +170,7 @@ class Sentence:
 
     @cached_property
     def counted(self) -> int:
-        """The position of the first number that counts something; a bare number after it is taken to count the same."""
+        """The position of the first number that counts something; a bare number after it is no score either."""
         return min((number.start for number in self.numbers if self.counts_something(number)), default=len(self.text))
 
     def _ends_a_score(self, rest: str) -> bool:
@@ -193,12 +193,12 @@ class Sentence:
         return any(start == 1 for kind in ("AFTER_NUMBER", "AWARDS") for start, _ in found.get(kind, ()))
 
     def has_unit(self, number: Number) -> bool:
-        """Whether a word for points follows a number."""
+        """Whether a word for points follows a number, so that the number is a score."""
         words = find_phrases(fold_words(self.text[number.end : number.end + 24]))
         return any(start == 1 for start, _ in words.get("POINTS", ()))
 
     def id_beside(self, number: Number) -> str | None:
-        """Return the id whose name stands right beside a number: ``KB: 50``, ``KB is 50``, ``50 for KB``."""
+        """Return the id of the candidate named right beside a number: ``KB: 50``, ``KB is 50``, ``50 for KB``."""
         for mention in self.mentions:
             gap = self.text[mention.end : number.start]
             if mention.end <= number.start and (_GAP.fullmatch(gap) or _is_copula(gap) or _is_short_word(gap)):

@@ -178,5 +178,5 @@ _REMARK = 200
 
 
 def is_choice_withdrawn(after: str, labels: Sequence[str] = ()) -> bool:
-    """Whether the words after a choice take it back; in languages other than English only a short remark can."""
+    """Whether the words after a judge's choice take it back; outside English only a short remark can."""
     return is_retracted(after) or (len(after) <= _REMARK and why_taken_back(after, labels) is not None)

@@ -77,7 +77,7 @@ def ranks_by_other_quantity(before: str, after: str) -> bool:
 
 
 def is_reported_claim(sentence: str) -> bool:
-    """Whether a sentence presents its statement as somebody else's claim or as a mere thought."""
+    """Whether a sentence of the reply presents its verdict as somebody else's claim or as a mere thought."""
     return "HEARSAY" in find_phrases(fold_words(sentence[-2 * _NEAR :]))
 
 

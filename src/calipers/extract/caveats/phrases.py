@@ -1,8 +1,8 @@
 """Finds the phrases of the word lists in ``words`` in one sentence of a judge's reply, all kinds in one pass.
 
-The time grows with the length of the sentence and not with the number of phrases, because phrases are looked up by their
-first word, stem or character. The index is built when the first reply has words beside its verdict. ``retractions`` and
-``quotations`` decide what a phrase means for the verdict.
+The time grows with the length of the sentence and not with the number of phrases, because phrases are looked up by
+their first word, stem or character. The index is built when the first reply has words beside its verdict.
+``retractions`` and ``quotations`` decide what a phrase means for the verdict.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Span = tuple[int, int]
 
 
 def fold_words(text: str) -> str:
-    """Return ``text`` as words without case, accents or punctuation, with one space around each word."""
+    """Return the text of a reply as words without case, accents or punctuation, with one space around each."""
     text = text.casefold()
     if not text.isascii():
         text = unicodedata.normalize("NFKD", text)
@@ -87,7 +87,7 @@ def _index() -> _Index:
 
 
 def find_phrases(text: str) -> dict[str, list[Span]]:
-    """Return where phrases of each kind occur in folded ``text``. A kind without any phrase in it is not a key."""
+    """Return where phrases of each kind occur in the folded ``text`` of a reply. Only kinds that occur are keys."""
     index = _index()
     found: dict[str, list[Span]] = {}
     text = text[:_MOST]
@@ -103,7 +103,7 @@ def find_phrases(text: str) -> dict[str, list[Span]]:
 
 
 def kinds_of_clause(clause: str) -> set[str]:
-    """Return the kinds of phrase that a whole clause is, such as a hesitation or a correction."""
+    """Return the kinds of phrase that a whole clause of the reply is, such as a hesitation or a correction."""
     if len(clause) > 40:  # no such phrase is longer
         return set()
     found = find_phrases(f" {clause} ")
@@ -111,7 +111,7 @@ def kinds_of_clause(clause: str) -> set[str]:
 
 
 def reaches_last_word(words: str, end: int) -> bool:
-    """Whether a phrase that ends at ``end`` of folded ``words`` reaches into their last word."""
+    """Whether a phrase found in the folded ``words`` of a reply, up to ``end``, reaches into the last word."""
     return " " not in words[end:].rstrip()
 
 

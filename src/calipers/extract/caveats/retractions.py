@@ -125,7 +125,7 @@ def words_after_document(text: str) -> str:
 
 
 def lone_clauses(text: str) -> Iterator[tuple[str, str]]:
-    """Yield the clauses of ``text`` that are not values of a key, each with the mark after it.
+    """Yield the clauses of a judge's reply that are not values of a key, each with the mark after it.
 
     Hesitation before a clause is removed. Words after a colon are the value of a key and no clause of their own, unless
     the key is a hesitation: ``wait: no``.

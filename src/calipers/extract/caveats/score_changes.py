@@ -58,7 +58,7 @@ def _is_content(sentence: Sentence, number: Number, stated: GivenScores, *, cued
 
 
 def starts_with_phrase(sentence: Sentence, *kinds: str) -> bool:
-    """Whether a sentence begins with a phrase of one of the kinds."""
+    """Whether a sentence of the reply begins with a phrase of one of the kinds."""
     return any(start == 1 for kind in kinds for start, _ in sentence.hits.get(kind, ()))
 
 

@@ -253,7 +253,7 @@ def find_claims(parts: Sequence[Sentence], labels: tuple[str, ...]) -> list[Clai
 
 
 def concluded_labels(found: Sequence[Claim]) -> set[int]:
-    """Return the labels that concluding sentences plainly prefer."""
+    """Return the labels of the candidates that concluding sentences of a reply plainly prefer."""
     return {claim.who for claim in found if claim.strength == "strong" and claim.concluding and claim.who >= 0}
 
 

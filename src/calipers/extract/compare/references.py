@@ -43,18 +43,18 @@ class Names:
     exact: bool = False
 
     def fold(self, name: str) -> str:
-        """Return a name in the form in which it is compared with these names."""
+        """Return a candidate's name in the form in which it is compared with these names."""
         return name.strip() if self.exact else fold_name(name)
 
     def spellings(self, given: Sequence[str] | None = None) -> list[str]:
-        """Return a regex for each of the names (or of the ``given`` ones), in order."""
+        """Return a regex for each of the candidates' names (or of the ``given`` ones), in order."""
         names = self.shorts if given is None else tuple(given)
         return [_alone(name, names) if self.exact else name_regex(name) for name in names]
 
 
 @lru_cache(maxsize=256)
 def distinguishing_names(labels: tuple[str, ...]) -> Names:
-    """Return the part that distinguishes each label: a last letter or number if only that differs, else all of it."""
+    """Return the part of each candidate's label that distinguishes it: a last letter or number, else all of it."""
     tokens = [re.findall(r"[^\W_]+", label) for label in labels]
     lasts = tuple(token[-1] if token else "" for token in tokens)
     heads = {" ".join(token[:-1]).lower() for token in tokens}
@@ -64,14 +64,17 @@ def distinguishing_names(labels: tuple[str, ...]) -> Names:
 
 
 def do_names_clash(labels: Sequence[str]) -> bool:
-    """Whether two labels become equal once case and punctuation, leading zeros or spaces are ignored."""
+    """Whether two candidates' labels are equal without case and punctuation, leading zeros or spaces."""
     compared = (fold_name(label).casefold() for label in labels)
     spaceless = (re.sub(r"[\W_]+", "", label).casefold() or label for label in labels)
     return len(set(compared)) < len(labels) or len(set(spaceless)) < len(labels)
 
 
 def labels_in_plain_text(labels: Sequence[str]) -> tuple[tuple[str, ...], str]:
-    """Return the labels in plain punctuation, and the characters that must not become plain to distinguish labels."""
+    """Return candidates' labels in plain punctuation, and the characters that must not become plain.
+
+    Those characters are all that distinguishes some labels.
+    """
     written = tuple(map(plain_punctuation, labels))
     if len(set(written)) == len(labels):
         return written, ""
@@ -123,7 +126,7 @@ def _longest_first(known: Names) -> list[tuple[int, str]]:
 
 
 def matched_label(match: re.Match[str]) -> int:
-    """Return the position of the label that a ``reference_regex`` matched."""
+    """Return the position of the candidate's label that a ``reference_regex`` matched."""
     groups = match.groupdict()
     return next(int(name[1:]) for name, found in groups.items() if re.fullmatch(r"r\d+", name) and found is not None)
 

@@ -50,7 +50,10 @@ class StatedValue:
 
 @dataclass(frozen=True, slots=True)
 class ValueKind:
-    """How to recognise a value: a regex, and functions for the meaning of a match or a JSON scalar (None: no value)."""
+    """How to recognise a value in a judge's reply.
+
+    ``pattern`` is a regex, ``of_match`` and ``of_scalar`` return the meaning of a match or a JSON scalar, or None.
+    """
 
     pattern: str
     of_match: Callable[[re.Match[str]], Meaning | None] = field(compare=False)

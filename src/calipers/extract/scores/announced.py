@@ -209,7 +209,7 @@ def blank_announcements(text: str, found: Sequence[Announced]) -> str:
 
 
 def agreed_scale(scales: Iterable[Scale | None]) -> Scale | None:
-    """Return the one scale on which all statements agree; ``unclear`` if they differ."""
+    """Return the one scale on which all statements of a reply agree; ``unclear`` if they differ."""
     result: Scale | None = None
     for scale in scales:
         if scale in (UNCLEAR, UPSIDE_DOWN):
@@ -226,7 +226,7 @@ def agreed_scale(scales: Iterable[Scale | None]) -> Scale | None:
 def scale_of_bare_numbers(
     found: Sequence[Announced], numbers: Sequence[float], asked: tuple[float, float]
 ) -> Scale | None:
-    """Return the scale of numbers without a scale of their own, by the sentences around them.
+    """Return the scale of scores without a scale of their own, by the sentences around them.
 
     None means that they are on the scale asked for.
     """

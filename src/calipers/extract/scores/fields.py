@@ -43,7 +43,7 @@ STATING: Final[frozenset[Role]] = frozenset({"top", "bottom", "scale", "unit"})
 
 
 def fold_key(key: object) -> str:
-    """Return a JSON key without case, blanks and punctuation, as the list of roles has it."""
+    """Return a JSON key of a row of scores without case, blanks and punctuation, as the list of roles has it."""
     return "".join(char for char in str(key).casefold() if char.isalnum())
 
 
@@ -87,7 +87,7 @@ def is_remark_or_score(key: Any) -> bool:
 
 
 class Row:
-    """The fields of one JSON object as (key, value, role), and the set of their roles."""
+    """The fields of one JSON object with a score as (key, value, role), and the set of their roles."""
 
     __slots__ = ("fields", "roles")
 
@@ -97,11 +97,11 @@ class Row:
 
     @classmethod
     def of(cls, pairs: Iterable[tuple[Any, Any]]) -> Row:
-        """Build the row of an object's (key, value) pairs."""
+        """Build a row of scores from an object's (key, value) pairs."""
         return cls((key, value, role_of_key(key)) for key, value in pairs if key is not None)
 
     def values(self, *roles: Role) -> list[Any]:
-        """Return the values of the fields with one of the given roles."""
+        """Return the values of the fields in a row of scores that have one of the given roles."""
         return [value for _, value, role in self.fields if role in roles]
 
 
@@ -200,7 +200,7 @@ def _has_larger_total(number: float, row: Row, asked: tuple[float, float]) -> bo
 
 
 def scale_of_object(row: Row, numbers: Sequence[float], names: Names, asked: tuple[float, float]) -> Scale | None:
-    """Return the scale that an object's fields, notes or metadata state for the ``numbers`` in it, or None."""
+    """Return the scale that an object's fields, notes or metadata state for the scores in it, or None."""
     scale = unless_largest_score(scale_of_row(row), numbers)
     if scale is None:
         about = [

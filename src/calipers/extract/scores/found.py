@@ -36,19 +36,19 @@ class StatedScale:
     statistic: bool = field(default=False, compare=False)
 
     def convert_number(self, number: float, asked: tuple[float, float]) -> float:
-        """Convert ``number`` from this scale to the one asked for; if both have the same top, it stays as it is."""
+        """Convert a score from this scale to the one asked for; if both have the same top, it stays as it is."""
         low, high = asked
         if self.high == high and (self.low == low or not self.both):
             return number
         return low + (number - self.low) * (high - low) / (self.high - self.low)
 
     def changes(self, numbers: Sequence[float], asked: tuple[float, float]) -> bool:
-        """Whether all numbers lie on this scale and at least one would change its value on the scale asked for."""
+        """Whether all scores lie on this scale and at least one would change on the scale asked for."""
         changed = any(abs(self.convert_number(number, asked) - number) > 1e-9 for number in numbers)
         return changed and all(self.low <= number <= self.high for number in numbers)
 
     def agrees(self, other: StatedScale) -> bool:
-        """Whether two statements give the same scale; an end that was not stated matches any."""
+        """Whether two statements in a reply give the same scale; an end that was not stated matches any."""
         return self.high == other.high and (self.low == other.low or not (self.both and other.both))
 
 
@@ -144,7 +144,7 @@ class Found:
 
     @classmethod
     def as_asked(cls, document: Any, ids: AbstractSet[str]) -> Found | None:
-        """Read a document that has exactly one of the two shapes asked for, without any doubt; else return None."""
+        """Read scores from a document that has exactly one of the two shapes asked for; else return None."""
         if type(document) is not dict or not document.keys() <= {"scores", "explanations"}:
             return None
         scores: Any = document.get("scores")
@@ -268,5 +268,5 @@ _TEMPLATE_TEXT = re.compile(r"\s*(?:<.{1,60}>|\{.{0,60}\}|\[.{1,40}\]|\.{2,}|…
 
 
 def is_template_text(text: str) -> bool:
-    """Whether an explanation is a template's placeholder: ``...``, ``<why>``."""
+    """Whether the explanation of a score is a template's placeholder: ``...``, ``<why>``."""
     return len(text) <= 64 and _TEMPLATE_TEXT.fullmatch(text) is not None

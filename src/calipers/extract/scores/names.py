@@ -37,7 +37,7 @@ class Names:
         self.known = frozenset(self.ids)
 
     def match(self, raw: Any) -> str | None:
-        """Return the id that ``raw`` (a key, an id field's value) names, or None."""
+        """Return the candidate's id that ``raw`` (a key, an id field's value) names, or None."""
         if type(raw) is float and raw.is_integer():
             raw = int(raw)
         text = raw if type(raw) is str else str(raw) if type(raw) is int and abs(raw) < 10**20 else ""
@@ -59,13 +59,16 @@ class Names:
 
     @property
     def wide(self) -> str:
-        """Characters of the ids that must not become plain punctuation, because other ids would then be equal."""
+        """Characters of the candidates' ids that must not become plain punctuation, so that no two ids are equal."""
         odd = {char for id_ in self.ids for char in id_ if not id_.isascii() and not char.isascii()}
         return "".join(odd) if odd and len(set(map(_fold, self.ids))) < len(self.ids) else ""
 
 
 def bare_name(text: str, *, fold: bool = True) -> str:
-    """Return a name without decoration and words such as *Trajectory*; with ``fold`` also without case and width."""
+    """Return a candidate's name without decoration and words such as *Trajectory*.
+
+    With ``fold``, case and width are removed too.
+    """
     tag = _TAG.search(text)
     text = tag[1] if tag else text
     text = _fold(text) if fold else text

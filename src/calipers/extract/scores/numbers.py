@@ -73,7 +73,7 @@ _IS_ALL = re.compile(
 
 
 def end_of_number(value: re.Match[str]) -> int:
-    """Return where a matched number ends, without the punctuation after it."""
+    """Return where a matched score ends, without the punctuation after it."""
     return value.start("value") + len(value["value"].rstrip(_TRAILING))
 
 
@@ -98,7 +98,7 @@ def _is_conditional(rest: str) -> bool:
 
 
 def has_no_words(rest: str) -> bool:
-    """Whether the text after a number has no letters or digits."""
+    """Whether the text after a score has no letters or digits."""
     return not any(char.isalnum() for char in rest)
 
 
@@ -163,7 +163,10 @@ _NEAR = 16
 
 
 def is_last_of_list(before: str, names: Names) -> bool:
-    """Whether an id is the last of several, so that the number after it is not its own: ``1 and 2 receive 71``."""
+    """Whether a candidate's id is the last of several, so that the number after it is not its own score.
+
+    An example is ``1 and 2 receive 71``.
+    """
     found = _LIST.search(before[-100:])
     if found is None or names.match(found["name"]) is None:
         return False

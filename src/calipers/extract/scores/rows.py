@@ -161,7 +161,7 @@ class RowReader:
 
 
 def rows_of_object(pairs: Iterable[tuple[Any, Any]]) -> list[Row]:
-    """Return an object's fields as one row, or as several rows if a repeated key shows that brackets were lost."""
+    """Return an object's fields as one row of scores, or as several if a repeated key shows lost brackets."""
     rows: list[dict[Any, Any]] = [{}]
     for key, value in pairs:
         if key in rows[-1]:
@@ -171,7 +171,7 @@ def rows_of_object(pairs: Iterable[tuple[Any, Any]]) -> list[Row]:
 
 
 def is_placeholder(name: str) -> bool:
-    """Whether an id is a template's placeholder: ``<id>``, ``...``, ``string``."""
+    """Whether a candidate's id is a template's placeholder: ``<id>``, ``...``, ``string``."""
     return _PLACEHOLDER.fullmatch(name.strip()) is not None
 
 

@@ -65,7 +65,7 @@ def _fractions(values: Mapping[str, Value], low: float, high: float) -> bool:
 
 
 def are_fractions(numbers: list[float], high: float) -> bool:
-    """Whether all numbers are at most 1, with a fraction among them, on a scale to 10 or more."""
+    """Whether all scores are at most 1, with a fraction among them, on a scale to 10 or more."""
     return high >= 10 and any(0 < number < 1 for number in numbers) and max(numbers) <= 1
 
 

@@ -59,7 +59,7 @@ _IN_WORDS = re.compile(SCALE)
 
 
 def attached_scale(text: str) -> tuple[float, StatedScale, int] | None:
-    """Return the number at the start of ``text``, the scale beside it, and where both end; None without a scale."""
+    """Return the score at the start of ``text``, the scale beside it, and where both end; None without a scale."""
     found = BEFORE_NUMBER.match(text)
     if found is not None:
         high, number = map(parse_number, _NUMBER.findall(found[0])[:2])
@@ -78,7 +78,7 @@ def attached_scale(text: str) -> tuple[float, StatedScale, int] | None:
 
 
 def parse_number(text: str) -> float:
-    """Convert a number in digits of any script; a comma is decimal."""
+    """Convert a score in digits of any script to a float; a comma is decimal."""
     return float(text.replace(",", "."))
 
 
@@ -106,7 +106,7 @@ _ONE_NUMBER = re.compile(
 
 
 def described_scale(value: Any) -> Scale | None:
-    """Return the scale that the value of a key such as ``scale`` describes, or None if it has no numbers."""
+    """Return the scale of scores that the value of a key such as ``scale`` describes, or None without numbers."""
     if isinstance(value, str):
         text = unicodedata.normalize("NFKC", value[:_MAX_TEXT].replace("，", "; ")).lower()
         return _of_words(text) if len(value) <= _MAX_TEXT else None
@@ -179,12 +179,12 @@ def _labels(text: str) -> list[tuple[bool, float]]:
 
 
 def calls_number_best(text: str) -> bool:
-    """Whether a description of a scale calls a number above 0 best."""
+    """Whether a description of a scale of scores calls a number above 0 best."""
     return any(good and number > 0 for good, number in _labels(text))
 
 
 def is_upside_down_scale(text: str) -> bool:
-    """Whether a description of a scale says that low numbers are good."""
+    """Whether a description of a scale of scores says that low numbers are good."""
     if re.search(words.LOWER_IS_BETTER, text):
         return True
     labels = _labels(text)

@@ -165,7 +165,7 @@ def _of_words(text: str, scale: tuple[float, float]) -> Score | None:
 
 
 def han_digits(text: str) -> str:
-    """Write the Chinese numerals of ``text`` as digits: ``九十五`` becomes 95, ``零点九`` 0.9."""
+    """Write the Chinese numerals in a score as digits: ``九十五`` becomes 95, ``零点九`` 0.9."""
     return _HAN_NUMBER.sub(_han_digits, text)
 
 
