@@ -51,7 +51,7 @@ def test_the_outcome_tells_how_plainly_it_was_said(text: str, outcome: str) -> N
         ("Yes, the candidate is not correct.", "both yes and no"),
         ("Partially correct.", "partly"),
         ("The bridge opened in 1937.", "no verdict"),
-        ('{"verdict": "7"}', "hold no verdict"),
+        ('{"verdict": "7"}', "have no verdict"),
     ],
 )
 def test_abstaining_says_why(text: str, why: str) -> None:
