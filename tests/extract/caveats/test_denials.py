@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calipers.extract.caveats.denials import denies_preference, is_attributed_to_others, is_retracted
+from calipers.extract.caveats.denials import denies_preference, is_attributed_to_others, is_verdict_retracted
 from calipers.extract.compare.choice import extract_choice
 
 WORDINGS = [
@@ -60,7 +60,9 @@ def test_the_same_marks_are_read_where_nothing_follows(mark: str) -> None:
 
 @given(st.text(max_size=300))
 def test_any_words_are_looked_at_without_an_error(text: str) -> None:
-    assert {type(denies_preference(text)), type(is_attributed_to_others(text)), type(is_retracted(text))} == {bool}
+    assert {type(denies_preference(text)), type(is_attributed_to_others(text)), type(is_verdict_retracted(text))} == {
+        bool
+    }
 
 
 def test_two_denials_are_none() -> None:

@@ -168,7 +168,7 @@ _RETRACTED = re.compile(
 )
 
 
-def is_retracted(after: str) -> bool:
+def is_verdict_retracted(after: str) -> bool:
     """Whether the words after a verdict take it back: *no, wait*, *scratch that*, *this verdict is wrong*."""
     return _RETRACTED.search(after[:4096]) is not None or takes_score_back(after[:4096])
 
@@ -179,4 +179,4 @@ _REMARK = 200
 
 def is_choice_withdrawn(after: str, labels: Sequence[str] = ()) -> bool:
     """Whether the words after a judge's choice take it back; outside English only a short remark can."""
-    return is_retracted(after) or (len(after) <= _REMARK and why_taken_back(after, labels) is not None)
+    return is_verdict_retracted(after) or (len(after) <= _REMARK and why_taken_back(after, labels) is not None)

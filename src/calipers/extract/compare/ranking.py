@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from typing import Generic, TypeVar
 
-from calipers.extract.caveats.denials import is_retracted
+from calipers.extract.caveats.denials import is_verdict_retracted
 from calipers.extract.caveats.mentions import is_only_mentioned, ranks_by_other_quantity
 from calipers.extract.caveats.ownership import document_denies_itself
 from calipers.extract.caveats.quotations import is_in_block_quote, is_others_verdict
@@ -112,7 +112,7 @@ def _found(text: str, ids: tuple[str, ...]) -> tuple[_Order, str]:
     listed = _listed(reply.document)
     if listed and _placed(listed, ids)[0]:
         turned = _of_keys(reply.document)
-        if turned is None or document_denies_itself(reply.document) or is_retracted(words_after_document(text)):
+        if turned is None or document_denies_itself(reply.document) or is_verdict_retracted(words_after_document(text)):
             raise Rejected(_UNSURE, doubt=True)
         return _Order(listed[::-1] if turned else listed, whole=True), ""
     order, note = _settled(_written(reply.text, ids), ids)

@@ -13,7 +13,7 @@ from functools import cache
 from typing import Literal
 
 from calipers.extract.caveats.asides import without_quotations as without_quotes
-from calipers.extract.caveats.denials import denies_preference, is_retracted
+from calipers.extract.caveats.denials import denies_preference, is_verdict_retracted
 from calipers.extract.caveats.mentions import is_introduced_as_mention, is_reported_claim, is_topic_of_sentence
 from calipers.extract.caveats.ownership import check_document_is_own, values_of_keys
 from calipers.extract.caveats.phrases import fold_words
@@ -67,7 +67,7 @@ def _read(text: str) -> VerdictReading:
     reading = _of_document(reply.document)
     if reading is None:
         return _in_words(reply.text)
-    if is_retracted(words_after_document(text)):
+    if is_verdict_retracted(words_after_document(text)):
         raise Rejected(_DOUBTED, doubt=True)
     return reading
 
@@ -92,7 +92,7 @@ def _in_words(text: str) -> VerdictReading:
     if any(word not in ("yes" if reading.met else "no", "partly") for word in _lone_words(parts)):
         raise Rejected("the reply says both yes and no", doubt=True)
     whole = parts[0] if first else parts[-1]
-    if is_retracted(text[found[-1][1].match.end() if found else whole.start + len(whole.text) :]):
+    if is_verdict_retracted(text[found[-1][1].match.end() if found else whole.start + len(whole.text) :]):
         raise Rejected(_DOUBTED, doubt=True)
     return reading
 

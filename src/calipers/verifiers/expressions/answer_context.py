@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from calipers.extract.caveats.denials import is_retracted
+from calipers.extract.caveats.denials import is_verdict_retracted
 from calipers.types.packaged import read_packaged_toml
 from calipers.verifiers.expressions.units import parse_unit
 
@@ -59,7 +59,7 @@ def is_wrong_or_hypothetical(before: str) -> bool:
 
 def is_retracted(after: str) -> bool:
     """Whether the text right after an answer denies or retracts it: ``? No``, ``. This is false``."""
-    return bool(_AFTER.match(after)) or is_retracted(after[:400].lstrip("$*)]\\ "))
+    return bool(_AFTER.match(after)) or is_verdict_retracted(after[:400].lstrip("$*)]\\ "))
 
 
 def is_continued(after: str) -> bool:
