@@ -14,11 +14,11 @@ from answers import answered, told
 from calipers.readers import as_group, as_rubric_row, canonical
 from calipers.readers.jsonl import json_line_rows
 from calipers.readers.plain import plain_data, without_nan
-from calipers.rubric.criteria import as_rubric, as_standards
+from calipers.rubric.criteria import as_rubric, criteria_as_text
 from calipers.rubric.dataset_score import dataset_score
+from calipers.rubric.dataset_standards import read_standards, text_of_reference, without_rubrics
 from calipers.rubric.scaffold import Schedule, scaffolded, shown_criteria
-from calipers.rubric.standards import as_text, standards_in, without_rubrics
-from calipers.rubric.unused import kind_of, misspelt, unused
+from calipers.rubric.unused_standards import intended_key, kind_of_key, unused_standards
 from calipers.types import Rubric
 from calipers.types.encoding import finite_number, ledger_json, printable, without_lone_surrogates
 from calipers.verifiers import read_constraints, verifier_from
@@ -46,28 +46,28 @@ def _rubric_row(value: Any) -> Any:
 
 
 def _standards(value: Any) -> Any:
-    found = standards_in(value)
+    found = read_standards(value)
     rubric = found.rubric.to_dict() if isinstance(found.rubric, Rubric) else found.rubric
     others = [[one.place, one.value] if one is not None else None for one in (found.rules, found.reference)]
-    told_ = None if found.reference is None else as_text(found.reference.value)
-    return [rubric, found.rubric_place, *others, told_, standards_in(value, rubric=False).rubric_place]
+    told_ = None if found.reference is None else text_of_reference(found.reference.value)
+    return [rubric, found.rubric_place, *others, told_, read_standards(value, rubric=False).rubric_place]
 
 
 def _rubric(value: Any) -> Any:
     rubric = as_rubric(value)
-    return [rubric.to_dict(), as_standards(rubric), as_rubric(rubric.to_dict()) == rubric]
+    return [rubric.to_dict(), criteria_as_text(rubric), as_rubric(rubric.to_dict()) == rubric]
 
 
 def _unused(value: Any) -> Any:
     group = as_group(value)
-    notes = [unused(group, checklist=checklist) for checklist in (False, True)]
+    notes = [unused_standards(group, checklist=checklist) for checklist in (False, True)]
     own = own_constraints(group, rules="ignore")
     return [*([_KEY.findall(note) for note in found] for found in notes), own and len(own.soft),
             len(without_rubrics(group).extra)]  # fmt: skip
 
 
 def _keys(value: Any) -> Any:
-    return [misspelt(str(value)), kind_of(str(value))]
+    return [intended_key(str(value)), kind_of_key(str(value))]
 
 
 def _lines(value: Any) -> Any:

@@ -12,8 +12,8 @@ from typing import Any, get_args
 
 import numpy as np
 
-from calipers.aggregators.bias_correction import BiasCorrected, shrunk_into
-from calipers.aggregators.bradley_terry import BradleyTerry, largest_linked
+from calipers.aggregators.bias_correction import BiasCorrected, shrink_into_bounds
+from calipers.aggregators.bradley_terry import BradleyTerry, largest_linked_set
 from calipers.aggregators.criteria import CriteriaScores
 from calipers.aggregators.noise import Noise
 from calipers.aggregators.pair_bias import PairBias
@@ -21,18 +21,18 @@ from calipers.aggregators.panel import Fallback, Panel
 from calipers.aggregators.panel_weights import learn_weights
 from calipers.aggregators.position_bias import PositionBias
 from calipers.aggregators.priors import Priors
-from calipers.aggregators.resolution import StoppingRule, is_all_noise, tied, unscored, usual_spread
-from calipers.aggregators.two_way import TwoWay, fit
-from calipers.rewards.blend import blended
+from calipers.aggregators.resolution import StoppingRule, is_all_noise, tie_all_scores, usual_spread, without_scores
+from calipers.aggregators.two_way import TwoWay, fit_two_way
+from calipers.rewards.blend import blend_rewards
 from calipers.rewards.identity import Identity
 from calipers.rewards.length import LengthControl
 from calipers.rewards.min_max import MinMax
-from calipers.rewards.near import near_tied
+from calipers.rewards.near_ties import near_tied_clusters
 from calipers.rewards.rank import Rank
 from calipers.rewards.rubric_range import RubricRange
 from calipers.rewards.ties import Ties
 from calipers.rewards.win_rate import WinRate
-from calipers.rubric.formulas import NORMALISERS, criteria_for_judge, graded, lowest, settled
+from calipers.rubric.formulas import NORMALISERS, criteria_for_judge, graded, lowest_score, score_from_rules
 from calipers.rubric.grading import Grading, OnMissing
 from calipers.types import Candidate, Comparison, Criterion, Judgment, Rating, RenderedGroup, Rubric, Scores, Verdict
 
@@ -166,7 +166,7 @@ def _noise(rng: random.Random, slots: int) -> dict[int, Noise]:
 def _two_way(rng: random.Random) -> Any:
     n, slots = rng.randint(1, 6), rng.choice((1, 2))
     found = ratings(rng, n, slots=slots, spreads=rng.random() < 0.4)
-    return [TwoWay(_noise(rng, slots))(found, n), fit(found, n)]
+    return [TwoWay(_noise(rng, slots))(found, n), fit_two_way(found, n)]
 
 
 def _bradley_terry(rng: random.Random) -> Any:
@@ -176,7 +176,7 @@ def _bradley_terry(rng: random.Random) -> Any:
 
 def _linked(rng: random.Random) -> Any:
     n = rng.randint(1, 8)
-    return largest_linked([(rng.randrange(n), rng.randrange(n)) for _ in range(rng.randint(0, n))], n)
+    return largest_linked_set([(rng.randrange(n), rng.randrange(n)) for _ in range(rng.randint(0, n))], n)
 
 
 def _panel(rng: random.Random) -> Any:
@@ -285,7 +285,7 @@ def _shrunk(rng: random.Random) -> Any:
     found = scores(rng)
     shift = rng.choice((0.0, 0.3, -0.4, 2.0))
     moved = tuple(None if one is None else one + shift for one in found.values)
-    return shrunk_into(replace(found, values=moved), *rng.choice(((0.0, 1.0), (0.0, 0.8), (0.2, 1.0))))
+    return shrink_into_bounds(replace(found, values=moved), *rng.choice(((0.0, 1.0), (0.0, 0.8), (0.2, 1.0))))
 
 
 def _stopping(rng: random.Random) -> Any:
@@ -293,7 +293,7 @@ def _stopping(rng: random.Random) -> Any:
     rule = StoppingRule(rng.choice((0.0, 0.01, 0.05)), **options)
     found, calls = scores(rng, rng.randint(1, 4)), rng.choice((1, 2, 3, 4, 7, 8))
     gain = rule.gain(rng.choice((0.0, 0.01, 0.04)), rng.choice((0.0, 0.01, 0.02)), freedom=2, calls=calls)
-    rest = [tied(found), unscored(found), usual_spread(0.3, gain), usual_spread(gain, 0.3)]
+    rest = [tie_all_scores(found), without_scores(found), usual_spread(0.3, gain), usual_spread(gain, 0.3)]
     return [rule.should_stop(found, calls=calls), gain, is_all_noise(found), *rest]
 
 
@@ -334,10 +334,10 @@ def _graded(rng: random.Random) -> Any:
         of, said, normaliser=formula, on_missing=by.on_missing, coverage=rng.choice((0.5, 0.8, 0.625)), floor=0.1
     )
     ruled = {name: Verdict(met) for name, met in said.items() if not isinstance(met, float) and rng.random() < 0.6}
-    open_, score = criteria_for_judge(of, ruled, by), settled(of, ruled, by)
+    open_, score = criteria_for_judge(of, ruled, by), score_from_rules(of, ruled, by)
     return [
         found.value, found.reason is None, found.coverage, found.open, found.vetoed, found.filled,
-        lowest(of, formula), [one.id for one in open_], score,
+        lowest_score(of, formula), [one.id for one in open_], score,
     ]  # fmt: skip
 
 
@@ -354,14 +354,14 @@ def _rewards(rng: random.Random) -> Any:
         Identity(*bounds), Rank(*bounds), MinMax(*bounds), WinRate(*bounds), RubricRange(*bounds, **by),
         Ties(inner, within), LengthControl(inner, rng.choice((0.5, 1.0, 0.2)), within), LengthControl(inner, 0.5),
     ]  # fmt: skip
-    return [near_tied(found, within=within), *(transform(found, shown) for transform in made)]
+    return [near_tied_clusters(found, within=within), *(transform(found, shown) for transform in made)]
 
 
 def _blended(rng: random.Random) -> Any:
     n = rng.randint(1, 5)
     judged, own = ([rng.choice((None, *GRID)) for _ in range(n)] for _ in range(2))
     weight: dict[str, Any] = rng.choice(({}, {"weight": 0.3}))
-    return [blended(judged, own, how=how, **weight) for how in ("sum", "weighted", "lexicographic")]
+    return [blend_rewards(judged, own, how=how, **weight) for how in ("sum", "weighted", "lexicographic")]
 
 
 DRAWS: dict[str, Draw] = {

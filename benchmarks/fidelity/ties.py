@@ -15,7 +15,7 @@ import random
 import statistics
 from collections.abc import Callable, Sequence
 
-from calipers.rewards.near import near_tied
+from calipers.rewards.near_ties import near_tied_clusters
 from calipers.types import Scores
 
 Clusters = Callable[[Scores], list[list[int]]]
@@ -90,7 +90,7 @@ def main() -> None:
 
 
 def _clusters(scores: Scores) -> list[list[int]]:
-    return near_tied(scores, within=1.0)
+    return near_tied_clusters(scores, within=1.0)
 
 
 def _row(size: int, clusters: Clusters, groups: int, reliability: float) -> str:

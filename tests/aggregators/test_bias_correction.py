@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calipers.aggregators.bias_correction import BiasCorrected, shrunk_into, verdict_of
+from calipers.aggregators.bias_correction import BiasCorrected, shrink_into_bounds, verdict_of_comparison
 from calipers.aggregators.pair_bias import PairBias
 from calipers.aggregators.position_bias import PositionBias
 from calipers.aggregators.two_way import two_way
@@ -39,7 +39,11 @@ def test_degrees_are_kept_ties_stay_and_both_orders_are_taken_as_they_are():
     assert margins(Comparison(0, 1, 0.5, 0)) == [pytest.approx(0.2)]
     assert margins(Comparison(0, 1, 0.0, 0)) == [0.0]
     assert margins(Comparison(0, 1, 1.0, 0), Comparison(1, 0, -0.5, 1)) == [1.0, -0.5]
-    assert [verdict_of(Comparison(0, 1, margin, 0)) for margin in (0.1, -0.1, 0.0)] == ["first", "second", "tie"]
+    assert [verdict_of_comparison(Comparison(0, 1, margin, 0)) for margin in (0.1, -0.1, 0.0)] == [
+        "first",
+        "second",
+        "tie",
+    ]
 
 
 def test_another_judges_verdicts_are_not_touched():
@@ -56,7 +60,7 @@ def test_ratings_lose_what_their_place_is_worth():
 
 @given(st.lists(st.floats(-0.5, 1.5).map(lambda one: round(one, 3)) | st.none(), min_size=1, max_size=8))
 def test_scores_off_the_scale_are_drawn_in_without_making_a_tie(values: list[float | None]):
-    found = shrunk_into(Scores(tuple(values), (None,) * len(values)), 0.0, 1.0).values
+    found = shrink_into_bounds(Scores(tuple(values), (None,) * len(values)), 0.0, 1.0).values
     known = [(one, there) for one, there in zip(found, values, strict=True) if one is not None and there is not None]
     assert len(known) == sum(one is not None for one in values)
     assert all(-1e-6 <= one <= 1 + 1e-6 for one, _ in known)

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calipers.aggregators.bradley_terry import BradleyTerry, _likelihood, largest_linked
+from calipers.aggregators.bradley_terry import BradleyTerry, _likelihood, largest_linked_set
 from calipers.rewards.win_rate import win_rates
 from calipers.types import Comparison, Scores
 
@@ -111,7 +111,7 @@ def test_nothing_compared_is_none():
 
 @given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), max_size=10))
 def test_linked_items_are_a_connected_set_no_pair_leaves(pairs: list[tuple[int, int]]):
-    linked = set(largest_linked(pairs, 7))
+    linked = set(largest_linked_set(pairs, 7))
     assert len(linked) != 1
     for one, other in pairs:
         assert (one in linked) == (other in linked)

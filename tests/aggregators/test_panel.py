@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calipers.aggregators.panel import Fallback, Panel, standard
+from calipers.aggregators.panel import Fallback, Panel, standard_scores
 from calipers.types import Judgment, Rating, Scores
 
 scores_ = st.floats(0, 1).map(lambda one: round(one, 2))
@@ -28,14 +28,14 @@ def ratings(*rows: tuple[float | None, ...]) -> list[Judgment]:
 def test_offset_and_spread_of_a_judge_do_not_count():
     one = Panel((1.0, 1.0))(ratings((0.1, 0.2, 0.6), (0.3, 0.1, 0.5)), 3)
     other = Panel((1.0, 1.0))(ratings((0.91, 0.92, 0.96), (0.3, 0.1, 0.5)), 3)
-    assert standard(one.values) == pytest.approx(standard(other.values), abs=1e-5)
+    assert standard_scores(one.values) == pytest.approx(standard_scores(other.values), abs=1e-5)
 
 
 def test_the_judge_with_the_greater_weight_decides():
     rows = ratings((0.9, 0.1), (0.2, 0.8))
     for weights, best in (((3.0, 1.0), 0), ((1.0, 3.0), 1)):
         values = Panel(weights)(rows, 2).values
-        assert standard(values)[best] == pytest.approx(1)
+        assert standard_scores(values)[best] == pytest.approx(1)
 
 
 def test_a_judge_that_said_nothing_of_a_candidate_is_left_out_of_it():
@@ -43,10 +43,10 @@ def test_a_judge_that_said_nothing_of_a_candidate_is_left_out_of_it():
     values = Panel((1.0, 1.0))(ratings(first, second), 3).values
     mean = [
         (a + b) / 2
-        for a, b in zip(standard(first)[:2], standard(second)[:2], strict=True)
+        for a, b in zip(standard_scores(first)[:2], standard_scores(second)[:2], strict=True)
         if a is not None and b is not None
     ]
-    assert standard(values) == pytest.approx(standard([*mean, standard(first)[2]]), abs=1e-5)
+    assert standard_scores(values) == pytest.approx(standard_scores([*mean, standard_scores(first)[2]]), abs=1e-5)
 
 
 def test_a_judge_that_failed_is_left_out_and_its_error_is_unknown():
@@ -69,7 +69,7 @@ def test_judges_that_agree_are_surer_than_judges_that_do_not():
 
 @given(st.lists(st.one_of(st.none(), st.floats(-1e6, 1e6)), max_size=6))
 def test_standard_scores_have_mean_zero_and_spread_one_or_zero(values: list[float | None]):
-    known = [one for one in standard(values) if one is not None]
+    known = [one for one in standard_scores(values) if one is not None]
     if known:
         assert math.fsum(known) == pytest.approx(0, abs=1e-3)
         assert math.fsum(one**2 for one in known) / len(known) == pytest.approx(1, abs=1e-3) or not any(known)
@@ -81,7 +81,7 @@ def test_on_the_mean_scale_a_lone_judge_keeps_its_scores_and_several_keep_their_
     both = ratings((0.1, 0.2, 0.6), (0.3, 0.4, 0.5))
     there = Panel((3.0, 1.0))(both, 3).values
     weighted = np.average(
-        np.array([standard((0.1, 0.2, 0.6)), standard((0.3, 0.4, 0.5))], float), axis=0, weights=(3, 1)
+        np.array([standard_scores((0.1, 0.2, 0.6)), standard_scores((0.3, 0.4, 0.5))], float), axis=0, weights=(3, 1)
     )
     assert np.corrcoef(np.array(there, float), weighted)[0, 1] == pytest.approx(1.0)
     assert np.mean(np.array(there, float)) == pytest.approx((3 * 0.3 + 0.4) / 4)
@@ -93,7 +93,7 @@ def test_scores_on_the_mean_scale_stay_on_the_judges_scale_and_in_order(
 ):
     columns = list(zip(*rows, strict=True))
     found = Panel(weights)(ratings(*columns), len(rows))
-    before = np.average(np.array([standard(one) for one in columns], float), axis=0, weights=weights).round(6)
+    before = np.average(np.array([standard_scores(one) for one in columns], float), axis=0, weights=weights).round(6)
     for value in found.values:
         assert value is not None
         assert min(map(min, columns)) - 1e-6 <= value <= max(map(max, columns)) + 1e-6

@@ -47,7 +47,7 @@ def test_chance_is_no_leaning():
 def test_pairs_of_candidates_tell_a_slope_only():
     known = PositionBias.learn(groups(100, slope=-0.2, size=2))
     assert known is not None
-    worth = [one.value for one in known.without([Rating(0, 0.5, 0, 0), Rating(1, 0.5, 0, 1)])]
+    worth = [one.value for one in known.without_bias([Rating(0, 0.5, 0, 0), Rating(1, 0.5, 0, 1)])]
     assert worth[0] - worth[1] == pytest.approx(-0.2, abs=0.03)
 
 
@@ -58,7 +58,7 @@ def test_few_groups_or_one_order_teach_nothing():
 
 def test_a_whole_answer_keeps_its_level():
     flat = [Rating(item, 0.5, 0, item) for item in range(5)]
-    level = PositionBias(-0.4, 0.3, 50).without(flat)
+    level = PositionBias(-0.4, 0.3, 50).without_bias(flat)
     assert sum(one.value for one in level) == pytest.approx(2.5)
     assert level[0].value < level[4].value
 

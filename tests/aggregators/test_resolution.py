@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calipers.aggregators.resolution import StoppingRule, is_all_noise, tied, unscored, usual_spread
+from calipers.aggregators.resolution import StoppingRule, is_all_noise, tie_all_scores, usual_spread, without_scores
 from calipers.types import Scores
 
 
@@ -72,6 +72,6 @@ def test_without_errors_or_with_one_score_nothing_is_said():
 
 
 def test_ties_are_bit_equal_and_what_was_missing_stays_missing():
-    assert tied(Scores((0.1, None, 0.4), (0.2, None, 0.2))).values == (0.25, None, 0.25)
-    assert tied(Scores((None,), (None,))).values == (None,)
-    assert unscored(Scores((0.1, 0.2), (0.1, 0.1))) == Scores((None, None), (None, None))
+    assert tie_all_scores(Scores((0.1, None, 0.4), (0.2, None, 0.2))).values == (0.25, None, 0.25)
+    assert tie_all_scores(Scores((None,), (None,))).values == (None,)
+    assert without_scores(Scores((0.1, 0.2), (0.1, 0.1))) == Scores((None, None), (None, None))

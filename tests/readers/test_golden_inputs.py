@@ -11,7 +11,7 @@ import pytest
 import golden
 from calipers.errors import CalipersError
 from calipers.readers import as_group, as_rubric_row, canonical
-from calipers.rubric.standards import standards_in
+from calipers.rubric.dataset_standards import read_standards
 from dataset_rows import ROWS
 
 CALL = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": '{"a": 1}'}}
@@ -273,7 +273,7 @@ def graded(row: dict[str, Any]) -> Any:
 
 def stated(row: dict[str, Any]) -> Any:
     """What a row asks for, with the places where it stands."""
-    found = standards_in(row)
+    found = read_standards(row)
     rubric = found.rubric if found.rubric is None or isinstance(found.rubric, str) else found.rubric.to_dict()
     others = [[one.place, one.value] if one is not None else None for one in (found.rules, found.reference)]
     return [rubric, found.rubric_place, *others]

@@ -51,14 +51,14 @@ def test_verl_rows_are_read_where_the_reward_function_reads_them_and_two_that_di
     assert as_rubric_row({"prompt": PROMPT, "extra_info": holding("inner")}).rubric.criteria[0].text == "inner"
     both = {"prompt": PROMPT, **holding("the same"), "extra_info": holding("the same")}
     assert as_rubric_row(both).rubric.criteria[0].text == "the same"
-    words = r"in reward_model\.rubrics and the one in extra_info\.reward_model\.rubrics differ"
+    words = r"in reward_model\.rubrics differs from the rubric in extra_info\.reward_model\.rubrics"
     with pytest.raises(InputError, match=words):
         as_rubric_row(both | holding("outer"))
 
 
 @pytest.mark.parametrize(("criterion", "complaint"), [
-    ({"criterion": "x", "pionts": 3}, r"criterion 2: (unknown field 'pionts'; did you mean 'points'|has no points)"),
-    ({"criterion": "x"}, "criterion 2: has no points, and others have some"),
+    ({"criterion": "x", "pionts": 3}, r"criterion 2: (unknown field 'pionts'; did you mean 'points'|it has no points)"),
+    ({"criterion": "x"}, "criterion 2: it has no points, but others have some"),
     ({"criterion": "x", "points": 1, "rulle": {"regex": {"pattern": "x"}}}, "'rulle'; did you mean 'rule'"),
 ])  # fmt: skip
 def test_what_a_criterion_would_lose_is_an_error(criterion: dict[str, Any], complaint: str):

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calipers.rewards.identity import Identity
-from calipers.rewards.length import LengthControl, own_length
-from calipers.rewards.near import near_tied
+from calipers.rewards.length import LengthControl, policy_text_length
+from calipers.rewards.near_ties import near_tied_clusters
 from calipers.types import Candidate, Scores
 from viewed import view_of
 
@@ -30,13 +30,13 @@ def test_exact_ties_stay_and_a_group_without_errors_is_left_alone():
 
 def test_only_what_the_policy_wrote_counts():
     shared = ({"role": "user", "content": "a long question"},)
-    assert [own_length(one, 1) for one in view_of("ab", "abcd", shared=shared).candidates] == [2, 4]
+    assert [policy_text_length(one, 1) for one in view_of("ab", "abcd", shared=shared).candidates] == [2, 4]
     messages = (
         {"role": "assistant", "content": [{"type": "text", "text": "abc"}, {"type": "image_url", "image_url": {}}]},
         {"role": "tool", "content": "the tool's own words"},
         {"role": "assistant", "content": None},
     )
-    assert own_length(Candidate((0,), messages, ()), 0) == 3
+    assert policy_text_length(Candidate((0,), messages, ()), 0) == 3
 
 
 scores_ = st.lists(st.floats(0, 1).map(lambda one: round(one, 2)), min_size=2, max_size=7)
@@ -47,6 +47,6 @@ def test_nobody_passes_a_candidate_that_is_surely_better(values: list[float], st
     lengths = [random.randrange(1, 50) for _ in values]  # type: ignore[attr-defined]  # a Random
     scores = Scores(tuple(values), (0.05,) * len(values))
     rewards = LengthControl(Identity(), strength)(scores, view_of(*("x" * length for length in lengths)))
-    chains = near_tied(scores, within=1.0)
+    chains = near_tied_clusters(scores, within=1.0)
     for better, worse in pairwise(chains):
         assert min(rewards[one] or 0.0 for one in better) >= max(rewards[one] or 0.0 for one in worse) - 1e-9

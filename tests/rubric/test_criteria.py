@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calipers.errors import ConfigError
-from calipers.rubric import as_rubric, as_standards
+from calipers.rubric import as_rubric, criteria_as_text
 from calipers.types import Criterion, Rubric
 
 POINTS = st.floats(-10, 10).filter(lambda points: abs(points) > 1e-6)
@@ -103,4 +103,6 @@ def test_what_is_wrong_is_named(value: Any, complaint: str):
 
 
 def test_as_text_the_criteria_are_lines_that_say_what_to_avoid():
-    assert as_standards(as_rubric(["Be kind.", {"text": "Shouts.", "points": -2}])) == "- Be kind.\n- Avoid: Shouts."
+    assert (
+        criteria_as_text(as_rubric(["Be kind.", {"text": "Shouts.", "points": -2}])) == "- Be kind.\n- Avoid: Shouts."
+    )

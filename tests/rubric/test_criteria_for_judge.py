@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calipers.rubric import Grading, as_rubric
-from calipers.rubric.formulas import criteria_for_judge, graded, settled
+from calipers.rubric.formulas import criteria_for_judge, graded, score_from_rules
 from calipers.types import Verdict
 
 RUBRIC = as_rubric([
@@ -44,7 +44,7 @@ def test_only_what_can_still_matter_is_asked(ruled: Any, grading: Any, expected:
        st.sampled_from(["healthbench", "all_or_nothing", "fraction", "ruscarl_batch"]), st.booleans())  # fmt: skip
 def test_a_settled_score_is_the_score_whatever_a_judge_says(ruled: Any, normaliser: Any, said: Any) -> None:
     grading = Grading(normaliser=normaliser)
-    value = settled(RUBRIC, {name: Verdict(met) for name, met in ruled.items()}, grading)
+    value = score_from_rules(RUBRIC, {name: Verdict(met) for name, met in ruled.items()}, grading)
     if value is not None:
         filled = {one.id: said if ruled.get(one.id) is None else ruled[one.id] for one in RUBRIC.criteria}
         assert graded(RUBRIC, filled, normaliser=normaliser).value == value

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from calipers.errors import ConfigError
 from calipers.rubric import as_rubric
-from calipers.rubric.formulas import NORMALISERS, graded, lowest, rar_implicit
+from calipers.rubric.formulas import NORMALISERS, graded, lowest_score, rar_implicit
 from calipers.rubric.grading import Grading, Normaliser, as_grading
 from calipers.types import Criterion, Rubric
 
@@ -80,7 +80,7 @@ def test_scores_stay_within_what_the_formula_can_give(rubric: Rubric, data: st.D
     verdicts = {criterion.id: data.draw(st.booleans()) for criterion in rubric.criteria}
     value = graded(rubric, verdicts, normaliser=normaliser).value
     assert value is not None
-    assert lowest(rubric, normaliser) - 1e-9 <= value <= 1 + 1e-9
+    assert lowest_score(rubric, normaliser) - 1e-9 <= value <= 1 + 1e-9
 
 
 @given(rubrics(0.1), st.data(), st.sampled_from(sorted(NORMALISERS)))
@@ -185,7 +185,7 @@ def test_a_criterion_without_points_changes_nothing(name: Normaliser, met: Any) 
     found = graded(watched, {**said, "seen": met}, normaliser=name)
     assert found == graded(plain, said, normaliser=name)
     assert found.coverage == 1.0
-    assert lowest(watched, name) == lowest(plain, name)
+    assert lowest_score(watched, name) == lowest_score(plain, name)
 
 
 def test_a_rubric_of_penalties_may_watch_something_too() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 import golden
 from calipers.errors import ConfigError
-from calipers.rubric.formulas import NORMALISERS, graded, lowest
+from calipers.rubric.formulas import NORMALISERS, graded, lowest_score
 from calipers.rubric.grading import OnMissing
 from calipers.types import Criterion, Rubric
 
@@ -45,7 +45,8 @@ def test_verdicts_give_the_scores_they_gave(formula: Any, rule: Any) -> None:
                 rubric, verdicts, normaliser=formula, on_missing=rule, coverage=rng.choice((0.5, 0.8)), floor=0.1
             )
             numbers = [
-                None if one is None else round(one, 6) for one in (score.value, score.coverage, lowest(rubric, formula))
+                None if one is None else round(one, 6)
+                for one in (score.value, score.coverage, lowest_score(rubric, formula))
             ]
             found[key] = [*numbers, *score.open, "vetoed", *score.vetoed, score.filled]
         except ConfigError as error:

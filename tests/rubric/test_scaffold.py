@@ -8,7 +8,15 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from calipers.errors import ConfigError
-from calipers.rubric.scaffold import Schedule, Step, points_of, scaffold_text, scaffolded, shown_count, shown_criteria
+from calipers.rubric.scaffold import (
+    Schedule,
+    Step,
+    scaffold_text,
+    scaffolded,
+    shown_count,
+    shown_criteria,
+    texts_and_points,
+)
 from calipers.types import Criterion, Rubric
 
 BEST = Schedule(350)
@@ -30,25 +38,30 @@ PROMPT = ({"role": "user", "content": "Why is the sky blue?"},)
     (81, 0.025251, [0] * 8),
 ])  # fmt: skip
 def test_the_papers_best_schedule_shows_what_its_code_shows(step: int, share: float, shown: list[int]) -> None:
-    assert BEST.of_step(step) == pytest.approx(share, abs=5e-7)
+    assert BEST.share_at_step(step) == pytest.approx(share, abs=5e-7)
     assert [shown_count(BEST.share(step, place, 8), 10) for place in range(1, 9)] == shown
 
 
 def test_the_scaffold_vanishes_within_twelve_steps() -> None:
     """A share of 0.9 is crossed at step 64.7, one of 0.1 at 76.9."""
-    assert BEST.of_step(64) > 0.9 > BEST.of_step(65)
-    assert BEST.of_step(76) > 0.1 > BEST.of_step(77)
+    assert BEST.share_at_step(64) > 0.9 > BEST.share_at_step(65)
+    assert BEST.share_at_step(76) > 0.1 > BEST.share_at_step(77)
 
 
 def test_other_schedules_are_their_formulas() -> None:
     linear, power = Schedule(101, step="linear"), Schedule(101, step="power", power=3)
-    assert [linear.of_step(step) for step in (1, 51, 101, 200)] == [1.0, 0.5, 0.0, 0.0]
-    assert power.of_step(51) == 0.125
-    assert Schedule(100, step="constant").of_step(99) == 1.0
-    assert [Schedule(9, group="binary", full=2).of_member(place, 4) for place in (1, 2, 3, 4)] == [1.0, 1.0, 0.0, 0.0]
-    assert [Schedule(9, group="constant").of_member(place, 4) for place in (1, 4)] == [1.0, 1.0]
-    assert Schedule(9).of_member(1, 1) == 1.0
-    assert Schedule(1).of_step(1) > 0.99
+    assert [linear.share_at_step(step) for step in (1, 51, 101, 200)] == [1.0, 0.5, 0.0, 0.0]
+    assert power.share_at_step(51) == 0.125
+    assert Schedule(100, step="constant").share_at_step(99) == 1.0
+    assert [Schedule(9, group="binary", full=2).share_of_member(place, 4) for place in (1, 2, 3, 4)] == [
+        1.0,
+        1.0,
+        0.0,
+        0.0,
+    ]
+    assert [Schedule(9, group="constant").share_of_member(place, 4) for place in (1, 4)] == [1.0, 1.0]
+    assert Schedule(9).share_of_member(1, 1) == 1.0
+    assert Schedule(1).share_at_step(1) > 0.99
 
 
 @pytest.mark.parametrize(("criteria", "share", "shown"), [
@@ -154,8 +167,8 @@ def test_wanted_and_unwanted_are_told_apart_with_their_points() -> None:
 def test_what_makes_no_schedule_is_refused(wrong: Any) -> None:
     with pytest.raises(ConfigError):
         Schedule(**({"total_steps": 10} | wrong))
-    with pytest.raises(ConfigError, match="not in a group of 8"):
-        BEST.of_member(9, 8)
+    with pytest.raises(ConfigError, match="from 1 to the size of the group, 8"):
+        BEST.share_of_member(9, 8)
 
 
 def test_a_prompt_that_has_a_system_message_keeps_one() -> None:
@@ -176,7 +189,7 @@ def test_an_empty_prompt_is_the_scaffold_alone() -> None:
 
 def test_a_rubrics_criteria_are_its_texts_and_points() -> None:
     rubric = Rubric((Criterion("a", "says why", 2.0), Criterion("b", "is rude", -1.0, rule={"function": "f"})))
-    assert points_of(rubric) == (("says why", 2.0), ("is rude", -1.0))
+    assert texts_and_points(rubric) == (("says why", 2.0), ("is rude", -1.0))
 
 
 @given(

@@ -17,7 +17,7 @@ import pytest
 
 from calipers.errors import InputError
 from calipers.generation.main_eval import row_for_main_eval
-from calipers.rubric.standards import standards_in
+from calipers.rubric.dataset_standards import read_standards
 from calipers.trainers.verl import compute_score, rubric_batch, verif
 from calipers.trainers.verl.recipes import Graded
 from dataset_rows import ANSWERS, ASKED, ROWS, RULES, SCORES
@@ -54,7 +54,7 @@ def test_verls_main_eval_scores_what_generate_writes_of_every_form_of_row(tmp_pa
 @pytest.mark.parametrize("name", SCORES)
 def test_the_ground_truth_alone_says_all_that_a_row_asks_for(name: str) -> None:
     truth = row_for_main_eval(ROWS[name], ASKED)["reward_model"]["ground_truth"]
-    before, after = standards_in(ROWS[name]), standards_in({"reward_model": {"ground_truth": truth}})
+    before, after = read_standards(ROWS[name]), read_standards({"reward_model": {"ground_truth": truth}})
     assert json.loads(truth)["prompt"] == ASKED
     assert (after.rubric is None, after.rules is None) == (before.rubric is None, before.rules is None)
     with FaultyServer() as server:

@@ -76,7 +76,7 @@ def test_a_rule_of_another_shape_is_no_rubric(rule: Any, words: str) -> None:
 
 
 def test_levels_do_not_go_with_a_rule() -> None:
-    with pytest.raises(ConfigError, match="levels do not go with it"):
+    with pytest.raises(ConfigError, match="a criterion with a rule cannot have levels"):
         as_rubric([{"text": "x", "rule": "citation", "levels": {"no": 0, "yes": 1}}])
 
 

@@ -1,1 +1,1 @@
-"""Judgments to scores with standard errors: one estimator a file."""
+"""Turns judgments into scores with standard errors. Each estimator has its own file."""

@@ -1,7 +1,8 @@
-"""Judgments corrected for their judge's position bias before they are aggregated.
+"""Corrects judgments for their judge's position bias before they are aggregated.
 
-A rating loses the bias of its position; a verdict on a pair that was asked in one order counts for what both orders
-would say on average. Not responsible for learning either (``position_bias``, ``pair_bias``).
+The bias of its position is subtracted from a rating. A verdict on a pair that was asked in a single order is replaced
+by the average verdict expected of both orders. Not responsible for learning these biases (``position_bias``,
+``pair_bias``).
 """
 
 from __future__ import annotations
@@ -17,10 +18,10 @@ from calipers.types import Comparison, Judgment, Rating, Scores
 
 @dataclass(frozen=True, slots=True)
 class BiasCorrected:
-    """Corrects ratings by their slot's ``positions`` and comparisons by its ``pairs``, then aggregates them ``within``.
+    """Corrects ratings by ``positions`` and comparisons by ``pairs``, each by slot, and aggregates them ``within``.
 
-    Judgments of other slots stay as they are. Scores that a correction moves off ``bounds`` are shrunk towards their
-    mean, all by the same factor.
+    Judgments of slots without a known bias stay unchanged. If a correction moves scores out of ``bounds``, all scores
+    are shrunk towards their mean by the same factor.
     """
 
     within: Aggregator
@@ -29,7 +30,7 @@ class BiasCorrected:
     bounds: tuple[float, float] | None = None
 
     def __call__(self, judgments: Sequence[Judgment], n: int) -> Scores:
-        """As ``within``."""
+        """Return the scores that the aggregator ``within`` makes of the corrected judgments."""
         swapped = {(one.slot, one.second, one.first) for one in judgments if isinstance(one, Comparison)}
         corrected: list[Judgment] = []
         by_slot: dict[int, list[Rating]] = {}
@@ -42,25 +43,26 @@ class BiasCorrected:
                 case _:
                     corrected.append(one)
         for slot, ratings in by_slot.items():
-            corrected += self.positions[slot].without(ratings)
+            corrected += self.positions[slot].without_bias(ratings)
         scores = self.within(corrected, n)
-        return scores if self.bounds is None else shrunk_into(scores, *self.bounds)
+        return scores if self.bounds is None else shrink_into_bounds(scores, *self.bounds)
 
     def _in_one_order(self, comparison: Comparison) -> Comparison:
         bias = self.pairs.get(comparison.slot)
         if bias is None or comparison.margin == 0:
             return comparison
-        return replace(comparison, margin=bias.margin(verdict_of(comparison)) * abs(comparison.margin))
+        return replace(comparison, margin=bias.margin(verdict_of_comparison(comparison)) * abs(comparison.margin))
 
 
-def verdict_of(comparison: Comparison) -> PairVerdict:
-    """Which of the two it says is better, by position."""
+def verdict_of_comparison(comparison: Comparison) -> PairVerdict:
+    """Return which candidate a comparison prefers, by position: the first, the second, or neither."""
     return "tie" if comparison.margin == 0 else "first" if comparison.margin > 0 else "second"
 
 
-def shrunk_into(scores: Scores, low: float, high: float) -> Scores:
-    """Scores within the bounds: where one lies outside, all are shrunk towards their mean alike, so that none are
-    tied.
+def shrink_into_bounds(scores: Scores, low: float, high: float) -> Scores:
+    """Return the scores within the bounds. If one is outside, all are shrunk towards their mean by the same factor.
+
+    Clipping only those outside would make them tied.
     """
     known = [one for one in scores.values if one is not None]
     if not known or (min(known) >= low and max(known) <= high):

@@ -1,4 +1,4 @@
-"""Scores from comparisons: Bradley-Terry with Davidson's ties, graded margins and a prior.
+"""Scores from comparisons: the Bradley-Terry model with Davidson's ties, graded margins and a prior.
 
 Bradley & Terry, "Rank analysis of incomplete block designs", *Biometrika* 39 (1952); ties as in Davidson, *JASA* 65
 (1970); a known advantage of being shown first as in Davidson & Beaver, *Biometrics* 33 (1977). Fitted by Newton's
@@ -26,24 +26,24 @@ _CONVERGED = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class BradleyTerry:
-    """Aggregates Comparisons to log-odds strengths, zero on average, with their standard errors.
+    """Turns comparisons into strengths (log-odds with mean zero) with their standard errors.
 
-    ``prior`` is the standard deviation of the normal prior on a strength (log-odds); it keeps an unbeaten candidate
-    finite. ``first`` is the log-odds by which being shown first helps with this judge, 0 where unknown; with every
-    pair shown in both orders it cancels anyway. A margin m counts as |m| of a win and 1 - |m| of a tie.
+    ``prior`` is the standard deviation of the normal prior on a strength (log-odds); it keeps the strength of an
+    unbeaten candidate finite. ``first`` is the log-odds advantage of being shown first with this judge, 0 if unknown;
+    it cancels if every pair is shown in both orders. A margin m counts as |m| of a win and 1 - |m| of a tie.
     """
 
     prior: float = 2.0
     first: float = 0.0
 
     def __call__(self, judgments: Sequence[Judgment], n: int) -> Scores:
-        """Strengths of ``n`` candidates; contradictions are averaged.
+        """Return the strengths of ``n`` candidates as scores. Contradicting comparisons are averaged.
 
-        Candidates that no chain of comparisons links to the largest linked set stay None: their offset is unknown.
-        Standard errors are those of the model (each comparison independent), and None where nothing was compared.
+        Candidates that no chain of comparisons links to the largest linked set stay None, because their offset is
+        unknown. Standard errors are those of the model (each comparison independent), and None if nothing was compared.
         """
         comparisons = [one for one in judgments if isinstance(one, Comparison) and one.first != one.second]
-        linked = largest_linked([(one.first, one.second) for one in comparisons], n)
+        linked = largest_linked_set([(one.first, one.second) for one in comparisons], n)
         values: list[float | None] = [None] * n
         stderrs: list[float | None] = [None] * n
         if linked:
@@ -56,10 +56,10 @@ class BradleyTerry:
         return Scores(tuple(values), tuple(stderrs))
 
 
-def largest_linked(pairs: Sequence[tuple[int, int]], n: int) -> tuple[int, ...]:
-    """The largest set of items that pairs link, in order; of equally large ones that with the lowest item.
+def largest_linked_set(pairs: Sequence[tuple[int, int]], n: int) -> tuple[int, ...]:
+    """Return the largest set of candidates that comparisons of ``pairs`` link, sorted; empty if there is no pair.
 
-    Empty where there is no pair.
+    Of equally large sets, returns the set with the lowest candidate.
     """
     root = list(range(n))
 
@@ -79,8 +79,12 @@ def largest_linked(pairs: Sequence[tuple[int, int]], n: int) -> tuple[int, ...]:
 
 
 def _fit(comparisons: Sequence[tuple[int, int, float]], n: int, model: BradleyTerry) -> tuple[list[float], list[float]]:
-    """Penalised maximum likelihood over strengths and, where there were ties, the log of Davidson's tie parameter."""
-    wins, both = np.zeros((n, n)), np.zeros((n, n))  # half-points of row over column, and meetings; row shown first
+    """Return the strengths and standard errors of maximal penalised likelihood for the comparisons.
+
+    If there were ties, the logarithm of Davidson's tie parameter is fitted as well.
+    """
+    # Half-points of the row candidate against the column candidate, and their comparisons; the row is shown first.
+    wins, both = np.zeros((n, n)), np.zeros((n, n))
     ties = 0.0
     for one, other, margin in comparisons:
         wins[one, other] += (1 + margin) / 2
@@ -107,10 +111,10 @@ def _fit(comparisons: Sequence[tuple[int, int, float]], n: int, model: BradleyTe
 
 
 def _likelihood(at: Array, both: Array, points: Array, ties: float, model: BradleyTerry) -> tuple[float, Array, Array]:
-    """The penalised log-likelihood, its slope and its negative second derivative, in n strengths and log tie rate.
+    """Return the penalised log-likelihood, its slope and negative second derivative, in n strengths and log tie rate.
 
-    Without ties the tie parameter is held at zero, which is plain Bradley-Terry. A common constant that depends on the
-    comparisons alone is omitted.
+    Without ties the tie parameter stays zero, which is plain Bradley-Terry. A constant that depends on the comparisons
+    alone is omitted.
     """
     n = len(points)
     strength, tied = at[:n], ties > 0
@@ -120,7 +124,7 @@ def _likelihood(at: Array, both: Array, points: Array, ties: float, model: Bradl
     total = 1 + weight**2 + level
     win = np.where(gap >= 0, 1, weight**2) / total
     tie = level / total
-    score = win + tie / 2  # expected half-points of the one shown first
+    score = win + tie / 2  # expected half-points of the candidate shown first
     expected = (both * score).sum(axis=1) + (both * (1 - score)).sum(axis=0)
     precision = 1 / model.prior**2
     value = (

@@ -1,7 +1,7 @@
-"""Verdicts on criteria to a score for each candidate, by the formula and the rule for missing verdicts of the grading.
+"""Turns verdicts on criteria into a score for each candidate, by the grading's formula and policy for missing ones.
 
-Each grading (one sample or order of one judge) has a score of its own; they are averaged, and those of a panel's judges
-again. Not responsible for the formulas (``rubric.formulas``).
+Each grading (one sample or order of one judge) gives a score. The scores of a judge's gradings are averaged, then those
+of the judges of a panel. Not responsible for the formulas (``rubric.formulas``).
 """
 
 from __future__ import annotations
@@ -13,27 +13,27 @@ from typing import Literal, Self, TypeAlias
 
 from calipers.aggregators.two_way import two_way
 from calipers.rubric import Grading
-from calipers.rubric.formulas import Met, graded, settled
+from calipers.rubric.formulas import Met, graded, score_from_rules
 from calipers.types import Judgment, Rating, RenderedGroup, Rubric, Scores, Verdict
 
 _DIGITS = 9
-"""Rounded to this many decimals, so that equal sums give bit-equal scores whatever the order of summation."""
+"""Scores are rounded to this many decimals, so that equal sums are bit-equal whatever the order of summation."""
 
 Rows: TypeAlias = list[list[float]]
-"""For each candidate the scores that gradings gave it."""
+"""For each candidate, the scores from its gradings."""
 
 
 @dataclass(frozen=True, slots=True)
 class CriteriaScores:
-    """Scores of a group whose candidates are graded by ``rubrics``, which ``of`` takes from the group.
+    """The scores of a group whose candidates are graded by ``rubrics``; ``of`` takes the rubrics from the group.
 
-    A grading in which a verdict is unknown has a score only as ``grading.on_missing`` allows. A verdict of None never
-    replaces another, so a follow-up question fills gaps. Verdicts of rules (``checked``) are part of every grading, and
-    a score that follows from rules alone is exact.
+    A grading in which a verdict is unknown has a score only if ``grading.on_missing`` allows it. A verdict of None
+    never replaces another, so a follow-up question fills gaps. Verdicts of rules (``checked``) are part of every
+    grading, and a score that follows from rules alone is exact.
 
-    Of several ``judges``, a ``panel`` "all" averages scores by ``weights``; where some judges graded only some
+    With several ``judges``, a ``panel`` "all" averages scores by ``weights``. If some judges graded only some
     candidates, ``two_way`` removes the judges' levels first, so that no candidate gains from a lenient judge. In
-    "cycle" the judges share a grading; in "fallback" the judge that graded most candidates counts. A candidate that
+    "cycle", the judges share a grading. In "fallback", the judge that graded most candidates counts. A candidate that
     fewer than ``quorum`` judges graded has no score.
     """
 
@@ -46,35 +46,36 @@ class CriteriaScores:
     checked: tuple[Mapping[str, Verdict], ...] = ()
 
     def of(self, view: RenderedGroup) -> Self:
-        """The same for the candidates of ``view``."""
+        """Return the same aggregator for the rubrics and rule verdicts of the candidates of ``view``."""
         return replace(self, rubrics=view.rubrics, checked=view.rule_verdicts)
 
     def __call__(self, judgments: Sequence[Judgment], n: int) -> Scores:
-        """One score and error per candidate; None where no grading has a score.
+        """Return one score and standard error per candidate; None if no grading has a score.
 
-        The error is that of the mean of one judge's gradings or of several judges, None for fewer than two.
+        The standard error is that of the mean of one judge's gradings, or of several judges; None for fewer than two.
         """
-        exact = [self._settled(item) for item in range(n)]
-        scores = self._judged(judgments, n)
+        exact = [self._score_from_rules(item) for item in range(n)]
+        scores = self._scores_of_judges(judgments, n)
         values = tuple(judged if known is None else known for known, judged in zip(exact, scores.values, strict=True))
         stderrs = tuple(judged if known is None else 0.0 for known, judged in zip(exact, scores.stderrs, strict=True))
         return Scores(values, stderrs)
 
-    def _judged(self, judgments: Sequence[Judgment], n: int) -> Scores:
+    def _scores_of_judges(self, judgments: Sequence[Judgment], n: int) -> Scores:
         by_slot: dict[int, list[Judgment]] = {}
         for judgment in judgments:
             by_slot.setdefault(0 if self.panel == "cycle" else judgment.slot, []).append(judgment)
-        rows = {slot: self._rows(found, n) for slot, found in sorted(by_slot.items())} or {0: self._rows((), n)}
+        by_slot = dict(sorted(by_slot.items())) or {0: []}
+        rows = {slot: self._scores_of_gradings(found, n) for slot, found in by_slot.items()}
         if self.panel == "fallback":
             slot = max(rows, key=lambda one: sum(map(bool, rows[one])))
             rows = {slot: rows[slot]}
         if len(rows) == 1 and self.quorum == 1:
             (row,) = rows.values()
             return Scores(tuple(map(_mean, row)), tuple(map(_stderr, row)))
-        return self._across({slot: tuple(map(_mean, row)) for slot, row in rows.items()}, n)
+        return self._combine_judges({slot: tuple(map(_mean, row)) for slot, row in rows.items()}, n)
 
-    def _rows(self, judgments: Sequence[Judgment], n: int) -> Rows:
-        """The scores of one judge's gradings."""
+    def _scores_of_gradings(self, judgments: Sequence[Judgment], n: int) -> Rows:
+        """Return, for each candidate, the scores of one judge's gradings."""
         found: dict[int, dict[int, dict[str, Met]]] = {}
         rated: Rows = [[] for _ in range(n)]
         for judgment in judgments:
@@ -82,7 +83,7 @@ class CriteriaScores:
                 case Rating():
                     rated[judgment.item].append(judgment.value)
                 case Verdict(item=int() as item, criterion=str() as criterion):
-                    # In a cycle, the answers of all judges are part of the same grading.
+                    # In "cycle", the answers of all judges are part of the same grading.
                     grading = judgment.presentation // (self.judges if self.panel == "cycle" else 1)
                     of_item = found.setdefault(grading, {}).setdefault(item, {})
                     if of_item.get(criterion) is None:
@@ -91,21 +92,21 @@ class CriteriaScores:
 
     def _values(self, item: int, found: Mapping[int, Mapping[int, Mapping[str, Met]]]) -> list[float]:
         rubric = self.rubrics[item] if item < len(self.rubrics) else None
-        if rubric is None or self.grading.mode == "holistic" or self._settled(item) is not None:
+        if rubric is None or self.grading.mode == "holistic" or self._score_from_rules(item) is not None:
             return []
-        ruled: dict[str, Met] = {name: verdict.met for name, verdict in self._ruled(item).items()}
+        ruled: dict[str, Met] = {name: verdict.met for name, verdict in self._rule_verdicts(item).items()}
         values = [self._value(rubric, {**ruled, **found[grading].get(item, {})}) for grading in sorted(found)]
         if not values and (ruled or self.grading.on_missing == "floor"):
             values = [self._value(rubric, ruled)]
         return [value for value in values if value is not None]
 
-    def _ruled(self, item: int) -> Mapping[str, Verdict]:
+    def _rule_verdicts(self, item: int) -> Mapping[str, Verdict]:
         return self.checked[item] if item < len(self.checked) else {}
 
-    def _settled(self, item: int) -> float | None:
-        """The score of a candidate whose criteria are all decided by rules; None for others."""
+    def _score_from_rules(self, item: int) -> float | None:
+        """Return the score of a candidate if the verdicts of rules alone decide it, otherwise None."""
         rubric = self.rubrics[item] if item < len(self.rubrics) else None
-        value = None if rubric is None else settled(rubric, self._ruled(item), self.grading)
+        value = None if rubric is None else score_from_rules(rubric, self._rule_verdicts(item), self.grading)
         return None if value is None else round(value, _DIGITS)
 
     def _value(self, rubric: Rubric, verdicts: Mapping[str, Met]) -> float | None:
@@ -119,8 +120,8 @@ class CriteriaScores:
             floor=grading.floor,
         ).value
 
-    def _across(self, rows: Mapping[int, Sequence[float | None]], n: int) -> Scores:
-        """Several judges' scores to one each, for candidates that at least ``quorum`` of them graded."""
+    def _combine_judges(self, rows: Mapping[int, Sequence[float | None]], n: int) -> Scores:
+        """Combine the scores of several judges for each candidate that at least ``quorum`` of them graded."""
         weight = dict(enumerate(self.weights or (1.0,) * self.judges))
         rows = {slot: row for slot, row in rows.items() if weight.get(slot, 0.0) > 0}
         graded_by = [[slot for slot, row in rows.items() if row[item] is not None] for item in range(n)]

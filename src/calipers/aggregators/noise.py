@@ -1,8 +1,9 @@
-"""How noisy a judge is: a variance learned over many groups, and what one group's few repeats add to it.
+"""Learns how noisy a judge is: a variance over many groups, and what the few repeats of a group add to it.
 
-Two or three repeats say little about one group's noise (often they are equal, which would be an error of zero), so a
-group's variance is shrunk towards the judge's: linear credibility (Bühlmann, "Experience rating and credibility",
-*ASTIN Bulletin* 4, 1967). Learned from unlabelled repeats. Not responsible for where repeats come from.
+Two or three repeats contain little information about the noise in a group (often they are equal, which would be an
+error of zero). So a group's variance is shrunk towards the judge's: linear credibility (Bühlmann, "Experience rating
+and credibility", *ASTIN Bulletin* 4, 1967). Learned from repeats without labels. Not responsible for where repeats come
+from.
 """
 
 from __future__ import annotations
@@ -14,17 +15,17 @@ from dataclasses import dataclass
 from typing import Self
 
 _FEWEST = 8
-"""Groups with repeats below which nothing is learned."""
+"""The least number of groups with repeats from which a judge's noise is learned."""
 
 _NO_DIFFERENCE = 1e6
 
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """A judge's noise: ``variance`` of one call's score of one candidate, in the scores' squared units.
+    """A judge's noise: ``variance`` is that of one call's score of one candidate, in the scores' squared units.
 
-    ``strength`` is how many degrees of freedom of a group's own repeats weigh as much as this prior: small where
-    groups differ in noise, large where they do not.
+    ``strength`` is how many degrees of freedom of a group's own repeats weigh as much as this prior. It is small if
+    groups differ in noise, and large if they do not.
     """
 
     variance: float
@@ -32,14 +33,18 @@ class Noise:
 
     @classmethod
     def learn(cls, squares: Sequence[float], freedom: Sequence[int]) -> Self | None:
-        """From each group's sum of squared residuals and its degrees of freedom; None below 8 groups with any."""
+        """Learn a judge's noise from each group's sum of squared residuals (``squares``) and its degrees of freedom.
+
+        Returns None if fewer than 8 groups have any degrees of freedom.
+        """
         known = [(one, count) for one, count in zip(squares, freedom, strict=True) if count > 0]
         if len(known) < _FEWEST:
             return None
         pooled = math.fsum(one for one, _ in known) / sum(count for _, count in known)
         if pooled <= 0:
             return cls(0.0, _NO_DIFFERENCE)
-        # Var(s²) = Var(σ²) + 2 E(σ⁴)/d for normal noise; what is beyond the second term is real difference.
+        # For normal noise, Var(s²) = Var(σ²) + 2 E(σ⁴)/d. Variance beyond the second term is a real difference between
+        # groups.
         typical = len(known) / math.fsum(1 / count for _, count in known)
         between = statistics.pvariance([one / count for one, count in known])
         real = (between - 2 * pooled**2 / typical) / (1 + 2 / typical)
@@ -47,5 +52,5 @@ class Noise:
         return cls(pooled, min(strength, _NO_DIFFERENCE))
 
     def variance_of(self, squares: float, freedom: int) -> float:
-        """The variance of one call's score in a group with these residuals; the judge's own where it has none."""
+        """Return the variance of one call's score in a group with these residuals; without any, the judge's."""
         return (self.strength * self.variance + squares) / (self.strength + freedom)

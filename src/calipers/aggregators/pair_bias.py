@@ -1,10 +1,10 @@
-"""Position bias in pairs, learned from pairs that a judge compared in both orders; it weighs verdicts of one order.
+"""Position bias in pairs, learned from pairs that a judge compared in both orders; it weighs single verdicts.
 
-No label is used. A judge that says "first" in both orders followed the position; so the share of "first" that the
-swapped question contradicts measures how weak the evidence of a "first" is, and likewise for "second". A verdict in one
-order counts for what both orders would say on average. (Wang et al., arXiv 2305.17926, use the contingency of swapped
-verdicts to average orders; here it weighs one.) Not responsible for asking, and no correction for errors that both
-orders share.
+No labels are used. A judge that answers "first" in both orders followed the position. So the share of "first" verdicts
+that the swapped question contradicts measures how weak "first" is as evidence, and likewise for "second". A verdict in
+one order is replaced by the average verdict expected of both orders. (Wang et al., arXiv 2305.17926, use the
+contingency of swapped verdicts to average orders; here it weighs a single order.) Not responsible for asking. It does
+not correct errors that both orders share.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from dataclasses import dataclass
 from typing import Literal, Self, TypeAlias
 
 PairVerdict: TypeAlias = Literal["first", "second", "tie"]
-"""Which is better: the trajectory shown first, or the one shown second."""
+"""Which trajectory of a pair the judge prefers: that shown first, that shown second, or neither."""
 
 _FEWEST = 10
-"""Swapped pairs below which nothing is corrected."""
+"""The least number of pairs judged in both orders from which a bias is learned."""
 
 _CAUTION = 0.5
-"""A bias counts only beyond this many times its sampling variance. Chosen, like ``doubt``, by how well one order
-predicts both: without labels, and on other pairs than those that docs/calibration.md reports."""
+"""A bias counts only if its square exceeds this many times its sampling variance. With this value, as with that of
+``doubt``, a single order predicts both orders best: measured without labels, on pairs not in docs/calibration.md."""
 
 
 @dataclass(frozen=True, slots=True)
 class PairBias:
-    """How likely the swapped question contradicts a "first" and a "second", from ``pairs`` pairs judged in both orders.
+    """How often the swapped question contradicts a "first" and a "second", from ``pairs`` pairs judged in both orders.
 
-    ``first_rate`` is the share of "first" among verdicts that are no tie. All are in 0-1.
+    ``first_rate`` is the share of "first" among verdicts that are no tie. All rates are from 0 to 1.
     """
 
     pairs: int
@@ -39,7 +39,7 @@ class PairBias:
 
     @classmethod
     def learn(cls, verdicts: Iterable[tuple[PairVerdict, PairVerdict]]) -> Self | None:
-        """From (verdict in one order, verdict in the other) of each pair; None below 10 pairs without a tie."""
+        """Learn a judge's bias from its two verdicts on each pair, one per order; None below 10 pairs without a tie."""
         counts = Counter(one if one == other else "agree" for one, other in verdicts if "tie" not in (one, other))
         pairs = counts.total()
         if pairs < _FEWEST:
@@ -52,7 +52,10 @@ class PairBias:
         return cls(pairs, rate, first / (first + agree), second / (second + agree))
 
     def margin(self, verdict: PairVerdict) -> float:
-        """The mean verdict of both orders, given one, for the trajectory shown first: in [-1, 1]."""
+        """Return the average margin expected of both orders, given one verdict, for the candidate shown first.
+
+        It is in [-1, 1].
+        """
         match verdict:
             case "first":
                 return 1 - self.first_contradicted
@@ -62,10 +65,10 @@ class PairBias:
                 return 0.0
 
     def swap_share(self, verdict: PairVerdict, *, doubt: float = 0.15, calls: float = 1.75) -> float:
-        """Of pairs with this verdict, the share (0-1) to ask about in the other order, too.
+        """Return the share (0-1) of the pairs with this verdict that should be asked in the other order as well.
 
-        Verdicts that are contradicted more often than ``doubt`` are asked, the more doubtful kind first, until
-        ``calls`` calls a pair are spent on average. A tie is always asked again.
+        Verdicts that are contradicted more often than ``doubt`` are asked again, those contradicted most often first,
+        until the average is ``calls`` calls per pair. A tie is always asked again.
         """
         if verdict == "tie":
             return 1.0
@@ -81,9 +84,9 @@ class PairBias:
 
 
 def _shrunk(first: int, contradicting: int) -> float:
-    """The share of contradicting pairs that said "first" twice, shrunk to one half as far as chance may explain it.
+    """Return the share of contradicting pairs with two "first" verdicts, shrunk to 0.5 as far as chance explains it.
 
-    Positive-part shrinkage (James & Stein 1961; Baranchik 1964): what is no more than noise is no bias at all.
+    Positive-part shrinkage (James & Stein 1961; Baranchik 1964): a difference no larger than noise counts as no bias.
     """
     off = (first + 0.5) / (contradicting + 1) - 0.5
     if off == 0:

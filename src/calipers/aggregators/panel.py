@@ -1,7 +1,7 @@
-"""Several judges to one score: each on its own scale within the group, weighted; or those of one judge alone.
+"""Combines the scores of a panel's judges: a weighted mean on a common scale, or the scores of a single judge.
 
-Not responsible for what a single judge's scores are (the aggregator within), for weights (``panel_weights``), or for
-asking (``planners.panel``).
+Not responsible for the scores of each judge (the aggregator ``within``), for weights (``panel_weights``), or for asking
+(``planners.panel``).
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ _EDGE = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """Aggregates judgments of several slots; ``weights`` belong to slots 0, 1, ... and need not sum to 1.
+    """Combines judgments of several judges (slots). ``weights`` belong to slots 0, 1, ... and need not sum to 1.
 
     Each slot's scores come from ``within`` and are standardised within the group. A slot that failed, or did not score
-    a candidate, is omitted from that candidate's mean, never averaged as a number; a candidate that fewer than
-    ``quorum`` slots scored has no score. The result is on the judges' average mean and standard deviation.
+    a candidate, is omitted from that candidate's mean and never counts as a number. A candidate that fewer than
+    ``quorum`` slots scored has no score. The result has the average mean and standard deviation of the judges' scores.
     """
 
     weights: tuple[float, ...]
@@ -31,41 +31,43 @@ class Panel:
     quorum: int = 1
 
     def __call__(self, judgments: Sequence[Judgment], n: int) -> Scores:
-        """Weighted means of scores, with standard errors.
+        """Return the weighted mean of the judges' scores for each of ``n`` candidates, with standard errors.
 
-        Errors come from how far the judges differ; None where fewer than two judges scored the group. One judge alone
-        keeps its own scores and errors.
+        Errors follow from how much the judges differ; they are None if fewer than two judges scored the group. If only
+        one judge scored it, its scores and errors are returned.
         """
         own = {
             slot: self.within(found, n)
-            for slot, found in _by_slot(judgments)
+            for slot, found in _judgments_by_slot(judgments)
             if slot < len(self.weights) and self.weights[slot] > 0
         }
         if len(own) == 1 and self.quorum == 1:
             return next(iter(own.values()))
-        standardised = {slot: standard(scores.values) for slot, scores in own.items()}
+        standardised = {slot: standard_scores(scores.values) for slot, scores in own.items()}
         rows = {slot: row for slot, row in standardised.items() if sum(one is not None for one in row) > 1}
-        scores = _weighted(_with_quorum(rows, n, self.quorum), self.weights, n)
+        scores = _weighted_means(_with_quorum(rows, n, self.quorum), self.weights, n)
         return _on_mean_scale(scores, [(self.weights[slot], own[slot].values) for slot in rows])
 
 
 @dataclass(frozen=True, slots=True)
 class Fallback:
-    """Aggregates the judgments of one slot: of that which scored most candidates, then of that with most judgments.
+    """Uses the judgments of a single judge: the one that scored most candidates, then the one with most judgments.
 
-    For judges that were asked in turn: the scores of two are never mixed within a group.
+    It is for judges that are asked after one another: the scores of two judges are never mixed within a group.
     """
 
     within: Aggregator = two_way
 
     def __call__(self, judgments: Sequence[Judgment], n: int) -> Scores:
-        """That judge's scores and standard errors; None throughout where there is no judgment."""
-        found = [(self.within(own, n), len(own)) for _, own in _by_slot(judgments)] or [(self.within((), n), 0)]
+        """Return the scores and standard errors of that judge; None for every candidate if there is no judgment."""
+        found = [(self.within(own, n), len(own)) for _, own in _judgments_by_slot(judgments)] or [
+            (self.within((), n), 0)
+        ]
         return max(found, key=lambda one: (sum(value is not None for value in one[0].values), one[1]))[0]
 
 
-def _by_slot(judgments: Sequence[Judgment]) -> list[tuple[int, list[Judgment]]]:
-    """Each slot's judgments, in the order of slots."""
+def _judgments_by_slot(judgments: Sequence[Judgment]) -> list[tuple[int, list[Judgment]]]:
+    """Return the judgments of each slot, sorted by slot."""
     slots: dict[int, list[Judgment]] = {}
     for judgment in judgments:
         if not isinstance(judgment, Verdict):
@@ -76,13 +78,13 @@ def _by_slot(judgments: Sequence[Judgment]) -> list[tuple[int, list[Judgment]]]:
 def _with_quorum(
     rows: Mapping[int, tuple[float | None, ...]], n: int, quorum: int
 ) -> dict[int, tuple[float | None, ...]]:
-    """The rows without candidates that fewer than ``quorum`` of them scored."""
+    """Replace by None the scores of candidates that fewer than ``quorum`` judges scored."""
     enough = [sum(row[item] is not None for row in rows.values()) >= quorum for item in range(n)]
     return {slot: tuple(one if enough[item] else None for item, one in enumerate(row)) for slot, row in rows.items()}
 
 
 def _on_mean_scale(scores: Scores, rows: Sequence[tuple[float, Sequence[float | None]]]) -> Scores:
-    """Standard scores on the weighted mean of the judges' means and spreads: the same advantages, in their units."""
+    """Move standard scores to the weighted average of the judges' scales. Advantages stay the same."""
     total = math.fsum(weight for weight, _ in rows)
     if not total:
         return scores
@@ -94,7 +96,8 @@ def _on_mean_scale(scores: Scores, rows: Sequence[tuple[float, Sequence[float | 
         spread += weight / total * math.sqrt(math.fsum((one - mean) ** 2 for one in known) / len(known))
     lowest = min(one for _, row in rows for one in row if one is not None)
     highest = max(one for _, row in rows for one in row if one is not None)
-    # Where one judge's spread lifts another's outlier off every judge's scale, all are shrunk alike, so none are tied.
+    # One judge's standard deviation may move another judge's outlier off the scale. Then all scores are shrunk by the
+    # same factor, so that none are tied.
     furthest = [(one, highest - level if one > 0 else level - lowest) for one in scores.values if one]
     spread = min([spread, *(max(room, 0.0) / abs(one) for one, room in furthest)])
     return Scores(
@@ -103,10 +106,10 @@ def _on_mean_scale(scores: Scores, rows: Sequence[tuple[float, Sequence[float | 
     )
 
 
-def standard(values: Sequence[float | None]) -> tuple[float | None, ...]:
-    """Values less their mean, divided by their population standard deviation; 0 where all are equal, None stays None.
+def standard_scores(values: Sequence[float | None]) -> tuple[float | None, ...]:
+    """Return scores less their mean, divided by their population standard deviation; 0 if all are equal.
 
-    A single value cannot be standardised and becomes None.
+    None stays None. A single score cannot be standardised and becomes None.
     """
     known = [value for value in values if value is not None]
     if len(known) < 2:
@@ -116,7 +119,7 @@ def standard(values: Sequence[float | None]) -> tuple[float | None, ...]:
     return tuple(None if one is None else (one - mean) / spread if spread > _EDGE else 0.0 for one in values)
 
 
-def _weighted(rows: dict[int, tuple[float | None, ...]], weights: Sequence[float], n: int) -> Scores:
+def _weighted_means(rows: dict[int, tuple[float | None, ...]], weights: Sequence[float], n: int) -> Scores:
     values: list[float | None] = []
     squares, freedom = 0.0, -len(rows) + 1
     shares: list[float | None] = []

@@ -1,9 +1,9 @@
-"""The weight of each judge of a panel, learned without labels.
+"""Learns the weight of each judge of a panel, without labels.
 
-From how well a judge repeats itself (over samples, or better over swapped orders), and where it never repeated, from
-how well it agrees with the others (one common factor: Spearman, *American Journal of Psychology* 15, 1904). Agreement
-alone is not enough to be trusted with more: judges that share a weakness agree best. Not responsible for what weights
-are used for (``panel``).
+A weight follows from how well a judge repeats itself (over samples, or better over swapped orders). If a judge was
+never asked twice, it follows from how well it agrees with the others (one common factor: Spearman, *American Journal of
+Psychology* 15, 1904). If repeats are known, agreement gives no judge a larger weight, because judges that share a
+weakness agree best. Not responsible for how weights are used (``panel``).
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ Array: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 Flags: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
 
 _UNSEEN = 0.05
-"""Noise that a judge may have beyond what its repeats show: without it, a judge that always repeats itself had all the
-weight. Set with the panels of docs/calibration.md in view; most of them do not change from 0.02 to 0.1."""
+"""Noise that a judge may have beyond what its repeats show. Without it, a judge that always repeats itself would get
+all the weight. Chosen on the panels of docs/calibration.md; most of them give the same result from 0.02 to 0.1."""
 
 _BELIEF = 10.0
 """The weight, in groups, of the assumption that all judges agree equally well."""
@@ -30,11 +30,10 @@ _EDGE = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """The judges' weights (they sum to 1), and what they follow from: ``agreement`` and ``repeatability`` in [0, 1],
-    None if unknown.
+    """The judges' weights, which sum to 1, with each judge's ``agreement`` and ``repeatability`` (None if unknown).
 
-    ``agreement`` is a judge's estimated correlation with what the panel has in common; ``repeatability`` the
-    correlation within groups of two of its calls.
+    ``agreement`` is a judge's estimated correlation with what the panel has in common. ``repeatability`` is the
+    correlation between two of its calls within groups.
     """
 
     weights: tuple[float, ...]
@@ -43,11 +42,11 @@ class Weights:
 
 
 def learn_weights(calls: Sequence[Array]) -> Weights:
-    """Weights from unlabelled calls: one array per judge, of shape (groups, calls, members), NaN for no score.
+    """Learn the judges' weights from unlabelled calls: an array per judge (groups, calls, members), NaN for no score.
 
-    All arrays share groups and members; numbers of calls may differ. A judge's weight follows from its
-    repeatability, or from its agreement if some judge was never asked twice. A judge with less than half of the weight
-    that does not agree with the others beyond chance (one standard error) has weight 0.
+    All arrays have the same groups and members; the numbers of calls may differ. A judge's weight follows from its
+    repeatability, or from its agreement if any judge was never asked twice. A judge with less than half of the weight
+    that does not agree with the others beyond chance (one standard error) gets weight 0.
     """
     judges = len(calls)
     repeats = tuple(repeatability(one) for one in calls)
@@ -59,22 +58,24 @@ def learn_weights(calls: Sequence[Array]) -> Weights:
         raw = list(agreement)
     else:
         raw = [max(one, 0.0) / (_UNSEEN + 1 - max(one, 0.0)) for one in repeats if one is not None]
-    weights = _shares(raw)
-    trusted = _beyond_chance(by_group, weights)
-    return Weights(_shares([one if kept else 0.0 for one, kept in zip(raw, trusted, strict=True)]), agreement, repeats)
+    weights = _normalised_weights(raw)
+    trusted = _agrees_beyond_chance(by_group, weights)
+    return Weights(
+        _normalised_weights([one if kept else 0.0 for one, kept in zip(raw, trusted, strict=True)]), agreement, repeats
+    )
 
 
-def _shares(raw: Sequence[float]) -> tuple[float, ...]:
-    """Weights that sum to 1; equal ones where all are 0."""
+def _normalised_weights(raw: Sequence[float]) -> tuple[float, ...]:
+    """Scale the judges' weights to the sum 1; if all are 0, return equal weights."""
     total = math.fsum(raw)
     return tuple(one / total for one in raw) if total > 0 else (1 / len(raw),) * len(raw)
 
 
 def repeatability(calls: Array) -> float | None:
-    """The correlation of one call with the next within groups, in [-1, 1], pooled over groups; None for single calls.
+    """Return the correlation between consecutive calls of a judge within groups, in [-1, 1]; None for single calls.
 
-    ``calls`` has the shape (groups, calls, members). It is an intraclass correlation (Shrout & Fleiss 1979): the share
-    of a call's variance within groups that is repeated.
+    ``calls`` has the shape (groups, calls, members). It is an intraclass correlation (Shrout & Fleiss 1979), pooled
+    over groups: the share of a call's variance within groups that is repeated.
     """
     if calls.shape[1] < 2:
         return None
@@ -86,14 +87,14 @@ def repeatability(calls: Array) -> float | None:
 
 
 def _centred(values: Array, known: Flags) -> Array:
-    """Values less their mean over the last axis, 0 where not ``known``."""
+    """Return scores less their mean over the last axis; 0 where they are not ``known``."""
     count = np.maximum(known.sum(axis=-1, keepdims=True), 1)
     filled = np.where(known, values, 0.0)
     return np.where(known, filled - filled.sum(axis=-1, keepdims=True) / count, 0.0)
 
 
 def _agreement(calls: Sequence[Array]) -> Array:
-    """The correlation of every two judges within every group, (judges, judges, groups), over their first four calls."""
+    """Return the correlation of each two judges in each group over their first four calls: (judges, judges, groups)."""
     judges, groups = len(calls), len(calls[0])
     rank = min(4, *(one.shape[1] for one in calls))
     found = np.zeros((judges, judges, groups))
@@ -105,15 +106,18 @@ def _agreement(calls: Sequence[Array]) -> Array:
 
 
 def _loadings(by_group: Array) -> tuple[float, ...]:
-    """Each judge's correlation with the common factor, shrunk to the mean where groups are few."""
+    """Return each judge's correlation with the common factor, shrunk to the mean of all judges if groups are few."""
     groups = by_group.shape[2]
-    loadings = _one_factor(np.clip(by_group.mean(axis=2), 0.02, 1.0))
+    loadings = _one_factor_loadings(np.clip(by_group.mean(axis=2), 0.02, 1.0))
     shrunk = (groups * loadings + _BELIEF * loadings.mean()) / (groups + _BELIEF)
     return tuple(float(one) for one in shrunk)
 
 
-def _beyond_chance(by_group: Array, weights: Sequence[float]) -> list[bool]:
-    """Whether each judge agrees with the weighted others by more than one standard error, or holds half the weight."""
+def _agrees_beyond_chance(by_group: Array, weights: Sequence[float]) -> list[bool]:
+    """Return for each judge whether it agrees with the weighted others by more than one standard error.
+
+    A judge with at least half of the weight always counts as agreeing.
+    """
     groups = by_group.shape[2]
     trusted = []
     for judge, weight in enumerate(weights):
@@ -128,15 +132,15 @@ def _beyond_chance(by_group: Array, weights: Sequence[float]) -> list[bool]:
 
 
 def _correlations(one: Array, other: Array) -> Array:
-    """Pearson correlation within each group over members both scored; 0 where either is constant."""
+    """Return the Pearson correlation of two judges in each group over members both scored; 0 if either is constant."""
     both = ~(np.isnan(one) | np.isnan(other))
     a, b = _centred(one, both), _centred(other, both)
     size = np.sqrt((a**2).sum(axis=-1) * (b**2).sum(axis=-1))
     return np.where(size > _EDGE, (a * b).sum(axis=-1) / np.where(size > _EDGE, size, 1.0), 0.0)
 
 
-def _one_factor(table: Array) -> Array:
-    """Loadings whose products come closest to the off-diagonal correlations (minimum residuals, one factor)."""
+def _one_factor_loadings(table: Array) -> Array:
+    """Return loadings whose products are closest to the correlations off the diagonal (minimum residuals)."""
     judges = len(table)
     loadings = np.full(judges, math.sqrt(float(table[~np.eye(judges, dtype=bool)].mean())))
     others = [[j for j in range(judges) if j != i] for i in range(judges)]

@@ -1,8 +1,9 @@
-"""Position bias in lists, learned from groups that a judge rated in several orders, and taken out of its ratings.
+"""Learns a judge's position bias in lists from groups that it rated in several orders, and removes it from its ratings.
 
-No label is used: a candidate's rating that changes with its position between two presentations of a group shows the
-bias. It is a slope from first to last and an extra for the first position, shrunk to zero as far as chance may explain
-it (positive-part shrinkage: James & Stein 1961). Not responsible for pairs (``pair_bias``).
+No labels are used: if a candidate's rating changes with its position between two presentations of a group, that shows
+the bias. The bias has two parts, a slope from first to last and an extra for the first position. Both are shrunk to
+zero as far as chance may explain them (positive-part shrinkage: James & Stein 1961). Not responsible for pairs
+(``pair_bias``).
 """
 
 from __future__ import annotations
@@ -15,17 +16,18 @@ from typing import Self
 from calipers.types import Rating
 
 _FEWEST = 20
-"""Groups rated in several orders below which nothing is corrected."""
+"""The least number of groups rated in several orders from which a bias is learned."""
 
 _CAUTION = 2.0
-"""A coefficient counts only beyond this many times its sampling variance."""
+"""A coefficient counts only if its square exceeds this many times its sampling variance."""
 
 
 @dataclass(frozen=True, slots=True)
 class PositionBias:
-    """A judge's bias in the ratings' units: ``slope`` from the first position to the last, ``first`` for the first one.
+    """A judge's position bias in the ratings' units, learned from ``groups`` groups.
 
-    ``groups`` is how many it was learned from.
+    ``slope`` is the difference between the last and the first position of a list, and ``first`` an extra for the first
+    position.
     """
 
     slope: float
@@ -34,10 +36,10 @@ class PositionBias:
 
     @classmethod
     def learn(cls, groups: Iterable[Sequence[Rating]]) -> Self | None:
-        """From the ratings of each group; None below 20 groups rated in more than one order."""
+        """Learn a judge's bias from its ratings of each group; None below 20 groups rated in more than one order."""
         rows, moves, used = [], [], 0
         for ratings in groups:
-            found = list(_moves(ratings))
+            found = list(_changes_between_presentations(ratings))
             used += bool(found)
             for place, move in found:
                 rows.append(place)
@@ -49,7 +51,7 @@ class PositionBias:
         x, y = np.array(rows), np.array(moves)
         inverse = np.linalg.pinv(x.T @ x)
         coefficients = inverse @ (x.T @ y)
-        # The moves of one group depend on each other; moves counted as independent would make the variance too small.
+        # Changes within a group depend on each other; counted as independent, they would make the variance too small.
         variance = float(np.mean((y - x @ coefficients) ** 2)) * len(y) / used
         slope, first = (
             float(one) * max(0.0, 1 - _CAUTION * variance * float(inverse[index, index]) / float(one) ** 2)
@@ -59,31 +61,31 @@ class PositionBias:
         )
         return cls(round(slope, 6), round(first, 6), used)
 
-    def without(self, ratings: Sequence[Rating]) -> list[Rating]:
-        """The ratings without the bias; the mean of a whole answer stays."""
+    def without_bias(self, ratings: Sequence[Rating]) -> list[Rating]:
+        """Return the ratings without the position bias. The mean of a whole answer stays the same."""
         sizes: dict[int, int] = {}
         for one in ratings:
             sizes[one.presentation] = max(sizes.get(one.presentation, 0), one.place + 1)
         return [replace(one, value=one.value - self._at(one.place, sizes[one.presentation])) for one in ratings]
 
     def curve(self, size: int) -> tuple[float, ...]:
-        """The bias at each position of a list of ``size``, first to last, in the ratings' units; 0 on average."""
+        """Return the bias at each position of a list of ``size``, in the ratings' units; its mean is 0."""
         return tuple(self._at(position, size) for position in range(size))
 
     def _at(self, position: int, size: int) -> float:
-        slope, first = _basis(position, size)
+        slope, first = _bias_weights(position, size)
         return self.slope * slope + self.first * first
 
 
-def _basis(position: int, size: int) -> tuple[float, float]:
-    """A position on the two parts of the bias, each with mean 0 over a list of ``size``."""
+def _bias_weights(position: int, size: int) -> tuple[float, float]:
+    """Return the weights of slope and first-position extra at ``position``; their mean over a list is 0."""
     if size < 2:
         return 0.0, 0.0
     return position / (size - 1) - 0.5, (position == 0) - 1 / size
 
 
-def _moves(ratings: Sequence[Rating]) -> Iterable[tuple[tuple[float, float], float]]:
-    """How a candidate's position and its rating changed between two presentations, each less the mean of the list."""
+def _changes_between_presentations(ratings: Sequence[Rating]) -> Iterable[tuple[tuple[float, float], float]]:
+    """Yield the changes of each candidate's position and rating between two presentations, less their means."""
     table: dict[int, dict[int, Rating]] = {}
     for rating in ratings:
         table.setdefault(rating.presentation, {})[rating.item] = rating
@@ -93,7 +95,10 @@ def _moves(ratings: Sequence[Rating]) -> Iterable[tuple[tuple[float, float], flo
             continue
         size = max(max(row[item].place for item in shared) + 1 for row in (one, other))
         moves = [
-            tuple(a - b for a, b in zip(_basis(one[i].place, size), _basis(other[i].place, size), strict=True))
+            tuple(
+                a - b
+                for a, b in zip(_bias_weights(one[i].place, size), _bias_weights(other[i].place, size), strict=True)
+            )
             for i in shared
         ]
         values = [one[item].value - other[item].value for item in shared]

@@ -1,8 +1,8 @@
-"""When to stop asking about a group, given scores and standard errors so far, and what to do where they are all noise.
+"""Decides when to stop asking about a group, by its scores and standard errors, and what to do if all is noise.
 
-The mean of k calls orders a group as the judge would in the long run up to a correlation of sqrt(V / (V + v/k)), for a
-variance V between candidates and a noise variance v of one call (reliability of a mean: Spearman 1910, Brown 1910). One
-more call is worth what it adds to that: little where the ranking would not change, and little where noise hides any.
+With variance V between candidates and noise variance v of one call, the mean of k calls correlates with the judge's
+long-run ranking by sqrt(V / (V + v/k)) (reliability of a mean: Spearman 1910, Brown 1910). One more call is worth what
+it adds to this correlation. That is little if the ranking would not change, and little if noise hides every difference.
 Not responsible for asking, or for learning noise (``noise``).
 """
 
@@ -16,17 +16,17 @@ from calipers.aggregators.two_way import DIGITS
 from calipers.types import Scores
 
 _BELIEF = 0.3
-"""The weight of the judge's usual spread, in degrees of freedom. Of 0.05 to 1, the value whose least gain over a fixed
-number of calls was largest on the development half of recorded judges (benchmarks/fidelity.py); the gain depends on it
-little."""
+"""The weight of the judge's usual spread, in degrees of freedom. Chosen from 0.05 to 1 on the development half of the
+recorded judges (benchmarks/fidelity): with this value, the smallest gain of any judge over a fixed number of calls is
+largest. The gain depends on it little."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoppingRule:
-    """Go on while one more call is expected to add ``tolerance`` to the group's reliability.
+    """A rule that goes on while one more call is expected to add ``tolerance`` to the reliability of the scores.
 
     ``spread`` is the judge's usual variance of true scores within a group, in squared units of the scores. ``budget``
-    is the most calls that a group may take.
+    is the maximal number of calls for a group.
     """
 
     spread: float
@@ -34,10 +34,10 @@ class StoppingRule:
     budget: int = 8
 
     def should_stop(self, scores: Scores, *, calls: int) -> bool:
-        """Whether to stop after ``calls`` calls that led to ``scores``.
+        """Return whether to stop asking after ``calls`` calls that led to ``scores``.
 
-        True as well where what another call would add cannot be estimated: fewer than two candidates have a score, or
-        no standard error is known.
+        Also true if the value of another call cannot be estimated: fewer than two candidates have a score, or no
+        standard error is known.
         """
         known = _known(scores)
         if calls >= self.budget or len(known) < 2:
@@ -47,7 +47,7 @@ class StoppingRule:
         return self.gain(seen, noise * calls, freedom=len(known) - 1, calls=calls) < self.tolerance
 
     def gain(self, seen: float, noise: float, *, freedom: int, calls: int) -> float:
-        """What one more call adds to the reliability (0-1): ``seen`` variance of mean scores, ``noise`` of one call."""
+        """Return what one more call adds to reliability (0-1): ``seen`` variance of means, ``noise`` of one call."""
         true = (_BELIEF * self.spread + freedom * max(seen - noise / calls, 0.0)) / (_BELIEF + freedom)
         if true <= 0:
             return 0.0
@@ -55,14 +55,14 @@ class StoppingRule:
 
 
 def usual_spread(seen: float, noise: float) -> float:
-    """The variance of true scores: mean within-group variance of single calls ``seen``, less ``noise`` of a call."""
+    """Return the variance of true scores: the mean variance ``seen`` within groups less the ``noise`` of a call."""
     return max(seen - noise, 0.0)
 
 
 def is_all_noise(scores: Scores) -> bool:
-    """Whether the variance between scores is no more than their mean squared standard error (F at most 1).
+    """Return whether the variance between scores is at most their mean squared standard error (F at most 1).
 
-    False where errors are not known, or fewer than two candidates have a score: then it is unknown.
+    False if it is unknown, because errors are unknown or fewer than two candidates have a score.
     """
     known = _known(scores)
     if len(known) < 2:
@@ -71,21 +71,21 @@ def is_all_noise(scores: Scores) -> bool:
     return 0 < noise >= statistics.variance(value for value, _ in known)
 
 
-def tied(scores: Scores) -> Scores:
-    """Every known score at their mean, bit-equal, so that the advantage is 0; standard errors stay."""
+def tie_all_scores(scores: Scores) -> Scores:
+    """Return scores that all equal their mean, bit by bit, so that advantages are 0. Standard errors stay."""
     known = [value for value in scores.values if value is not None]
     mean = round(math.fsum(known) / len(known), DIGITS) if known else None
     return Scores(tuple(None if value is None else mean for value in scores.values), scores.stderrs)
 
 
-def unscored(scores: Scores) -> Scores:
-    """No score at all."""
+def without_scores(scores: Scores) -> Scores:
+    """Return scores that are None for every candidate."""
     nothing = (None,) * len(scores.values)
     return Scores(nothing, nothing)
 
 
 def _known(scores: Scores) -> list[tuple[float, float]]:
-    """Scores with their standard errors, of the candidates that have both."""
+    """Return the scores and standard errors of the candidates that have both."""
     return [
         (value, error)
         for value, error in zip(scores.values, scores.stderrs, strict=True)

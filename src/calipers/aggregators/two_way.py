@@ -1,9 +1,9 @@
-"""Scores from ratings by additive two-way least squares: rating = candidate + presentation + noise.
+"""Turns ratings into scores by additive two-way least squares: rating = candidate + presentation + noise.
 
-The two-way layout without interaction (Scheffé, *The Analysis of Variance*, 1959, ch. 4). A presentation is one answer;
-its effect is how generous that answer was as a whole, which says nothing about the candidates. Where every answer rates
-every candidate, the estimate is the plain mean. Not responsible for panels or comparisons, nor for learning a judge's
-noise (``noise``).
+The two-way layout without interaction (Scheffé, *The Analysis of Variance*, 1959, ch. 4). A presentation is one answer.
+Its effect is how generous that answer was as a whole, which contains no information about the candidates. If every
+answer rates every candidate, the estimate is the plain mean. Not responsible for panels or comparisons, nor for
+learning a judge's noise (``noise``).
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ DIGITS = 6
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """Candidate effects and what their errors follow from.
+    """The candidate effects of a two-way layout, and what their standard errors follow from.
 
-    ``shares`` times the variance of one rating is a value's squared standard error; ``squares`` is the residual sum of
-    squares on ``freedom`` degrees of freedom.
+    ``shares`` times the variance of one rating is the squared standard error of a value. ``squares`` is the residual
+    sum of squares on ``freedom`` degrees of freedom.
     """
 
     values: tuple[float | None, ...]
@@ -33,7 +33,7 @@ class Fit:
     freedom: int = 0
 
     def scores(self, variance: float | None) -> Scores:
-        """Values with the standard errors that follow from the ``variance`` of one rating; None where it is unknown."""
+        """Return the effects as scores, with standard errors from the ``variance`` of one rating (None: unknown)."""
         if variance is None:
             return Scores(self.values, (None,) * len(self.values))
         errors = (None if one is None else round(math.sqrt(variance * one), DIGITS) for one in self.shares)
@@ -42,29 +42,30 @@ class Fit:
 
 @dataclass(frozen=True, slots=True)
 class TwoWay:
-    """Least-squares candidate effects and their standard errors. ``noise`` is what is known of each slot's noise.
+    """Turns ratings into least-squares scores with standard errors. ``noise`` is the known noise of each slot's judge.
 
-    Values stay in the units of the ratings, on the mean level of the answers that rated most candidates. Candidates
-    that nothing connects to the largest rated set stay None: their offset is unknown.
+    Scores have the units of the ratings, and the mean level of the answers that rated most candidates. Candidates that
+    nothing connects to the largest rated set stay None, because their offset is unknown.
 
-    Standard errors follow from the judge's noise and what this group's repeats add to it; ratings of several slots are
-    taken as one judge's, with the mean of their variances. Where a slot's noise is unknown, they follow from this
-    group's residuals alone; where those leave no degree of freedom (a single answer, say), from the ``Rating.spread``
-    of log-probabilities, as the error of a mean of independent ratings. Else they are None.
+    Standard errors follow from the judge's noise and the repeats in this group. Ratings of several slots count as those
+    of one judge, with the mean of their variances. If a slot's noise is unknown, errors follow from the residuals of
+    this group alone. If these have no degree of freedom (a single answer, say), errors follow from the
+    ``Rating.spread`` that log-probabilities give, as the error of a mean of independent ratings. Otherwise they are
+    None.
     """
 
     noise: Mapping[int, Noise] = field(default_factory=dict)
 
     def __call__(self, judgments: Sequence[Judgment], n: int) -> Scores:
-        """One score and error for each of ``n`` candidates."""
-        found = fit(judgments, n)
-        scores = found.scores(self._variance(judgments, found))
+        """Return one score and standard error for each of ``n`` candidates."""
+        found = fit_two_way(judgments, n)
+        scores = found.scores(self._rating_variance(judgments, found))
         if not any(type(one) is Rating and one.spread is not None for one in judgments):
             return scores
-        return _with_spreads(scores, [one for one in judgments if isinstance(one, Rating)])
+        return _with_errors_from_spreads(scores, [one for one in judgments if isinstance(one, Rating)])
 
-    def _variance(self, judgments: Sequence[Judgment], found: Fit) -> float | None:
-        """The variance of one rating; None where nothing is known of it."""
+    def _rating_variance(self, judgments: Sequence[Judgment], found: Fit) -> float | None:
+        """Return the variance of one rating; None if it is unknown."""
         if self.noise:
             slots = {judgment.slot for judgment in judgments if isinstance(judgment, Rating)}
             if slots and slots <= self.noise.keys():
@@ -74,11 +75,11 @@ class TwoWay:
 
 
 two_way = TwoWay()
-"""Of a judge about whose noise nothing is known."""
+"""The aggregator for judges whose noise is unknown."""
 
 
-def _with_spreads(scores: Scores, ratings: Sequence[Rating]) -> Scores:
-    """Scores with the errors they lack, as the ratings' spreads say; None where a rating came without one."""
+def _with_errors_from_spreads(scores: Scores, ratings: Sequence[Rating]) -> Scores:
+    """Fill in missing standard errors of scores from the ratings' spreads; None if a rating has no spread."""
     spreads: dict[int, list[float]] = {}
     for one in ratings:
         spreads.setdefault(one.item, []).append(math.nan if one.spread is None else one.spread)
@@ -90,8 +91,8 @@ def _with_spreads(scores: Scores, ratings: Sequence[Rating]) -> Scores:
     return Scores(scores.values, tuple(stderrs))
 
 
-def fit(judgments: Sequence[Judgment], n: int) -> Fit:
-    """The two-way layout's estimates for ``n`` candidates, before anything is assumed about the noise."""
+def fit_two_way(judgments: Sequence[Judgment], n: int) -> Fit:
+    """Return the estimates of the two-way layout for ``n`` candidates, without any assumption about noise."""
     ratings = [judgment for judgment in judgments if isinstance(judgment, Rating)]
     if not ratings:
         return Fit((None,) * n, (None,) * n)
@@ -100,16 +101,16 @@ def fit(judgments: Sequence[Judgment], n: int) -> Fit:
         table.setdefault(rating.presentation, {})[rating.item] = rating.value
     items = next(iter(table.values())).keys()
     if all(row.keys() == items for row in table.values()):
-        return _crossed(list(table.values()), n)
-    return _least_squares(_largest_component(table), n)
+        return _fit_balanced(list(table.values()), n)
+    return _fit_unbalanced(_largest_component(table), n)
 
 
-def _crossed(rows: Sequence[dict[int, float]], n: int) -> Fit:
-    """Every answer rated the same candidates: means, without linear algebra (this is the hot path)."""
+def _fit_balanced(rows: Sequence[dict[int, float]], n: int) -> Fit:
+    """Return the estimates if every answer rated the same candidates: means, without linear algebra, for speed."""
     count = len(rows)
     values: list[float | None] = [None] * n
     shares: list[float | None] = [None] * n
-    # With a single answer, as nearly always, the means are its ratings.
+    # Most groups have a single answer, whose ratings are the means.
     means = rows[0] if count == 1 else {item: math.fsum(row[item] for row in rows) / count for item in rows[0]}
     freedom = (len(means) - 1) * (count - 1)
     residual = 0.0
@@ -126,7 +127,7 @@ def _crossed(rows: Sequence[dict[int, float]], n: int) -> Fit:
 
 
 def _largest_component(table: dict[int, dict[int, float]]) -> dict[int, dict[int, float]]:
-    """Keep the answers that are linked, through shared candidates, to the most candidates."""
+    """Return the answers that are linked, through shared candidates, to the most candidates."""
     remaining = dict(table)
     components = []
     while remaining:
@@ -141,7 +142,7 @@ def _largest_component(table: dict[int, dict[int, float]]) -> dict[int, dict[int
     return max(components, key=lambda component: component[:2])[2]
 
 
-def _least_squares(table: dict[int, dict[int, float]], n: int) -> Fit:
+def _fit_unbalanced(table: dict[int, dict[int, float]], n: int) -> Fit:
     import numpy as np  # noqa: PLC0415 - unbalanced answers are rare; importing calipers stays light
 
     items = sorted({item for row in table.values() for item in row})
@@ -154,7 +155,7 @@ def _least_squares(table: dict[int, dict[int, float]], n: int) -> Fit:
             line[column[item]] = line[len(items) + position] = 1.0
             design.append(line)
             target.append(value)
-    # Only differences are identified; the level is that of the (first) answers that rated most candidates.
+    # The ratings determine differences only. The level is that of the (first) answers that rated most candidates.
     level = [0.0] * len(items) + [1.0 if row.keys() == widest else 0.0 for row in table.values()]
     matrix, vector = np.array(design), np.array(target)
     constrained = np.vstack([matrix, level])

@@ -13,7 +13,7 @@ from calipers.backends.names import name_without_password
 from calipers.errors import InputError
 from calipers.judging.judge import Judge
 from calipers.rubric import Rubric
-from calipers.rubric.standards import without_rubrics
+from calipers.rubric.dataset_standards import without_rubrics
 from calipers.types import (
     Ask,
     Comparison,

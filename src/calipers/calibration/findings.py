@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from calipers.aggregators.bradley_terry import largest_linked
+from calipers.aggregators.bradley_terry import largest_linked_set
 from calipers.calibration.arrays import Array, Flags
 from calipers.calibration.comparable import MIN_GROUPS
 from calipers.calibration.judges import JudgeFigures
@@ -219,7 +219,7 @@ def _pairs(series: Series) -> Iterator[tuple[Kind, str]]:
     for group in series.meetings:
         pairs = [(one.first, one.second) for call in group for one in call]
         met = {item for pair in pairs for item in pair}
-        apart += bool(met) and len(largest_linked(pairs, series.calls.shape[2])) < len(met)
+        apart += bool(met) and len(largest_linked_set(pairs, series.calls.shape[2])) < len(met)
         cyclic += _cycles(group, series.calls.shape[2]) > 0
     if apart:
         yield (

@@ -1,7 +1,7 @@
 """Finds IFEval's fields in other kinds of rows: verl's ``extra_info`` and ``reward_model``, JSON text, groups files.
 
 Pure. Not responsible for what the fields mean (``verifiers.ifeval.rows``), or for where standards are in a row
-(``rubric.standards``).
+(``rubric.dataset_standards``).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 from calipers.errors import InputError
 from calipers.readers import as_group
-from calipers.rubric.standards import standards_in, unpacked
+from calipers.rubric.dataset_standards import parse_json_text, read_standards
 from calipers.verifiers.answer import final_answer, message_text
 
 
@@ -37,7 +37,7 @@ def each_response(row: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 def _with_instructions(row: dict[str, Any]) -> dict[str, Any]:
     if row.get("instruction_id_list") is None:
-        rules = standards_in(row, rubric=False).rules
+        rules = read_standards(row, rubric=False).rules
         if rules is not None and "instruction_id_list" in rules.value:
             row |= rules.value
     for name in ("instruction_id_list", "kwargs"):
@@ -47,9 +47,9 @@ def _with_instructions(row: dict[str, Any]) -> dict[str, Any]:
 
 def _list(value: Any, name: str) -> Any:
     """Return ``value`` as a list; JSON text is decoded, also in its items."""
-    value = unpacked(value, name)
+    value = parse_json_text(value, name)
     if isinstance(value, list):
-        return [unpacked(one, f"{name}[{place}]") for place, one in enumerate(value)]
+        return [parse_json_text(one, f"{name}[{place}]") for place, one in enumerate(value)]
     return value
 
 

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 
 from calipers.cli.messages import wrap_words
-from calipers.rubric.unused import UNUSED
+from calipers.rubric.unused_standards import UNUSED
 from calipers.types import GroupResult, Usage
 
 _PLAIN_EVERY = 10.0

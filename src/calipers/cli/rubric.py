@@ -37,7 +37,7 @@ def check(file: str) -> int:
 
     from calipers.cli.terminal import table_console  # noqa: PLC0415 - --help stays quick
     from calipers.readers import read_rubric  # noqa: PLC0415 - likewise
-    from calipers.rubric.formulas import lowest  # noqa: PLC0415 - likewise
+    from calipers.rubric.formulas import lowest_score  # noqa: PLC0415 - likewise
     from calipers.verifiers.rubric_rules import require_rules  # noqa: PLC0415 - likewise
 
     found = read_rubric(file)
@@ -53,7 +53,9 @@ def check(file: str) -> int:
         table.add_row(Text(one.id), f"{one.points:+g}", Text(" ".join(marks)), Text(one.text), Text(" ".join(one.tags)))
     console = table_console(width=_WIDTH)
     console.print(table)
-    click.echo(f"{len(found.criteria)} criteria; scores from {lowest(found, 'healthbench'):.3g} to 1 (healthbench)")
+    click.echo(
+        f"{len(found.criteria)} criteria; scores from {lowest_score(found, 'healthbench'):.3g} to 1 (healthbench)"
+    )
     return 0
 
 

@@ -56,15 +56,17 @@ def with_references(
     Groups with criteria are left as they are, because criteria contain what an answer needs. So are groups for which
     the ``rules`` leave the judge nothing but constraints to check.
     """
-    from calipers.rubric.standards import as_text, standards_in  # noqa: PLC0415 - --help stays quick
+    from calipers.rubric.dataset_standards import read_standards, text_of_reference  # noqa: PLC0415 - --help stays quick
     from calipers.trainers.rollouts.messages import rubric_text_with_reference  # noqa: PLC0415 - likewise
 
     for group in groups:
-        reference = standards_in(group.extra, rubric=False).reference
+        reference = read_standards(group.extra, rubric=False).reference
         if reference is None or isinstance(group.rubric, Rubric) or (rules and not _is_scored_by_rubric(group, rules)):
             yield group
         else:
-            yield replace(group, rubric=rubric_text_with_reference(group.rubric or standards, as_text(reference.value)))
+            yield replace(
+                group, rubric=rubric_text_with_reference(group.rubric or standards, text_of_reference(reference.value))
+            )
 
 
 def _is_scored_by_rubric(group: TrajectoryGroup, rules: RuleFile) -> bool:

@@ -17,7 +17,7 @@ from calipers.config.question_options import Calls, Defence, Question, Records
 from calipers.config.score_options import Panel, Resolution, Reward
 from calipers.errors import LedgerError
 from calipers.render import BYTES_PER_TOKEN
-from calipers.rubric import DEFAULT_RUBRIC, Grading, as_rubric, as_standards
+from calipers.rubric import DEFAULT_RUBRIC, Grading, as_rubric, criteria_as_text
 from calipers.types import Rubric, Window
 
 
@@ -84,7 +84,7 @@ class Settings(Everyday):
     @property
     def standards(self) -> str:
         """The rubric as text; criteria become one line each."""
-        return self.rubric if isinstance(self.rubric, str) else as_standards(self.rubric)
+        return self.rubric if isinstance(self.rubric, str) else criteria_as_text(self.rubric)
 
     def for_group(self, number: int) -> Self:
         """Return these settings for group ``number``, with the context windows that were known when it began."""

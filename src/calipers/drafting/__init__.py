@@ -25,7 +25,7 @@ from calipers.interfaces import Backend, FullBackend
 from calipers.judging.judge import Judge
 from calipers.ledger import Ledger
 from calipers.render import render
-from calipers.rubric.standards import without_rubrics
+from calipers.rubric.dataset_standards import without_rubrics
 from calipers.types import GroupResult, Rubric, TrajectoryGroup
 
 __all__ = ["Draft", "draft"]

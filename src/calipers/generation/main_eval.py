@@ -14,7 +14,7 @@ from typing import Any
 
 from calipers.readers.parquet import without_empty_fields
 from calipers.readers.plain import plain_data
-from calipers.rubric.standards import as_truth, standards_in
+from calipers.rubric.dataset_standards import ground_truth_object, read_standards
 from calipers.types import Message, Rubric
 
 
@@ -24,7 +24,7 @@ def row_for_main_eval(row: Mapping[str, Any], prompt: Sequence[Message]) -> dict
     Raises InputError if that is ambiguous, as with two different rubrics.
     """
     read = without_empty_fields(plain_data(row))
-    stated = standards_in(read)
+    stated = read_standards(read)
     model = dict(model) if isinstance(model := row.get("reward_model"), Mapping) else {"style": "rule"}
     truth = model.get("ground_truth")
     asked: dict[str, Any] = {}
@@ -35,7 +35,7 @@ def row_for_main_eval(row: Mapping[str, Any], prompt: Sequence[Message]) -> dict
         asked |= dict(stated.rules.value)
     if stated.reference is not None:
         asked["reference"] = stated.reference.value
-    own = as_truth(truth)
+    own = ground_truth_object(truth)
     if own is not None or stated.rubric is not None or stated.rules is not None or truth in (None, ""):
         model["ground_truth"] = json.dumps(
             {"prompt": [dict(message) for message in prompt], **asked, **(own or {})}, ensure_ascii=False, default=str

@@ -11,7 +11,7 @@ from typing import Any
 
 from calipers.errors import ConfigError, UngradedError
 from calipers.rubric import Grading
-from calipers.rubric.formulas import unsuited
+from calipers.rubric.formulas import why_unsuitable
 from calipers.types import Answered, Failure, GroupResult, Reading, RenderedGroup, Rubric, TrajectoryGroup, Verdict
 from calipers.verifiers.rubric_rules import require_rules
 
@@ -42,7 +42,7 @@ def why_ungradable(rubric: Rubric, grading: Grading) -> str | None:
         require_rules(rubric)
     except ConfigError as error:
         return str(error)
-    return unsuited(rubric, grading.formula)
+    return why_unsuitable(rubric, grading.formula)
 
 
 def require_graded(result: GroupResult) -> None:

@@ -24,7 +24,7 @@ from calipers.judging.results import group_status, keys_carried_over
 from calipers.judging.streaming import stream_results
 from calipers.readers import as_group
 from calipers.rubric import as_rubric
-from calipers.rubric.standards import CARRIERS
+from calipers.rubric.dataset_standards import STANDARDS_KEYS
 from calipers.types import GroupResult, Rubric, Trajectory, TrajectoryGroup, TrajectoryResult, Verdict
 from calipers.verifiers.constraints import Constraints
 from calipers.verifiers.group_checks import TrajectoryVerdicts
@@ -152,7 +152,9 @@ class Hybrid:
         if weighs and opened:
             rubric = self._rubric(constraints.soft) if constraints.soft else given.rubric
             # This class checks the rules, so the judge must not warn that it ignores them.
-            extra = {key: item for key, item in given.extra.items() if key not in CARRIERS and key != "constraints"}
+            extra = {
+                key: item for key, item in given.extra.items() if key not in STANDARDS_KEYS and key != "constraints"
+            }
             judged = await self.judge.score_group(
                 replace(given, trajectories=tuple(opened), rubric=rubric, extra=extra)
             )

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 
-from calipers.aggregators.resolution import is_all_noise, tied, unscored
+from calipers.aggregators.resolution import is_all_noise, tie_all_scores, without_scores
 from calipers.config.score_options import Resolution
 from calipers.config.settings import RecordedJudge, Settings
 from calipers.judging.criteria import (
@@ -19,9 +19,9 @@ from calipers.judging.criteria import (
     verdicts_by_criterion,
     why_rules_left_unscored,
 )
-from calipers.rewards.blend import Blend, blended
+from calipers.rewards.blend import Blend, blend_rewards
 from calipers.rubric import DEFAULT_RUBRIC
-from calipers.rubric.unused import unused
+from calipers.rubric.unused_standards import unused_standards
 from calipers.types import (
     Answered,
     Comparison,
@@ -138,8 +138,8 @@ def apply_unresolved(scores: Scores, resolution: Resolution) -> tuple[Scores, tu
     if resolution.unresolved == "keep" or not is_all_noise(scores):
         return scores, ()
     if resolution.unresolved == "tie":
-        return tied(scores), ("the scores differ no more than their standard errors: they were tied",)
-    return unscored(scores), ("the scores differ no more than their standard errors: nobody was scored",)
+        return tie_all_scores(scores), ("the scores differ no more than their standard errors: they were tied",)
+    return without_scores(scores), ("the scores differ no more than their standard errors: nobody was scored",)
 
 
 def with_panel_parts(result: GroupResult, answered: Sequence[Answered], judges: Sequence[RecordedJudge]) -> GroupResult:
@@ -163,7 +163,7 @@ def with_panel_parts(result: GroupResult, answered: Sequence[Answered], judges: 
 
 def with_blended_rewards(result: GroupResult, group: TrajectoryGroup, *, how: Blend, weight: float) -> GroupResult:
     """Blend the rewards with the trajectories' own rewards; a trajectory without a reward of its own abstains."""
-    rewards = blended(result.rewards, [one.reward for one in group.trajectories], how=how, weight=weight)
+    rewards = blend_rewards(result.rewards, [one.reward for one in group.trajectories], how=how, weight=weight)
     trajectories = tuple(
         replace(one, reward=reward)
         if reward is not None or one.reward is None
@@ -199,7 +199,7 @@ def unused_content_warnings(group: TrajectoryGroup, settings: Settings) -> tuple
     """Return warnings of what a group contains and the judge does not use: rules, or a task under an unknown key."""
     notes: list[str] = []
     if group.extra or group.rubric is not None or any(one.extra or one.rubric for one in group.trajectories):
-        notes = unused(group, checklist=settings.grading is not None and settings.grading.mode != "holistic")
+        notes = unused_standards(group, checklist=settings.grading is not None and settings.grading.mode != "holistic")
     if group.extra and not group.context:
         notes += _tasks_elsewhere(group)
     return tuple(notes)

@@ -1,5 +1,4 @@
-"""Plans the first questions about criteria: all criteria of a trajectory at once, one by one or some at a time, or one
-criterion for all trajectories.
+"""Plans the first questions about criteria: some or all of a trajectory's at once, or one for all trajectories.
 
 Not responsible for how a question looks (``protocols.checklist``), nor for what to do with poor answers
 (``follow_ups``).

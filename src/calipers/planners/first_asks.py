@@ -71,10 +71,10 @@ class Orders(Presentations):
 
 
 class Rounds(Presentations):
-    """Plans one question about each candidate in each presentation. A lone candidate has no order, so orders count as
-    samples.
+    """Plans one question about each candidate in each presentation; orders count as samples.
 
-    The ratings of one round share ``Ask.presentation``, so that rounds are averaged like listwise answers.
+    A lone candidate has no order. The ratings of one round share ``Ask.presentation``, so that rounds are averaged like
+    listwise answers.
     """
 
     __slots__ = ()
@@ -112,9 +112,7 @@ def number_asks(asks: Iterable[Ask], start: int) -> list[Ask]:
 
 
 def next_ask_number(state: PlanState, asks: Sequence[Ask] = ()) -> int:
-    """Return the number of the next ask, which follows the asks that were answered and ``asks``, which are planned
-    already.
-    """
+    """Return the number of the next ask, given the answered asks and ``asks``, which are planned already."""
     return max([-1, *(done.ask.number for done in state.answered), *(ask.number for ask in asks)]) + 1
 
 

@@ -1,5 +1,4 @@
-"""Plans follow-up questions: about what is missing or in doubt in an answer, after a decoy won, and after a question
-was too long.
+"""Plans follow-up questions: about gaps and doubts in an answer, after a decoy won, and if a question was too long.
 
 A wrapper around the planner of the first questions. Not responsible for failed calls, which the backends retry, for
 decoys (``guard.canary``), or for shortening (``render``).
@@ -18,7 +17,7 @@ from calipers.planners.first_asks import ancestry_of_ask, answered_asks, next_as
 from calipers.types import Answered, Ask, Cause, Failure, PlanState, Rating, Reading
 
 MAX_TOKENS_FACTOR = 4
-"""The factor by which the token limit of a truncated reply grows. Reasoning models need a multiple, not a few percent."""
+"""The factor by which the token limit of a truncated reply grows. Reasoning models need a multiple of the limit."""
 
 _RECHECKS = 1
 """How many times in a row a question is asked again because a decoy won."""
@@ -33,11 +32,11 @@ class FollowUps:
 
     - Missing candidates are asked about together with two that this answer scored (its highest and its lowest). Their
       scores are stated as anchors, so that the new scores complete the old answer on its own scale. A reply in doubt is
-      asked again whole, and a truncated reply with a higher token limit. The question says what was wrong. This happens at
-      most ``reasks`` times in a row.
-    - A verdict that a decoy won is asked again in a new order, and of the next judge if ``sharing`` judges share the work.
-      A gap in one judge's answer goes to the same judge. A judge that passed a test with a decoy is then asked the real
-      question.
+      asked again whole, and a truncated reply with a higher token limit. The question says what was wrong. This happens
+      at most ``reasks`` times in a row.
+    - A verdict that a decoy won is asked again in a new order, and of the next judge if ``sharing`` judges share the
+      work. A gap in one judge's answer goes to the same judge. A judge that passed a test with a decoy is then asked
+      the real question.
     - A question that was refused as too long is asked again within the context window that the refusal stated.
     """
 
@@ -98,9 +97,7 @@ class FollowUps:
         )
 
     def _ask_after_decoy(self, done: Answered, number: int, state: PlanState) -> Ask | None:
-        """Plan the question again in a new order if a decoy won; plan the real question if the judge passed a test
-        with a decoy.
-        """
+        """Plan the question again in a new order if a decoy won, or the real question if the judge passed a test."""
         ask, canary = done.ask, done.result.canary if isinstance(done.result, Reading) else None
         if canary is None or not (canary.won or canary.alone):
             return None
@@ -118,9 +115,7 @@ class FollowUps:
 
 
 def _ask_within_window(done: Answered, number: int, state: PlanState) -> Ask | None:
-    """Plan the question again within the window that a refusal stated, if that window is smaller than the one used
-    before.
-    """
+    """Plan the question again within the window that a refusal stated, if that is smaller than before."""
     ask, window = done.ask, done.result.window if isinstance(done.result, Failure) else None
     if window is None or (ask.window is not None and ask.window.tokens <= window.tokens):
         return None

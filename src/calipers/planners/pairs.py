@@ -52,8 +52,9 @@ class Pairs(PairPresentations):
         return asks
 
     def _swap_and_sample(self, index: int) -> tuple[bool, int]:
-        """Return whether presentation ``index`` shows pairs swapped, and its sample. Beyond the first presentations,
-        orders alternate.
+        """Return whether presentation ``index`` shows pairs swapped, and its sample.
+
+        Beyond the first presentations, orders alternate.
         """
         if index < self.count:
             order, sample = divmod(index, self.samples)
@@ -65,8 +66,7 @@ class Pairs(PairPresentations):
 
 
 class Pivot(PairPresentations):
-    """Plans comparisons of every candidate with a pivot, which is drawn from the group's content: n - 1 in each
-    presentation.
+    """Plans comparisons of each candidate with a pivot drawn from the group's content: n - 1 in each presentation.
 
     Each further sample has another pivot. This is cheap, but depends on the pivot: if it wins or loses against all
     candidates, only the margins of the verdicts distinguish the others.
@@ -75,9 +75,7 @@ class Pivot(PairPresentations):
     __slots__ = ()
 
     def presentation(self, state: PlanState, index: int) -> Sequence[Ask]:
-        """Plan a comparison of every other candidate with the pivot of this sample. The pivot is shown first every
-        second time.
-        """
+        """Plan comparisons of the other candidates with this sample's pivot, which is shown first every second time."""
         swapped, sample = index % self.orders, index // self.orders
         drawn = shuffled_candidates(state)
         n = len(drawn)

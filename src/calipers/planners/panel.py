@@ -1,5 +1,4 @@
-"""Plans which judge of a panel is asked what: every judge everything, the judges in turn, or the next judge after a
-failure.
+"""Plans which judge of a panel is asked what: every judge everything, judges in turn, or the next after a failure.
 
 Wrappers around the planner of the first questions. If judges share the work, the next judge is asked after a failed
 call; if all judges are asked, the answers of the others remain. Not responsible for combining the answers of several
@@ -78,8 +77,7 @@ class Cycle(_Panel):
 
 
 class Fallback(_Panel):
-    """Plans all questions for the first judge of the panel. If it cannot answer, asks everything about the group again
-    of the next.
+    """Plans all questions for a panel's first judge; if it cannot answer, asks everything again of the next judge.
 
     A group's scores come from a single judge: ``aggregators.panel.Fallback`` chooses whose answers count.
     """
@@ -92,9 +90,7 @@ class Fallback(_Panel):
         return [_for_slot(ask, slot, self.judges) for ask in self.inner.presentation(state, index)]
 
     def next_asks(self, state: PlanState) -> Sequence[Ask]:
-        """Plan all first questions in one batch; if any question to a judge failed, plan all of them for the next
-        judge.
-        """
+        """Plan all first questions in one batch; if any of them failed, plan all of them for the next judge."""
         if not state.answered:
             return super().next_asks(state)
         slot = max(done.ask.slot for done in state.answered)
@@ -113,9 +109,7 @@ class Fallback(_Panel):
 
 
 def _for_slot(ask: Ask, slot: int, judges: int) -> Ask:
-    """Return ``ask`` for the panel member ``slot``. A presentation number that the planner set becomes one that only
-    this member has.
-    """
+    """Return ``ask`` for the panel member ``slot``; a presentation number becomes one that only this member has."""
     if ask.presentation is None:
         return replace(ask, slot=slot)
     return replace(ask, slot=slot, presentation=ask.presentation * judges + slot)

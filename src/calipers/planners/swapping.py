@@ -17,16 +17,14 @@ from calipers.types import Ask, Comparison, PlanState, Reading
 
 
 class PairBias(Protocol):
-    """A judge's position bias, from which follows for which share (0-1) of its verdicts the other order is asked too."""
+    """A judge's position bias, which decides for what share of its verdicts the other order is asked too."""
 
     def swap_share(self, verdict: Literal["first", "second", "tie"]) -> float: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Swapping:
-    """Plans what ``inner`` asks, then the other order of those pairs for which a judge's ``bias`` (by slot) justifies a
-    call.
-    """
+    """Plans what ``inner`` asks, then the other order of pairs if the judge's ``bias`` (by slot) justifies a call."""
 
     inner: Planner
     bias: Mapping[int, PairBias]

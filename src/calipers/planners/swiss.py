@@ -17,9 +17,7 @@ from calipers.types import Ask, Cause, PlanState
 
 
 class FirstRound(PairPresentations):
-    """Plans comparisons of neighbours in an order drawn from the group's content. If n is odd, one candidate is
-    compared twice.
-    """
+    """Plans comparisons of neighbours in an order drawn from the content; if n is odd, compares one candidate twice."""
 
     __slots__ = ()
 
@@ -70,9 +68,7 @@ def _neighbouring_pairs(drawn: Sequence[int]) -> list[tuple[int, int]]:
 
 
 def _unmet_pairs(ranked: Sequence[int], met: set[frozenset[int]]) -> list[tuple[int, int]]:
-    """Pair each candidate, from the top of the ranking, with the next below that it was not compared with; some may
-    remain.
-    """
+    """Pair each candidate, from the top of the ranking, with the next below that it has not met; some may remain."""
     free, pairs = list(ranked), []
     while len(free) > 1:
         first = free.pop(0)
@@ -84,9 +80,7 @@ def _unmet_pairs(ranked: Sequence[int], met: set[frozenset[int]]) -> list[tuple[
 
 
 def _pair_asks(pairs: Sequence[tuple[int, int]], *, swapped: bool, sample: int, slot: int) -> list[Ask]:
-    """Plan one question for each pair. Every second pair shows the lower candidate first, so that the better is not
-    always first.
-    """
+    """Plan one question for each pair. Every second pair shows the candidate with the lower rank first."""
     asks: list[Ask] = []
     cause: Cause = "swap" if swapped else "first"
     for position, (one, other) in enumerate(pairs):

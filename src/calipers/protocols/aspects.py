@@ -1,5 +1,4 @@
-"""The listwise protocol with several aspects: each attempt is scored on each of them, say correctness and safety, in
-one question.
+"""The listwise protocol with several aspects: one question scores each attempt on each, say correctness and safety.
 
 The reply's schema has a number for every attempt and aspect. An attempt's score is the weighted mean of its aspects; if
 an aspect is missing, the score is missing. Not responsible for criteria that are met or not met (``checklist``).
@@ -38,15 +37,11 @@ then, under "scores", a number for each attempt and aspect, named as you are sho
         return system_message(self.before, rubric, after, self.answer)
 
     def reply_fields(self, keys: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
-        """Return the names of the reply's fields: an explanation for each attempt, and a score for each attempt and
-        aspect.
-        """
+        """Return the reply's field names: an explanation per attempt, and a score per attempt and aspect."""
         return keys, [_field_name(key, name) for key in keys for name, _ in self.aspects]
 
     def scores_by_key(self, request: JudgeRequest, completion: Completion) -> ScoreReading:
-        """Return the score of each attempt, the mean of its aspects in the judge's reply; the aspects begin its
-        explanation.
-        """
+        """Return each attempt's score, the mean of its aspects in the judge's reply, which begin its explanation."""
         keys = request.keys
         if completion.finish_reason == "refused":
             return rejected_reading(keys, REFUSED)

@@ -1,5 +1,4 @@
-"""The checklist protocol: criteria decided one by one as met or not met, or in holistic mode one rating for all of
-them.
+"""The checklist protocol: each criterion decided as met or not met, or in holistic mode one rating for all.
 
 A criterion is met if its text describes the attempt, whether that is good or bad, so the judge needs to know neither
 the sign nor the weight of the criterion. Not responsible for which criteria are asked about together
@@ -57,8 +56,7 @@ class Checklist:
     params: Mapping[str, Any] = field(default_factory=dict)
 
     def frame(self, ask: Ask, view: RenderedGroup) -> JudgeRequest:
-        """Return the question for ``ask``. What many questions share comes first, so that a provider's prefix cache is
-        used.
+        """Return the question for ``ask``, with what questions share first, so that prefix caches are used.
 
         That is the criteria if all are asked about at once, otherwise the transcript. Keys are drawn from the content
         alone, so that the question stays the same when other criteria are edited.
@@ -80,9 +78,7 @@ class Checklist:
         return JudgeRequest(messages, keys, ask, view, self._schema(criteria, names), limit, self.params)
 
     def read(self, request: JudgeRequest, completion: Completion) -> Reading:
-        """Return the verdicts in the judge's reply. A missing verdict becomes a Verdict whose ``met`` is None, with the
-        reason.
-        """
+        """Return the verdicts in the judge's reply; a missing verdict has ``met`` None and a reason."""
         ask = request.ask
         if self.grading.mode == "holistic":
             return read_rating(request, completion, self.grading.rating_map)
@@ -228,18 +224,14 @@ def _items_by_name(grading: Grading, ask: Ask, names: Sequence[str]) -> dict[str
 
 
 def _is_in_transcript(quote: str, view: RenderedGroup, item: int) -> bool:
-    """Return whether the transcript that the judge read contains the words of ``quote`` in this order, with any
-    whitespace.
-    """
+    """Return whether the candidate's transcript contains the words of ``quote`` in this order, with any whitespace."""
     parts: tuple[Part, ...] = (*view.head, *view.candidates[item].body)
     record = " ".join("".join(part for part in parts if isinstance(part, str)).split())
     return " ".join(quote.split()) in record
 
 
 def _complaint(reading: ChecklistReading, *, refused: bool) -> str | None:
-    """Return what was wrong with a reply, for the next question to the judge: a fixed sentence, whatever the reply
-    contained.
-    """
+    """Return what was wrong with a reply, to tell the judge: a fixed sentence, whatever the reply contained."""
     if refused:
         return None
     if reading.truncated:

@@ -13,8 +13,7 @@ from calipers.types import Completion
 
 
 def spreads_from_probabilities(completion: Completion, keys: Sequence[str]) -> Mapping[str, float]:
-    """Return the standard deviation of each key's score (scale 0 to 1) from the probabilities in
-    ``completion.reasoning``.
+    """Return the standard deviation of each key's score (scale 0 to 1), from probabilities in the completion.
 
     Empty if the reasoning contains no probabilities. A key that the endpoint refused to score is omitted.
     """

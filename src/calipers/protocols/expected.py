@@ -40,8 +40,7 @@ _ALTERNATIVE = re.compile(r"[\s\":]*([0-9])(?![0-9.])")
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """The expected value (``mean``) and standard deviation (``spread``) of one score by the judge's probabilities, 0
-    to 9.
+    """The ``mean`` of a score over the judge's probabilities, and its standard deviation ``spread``, from 0 to 9.
 
     ``mass`` is the share of the probability on the ten digits; the mean ignores the rest.
     """
@@ -84,9 +83,7 @@ its name."""
         return (), keys
 
     def scored_reply(self, request: JudgeRequest, completion: Completion) -> ScoredReply:
-        """Return the expected score of each candidate in the reply, or the digit as written if its probabilities are
-        not usable.
-        """
+        """Return each candidate's expected score, or its digit as written if the probabilities are not usable."""
         if completion.finish_reason == "refused":
             return ScoredReply(request, rejected_reading(request.keys, REFUSED))
         plain = self.extract_scores_of(request.keys, completion)
@@ -129,7 +126,7 @@ def expectations_in_reply(text: str, logprobs: Logprobs, levels: Mapping[str, fl
 
 
 def _expectation(text: str, logprobs: Logprobs, at: int) -> Expectation | None:
-    """Return the expected value of the digit at position ``at``; None if no token with log-probabilities contains it."""
+    """Return the expected value of the digit at position ``at``; None if no token's log-probabilities cover it."""
     for begins, alternatives in logprobs:
         written = next((token for token, _ in alternatives if text.startswith(token, begins)), "")
         if begins <= at < begins + len(written):
@@ -157,13 +154,13 @@ def _notes(completion: Completion, plain: ScoreReading, usable: Sized) -> Iterat
         yield "expected=True, but the judge's server returned no log-probabilities: scores are the digits as written"
     else:
         yield (
-            f"log-probabilities could not be used where less than {MIN_MASS:.0%} of the probability was on digits, or the "
-            "tokens did not match the reply: scores are the digits as written"
+            f"log-probabilities could not be used where less than {MIN_MASS:.0%} of the probability was on digits, "
+            "or the tokens did not match the reply: scores are the digits as written"
         )
 
 
 class ExpectedListwise(_Expected, Listwise):
-    """The listwise protocol with expected values. The probabilities of a digit depend on the digits written before it."""
+    """The listwise protocol with expected values. A digit's probabilities depend on the digits before it."""
 
     __slots__ = ()
 

@@ -1,5 +1,4 @@
-"""What the protocols that ask for scores share: the question about candidates under opaque keys, and the reply's
-schema.
+"""What protocols that ask for scores share: the question about candidates under opaque keys, and the reply's schema.
 
 Each protocol adds its instructions and the meaning of its scores. Not responsible for reading a reply (``reading``),
 for what to ask (``planners``), for sending the question, or for whether a server applies the schema (``backends``).
@@ -24,7 +23,7 @@ from calipers.types.encoding import EncodedDict
 
 OutOfRange = Literal["reask", "rescale", "rank", "clamp"]
 Parse = Callable[[str, Sequence[str]], Mapping[str, float] | ScoreReading]
-"""A user's function from a reply's text and the candidate keys to scores from 0 to 100 by key; omitted keys are missing."""
+"""A user's function that reads a reply: from its text and the candidate keys to scores by key, from 0 to 100."""
 
 _LETTER_OF_BYTE = (CONSONANTS * 13)[:256].encode()
 _OTHER_BYTES = bytes(set(range(256)) - set(CONSONANTS.encode()))
@@ -62,9 +61,7 @@ class ScoreProtocol:
     is_comparison: ClassVar[bool] = False
 
     def frame(self, ask: Ask, view: RenderedGroup) -> JudgeRequest:
-        """Return the question for ``ask``. What questions share comes first, so that a provider's prefix cache serves
-        every order.
-        """
+        """Return the question for ``ask``, with what questions share first, so that prefix caches serve every order."""
         keys = draw_candidate_keys(view, len(ask.order), str(ask.number))
         explained, scored = self.reply_fields(keys)
         messages: tuple[Message, ...] = (
@@ -164,9 +161,7 @@ def draw_candidate_keys(view: RenderedGroup, number: int, salt: str) -> tuple[st
 
 
 def _follow_up_lines(ask: Ask, keys: Sequence[str], top: int) -> list[str]:
-    """Return the lines that a follow-up question adds: known scores (0 to ``top``), and what was wrong with the reply
-    before.
-    """
+    """Return the lines of a follow-up question: known scores (0 to ``top``), and what was wrong with the reply."""
     lines = []
     if ask.anchors:
         shown = dict(zip(ask.order, keys, strict=True))
@@ -214,9 +209,7 @@ _EXPLANATION: Final = EncodedDict(plain_text_schema(400))
 
 
 def score_schema(explained: Sequence[str], scored: Sequence[str], top: int) -> EncodedDict:
-    """Return the JSON schema of a reply with an explanation for each of ``explained``, if any, and a score for each of
-    ``scored``.
-    """
+    """Return the JSON schema of a reply with explanations under the names ``explained`` and scores under ``scored``."""
     parts = {"explanations": _encoded_object_schema(dict.fromkeys(explained, _EXPLANATION))} if explained else {}
     return _encoded_object_schema(parts | {"scores": _encoded_object_schema(dict.fromkeys(scored, _whole_number(top)))})
 

@@ -69,9 +69,7 @@ class ScoredReply:
         )
 
     def reading(self, judgments: Sequence[Judgment], covered: Collection[int]) -> Reading:
-        """Return ``judgments`` as a Reading. Members of the ask that are not ``covered`` are missing, each with a
-        reason.
-        """
+        """Return ``judgments`` as a Reading; members that are not ``covered`` are missing, each with a reason."""
         reading, named = self._reading, self._named
         reason = None if reading.reason is None else named(reading.reason)
         cut = reading.truncated and bool(reading.missing)
@@ -119,9 +117,7 @@ def rejected_reading(keys: Sequence[str], reason: str) -> ScoreReading:
 
 
 def _complaint(reading: ScoreReading) -> str | None:
-    """Return what was wrong with a reply, for the next question to the judge: a fixed sentence, whatever the reply
-    contained.
-    """
+    """Return what was wrong with a reply, to tell the judge: a fixed sentence, whatever the reply contained."""
     if reading.reason == REFUSED:
         return None
     if reading.truncated and reading.missing:

@@ -22,7 +22,7 @@ from calipers.readers.parquet import without_empty_fields
 from calipers.readers.plain import plain_data, record_fields, type_in_words, without_nan
 from calipers.readers.tools import openai_tool_definitions
 from calipers.rubric import as_rubric
-from calipers.rubric.standards import CARRIERS, READ, as_standard, standards_in
+from calipers.rubric.dataset_standards import READ_KEYS, STANDARDS_KEYS, parse_row_rubric, read_standards
 from calipers.types import Rubric, Trajectory, TrajectoryGroup
 
 _TRAJECTORY = frozenset(("id", "messages", "tools", "reward", "gold", "metadata"))
@@ -126,7 +126,7 @@ def _from_object(value: Mapping[str, Any], group_id: str | None) -> TrajectoryGr
         trajectories=members,
         context=() if context is None else canonical(context, where="context: "),
         tools=None if value.get("tools") is None else openai_tool_definitions(value["tools"]),
-        rubric=_row_rubric(value) if not CARRIERS.isdisjoint(value) else _rubric(value.get("rubric"), ""),
+        rubric=_row_rubric(value) if not STANDARDS_KEYS.isdisjoint(value) else _rubric(value.get("rubric"), ""),
         extra=_checked_plain_values({key: item for key, item in value.items() if key not in _GROUP}, ""),
     )
     named = value.get("group_id") if group_id is None else group_id
@@ -153,10 +153,10 @@ def _from_responses(value: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _row_rubric(value: Mapping[str, Any]) -> str | Rubric | None:
     """Return the rubric of a data set's row, from any of its fields. Raises InputError if two fields differ."""
-    row = without_empty_fields(plain_data({key: value[key] for key in READ if value.get(key) is not None}))
+    row = without_empty_fields(plain_data({key: value[key] for key in READ_KEYS if value.get(key) is not None}))
     if (own := _rubric(value.get("rubric"), "")) is not None:
         row["rubric"] = own
-    return standards_in(row).rubric
+    return read_standards(row).rubric
 
 
 def _trajectory(value: Mapping[str, Any], default_id: str) -> Trajectory:
@@ -211,7 +211,7 @@ def _rubric(value: Any, where: str) -> str | Rubric | None:
     if value is None or isinstance(value, str):
         return value or None
     if callable(getattr(value, "tolist", None)) or isinstance(value, list | tuple):
-        return as_standard(plain_data(value), f"{where}'rubric'")
+        return parse_row_rubric(plain_data(value), f"{where}'rubric'")
     if not isinstance(value, Mapping | Rubric):
         raise InputError(f"{where}'rubric' must be text, an object with criteria, or null, not {type_in_words(value)}")
     try:

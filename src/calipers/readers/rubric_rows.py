@@ -1,6 +1,6 @@
 """Read data sets with a rubric in each row from JSON lines or Parquet: ``read_rubrics``.
 
-``rubric.standards`` finds the rubric in a row: HealthBench's rows, RuscaRL's verl rows, Rubrics as Rewards, and
+``rubric.dataset_standards`` finds the rubric in a row: HealthBench's rows, RuscaRL's verl rows, Rubrics as Rewards, and
 question lists as in AdvancedIF. Not responsible for checking rubrics (``rubric.criteria``).
 """
 
@@ -18,7 +18,7 @@ from calipers.readers import jsonl, parquet
 from calipers.readers.messages import canonical
 from calipers.readers.plain import plain_data
 from calipers.rubric.dataset_criteria import Pitfalls
-from calipers.rubric.standards import standards_in, unpacked
+from calipers.rubric.dataset_standards import parse_json_text, read_standards
 from calipers.types import Message, Rubric
 
 _ID_KEYS = ("prompt_id", "id", "key")
@@ -76,7 +76,7 @@ def as_rubric_row(value: Mapping[str, Any], number: int = 1, *, pitfalls: Pitfal
     if pitfalls not in ("penalty", "positive"):
         raise ConfigError(f"pitfalls={pitfalls!r}: it must be penalty or positive")
     row = parquet.without_empty_fields(plain_data(value))
-    rubric = standards_in(row, pitfalls=pitfalls).rubric
+    rubric = read_standards(row, pitfalls=pitfalls).rubric
     if not isinstance(rubric, Rubric):
         raise InputError(f"no rubric with criteria is in the fields {', '.join(map(str, row)) or 'none'}; {_SHAPE}")
     name = next((str(row[key]) for key in _ID_KEYS if row.get(key) is not None), str(number))
@@ -86,9 +86,9 @@ def as_rubric_row(value: Mapping[str, Any], number: int = 1, *, pitfalls: Pitfal
 
 def _prompt(row: Mapping[str, Any]) -> tuple[Message, ...]:
     if row.get("conversation_history") or "prompt_metadata" in row:
-        prompt = unpacked(row.get("conversation_history") or row.get("prompt"), "conversation_history")
+        prompt = parse_json_text(row.get("conversation_history") or row.get("prompt"), "conversation_history")
     else:
-        inner = unpacked(row.get("extra_info"), "extra_info")
+        inner = parse_json_text(row.get("extra_info"), "extra_info")
         prompt = row.get("prompt") or (inner.get("prompt") if isinstance(inner, Mapping) else None)
         prompt = prompt or row.get("question")
     if prompt is None:

@@ -20,8 +20,7 @@ _MAX_DEPTH = 32
 
 
 def plain_json(value: Any, elided: list[str], *, depth: int = 0) -> Any:  # noqa: PLR0911 - one return a kind
-    """Return ``value``, part of a trajectory, as JSON data that survives a round trip; add a line to ``elided`` for
-    each replacement.
+    """Return a part of a trajectory as JSON data that survives a round trip; ``elided`` gets a line per replacement.
 
     Keys become strings, sequences become lists, NaN and infinity become text, and unknown objects become their ``str``.
     """
@@ -46,9 +45,7 @@ def plain_json(value: Any, elided: list[str], *, depth: int = 0) -> Any:  # noqa
 
 
 def without_data_urls(text: str, elided: list[str]) -> str:
-    """Return a message's text with every base64 data URL in it replaced by a placeholder; list the replacements in
-    ``elided``.
-    """
+    """Replace each base64 data URL in a message's text by a placeholder; ``elided`` gets a line for each."""
     if ";base64," not in text:
         return text
     return _DATA_URL.sub(lambda match: _placeholder(match[1], match[0].encode(), elided), text)

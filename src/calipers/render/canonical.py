@@ -50,9 +50,7 @@ class Canonicaliser:
         )
 
     def canonical_message(self, message: Message) -> Message:
-        """Return ``message`` in canonical form. A message that has only a role and a text is returned as the same
-        object.
-        """
+        """Return ``message`` in canonical form; the same object if it has only a role and a text."""
         content = message.get("content")
         if type(content) is str and content:
             # Searching for a single character first is ten times faster, and most texts contain neither character.
@@ -167,8 +165,7 @@ class Canonicaliser:
             known["reasoning"] = "\n".join(dict.fromkeys(texts))
 
     def _hide_inline(self, known: dict[str, Any]) -> None:
-        """Hide a ``<think>`` block at the start of an assistant's text. If the block never ends, the text becomes
-        empty.
+        """Hide a ``<think>`` block at the start of an assistant's text; nothing remains if the block never ends.
 
         Chat templates that end in ``<think>`` produce texts that contain only the closing tag.
         """

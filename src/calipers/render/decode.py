@@ -119,9 +119,7 @@ class _Reader:
                 self._take_text(kind, rest, text)
 
     def _count_gaps(self, piece: str) -> str:
-        """Add the characters that the gaps in a block leave out to ``left_out``, and return the block without
-        placeholders.
-        """
+        """Count the characters that gaps in a block leave out, and return the block without gap placeholders."""
         if _GAP not in piece:
             return piece
         missing = sum(int(found.replace(",", "")) for found in _CHARACTERS.findall(piece))
@@ -207,7 +205,7 @@ def _words(text: str) -> list[str]:
 
 
 def _word(text: str) -> tuple[str, str]:
-    """Return the first word of a header line (plain, or a JSON string), and the text after the space that follows it."""
+    """Return the first word of a header line (plain, or a JSON string) and the text after its space."""
     if not text.startswith('"'):
         word, _, rest = text.partition(" ")
         return word, rest

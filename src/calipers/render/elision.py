@@ -43,9 +43,7 @@ _LONGEST_ESCAPE = 10
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """How the transcript of a candidate is shortened: the turns ``dropped``, and the most characters of a tool's output
-    (``tool``) and of a text by the agent (``own``).
-    """
+    """How a transcript is shortened: turns ``dropped``, and the most characters of a ``tool`` text and an ``own`` text."""
 
     dropped: frozenset[int] = frozenset()
     tool: int = _UNLIMITED
@@ -55,8 +53,7 @@ class _Plan:
 def shorten_group(
     view: RenderedGroup, size: int, *, shown: int, among: Sequence[int] | None = None
 ) -> RenderedGroup | None:
-    """Return ``view`` with at most ``size`` characters of text in the head and any ``shown`` candidates; None if
-    impossible.
+    """Shorten ``view`` until its head and any ``shown`` candidates have at most ``size`` characters; None if it cannot.
 
     ``among``: shorten only these candidates (default: all).
 
@@ -90,9 +87,7 @@ def shorten_group(
 
 
 def minimum_lengths(view: RenderedGroup) -> tuple[int, Sequence[int]]:
-    """Return the least characters of the head without its exhibits, and of each candidate with the exhibits it refers
-    to.
-    """
+    """Return the least characters of the head without exhibits, and of each candidate with the exhibits it uses."""
     bodies = [outline_candidate(candidate, view) for candidate in view.candidates]
     head = outline_head(view, exhibit_kinds(view, bodies))
     exhibits = {name: _minimum_of(piece) for piece in head.pieces if (name := exhibit_defined_by(piece))}
@@ -115,17 +110,13 @@ def without_unused_exhibits(view: RenderedGroup, shown: Collection[int]) -> Rend
 
 
 def minimum_lengths_fit(head: int, needs: Sequence[int], size: int) -> bool:
-    """Return whether a transcript whose head and candidates have these minimum lengths may fit into ``size``
-    characters.
-    """
+    """Return whether a head and candidates of these minimum lengths may fit into ``size`` characters."""
     room = size - head
     return room > 0 and max(needs, default=0) <= _equal_share(needs, room)
 
 
 def omission_lines(before: RenderedGroup, after: RenderedGroup, order: Iterable[int]) -> tuple[str, ...]:
-    """Return a line for each gap that shortening the transcript ``before`` to ``after`` made, in the head or in a
-    candidate of ``order``.
-    """
+    """Return a line for each gap in ``after``, the shortened transcript, in its head or a candidate of ``order``."""
     lines = list(after.warnings[len(before.warnings) :])
     for item in sorted(order):
         candidate = after.candidates[item]
@@ -153,10 +144,9 @@ def _equal_share(lengths: Sequence[int], room: int) -> int:
 
 
 def _mildest_plan(body: Body, room: int) -> _Plan | None:
-    """Return the plan that shortens ``body`` to ``room`` characters with the fewest turns dropped, then the longest
-    texts.
+    """Return the plan that shortens ``body`` to ``room`` characters with the fewest turns dropped.
 
-    Returns None if no plan is short enough.
+    Of plans that drop as many turns, the one that leaves the longest texts. Returns None if no plan is short enough.
     """
     turns = body.droppable
     for floor in (_USUAL_MINIMUM, _MINIMUM):
@@ -192,7 +182,7 @@ def _minimum(body: Body) -> int:
 
 
 def _minimum_without_turns(body: Body) -> int:
-    """Return the least number of characters to which ``body`` can be cut if every turn that may be dropped is dropped."""
+    """Return the number of characters to which ``body`` can be cut if all turns are dropped that may be."""
     dropped = frozenset(body.droppable)
     kept = [piece for piece in body.pieces if piece.turn not in dropped]
     return sum(map(_minimum_of, kept)) + _gaps(dropped) * body.gap_length
@@ -245,9 +235,7 @@ def _amount(pieces: Sequence[Piece]) -> str:
 
 
 def _cut(text: str, cap: int, marker: str) -> tuple[str, int]:
-    """Cut the middle out of ``text`` so that it has at most ``cap`` characters; return it and how many characters are
-    missing.
-    """
+    """Cut the middle out of ``text``, which then has at most ``cap`` characters; return it and the number missing."""
     if len(text) <= cap:
         return text, 0
     keep = max(0, cap - len(f"\n{marker} … {len(text):,} characters left out …\n"))

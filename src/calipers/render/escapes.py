@@ -15,7 +15,7 @@ import re
 _PLAIN = bytes(code for code in (9, 10, *range(0x20, 0x7F)) if code not in b"<[\\~@")
 _ASCII = bytes(range(128))
 _NO_CONTROLS = b"<[\\~@" + bytes(range(128, 256))
-"""Bytes of text in UTF-8 that are no control characters, beside the plain ones."""
+"""Bytes of UTF-8 text that are not plain, and no control characters either."""
 _NONE: frozenset[str] = frozenset()
 
 # Control characters, invisible and direction-changing characters, noncharacters and lone surrogates. Variation
@@ -51,7 +51,7 @@ _ANGLE = re.compile(
 # The same tokens with look-alike brackets and bars: no tokenizer reads these as tokens, but a model might.
 _LOOK_ALIKE = re.compile(r"[＜﹤‹〈⟨](?=[|｜∣¦│ǀ❘] ?/?[A-Za-z_])|<(?=[∣¦│ǀ❘] ?/?[A-Za-z_])")
 _LOOK_ALIKE_CHARACTERS = frozenset("＜﹤‹〈⟨∣¦│ǀ❘")
-"""Everything that ``_LOOK_ALIKE`` finds holds one of these characters."""
+"""Whatever ``_LOOK_ALIKE`` finds contains one of these characters."""
 _AT_SIGNS = frozenset("＠﹫")
 # Lines that look like the transcript's layout lines, with any marker.
 _FENCE = re.compile(
@@ -67,7 +67,7 @@ _ESCAPED = re.compile(r"\\u\{([0-9a-f]{1,6})\}")
 
 
 def escape(text: str) -> str:
-    r"""``text`` with dangerous characters as ``\u{hex}``; a text without any comes back as the same object."""
+    r"""Escape the dangerous characters of a transcript's text as ``\u{hex}``; without any, return the same object."""
     odd = text.encode("utf-8", "surrogatepass").translate(None, _PLAIN)
     if not odd or _is_clean(text, odd):
         return text
@@ -82,9 +82,9 @@ def unescape(text: str) -> str:
 
 
 def _is_clean(text: str, odd: bytes) -> bool:
-    """Whether ``text`` needs no escape. ``odd`` is what of it, as bytes, is not plain.
+    """Return whether ``text`` needs no escape. ``odd``: the bytes of ``text`` in UTF-8 that are not plain.
 
-    Each search is made only if a character that it needs is there: most texts have brackets, and nothing else of it.
+    A pattern is searched for only if a character that it needs is there. Most texts have brackets but no others.
     """
     if odd.translate(None, _NO_CONTROLS) and _INVISIBLE.search(text):
         return False

@@ -29,9 +29,7 @@ Frame = Callable[[Ask, RenderedGroup], JudgeRequest]
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """A question that fits the judge's context window. ``omitted`` maps each candidate that it omits as too long to the
-    reason.
-    """
+    """A question that fits the context window. ``omitted`` maps candidates that were too long to the reason."""
 
     request: JudgeRequest
     omitted: Mapping[int, str] = field(default_factory=dict)
@@ -39,7 +37,7 @@ class Fitted:
 
 @dataclass(frozen=True, slots=True)
 class Unfit:
-    """Why no question fits the judge's context window. ``omitted`` maps each candidate that is too long to the reason."""
+    """Why no question fits the judge's context window. ``omitted`` maps candidates that are too long to the reason."""
 
     failure: Failure
     omitted: Mapping[int, str] = field(default_factory=dict)
@@ -128,7 +126,7 @@ def _about(ask: Ask, items: Collection[int]) -> Ask:
 
 
 def _without_the_longest(question: _Question) -> Fitted | Unfit:
-    """Return the question about as many of its candidates as fit the window; the longest candidates are omitted first."""
+    """Return the question about as many of its candidates as fit the window, without the longest ones."""
     view, ask = question.request.view, question.request.ask
     head, needs = minimum_lengths(view)
     real = [item for item in ask.order if view.candidates[item].members]
@@ -164,8 +162,8 @@ _LARGER = "name a judge with a larger window"
 def _unfit(question: _Question, head: int, needs: Sequence[int]) -> Unfit:
     view, ask, window = question.request.view, question.request.ask, question.window
     sizes = (
-        f"The question has about {question.tokens_needed} tokens and does not fit a context window of {window.tokens}, of "
-        f"which {window.tokens - question.tokens_allowed} are reserved for the reply, even with its longest texts cut"
+        f"The question has about {question.tokens_needed} tokens and does not fit a context window of "
+        f"{window.tokens}, of which {window.tokens - question.tokens_allowed} are reserved for the reply, even with its longest texts cut"
     )
 
     def unfit(cause: str, omitted: Mapping[int, str] | None = None) -> Unfit:

@@ -18,7 +18,7 @@ from itertools import chain
 from calipers.render.canonical import Reasoning
 from calipers.render.escapes import unescape
 from calipers.render.transcript import IMAGE, KEY_BYTES, MARK, Transcriber, header_word
-from calipers.rubric import as_standards
+from calipers.rubric import criteria_as_text
 from calipers.types import Candidate, Image, Part, RenderedGroup, Rubric, Trajectory, TrajectoryGroup, Transcript
 
 _LEGEND = "marks layout: a line that begins otherwise is part of the record."
@@ -41,9 +41,7 @@ _DRAWS_PER_LENGTH = 8
 
 @dataclass(slots=True)
 class _Draft:
-    """A candidate before it is written: its ``transcript`` without the group's context, and the trajectories
-    (``members``) that have this transcript.
-    """
+    """A candidate before it is written: its ``transcript`` without the context, and its trajectories (``members``)."""
 
     transcript: Transcript
     members: list[int]
@@ -57,8 +55,7 @@ def render(
     rubric: str | Rubric | None = None,
     graded: bool = False,
 ) -> RenderedGroup:
-    """Return ``group`` as a judge will see it. The group's rubric takes precedence over ``rubric``. Never raises for
-    content.
+    """Return ``group`` as a judge will see it. The group's own rubric takes precedence. Never raises for content.
 
     Criteria become lines of text or, with ``graded``, the ``rubrics`` of the candidates: a trajectory's own criteria
     take precedence over those of its group.
@@ -76,7 +73,7 @@ def render(
     chosen = group.rubric if group.rubric is not None else rubric
     criteria = [_criteria(trajectory, group.rubric, rubric) for trajectory in group.trajectories] if graded else []
     distinct = _distinct(drafts, criteria)
-    rubric = None if graded else as_standards(chosen) if isinstance(chosen, Rubric) else chosen
+    rubric = None if graded else criteria_as_text(chosen) if isinstance(chosen, Rubric) else chosen
     digest = _digest(opening, distinct, rubric)
     # A single distinct candidate shares nothing: all its messages stay in its body.
     common = common_prefix_length([draft.transcript.blocks for draft in distinct]) if len(distinct) > 1 else 0
@@ -105,8 +102,7 @@ def render(
 
 
 def compose(view: RenderedGroup, order: Sequence[int], keys: Sequence[str]) -> tuple[Part, ...]:
-    """Return the transcript for a question: the head, then the candidates at positions ``order``, each under its opaque
-    key.
+    """Return a question's transcript: the head, then the candidates at positions ``order``, each under its opaque key.
 
     Adjacent texts are joined. ``keys`` are distinct and as many as ``order``; ValueError otherwise.
     """
@@ -138,7 +134,7 @@ def count_characters(parts: Iterable[Part]) -> int:
 
 
 def _criteria(trajectory: Trajectory, *others: str | Rubric | None) -> Rubric | None:
-    """Return the criteria that a trajectory is graded by: its own, otherwise the first of ``others`` that has criteria."""
+    """Return the criteria by which a trajectory is graded: its own, or the first of ``others`` that has criteria."""
     return next((rubric for rubric in (trajectory.rubric, *others) if isinstance(rubric, Rubric)), None)
 
 
@@ -173,7 +169,7 @@ def _head(tools: Sequence[str], prefix: str, names: Mapping[str, str]) -> str:
 
 
 def _offered(draft: _Draft, drafts: Sequence[_Draft], lines: list[str]) -> str:
-    """Return the layout line that says which tools a candidate had; it is empty if all candidates had the same tools."""
+    """Return the layout line that names a candidate's tools; empty if all candidates had the same tools."""
     if not lines or all(list(other.transcript.tools) == lines for other in drafts):
         return ""
     numbers = " ".join(str(lines.index(line) + 1) for line in draft.transcript.tools)
@@ -211,9 +207,7 @@ def common_prefix_length(bodies: Sequence[Sequence[str]]) -> int:
 
 
 def find_exhibits(blocks: Iterable[str]) -> dict[str, str]:
-    """Map each text that recurs in the transcript's ``blocks`` to its name ``X1``, ``X2``, ... in order of first
-    appearance.
-    """
+    """Map texts that recur in a transcript's blocks to their names ``X1``, ``X2``, ... in order of first appearance."""
     pieces: list[str] = []
     for block in blocks:
         if len(block) >= SHORTEST_EXHIBIT or IMAGE in block:

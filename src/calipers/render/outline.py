@@ -29,8 +29,9 @@ _LONGEST_GAP = len(" … 1,000,000 messages (1,000,000,000 characters) left out 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """One block of a transcript: ``text`` may be cut if ``kind`` allows it. ``message`` and ``turn`` count from 0; -1
-    means that the block belongs to none.
+    """One block of a transcript; ``text`` may be cut if ``kind`` allows it. ``message`` and ``turn`` count from 0.
+
+    -1 means that the block belongs to no message or turn.
     """
 
     before: str
@@ -48,7 +49,8 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """The transcript of a candidate, or the head, in pieces. ``droppable`` turns may be dropped, in this order.
+    """A candidate's transcript, or the head, in pieces. ``droppable`` turns may be dropped, in this order.
+
     ``gap_length`` is the most characters that a gap line takes.
     """
 
@@ -58,7 +60,7 @@ class Body:
 
 
 def flat_text(parts: Sequence[Part]) -> str:
-    """Join a transcript's ``parts`` into one text with placeholders for images, which ``parts_of_text`` replaces again."""
+    """Join a transcript's ``parts`` into one text; placeholders for images let ``parts_of_text`` undo it."""
     numbers = count()
     return "".join(part if isinstance(part, str) else f"{IMAGE}{next(numbers)}{IMAGE}" for part in parts)
 
@@ -139,7 +141,7 @@ def _words(block: str) -> tuple[str, str]:
 
 
 def _messages(blocks: Sequence[str]) -> tuple[list[str], list[int]]:
-    """Return the roles of a transcript's messages, and the number of the message that each block belongs to (-1: none)."""
+    """Return the roles of a transcript's messages, and the message number of each block (-1: none)."""
     roles: list[str] = []
     numbers: list[int] = []
     pending = False  # reasoning precedes the header of its message

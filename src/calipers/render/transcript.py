@@ -63,9 +63,7 @@ class Transcriber:
         self._lines: dict[str, tuple[str, ...]] = {}
 
     def transcript(self, trajectory: Trajectory) -> Transcript:
-        """Return the transcript of ``trajectory``; reuse ``trajectory.prepared`` if it is valid. Never raises for
-        content.
-        """
+        """Return the transcript of ``trajectory``; reuse a valid ``trajectory.prepared``. Never raises for content."""
         group, prepared = self._group, trajectory.prepared
         lines = self._tool_lines(trajectory.tools if trajectory.tools is not None else group.tools)
         if (
@@ -103,9 +101,7 @@ def _ordered(value: Any) -> Any:
 
 
 def write_blocks(messages: Iterable[Message], *, after_assistant: bool) -> list[str]:
-    """Return one block of transcript text per message. ``after_assistant``: the message before the first is an
-    assistant's.
-    """
+    """Return a block of transcript text per message. ``after_assistant``: an assistant's message precedes them."""
     blocks = []
     for message in messages:
         role = message["role"]
@@ -119,14 +115,14 @@ def write_blocks(messages: Iterable[Message], *, after_assistant: bool) -> list[
 
 
 def header_word(text: str) -> str:
-    """Return ``text`` as one word of a transcript's header line: unchanged if it is a word, otherwise as a JSON string."""
+    """Return ``text`` as one word of a transcript's header line: unchanged, or as a JSON string if it is no word."""
     if _WORD.fullmatch(text) and text != "see":
         return text
     return escape(json.dumps(text, ensure_ascii=False))
 
 
 def _dumps(value: Any, *, keep_order: bool = False) -> str:
-    """Return ``value`` as one line of compact JSON, escaped for the transcript; keys are sorted unless ``keep_order``."""
+    """Return ``value`` as one line of compact JSON, escaped for the transcript; sorted unless ``keep_order``."""
     return escape(json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=not keep_order))
 
 

@@ -1,1 +1,1 @@
-"""Scores to rewards: one transform a file."""
+"""Turns scores into rewards. Each transform has its own file."""

@@ -13,7 +13,7 @@ from calipers.types import RenderedGroup, Scores
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Map a score in [0, 1] linearly to ``reward_range``; scores outside by rounding (least squares) get the bound.
+    """Maps a score in [0, 1] linearly to ``reward_range``; scores that rounding puts outside get the bound.
 
     Equal scores give bit-equal rewards, and None stays None.
     """
@@ -21,11 +21,13 @@ class Identity:
     reward_range: tuple[float, float] = (0.0, 1.0)
 
     def __call__(self, scores: Scores, view: RenderedGroup) -> tuple[float | None, ...]:  # noqa: ARG002 - the seam
-        """One reward per candidate."""
-        return mapped((None if one is None else min(max(one, 0.0), 1.0) for one in scores.values), self.reward_range)
+        """Return one reward per candidate."""
+        return map_to_reward_range(
+            (None if one is None else min(max(one, 0.0), 1.0) for one in scores.values), self.reward_range
+        )
 
 
-def mapped(shares: Iterable[float | None], reward_range: tuple[float, float]) -> tuple[float | None, ...]:
-    """Numbers in [0, 1] mapped linearly to ``reward_range``; None stays None."""
+def map_to_reward_range(shares: Iterable[float | None], reward_range: tuple[float, float]) -> tuple[float | None, ...]:
+    """Map scores in [0, 1] linearly to ``reward_range``; None stays None."""
     low, high = reward_range
     return tuple(None if share is None else low + (high - low) * share for share in shares)

@@ -1,8 +1,8 @@
-"""Length control: among candidates that the judge cannot tell apart, shorter ones get a higher reward.
+"""Length control: of candidates whose scores the judge cannot separate, shorter ones get a higher reward.
 
-Judges prefer long answers, and a policy under training learns it. A penalty on every token would also act where the
-judge's preference is clear; here length decides only where it is not, and relative to the group. Not responsible for
-how many tokens a policy may use.
+Judges prefer long answers, and a policy learns this in training. A penalty on every token would also act where the
+judge's preference is clear. Here length has an effect only where the preference is unclear, and relative to the group.
+Not responsible for how many tokens a policy may use.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from calipers.interfaces import RewardTransform
-from calipers.rewards.near import near_tied
+from calipers.rewards.near_ties import near_tied_clusters
 from calipers.rewards.rank import share_beaten
 from calipers.types import Candidate, RenderedGroup, Scores
 
@@ -20,10 +20,10 @@ _DIGITS = 9
 
 @dataclass(frozen=True, slots=True)
 class LengthControl:
-    """Re-order rewards by length among scores that all lie ``within`` so many standard errors of one another.
+    """Changes rewards by length among candidates whose scores all differ by at most ``within`` standard errors.
 
-    ``strength`` in [0, 1] is the share of their range that length decides. No reward leaves that range, so no candidate
-    passes one that the judge clearly prefers. Equal lengths are moved alike.
+    ``strength`` in [0, 1] is the share of their reward range that length decides. No reward leaves that range, so no
+    candidate passes another that the judge clearly prefers. Equal lengths change rewards equally.
     """
 
     inner: RewardTransform
@@ -31,10 +31,10 @@ class LengthControl:
     within: float = 1.0
 
     def __call__(self, scores: Scores, view: RenderedGroup) -> tuple[float | None, ...]:
-        """One reward per candidate; None stays None."""
+        """Return one reward per candidate; None stays None."""
         rewards = list(self.inner(scores, view))
-        lengths = [own_length(candidate, view.prefix_length) for candidate in view.candidates]
-        for cluster in near_tied(scores, within=self.within):
+        lengths = [policy_text_length(candidate, view.prefix_length) for candidate in view.candidates]
+        for cluster in near_tied_clusters(scores, within=self.within):
             known = [reward for item in cluster if (reward := rewards[item]) is not None]
             if len(known) < len(cluster) or len(cluster) < 2:
                 continue
@@ -46,8 +46,8 @@ class LengthControl:
         return tuple(rewards)
 
 
-def own_length(candidate: Candidate, prefix_length: int) -> int:
-    """Characters of the text that the policy wrote after what all candidates share."""
+def policy_text_length(candidate: Candidate, prefix_length: int) -> int:
+    """Return how many characters the policy wrote after the messages that all candidates share."""
     return sum(
         len(text)
         for message in candidate.messages[prefix_length:]

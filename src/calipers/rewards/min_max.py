@@ -1,7 +1,7 @@
-"""The reward is the score scaled so that every group fills the range. Unsafe, and here for comparison only.
+"""The reward is the score scaled so that every group fills the range. It is unsafe, and exists for comparison only.
 
-Four near-equal answers get the same spread of rewards as a group in which one succeeds and three fail: noise becomes as
-large as signal before GRPO divides by anything. ``rank`` does less harm, ``score`` none.
+Four nearly equal answers get the same spread of rewards as a group in which one answer succeeds and three fail, so
+noise becomes as large as signal. ``rank`` does less harm, and ``score`` none.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from calipers.types import RenderedGroup, Scores
 
 @dataclass(frozen=True, slots=True)
 class MinMax:
-    """Scale each group's scores to ``reward_range``; equal scores get its middle."""
+    """Scales the scores of each group to ``reward_range``; if all are equal, the reward is the middle of the range."""
 
     reward_range: tuple[float, float] = (0.0, 1.0)
 
     def __call__(self, scores: Scores, view: RenderedGroup) -> tuple[float | None, ...]:  # noqa: ARG002 - the seam
-        """One reward per candidate; None stays None."""
+        """Return one reward per candidate; None stays None."""
         low, high = self.reward_range
         known = [value for value in scores.values if value is not None]
         if not known:

@@ -5,29 +5,29 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from calipers.rewards.identity import mapped
+from calipers.rewards.identity import map_to_reward_range
 from calipers.types import RenderedGroup, Scores
 
 
 @dataclass(frozen=True, slots=True)
 class Rank:
-    """Spread ranks evenly over ``reward_range``: the best gets its upper end, the worst its lower, equals the middle.
+    """Maps ranks evenly to ``reward_range``: the best gets its upper end, the worst its lower, equal scores the mean.
 
-    A single candidate with a score, or equal scores only, have no rank: they get the middle of the range.
+    A single candidate with a score, or a group of equal scores, has no ranks and gets the middle of the range.
     """
 
     reward_range: tuple[float, float] = (0.0, 1.0)
 
     def __call__(self, scores: Scores, view: RenderedGroup) -> tuple[float | None, ...]:  # noqa: ARG002 - the seam
-        """One reward per candidate; None stays None."""
+        """Return one reward per candidate; None stays None."""
         known = [value for value in scores.values if value is not None]
-        return mapped((None if one is None else share_beaten(one, known) for one in scores.values), self.reward_range)
+        return map_to_reward_range(
+            (None if one is None else share_beaten(one, known) for one in scores.values), self.reward_range
+        )
 
 
 def share_beaten(value: float, values: Sequence[float]) -> float:
-    """The share of the others in ``values`` that are less than ``value``, an equal one counting half; 0.5 without
-    others.
-    """
+    """Return the share of the other ``values`` below ``value``; equal values count half. 0.5 without others."""
     others = len(values) - 1
     if not others:
         return 0.5

@@ -1,11 +1,12 @@
-"""What a judge grades by: text to read, or weighted criteria to check.
+"""The rubric that a judge grades by: text to read, or weighted criteria to check.
 
-Not responsible for files (``readers``), for how criteria are put to a judge (``protocols``), or for which judge.
+Not responsible for reading files (``readers``), for how a judge is asked about criteria (``protocols``), or for which
+judge is asked.
 """
 
-from calipers.rubric.criteria import as_rubric, as_standards, check_rubric
+from calipers.rubric.criteria import as_rubric, check_rubric, criteria_as_text
 from calipers.rubric.default import DEFAULT_RUBRIC
 from calipers.rubric.grading import Grading
 from calipers.types import Criterion, Rubric
 
-__all__ = ["DEFAULT_RUBRIC", "Criterion", "Grading", "Rubric", "as_rubric", "as_standards", "check_rubric"]
+__all__ = ["DEFAULT_RUBRIC", "Criterion", "Grading", "Rubric", "as_rubric", "check_rubric", "criteria_as_text"]

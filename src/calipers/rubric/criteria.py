@@ -1,6 +1,6 @@
-"""Criteria from plain data, checked; an error names the criterion and the field.
+"""Reads a rubric's criteria from plain data and checks them; an error names the criterion and the field.
 
-Not responsible for files or rows (``readers``, ``standards``), nor for scores (``formulas``).
+Not responsible for files (``readers``) or rows of data sets (``dataset_standards``), nor for scores (``formulas``).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from calipers.types import Criterion, Rubric
 from calipers.types.encoding import finite_number
 
 RULES: Final = ("math_verify", "word_count_range")
-"""The functions that a rule criterion in RuscaRL's form may name; any verifier has its own name."""
+"""The functions that a rule in RuscaRL's form may name. Any other rule names a verifier."""
 _RUBRIC_KEYS = frozenset(field.name for field in fields(Rubric))
 _CRITERION_KEYS = frozenset(field.name for field in fields(Criterion))
 _TEXT_KEYS = ("text", "criterion", "description", "question")
@@ -27,9 +27,10 @@ _SHAPE = 'a rubric is {"criteria": [{"id": "cites", "text": "Names its source.",
 
 
 def as_rubric(value: object) -> Rubric:
-    """``value`` as a checked rubric: a Rubric, its object, or a list of criteria (objects or texts worth one point).
+    """Return ``value`` as a checked rubric: it is a Rubric, its object, or a list of criteria (objects or texts).
 
-    Raises ConfigError naming the criterion and field that cannot be read or do not make a rubric.
+    A criterion given as text is worth one point. Raises ConfigError naming the criterion and field that cannot be read
+    or do not make a rubric.
     """
     if isinstance(value, Rubric):
         check_rubric(value)
@@ -46,14 +47,14 @@ def as_rubric(value: object) -> Rubric:
         tuple(as_criterion(item, place) for place, item in enumerate(listed, start=1)),
         title=_text(value.get("title") or "", "title"),
         all_negative=value.get("all_negative") or "refuse",
-        veto_floor=_number(_first(value, ("veto_floor",), 0.0), "veto_floor"),
+        veto_floor=_number(_first_value(value, ("veto_floor",), 0.0), "veto_floor"),
     )
     check_rubric(rubric)
     return rubric
 
 
 def as_criterion(value: object, place: int) -> Criterion:
-    """One criterion of a list, at 1-based ``place``, which also names it (``c1``) if it has no id."""
+    """Read one criterion of a rubric from an object or a text; ``place`` (from 1) names it (``c1``) if it has no id."""
     if isinstance(value, Criterion):
         return value
     if isinstance(value, str):
@@ -62,18 +63,18 @@ def as_criterion(value: object, place: int) -> Criterion:
     if not isinstance(value, Mapping):
         raise ConfigError(f"{where}: it must be text or an object, not {type(value).__name__}")
     _refuse_unknown(value, _CRITERION_KEYS | {*_TEXT_KEYS, *_POINTS_KEYS}, where)
-    tags, rule = as_tags(value.get("tags"), where)
+    tags, rule = tags_and_rule(value.get("tags"), where)
     levels = value.get("levels") or {}
     if not isinstance(levels, Mapping):
         raise ConfigError(f"{where}: levels must be an object of name to share, not {type(levels).__name__}")
-    veto = _first(value, ("veto",), False)
+    veto = _first_value(value, ("veto",), False)
     if not isinstance(veto, bool):
         raise ConfigError(f"{where}: veto must be true or false, not {veto!r}")
     given = value.get("id")
     return Criterion(
         id=f"c{place}" if given is None else _name(given, where),
-        text=_text(_first(value, _TEXT_KEYS), f"{where}: text"),
-        points=_number(_first(value, _POINTS_KEYS, 1.0), f"{where}: points"),
+        text=_text(_first_value(value, _TEXT_KEYS), f"{where}: text"),
+        points=_number(_first_value(value, _POINTS_KEYS, 1.0), f"{where}: points"),
         tags=tags,
         veto=veto,
         levels={str(name): _number(share, f"{where}: levels.{name}") for name, share in levels.items()},
@@ -81,10 +82,11 @@ def as_criterion(value: object, place: int) -> Criterion:
     )
 
 
-def as_tags(value: object, where: str) -> tuple[tuple[str, ...], Mapping[str, Any] | None]:
-    """Tags in any of their three forms (an object, ``"key:value"`` texts, bare words), and the rule they describe.
+def tags_and_rule(value: object, where: str) -> tuple[tuple[str, ...], Mapping[str, Any] | None]:
+    """Read a criterion's tags (an object, ``"key:value"`` texts, or bare words), and the rule they describe, if any.
 
-    A tag ``verifier: llm`` is no rule, whatever function is beside it: Parquet gives every row the union of keys.
+    With the tag ``verifier: llm`` there is no rule, even if a function stands beside it: Parquet gives every row all
+    keys.
     """
     if value is None:
         return (), None
@@ -131,10 +133,10 @@ def check_rubric(rubric: Rubric) -> None:
         raise ConfigError('all_negative = "from_one" is for rubrics without positive points, and this one has some')
 
 
-def as_standards(rubric: Rubric) -> str:
-    """The criteria as text, a line each, for judges that compare freely instead of checking each criterion."""
-    counting = [criterion for criterion in rubric.criteria if criterion.points]
-    return "\n".join(f"- {'Avoid: ' if criterion.points < 0 else ''}{criterion.text}" for criterion in counting)
+def criteria_as_text(rubric: Rubric) -> str:
+    """Return the criteria as text, a line each, for judges that compare freely instead of checking each criterion."""
+    with_points = [criterion for criterion in rubric.criteria if criterion.points]
+    return "\n".join(f"- {'Avoid: ' if criterion.points < 0 else ''}{criterion.text}" for criterion in with_points)
 
 
 def _check_criterion(criterion: Criterion, where: str) -> None:
@@ -149,7 +151,7 @@ def _check_criterion(criterion: Criterion, where: str) -> None:
     if shares and (len(shares) < 2 or len(set(shares)) < 2):
         raise ConfigError(f"{where}: levels need at least two names with different shares")
     if shares and criterion.rule:
-        raise ConfigError(f"{where}: a rule says met or not met, so levels do not go with it")
+        raise ConfigError(f"{where}: a rule decides met or not met, so a criterion with a rule cannot have levels")
     folded = [name.strip().casefold() for name in criterion.levels]
     if not all(folded) or len(set(folded)) < len(folded):
         raise ConfigError(f"{where}: the names of its levels must be distinct words, not {list(criterion.levels)}")
@@ -163,8 +165,8 @@ def _refuse_unknown(value: Mapping[Any, Any], known: frozenset[str], where: str)
             raise ConfigError(f"{where}: unknown field {key!r}; {hint}")
 
 
-def _first(value: Mapping[str, Any], keys: Sequence[str], default: object = None) -> object:
-    """The first value of ``keys`` that is not None: tables hold None for the keys of other rows."""
+def _first_value(value: Mapping[str, Any], keys: Sequence[str], default: object = None) -> object:
+    """Return the first value of ``keys`` that is not None: in tables, keys of other rows are None."""
     return next((value[key] for key in keys if value.get(key) is not None), default)
 
 
@@ -183,7 +185,7 @@ def _rule(value: object, where: str) -> Mapping[str, Any]:
     if function not in RULES:
         raise ConfigError(f"{where}: the rule's function {function!r} is unknown; known: {', '.join(RULES)}")
     parameters = value.get("parameters") or {}
-    if isinstance(parameters, str):  # from a tag that is text
+    if isinstance(parameters, str):  # tags given as text hold their parameters as JSON
         try:
             parameters = json.loads(parameters)
         except ValueError as error:

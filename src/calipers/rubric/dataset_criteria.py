@@ -1,6 +1,6 @@
-"""Lists of criteria in the forms of data sets, Rubrics as Rewards among them, as ``criteria`` reads them.
+"""Reads the lists of criteria of data sets, such as Rubrics as Rewards, in a form that ``criteria`` accepts.
 
-Not responsible for where a row keeps them (``standards``).
+Not responsible for where a row has its criteria (``dataset_standards``).
 """
 
 from __future__ import annotations
@@ -16,25 +16,28 @@ from calipers.types import Criterion
 Pitfalls: TypeAlias = Literal["penalty", "positive"]
 
 RAR_WEIGHTS: Final[Mapping[str, float]] = {"essential": 1.0, "important": 0.7, "optional": 0.3, "pitfall": 0.8}
-"""Weights by label of Rubrics as Rewards (arXiv 2507.17746), all positive."""
+"""The weight of each label in Rubrics as Rewards (arXiv 2507.17746); all are positive."""
 _POINTS: Final = ("points", "weight")
 _CRITERION: Final = (
     "id", "text", "criterion", "description", "question", "points", "weight", "tags", "veto", "levels", "rule",
 )  # fmt: skip
 
 
-def as_criteria(listed: list[Any], pitfalls: Pitfalls) -> list[Any]:
-    """A data set's list of criteria as ``as_rubric`` takes them. Raises InputError naming the criterion."""
+def normalise_criteria(listed: list[Any], pitfalls: Pitfalls) -> list[Any]:
+    """Return a data set's list of criteria in a form that ``as_rubric`` accepts; InputError names the criterion."""
     stated = [isinstance(item, Mapping) and any(item.get(key) is not None for key in _POINTS) for item in listed]
     if any(stated) and not all(stated):
-        raise InputError(f"criterion {stated.index(False) + 1}: has no points, and others have some")
+        raise InputError(
+            f"criterion {stated.index(False) + 1}: it has no points, but others have some: "
+            "give each criterion points, or none of them"
+        )
     if any(_is_rar(item) for item in listed):
         return [rar_criterion(item, place, pitfalls) for place, item in enumerate(listed, start=1)]
     return [_known_fields(item, place) for place, item in enumerate(listed, start=1)]
 
 
 def _known_fields(criterion: Any, place: int) -> Any:
-    """A criterion without fields that only its data set knows. Raises InputError for a misspelt field."""
+    """Return a criterion without the fields that only its data set uses. Raises InputError for a misspelt field."""
     if not isinstance(criterion, Mapping):
         return criterion
     for key in criterion:
@@ -53,7 +56,7 @@ def _is_rar(criterion: Any) -> bool:
 
 
 def rar_criterion(value: Any, place: int, pitfalls: Pitfalls) -> Criterion:
-    """A criterion whose description may begin with its label (``Essential Criteria: ...``), which becomes a tag."""
+    """Read a criterion whose description may begin with a label (``Essential Criteria: ...``), which becomes a tag."""
     where = f"criterion {place}"
     if not isinstance(value, Mapping) or not isinstance(value.get("description"), str):
         raise InputError(f"{where}: it must be an object with a description, not {str(value)[:60]!r}")

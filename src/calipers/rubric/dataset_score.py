@@ -1,6 +1,6 @@
-"""Scores of many responses to a benchmark's single number.
+"""Turns the rubric scores of many responses into a benchmark's single number.
 
-Only here is a mean clipped: HealthBench clips the mean over examples, never an example.
+A mean is clipped only here: HealthBench clips the mean over all examples, never the score of an example.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class DatasetScore:
-    """``mean`` is in [0, 1], ``stderr`` its bootstrap standard deviation; both None if no example was graded.
+    """A benchmark's score: ``mean`` is in [0, 1], ``stderr`` its bootstrap standard deviation; None without examples.
 
-    ``graded`` and ``ungraded`` count examples; ungraded ones are ignored, never counted as 0.
+    ``graded`` and ``ungraded`` count examples. Ungraded examples are ignored, and never counted as 0.
     """
 
     mean: float | None
@@ -24,10 +24,10 @@ class DatasetScore:
 
 
 def dataset_score(scores: Sequence[float | None], *, bootstraps: int = 1000, seed: int = 0) -> DatasetScore:
-    """The mean of per-example scores, clipped to [0, 1], and the deviation of that over resampled data sets.
+    """Return the mean of the examples' scores, clipped to [0, 1], and its standard deviation over resampled data sets.
 
-    Source: openai/simple-evals, ``_compute_clipped_stats`` (mean clipped; standard deviation, with denominator n,
-    of the clipped means of 1000 resamples with replacement). Resampling is seeded.
+    Source: openai/simple-evals, ``_compute_clipped_stats`` (mean clipped; standard deviation, with denominator n, of
+    the clipped means of 1000 resamples with replacement). Resampling is seeded.
     """
     known = [score for score in scores if score is not None]
     if not known:

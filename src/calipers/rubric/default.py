@@ -1,4 +1,4 @@
-"""The default rubric."""
+"""The default rubric, for groups without a rubric."""
 
 from __future__ import annotations
 
@@ -10,4 +10,4 @@ An attempt that gets there beats every attempt that does not.
 - Breaking a rule stated in the task, inventing facts, or reporting success that did not happen weighs more than \
 slowness or style.
 - Length, formatting and confident tone are not merits of their own."""
-"""After RULER's general rubric for agents: outcome, partial progress, efficiency, honesty."""
+"""Modelled on RULER's general rubric for agents: outcome, partial progress, efficiency, honesty."""

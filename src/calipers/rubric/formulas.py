@@ -1,9 +1,10 @@
-"""Verdicts to a score, by the name of a formula: pure functions of a rubric and its verdicts.
+"""Formulas that turn verdicts on criteria into a score: pure functions of a rubric and its verdicts.
 
-A verdict is True (met), False, None (unknown) or, for criteria with levels, the share met (0-1). A criterion with 0
-points is reported but does not count in any formula. Every formula returns None while another criterion is open (has no
-verdict); ``graded`` then applies a policy that the caller names. Sums run over *all* criteria, so that a denominator
-does not depend on which verdicts arrived. Nothing is clipped per response unless the formula's source clips.
+A verdict is True (met), False (not met), None (unknown) or, for criteria with levels, the share met (0-1). A criterion
+with 0 points is reported but does not count in any formula. A criterion without a verdict is *open*. While any
+criterion is open, every formula returns None, and ``graded`` applies the policy that the caller names. Sums run over
+*all* criteria, so that a denominator does not depend on which verdicts arrived. No formula clips scores per response
+unless its source does.
 """
 
 from __future__ import annotations
@@ -22,46 +23,48 @@ Verdicts: TypeAlias = Mapping[str, Met]
 
 
 def healthbench(rubric: Rubric, verdicts: Verdicts) -> float | None:
-    """Sum of points met over the sum of positive points: at most 1, and below 0 where penalties prevail.
+    """Return the points met divided by all positive points: at most 1, and below 0 if penalties prevail.
 
-    Source: openai/simple-evals, ``calculate_score``. A rubric of penalties only starts at 1: 1 + points met / sum of
-    absolute points, which is in [0, 1].
+    Source: openai/simple-evals, ``calculate_score``. For a rubric of penalties only, the score is 1 + points met / sum
+    of absolute points, which is in [0, 1].
     """
-    shares = _shares(rubric, verdicts)
+    shares = _shares_met(rubric, verdicts)
     if shares is None:
         return None
-    earned = math.fsum(criterion.points * share for criterion, share in zip(counting(rubric), shares, strict=True))
+    earned = math.fsum(
+        criterion.points * share for criterion, share in zip(criteria_with_points(rubric), shares, strict=True)
+    )
     if rubric.all_negative == "from_one":
         return 1 + earned / math.fsum(abs(criterion.points) for criterion in rubric.criteria)
-    return earned / _positive(rubric)
+    return earned / _positive_points(rubric)
 
 
 def ruscarl_paper(rubric: Rubric, verdicts: Verdicts) -> float | None:
-    """The same quotient, negatives included: RuscaRL (arXiv 2508.16949), equation 4, ``healthbench_reward_fn``."""
+    """Return the HealthBench score, as RuscaRL defines it: arXiv 2508.16949, equation 4, ``healthbench_reward_fn``."""
     return healthbench(rubric, verdicts)
 
 
 def ruscarl_batch(rubric: Rubric, verdicts: Verdicts) -> float | None:
-    """The quotient, clipped per response at 0, as RuscaRL's ``scaleai_batch_reward_fn`` does; in [0, 1].
+    """Return the HealthBench score, clipped per response to [0, 1], as RuscaRL's ``scaleai_batch_reward_fn`` does.
 
-    All responses below 0 get the same reward, without a gradient between them: for parity with that study only.
+    All responses below 0 get the same reward, without a gradient between them. Use it only to reproduce that study.
     """
     score = healthbench(rubric, verdicts)
     return None if score is None else max(0.0, score)
 
 
 def rar_explicit(rubric: Rubric, verdicts: Verdicts) -> float | None:
-    """Weights met over all weights, in [0, 1]: Rubrics as Rewards (arXiv 2507.17746), equation 1.
+    """Return the weights met divided by all weights, in [0, 1]: Rubrics as Rewards (arXiv 2507.17746), equation 1.
 
     Raises ConfigError for negative points: the formula has none (its pitfalls are phrased positively).
     """
-    if problem := unsuited(rubric, "rar_explicit"):
+    if problem := why_unsuitable(rubric, "rar_explicit"):
         raise ConfigError(problem)
     return healthbench(rubric, verdicts)
 
 
 def rar_implicit(rating: int, *, scale: Literal["from_one", "tenths"] = "from_one") -> float:
-    """A holistic rating from 1 to 10 on [0, 1]: (x - 1) / 9, or x / 10. Raises ValueError for any other number.
+    """Map a holistic rating x from 1 to 10 to [0, 1]: (x - 1) / 9, or x / 10. Raises ValueError for any other number.
 
     Rubrics as Rewards (arXiv 2507.17746) only states that the rating is normalised, so the formula is a setting.
     """
@@ -71,23 +74,23 @@ def rar_implicit(rating: int, *, scale: Literal["from_one", "tenths"] = "from_on
 
 
 def all_or_nothing(rubric: Rubric, verdicts: Verdicts) -> float | None:
-    """1.0 when every criterion is as desired (positive met, negative not met), else 0.0.
+    """Return 1.0 if every criterion is as desired (positive ones met, negative ones not met), otherwise 0.0.
 
-    AdvancedIF's headline (arXiv 2511.10507) and VerIF's one bit for all constraints (arXiv 2506.09942), whose criteria
-    are all positive. One known violation decides, however many criteria are open.
+    This is AdvancedIF's main metric (arXiv 2511.10507) and VerIF's single bit for all constraints (arXiv 2506.09942),
+    whose criteria are all positive. A single known violation gives 0.0, however many criteria are open.
     """
-    desired = [_desired(criterion, verdicts.get(criterion.id)) for criterion in counting(rubric)]
+    desired = [_share_as_desired(criterion, verdicts.get(criterion.id)) for criterion in criteria_with_points(rubric)]
     if any(share is not None and share < 1 for share in desired):
         return 0.0
     return None if None in desired else 1.0
 
 
 def fraction(rubric: Rubric, verdicts: Verdicts) -> float | None:
-    """The share of criteria that are as desired, points aside; in [0, 1].
+    """Return the share of criteria that are as desired, without regard to points; in [0, 1].
 
-    The mean of verdicts, as in open-instruct's ``IFEvalVerifier``; a negative criterion counts if it is not met.
+    It is the mean of verdicts, as in open-instruct's ``IFEvalVerifier``. A negative criterion counts if it is not met.
     """
-    desired = [_desired(criterion, verdicts.get(criterion.id)) for criterion in counting(rubric)]
+    desired = [_share_as_desired(criterion, verdicts.get(criterion.id)) for criterion in criteria_with_points(rubric)]
     known = [share for share in desired if share is not None]
     return math.fsum(known) / len(known) if len(known) == len(desired) else None
 
@@ -100,16 +103,17 @@ NORMALISERS: Final[Mapping[str, Callable[[Rubric, Verdicts], float | None]]] = {
     "all_or_nothing": all_or_nothing,
     "fraction": fraction,
 }
-"""Formulas over verdicts, by name; ``rar_implicit`` takes a rating instead."""
+"""Formulas of verdicts, by name. ``rar_implicit`` is not among them, because it maps a rating."""
 _UNBOUNDED: Final = ("healthbench", "ruscarl_paper")
 
 
 @dataclass(frozen=True, slots=True)
 class RubricScore:
-    """``value``, or None and the ``reason``. ``coverage`` is the share of absolute points with a verdict (0-1).
+    """The score of a rubric: ``value``, or None and the ``reason``.
 
-    ``open`` are the criteria without a verdict, ``vetoed`` those whose violation limited the score, and ``filled``
-    means that the value comes from a policy, not from the formula over all criteria.
+    ``coverage`` is the share of absolute points with a verdict (0-1). ``open`` are the criteria without a verdict, and
+    ``vetoed`` those whose violation limited the score. ``filled`` means that the value comes from the policy for open
+    criteria, not from the formula over all criteria.
     """
 
     value: float | None
@@ -129,16 +133,16 @@ def graded(
     coverage: float = 0.8,
     floor: float = 0.0,
 ) -> RubricScore:
-    """The score of ``verdicts`` by a named formula; ``on_missing`` is the policy for open criteria.
+    """Return the score of a rubric's ``verdicts`` by a named formula; ``on_missing`` is the policy for open criteria.
 
-    ``abstain`` and ``raise`` (the caller raises) give no value; ``partial`` applies the formula to the criteria with a
-    verdict, if these have at least ``coverage`` of the weight and no veto is open; ``floor`` gives that constant. A
+    ``abstain`` and ``raise`` (the caller raises) give no value. ``partial`` applies the formula to the criteria with a
+    verdict, if these have at least ``coverage`` of the weight and no veto is open. ``floor`` gives that constant. A
     violated veto limits the value to ``veto_floor``. Raises ConfigError for an unknown or unsuitable formula.
     """
     if normaliser not in NORMALISERS:
         raise ConfigError(f"no formula over verdicts is called {normaliser!r}; known: {', '.join(NORMALISERS)}")
     formula = NORMALISERS[normaliser]
-    missing = [criterion for criterion in counting(rubric) if verdicts.get(criterion.id) is None]
+    missing = [criterion for criterion in criteria_with_points(rubric) if verdicts.get(criterion.id) is None]
     total = math.fsum(abs(criterion.points) for criterion in rubric.criteria)
     covered = 1 - math.fsum(abs(criterion.points) for criterion in missing) / total
     names = tuple(criterion.id for criterion in missing)
@@ -148,9 +152,8 @@ def graded(
     reason = f"{'criteria' if len(names) > 1 else 'criterion'} without a verdict: {', '.join(names)}"
     nothing = RubricScore(None, reason, covered, names)
     if value is not None and not any(criterion.veto for criterion in missing):
-        return _with_vetoes(
-            rubric, verdicts, RubricScore(value, None, covered, names)
-        )  # no open criterion can change it
+        # No open criterion can change this value.
+        return _with_vetoes(rubric, verdicts, RubricScore(value, None, covered, names))
     if on_missing == "floor":
         return RubricScore(float(floor), reason, covered, names, filled=True)
     if on_missing == "partial":
@@ -159,32 +162,33 @@ def graded(
 
 
 def criteria_for_judge(rubric: Rubric, ruled: Mapping[str, Verdict], grading: Grading) -> tuple[Criterion, ...]:
-    """The criteria that no rule decides; none if no verdict of a judge could change the score.
+    """Return the criteria without a rule, which the judge decides; none if the judge cannot change the score.
 
-    That is the case once the score is settled (a violated constraint under ``all_or_nothing``), and where a rule has no
-    verdict and an open criterion leaves a trajectory without a score. Holistic ratings ignore rules.
+    The judge cannot change the score if rules alone decide it (a violated constraint under ``all_or_nothing``). It
+    cannot change it either if a rule has no verdict and the policy for open criteria then gives no score. Holistic
+    ratings ignore rules.
     """
     if not ruled or grading.mode == "holistic":
         return rubric.criteria
-    if settled(rubric, ruled, grading) is not None:
+    if score_from_rules(rubric, ruled, grading) is not None:
         return ()
-    lost = any(criterion.id in ruled and ruled[criterion.id].met is None for criterion in counting(rubric))
+    lost = any(criterion.id in ruled and ruled[criterion.id].met is None for criterion in criteria_with_points(rubric))
     if lost and grading.on_missing in ("abstain", "raise") and grading.formula != "all_or_nothing":
         return ()
     return tuple(criterion for criterion in rubric.criteria if criterion.id not in ruled)
 
 
-def settled(rubric: Rubric, ruled: Mapping[str, Verdict], grading: Grading) -> float | None:
-    """The score that follows from rules alone, whatever the judge decides; None if the judge can change it."""
+def score_from_rules(rubric: Rubric, ruled: Mapping[str, Verdict], grading: Grading) -> float | None:
+    """Return the rubric score that follows from the verdicts of rules alone; None if the judge can change it."""
     if not ruled or grading.mode == "holistic":
         return None
     mets = {name: verdict.met for name, verdict in ruled.items()}
     return graded(rubric, mets, normaliser=grading.formula, on_missing="abstain").value
 
 
-def unsuited(rubric: Rubric, normaliser: Normaliser) -> str | None:
-    """Why the formula does not suit this rubric, and the remedy; None if it does."""
-    if normaliser != "rar_explicit" or all(criterion.points > 0 for criterion in counting(rubric)):
+def why_unsuitable(rubric: Rubric, normaliser: Normaliser) -> str | None:
+    """Return why the formula does not suit this rubric, and the remedy; None if it does."""
+    if normaliser != "rar_explicit" or all(criterion.points > 0 for criterion in criteria_with_points(rubric)):
         return None
     return (
         "rar_explicit has no negative points: phrase pitfalls positively (read them with pitfalls='positive'), "
@@ -192,18 +196,18 @@ def unsuited(rubric: Rubric, normaliser: Normaliser) -> str | None:
     )
 
 
-def counting(rubric: Rubric) -> tuple[Criterion, ...]:
-    """The criteria that have points."""
+def criteria_with_points(rubric: Rubric) -> tuple[Criterion, ...]:
+    """Return the criteria of a rubric that have points."""
     return tuple(criterion for criterion in rubric.criteria if criterion.points)
 
 
-def lowest(rubric: Rubric, normaliser: Normaliser) -> float:
-    """The least score that the formula can give for this rubric with all verdicts known; the greatest is always 1."""
+def lowest_score(rubric: Rubric, normaliser: Normaliser) -> float:
+    """Return the lowest score that the formula can give for this rubric with all verdicts known; the highest is 1."""
     if normaliser not in _UNBOUNDED or rubric.all_negative == "from_one":
         least = 0.0
     else:
         penalties = math.fsum(criterion.points for criterion in rubric.criteria if criterion.points < 0)
-        least = penalties / _positive(rubric)
+        least = penalties / _positive_points(rubric)
     return min(least, rubric.veto_floor) if any(criterion.veto for criterion in rubric.criteria) else least
 
 
@@ -214,7 +218,7 @@ def _partial(
     formula: Callable[[Rubric, Verdicts], float | None],
     coverage: float,
 ) -> RubricScore:
-    known = tuple(criterion for criterion in counting(rubric) if verdicts.get(criterion.id) is not None)
+    known = tuple(criterion for criterion in criteria_with_points(rubric) if verdicts.get(criterion.id) is not None)
     problem = None
     if any(criterion.veto and criterion not in known for criterion in rubric.criteria):
         problem = "a veto is open"
@@ -229,32 +233,32 @@ def _partial(
 
 
 def _with_vetoes(rubric: Rubric, verdicts: Verdicts, score: RubricScore) -> RubricScore:
-    """``score``, limited if a veto is violated."""
+    """Limit ``score`` to the rubric's ``veto_floor`` if a veto is violated."""
     violated = tuple(
         criterion.id
         for criterion in rubric.criteria
-        if criterion.veto and (_desired(criterion, verdicts.get(criterion.id)) or 0.0) < 1
+        if criterion.veto and (_share_as_desired(criterion, verdicts.get(criterion.id)) or 0.0) < 1
     )
     if not violated or score.value is None:
         return score
     return replace(score, value=min(score.value, rubric.veto_floor), vetoed=violated)
 
 
-def _desired(criterion: Criterion, met: Met) -> float | None:
-    """How far a criterion is as desired (0-1); None while it is open."""
+def _share_as_desired(criterion: Criterion, met: Met) -> float | None:
+    """Return how far a criterion is as desired (0-1); None while it is open."""
     if met is None:
         return None
     return float(met) if criterion.points > 0 else 1.0 - float(met)
 
 
-def _shares(rubric: Rubric, verdicts: Verdicts) -> Sequence[float] | None:
-    """How far each criterion is met, in the rubric's order; None while one is open."""
-    found = [verdicts.get(criterion.id) for criterion in counting(rubric)]
+def _shares_met(rubric: Rubric, verdicts: Verdicts) -> Sequence[float] | None:
+    """Return how far each criterion is met, in the rubric's order; None while any is open."""
+    found = [verdicts.get(criterion.id) for criterion in criteria_with_points(rubric)]
     known = [float(met) for met in found if met is not None]
     return known if len(known) == len(found) else None
 
 
-def _positive(rubric: Rubric) -> float:
+def _positive_points(rubric: Rubric) -> float:
     total = math.fsum(criterion.points for criterion in rubric.criteria if criterion.points > 0)
     if total <= 0:
         raise ConfigError("no criterion has positive points: there is nothing to divide by (see all_negative)")

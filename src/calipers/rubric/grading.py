@@ -1,6 +1,6 @@
-"""Settings: how criteria are put to a judge and how its verdicts become a score. A run records them.
+"""Settings of grading by criteria: how a judge is asked about them, and how its verdicts become a score.
 
-Not responsible for doing either (``protocols.checklist``, ``rubric.formulas``).
+Each run records them. Not responsible for asking (``protocols.checklist``) or for scores (``rubric.formulas``).
 """
 
 from __future__ import annotations
@@ -23,15 +23,16 @@ OnMissing: TypeAlias = Literal["abstain", "partial", "floor", "raise"]
 class Grading:
     """Settings of ``protocol="checklist"``.
 
-    ``mode``: all criteria of a trajectory in one question; one question for each; ``chunk`` at a time; relative, all
-    trajectories of a group against one criterion in one question; or holistic, one rating for the whole rubric.
-    ``normaliser`` names the formula of the score; None is ``healthbench``, or ``rar_implicit`` if ``mode`` is holistic.
-    ``on_missing`` is the policy for a trajectory with open criteria: no score; the score of the criteria with a
-    verdict, if these have at least ``coverage`` (0-1) of the weight; the constant ``floor``; or an error.
-    ``show_points`` shows the judge what a criterion is worth. ``reasons`` asks for a few words with each verdict,
-    ``evidence`` for quotes, which are looked up. ``rating_map`` maps a holistic rating x to [0, 1]: (x - 1) / 9 or
-    x / 10. ``reward`` "stretched" maps the range of scores that a rubric can give linearly to ``reward_range``; "score"
-    returns them unchanged, without bounds.
+    ``mode`` is how a judge is asked: about all criteria of a trajectory in one question, about each in its own, or
+    about ``chunk`` criteria at a time. In "relative", one question shows all trajectories of a group with one
+    criterion; in "holistic", the judge gives one rating for the whole rubric. ``normaliser`` names the formula of the
+    score; None is ``healthbench``, or ``rar_implicit`` if ``mode`` is holistic. ``on_missing`` is the policy for a
+    trajectory with open criteria: no score; the score of the criteria with a verdict, if these have at least
+    ``coverage`` (0-1) of the weight; the constant ``floor``; or an error. ``show_points`` shows the judge the points of
+    each criterion. ``reasons`` asks for a few words with each verdict, and ``evidence`` for quotes, which must occur in
+    the transcript. ``rating_map`` maps a holistic rating x to [0, 1]: (x - 1) / 9 or x / 10. ``reward`` "stretched"
+    maps the range of scores that a rubric can give linearly to ``reward_range``; "score" returns scores unchanged,
+    without bounds.
     """
 
     mode: Mode = "all"
@@ -47,35 +48,35 @@ class Grading:
     reward: Literal["stretched", "score"] = "stretched"
 
     def __post_init__(self) -> None:
-        """Raise ConfigError for values that cannot work, naming the field."""
-        _one_of("mode", self.mode, get_args(Mode))
-        _one_of("normaliser", self.formula, get_args(Normaliser))
-        _one_of("on_missing", self.on_missing, get_args(OnMissing))
-        _one_of("rating_map", self.rating_map, ("from_one", "tenths"))
-        _one_of("reward", self.reward, ("stretched", "score"))
+        """Raise ConfigError naming the field whose value is not valid."""
+        _check_choice("mode", self.mode, get_args(Mode))
+        _check_choice("normaliser", self.formula, get_args(Normaliser))
+        _check_choice("on_missing", self.on_missing, get_args(OnMissing))
+        _check_choice("rating_map", self.rating_map, ("from_one", "tenths"))
+        _check_choice("reward", self.reward, ("stretched", "score"))
         if (self.formula == "rar_implicit") != (self.mode == "holistic"):
             raise ConfigError(
                 f"grading: mode={self.mode!r} does not go with normaliser={self.formula!r}: "
-                "a holistic rating is read by rar_implicit, and by nothing else"
+                "rar_implicit is the normaliser of mode='holistic', and of no other mode"
             )
         if not isinstance(self.chunk, int) or isinstance(self.chunk, bool) or self.chunk < 1:
-            raise ConfigError(f"grading: chunk={self.chunk!r}: it counts criteria, so it is a whole number above 0")
+            raise ConfigError(f"grading: chunk={self.chunk!r}: it must be a whole number of criteria, above 0")
         for name in ("coverage", "floor"):
             if finite_number(value := getattr(self, name)) is None:
                 raise ConfigError(f"grading: {name}={value!r}: it must be a finite number")
         if not 0 < self.coverage <= 1:
             raise ConfigError(f"grading: coverage={self.coverage}: it is a share of the weight, above 0 and at most 1")
         for name in ("show_points", "reasons", "evidence"):
-            _one_of(name, getattr(self, name), (True, False))
+            _check_choice(name, getattr(self, name), (True, False))
 
     @property
     def formula(self) -> Normaliser:
-        """The normaliser in effect."""
+        """Return the name of the formula in use."""
         return self.normaliser or ("rar_implicit" if self.mode == "holistic" else "healthbench")
 
 
 def as_grading(value: Grading | Mapping[str, Any] | None) -> Grading:
-    """``value`` as Grading: itself, or its fields by name. Raises ConfigError for an unknown field."""
+    """Return ``value`` as Grading: it is one, or holds its fields by name. Raises ConfigError for unknown fields."""
     if isinstance(value, Grading):
         return value
     if value is not None and not isinstance(value, Mapping):
@@ -87,6 +88,6 @@ def as_grading(value: Grading | Mapping[str, Any] | None) -> Grading:
     return Grading(**(value or {}))
 
 
-def _one_of(name: str, value: object, known: tuple[object, ...]) -> None:
+def _check_choice(name: str, value: object, known: tuple[object, ...]) -> None:
     if value not in known:
         raise ConfigError(f"grading: {name}={value!r}: it must be one of {', '.join(map(str, known))}")

@@ -1,4 +1,4 @@
-"""RuscaRL's scaffold: how much of a rubric a rollout is shown, depending on its position in the group and on the step.
+"""RuscaRL's scaffold: shows a rollout part of the rubric, by its position in the group and the training step.
 
 Source: Zhou et al., arXiv 2508.16949, and the code published with it. Everything follows from the arguments: the same
 run, prompt, step and position show the same criteria. Not responsible for rubrics, for judging, which never sees a
@@ -20,7 +20,7 @@ from calipers.types import Message, Rubric
 
 T = TypeVar("T")
 Criterion: TypeAlias = tuple[str, float]
-"""A criterion's text and its points; below 0 it describes something to avoid."""
+"""A criterion's text and its points. Negative points mean that the text describes something to avoid."""
 
 Step: TypeAlias = Literal["sigmoid", "linear", "power", "constant"]
 Group: TypeAlias = Literal["linear", "binary", "constant"]
@@ -33,11 +33,16 @@ class Schedule:
 
     ``step``: ``"sigmoid"`` falls around ``midpoint`` of the run, more abruptly with larger ``steepness`` (the paper's
     best: 125 and 0.2), ``"linear"`` and ``"power"`` (``(1 - t) ** power``) fall from all to nothing, ``"constant"``
-    does not fall. ``group``: ``"linear"`` shows the first member everything and the last nothing, ``"binary"`` the
-    first ``full`` members everything and the rest nothing, ``"constant"`` all members everything. ``choice`` selects
-    the criteria of a share: ``"random"`` ones, or those of ``"math"``: the last but one (the form of the answer)
-    always, the last (the answer itself) only at a share of 1, and the others in their order. With ``step="constant"``
-    that is RuscaRL's math_linear. Raises ConfigError for values that make no schedule.
+    does not fall.
+
+    ``group``: ``"linear"`` shows the first member everything and the last nothing, ``"binary"`` the first ``full``
+    members everything and the rest nothing, ``"constant"`` all members everything.
+
+    ``choice`` selects the criteria of a share. ``"random"`` draws them. ``"math"`` always takes the last but one (the
+    form of the answer), takes the last (the answer itself) only at a share of 1, and takes the others in their order;
+    with ``step="constant"`` that is RuscaRL's math_linear.
+
+    Raises ConfigError for values that do not define a schedule.
     """
 
     total_steps: int
@@ -58,8 +63,8 @@ class Schedule:
         if not (math.isfinite(self.steepness) and 0 <= self.midpoint <= 1 and 0 < self.power < math.inf):
             raise ConfigError("steepness must be finite, midpoint from 0 to 1, and power above 0")
 
-    def of_step(self, step: int) -> float:
-        """The share that is left at ``step`` (1 is the first), in [0, 1]; all of it in a run of one step.
+    def share_at_step(self, step: int) -> float:
+        """Return the share of the rubric shown at ``step`` (1 is the first), in [0, 1]; 1 in a run of a single step.
 
         The operations are those of the code published with the paper: a share that differs in the last bit may round a
         half to another number of criteria.
@@ -70,7 +75,7 @@ class Schedule:
         done = min(max((step - 1) / last, 0.0), 1.0)
         match self.step:
             case "sigmoid":
-                return _falling((done - self.midpoint) * self.steepness)
+                return _falling_sigmoid((done - self.midpoint) * self.steepness)
             case "linear":
                 return min(max((self.total_steps - step) / last, 0.0), 1.0)
             case "power":
@@ -78,10 +83,13 @@ class Schedule:
             case "constant":
                 return 1.0
 
-    def of_member(self, place: int, size: int) -> float:
-        """The share of the member at ``place`` (1 is the first) of a group of ``size``, in [0, 1]; of 1: 1."""
+    def share_of_member(self, place: int, size: int) -> float:
+        """Return the share of the rubric shown to member ``place`` (from 1) of a group of ``size``, in [0, 1].
+
+        A single member is shown everything.
+        """
         if not 1 <= place <= size:
-            raise ConfigError(f"place={place} is not in a group of {size}")
+            raise ConfigError(f"place={place}: it must be from 1 to the size of the group, {size}")
         if size == 1 or self.group == "constant":
             return 1.0
         if self.group == "binary":
@@ -89,33 +97,33 @@ class Schedule:
         return (size - place) / (size - 1)
 
     def share(self, step: int, place: int, size: int) -> float:
-        """The share of the rubric shown: the step's times the member's."""
-        return self.of_step(step) * self.of_member(place, size)
+        """Return the share of the rubric shown: the share at this step times the share for this member."""
+        return self.share_at_step(step) * self.share_of_member(place, size)
 
     def count(self, step: int, place: int, size: int, criteria: int) -> int:
-        """How many of ``criteria`` criteria are shown."""
+        """Return how many of ``criteria`` criteria are shown."""
         share = self.share(step, place, size)
-        return shown_count(share, criteria) if self.choice == "random" else len(_maths(range(criteria), share))
+        return shown_count(share, criteria) if self.choice == "random" else len(_math_choice(range(criteria), share))
 
 
 def shown_count(share: float, criteria: int) -> int:
-    """The number of criteria in a share; halves are rounded to the even number, as Python does."""
+    """Return the number of criteria in a share; halves are rounded to the even number, as Python does."""
     return round(share * criteria)
 
 
 def shown_criteria(
     criteria: Sequence[Criterion], share: float, *, seed: object, choice: Choice = "random"
 ) -> tuple[Criterion, ...]:
-    """``share`` of the criteria, drawn without replacement by ``seed`` (any plain data); from 1 on, all in order.
+    """Return ``share`` of the criteria, drawn without replacement by ``seed`` (plain data); from 1 on, all in order.
 
-    With ``choice="math"`` nothing is drawn: ``share`` is of the criteria before the last two, and the last but one is
-    always shown. (The code published with the paper fails on a single criterion; here it counts as the last.)
+    With ``choice="math"`` nothing is drawn: ``share`` is a share of the criteria before the last two, and the last but
+    one is always shown. (The code published with the paper fails on a single criterion; here it counts as the last.)
     """
     if choice == "math":
-        return tuple(_maths(criteria, share))
+        return tuple(_math_choice(criteria, share))
     if share >= 1:
         return tuple(criteria)
-    return tuple(_drawn(seed).sample(list(criteria), shown_count(share, len(criteria))))
+    return tuple(_seeded_generator(seed).sample(list(criteria), shown_count(share, len(criteria))))
 
 
 def scaffolded(
@@ -129,12 +137,13 @@ def scaffolded(
     run: str = "",
     discreet: bool = True,
 ) -> tuple[Message, ...]:
-    """The prompt of a training rollout with its share of the criteria before it; unchanged if its share is empty.
+    """Return a training rollout's prompt with its share of the criteria before it; unchanged if the share is empty.
 
-    ``place`` is the rollout's in its group of ``size``, from 1. ``run``, the prompt, the step and the place decide
-    which criteria are drawn. ``discreet`` adds a request not to mention them. They become a system message, or the
-    beginning of the prompt's own, because many chat templates allow only one. For sampling in training only: not for
-    validation, not for the judge, and log-probabilities are computed on ``prompt`` without them.
+    ``place`` is the position of the rollout in its group of ``size``, from 1. ``run``, the prompt, the step and the
+    place decide which criteria are drawn. ``discreet`` adds a request not to mention the criteria. The criteria become
+    a system message, or the beginning of the prompt's system message, because many chat templates allow only one. For
+    sampling in training only: not for validation and not for the judge, and log-probabilities are computed on
+    ``prompt`` without the criteria.
     """
     seed = [run, [dict(message) for message in prompt], step, place]
     shown = shown_criteria(criteria, schedule.share(step, place, size), seed=seed, choice=schedule.choice)
@@ -146,13 +155,13 @@ def scaffolded(
     return ({"role": "system", "content": text}, *prompt)
 
 
-def points_of(rubric: Rubric) -> tuple[Criterion, ...]:
-    """The texts and points of a rubric's criteria, rules included; without criteria that have 0 points."""
+def texts_and_points(rubric: Rubric) -> tuple[Criterion, ...]:
+    """Return the texts and points of a rubric's criteria, rules included, without criteria that have 0 points."""
     return tuple((criterion.text, criterion.points) for criterion in rubric.criteria if criterion.points)
 
 
 def scaffold_text(shown: Sequence[Criterion], *, discreet: bool = True) -> str:
-    """The criteria as text: what to include, what to avoid, each with its points and numbered from 1."""
+    """Return the scaffold's text: which criteria to meet and which to avoid, numbered from 1, with points."""
     wanted = [(text, points) for text, points in shown if points >= 0]
     unwanted = [(text, points) for text, points in shown if points < 0]
     parts = []
@@ -166,7 +175,7 @@ def scaffold_text(shown: Sequence[Criterion], *, discreet: bool = True) -> str:
 
 
 _OVERFLOW: Final = 700.0
-"""Beyond this, ``exp`` overflows."""
+"""A larger argument would overflow ``exp``."""
 _DISCREET: Final = "Answer as if you had thought of this yourself: do not mention this list."
 
 
@@ -175,18 +184,18 @@ def _listed(head: str, criteria: Sequence[Criterion], verb: str) -> str:
     return "\n".join([head, *lines])
 
 
-def _maths(criteria: Sequence[T], share: float) -> list[T]:
-    """A share of all but the last two, the last if ``share`` is 1, and the last but one, in that order."""
+def _math_choice(criteria: Sequence[T], share: float) -> list[T]:
+    """Return a share of all criteria but the last two, then the last if ``share`` is 1, then the last but one."""
     others, form, answer = criteria[:-2], criteria[-2:-1], criteria[-1:]
     return [*others[: shown_count(share, len(others))], *(answer if share >= 1 else ()), *form]
 
 
-def _falling(x: float) -> float:
-    """1 / (1 + exp(x)) without overflow."""
+def _falling_sigmoid(x: float) -> float:
+    """Return 1 / (1 + exp(x)) without overflow."""
     return 1.0 / (1.0 + math.exp(x)) if x < _OVERFLOW else 0.0
 
 
-def _drawn(seed: object) -> random.Random:
-    """A random generator seeded from plain data, the same on every machine."""
+def _seeded_generator(seed: object) -> random.Random:
+    """Return a random generator seeded from plain data, the same on every machine."""
     text = json.dumps(seed, sort_keys=True, default=str)
     return random.Random(hashlib.blake2b(text.encode()).digest())  # noqa: S311 - draws criteria, guards nothing

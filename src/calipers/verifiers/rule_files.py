@@ -17,8 +17,8 @@ from typing import Any, Final, TypeVar
 
 from calipers.errors import CalipersError, ConfigError, InputError
 from calipers.interfaces import Verifier
-from calipers.rubric.standards import CARRIERS, standards_in
-from calipers.rubric.unused import unread
+from calipers.rubric.dataset_standards import STANDARDS_KEYS, read_standards
+from calipers.rubric.unused_standards import unread_standards
 from calipers.types import TrajectoryGroup
 from calipers.verifiers.configuration import verifier_from
 from calipers.verifiers.constraints import Constraints, RulesAs, read_constraints
@@ -62,7 +62,7 @@ class RuleFile:
                 "so remove the other"
             )
         judged = own is None or group.rubric is not None
-        notes = unread(group, remedy=_SOFT if soft else _SHOWN if judged else _UNASKED)
+        notes = unread_standards(group, remedy=_SOFT if soft else _SHOWN if judged else _UNASKED)
         if own is None:
             none = () if self.rules or soft or self.gates else (_NONE,)
             return Constraints(self.rules, soft, judged=True, skipped=(*none, *notes))
@@ -76,7 +76,10 @@ def own_constraints(group: TrajectoryGroup, *, rules: RulesAs = "code") -> Const
     Raises InputError naming the field, also if both are present and differ.
     """
     given, place = group.extra.get(KEY), KEY
-    if not CARRIERS.isdisjoint(group.extra) and (stated := standards_in(group.extra, rubric=False).rules) is not None:
+    if (
+        not STANDARDS_KEYS.isdisjoint(group.extra)
+        and (stated := read_standards(group.extra, rubric=False).rules) is not None
+    ):
         if given is not None and given != stated.value:
             raise InputError(f"{KEY} and the rules in {stated.place} differ; remove one of them")
         given, place = stated.value, stated.place

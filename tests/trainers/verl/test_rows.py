@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from calipers.errors import InputError
 from calipers.readers import as_group
-from calipers.rubric.standards import Standards, Stated
+from calipers.rubric.dataset_standards import Standards, StatedValue
 from calipers.trainers.rollouts.dataset_rows import standards_of_row
 from calipers.trainers.verl.rows import group_fields_of_row, member_of_outputs, reference_text
 
@@ -137,4 +137,4 @@ def test_a_reference_joins_the_rubric_where_it_is_asked_for() -> None:
     ],
 )
 def test_references_of_any_kind_are_shown_as_text(value: Any, text: str) -> None:
-    assert reference_text(Standards(None, reference=Stated("ground_truth", value))) == text
+    assert reference_text(Standards(None, reference=StatedValue("ground_truth", value))) == text

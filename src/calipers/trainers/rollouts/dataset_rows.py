@@ -13,11 +13,11 @@ from typing import Any, Final
 from calipers.errors import InputError
 from calipers.readers.parquet import without_empty_fields
 from calipers.readers.plain import plain_data
-from calipers.rubric.standards import CARRIERS, READ, Standards, standards_in
-from calipers.rubric.unused import unknown_keys
+from calipers.rubric.dataset_standards import READ_KEYS, STANDARDS_KEYS, Standards, read_standards
+from calipers.rubric.unused_standards import unknown_key_warnings
 from calipers.types import Rubric
 
-_COLUMNS: Final = CARRIERS - {"reference", "reference_answer", "functions"} | {"rubric", "constraints"}
+_COLUMNS: Final = STANDARDS_KEYS - {"reference", "reference_answer", "functions"} | {"rubric", "constraints"}
 """Columns whose name says that they hold rubrics or rules. References are not among them: they have a setting."""
 
 _OBJECTS: Final = ("reward_model", "extra_info", "prompt_metadata")
@@ -25,8 +25,8 @@ _OBJECTS: Final = ("reward_model", "extra_info", "prompt_metadata")
 
 def standards_of_row(row: Mapping[str, Any]) -> Standards:
     """Return what a row of a data set asks for. Raises InputError, with the field, for what cannot be read."""
-    keys = READ | {"rubric"}
-    return standards_in(without_empty_fields(plain_data({key: row[key] for key in keys if row.get(key) is not None})))
+    keys = READ_KEYS | {"rubric"}
+    return read_standards(without_empty_fields(plain_data({key: row[key] for key in keys if row.get(key) is not None})))
 
 
 def rubric_of_row(row: object, default: str | None) -> str | Rubric | None:
@@ -43,7 +43,7 @@ def rubric_of_row(row: object, default: str | None) -> str | Rubric | None:
         )
     # Unknown keys may belong to another reward; if the row has a rubric, they do not matter.
     if stated.rubric is None and stated.rules is None:
-        for note in unknown_keys(row, read=READ | {"rubric"}, inside=_OBJECTS, kinds=("rubric", "rules")):
+        for note in unknown_key_warnings(row, read=READ_KEYS | {"rubric"}, inside=_OBJECTS, kinds=("rubric", "rules")):
             warnings.warn(f"{note} (rows of the data set)", stacklevel=2)
     return default if stated.rubric is None else stated.rubric
 

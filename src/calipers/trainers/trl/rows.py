@@ -13,7 +13,7 @@ from calipers.errors import ConfigError, InputError
 from calipers.readers import canonical
 from calipers.readers.parquet import without_empty_fields
 from calipers.readers.plain import plain_data
-from calipers.rubric.standards import CARRIERS, as_standard, standards_in
+from calipers.rubric.dataset_standards import STANDARDS_KEYS, parse_row_rubric, read_standards
 from calipers.trainers.rollouts.images import Images
 from calipers.trainers.rollouts.messages import assistant_message, rubric_text_with_reference, split_reasoning
 from calipers.types import Message, Rubric, Trajectory, TrajectoryGroup
@@ -157,9 +157,9 @@ def rubric_from_column(value: Any, what: str) -> str | Rubric | None:
         return None
     read = plain_data(value)
     try:
-        if isinstance(read, Mapping) and "criteria" not in read and not CARRIERS.isdisjoint(read):
-            return standards_in(without_empty_fields(dict(read))).rubric
-        return as_standard(read, "")
+        if isinstance(read, Mapping) and "criteria" not in read and not STANDARDS_KEYS.isdisjoint(read):
+            return read_standards(without_empty_fields(dict(read))).rubric
+        return parse_row_rubric(read, "")
     except (ConfigError, InputError) as error:
         raise InputError(f"{what} is neither text nor criteria: {error}") from None
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from calipers.errors import ConfigError
-from calipers.rubric.scaffold import Criterion, Schedule, points_of, scaffolded
+from calipers.rubric.scaffold import Criterion, Schedule, scaffolded, texts_and_points
 from calipers.trainers.process.engines import installed_version
 from calipers.trainers.trl.rows import rubric_from_column
 from calipers.types import Message
@@ -167,7 +167,7 @@ def _criteria(rows: Iterable[Mapping[str, Any]], column: str) -> dict[str, tuple
             raise ConfigError(
                 f"row {number}: its {column} is text, but a scaffold is made of criteria (docs/rubrics.md)"
             )
-        criteria = () if rubric is None else points_of(rubric)
+        criteria = () if rubric is None else texts_and_points(rubric)
         key = _key(row["prompt"])
         if found.setdefault(key, criteria) != criteria:
             raise ConfigError(f"rows {first[key]} and {number} have one prompt but different rubrics: merge them")

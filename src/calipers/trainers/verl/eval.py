@@ -14,7 +14,7 @@ from typing import Any, Final
 from calipers.errors import CalipersError, ConfigError
 from calipers.judging.judge import Judge
 from calipers.readers.plain import plain_data
-from calipers.rubric.standards import Standards, as_truth
+from calipers.rubric.dataset_standards import Standards, ground_truth_object
 from calipers.trainers.no_signal.run import Score
 from calipers.trainers.process import blocking
 from calipers.trainers.process.once import once_per_process
@@ -122,7 +122,7 @@ def standards_in_row(ground_truth: object, extra_info: Mapping[str, Any] | None)
 
 def prompt_of_row(ground_truth: object, extra_info: Mapping[str, Any] | None) -> Any:
     """Return the prompt of a row, text or messages; None if there is none."""
-    for source in (as_truth(plain_data(ground_truth)) or {}, extra_info or {}):
+    for source in (ground_truth_object(plain_data(ground_truth)) or {}, extra_info or {}):
         prompt = next((source[key] for key in PROMPTS if source.get(key) is not None), None)
         if prompt is not None:
             return [prompt] if isinstance(prompt, Mapping) else plain_data(prompt)

@@ -11,7 +11,7 @@ from itertools import groupby
 from typing import Any, Protocol
 
 from calipers.readers.plain import plain_data
-from calipers.rubric.standards import Standards, as_text
+from calipers.rubric.dataset_standards import Standards, text_of_reference
 from calipers.trainers.rollouts.dataset_rows import standards_of_row, warn_unused
 from calipers.trainers.rollouts.images import Images
 from calipers.trainers.rollouts.messages import rubric_text_with_reference, split_reasoning
@@ -34,7 +34,7 @@ class Output(Protocol):
 def group_fields_of_row(row: Mapping[str, Any], *, rubric: str, reference: bool) -> dict[str, Any]:
     """Return what all rollouts of a row share: its id, its prompt, and its rubric, if it has one.
 
-    The rubric may be in any field where data sets store it (``rubric.standards``): ``rubric``, ``extra_info.rubric``,
+    The rubric may be in any field where data sets store it (``rubric.dataset_standards``): ``rubric``, ``extra_info.rubric``,
     RuscaRL's ``reward_model.rubrics``. With ``reference``, ``reward_model.ground_truth`` is added to a rubric of text:
     the row's, or, if it has none, the judge's own (``rubric``). A warning says that rules for code are not used. Raises
     InputError for what cannot be read, and for two rubrics that differ.
@@ -52,7 +52,7 @@ def group_fields_of_row(row: Mapping[str, Any], *, rubric: str, reference: bool)
 
 def reference_text(stated: Standards) -> str:
     """Return the reference of a row as text; empty if there is none."""
-    return "" if stated.reference is None else as_text(plain_data(stated.reference.value))
+    return "" if stated.reference is None else text_of_reference(plain_data(stated.reference.value))
 
 
 def member_of_outputs(

@@ -21,7 +21,7 @@ from verl.experimental.agent_loop import agent_loop as loops
 from verl.trainer.ppo.v1 import AgentLoopManagerTQ, AgentLoopWorkerTQ
 
 from calipers.errors import CalipersError, ConfigError
-from calipers.rubric.scaffold import points_of, scaffolded
+from calipers.rubric.scaffold import scaffolded, texts_and_points
 from calipers.trainers.process.engines import warn_untested
 from calipers.trainers.rollouts.dataset_rows import standards_of_row
 from calipers.trainers.verl.settings import Scaffold, read_scaffold
@@ -204,7 +204,7 @@ class Scaffolded:
         plain, scaffold, rubric = list(row["raw_prompt"]), scaffold_in_config(self.config), standards_of_row(row).rubric
         if scaffold is None or not isinstance(rubric, Rubric):
             return plain, 0
-        criteria = points_of(rubric)
+        criteria = texts_and_points(rubric)
         step, place, size = int(row["global_steps"]), int(row["session_id"]) + 1, self.calipers_size
         count = scaffold.schedule.count(step, place, size, len(criteria))
         if count == 0:

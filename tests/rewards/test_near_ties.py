@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from calipers.rewards.identity import Identity
 from calipers.rewards.length import LengthControl
-from calipers.rewards.near import near_tied
+from calipers.rewards.near_ties import near_tied_clusters
 from calipers.rewards.rank import Rank
 from calipers.rewards.ties import Ties
 from calipers.types import Scores
@@ -49,7 +49,7 @@ def apart(scores: Scores, within: float) -> list[tuple[int, int]]:
 
 
 def test_a_ladder_of_scores_is_not_one_cluster():
-    clusters = near_tied(Scores(LADDER, (0.06,) * 6), within=1.0)
+    clusters = near_tied_clusters(Scores(LADDER, (0.06,) * 6), within=1.0)
     assert clusters == [[0, 1], [2, 3], [4, 5]]
 
 
@@ -65,7 +65,9 @@ def test_the_ends_of_a_ladder_keep_their_order(made: Ties | LengthControl):
 @given(groups, st.sampled_from([0.0, 0.5, 1.0, 2.0, 5.0]))
 def test_every_two_of_a_cluster_are_near(group: list[tuple[float | None, float | None]], within: float):
     scores = scores_of(group)
-    place = {item: number for number, cluster in enumerate(near_tied(scores, within=within)) for item in cluster}
+    place = {
+        item: number for number, cluster in enumerate(near_tied_clusters(scores, within=within)) for item in cluster
+    }
     assert set(place) == {item for item, value in enumerate(scores.values) if value is not None}
     assert all(place[better] < place[worse] for better, worse in apart(scores, within))
 
@@ -75,15 +77,15 @@ def test_the_order_of_the_candidates_changes_no_cluster(
     group: list[tuple[float | None, float | None]], within: float, data: st.DataObject
 ):
     order = data.draw(st.permutations(range(len(group))))
-    here = near_tied(scores_of(group), within=within)
-    there = near_tied(scores_of([group[item] for item in order]), within=within)
+    here = near_tied_clusters(scores_of(group), within=within)
+    there = near_tied_clusters(scores_of([group[item] for item in order]), within=within)
     assert [set(cluster) for cluster in here] == [{order[place] for place in cluster} for cluster in there]
 
 
 @given(groups)
 def test_equal_scores_are_together_and_clusters_do_not_overlap(group: list[tuple[float | None, float | None]]):
     scores = scores_of(group)
-    clusters = [[scores.values[item] or 0.0 for item in cluster] for cluster in near_tied(scores, within=1.0)]
+    clusters = [[scores.values[item] or 0.0 for item in cluster] for cluster in near_tied_clusters(scores, within=1.0)]
     spans = [(min(values), max(values)) for values in clusters]
     assert all(lower[1] < upper[0] for upper, lower in itertools.pairwise(spans))
 

@@ -1,7 +1,7 @@
-"""Warnings of what a group's data asks for and nothing uses: rules, references, rubrics under unknown keys.
+"""Warns about requirements in a group's data that nothing uses: rules, references, or rubrics under unknown keys.
 
-Data sets are many, and one that calipers does not know must not lose its rubric or rules without a word. A key's name
-is all there is to go by. Not responsible for the keys that are read (``standards``).
+There are many data sets, and if calipers does not know one, its rubric or rules must not be ignored silently. Only the
+names of keys can show what an unknown key means. Not responsible for the keys that are read (``dataset_standards``).
 """
 
 from __future__ import annotations
@@ -13,14 +13,20 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Any, Final, Literal, TypeAlias, get_args
 
-from calipers.rubric.standards import CARRIERS, READ, as_text, references_in, standards_in
+from calipers.rubric.dataset_standards import (
+    READ_KEYS,
+    STANDARDS_KEYS,
+    read_standards,
+    references_in_row,
+    text_of_reference,
+)
 from calipers.types import Rubric, TrajectoryGroup
 from calipers.types.packaged import read_packaged_toml
 
 Kind: TypeAlias = Literal["rubric", "rules", "reference"]
 
 UNUSED: Final = ("not used: ", "not run: ")
-"""How these warnings begin: commands show each of them."""
+"""How these warnings begin. Commands show all warnings that begin like this."""
 
 _INSTEAD: Final[Mapping[Kind, str]] = {
     "rubric": "criteria or standards are read from 'rubric' or 'rubrics'",
@@ -28,13 +34,13 @@ _INSTEAD: Final[Mapping[Kind, str]] = {
     "reference": "an answer to compare with is read from 'reference' or 'ground_truth'",
 }
 _SPELLINGS: Final = ("rubric", "rubrics", "checkers", "constraints", "instruction_id_list")
-"""Keys that a misspelt key is compared with."""
+"""The keys with which an unknown key is compared to find spelling mistakes."""
 _OF_TRAJECTORY: Final = frozenset({
     "rubric", "rubrics", "checkers", "instruction_id_list", "constraints", "reference", "reference_answer",
     "ground_truth",
 })  # fmt: skip
 _TRAJECTORY_RULE: Final = (
-    "a trajectory is graded by its own 'rubric' where that is an object with criteria, else by its group's"
+    "a trajectory is graded by its own 'rubric' if that is an object with criteria, otherwise by its group's"
 )
 _CHECKS: Final = "calipers.Hybrid checks them, and so does calipers score with --combine"
 _OBJECTS: Final = ("reward_model", "extra_info", "prompt_metadata")
@@ -42,8 +48,8 @@ _PART: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _MOST: Final = 200
 
 
-def unused(group: TrajectoryGroup, *, checklist: bool) -> list[str]:
-    """A sentence for each thing that a group asks for and that a judge alone does not use.
+def unused_standards(group: TrajectoryGroup, *, checklist: bool) -> list[str]:
+    """Return a sentence for each requirement of a group (rules, references, rubrics) that a judge alone does not use.
 
     ``checklist``: the judge decides criteria one by one, and runs their rules. Fast for a group without extra keys.
     """
@@ -51,39 +57,41 @@ def unused(group: TrajectoryGroup, *, checklist: bool) -> list[str]:
     for trajectory in group.trajectories:
         if trajectory.extra:
             keys = (
-                key for key in trajectory.extra if key in _OF_TRAJECTORY or kind_of(str(key)) in ("rubric", "rules")
+                key for key in trajectory.extra if key in _OF_TRAJECTORY or kind_of_key(str(key)) in ("rubric", "rules")
             )
             notes += [f"not used: {key!r} of a trajectory; {_TRAJECTORY_RULE}" for key in keys]
     if group.extra:
         if group.extra.get("constraints") is not None:
             notes.append(f"not used: the group's 'constraints'; {_CHECKS}")
-        if not CARRIERS.isdisjoint(group.extra):
-            rules = standards_in(group.extra, rubric=False).rules
+        if not STANDARDS_KEYS.isdisjoint(group.extra):
+            rules = read_standards(group.extra, rubric=False).rules
             notes += [] if rules is None else [f"not used: the rules in {rules.place}; {_CHECKS}"]
-        notes += unread(group)
+        notes += unread_standards(group)
     return list(dict.fromkeys(notes))
 
 
-def unread(group: TrajectoryGroup, *, remedy: str = "calipers score --reference shows it to the judge") -> list[str]:
-    """A sentence for each reference that the judge does not see, and for each unknown key named like a standard.
+def unread_standards(
+    group: TrajectoryGroup, *, remedy: str = "calipers score --reference shows it to the judge"
+) -> list[str]:
+    """Return a sentence for each reference that the judge does not see, and each unknown key that looks like standards.
 
     ``remedy`` says what would show a reference to the judge, or why nothing does.
     """
     if not group.extra:
         return []
-    graded = isinstance(group.rubric, Rubric)  # criteria state themselves what an answer needs
-    references = [] if graded else references_in(group.extra)
-    reasons = [remedy, *["another one that differs from it goes first"] * len(references)]
+    graded = isinstance(group.rubric, Rubric)  # criteria already state what an answer needs
+    references = [] if graded else references_in_row(group.extra)
+    reasons = [remedy, *["a different reference takes precedence"] * len(references)]
     notes = [
         f"not used: the reference in {reference.place}; {why}"
         for reference, why in zip(references, reasons, strict=False)
-        if not (isinstance(group.rubric, str) and as_text(reference.value) in group.rubric)
+        if not (isinstance(group.rubric, str) and text_of_reference(reference.value) in group.rubric)
     ]
-    near = {key: meant for key in group.extra if (meant := misspelt(str(key))) is not None}
+    near = {key: meant for key in group.extra if (meant := intended_key(str(key))) is not None}
     notes += [f"not used: the unknown key {key!r}; did you mean {meant!r}?" for key, meant in near.items()]
-    known = READ | {"rubric", "constraints", *near}
+    known = READ_KEYS | {"rubric", "constraints", *near}
     kinds: tuple[Kind, ...] = ("rubric", "rules") if graded or references else get_args(Kind)
-    return notes + unknown_keys(group.extra, read=known, inside=_OBJECTS, kinds=kinds)
+    return notes + unknown_key_warnings(group.extra, read=known, inside=_OBJECTS, kinds=kinds)
 
 
 def _rules_not_run(group: TrajectoryGroup) -> list[str]:
@@ -94,20 +102,20 @@ def _rules_not_run(group: TrajectoryGroup) -> list[str]:
 
 
 @lru_cache(maxsize=1024)
-def misspelt(key: str) -> str | None:
-    """The key that an unknown ``key`` probably means; None if there is none."""
-    if key in CARRIERS or key in _SPELLINGS:
+def intended_key(key: str) -> str | None:
+    """Return the key of a rubric or of rules that an unknown ``key`` probably means; None if there is none."""
+    if key in STANDARDS_KEYS or key in _SPELLINGS:
         return None
     near = get_close_matches(key.lower(), _SPELLINGS, n=1, cutoff=0.8)
     return near[0] if near else None
 
 
-def unknown_keys(
+def unknown_key_warnings(
     row: Mapping[str, Any], *, read: Collection[str], inside: Collection[str], kinds: Collection[Kind]
 ) -> list[str]:
-    """A sentence for each unread key of ``row``, or of an object in it, whose name suggests one of ``kinds``.
+    """Return a sentence for each unread key of ``row``, or of an object in it, whose name suggests one of ``kinds``.
 
-    ``read`` are the keys that are read, both in the row and in the objects called ``inside``.
+    ``read`` are the keys that are read, in the row and in those of its objects that ``inside`` names.
     """
     found = dict.fromkeys(_found(row, read=read, inside=inside))
     return [f"not used: {place!r}; {_INSTEAD[kind]}" for place, kind in found if kind in kinds]
@@ -115,18 +123,21 @@ def unknown_keys(
 
 def _found(row: Mapping[str, Any], *, read: Collection[str], inside: Collection[str]) -> Iterator[tuple[str, Kind]]:
     for key, value in list(row.items())[:_MOST]:
-        if (kind := _kind_held(key, value, read)) is not None:
+        if (kind := _kind_of_value(key, value, read)) is not None:
             yield str(key), kind
         elif isinstance(value, Mapping):
             known = read if key in inside else ()
             for name, item in list(value.items())[:_MOST]:
-                if (kind := _kind_held(name, item, known)) is not None:
+                if (kind := _kind_of_value(name, item, known)) is not None:
                     yield f"{key}.{name}", kind
 
 
-def _kind_held(key: object, value: Any, read: Collection[str]) -> Kind | None:
-    """What an unread key holds by its name and value; None for flags, blanks, and numbers that are no answer."""
-    kind = kind_of(str(key)) if key not in read else None
+def _kind_of_value(key: object, value: Any, read: Collection[str]) -> Kind | None:
+    """Return what an unread key probably contains, by its name and value.
+
+    None for flags, blanks, and numbers that are no answer.
+    """
+    kind = kind_of_key(str(key)) if key not in read else None
     if isinstance(value, str):
         holds = bool(value.strip())
     elif isinstance(value, int | float):
@@ -137,8 +148,8 @@ def _kind_held(key: object, value: Any, read: Collection[str]) -> Kind | None:
 
 
 @lru_cache(maxsize=4096)
-def kind_of(key: str) -> Kind | None:
-    """What a key of that name probably holds; None for any other key."""
+def kind_of_key(key: str) -> Kind | None:
+    """Return whether a key of this name probably contains a rubric, rules or a reference; None otherwise."""
     words = [word.lower() for word in _PART.findall(key[:_MOST])]
     pairs = [f"{first}_{second}" for first, second in pairwise(words)]
     table = read_packaged_toml(__package__, "key_words.toml")

@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 
 from calipers.readers import as_group
-from calipers.rubric.standards import standards_in
-from calipers.rubric.unused import kind_of, unused
+from calipers.rubric.dataset_standards import read_standards
+from calipers.rubric.unused_standards import kind_of_key, unused_standards
 
 CRITERIA = [{"criterion": "Is kind.", "points": 1}]
 
 
 def notes(**row: Any) -> list[str]:
     said = [{"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]}]
-    return unused(as_group({"trajectories": said, **row}), checklist=False)
+    return unused_standards(as_group({"trajectories": said, **row}), checklist=False)
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ def notes(**row: Any) -> list[str]:
     ],
 )  # fmt: skip
 def test_a_name_says_what_a_key_holds(key: str, kind: str | None) -> None:
-    assert kind_of(key) == kind
+    assert kind_of_key(key) == kind
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_a_trajectorys_own_standards_are_told_of() -> None:
         "ground_truth": "5",
         "answer": "x",
     }
-    told = unused(as_group({"trajectories": [said]}), checklist=True)
+    told = unused_standards(as_group({"trajectories": [said]}), checklist=True)
     assert [note.partition(" of a")[0] for note in told] == ["not used: 'checklist'", "not used: 'ground_truth'"]
 
 
@@ -94,7 +94,7 @@ def test_a_trajectorys_own_standards_are_told_of() -> None:
     ],
 )
 def test_instructions_as_a_list_in_the_ground_truth_are_rules_and_no_reference(truth: Any) -> None:
-    found = standards_in({"reward_model": {"ground_truth": truth}})
+    found = read_standards({"reward_model": {"ground_truth": truth}})
     assert found.reference is None
     assert found.rules is not None
     assert found.rules.place == "reward_model.ground_truth"
@@ -108,6 +108,6 @@ def test_instructions_as_a_list_in_the_ground_truth_are_rules_and_no_reference(t
     "truth", ["[1, 2]", "[instruction_id", "['instruction_id']", "[" * 90_000 + "instruction_id", [5]]
 )
 def test_any_other_list_is_a_reference(truth: Any) -> None:
-    found = standards_in({"ground_truth": truth})
+    found = read_standards({"ground_truth": truth})
     assert found.rules is None
     assert found.reference is not None

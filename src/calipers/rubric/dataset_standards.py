@@ -1,9 +1,9 @@
-"""What a row of a data set asks of its answers, wherever the row keeps it: a rubric, rules for code, a reference.
+"""Reads what a row of a data set requires of answers, under whatever keys: a rubric, rules for code, a reference.
 
 HealthBench, RuscaRL, VerInstruct and VerIF, IFEval, Rubrics as Rewards and AdvancedIF use different keys, some of them
-several at once, some JSON inside a string. Everything that reads rows uses this file, so that nothing is missed. Not
-responsible for checking rubrics (``criteria``), warning of what is not used (``unused``), or running rules
-(``verifiers``).
+several at once, and some JSON inside a string. Everything that reads rows uses this file, so that no requirement is
+missed. Not responsible for checking rubrics (``criteria``), for warnings about unused keys (``unused_standards``), or
+for running rules (``verifiers``).
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ from typing import Any, Final, TypeAlias
 
 from calipers.errors import ConfigError, InputError
 from calipers.rubric.criteria import as_rubric
-from calipers.rubric.dataset_criteria import Pitfalls, as_criteria
+from calipers.rubric.dataset_criteria import Pitfalls, normalise_criteria
 from calipers.types import Rubric, TrajectoryGroup
 
-CARRIERS: Final = frozenset({
+STANDARDS_KEYS: Final = frozenset({
     "rubrics", "reward_model", "extra_info", "prompt_metadata", "ground_truth", "checkers", "functions",
     "instruction_id_list", "reference", "reference_answer",
 })  # fmt: skip
-"""Keys of a row that may hold a rubric, rules or a reference, beside a group's own ``rubric`` and ``constraints``."""
-READ: Final = CARRIERS | {"kwargs"}
-"""Keys of a row that ``standards_in`` reads, beside ``rubric``."""
+"""Keys of a row that may hold a rubric, rules or a reference, besides the group's ``rubric`` and ``constraints``."""
+READ_KEYS: Final = STANDARDS_KEYS | {"kwargs"}
+"""Keys of a row that ``read_standards`` reads, besides ``rubric``."""
 _OBJECTS: Final = ("reward_model", "extra_info", "prompt_metadata")
 _RULES: Final = {"checkers": ("checkers", "functions"), "instruction_id_list": ("instruction_id_list", "kwargs")}
 _LONGEST_LITERAL: Final = 100_000
-"""Characters of a ground truth that is read as a Python literal."""
+"""The most characters of a ground truth that is read as a Python literal."""
 
 
 @dataclass(frozen=True, slots=True)
-class Stated:
-    """A value as the row has it, and its place there, such as ``extra_info.reward_model.rubrics``."""
+class StatedValue:
+    """A rubric, rules or a reference in a row, and its place there, such as ``extra_info.reward_model.rubrics``."""
 
     place: str
     value: Any
@@ -43,20 +43,24 @@ class Stated:
 
 @dataclass(frozen=True, slots=True)
 class Standards:
-    """What a row asks for. ``rules`` has ``checkers`` and ``functions``, or ``instruction_id_list`` and ``kwargs``."""
+    """What a row requires of answers.
+
+    ``rules`` contains ``checkers`` and ``functions``, or ``instruction_id_list`` and ``kwargs``.
+    """
 
     rubric: str | Rubric | None = None
     rubric_place: str = ""
-    rules: Stated | None = None
-    reference: Stated | None = None
+    rules: StatedValue | None = None
+    reference: StatedValue | None = None
 
 
-def standards_in(row: Mapping[str, Any], *, pitfalls: Pitfalls = "penalty", rubric: bool = True) -> Standards:
-    """What ``row`` (plain data) asks for; ``rubric=False`` skips its rubric. Copies in several places count once.
+def read_standards(row: Mapping[str, Any], *, pitfalls: Pitfalls = "penalty", rubric: bool = True) -> Standards:
+    """Return the rubric, rules and reference in a data set's ``row`` (plain data); ``rubric=False`` skips the rubric.
 
-    Raises InputError naming the place for values that cannot be read, and both places for two that differ.
+    Copies in several places count once. Raises InputError naming the place of a value that cannot be read, or both
+    places of two values that differ.
     """
-    holders = list(_holders(row))
+    holders = list(_objects_with_standards(row))
     place, read = _rubric_in(holders, pitfalls) if rubric else ("", None)
     return Standards(read, place, _rules_in(holders), next(_references(holders), None))
 
@@ -69,33 +73,33 @@ def _rubric_in(holders: _Holders, pitfalls: Pitfalls) -> tuple[str, str | Rubric
     for prefix, holder in holders:
         for key in ("rubric", "rubrics"):
             value = holder.get(key)
-            if not _holds(value) or (found and value == found[0][1]):
+            if not _is_filled(value) or (found and value == found[0][1]):
                 continue
-            read = as_standard(value, f"{prefix}{key}", pitfalls=pitfalls)
+            read = parse_row_rubric(value, f"{prefix}{key}", pitfalls=pitfalls)
             if found and _comparable_rubric(read) != _comparable_rubric(found[0][2]):
-                raise _differ(found[0][0], f"{prefix}{key}", "rubric")
+                raise _conflict(found[0][0], f"{prefix}{key}", "rubric")
             found.append((f"{prefix}{key}", value, read))
     return (found[0][0], found[0][2]) if found else ("", None)
 
 
-def _rules_in(holders: _Holders) -> Stated | None:
-    found: list[Stated] = []
+def _rules_in(holders: _Holders) -> StatedValue | None:
+    found: list[StatedValue] = []
     for prefix, holder in holders:
         for key, names in _RULES.items():
-            if _holds(holder.get(key)):
-                found.append(Stated(f"{prefix}{key}", {name: holder[name] for name in names if name in holder}))
+            if _is_filled(holder.get(key)):
+                found.append(StatedValue(f"{prefix}{key}", {name: holder[name] for name in names if name in holder}))
         if "checkers" not in holder and _are_sources(holder.get("functions")):
-            found.append(Stated(f"{prefix}functions", {"functions": holder["functions"]}))
+            found.append(StatedValue(f"{prefix}functions", {"functions": holder["functions"]}))
         if (listed := _instructions_in(holder.get("ground_truth"))) is not None:
-            found.append(Stated(f"{prefix}ground_truth", listed))
+            found.append(StatedValue(f"{prefix}ground_truth", listed))
     for other in found[1:]:
         if _comparable_rules(other.value) != _comparable_rules(found[0].value):
-            raise _differ(found[0].place, other.place, "set of rules")
+            raise _conflict(found[0].place, other.place, "set of rules")
     return found[0] if found else None
 
 
 def _instructions_in(truth: Any) -> dict[str, Any] | None:
-    """IFEval's instructions in a list of ``instruction_id`` and ``kwargs``, or in its text; None for anything else."""
+    """Return IFEval's instructions from a list of ``instruction_id`` and ``kwargs``, or from its text, else None."""
     if isinstance(truth, str):
         if truth.lstrip()[:1] != "[" or "instruction_id" not in truth or len(truth) > _LONGEST_LITERAL:
             return None
@@ -116,10 +120,10 @@ def _instructions_in(truth: Any) -> dict[str, Any] | None:
     return {"instruction_id_list": ids, "kwargs": kwargs}
 
 
-def as_standard(value: Any, place: str, *, pitfalls: Pitfalls = "penalty") -> str | Rubric:
-    """The rubric at ``place`` of a row: text, or criteria in any data set's form. Raises InputError."""
+def parse_row_rubric(value: Any, place: str, *, pitfalls: Pitfalls = "penalty") -> str | Rubric:
+    """Read the rubric at ``place`` of a row: text, or criteria in the form of any data set. Raises InputError."""
     if isinstance(value, str):
-        value = _json_in(value, ("[", "{"))
+        value = _value_in_json(value, ("[", "{"))
         if isinstance(value, str) and place.endswith("rubrics"):
             raise InputError(f"{place}: it must be a list of criteria, not text")
     if isinstance(value, str):
@@ -130,22 +134,22 @@ def as_standard(value: Any, place: str, *, pitfalls: Pitfalls = "penalty") -> st
         value = list(value)
     try:
         if isinstance(value, list):
-            return as_rubric(as_criteria(value, pitfalls))
+            return as_rubric(normalise_criteria(value, pitfalls))
         return as_rubric(value)
     except (ConfigError, InputError) as error:
         raise InputError(f"{place}: {error}" if place else str(error)) from None
 
 
-def _json_in(value: Any, begins: Sequence[str]) -> Any:
-    """The value inside a JSON string that begins with one of ``begins``; any other value unchanged."""
+def _value_in_json(value: Any, begins: Sequence[str]) -> Any:
+    """Return the value inside a JSON string that begins with one of ``begins``; any other value unchanged."""
     if isinstance(value, str) and value.lstrip()[:1] in begins:
         with suppress(ValueError, RecursionError):
             return json.loads(value)
     return value
 
 
-def unpacked(value: Any, place: str) -> Any:
-    """The value inside a JSON string, as several data sets have it. Raises InputError for broken JSON."""
+def parse_json_text(value: Any, place: str) -> Any:
+    """Return the value inside a JSON string of a row, as several data sets have it; InputError for broken JSON."""
     if isinstance(value, str) and value.lstrip()[:1] in ("[", "{"):
         try:
             return json.loads(value)
@@ -155,20 +159,20 @@ def unpacked(value: Any, place: str) -> Any:
 
 
 def without_rubrics(group: TrajectoryGroup) -> TrajectoryGroup:
-    """The group without its own rubric and without those of its trajectories."""
+    """Return the group without its own rubric and without those of its trajectories."""
     members = tuple(replace(trajectory, rubric=None) for trajectory in group.trajectories)
     return replace(group, rubric=None, trajectories=members)
 
 
-def as_text(reference: Any) -> str:
-    """A reference as the judge sees it; empty if there is none."""
+def text_of_reference(reference: Any) -> str:
+    """Return a reference answer as the text that the judge sees; empty if there is no reference."""
     if reference is None or isinstance(reference, str):
         return reference or ""
     return json.dumps(reference, ensure_ascii=False, default=str)
 
 
-def _holders(row: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """The row and the objects in it that may hold standards, each with the prefix of its keys' places."""
+def _objects_with_standards(row: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield the row, and objects in it that may hold a rubric, rules or a reference, each with its keys' prefix."""
     found: list[tuple[str, Mapping[str, Any]]] = [("", row)]
     for key in _OBJECTS:
         if (inner := _object(row.get(key), key)) is not None:
@@ -177,65 +181,67 @@ def _holders(row: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
                 found.append((f"{key}.reward_model.", deeper))
     yield from found
     for prefix, holder in found:
-        if (truth := as_truth(holder.get("ground_truth"))) is not None:
+        if (truth := ground_truth_object(holder.get("ground_truth"))) is not None:
             yield f"{prefix}ground_truth.", truth
 
 
-def as_truth(value: Any) -> Mapping[str, Any] | None:
-    """A ground truth that is an object, or the JSON text of one; None for any other."""
-    value = _json_in(value, ("{",))
+def ground_truth_object(value: Any) -> Mapping[str, Any] | None:
+    """Return a row's ground truth if it is an object, or the JSON text of an object; None otherwise."""
+    value = _value_in_json(value, ("{",))
     return value if isinstance(value, Mapping) else None
 
 
 def _object(value: Any, place: str) -> Mapping[str, Any] | None:
-    value = unpacked(value, place)
+    value = parse_json_text(value, place)
     return value if isinstance(value, Mapping) else None
 
 
-def references_in(row: Mapping[str, Any]) -> list[Stated]:
-    """The references of a row, copies once; a judge is shown the first."""
-    if CARRIERS.isdisjoint(row):
+def references_in_row(row: Mapping[str, Any]) -> list[StatedValue]:
+    """Return the reference answers of a row without copies. The judge is shown the first."""
+    if STANDARDS_KEYS.isdisjoint(row):
         return []
-    found: dict[str, Stated] = {}
-    for reference in _references(list(_holders(row))):
+    found: dict[str, StatedValue] = {}
+    for reference in _references(list(_objects_with_standards(row))):
         found.setdefault(str(reference.value).strip(), reference)
     return list(found.values())
 
 
-def _references(holders: Sequence[tuple[str, Mapping[str, Any]]]) -> Iterator[Stated]:
+def _references(holders: Sequence[tuple[str, Mapping[str, Any]]]) -> Iterator[StatedValue]:
     for prefix, holder in holders:
         for key in ("reference", "reference_answer", "ground_truth"):
             value = holder.get(key)
-            truth = as_truth(value) if key == "ground_truth" else None
-            if truth is not None and not CARRIERS.isdisjoint({*truth, *(["reference"] if "prompt" in truth else [])}):
-                continue  # its standards are read one by one
+            truth = ground_truth_object(value) if key == "ground_truth" else None
+            if truth is not None and not STANDARDS_KEYS.isdisjoint(
+                {*truth, *(["reference"] if "prompt" in truth else [])}
+            ):
+                continue  # its keys are read separately, as those of a holder
             if key == "ground_truth" and _instructions_in(value) is not None:
                 continue
-            if _holds(value):
-                yield Stated(f"{prefix}{key}", value)
+            if _is_filled(value):
+                yield StatedValue(f"{prefix}{key}", value)
 
 
-def _holds(value: Any) -> bool:
-    """Whether a value is not blank: tables have empty lists and nulls for the keys of other rows."""
+def _is_filled(value: Any) -> bool:
+    """Return whether a value is not blank: in tables, keys of other rows are empty lists or nulls."""
     if isinstance(value, str):
         return bool(value.strip())
     return value is not None and (not isinstance(value, Sequence | Mapping) or len(value) > 0)
 
 
 def _are_sources(value: Any) -> bool:
-    """Whether a column ``functions`` holds the source of rules, not the tools that a model may call."""
+    """Return whether a column ``functions`` contains the source code of rules, not the tools that a model may call."""
     return isinstance(value, Sequence) and any(isinstance(source, str) and "def " in source for source in value)
 
 
 def _comparable_rubric(rubric: str | Rubric) -> object:
-    """What two copies of a rubric share even if their tags are written differently."""
+    """Return the parts of a rubric that its copies share, even if their tags are written differently."""
     if isinstance(rubric, str):
         return rubric.strip()
     return [(criterion.text, criterion.points, criterion.veto, criterion.rule) for criterion in rubric.criteria]
 
 
 def _comparable_rules(rules: Mapping[str, Any]) -> object:
-    """What two copies of rules share: Parquet fills arguments with the keys of other rows."""
+    """Return the parts of rules that their copies share: Parquet adds the arguments of other rows."""
     kwargs = rules.get("kwargs") or []
     named = [
         {key: item for key, item in (arguments or {}).items() if item is not None}
@@ -245,5 +251,5 @@ def _comparable_rules(rules: Mapping[str, Any]) -> object:
     return {**rules, "kwargs": named if any(named) else []}
 
 
-def _differ(first: str, second: str, what: str) -> InputError:
-    return InputError(f"the {what} in {first} and the one in {second} differ; leave one of them out")
+def _conflict(first: str, second: str, what: str) -> InputError:
+    return InputError(f"the {what} in {first} differs from the {what} in {second}: remove one of them")
