@@ -43,7 +43,7 @@ _LONGEST_ESCAPE = 10
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """How a transcript is shortened: turns ``dropped``, and the most characters of a ``tool`` text and an ``own`` text."""
+    """How a transcript is shortened: turns ``dropped``, and the most characters of ``tool`` texts and ``own`` texts."""
 
     dropped: frozenset[int] = frozenset()
     tool: int = _UNLIMITED

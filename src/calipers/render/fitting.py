@@ -163,7 +163,8 @@ def _unfit(question: _Question, head: int, needs: Sequence[int]) -> Unfit:
     view, ask, window = question.request.view, question.request.ask, question.window
     sizes = (
         f"The question has about {question.tokens_needed} tokens and does not fit a context window of "
-        f"{window.tokens}, of which {window.tokens - question.tokens_allowed} are reserved for the reply, even with its longest texts cut"
+        f"{window.tokens}, of which {window.tokens - question.tokens_allowed} are reserved for the reply, "
+        "even with its longest texts cut"
     )
 
     def unfit(cause: str, omitted: Mapping[int, str] | None = None) -> Unfit:
