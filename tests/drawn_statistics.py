@@ -268,7 +268,7 @@ def _position_bias(rng: random.Random) -> Any:
         groups.append(found)
     bias = PositionBias.learn(groups)
     rest = None if bias is None else [bias.curve(one) for one in (1, 2, 5)]
-    return [bias, rest, None if bias is None else [one.value for one in bias.without(groups[0])]]
+    return [bias, rest, None if bias is None else [one.value for one in bias.without_bias(groups[0])]]
 
 
 def _corrected(rng: random.Random) -> Any:
