@@ -34,6 +34,7 @@ def changes(source: str) -> set[str]:
         ("a = b and c", {"a = b or c"}),
         ("a = b + c", {"a = b - c"}),
         ("a = not b", {"a = b"}),
+        ("a = b.split(c, d)", {"a = b.rsplit(c, d)"}),
         ("a = 3", {"a = 4", "a = 2"}),
         ("a = 0.5", {"a = 1.0", "a = 0.25"}),
         ("a = True", {"a = False"}),
@@ -63,6 +64,8 @@ def test_each_mutant_is_one_small_change(source: str, expected: set[str]) -> Non
         "@cache(3)\ndef f(): ...",
         "a = f'{b + 1}'",
         "isinstance(a, int | str) or b",
+        "a = b.split()",
+        "a = b.rsplit(c)",
         "for a in zip(b, c, strict=True):\n    raise AssertionError(a)",
     ],
 )

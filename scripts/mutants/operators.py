@@ -230,6 +230,8 @@ def _calls(node: ast.Call) -> Iterator[ast.AST]:
     match node.func:
         case ast.Name(id=name) if name in _FUNCTIONS and node.args:
             yield ast.Call(ast.Name(_FUNCTIONS[name], ast.Load()), node.args, node.keywords)
+        case ast.Attribute(attr="split" | "rsplit") if len(node.args) + len(node.keywords) < 2:
+            pass  # without a limit the two are the same
         case ast.Attribute(value=value, attr=name) if name in _METHODS | _FUNCTIONS:
             other = ast.Attribute(value, (_METHODS | _FUNCTIONS)[name], ast.Load())
             yield ast.Call(other, node.args, node.keywords)
