@@ -53,7 +53,7 @@ class Measured:
 def measure_criterion(
     criterion: Criterion, results: Sequence[GroupResult], gold: Mapping[tuple[str, str], float]
 ) -> Measured:
-    """Return the figures of ``criterion`` on graded groups; ``gold`` is by group and trajectory id."""
+    """Return the figures of a drafted ``criterion`` on graded groups; ``gold`` is by group and trajectory id."""
     votes = [
         {one.id: _votes(one.extra.get("criteria"), criterion.id) for one in result.trajectories} for result in results
     ]

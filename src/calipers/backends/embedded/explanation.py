@@ -57,12 +57,11 @@ _TOPIC = {
 
 
 def explain_score(own: Measured, contributions: Sequence[float], usual: Sequence[float], *, siblings: int) -> str:
-    """Return an explanation from the features that changed the score most, at most three, the largest first; never
-    empty.
+    """Return the embedded judge's explanation: the features that changed the score most, at most three, largest first.
 
-    ``contributions`` are what each feature adds to the score's sum, and ``usual`` the group's means, in the order of
-    FEATURES. ``siblings`` is the number of other candidates. Without siblings, only flaws and task coverage are
-    mentioned.
+    It is never empty. ``contributions`` are what each feature adds to the score's sum, and ``usual`` the group's means,
+    in the order of FEATURES. ``siblings`` is the number of other candidates. Without siblings, only flaws and task
+    coverage are mentioned.
     """
     rows = enumerate(zip(FEATURES, contributions, usual, strict=True))
     moved = [(_effect_on_score(name, part, mean, siblings), i) for i, (name, part, mean) in rows]

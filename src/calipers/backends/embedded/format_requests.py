@@ -23,7 +23,7 @@ _SMALL = {"one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven
 
 
 def requested_format_checks(task: str) -> tuple[Check, ...]:
-    """Return checks of an answer for the requests about form that the task states in simple words."""
+    """Return checks of a candidate's answer for the requests about form ("in 3 sentences") in the task."""
     low = task.lower()
     found: list[Check] = []
     if re.search(r"\b(?:as|in|valid|return|output|a) json\b", low):

@@ -45,7 +45,7 @@ class Model:
 
 @lru_cache(maxsize=1)
 def shipped_model() -> Model:
-    """Return the model that comes with the package."""
+    """Return the embedded judge's model that comes with the package."""
     stored = json.loads(MODEL_FILE.read_text(encoding="utf-8"))
     weights = stored["weights"]
     return Model(stored["model"], tuple(weights[name] for name in FEATURES), stored["offset"], stored["gain"])

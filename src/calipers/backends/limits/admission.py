@@ -2,7 +2,7 @@
 
 The owner of the queue decides who may pass; this module only makes callers wait. asyncio's own primitives belong to one
 event loop each, and trainers run several. Not responsible for what is counted (``concurrency``, ``budget``,
-``transport.memory``).
+``transport.reply_memory``).
 """
 
 from __future__ import annotations

@@ -79,7 +79,7 @@ class Adaptive(HoldingWrapper):
 
     @property
     def limit(self) -> int:
-        """Return how many calls may be in flight now."""
+        """Return how many calls to the judge may be in flight now."""
         return self._allowed.limit
 
     async def complete_recorded(self, request: JudgeRequest, record: Record) -> Completion:

@@ -154,7 +154,7 @@ def _is_mentioned(name: str, refusal: Refusal) -> bool:
 
 
 def _smaller_number(refusal: Refusal, body: Mapping[str, Any], names: BodyNames) -> Step | None:
-    """Return the step to a number that the server accepts, if it refuses only the number."""
+    """Return the step to a number that the server accepts, if its refusal is only about the number."""
     if (limit := _smaller_limit(refusal, body, names)) is not None:
         return Step(limit=limit)
     fewer = _fewer_alternatives(refusal, body, names)

@@ -74,7 +74,7 @@ def without_secrets(data: bytes, secrets: Sequence[bytes]) -> bytes:
 
 
 def text_without_secrets(text: str, secrets: Sequence[str]) -> str:
-    """Return ``text`` without the ``secrets``, for text that is put together from several pieces of a reply."""
+    """Return ``text`` of a judge's reply without the ``secrets``, after it is put together from several pieces."""
     for secret in secrets:
         if secret in text:
             text = text.replace(secret, INSTEAD)

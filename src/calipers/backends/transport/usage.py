@@ -52,7 +52,7 @@ def reported_usage(said: object) -> Usage | None:
 
 
 def usage_in(body: bytes | bytearray) -> Usage | None:
-    """Return the last complete usage object in a body that cannot be parsed as a whole, or None."""
+    """Return the last complete usage object in a server's reply that cannot be parsed as a whole, or None."""
     end = len(body)
     for _ in range(_MOST):
         at = body.rfind(_KEY, 0, end)
@@ -76,7 +76,7 @@ def attach_usage(said: object) -> Iterator[None]:
 
 
 def token_count(value: object) -> int | None:
-    """Return ``value`` if it is a plausible number of tokens above 0, else None."""
+    """Return ``value`` from a server's usage object if it is a plausible number of tokens above 0, else None."""
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value < _ABSURD else None
 
 
