@@ -55,7 +55,7 @@ def test_a_server_is_no_family():
 
 @pytest.mark.parametrize("policy", ["m", "vllm/m", "our-lab/M", "/checkpoints/m/"])
 def test_a_model_of_no_known_family_is_not_its_own_judge(policy: str):
-    with pytest.raises(ConfigError, match=r"vllm/m@http://h/v1 is named like the policy .* would judge itself"):
+    with pytest.raises(ConfigError, match=r"vllm/m@http://h/v1 has the same name as the policy .* would judge itself"):
         require_other_family(policy, ["vllm/m@http://me:s3cret@h/v1"], allowed=False)
     require_other_family(policy, ["vllm/m"], allowed=True)
     require_other_family(policy, ["vllm/m-large", "embedded"], allowed=False)

@@ -285,7 +285,7 @@ async def test_policy_reasoning_is_not_judged_and_an_unclosed_thought_is_no_answ
     ({"orders": 2}, "only relative grading"),
     ({"parse": len}, "reads verdicts"),
     ({"resolve": True}, "ask more often with samples="),
-    ({"protocol": "listwise", "grading": {}}, "grading= belongs to"),
+    ({"protocol": "listwise", "grading": {}}, "grading= needs"),
 ])  # fmt: skip
 def test_settings_that_cannot_work_are_refused_before_any_call(settings: dict[str, Any], complaint: str) -> None:
     with pytest.raises(ConfigError, match=complaint):

@@ -17,7 +17,7 @@ def test_an_option_of_one_judge_must_say_whose_it_is_in_a_panel():
     assert value_for_each_judge("api_key", "k", ["a/x"]) == ["k"]
     assert value_for_each_judge("api_key", None, ["a/x", "b/y"]) == [None, None]
     assert value_for_each_judge("api_key", {"b/y": "k"}, ["a/x", "b/y"]) == [None, "k"]
-    with pytest.raises(ConfigError, match="which of the 2 judges"):
+    with pytest.raises(ConfigError, match="there are 2 judges, so name the one"):
         value_for_each_judge("api_key", "k", ["a/x", "b/y"])
     with pytest.raises(ConfigError, match="'c/z' is none of the judges"):
         value_for_each_judge("api_key", {"c/z": "k"}, ["a/x", "b/y"])

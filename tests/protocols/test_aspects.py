@@ -110,7 +110,7 @@ async def test_what_was_left_out_is_asked_again_and_completes_the_first_answer()
         ({"aspects": ["safety", "safety"]}, "each once"),
         ({"aspects": ["1: {"]}, "letters, spaces and hyphens"),
         ({"aspects": {"safety": 0}}, "above 0"),
-        ({"aspects": ["safety"], "protocol": "pairwise"}, "belong to protocol='listwise'"),
+        ({"aspects": ["safety"], "protocol": "pairwise"}, "needs protocol='listwise'"),
         ({"aspects": ["safety"], "canaries": "always"}, "leave one of them out"),
     ],
 )

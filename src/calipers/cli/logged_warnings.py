@@ -1,4 +1,4 @@
-"""Prints the warnings that calipers logs between lines of progress."""
+"""Prints warnings that calipers logs above the progress line."""
 
 from __future__ import annotations
 

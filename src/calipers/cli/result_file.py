@@ -59,5 +59,5 @@ class Output:
             self._opened()  # a run without results leaves an empty result file
         with (
             suppress(OSError) if kind is not None else nullcontext()
-        ):  # closing tries once more to write what could not be written
+        ):  # closing the file tries again to write what could not be written
             self._stack.close()

@@ -53,7 +53,7 @@ def with_references(
 ) -> Iterator[TrajectoryGroup]:
     """Yield the groups, each with its reference answer added to its rubric or to the judge's ``standards``.
 
-    Groups with criteria are left as they are, because criteria contain what an answer needs. So are groups for which
+    Groups with criteria stay unchanged, because criteria contain what an answer needs. So are groups for which
     the ``rules`` leave the judge nothing but constraints to check.
     """
     from calipers.rubric.dataset_standards import read_standards, text_of_reference  # noqa: PLC0415 - --help stays quick

@@ -72,7 +72,7 @@ class Auditor:
         review: ReviewQueue | None = None,
     ) -> None:
         if not 0 < share <= 1:
-            raise ConfigError(f"share={share}: it is a share of the groups, above 0 and at most 1")
+            raise ConfigError(f"share={share}: it must be a share of the groups, above 0 and at most 1")
         if not isinstance(second, Judge) and not callable(second):
             raise ConfigError(f"{second!r} is neither a Judge nor a Verifier (a function of a trajectory)")
         require_whole(room=room, seed=seed)
@@ -104,7 +104,9 @@ class Auditor:
         changed = self._summary.changed_at
         if not changed:
             return result
-        note = f"alarm: the audit disagrees more than it did, since its group {changed[-1]}: look for reward hacking"
+        note = (
+            f"alarm: since its group {changed[-1]}, the audit disagrees more with the rewards: look for reward hacking"
+        )
         return replace(result, warnings=(*result.warnings, note))
 
     def offer(self, group: TrajectoryGroup, result: GroupResult) -> bool:
@@ -188,7 +190,7 @@ class Auditor:
             self._on_disagreement(by)
         if risen:
             sys.stderr.write(
-                f"[calipers] alarm: the audit disagrees more than it did (group {self._summary.audited})\n"
+                f"[calipers] alarm: the audit disagrees more with the rewards since its group {self._summary.audited}\n"
             )
             if self._on_change is not None:
                 self._on_change(self._summary)
@@ -226,7 +228,7 @@ class Auditor:
 
 
 def disagreement(rewards: Opinion, audit: Opinion) -> float | None:
-    """The share of pairs of trajectories, of those untied in the audit, that the rewards order differently.
+    """Return the share of pairs of trajectories, of those untied in the audit, that the rewards order differently.
 
     A tie of rewards counts half. The result is in [0, 1], and 0.5 for rewards that are independent of the audit: it is
     (1 - d) / 2 with Somers' d of the rewards given the audit (R. H. Somers, American Sociological Review 27, 1962).

@@ -62,7 +62,7 @@ def connect_judges(judges: Sequence[str | Backend], options: JudgeOptions, calls
     seen = set()
     for one in found:
         if (who := (one.bare.endpoint, one.bare.model)) in seen:
-            raise ConfigError(f"{one.name} is in the panel twice; to ask a judge more often, there is samples=")
+            raise ConfigError(f"{one.name} is in the panel twice; to ask a judge more often, use samples=")
         seen.add(who)
     return JudgeInstances(found)
 
@@ -83,7 +83,7 @@ def _instance(judge: str | Backend, bare: FullBackend, calls: Calls, *, probes: 
         limits[name] = getattr(calls, name)
     if isinstance(bare, Shared):
         if given := [name for name in _LIMITS_OF_SHARED if limits.get(name) is not None]:
-            raise ConfigError(f"{', '.join(given)}: give it to Shared(), whose bounds hold for all Judges that use it")
+            raise ConfigError(f"{', '.join(given)}: pass it to Shared(), whose limits apply to all Judges that use it")
         return JudgeInstance(bare.name, bare.bare, bare, RefusalCheck(bare.bare, bounded=lambda backend: backend))
     of_calls = {name: limits[name] for name in ("budget", "price", "max_tokens") if name in limits}
     beside = partial(wrapped, attempts=None, concurrency=1, **of_calls)
@@ -111,5 +111,7 @@ def value_for_each_judge(option: str, value: object, judges: Sequence[str | Back
     if value is not None and len(judges) > 1:
         first = judges[0]
         name = name_without_password(first) if isinstance(first, str) else "NAME"
-        raise ConfigError(f"{option}: say which of the {len(judges)} judges it is for, as in {{{name!r}: ...}}")
+        raise ConfigError(
+            f"{option}: there are {len(judges)} judges, so name the one it is for, as in {{{name!r}: ...}}"
+        )
     return [value] * len(judges)

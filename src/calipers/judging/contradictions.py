@@ -101,18 +101,20 @@ def _require_panel(panel: Panel, judges: int, quorum: int, *, presentations: int
 
 def _require_question(question: Question, protocol: str, *, reads_itself: bool) -> None:
     if question.pairing != "all" and protocol != "pairwise":
-        raise ConfigError(f"pairing={question.pairing!r} chooses pairs, and protocol={protocol!r} compares none")
+        raise ConfigError(f"pairing={question.pairing!r} needs protocol='pairwise', not {protocol!r}")
     if question.at_once is not None and protocol != "listwise":
-        raise ConfigError(f"at_once={question.at_once} shortens lists, and protocol={protocol!r} shows none")
+        raise ConfigError(f"at_once={question.at_once} needs protocol='listwise', not {protocol!r}")
     if question.absolute and protocol == "pairwise":
-        raise ConfigError("absolute=True asks about a group of one trajectory, and protocol='pairwise' needs two")
+        raise ConfigError(
+            "absolute=True asks about groups of one trajectory, but protocol='pairwise' needs two: use another protocol"
+        )
     if question.aspects is not None and protocol != "listwise":
-        raise ConfigError(f"aspects= belong to protocol='listwise', not to {protocol!r}")
+        raise ConfigError(f"aspects= needs protocol='listwise', not {protocol!r}")
     if question.expected:
         if registry.find_method(protocol).expected is None:
-            raise ConfigError(f"expected=True reads scores, and protocol={protocol!r} asks for none")
+            raise ConfigError(f"expected=True needs a protocol that asks for scores, not protocol={protocol!r}")
         if question.aspects is not None or reads_itself:
-            raise ConfigError("expected=True reads one digit a candidate: leave aspects= and parse= out")
+            raise ConfigError("expected=True reads one digit for each candidate: leave aspects= and parse= out")
 
 
 def _require_canaries(defence: Defence, protocol: str, *, aspects: object) -> None:
@@ -120,18 +122,20 @@ def _require_canaries(defence: Defence, protocol: str, *, aspects: object) -> No
         return
     if protocol not in ("listwise", "pairwise", "pointwise"):
         raise ConfigError(
-            f"canaries are decoy answers that must not win, and with protocol={protocol!r} none wins: an empty answer "
-            "may well meet a criterion"
+            f"canaries do not work with protocol={protocol!r}, because an empty decoy answer may meet a criterion: "
+            "leave canaries out, or use another protocol"
         )
     if aspects is not None:
-        raise ConfigError("canaries are scored as a whole, and aspects= ask for parts: leave one of them out")
+        raise ConfigError(
+            "canaries do not work with aspects=, because a decoy answer gets a single score: leave one of them out"
+        )
 
 
 def _require_reward(reward: Reward, protocol: str) -> None:
     kind = reward.kind
     usual = registry.load_object(registry.find_method(protocol).reward)
     if kind in {"score", "win_rate"} and registry.REWARDS.find(kind) is not usual:
-        raise ConfigError(f"reward: kind={kind!r} does not go with protocol={protocol!r}; rank goes with any")
+        raise ConfigError(f"reward: kind={kind!r} does not work with protocol={protocol!r}; kind='rank' works with any")
 
 
 def _as_rubric(rubric: object) -> str | Rubric | None:
@@ -152,17 +156,19 @@ def _grading(chosen: Settings, rubric: str | Rubric | None) -> Grading | None:
     given = chosen.question.grading
     if chosen.protocol != CHECKLIST:
         if given is not None:
-            raise ConfigError(f"grading= belongs to protocol='checklist', not to {chosen.protocol!r}")
+            raise ConfigError(f"grading= needs protocol='checklist', not {chosen.protocol!r}")
         return None
     if isinstance(rubric, str) and rubric:
         raise ConfigError(
-            "protocol='checklist' checks criteria, and rubric= is text: give a Rubric, or the Path of a .toml, .json "
+            "protocol='checklist' checks criteria, but rubric= is text: give a Rubric, or the Path of a .toml, .json "
             "or .yaml file with criteria"
         )
     if chosen.custom_parse or chosen.out_of_range != "reask":
-        raise ConfigError("parse= and out_of_range= are about scores, and protocol='checklist' reads verdicts")
+        raise ConfigError(
+            "parse= and out_of_range= are for scores, but protocol='checklist' reads verdicts: leave them out"
+        )
     if chosen.resolve is not None:
-        raise ConfigError("resolve= is about scores; for protocol='checklist' ask more often with samples=")
+        raise ConfigError("resolve= does not work with protocol='checklist'; ask more often with samples=")
     grading = as_grading(given)
     if isinstance(rubric, Rubric) and (problem := why_ungradable(rubric, grading)):
         raise ConfigError(problem)

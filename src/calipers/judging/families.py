@@ -46,7 +46,7 @@ def require_other_family(policy: str | None, judges: Sequence[str | Backend], *,
                 f"kind: {_REMEDY}"
             )
         if _bare_name(policy) == _bare_name(name):
-            raise ConfigError(f"{name} is named like the policy {policy}, and would judge itself: {_REMEDY}")
+            raise ConfigError(f"{name} has the same name as the policy {policy}, and would judge itself: {_REMEDY}")
 
 
 def _bare_name(model: str) -> str:

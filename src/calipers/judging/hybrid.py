@@ -50,7 +50,7 @@ class Combination:
     threshold: float | None
 
     def rules_score(self, verdicts: Sequence[Verdict]) -> float | Verdict | None:
-        """Return the rules' score; None without rules; the unknown verdict if the score depends on it."""
+        """Return the score of the rules' verdicts; None without rules; an unknown verdict if that decides the score."""
         mets = [verdict.met for verdict in verdicts]
         if self.code == "all" and False in mets:
             return 0.0
@@ -242,11 +242,11 @@ class Hybrid:
         )
 
 
-_CANNOT_TELL = "a check cannot tell"
+_CANNOT_TELL = "a rule or a gate gave no verdict"
 
 
 def _constraints_as_rubric(soft: Sequence[str]) -> str:
-    """Return soft constraints as a rubric that replaces the judge's own."""
+    """Return a group's soft constraints as a rubric that replaces the judge's own."""
     listed = "\n".join(f"- {' '.join(constraint.split())}" for constraint in soft)
     return (
         "Judge by these requirements only. Each weighs the same, and an answer that satisfies all of them gets the "

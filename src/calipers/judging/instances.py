@@ -54,7 +54,7 @@ class JudgeInstance:
     _saved: Mapping[str, Any] = field(init=False)
 
     def __post_init__(self) -> None:
-        """Note what the backend knows already, so that only news is recorded."""
+        """Note what the backend knows already, so that only later findings are recorded."""
         self._saved = self.learned()
 
     def as_recorded(self, context_window: int | None = None) -> RecordedJudge:
@@ -140,7 +140,9 @@ class JudgeInstances:
                 warnings += await judge.check()
             except ConfigError as error:
                 errors.append(error)
-                warnings.append(f"{judge.name} is left to the others of the panel for now: {error}")
+                warnings.append(
+                    f"{judge.name} cannot be asked now, so the other judges of the panel are asked: {error}"
+                )
         if errors and (all_needed or len(errors) == len(self)):
             raise errors[0]
         return warnings

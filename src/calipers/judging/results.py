@@ -139,7 +139,7 @@ def apply_unresolved(scores: Scores, resolution: Resolution) -> tuple[Scores, tu
         return scores, ()
     if resolution.unresolved == "tie":
         return tie_all_scores(scores), ("the scores differ no more than their standard errors: they were tied",)
-    return without_scores(scores), ("the scores differ no more than their standard errors: nobody was scored",)
+    return without_scores(scores), ("the scores differ no more than their standard errors: no trajectory was scored",)
 
 
 def with_panel_parts(result: GroupResult, answered: Sequence[Answered], judges: Sequence[RecordedJudge]) -> GroupResult:
