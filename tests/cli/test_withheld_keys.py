@@ -231,4 +231,4 @@ def _found(**values: object) -> click.Context:
     """A run of ``score`` with settings from a file that nobody named."""
     outer = click.Context(app, info_name="calipers")
     outer.meta["calipers.config.found_by_chance"] = True
-    return score.make_context("score", ["g", "-o", "o"], parent=outer, default_map=values)
+    return score.make_context("score", ["-", "-o", "o"], parent=outer, default_map=values)
