@@ -41,7 +41,7 @@ then, under "scores", a number for each attempt and aspect, named as you are sho
         return keys, [_field_name(key, name) for key in keys for name, _ in self.aspects]
 
     def scores_by_key(self, request: JudgeRequest, completion: Completion) -> ScoreReading:
-        """Return each attempt's score, the mean of its aspects in the judge's reply, which begin its explanation."""
+        """Return each attempt's score: the weighted mean of its aspects, which also begin its explanation."""
         keys = request.keys
         if completion.finish_reason == "refused":
             return rejected_reading(keys, REFUSED)

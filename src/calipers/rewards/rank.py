@@ -11,7 +11,7 @@ from calipers.types import RenderedGroup, Scores
 
 @dataclass(frozen=True, slots=True)
 class Rank:
-    """Maps ranks evenly to ``reward_range``: the best gets its upper end, the worst its lower, equal scores the mean.
+    """Maps ranks evenly to ``reward_range``: the best gets its upper end, the worst its lower end.
 
     A single candidate with a score, or a group of equal scores, has no ranks and gets the middle of the range.
     """
