@@ -30,8 +30,8 @@ BENCHMARKS = {
     "fidelity.recorded_judges": "how close rewards come to gold on recorded judges (recorded data)",
     "fidelity.elision": "long groups shortened: what is left out, and whether that ranks (recorded data)",
     "speed.spine": "groups/s and CPU a group beside openpipe-art's RULER and a bare aiohttp loop",
-    "speed.transcripts": "CPU a group on recorded agents beside openpipe-art, large groups, the event loop, the search for "
-    "injection (recorded data)",
+    "speed.transcripts": "CPU a group on recorded agents beside openpipe-art, large groups, the event loop, the search "
+    "for injection (recorded data)",
     "speed.imports": "seconds and MB of an import beside openpipe-art's",
     "speed.memory": "resident size while 100,000 groups stream through",
     "speed.warm": "groups/s when the ledger already holds every answer",

@@ -146,7 +146,8 @@ def _answered(rng: random.Random, n: int, *, graded: bool) -> list[Answered]:
         members = tuple(sorted(rng.sample(range(n), n if rng.random() < 0.6 else rng.randint(1, n))))
         parent = rng.choice((None, None, number - 1)) if number else None
         ask = Ask(
-            number, members, members, slot=rng.randrange(2), parent=parent, cause="first" if parent is None else "missing",
+            number, members, members, slot=rng.randrange(2), parent=parent,
+            cause="first" if parent is None else "missing",
             criteria=("c1", "c2") if graded else (),
         )  # fmt: skip
         calls = [

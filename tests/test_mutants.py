@@ -43,7 +43,10 @@ def changes(source: str) -> set[str]:
         ("a = sorted(b)", {"a = sorted(b, reverse=True)"}),
         ("a.b = c", {"pass"}),
         ("if a:\n    b()", {"if not a:\n    b()", "if a:\n    pass"}),
-        ("def f(a=1):\n    return a", {"def f(a=2):\n    return a", "def f(a=0):\n    return a", "def f(a=1):\n    return None"}),
+        (
+            "def f(a=1):\n    return a",
+            {"def f(a=2):\n    return a", "def f(a=0):\n    return a", "def f(a=1):\n    return None"},
+        ),
         ("raise E(f'{a + 1}')", {"pass"}),
         ("a: int = 1", {"a: int = 2", "a: int = 0"}),
         ("for a in b:\n    continue", {"for a in b:\n    pass"}),

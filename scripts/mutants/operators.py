@@ -1,8 +1,8 @@
 """The small changes that make a mutant of a file, as replacements of one syntax node by another.
 
 Left out, because no test should hold them: docstrings, annotations, decorators, ``__all__``, imports, the contents of
-strings (messages, prompts, patterns, keys), what stands inside an f-string, and the arguments of a raised error. Nor can
-a test hold what only says that something never happens: ``strict=`` of ``zip``, and ``raise AssertionError``.
+strings (messages, prompts, patterns, keys), what stands inside an f-string, and the arguments of a raised error. Nor
+can a test hold what only says that something never happens: ``strict=`` of ``zip``, and ``raise AssertionError``.
 """
 
 from __future__ import annotations

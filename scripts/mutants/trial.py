@@ -74,7 +74,7 @@ def _reaching(mutant: Mutant, cover: Cover, uses: Uses) -> set[int]:
 
 
 def _distance(source: str, test: str) -> int:
-    """0 for the test file that mirrors ``source`` and for its room's golden ones, then 1, 2, 3 by how far away it is."""
+    """0 for the test file that mirrors ``source`` and its room's golden ones, then 1, 2, 3 by how far away it is."""
     module = PurePosixPath(source).relative_to("src/calipers")
     file = PurePosixPath(test).relative_to("tests")
     same_room = len(file.parts) > 1 and file.parts[0] == module.parts[0]

@@ -296,8 +296,8 @@ DIALECTS: Mapping[str, Dialect] = {
         _server(
             lambda asked: (
                 _google(
-                    "Unable to submit request because it has a maxOutputTokens value of 8192 but the supported range is from "
-                    "1 (inclusive) to 4097 (exclusive). Update the value and try again."
+                    "Unable to submit request because it has a maxOutputTokens value of 8192 but the supported range "
+                    "is from 1 (inclusive) to 4097 (exclusive). Update the value and try again."
                 )
                 if asked.body["generationConfig"]["maxOutputTokens"] > 4096
                 else None

@@ -54,7 +54,10 @@ def test_ruscarls_maths_is_the_answer_expected(answer: Any, right: str, wrong: s
     ({"ifeval": {"instruction_id": "length_constraints:number_words", "kwargs": {"num_words": "3"}}},
      "length_constraints:number_words: "),
     ({"function": "word_count_range", "parameters": {"least": 3}}, "'least' is unknown or repeats a bound"),
-    ({"function": "word_count_range", "parameters": {"min": 3, "min_words": 3}}, "'min_words' is unknown or repeats a bound"),
+    (
+        {"function": "word_count_range", "parameters": {"min": 3, "min_words": 3}},
+        "'min_words' is unknown or repeats a bound",
+    ),
     ({"function": "math_verify", "parameters": {}}, "parameters must be the answer alone"),
     ({"exact": {"expected": {1, 2}}}, "not JSON serializable"),
 ])  # fmt: skip

@@ -1,4 +1,4 @@
-"""``generateContent``: what goes out and what comes back. Its names are held against the SDK's in ``test_gemini_sdk``."""
+"""``generateContent``: requests and replies. Names are compared with those of the SDK in ``test_gemini_sdk``."""
 
 from __future__ import annotations
 

@@ -34,10 +34,10 @@ class Output(Protocol):
 def group_fields_of_row(row: Mapping[str, Any], *, rubric: str, reference: bool) -> dict[str, Any]:
     """Return what all rollouts of a row share: its id, its prompt, and its rubric, if it has one.
 
-    The rubric may be in any field where data sets store it (``rubric.dataset_standards``): ``rubric``, ``extra_info.rubric``,
-    RuscaRL's ``reward_model.rubrics``. With ``reference``, ``reward_model.ground_truth`` is added to a rubric of text:
-    the row's, or, if it has none, the judge's own (``rubric``). A warning says that rules for code are not used. Raises
-    InputError for what cannot be read, and for two rubrics that differ.
+    The rubric may be in any field where data sets store it (``rubric.dataset_standards``): ``rubric``,
+    ``extra_info.rubric``, RuscaRL's ``reward_model.rubrics``. With ``reference``, ``reward_model.ground_truth`` is
+    added to a rubric of text: the row's, or, if it has none, the judge's own (``rubric``). A warning says that rules
+    for code are not used. Raises InputError for what cannot be read, and for two rubrics that differ.
     """
     stated = standards_of_row(row)
     own = stated.rubric
