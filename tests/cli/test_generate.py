@@ -353,6 +353,6 @@ def test_a_row_whose_standards_cannot_be_read_is_named_before_anything_is_paid_f
     run = calipers("generate", "some.jsonl", "-o", out, "--base-url", server.url, cwd=tmp_path)
     assert run.returncode == 1
     assert "some.jsonl:2: rubrics: criterion 1: unknown field 'pionts'" in run.stderr
-    assert "some.jsonl:3: the rubric in rubric and the one in extra_info.rubric differ" in run.stderr
+    assert "some.jsonl:3: the rubric in rubric differs from the rubric in extra_info.rubric" in run.stderr
     assert [post["messages"][-1]["content"] for post in server.posts] == ["one"]
     assert len(list(read_groups(tmp_path / out))) == 1
