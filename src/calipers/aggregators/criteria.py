@@ -52,7 +52,7 @@ class CriteriaScores:
     def __call__(self, judgments: Sequence[Judgment], n: int) -> Scores:
         """Return one score and standard error per candidate; None if no grading has a score.
 
-        The standard error is that of the mean of one judge's gradings, or of several judges; None for fewer than two.
+        The standard error is that of the mean over gradings, by one judge or by several; None for a single grading.
         """
         exact = [self._score_from_rules(item) for item in range(n)]
         scores = self._scores_of_judges(judgments, n)

@@ -44,8 +44,8 @@ class Fit:
 class TwoWay:
     """Turns ratings into least-squares scores with standard errors. ``noise`` is the known noise of each slot's judge.
 
-    Scores have the units of the ratings, and the mean level of the answers that rated most candidates. Candidates that
-    nothing connects to the largest rated set stay None, because their offset is unknown.
+    Scores have the units of the ratings. Their mean is that of the judge's answers that rated the most candidates. A
+    candidate that no answer connects to the largest connected set stays None, because its offset is unknown.
 
     Standard errors follow from the judge's noise and the repeats in this group. Ratings of several slots count as those
     of one judge, with the mean of their variances. If a slot's noise is unknown, errors follow from the residuals of

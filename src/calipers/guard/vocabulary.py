@@ -111,7 +111,7 @@ def unspaced_languages() -> tuple[Language, ...]:
 
 
 def lexicon_entries(languages: Iterable[Language]) -> Iterator[tuple[Language, Mask, str]]:
-    """Yield every entry of these languages in the lexicon, normalised."""
+    """Yield the words and phrases of prompt injection in these languages, normalised, with their concepts."""
     for language in languages:
         for concept, line in lexicon()[language]["words"].items():
             for entry in normalise_word(line).split():

@@ -28,7 +28,7 @@ def terminal_width() -> int | None:
 
 
 def print_answer(request: JudgeRequest, completion: Completion, reading: Reading) -> None:
-    """Print a judge's answer to stderr: the question, the judge's reasoning, its reply, and the scores read from it."""
+    """Print an answer to stderr while judging (``debug``): question, the judge's reasoning, reply, and scores read."""
     sys.stderr.write(describe_answer(request, completion, reading, width=terminal_width()))
 
 

@@ -1,8 +1,8 @@
-"""Failed calls in the ledger, each recorded as it fails, so that even a killed run has its complete bill.
+"""Failed calls in the ledger, recorded when they fail, so that even a killed run has its complete bill.
 
-A failed call belongs to the request that made it. If that request never ended (the process was killed, or the group
-cancelled), the next run with the same request takes the call over, so that a resumed run costs as much as an
-uninterrupted one. Failed calls before an answer are recorded with the answer.
+Once a request has an answer, its failed calls are recorded with that answer. If a request never ended (the process was
+killed, or the group cancelled), the next run with the same request counts its failed calls, so that a resumed run
+reports the same cost as an uninterrupted one.
 """
 
 from __future__ import annotations

@@ -31,11 +31,7 @@ class Pairs(PairPresentations):
     __slots__ = ()
 
     def presentation(self, state: PlanState, index: int) -> Sequence[Ask]:
-        """Plan a comparison of every pair of candidates.
-
-        Presentations with the other order (the second, if there are two orders or further rounds) show every pair
-        swapped.
-        """
+        """Plan a comparison of every pair of candidates; presentations in the second order show each pair swapped."""
         swapped, sample = self._swap_and_sample(index)
         drawn = shuffled_candidates(state)
         n = len(drawn)

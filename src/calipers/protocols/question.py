@@ -61,7 +61,7 @@ class ScoreProtocol:
     is_comparison: ClassVar[bool] = False
 
     def frame(self, ask: Ask, view: RenderedGroup) -> JudgeRequest:
-        """Return the question for ``ask``, with what questions share first, so that prefix caches serve every order."""
+        """Return the question for ``ask``. What all questions about a group share comes first, for prefix caches."""
         keys = draw_candidate_keys(view, len(ask.order), str(ask.number))
         explained, scored = self.reply_fields(keys)
         messages: tuple[Message, ...] = (

@@ -64,7 +64,9 @@ def rar_explicit(rubric: Rubric, verdicts: Verdicts) -> float | None:
 
 
 def rar_implicit(rating: int, *, scale: Literal["from_one", "tenths"] = "from_one") -> float:
-    """Map a holistic rating x from 1 to 10 to [0, 1]: (x - 1) / 9, or x / 10. Raises ValueError for any other number.
+    """Map a judge's one rating x of a whole rubric, from 1 to 10, to [0, 1]: (x - 1) / 9, or x / 10.
+
+    Raises ValueError for any other number.
 
     Rubrics as Rewards (arXiv 2507.17746) only states that the rating is normalised, so the formula is a setting.
     """

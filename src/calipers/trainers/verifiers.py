@@ -35,8 +35,9 @@ def best_of_n(
     patience: int | None = None,
     stop: Stop | None = None,
 ) -> type:
-    """Return verifiers' best-of-n environment with rollouts that ``judge`` compares with one another; export it from a
-    module.
+    """Return a best-of-n environment of the library verifiers, in which ``judge`` compares a task's rollouts.
+
+    Assign it to a name in a module, where verifiers finds it.
 
     ``rubric`` is text, or a function from the task to text. The other arguments are those of ``judge_episode``. Raises
     ConfigError if verifiers 0.4 is not installed.
@@ -122,7 +123,8 @@ def _require_usable_rewards(traces: Sequence[Any], name: str) -> None:
             raise InputError(f"trace {trace.id} already has a reward named {name!r}: choose another name=")
         if not math.isfinite(trace.reward):
             raise InputError(
-                f"trace {trace.id} has a reward of {trace.reward} from its task, which would reach its whole group"
+                f"trace {trace.id} has a reward of {trace.reward} from its task, which would spoil the advantages of its "
+                "whole group: a task's own reward has to be a finite number"
             )
 
 

@@ -78,7 +78,7 @@ class RowReader:
         found.doubts.append(f"an unknown id: {name[:40]!r}")
 
     def _ids_of(self, row: Row) -> tuple[list[str], object]:
-        """Return the known ids that a row's id fields name, and an unknown name if there is no known id."""
+        """Return the known ids that a row's id fields name, and the first name they hold, known or not."""
         for wanted in ("id", "weak id"):
             written = [_inner_id(value) for value in row.values(wanted)]
             known = dict.fromkeys(id_ for id_ in map(self.names.match, written) if id_ is not None)
@@ -128,7 +128,7 @@ class RowReader:
         return any(type(read) is Value and read.number not in numbers for read in later)
 
     def read_field(self, key: str, value: Any) -> Score:
-        """Read a score field. A whole row as its value is another candidate's row that lost its brackets."""
+        """Read a score field. A value that is a whole row is no score, but another candidate's row without brackets."""
         stated = scale_of_key(key)[1]
         if stated is None and {"score", "text"} <= Row.of(pairs_of(value)).roles:
             return _NO_NUMBER

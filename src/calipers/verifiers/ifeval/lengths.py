@@ -55,8 +55,8 @@ def _number_paragraphs(_: Mode, response: str, *, num_paragraphs: int) -> Verdic
 def _number_words(mode: Mode, response: str, *, num_words: int, relation: Relation) -> Verdict:
     r"""Count words as matches of ``\w+``: ``don't`` is two words, and vowel signs split words of Indic scripts.
 
-    ``fixed`` keeps Indic words whole. In text without spaces the number of words is a range, and ``fixed`` gives a
-    verdict if it is the same for the whole range.
+    ``fixed`` keeps Indic words whole. In text without spaces the number of words is only known as a range;
+    ``fixed`` then gives a verdict if every number in the range would give the same verdict.
     """
     if mode != "fixed":
         return count_verdict(len(_WORD.findall(response)), "words", relation, num_words)
