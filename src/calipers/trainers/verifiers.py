@@ -123,8 +123,8 @@ def _require_usable_rewards(traces: Sequence[Any], name: str) -> None:
             raise InputError(f"trace {trace.id} already has a reward named {name!r}: choose another name=")
         if not math.isfinite(trace.reward):
             raise InputError(
-                f"trace {trace.id} has a reward of {trace.reward} from its task, which would spoil the advantages of its "
-                "whole group: a task's own reward has to be a finite number"
+                f"trace {trace.id} has a reward of {trace.reward} from its task, which would spoil the advantages of "
+                "its whole group: a task's own reward has to be a finite number"
             )
 
 

@@ -90,9 +90,9 @@ class Ask:
     question. ``slot`` is the panel member, ``sample`` counts repeats of the same question, ``cause`` is why it is
     asked, ``note`` what was wrong with the previous reply, and ``max_tokens_factor`` multiplies the reply's token
     limit. ``parent`` is the number of the ask whose reply made this one necessary. ``presentation`` is the number that
-    its ratings get: the ask's own if it is None; an ask that fills the gaps of an answer has that answer's number. ``window`` is the context
-    window that a refusal revealed. ``criteria`` are the ids of the criteria asked about, for protocols that ask about
-    criteria.
+    its ratings get: the ask's own if it is None; an ask that fills the gaps of an answer has that answer's number.
+    ``window`` is the context window that a refusal revealed. ``criteria`` are the ids of the criteria asked about, for
+    protocols that ask about criteria.
     """
 
     number: int

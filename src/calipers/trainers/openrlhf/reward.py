@@ -1,8 +1,8 @@
 """OpenRLHF: judge the rollouts of a prompt against one another, in the three forms in which OpenRLHF takes rewards.
 
-``agent_executor`` is for ``--train.agent_func_path`` (preferred), ``reward_func`` for a ``--reward.remote_url`` that names
-a Python file, and ``python -m calipers.trainers.openrlhf.reward`` starts a server for one that is a URL. OpenRLHF is
-imported only to make the executor. Not responsible for the server (``openrlhf.server``).
+``agent_executor`` is for ``--train.agent_func_path`` (preferred), ``reward_func`` for a ``--reward.remote_url`` that
+names a Python file, and ``python -m calipers.trainers.openrlhf.reward`` starts a server for one that is a URL.
+OpenRLHF is imported only to make the executor. Not responsible for the server (``openrlhf.server``).
 """
 
 from __future__ import annotations

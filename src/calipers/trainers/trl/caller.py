@@ -81,8 +81,8 @@ class Caller:
             training=training if isinstance(training, bool) else None,
             group_size=size if isinstance(size, int) else None,
             reward_functions=len(functions) if isinstance(functions, list) else None,
-            # Environments extend prompts when they start. AsyncGRPOTrainer may have environments but passes neither them
-            # nor a state. A TRL before PASSES_STATE never passes a state, and has no environments.
+            # Environments extend prompts when they start. AsyncGRPOTrainer may have environments, but passes neither
+            # them nor a state. A TRL before PASSES_STATE never passes a state, and has no environments.
             changes_prompts=columns.get("environments") is not None
             or (state is None and (trl is None or trl >= PASSES_STATE)),
             step=getattr(state, "global_step", None),
