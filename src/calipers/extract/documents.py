@@ -44,7 +44,7 @@ class Document:
 
 
 def find_documents(text: str) -> list[Document] | None:
-    """Return all JSON documents in a reply, in order; None if they are too many or too deeply damaged to read."""
+    """Return all JSON documents in a reply, in order. None if they are too many or too badly damaged to read."""
     found: list[Document] = []
     at, nodes, restarts = 0, 0, 0
     while (opener := _OPEN.search(text, at)) is not None:
@@ -77,11 +77,11 @@ def unescape_reply(text: str) -> str:
 
 
 def _document(text: str, start: int) -> tuple[Document | None, int, int]:
-    """Return the document that opens at ``start``, where to search on, and the work spent."""
+    """Return the JSON document that opens at ``start``, the position at which to search on, and the work spent."""
     if text[start] in "{[":
         try:
             node, end = DECODER.raw_decode(text, start)
-        except (ValueError, RecursionError):  # damaged or nested too deep, so the tolerant reader takes over
+        except (ValueError, RecursionError):  # the document is damaged or nested too deep, so it is read tolerantly
             pass
         else:
             return Document(node, start, end, strict=True), end, 1

@@ -21,13 +21,13 @@ from calipers.extract.wordlists import regex_of_list
 
 Value = TypeVar("Value", bound=Hashable)
 
-# Allowed text after a value that follows a key, so that "Verdict: a close race" is no verdict for *a*.
+# The text allowed after a value that follows a key. So "Verdict: a close race" is no verdict for *a*.
 _END = (
     r"(?=\s*(?:$|[\n.,;!?|。，、；！]|</|<\||\#|//|[(（](?!s\))|"
     r"(?:is|was|because|since|as|for|with|due|wins?|over|[-–—]+)(?![A-Za-z0-9])))"
 )
 _UNBOUND = r"(?<!not_)(?<!not )(?<!not-)(?<!un_)(?<!non_)(?<!never )"
-"""No denial stands before the key, as it does in ``criteria_not_met``."""
+"""The position before a key, if no denial precedes it as in ``criteria_not_met``."""
 _EMPHASIS = r"[*_'\"`]{0,4}"
 _MOST = 64
 """The number of marks that are read, counted from the end; more marks are a repetition loop."""
@@ -70,8 +70,8 @@ def _settings(value: str, keys: str) -> tuple[re.Pattern[str], ...]:
 def find_marks(text: str, value: str, keys: str) -> Iterator[Mark]:
     """Yield the marks of a reply that are the judge's own, in order.
 
-    ``value`` and ``keys`` are regexes that ignore case. A mark that repeats the prompt ("[[A]] if ..., or [[B]]") and a
-    mark that the end of the text cuts off are omitted.
+    ``value`` and ``keys`` are regexes that ignore case. Two kinds of marks are omitted: marks that repeat the prompt
+    ("[[A]] if ..., or [[B]]"), and a mark that the end of the text cuts off.
     """
     found: dict[int, re.Match[str]] = {}
     for pattern in _settings(value, keys):
@@ -81,9 +81,9 @@ def find_marks(text: str, value: str, keys: str) -> Iterator[Mark]:
 
 
 def own_marks(found: Iterable[re.Match[str]], is_others: Callable[[str], bool]) -> Iterator[Mark]:
-    """Yield those of the last matches in a reply that are the judge's own verdict.
+    """Yield the judge's own verdicts among the last matches in a reply.
 
-    ``is_others`` says for the words before a match whether they introduce somebody else's verdict.
+    ``is_others`` says whether the words before a match introduce somebody else's verdict.
     """
     end = 0
     for match in list(found)[-_MOST:]:
@@ -103,9 +103,9 @@ def _hands_over(before: str) -> bool:
 
 
 def agreed_value(found: Sequence[tuple[Value, Mark]]) -> tuple[Value, str | None]:
-    """Return the verdict on which all marks of a reply agree, or the last if it is called final or a correction.
+    """Return the verdict on which all marks of a reply agree, or the last mark if it is called final or a correction.
 
-    The second result is a note on the choice, or None. Raises Rejected if the marks contradict each other.
+    The second result is a note on this choice, or None. Raises Rejected if the marks contradict each other.
     """
     values = [value for value, _ in found]
     if len(set(values)) == 1:
@@ -134,7 +134,7 @@ _AFTER_OTHER = re.compile(rf"\]\]\s{{0,3}}(?:,\s?)?(?:{_AND_OR})?\s?\Z", re.IGNO
 
 
 def is_no_verdict(match: re.Match[str]) -> bool:
-    """Whether a mark is not the judge's verdict: a template, an option, a condition, or another's answer."""
+    """Whether a mark is not the judge's verdict but a template, an option, a condition, or another's answer."""
     text, start, end = match.string, match.start(), match.end()
     before = text[max(0, start - 120) : start]
     line = before[before.rfind("\n") + 1 :]
@@ -161,7 +161,7 @@ def _is_listed(match: re.Match[str]) -> bool:
 
 
 def is_cut_mark(match: re.Match[str]) -> bool:
-    """Whether the reply ends inside the brackets of a mark, so that the mark may be incomplete."""
+    """Whether a reply ends inside the brackets of a mark, so that the mark may be incomplete."""
     found = match[0]
     opened = sum(map(found.count, "[({")) - sum(map(found.count, "])}"))
     return opened > 0 and not match.string[match.end() :].strip("*_'\"` \n")

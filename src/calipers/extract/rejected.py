@@ -1,12 +1,12 @@
-"""The exception with which a step of reading says that nothing of a reply can be read, and why."""
+"""Defines Rejected, the exception that the readers of judges' replies raise if nothing of a reply can be read."""
 
 from __future__ import annotations
 
 
 class Rejected(Exception):  # noqa: N818 - not an error: the readers catch it, and callers never see it
-    """The reason why nothing of a reply is read.
+    """Raised with the reason why nothing of a judge's reply is read.
 
-    ``doubt``: the reply contradicts itself, takes its verdict back, or the verdict may be somebody else's.
+    ``doubt``: the reply contradicts itself, takes its verdict back, or gives a verdict that may be somebody else's.
     ``truncated``: the reply ends too early. ``nowhere``: the place that the format defines for the value is empty.
     """
 

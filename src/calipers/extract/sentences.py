@@ -1,4 +1,4 @@
-"""Prepares a judge's reply for reading as prose, and splits it into sentences.
+"""Prepares a judge's reply for reading as prose, and splits the reply into sentences.
 
 Reasoning and code blocks are removed, typographic characters become plain, and quotations can be blanked. ``compare``
 and ``criteria`` decide what a sentence says. All functions take time linear in the text.
@@ -17,7 +17,7 @@ from calipers.extract.text import end_of_reply, strip_fence, strip_reasoning
 from calipers.extract.wordlists import list_words, regex_of_whole_words
 
 # Full-width forms, non-breaking spaces and typographic quotes become their plain counterparts. Private-use characters
-# become question marks, because ``claims`` puts them in place of references to candidates. Each replacement is one
+# become question marks, because ``claims`` uses them to replace references to candidates. Each replacement is one
 # character, so positions stay the same.
 _PLAIN = {0xFF01 + offset: 0x21 + offset for offset in range(94)}
 _PLAIN |= dict.fromkeys((0xA0, 0x2007, 0x202F, 0x3000), 0x20)
@@ -32,7 +32,7 @@ _QUOTED = re.compile(r'"[^"\n]{1,600}"')
 _WORDS = re.compile(r"[\w']+")
 _SPECIAL = re.compile(r"<\|[\w ]{1,30}\|>|</?s>|<(?:start|end)_of_turn>|\[/?INST\]")
 _RUN = re.compile(r"([^\w])\1{6,}|(_)\2{6,}")
-"""Long runs of one blank or punctuation mark, which are shortened because they slow the patterns down."""
+"""Long runs of one blank or punctuation mark. They are shortened because they slow the patterns down."""
 _STRICT_LIMIT = 1 << 20
 _LIMIT = 24_576
 _BESIDE_DOCUMENT = 2_048
@@ -49,7 +49,7 @@ CONCLUDING, CORRECTING, FINAL, REFUSING = (
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A judge's reply prepared for reading: its ``text``, and the JSON ``document`` it is or ends with (or None)."""
+    """A judge's reply prepared for reading: its ``text``, and the JSON ``document`` it is or ends with, or None."""
 
     text: str
     document: Any
@@ -57,7 +57,7 @@ class Prepared:
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """One sentence of a reply without outer space, and its position; ``closed`` is False if it has no end mark."""
+    """One sentence of a reply, stripped, with its position. ``closed`` is False if the sentence has no end mark."""
 
     text: str
     start: int
@@ -65,10 +65,10 @@ class Sentence:
 
 
 def prepare_reply(text: str, *, keep: str = "") -> Prepared:
-    """Prepare a judge's reply for reading; raise Rejected if nothing is left to read.
+    """Prepare a judge's reply for reading. Raises Rejected if nothing is left to read.
 
     Reasoning, one fence around everything and other code blocks are removed. A reply that is one JSON document is read
-    whole, up to 1 MB; of any other reply only the last 24 kB are read, because verdicts are at the end. Characters in
+    whole, up to 1 MB. Of any other reply only the last 24 kB are read, because verdicts are at the end. Characters in
     ``keep`` do not become plain.
     """
     body = strip_reasoning(text)
@@ -96,9 +96,9 @@ def plain_punctuation(text: str, *, keep: str = "") -> str:
 
 
 def split_sentences(text: str) -> list[Sentence]:
-    """Split the last 12 kB of a reply into sentences and lines; the last is not closed without an end mark.
+    """Split the last 12 kB of a reply into sentences and lines. Without an end mark, the last sentence is not closed.
 
-    Of more than 400 sentences, the first 20 and the last 380 are returned. Very long ones are split into pieces.
+    Of more than 400 sentences, the first 20 and the last 380 are returned. Very long sentences are split into pieces.
     """
     begin = max(0, len(text) - _PROSE_LIMIT)
     found: list[Sentence] = []
@@ -118,7 +118,7 @@ def _pieces(piece: str, start: int, *, closed: bool) -> Iterator[Sentence]:
 
 
 def without_code_blocks(text: str) -> str:
-    """Remove the code blocks of a reply; an unclosed block reaches to the end. A few words in a last block stay."""
+    """Remove the code blocks of a reply, except a last block of a few words. An unclosed block reaches to the end."""
     marks = list(_FENCE.finditer(text if text.endswith("\n") else text + "\n"))
     pieces, at = [], 0
     for index in range(0, len(marks), 2):
@@ -132,7 +132,7 @@ def without_code_blocks(text: str) -> str:
 
 
 def blank_quotations(sentence: str, *, most: int = 3) -> str:
-    """Blank quotations of more than ``most`` words in a sentence of the reply: they are somebody else's words."""
+    """Blank quotations of more than ``most`` words in a sentence of the reply, which are somebody else's words."""
 
     def blank(match: re.Match[str]) -> str:
         return " " * len(match[0]) if len(_WORDS.findall(match[0])) > most else match[0].replace('"', " ")
@@ -141,7 +141,7 @@ def blank_quotations(sentence: str, *, most: int = 3) -> str:
 
 
 def json_of_text(text: str) -> Any:
-    """Return the JSON document that a reply is or ends with; None if there is none, or words follow it."""
+    """Return the JSON document that a reply is or ends with. None if there is none, or if words follow it."""
     body = text.strip().rstrip("`~ \n")
     if not body.endswith(("}", "]")):
         return {"true": True, "false": False}.get(body.lower())
@@ -151,7 +151,7 @@ def json_of_text(text: str) -> Any:
         try:
             return json.loads(body[begin:])
         except (ValueError, RecursionError):
-            continue  # no JSON begins here; without any JSON, marks are read
+            continue  # no JSON begins here, so marks are read instead
     return None
 
 
@@ -165,7 +165,7 @@ def json_of_code_block(text: str) -> Any:
 
 
 def before_next_example(text: str) -> str:
-    """Return the reply up to where the judge begins another example of its prompt, if any text is before that."""
+    """Return the reply up to where the judge begins another example of its prompt, unless nothing precedes that."""
     candidates = [match.start() for match in _NEXT_CANDIDATE.finditer(text)]
     last = candidates[-1] if candidates else -1
     for match in _NEXT_EXAMPLE.finditer(text):

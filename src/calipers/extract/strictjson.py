@@ -17,7 +17,7 @@ _LONG_INTEGER = 18
 
 
 class Pairs(list[tuple[Any, Any]]):
-    """A JSON object as a reply has it: (key, value) pairs, also of repeated keys; a lost key is None."""
+    """A JSON object of a reply as (key, value) pairs, which keep repeated keys. A key that was lost is None."""
 
     __slots__ = ("closed",)
 
@@ -27,7 +27,7 @@ class Pairs(list[tuple[Any, Any]]):
 
 
 class Items(list[Any]):
-    """A JSON list as a reply has it, perhaps without its closing bracket."""
+    """A JSON list of a reply, perhaps without its closing bracket."""
 
     __slots__ = ("closed",)
 
@@ -46,7 +46,7 @@ CUT = Cut()
 
 
 def parse_strict_json(text: str) -> Any:
-    """Parse a reply as one JSON document; None if it is no JSON, or has too many brackets or commas."""
+    """Parse a reply as one JSON document. None if it is no JSON, or has too many brackets or commas."""
     if text.count("{") + text.count("[") > _MAX_BRACKETS or text.count(",") > _MAX_COMMAS:
         return None
     try:
@@ -68,12 +68,12 @@ def plain_key(key: object) -> str:
 
 
 def _integer(digits: str) -> int | float:
-    """Convert digits to an int, or to a float if there are so many that an int would be slow or refused."""
+    """Convert digits to an int, or to a float if they are so many that Python would convert them slowly or refuse."""
     return int(digits) if len(digits) <= _LONG_INTEGER else float(digits)
 
 
 def _object(pairs: list[tuple[str, Any]]) -> Any:
-    """Build a dict, or ``Pairs`` if a key repeats (a dict would silently drop all but the last value)."""
+    """Build a dict, or ``Pairs`` if a key repeats, because a dict would silently drop all but the last value."""
     found = dict(pairs)
     return found if len(found) == len(pairs) else Pairs(pairs, closed=True)
 

@@ -1,6 +1,6 @@
-"""Selects the part of a judge's reply that is read: after its reasoning, inside a fence, within a size.
+"""Selects the part of a judge's reply that is read: after its reasoning, inside a fence, within a maximal size.
 
-No function here knows what a verdict looks like. All are total and take time linear in the length of the text.
+No function here knows what a verdict looks like. No function raises, and each takes time linear in the text's length.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Final
 from calipers.extract.strictjson import parse_strict_json
 
 TOLERANT_LIMIT = 65_536
-"""The most characters of a reply that are read tolerantly, so that a hostile reply stays cheap to read."""
+"""At most this many characters of a reply are read tolerantly, so that a hostile reply stays cheap to read."""
 
 _TAGS = ("think", "thinking", "reasoning", "thought", "thoughts", "reflection", "analysis", "scratchpad", "seed:think")
 _OPENERS = (
@@ -46,18 +46,20 @@ def end_of_reply(text: str, limit: int = TOLERANT_LIMIT) -> str:
 def strip_reasoning(text: str) -> str | None:
     """Return the reply after its reasoning, or None if the reasoning never ends and there is no answer.
 
-    Everything up to the last closing tag is removed; of harmony output only the ``final`` channel stays. A tag inside a
-    whole JSON document (a judge quoting a candidate), or a quoted tag, is content.
+    Everything up to the last closing tag is removed. Of output in the harmony format, only the ``final`` channel stays.
+    A tag is content if it is quoted, or if it is inside a JSON document in which a judge quotes a candidate.
     """
     if "<|channel|>" in text and _last(text, ("<|channel|>",), _documents(text))[1]:
         return _harmony(text)
-    if _BARE_HARMONY.match(text):  # the server stripped the special tokens: analysis...assistantfinal...
+    if _BARE_HARMONY.match(
+        text
+    ):  # the server stripped the special tokens, so the text reads analysis...assistantfinal...
         _head, mark, tail = text.rpartition("assistantfinal")
         return tail if mark else None
     if "<" not in text and "[" not in text and "◁" not in text:
         return text
     lowered = text.lower()
-    if len(lowered) != len(text):  # a capital dotted I grows in lower case, and positions would shift
+    if len(lowered) != len(text):  # lower-casing a dotted capital I makes the text longer, so positions would shift
         lowered = text
     if not any(word in lowered for word in _HINTS) or not any(mark in lowered for mark in _OPENERS + _CLOSERS):
         return text
@@ -66,8 +68,8 @@ def strip_reasoning(text: str) -> str | None:
     _, end = _last(lowered, _CLOSERS, spans)
     if opened >= end:
         return None
-    # A reply that begins as a document is no reasoning without its opening tag: the closing tag is quoted in the
-    # document.
+    # A reply that begins with a JSON document and has no opening tag has no reasoning: the document quotes the closing
+    # tag.
     return text if _DOCUMENT_REPLY.match(text) else text[end:]
 
 
@@ -93,7 +95,7 @@ def _harmony(text: str) -> str | None:
 
 
 def _last(lowered: str, marks: tuple[str, ...], spans: list[tuple[int, int]]) -> tuple[int, int]:
-    """Return where the last tag among ``marks`` starts and ends; (-1, 0) if there is none."""
+    """Return where the last tag among ``marks`` starts and ends, or (-1, 0) if there is none."""
     best = (-1, 0)
     for mark in marks:
         at = len(lowered)
@@ -109,7 +111,7 @@ def _last(lowered: str, marks: tuple[str, ...], spans: list[tuple[int, int]]) ->
 
 
 def _is_tag(text: str, at: int, end: int) -> bool:
-    """Whether a mark is a complete tag (``<think`` also begins ``<thinking``) and not quoted."""
+    """Whether a mark is a complete tag (``<think`` also begins ``<thinking``) and is not quoted."""
     closed = text[end - 1] in ">]▷" or (text[end - 7 : end] == "thought" and text[end - 8] == ">")
     if not closed:
         after = text.find(">", end, end + 64)
@@ -138,23 +140,23 @@ def _documents(text: str) -> list[tuple[int, int]]:
 # --- replies of megabytes --- -----------------------------------------------------------------------------------------
 
 LIMIT: Final = 1_048_576
-"""The most characters of a reply that stay unchanged, and of strict JSON that are read."""
+"""A reply of at most this many characters stays unchanged, and strict JSON of at most this length is read."""
 _KEPT: Final = (8_000, 1_000, 0)
-"""The characters that stay of a document's long strings, in the order tried until the document is short enough.
+"""Limits to which a document's long strings are cut, tried in this order until the document is short enough.
 
-A string with a score has a hundred characters at most, so a shortened string is no score.
+A string that contains a score has a hundred characters at most, so no shortened string is a score.
 """
 _LONG: Final = 60
-"""The length up to which a string is never cut: an id, a number, a word."""
+"""A string of at most this length, such as an id, a number or a word, is never cut."""
 _MOST_TEXTS: Final = 120_000
-"""The most strings of a document, more than strict readers accept."""
+"""A document with more strings than this is not shortened. Strict readers accept fewer strings."""
 _TEXT: Final = re.compile(r'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
 """A string; an unclosed string matches to the end, because retrying at each quote takes quadratic time."""
 _SPACES: Final = re.compile(r"\s{64,}+")
 _SAFE: Final = re.compile(
     r'"(?:[^"\\]|\\(?:[^u]|u[dD][89abAB]..\\u[dD][c-fC-F]..|u(?![dD][89abAB])[0-9a-fA-F]{4}))*', re.DOTALL
 )
-"""A string up to a position that does not split an escape sequence."""
+"""The beginning of a string, up to a position that does not split an escape sequence."""
 
 
 def condense_reply(text: str) -> str:
@@ -174,7 +176,7 @@ def condense_reply(text: str) -> str:
 
 
 def _last_part(text: str) -> str:
-    """Return the end of a reply, longer than tolerant readers accept, so that they see that it is not the whole."""
+    """Return the end of a long reply, still longer than tolerant readers accept, so that they know it was cut."""
     kept = 2 * TOLERANT_LIMIT
     return _gap(len(text) - kept) + text[-kept:]
 
@@ -184,7 +186,7 @@ def _gap(count: int) -> str:
 
 
 def _short_document(text: str) -> str | None:
-    """Shorten the long strings of a reply that is one JSON document, fenced or not; return None for any other reply."""
+    """Shorten the long strings of a reply that is one JSON document, fenced or not. Return None for any other reply."""
     body = strip_fence(text)
     if body[:1] not in ("{", "["):
         return None
@@ -198,7 +200,7 @@ def _short_document(text: str) -> str | None:
 
 
 def _with_short_texts(body: str, kept: int) -> str | None:
-    """Return a JSON document with its long strings shortened; None if it has too many strings."""
+    """Return a JSON document with its long strings shortened, or None if it has too many strings."""
     pieces: list[str] = []
     at = 0
     for number, found in enumerate(_TEXT.finditer(body)):
@@ -218,6 +220,6 @@ def _with_short_texts(body: str, kept: int) -> str | None:
 
 
 def _spaced(body: str, start: int, end: int) -> str:
-    """Return the text between two strings, with the endless white space that some models write shortened."""
+    """Return the text between two strings. Endless white space in it, which some models write, is shortened."""
     between = body[start:end]
     return between if end - start < LIMIT // 1024 else _SPACES.sub(" ", between)

@@ -1,6 +1,6 @@
 """Patterns for the pieces of damaged JSON: quotes of all kinds, keys, comments, and the ends of bare values.
 
-All patterns are bounded, so that no text makes them slow. ``tolerant`` decides when each applies.
+All patterns are bounded, so that no text makes them slow. ``tolerant`` decides when each pattern applies.
 """
 
 from __future__ import annotations
@@ -77,6 +77,6 @@ def number_of_literal(raw: str) -> float | int:
 
 
 def after_blanks(text: str, at: int) -> int:
-    """Return the position after the blanks at ``at`` of a reply's damaged JSON."""
+    """Return the position after the blanks that begin at position ``at`` of a reply's damaged JSON."""
     found = BLANK.match(text, at)
     return found.end() if found else at

@@ -60,7 +60,7 @@ class Parsed:
 
 @dataclass(frozen=True, slots=True)
 class Unparsed:
-    """Text of a reply that is no JSON document, or too damaged to read; ``end`` is where to search on."""
+    """Text of a reply that is no JSON document, or is too damaged to read. ``end`` is where to search on."""
 
     end: int
     work: int
@@ -111,7 +111,7 @@ class _Reader:
         return True
 
     def _step(self, char: str) -> bool:
-        """Read the token at the current position; return False if brackets are nested too deep."""
+        """Read the token at the current position. Return False if brackets are nested too deep."""
         if char in "{[｛［":
             if len(self.stack) >= MAX_DEPTH:
                 return False
@@ -131,7 +131,7 @@ class _Reader:
     # --- space and structure ---
 
     def _skip(self) -> bool:
-        """Skip blanks, separators, ellipses and comments; return False if a comment never ends."""
+        """Skip blanks, separators, ellipses and comments. Return False if a comment never ends."""
         text = self.text
         while True:
             space = SPACE.match(text, self.at)
@@ -179,7 +179,7 @@ class _Reader:
     def _close_object(self) -> None:
         self.at += 1
         if isinstance(self.stack[-1], Pairs):
-            # A bracket may be doubled while only the inner object was open: {"a": {...}}, "b": ...
+            # A bracket may be doubled although only the inner object was open: {"a": {...}}, "b": ...
             if len(self.stack) == 1 and self._continues("key"):
                 return
             self._pop()
@@ -233,7 +233,11 @@ class _Reader:
         return len(rest) < 129 and not STRUCTURAL.search(rest.rstrip().rstrip(QUOTES + ":"))
 
     def _rubbish(self) -> None:
-        """Handle text where none belongs: the end of the document, a slip of a character or two, or garbled words."""
+        """Handle text in a place where no text belongs: the end of the document, a slip of one or two characters, or
+        words.
+
+        Such words mark the document as garbled.
+        """
         found = STRUCTURAL.search(self.text, self.at + 1)
         if found is None:
             self.done = True  # only prose follows, so closing brackets are missing
@@ -298,7 +302,7 @@ class _Reader:
         self.at = len(text)
 
     def _put_string(self, raw: str, *, swallowed: bool) -> None:
-        """Record a string; structure inside it without balanced brackets means that its closing quote was missed."""
+        """Record a string. If it contains JSON structure with unbalanced brackets, its closing quote was missed."""
         if not is_balanced(raw) and (swallowed or NEXT_ROW.search(raw)):
             self.garbled = True
         self._put(unescape_string(raw))

@@ -1,6 +1,6 @@
 """Decides where a value of damaged JSON ends, according to the text around a quote, comma or bracket.
 
-A quote inside a string may be a loose one, and the quote that closes a string may be lost. ``tolerant`` reads the
+A quote inside a string may be unescaped, and the quote that closes a string may be lost. ``tolerant`` reads the
 document and passes its open objects and lists as ``stack``.
 """
 
@@ -43,7 +43,7 @@ def quote_ends_value(text: str, at: int, stack: Sequence[Any]) -> bool:
 
 
 def _separator_fits(text: str, after: int, *, in_list: bool) -> bool:
-    """Whether the text at ``after``, behind a comma, continues the object or list."""
+    """Whether the text at ``after``, which follows a comma, continues the object or list."""
     char = text[after : after + 1]
     if not char or char in "{[}]｛｝":
         return True
@@ -53,7 +53,7 @@ def _separator_fits(text: str, after: int, *, in_list: bool) -> bool:
 
 
 def _quote_fits(text: str, at: int, after: int, *, in_list: bool) -> bool:
-    """Whether the quote at ``after`` opens the next key or value, so that only a comma was lost."""
+    """Whether the quote at ``after`` opens the next key or value, which means that only a comma was lost."""
     if in_list:
         return True
     doubled = after == at + 1 and text[after] == text[at]
@@ -89,7 +89,7 @@ def next_key_follows(text: str, at: int, start: int) -> bool:
 
 
 def bare_value_end(text: str, at: int, stack: Sequence[Any]) -> int | None:
-    """Return where to continue if the character at ``at`` ends an unquoted JSON scalar of a reply, else None."""
+    """Return where to read on if the character at ``at`` ends an unquoted JSON scalar of a reply, else None."""
     char = text[at]
     if char in "}]｝］{[｛［":
         return at
@@ -103,7 +103,7 @@ def bare_value_end(text: str, at: int, stack: Sequence[Any]) -> int | None:
 
 
 def _separates(text: str, at: int, *, in_list: bool) -> bool:
-    """Whether the comma, semicolon or line end at ``at`` ends a bare scalar."""
+    """Whether the comma, semicolon or line end at ``at`` ends an unquoted scalar."""
     char = text[at]
     blank = (BLANK if char == "\n" else SPACE).match(text, at + 1)
     after = blank.end() if blank else at + 1

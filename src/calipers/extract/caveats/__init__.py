@@ -1,1 +1,1 @@
-"""Check what a judge's reply says about its own verdict: that it is taken back, denied or quoted."""
+"""Checks whether a judge's reply takes its own verdict back, denies it, or only quotes it."""

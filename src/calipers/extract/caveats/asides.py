@@ -1,7 +1,8 @@
-"""Reads one sentence beside a verdict: the candidates it names, its numbers, and which numbers could be scores.
+"""Reads one sentence beside a verdict: the candidates it names, its numbers, and which of these numbers could be
+scores.
 
-What the sentence does to the verdict is decided in ``retractions``. A number counts as a candidate's score only if no
-word says that it counts, numbers or measures something else.
+``retractions`` decides what the sentence does to the verdict. A number counts as a candidate's score only if no word
+says that it counts, numbers or measures something else.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ _LONGEST = 600
 _MOST_SENTENCES = 40
 _MOST_CLAUSES = 30
 _MOST_NUMBERS = 12
-"""The most numbers, or mentions of one id, that a sentence is searched for."""
+"""At most this many numbers, and mentions of one id, are read in a sentence."""
 _END = re.compile(r"(?<=[.!?])[\"')\]*_]*\s+|(?<=[。！？；])|[\r\n]+")
 _QUOTE = re.compile(
     r"\"[^\"\n]{2,400}\"|“[^”\n]{2,400}”|„[^“”\n]{2,400}[“”]|«[^»\n]{2,400}»|「[^」\n]{2,400}」|(?<!\w)'[^'\n]{6,400}'(?!\w)"
@@ -45,19 +46,21 @@ _SPELLED_WORD = re.compile(rf"\b(?:{'|'.join(_SPELLED)})(?![\w-])", re.IGNORECAS
 
 @dataclass(frozen=True, slots=True)
 class GivenScores:
-    """The scores that a verdict gives, by id, on ``scale``."""
+    """The scores that a verdict gives to the candidates: a score by id, on ``scale``."""
 
     scores: Mapping[str, float]
     ids: tuple[str, ...]
     scale: tuple[float, float]
 
     def equals_score_of(self, number: Number, id_: str) -> bool:
-        """Whether a number in a sentence equals the verdict's score of an id, in any unit the number could be in."""
+        """Whether a number in a sentence equals the verdict's score of the candidate ``id_``, in any unit it could
+        have.
+        """
         score = self.scores.get(id_)
         return score is not None and any(abs(value - score) < 1e-9 for value in self.possible_scores(number))
 
     def could_be_score(self, number: Number) -> bool:
-        """Whether a number in a sentence lies on the verdict's scale, in any unit it could be in."""
+        """Whether a number in a sentence lies on the verdict's scale, in any unit that the number could have."""
         low, high = self.scale
         return any(low <= value <= high for value in self.possible_scores(number))
 
@@ -82,7 +85,7 @@ class Number:
     whole: float | None = None
     percent: bool = False
     counted: bool = False
-    """Whether the number is such as *3 of 4*, which is a score only if 4 is the top of the scale."""
+    """Whether the number is written like *3 of 4*, which is a score only if 4 is the top of the scale."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,13 +98,13 @@ class Mention:
 
 
 class Sentence:
-    """One sentence of the words beside a verdict; its phrases, names and numbers are found on first use."""
+    """One sentence of the words beside a verdict. Its phrases, names and numbers are found on first use."""
 
     def __init__(self, text: str, ids: Sequence[str], *, first: bool = False) -> None:
         self.text = text
         self.ids = ids
         self.first = first
-        """Whether the sentence directly follows the verdict, so that *this* means the verdict."""
+        """Whether the sentence directly follows the verdict. If it does, the word *this* in it means the verdict."""
         self._counts: dict[Number, bool] = {}
 
     @cached_property
@@ -151,7 +154,7 @@ class Sentence:
         ]  # fmt: skip
 
     def counts_something(self, number: Number) -> bool:
-        """Whether a number counts, numbers or measures something, not a score: ``3 steps``, ``step 3``, ``2 + 3``."""
+        """Whether a number is no score because it counts, numbers or measures something: ``3 steps``, ``step 3``."""
         if number not in self._counts:
             self._counts[number] = self._counts_something(number)
         return self._counts[number]
@@ -165,16 +168,16 @@ class Sentence:
         return not self._ends_a_score(self.text[number.end :])
 
     def is_given_up(self, number: Number) -> bool:
-        """Whether words such as *instead of* stand right before a number, so that it is the score that was given up."""
+        """Whether words such as *instead of* are right before a number, so that the number is the abandoned score."""
         return _ends_with(self.text[max(0, number.start - 24) : number.start], "INSTEAD")
 
     @cached_property
     def counted(self) -> int:
-        """The position of the first number that counts something; a bare number after it is no score either."""
+        """The position of the first number that counts something. A bare number after it is no score either."""
         return min((number.start for number in self.numbers if self.counts_something(number)), default=len(self.text))
 
     def _ends_a_score(self, rest: str) -> bool:
-        """Whether the text after a number may follow a score: punctuation, a word for points, the end of the text."""
+        """Whether the text after a number may follow a score: punctuation, a word for points, or the end of text."""
         if rest[:1] == "-" and rest[1:2].isalnum():
             return False
         rest = rest.lstrip(" *_`\"')]」】~}|")
@@ -224,7 +227,7 @@ _BREAK = re.compile(r"[.,;:!?。，；：]")
 
 
 def _is_short_word(gap: str) -> bool:
-    """Whether one short word such as *at*, *to*, *auf*, *на* is all that stands between a name and a number."""
+    """Whether the text between a name and a number is only one short word, such as *at*, *to*, *auf*, *на*."""
     return re.fullmatch(r"\s[^\W\d_]{1,4}\s", gap) is not None and "CONTENT" not in find_phrases(fold_words(gap))
 
 
@@ -244,7 +247,7 @@ _MARK = re.compile(r"([:：,，、。.!！?？…;；—–（）()\"“”]+|\s
 
 
 def sentences_beside(text: str, ids: Sequence[str]) -> Iterator[Sentence]:
-    """Split the words beside a verdict into sentences in plain digits; of more than 40, yield the first and last 20."""
+    """Split the words beside a verdict into sentences with ASCII digits. Of more than 40, yield 20 at each end."""
     if not text.isascii():
         text = unicodedata.normalize("NFKC", text)
     pieces = [
@@ -266,9 +269,9 @@ def without_quotations(text: str) -> str:
 
 
 def _mentions(text: str, id_: str) -> Iterator[Mention]:
-    """Yield where a sentence names an id.
+    """Yield the places where a sentence names the candidate ``id_``.
 
-    A number or a single letter counts only after a word for candidate, or before a colon.
+    An id that is a number or a single letter counts only after a word for candidate, or before a colon.
     """
     bare = id_.isdecimal() or len(id_) == 1
     at = -1

@@ -1,6 +1,6 @@
-"""Recognises sentences that cancel a preference: denials before it, other people's words, retractions after it.
+"""Recognises words that cancel a preference: denials and other people's words before it, and retractions after it.
 
-These checks can only lead to a rejection. Which candidate a sentence prefers is read by ``references`` and ``claims``.
+These checks can only lead to a rejection. ``references`` and ``claims`` read which candidate a sentence prefers.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _OPINIONS = (
     "suggest", "mean", "call", "judge", "convinced", "persuaded", "sure", "certain", "clear", "obvious", "evident",
     "true", "correct", "right", "case", "so",
 )  # fmt: skip
-"""Opinions whose denial may be several words before *that* and the preference."""
+"""Opinions such as *think*: several words may separate their denial from *that* and the preference."""
 _DOUBTING = (
     "doubt(?:s|ed|ful)?", "unlikely", "improbable", "implausible", "untrue", "false", "incorrect", "wrong", "mistaken",
     "inaccurate", "misleading", "unconvinced", "unsure", "uncertain", "unclear", "unproven", "disagree", "deny",
@@ -85,7 +85,7 @@ _REPORTED = re.compile(
 
 
 def is_attributed_to_others(before: str) -> bool:
-    """Whether the words right before a verdict make it somebody else's, or a choice that the judge nearly made."""
+    """Whether the words right before a verdict say that it is somebody else's, or that the judge nearly chose it."""
     return _REPORTED.search(before[-80:]) is not None
 
 
@@ -142,7 +142,7 @@ _SENTENCES = (
         r" (?:swapped|reversed|mixed)"
     ),
 )
-"""Beginnings of a sentence after a verdict that takes the verdict back."""
+"""Beginnings of a sentence that takes back the verdict before it."""
 _FILLERS = [
     "oh",
     "oops",
@@ -174,9 +174,9 @@ def is_verdict_retracted(after: str) -> bool:
 
 
 _REMARK = 200
-"""The most characters of a remark; a longer text explains a verdict and discusses the candidates' words."""
+"""At most this many characters are a remark. A longer text explains a verdict and discusses the candidates' words."""
 
 
 def is_choice_withdrawn(after: str, labels: Sequence[str] = ()) -> bool:
-    """Whether the words after a judge's choice take it back; outside English only a short remark can."""
+    """Whether the words after a judge's choice take the choice back. Outside English, only a short remark can."""
     return is_verdict_retracted(after) or (len(after) <= _REMARK and why_taken_back(after, labels) is not None)

@@ -1,7 +1,7 @@
-"""Decides whether a sentence gives a verdict or only mentions it, by the words right before and after it.
+"""Decides whether a sentence gives a verdict or only mentions it, by the words right before and after the verdict.
 
-For marks, orders and preferences in prose; ``quotations`` makes the same check for scores. These checks can only lead
-to a rejection. Later sentences are read by ``retractions`` and ``denials``; the phrases are lists in ``words``.
+These checks are for marks, orders and preferences in prose, and can only lead to a rejection. ``quotations`` makes the
+same check for scores. Later sentences are read by ``retractions`` and ``denials``. The phrases are lists in ``words``.
 """
 
 from __future__ import annotations
@@ -57,10 +57,10 @@ _OF_THE_VERDICT = ("ONLY_EXAMPLE", "DRAFT", "HEARSAY", "INJECTED", "ANOTHER_JUDG
 
 
 def is_only_mentioned(before: str, own: str, after: str) -> bool:
-    """Whether the words ``before`` and ``after`` a verdict, and its ``own`` words, only mention it.
+    """Whether the words ``before`` and ``after`` a verdict, and the verdict's ``own`` words, only mention it.
 
-    Only the last clause before it and the first clause after it count: a clause beyond a comma, a *so* or a *because*
-    is reasoning.
+    Only the last clause before the verdict and the first clause after it count, because a clause beyond a comma, a *so*
+    or a *because* is reasoning.
     """
     return is_introduced_as_mention(before, own) or is_denied_by_next_clause(before, after)
 
@@ -71,7 +71,7 @@ def is_topic_of_sentence(after: str) -> bool:
 
 
 def ranks_by_other_quantity(before: str, after: str) -> bool:
-    """Whether an order of candidates is by something other than quality: ``By length:``, ``(number of errors)``."""
+    """Whether the words around an order say that it ranks by something other than quality: ``By length:``."""
     lead, rest = fold_words(_clause_before(before[-_NEAR:])), fold_words(after[:40])
     return any(start <= 5 for words in (lead, rest) for start, _ in find_phrases(words).get("OTHER_ORDER", ()))
 
@@ -82,7 +82,10 @@ def is_reported_claim(sentence: str) -> bool:
 
 
 def is_introduced_as_mention(before: str, own: str) -> bool:
-    """Whether the words before a verdict, with its own, only mention it: as a draft, as another's, or as not given."""
+    """Whether the words before a verdict only mention it: as a draft, as somebody else's, or as not given.
+
+    ``own`` are the verdict's own words, which are searched too.
+    """
     if _QUOTING.search(before[-_NEAR:]):
         return True
     lead = _clause_before(before[-_NEAR:])
@@ -104,7 +107,7 @@ def is_introduced_as_mention(before: str, own: str) -> bool:
 
 
 def _said(lead: str, words: str, found: dict[str, list[Span]]) -> list[int]:
-    """Return where a clause says that a candidate states the verdict: ``Response A ends with``."""
+    """Return the positions of verbs that attribute the verdict to a candidate: ``Response A ends with``."""
     named = found.get("CANDIDATES", ())
     who = 0 if _NAME.search(lead) else min((start for start, _ in named), default=len(words))
     says = [one for one in found.get("SAYS", ()) if not any(one[0] < end and start < one[1] for start, end in named)]
@@ -112,7 +115,7 @@ def _said(lead: str, words: str, found: dict[str, list[Span]]) -> list[int]:
 
 
 def _clause_before(before: str) -> str:
-    """Return the last non-empty clause of the sentence before a verdict, or of the line above if it ends in a colon."""
+    """Return the last non-empty clause before a verdict, in its sentence or in a line above that ends in a colon."""
     line = (
         before.rstrip(_SIGNS.replace(".", "").replace("!", "") + "\n")
         if before.rstrip(" \t`\n").endswith(":")
@@ -130,7 +133,9 @@ def _clause_before(before: str) -> str:
 
 
 def is_denied_by_next_clause(before: str, after: str) -> bool:
-    """Whether the clause right after a verdict says that it is none: ``(placeholder)``, ``is out of the question``."""
+    """Whether the clause right after a verdict says that it is no verdict: ``(placeholder)``, ``is out of the
+    question``.
+    """
     rest = after[:_NEAR].split("\n", 1)[0].lstrip(_SIGNS.replace(".", "").replace("!", ""))
     clause = _BREAK.split(rest, maxsplit=1)[0]
     if not any(map(str.isalnum, clause)):

@@ -1,4 +1,4 @@
-"""Decides from its keys and the words around it whether a JSON document is the judge's own verdict.
+"""Decides by keys and surrounding words whether a JSON document in a reply is the judge's own verdict.
 
 A draft, an example and a candidate's claim are not. The words are lists in ``words/keys.txt``. For documents of scores,
 ``beside`` and ``quotations`` make the same checks.
@@ -23,13 +23,13 @@ from calipers.extract.wordlists import list_words
 _FOREIGN, DENYING, REMARKS = (frozenset(list_words("keys", name)) for name in ("FOREIGN", "DENYING", "REMARKS"))
 _MOST = 64
 _MOST_KEYS = 500
-"""The most keys and items that are searched on each level of a document."""
+"""On each level of a document, at most this many keys and items are searched."""
 _SHORT = 60
 _WORDS = re.compile(r"[a-z]+|[A-Z][a-z]*")
 
 
 def is_foreign_key(key: object) -> bool:
-    """Whether a key says that its value is not the judge's verdict: ``example``, ``claimed_winner``, ``A_claims``."""
+    """Whether a JSON key says that its value is not the judge's verdict: ``example``, ``claimed_winner``."""
     return not _FOREIGN.isdisjoint(word.lower() for word in _WORDS.findall(str(key)[:80]))
 
 
@@ -56,9 +56,10 @@ def is_void_remark(value: str) -> bool:
 
 
 def check_document_is_own(reply: Prepared, keys: Collection[str], labels: Sequence[str] = ()) -> None:
-    """Raise Rejected if the JSON document of a reply is not the judge's own verdict.
+    """Raise Rejected if the keys of a reply's JSON document, or the words around it, say that it is not the judge's
+    own.
 
-    Its keys, or the words around it, may say so. ``keys`` are the keys that may contain a verdict.
+    ``keys`` are the keys that may contain a verdict.
     """
     document = reply.document
     if isinstance(document, dict) and (
@@ -85,7 +86,7 @@ def _is_handed_over(text: str, labels: Sequence[str]) -> bool:
 
 
 def _pairs(node: Any, depth: int) -> Iterator[tuple[Any, Any]]:
-    """Yield the keys of a document with their values, ``depth`` levels deep."""
+    """Yield the keys of a JSON document with their values, down to ``depth`` levels."""
     pairs = pairs_of(node)
     yield from islice(pairs, _MOST)
     inner = [value for _, value in islice(pairs, _MOST)] if pairs else node[:_MOST] if isinstance(node, list) else []
@@ -94,10 +95,10 @@ def _pairs(node: Any, depth: int) -> Iterator[tuple[Any, Any]]:
 
 
 def values_of_keys(document: Any, keys: Collection[str], *, depth: int = 4) -> Iterator[Any]:
-    """Yield the scalars under any of ``keys`` in a reply's document, ``depth`` levels deep.
+    """Yield the scalars under any of ``keys`` in a reply's JSON document, down to ``depth`` levels.
 
-    ``keys`` have the form of ``plain_key``. Values under a key such as *example* are omitted, because they are not the
-    judge's.
+    ``keys`` have the form that ``plain_key`` returns. Values under a key such as *example* are omitted, because they
+    are not the judge's verdict.
     """
     pairs = pairs_of(document)
     items = document if isinstance(document, list) and not pairs else []

@@ -1,7 +1,7 @@
 """Finds the phrases of the word lists in ``words`` in one sentence of a judge's reply, all kinds in one pass.
 
 The time grows with the length of the sentence and not with the number of phrases, because phrases are looked up by
-their first word, stem or character. The index is built when the first reply has words beside its verdict.
+their first word, stem or character. The index is built for the first reply that has words beside its verdict.
 ``retractions`` and ``quotations`` decide what a phrase means for the verdict.
 """
 
@@ -21,10 +21,10 @@ _SPACELESS: Final = frozenset({"zh", "ja", "ko", "th"})
 _GAP: Final = 48
 _STEM: Final = 3
 _MOST: Final = 1_000
-"""The most characters of one sentence that are searched."""
+"""At most this many characters of one sentence are searched."""
 _SIGN = r"\u0e00-\u0e7f\u1100-\u11ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
 _VOICED = "\u3099\u309a"
-"""Combining marks that change the syllable of a kana and are no accents."""
+"""Combining marks that change the syllable of a kana, so that they are not removed like accents."""
 _BORDER = re.compile(rf"(?<=[a-z0-9])(?=[{_SIGN}])|(?<=[{_SIGN}])(?=[a-z0-9])")
 _WORD = re.compile(r"\S+")
 _NO_WORD = re.compile(r"[\W_]+")
@@ -103,7 +103,7 @@ def find_phrases(text: str) -> dict[str, list[Span]]:
 
 
 def kinds_of_clause(clause: str) -> set[str]:
-    """Return the kinds of phrase that a whole clause of the reply is, such as a hesitation or a correction."""
+    """Return the kinds of a phrase that makes up a whole clause of the reply, such as a hesitation or a correction."""
     if len(clause) > 40:  # no such phrase is longer
         return set()
     found = find_phrases(f" {clause} ")
@@ -111,7 +111,7 @@ def kinds_of_clause(clause: str) -> set[str]:
 
 
 def reaches_last_word(words: str, end: int) -> bool:
-    """Whether a phrase found in the folded ``words`` of a reply, up to ``end``, reaches into the last word."""
+    """Whether a phrase that ends at ``end`` in the folded ``words`` of a reply reaches the last word."""
     return " " not in words[end:].rstrip()
 
 

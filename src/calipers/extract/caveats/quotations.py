@@ -1,4 +1,4 @@
-"""Decides whether a verdict in a judge's reply is somebody else's, a draft, or a list of numbers that are no scores.
+"""Decides whether numbers in a judge's reply are somebody else's verdict, a draft, or no scores at all.
 
 These checks can only lead to a rejection. English introductions are patterns in this file, those of other languages are
 lists in ``words``. Words after a verdict are read by ``retractions``.
@@ -36,7 +36,7 @@ _OTHER = (
 ASIDE = re.compile(
     rf"\b{_OTHER}[\s_]{{0,3}}(?:scores?|values?|levels?|per|by)?[\w\s]{{0,20}}[\s:=(*]{{0,8}}\Z", re.IGNORECASE
 )
-"""The end of words before a verdict that say that its numbers are no scores."""
+"""The end of words before a verdict which say that its numbers are no scores."""
 
 ASIDE_HEAD = re.compile(
     rf"[\s#>*_\-\d.]{{0,12}}(?:my\s|the\s|estimated\s|number\sof\s)?(?:{_OTHER}|first|preliminary|tentative|drafts?|examples?"
@@ -65,11 +65,11 @@ _FORM_HEAD = re.compile(
 def is_others_verdict(
     before: str, ids: Sequence[str] = (), claimed: Collection[str] = (), *, of_scores: bool = True
 ) -> bool:
-    """Whether the words right before a verdict call it a draft, an example, somebody else's, or no scores.
+    """Whether the words right before a verdict say that it is a draft, an example, somebody else's, or has no scores.
 
     Only words that introduce the verdict count: on its line, before a colon, or as a heading. A sentence that has ended
-    is about something else, like the reasoning before a verdict. ``claimed`` are the ``ids`` that the verdict scores. A
-    verdict that is not ``of_scores`` may be a ranking, so a heading such as *Ranks:* does not disqualify it.
+    is about something else, like the reasoning before a verdict. ``claimed`` are those of the ``ids`` that the verdict
+    scores. Without ``of_scores`` the verdict may be a ranking, so a heading such as *Ranks:* does not disqualify it.
     """
     bare = _LANGUAGE.sub("", before.rstrip()).rstrip(_WRAPPING)
     headed = _TAGS.search(bare)
@@ -118,7 +118,7 @@ def _introduces(lead: Sentence, claimed: Collection[str], *, colon: bool) -> boo
     weighed = any(start == 1 for start, _ in lead.hits.get("CONSIDERING", ()))
     if cues or (said and not weighed):
         return not _comes_back(lead.text)
-    if not colon or weighed or len(claimed) < 2 or len(lead.named_ids) != 1:  # among several candidates
+    if not colon or weighed or len(claimed) < 2 or len(lead.named_ids) != 1:  # only if there are several candidates
         return False
     last = Sentence(re.split(r"[,，;；]\s?", lead.text)[-1], lead.ids)
     return bool(last.named_ids) and (not last.has_phrase("JUDGES_OWN") or last.has_phrase("SELF"))
@@ -130,7 +130,7 @@ def _is_known(said: str) -> bool:
 
 
 def _comes_back(said: str) -> bool:
-    """Whether the last clause before a verdict is the judge's own again: ``KB wrote more, so I conclude``."""
+    """Whether the last clause before a verdict returns to the judge's own opinion: ``KB wrote more, so I conclude``."""
     before, mark, last = said.rpartition(",") if "," in said else said.rpartition("，")
     return (
         bool(mark)
@@ -140,12 +140,12 @@ def _comes_back(said: str) -> bool:
 
 
 def _counts(lead: Sentence, start: int, end: int) -> bool:
-    """Whether a phrase counts as a word: a single character (例) does only if it is a clause of its own."""
+    """Whether a phrase counts as a word: a single character (例) does only if it is a whole clause."""
     return end - start > 1 or lead.folded[start:end] in {clause for clause, _ in lead.clauses}
 
 
 def announces_other_numbers(line: str, ids: Sequence[str] = ()) -> bool:
-    """Whether a line announces something other than the judge's scores: confidences, a draft, what a user asked for."""
+    """Whether a line of a reply announces something else than the judge's scores, such as confidences or a draft."""
     if ASIDE_HEAD.match(line):
         return True
     line = line.rstrip(" *_#")
@@ -168,7 +168,7 @@ def introduces_others_words(line: str, ids: Sequence[str] = (), claimed: Collect
 
 
 def _heads_no_scores(lead: Sentence) -> bool:
-    """Whether a heading announces other numbers than scores: ``Ranks:``, ``Anzahl der Fehler:``."""
+    """Whether a heading announces numbers that are no scores: ``Ranks:``, ``Anzahl der Fehler:``."""
     spans = lead.hits.get("OTHER_NUMBERS", ())
     if not any(start == 1 for start, _ in spans):
         return False
@@ -196,14 +196,14 @@ def is_in_block_quote(text: str, start: int, ids: Sequence[str] = ()) -> bool:
 
 
 def is_in_quotation_marks(text: str, start: int) -> bool:
-    """Whether the verdict at ``text[start:]`` is in quotation marks of somebody else: ``It says "Verdict: yes"``."""
+    """Whether the verdict at ``text[start:]`` is in quotation marks, as somebody else's: ``It says "Verdict: yes"``."""
     line = text[text.rfind("\n", 0, start) + 1 : start][-_LEAD:]
     opened = line.count('"') % 2 == 1
     return opened and is_others_verdict(line[: line.rfind('"')])
 
 
 def words_before_fence(text: str, start: int, floor: int) -> str:
-    """Return the words before the code fence around the verdict at ``text[start:]``, if other words share the fence."""
+    """Return the words before the code fence around the verdict at ``text[start:]``, unless the verdict begins it."""
     if text.count("```", 0, start) % 2 == 0:
         return ""
     fence = text.rfind("```", 0, start)
@@ -228,7 +228,7 @@ def _is_tagged(text: str, ids: Sequence[str]) -> bool:
 
 _WRAPPING = "`~ \r\n\t\"'“「"
 _LEAD = 400
-"""The most characters of the sentence that introduces a verdict."""
+"""At most this many characters are the sentence that introduces a verdict."""
 _POINTERS = frozenset(
     [
         "with",

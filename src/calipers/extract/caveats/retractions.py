@@ -1,8 +1,8 @@
 """Decides whether words beside a verdict take it back, void it, reverse its scale, or give a candidate another score.
 
-These checks can only lead to a rejection. The phrases are lists in ``words``; this file says what they do, alone or
-together. ``quotations`` decides whether a verdict is the judge's own. An empty text after a verdict is not searched at
-all.
+These checks can only lead to a rejection. The phrases are lists in ``words``. This file says what each phrase, or a
+combination of phrases, does to the verdict. ``quotations`` decides whether a verdict is the judge's own. If no text
+follows a verdict, nothing is searched.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ from calipers.extract.scores.found import StatedScale as Scale
 from calipers.extract.scores.stated import described_scale
 
 _NEAR = 64
-"""The most characters between two phrases that belong together."""
+"""At most this many characters separate two phrases that belong together."""
 _PREDICATE = 20
-"""The most characters between a subject and its predicate."""
+"""At most this many characters separate a subject from its predicate."""
 _SHORT = 6
-"""The most words of a sentence that makes only one statement."""
+"""A sentence with at most this many words makes only one statement."""
 
 _VERDICT = ("SCORES", "NUMBERS")
 _AFTER_HEAD = (":", "：", "-", "–", "—")
 _WRAPPING = " `~\r\n\t"
 _GOES_ON = re.compile(r"[ `~\r\n\t]{0,12}(?:is|are|was|were|ist|war|sind|est|sont|es|son|è|sono|это|是|は)\s")
-"""The verb after a verdict that is the subject of its sentence: ``{...} is what the response told me to write``."""
+"""The verb of a sentence whose subject is the verdict before it: ``{...} is what the response told me to write``."""
 
 TAKEN_BACK = "words after the verdict take it back"
 VOID = "words beside the verdict say that its scores mean nothing"
@@ -87,7 +87,7 @@ def _rescored(sentence: Sentence, stated: GivenScores, spoken_of: set[str]) -> s
 
 
 def why_void(before: str, ids: Sequence[str] = (), *, scale: tuple[float, float] = (0, 1)) -> str | None:
-    """Return why the words ``before`` a verdict invalidate it: its scores mean nothing, or low ones are good."""
+    """Return why the words ``before`` a verdict invalidate it: its scores mean nothing, or low scores are good."""
     stated = GivenScores({}, tuple(ids), scale)
     every = list(sentences_beside(before, stated.ids))
     for place, whole in enumerate(every):
@@ -107,7 +107,7 @@ def takes_score_back(between: str, ids: Sequence[str] = ()) -> bool:
 
 
 def begins_with_worst(*words: str) -> bool | None:
-    """Whether words around an order say that it begins with the worst candidate; None if they also say the opposite."""
+    """Whether words around an order say that it begins with the worst candidate. None if they also say the opposite."""
     found = [find_phrases(fold_words(piece)) for piece in words]
     worst = any("WORST_FIRST" in one for one in found)
     return None if worst and any("BEST_FIRST" in one for one in found) else worst
@@ -125,10 +125,10 @@ def words_after_document(text: str) -> str:
 
 
 def lone_clauses(text: str) -> Iterator[tuple[str, str]]:
-    """Yield the clauses of a judge's reply that are not values of a key, each with the mark after it.
+    """Yield the clauses of a judge's reply that are not values of a key, each with the punctuation mark after it.
 
-    Hesitation before a clause is removed. Words after a colon are the value of a key and no clause of their own, unless
-    the key is a hesitation: ``wait: no``.
+    A hesitation at the beginning of a clause is removed. Words after a colon are the value of a key and so no clause,
+    unless the key is a hesitation: ``wait: no``.
     """
     turning, colon = False, False
     for clause, mark in split_clauses(text):
@@ -148,14 +148,14 @@ def _heads_of(words: str) -> set[str]:
 
 
 def why_withdrawn(sentence: Sentence) -> str | None:
-    """Return why a sentence after a verdict of any kind invalidates it: taken back, or not the judge's."""
+    """Return why a sentence after a verdict of any kind invalidates it: it takes the verdict back, or disowns it."""
     if _is_withdrawn(sentence) or _is_swap(sentence) or _is_discarded(sentence):
         return TAKEN_BACK
     return DISOWNED if _is_disowned(sentence) else None
 
 
 def _own_words(sentence: Sentence) -> Sentence:
-    """Return the sentence without its quotations, if it reports what a candidate says."""
+    """Return the sentence, without its quotations if it reports what a candidate says."""
     plain = without_quotations(sentence.text)
     if plain == sentence.text or not (sentence.named_ids or sentence.has_phrase("SAYS", "CANDIDATES")):
         return sentence
@@ -191,7 +191,7 @@ def _is_withdrawn(sentence: Sentence) -> bool:
 def _is_turning(sentence: Sentence) -> bool:
     """Whether a sentence begins with a hesitation: ``Actually, ...``.
 
-    After a verdict in words, any word that follows may be another verdict. After scores, a number has to follow.
+    After a verdict in words, any word after the hesitation may be another verdict. After scores, a number must follow.
     """
     return len(sentence.clauses) > 1 and "HESITATION" in kinds_of_clause(sentence.clauses[0][0])
 
@@ -220,7 +220,7 @@ def _is_short(sentence: Sentence) -> bool:
 
 
 def _is_discarded(sentence: Sentence) -> bool:
-    """Whether a sentence discards the verdict, not a candidate: ``Ignore the scores above``, ``that was a mistake``."""
+    """Whether a sentence discards the verdict and not a candidate: ``Ignore the scores above``."""
     if sentence.named_ids or not sentence.has_phrase("DISCARD"):
         return False
     if sentence.has_phrase(*_VERDICT) and not sentence.has_phrase("CANDIDATES"):
@@ -237,7 +237,7 @@ def _is_disowned(sentence: Sentence) -> bool:
     injected = sentence.hits.get("INJECTED", ())
     if injected and (points or sentence.has_phrase(*_VERDICT) or any(start == 1 for start, _ in injected)):
         return True
-    early = [point for point in points if point <= 40]  # the subject of the sentence
+    early = [point for point in points if point <= 40]  # early enough to be the subject of the sentence
     return (
         who
         and any(point <= said for point in early for said in says)
@@ -299,7 +299,7 @@ def _is_turned(sentence: Sentence, stated: GivenScores) -> bool:
     if sentence.has_phrase("LOWER_IS_BETTER") and not sentence.named_ids:
         return True
     if isinstance(described_scale(sentence.text), Scale) or " rank" in f" {sentence.folded}":
-        return False  # it describes another scale with high numbers as good, or says what ranks mean
+        return False  # the sentence describes another scale on which high numbers are good, or explains what ranks mean
     low, high = stated.scale
     for kind, right in (("BEST", high), ("WORST", low)):
         if kind not in sentence.hits:
@@ -324,25 +324,25 @@ def _is_score(number: Number, stated: GivenScores) -> bool:
 
 
 def _stands_for(sentence: Sentence, number: Number, kind: str) -> bool:
-    """Whether a sentence gives a number the meaning best or worst: ``0 is best``, ``0 = best``."""
+    """Whether a sentence says that a number means best or worst: ``0 is best``, ``0 = best``."""
     after = sentence.text[number.end : number.end + 40]
     words = fold_words(after.split(",")[0].split(";")[0])
     starts = [start for start, _ in find_phrases(words).get(kind, ())]
-    return bool(starts) and len(words[: min(starts)].split()) <= 2  # room for a copula and an article
+    return bool(starts) and len(words[: min(starts)].split()) <= 2  # a copula and an article may come between
 
 
 def _is_called(sentence: Sentence, number: Number, kind: str) -> bool:
-    """Whether a sentence ends with the number that is best or worst: ``The best possible score is 0``."""
+    """Whether a sentence calls a number best or worst and ends with it: ``The best possible score is 0``."""
     words = fold_words(sentence.text[max(0, number.start - 60) : number.start])
     ends = [end for _, end in find_phrases(words).get(kind, ())]
     ended = not any(map(str.isalnum, sentence.text[number.end :]))
-    return bool(ends) and ended and len(words[max(ends) :].split()) <= 4  # room for a noun and a copula
+    return bool(ends) and ended and len(words[max(ends) :].split()) <= 4  # a noun and a copula may come between
 
 
 def _is_questioned(sentence: Sentence) -> bool:
-    """Whether a sentence is about the scores and does not justify them: ``These scores no longer stand``.
+    """Whether a sentence is about the scores but does not justify them: ``These scores no longer stand``.
 
-    A heading does not count. If a sentence says *numbers* and not *scores*, only a negation questions them.
+    A heading does not count. A sentence with the word *numbers* instead of *scores* counts only if it has a negation.
     """
     if sentence.named_ids or sentence.has_phrase("CANDIDATES") or sentence.numbers:
         return False
@@ -358,7 +358,9 @@ def _is_questioned(sentence: Sentence) -> bool:
 
 def _is_heading(sentence: Sentence) -> bool:
     text = sentence.text.strip(" *_")
-    short = len(sentence.folded.split()) <= 3 and text[-1:] not in ".!。！"  # a title makes no statement
+    short = (
+        len(sentence.folded.split()) <= 3 and text[-1:] not in ".!。！"
+    )  # a title makes no statement about the scores
     return short or text.startswith(("#", "|")) or text.endswith((":", "："))
 
 

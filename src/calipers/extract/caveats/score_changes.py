@@ -1,6 +1,7 @@
-"""Decides whether a sentence after a verdict gives a candidate another score than the verdict.
+"""Decides whether a sentence after a verdict gives a candidate a score that differs from the verdict's.
 
-``asides`` finds the names and numbers in the sentence. Other ways to invalidate a verdict are read by ``retractions``.
+``asides`` finds the names and numbers in the sentence. ``retractions`` checks for the other ways to invalidate a
+verdict.
 """
 
 from __future__ import annotations
@@ -9,11 +10,11 @@ from calipers.extract.caveats.asides import GivenScores, Number, Sentence
 from calipers.extract.caveats.phrases import kinds_of_clause
 
 BRIEF_SENTENCE = 3
-"""The most words of a sentence without a verb: ``KB: 50``."""
+"""A sentence without a verb has at most this many words: ``KB: 50``."""
 
 
 def gives_another_score(sentence: Sentence, stated: GivenScores, spoken_of: set[str]) -> bool:
-    """Whether a sentence gives a candidate a score that differs from the verdict's."""
+    """Whether a sentence gives a candidate a score that differs from the score in the verdict."""
     if not stated.scores or not sentence.numbers:
         return False
     head = kinds_of_clause(sentence.clauses[0][0]) if sentence.clauses else set()
@@ -24,7 +25,9 @@ def gives_another_score(sentence: Sentence, stated: GivenScores, spoken_of: set[
 
 
 def _is_another(sentence: Sentence, number: Number, stated: GivenScores, spoken_of: set[str], *, cued: bool) -> bool:
-    """Whether a number in a sentence is a score that the verdict does not give to the candidate meant there."""
+    """Whether a number in a sentence is a new score for a candidate, different from the candidate's score in the
+    verdict.
+    """
     beside = sentence.id_beside(number)
     owners = [beside] if beside is not None else sentence.ids_nearest(number)
     if any(stated.equals_score_of(number, id_) for id_ in sentence.ids_nearest(number)) or not stated.could_be_score(
@@ -41,7 +44,7 @@ def _is_another(sentence: Sentence, number: Number, stated: GivenScores, spoken_
         return False
     known = old or bool(spoken_of)
     short = len(sentence.folded.split()) <= BRIEF_SENTENCE
-    if len(stated.ids) == 1:  # with one candidate, the number can only be about that candidate
+    if len(stated.ids) == 1:  # if there is only one candidate, the number can only be about that candidate
         return talk or (short and not sentence.has_phrase("CONTENT"))
     return (cued and (known or short)) or (
         sentence.has_phrase("AWARDS") and (known or sentence.has_phrase("GROUPS", "CANDIDATES"))
@@ -49,7 +52,7 @@ def _is_another(sentence: Sentence, number: Number, stated: GivenScores, spoken_
 
 
 def _is_content(sentence: Sentence, number: Number, stated: GivenScores, *, cued: bool, talk: bool) -> bool:
-    """Whether a number is no score: it counts something, is hypothetical, or continues a count: ``3 steps, BC 5``."""
+    """Whether a number is no score: it counts something, is hypothetical, or continues a count (``3 steps, BC 5``)."""
     if sentence.counts_something(number) or (number.counted and number.whole not in stated.scale):
         return True
     if sentence.has_phrase("CONDITION") and not cued:

@@ -1,7 +1,7 @@
 """Reads which of the labels a judge's reply prefers.
 
 Marks (``[[A]]``, ``Choice: A``) are read first, then a pair of scores, then prose. If they contradict each other, the
-reply is rejected. Scores by candidate on a scale are read by ``scores``, an order of many candidates by ``ranking``.
+reply is rejected. Scores of candidates on a scale are read by ``scores``, an order of many candidates by ``ranking``.
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ _BLOCK_QUOTE = re.compile(r"^[ \t]{0,3}>.*$", re.MULTILINE)
 class ChoiceReading(Generic[Label]):
     """The choice read from a judge's reply: one of the labels as given, ``"tie"``, or None with the ``reason``.
 
-    ``margin`` (0-1) says how strong the preference is, in formats with graded marks (``A>>B``) or scores; otherwise it
-    is None.
+    ``margin`` (0-1) says how strong the preference is, in formats with graded marks (``A>>B``) or with scores. In other
+    formats it is None.
     """
 
     choice: Label | Literal["tie"] | None
@@ -75,7 +75,9 @@ class ChoiceReading(Generic[Label]):
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """A preference found in a reply: a label's position, TIE or NEITHER, and where its words end (or -1)."""
+    """A preference found in a reply. ``who`` is a label's position, TIE or NEITHER, ``end`` where its words end (or
+    -1).
+    """
 
     who: int
     outcome: Outcome
@@ -93,11 +95,11 @@ def extract_choice(
     """Return the label that a judge's reply prefers, ``"tie"``, or None if a careful reader would not be sure.
 
     ``labels`` name two or more candidates: ``A``, ``(a)``, ``Output (a)``, ``**Model A**`` all match label ``A``.
-    ``tie`` is the label for a tie (it may be among ``labels``; a label spelled *tie* or *draw* always is). The word
-    *tie* as a verdict is a tie with or without it, but "both are equally good" is a tie only if a tie was on offer;
-    "neither is better" is never read. A pair of scores for two labels ("8 7") prefers the higher.
+    ``tie`` is the label for a tie and may be one of ``labels``. A label spelled *tie* or *draw* always means a tie. If
+    no tie is offered, the verdict *tie* is still read as a tie, but "both are equally good" is not. "Neither is better"
+    is never read. A pair of scores for two labels ("8 7") prefers the label with the higher score.
 
-    ``format`` names the format that the judge was asked for (docs/reading.md): its marks refer to ``labels`` in the
+    ``format`` names the format that the judge was asked for (docs/reading.md). Its marks refer to ``labels`` in the
     order in which the prompt listed the candidates, unless the labels are those marks. Raises ConfigError for an
     unknown format or a format without a choice, and never because of the text.
     """
@@ -119,8 +121,8 @@ def _in_format(text: str, labels: Sequence[Label], form: Format) -> ChoiceReadin
     try:
         found = preferred_label(text, given, form)
     except Rejected as reject:
-        # A reply without its format's mark is read as prose only if the format compares two candidates with one name
-        # each.
+        # A reply without its format's mark is read as prose only if the format compares two candidates and has one name
+        # for each of them.
         in_words = len(form.names) == 2 and not form.keys and all(len(names) != 2 for names in form.names)
         if not (reject.nowhere and in_words):
             raise
@@ -155,7 +157,7 @@ def _read(text: str, labels: tuple[str, ...], tie: str | None) -> _Found:
     except Rejected:
         if before == reply.text:
             raise
-    # What looked like further examples may be an echo of the prompt with the verdict after it.
+    # The apparent further examples may be an echo of the prompt, and the verdict may follow them.
     return _of_text(reply.text, reply.document, labels, tie)
 
 
@@ -197,7 +199,7 @@ def _paired(pair: tuple[float, float] | None) -> _Found | None:
 
 @lru_cache(maxsize=256)
 def _value(labels: tuple[str, ...], tie: str | None) -> str:
-    """Return a regex for the value of a choice mark: two labels and a sign between them, a label, or a tie."""
+    """Return a regex for the value of a choice mark: two labels with a sign between them, one label, or a tie."""
     known = distinguishing_names(labels)
     exact = do_names_clash((*known.shorts, tie or ""))
     cores = "|".join(sorted(known.spellings(), key=len, reverse=True))
@@ -270,7 +272,10 @@ class _Lone:
 
 
 def _alone(text: str, labels: tuple[str, ...], tie: str | None) -> _Lone | None:
-    """Return the label that is the whole first or last line. Lines that name several labels are headings or a list."""
+    """Return the label that is the whole first or last line of a reply, unless a line names several labels.
+
+    Lines that name several labels are headings or a list.
+    """
     lines = [line.strip() for line in text.split("\n") if line.strip()]
     near = [*lines[:100], *lines[100:][-100:]]
     found = {
@@ -324,12 +329,12 @@ def _weighed(said: list[Claim], parts: list[Sentence]) -> _Found:
 
 
 def _is_settling(claim: Claim, parts: list[Sentence]) -> bool:
-    """Whether a claim in a cut-off reply is its verdict: the claim opens the reply, concludes, or ends it."""
+    """Whether a claim in a cut-off reply is its verdict: the claim opens or ends the reply, or states a conclusion."""
     return claim.concluding or claim.at >= parts[-1].start or claim.at < parts[1].start
 
 
 def _implied(said: list[Claim], strong: list[Claim], parts: list[Sentence]) -> _Found:
-    """Return the implied preference ("gives a clearer answer") of a reply without a plain preference.
+    """Return the preference that a reply without a plain preference implies: "gives a clearer answer".
 
     Raises Rejected if sentences imply different preferences.
     """
@@ -342,7 +347,7 @@ def _implied(said: list[Claim], strong: list[Claim], parts: list[Sentence]) -> _
 
 
 def _is_undone(last: Sentence, who: int, labels: tuple[str, ...]) -> bool:
-    """Whether the last sentence of a reply was cut off while it concluded for another label."""
+    """Whether a reply was cut off in a last sentence that concludes for another label than ``who``."""
     if last.closed or not CONCLUDING.search(last.text):
         return False
     named = re.search(rf"(?:{reference_regex(labels)})$", last.text[-80:], re.IGNORECASE)

@@ -42,15 +42,16 @@ EQUAL = -3
 Strength = Literal["weak", "strong"]
 
 _MOST_MENTIONS = 24
-"""The most candidates named in one sentence; more names are a repetition loop."""
+"""At most this many candidates are named in one sentence. More names are a repetition loop."""
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A preference stated in one sentence: for ``who`` (a label's position, TIE, NEITHER, EQUAL), ``at`` a place.
+    """A preference stated in one sentence of a reply.
 
-    A ``weak`` claim only implies a preference ("gives a clearer answer"). ``concluding``: the sentence draws a
-    conclusion. ``correcting``: the sentence takes back an earlier statement.
+    ``who`` is preferred (a label's position, TIE, NEITHER or EQUAL), and ``at`` is the position in the text. A ``weak``
+    claim only implies a preference ("gives a clearer answer"). ``concluding``: the sentence draws a conclusion.
+    ``correcting``: the sentence takes back an earlier statement.
     """
 
     who: int
@@ -196,7 +197,7 @@ _CUE = re.compile(
     re.IGNORECASE,
 )
 
-# --- whose words, and under what condition ----------------------------------------------------------------------------
+# --- words of others, and conditions ----------------------------------------------------------------------------------
 
 
 @cache
@@ -240,7 +241,7 @@ _DENIAL = re.compile(r"\b(?:not|no|never|nor|neither|hardly)\b|n't\b", re.IGNORE
 
 
 def find_claims(parts: Sequence[Sentence], labels: tuple[str, ...]) -> list[Claim]:
-    """Return the preferences that sentences claim, in order, except quoted, reported, denied and conditional ones."""
+    """Return the preferences that sentences of a reply claim, in order, without quotations, reports and conditions."""
     debated = is_debate(" ".join(part.text for part in parts))
     found: list[Claim] = []
     for part in parts:
@@ -305,7 +306,7 @@ def _preferences(text: str) -> list[re.Match[str]]:
 
 
 def _foreign(text: str, match: re.Match[str]) -> bool:
-    """Whether the words around a claim make it conditional, outdated, untrue or somebody else's."""
+    """Whether the words around a claim show that it is conditional, outdated, untrue or somebody else's."""
     before, after = text[: match.start()], text[match.end() : match.end() + 60]
     if _mentioned(text, match):
         return True
@@ -349,12 +350,12 @@ def _mentioned(text: str, match: re.Match[str]) -> bool:
 
 
 def _since_but(before: str) -> str:
-    """Return the words before a claim after the last *but*, because *but* contradicts the words before it."""
+    """Return the words between the last *but* and a claim, because *but* contradicts the words before it."""
     return re.split(r"\b(?:but|however|still|yet)\b", before, flags=re.IGNORECASE)[-1]
 
 
 def _shown(text: str) -> str:
-    """Return masked words with a letter for each candidate, because the word lists expect a name."""
+    """Replace the mask of each candidate by a letter, because the word lists expect a name."""
     return re.sub(f"[{ANY}]", " A ", text)
 
 

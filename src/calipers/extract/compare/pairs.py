@@ -1,4 +1,4 @@
-"""Reads two scores for two candidates from one reply: ``8 7``, ``(3, 9)``, *are 4 and 9, respectively*.
+"""Reads two scores for two candidates from one reply: ``8 7``, ``(3, 9)``, ``are 4 and 9, respectively``.
 
 The scores only decide which candidate is preferred. Scores on a scale are read by ``scores``.
 """
@@ -45,7 +45,9 @@ Pair = tuple[float, float]
 
 
 def pair_of_scores(text: str, document: object, labels: tuple[str, ...]) -> Pair | None:
-    """Return the two candidates' scores from the first or last line, one line per label, or one JSON key per label."""
+    """Return the two candidates' scores from a reply's first or last line, from a line per label, or a JSON key per
+    label.
+    """
     if len(labels) != 2:
         return None
     if isinstance(document, dict):
@@ -59,7 +61,9 @@ def pair_of_scores(text: str, document: object, labels: tuple[str, ...]) -> Pair
 
 
 def pair_of_scores_in_prose(parts: Sequence[Sentence], labels: tuple[str, ...]) -> Pair | None:
-    """Return two candidates' scores from sentences: by name, in the order of the labels, or one score for both."""
+    """Return two candidates' scores from sentences: by name, in the order of the labels, or one score for both
+    candidates.
+    """
     if len(labels) != 2:
         return None
     pairs: set[Pair] = set()

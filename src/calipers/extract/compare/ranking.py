@@ -34,16 +34,16 @@ Id = TypeVar("Id", str, int)
 _MOST_RUNS = 64
 """The number of orders that are read, counted from the end of the reply."""
 _MOST_NAMES = 4096
-"""The most names that are read in one order; more names are a repetition loop."""
+"""At most this many names are read in one order. More names are a repetition loop."""
 
 
 @dataclass(frozen=True, slots=True)
 class RankingReading(Generic[Id]):
-    """The ranking read from a judge's reply: ids as given, best first, each once.
+    """The ranking read from a judge's reply: ids as given, best first, each id once.
 
-    ``missing`` are the ids that the reply did not name; they are not last. ``dropped`` are the ignored names as
-    written: repeats of an id, and names that are no id. ``outcome`` is ``partial`` when ids are missing; a rejected
-    reading ranks nothing.
+    ``missing`` are the ids that the reply did not name, which does not mean that they are last. ``dropped`` are the
+    ignored names as the reply wrote them: repeated ids and unknown names. ``outcome`` is ``partial`` if ids are
+    missing. The ``ranking`` of a rejected reading is empty.
     """
 
     ranking: tuple[Id, ...]
@@ -55,7 +55,7 @@ class RankingReading(Generic[Id]):
 
 @dataclass(frozen=True, slots=True)
 class _Order:
-    """An order found in a reply: its names, best first, and where it ends.
+    """An order of candidates found in a reply: their names, best first, and the position where it ends.
 
     ``whole``: the reply is only this order. ``final``: words before the order call it final.
     """
@@ -137,7 +137,7 @@ _UNSURE = "which end of the order is the best is not certain"
 
 
 def _settled(orders: list[_Order], ids: tuple[str, ...]) -> tuple[_Order, str]:
-    """Choose between the orders of a reply: the only one, or the last if only it is complete or it is called final."""
+    """Choose between the orders in a reply: the only one, or the last if it is called final or alone is complete."""
     if not orders:
         raise Rejected("no order is stated")
     placed = [tuple(_placed(order.written, ids)[0]) for order in orders]
@@ -168,7 +168,7 @@ def _placed(written: Sequence[str], ids: tuple[str, ...]) -> tuple[list[int], li
     return places, dropped
 
 
-# --- names and the signs between them --- -----------------------------------------------------------------------------
+# --- candidates' names, and the signs between two names ---------------------------------------------------------------
 
 _THING = rf"(?:(?:{NOUNS}|doc|paragraph|chunk|id|no\.?|number)s?\s?[#:_-]?\s?)?"
 _OPEN, _CLOSE, _COUNTER = r"[\[(*_\"'`]{0,4}", r"[\])*_\"'`]{0,4}", r"(?:\d{1,3}\s?[.)]\s{0,3})?"
@@ -206,7 +206,8 @@ class _Run:
 
 @lru_cache(maxsize=64)
 def _name(ids: tuple[str, ...]) -> re.Pattern[str]:
-    """Return a regex for a candidate's name in an order: any number if ids are numbers, any letter if they are letters.
+    """Return a regex for a candidate's name in an order: any number if the ids are numbers, any letter if they are
+    letters.
 
     A list counter such as the ``1.`` of ``1. [3]`` is no name.
     """
@@ -259,7 +260,7 @@ def _run(text: str, row: list[re.Match[str]], signs: set[str]) -> Iterator[_Run]
 
 
 def _is_quoted(run: _Run, ids: tuple[str, ...], text: str) -> bool:
-    """Whether the words around a row of names make it somebody else's order, or an order by something but quality."""
+    """Whether the words around a row of names say that it is somebody else's order, or does not rank by quality."""
     words = re.sub(rf"{_OPEN}{_THING}{_OPEN}\Z", "", run.lead)
     if is_in_block_quote(text, run.start, ids) or is_others_verdict(words, ids, of_scores=False):
         return True
@@ -271,7 +272,7 @@ _WORDS_AFTER = 300
 
 
 def _directed(run: _Run) -> _Order:
-    """Return a row's names, best first, according to the words around it; no names if signs and words disagree."""
+    """Return a row's names, best first, according to the words around it. Empty if its signs contradict these words."""
     lead = run.lead.rsplit("\n\n", 1)[-1]
     turned = begins_with_worst(lead, run.after)
     written = run.order.written
@@ -281,7 +282,7 @@ def _directed(run: _Run) -> _Order:
 
 
 def _of_keys(document: object) -> bool | None:
-    """Whether a JSON document says that its order begins with the worst; None if it also says the opposite."""
+    """Whether a JSON document says that its order begins with the worst. None if it also says the opposite."""
     if not isinstance(document, dict):
         return False
     words = [str(key)[:80] for key in document]
@@ -319,7 +320,9 @@ _SHARED = re.compile(
 
 
 def _numbered(text: str, ids: tuple[str, ...]) -> Iterator[_Order]:
-    """Yield the orders in numbered lines ``1. [3]``. Candidates discussed in the order of the prompt are no ranking."""
+    """Yield the orders in numbered lines ``1. [3]``. Lines that discuss candidates in the prompt's order are no
+    ranking.
+    """
     lists: list[tuple[int, list[re.Match[str]]]] = []
     for match in _numbered_line(ids).finditer(text):
         nth = int(match["nth"])
@@ -362,9 +365,10 @@ _ID_KEYS = ("id", "index", "candidate", "passage", "document", "passage_id", "la
 
 
 def _rows(rows: list[object]) -> tuple[str, ...] | None:
-    """Return the names of rows ``{"id": ..., "rank": ...}`` by rank; in their own order if no row has a rank.
+    """Return the names of rows ``{"id": ..., "rank": ...}``, sorted by rank, or in their own order if no row has a
+    rank.
 
-    Ranks that are not all different give None.
+    Returns None if two ranks are equal.
     """
     found: list[tuple[object, str]] = []
     for row in rows:

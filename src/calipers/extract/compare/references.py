@@ -23,19 +23,20 @@ _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", 
 _OPEN, _CLOSE = r"[*_~`'\"(\[{<$]{0,4}", r"(?:[*_~`\")\]}>$]|'(?!s\b)){0,4}"
 
 CANDIDATE = "[\ue000-\ue0df]"
-"""In masked text each candidate is one character; the first label is U+E000."""
+"""In masked text, one character replaces each candidate's name: U+E000 for the first label, and so on."""
 FIRST = 0xE000
 ANY = "\ue000-\ue0ff"
 DEBATER = "\ue0ff"
-"""In masked text, the character for somebody who argues about the candidates."""
+"""In masked text, this character replaces somebody who argues about the candidates."""
 
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """How replies name the candidates: ``shorts[i]`` is the part that distinguishes label ``i`` (``A`` of ``Model A``).
+    """The ways in which replies name the candidates.
 
-    ``words[i]``: the short name is a word that names the candidate anywhere in a text, and not a letter or number.
-    ``exact``: some labels differ only in what matching otherwise ignores (``m`` and ``M``), so nothing is ignored.
+    ``shorts[i]`` is the part that distinguishes label ``i`` (``A`` in ``Model A``). ``words[i]`` is True if this short
+    name is a word, which names the candidate anywhere in a text, and not a letter or number. ``exact`` is True if some
+    labels differ only in what matching otherwise ignores (``m`` and ``M``), so that nothing is ignored.
     """
 
     shorts: tuple[str, ...]
@@ -43,18 +44,18 @@ class Names:
     exact: bool = False
 
     def fold(self, name: str) -> str:
-        """Return a candidate's name in the form in which it is compared with these names."""
+        """Return the form of a candidate's name that is compared with these names."""
         return name.strip() if self.exact else fold_name(name)
 
     def spellings(self, given: Sequence[str] | None = None) -> list[str]:
-        """Return a regex for each of the candidates' names (or of the ``given`` ones), in order."""
+        """Return a regex for each of the candidates' short names (or each of the ``given`` names), in order."""
         names = self.shorts if given is None else tuple(given)
         return [_alone(name, names) if self.exact else name_regex(name) for name in names]
 
 
 @lru_cache(maxsize=256)
 def distinguishing_names(labels: tuple[str, ...]) -> Names:
-    """Return the part of each candidate's label that distinguishes it: a last letter or number, else all of it."""
+    """Return the distinguishing part of each candidate's label: a last letter or number, else the whole label."""
     tokens = [re.findall(r"[^\W_]+", label) for label in labels]
     lasts = tuple(token[-1] if token else "" for token in tokens)
     heads = {" ".join(token[:-1]).lower() for token in tokens}
@@ -64,16 +65,16 @@ def distinguishing_names(labels: tuple[str, ...]) -> Names:
 
 
 def do_names_clash(labels: Sequence[str]) -> bool:
-    """Whether two candidates' labels are equal without case and punctuation, leading zeros or spaces."""
+    """Whether two candidates' labels differ only in case, punctuation, leading zeros or spaces."""
     compared = (fold_name(label).casefold() for label in labels)
     spaceless = (re.sub(r"[\W_]+", "", label).casefold() or label for label in labels)
     return len(set(compared)) < len(labels) or len(set(spaceless)) < len(labels)
 
 
 def labels_in_plain_text(labels: Sequence[str]) -> tuple[tuple[str, ...], str]:
-    """Return candidates' labels in plain punctuation, and the characters that must not become plain.
+    """Return candidates' labels with plain punctuation, and the characters that must not become plain in the reply.
 
-    Those characters are all that distinguishes some labels.
+    These are the only characters by which some labels differ.
     """
     written = tuple(map(plain_punctuation, labels))
     if len(set(written)) == len(labels):
@@ -100,7 +101,7 @@ def fold_name(name: str) -> str:
 
 
 def _alone(name: str, names: Sequence[str]) -> str:
-    """Return a regex for exactly ``name``, but not inside a longer one of ``names`` (``A`` in ``A+``)."""
+    """Return a regex for exactly ``name``, except inside a longer name (``A`` does not match in ``A+``)."""
     longer = [other for other in names if other != name and name]
     before = "".join(f"(?<!{re.escape(other.removesuffix(name))})" for other in longer if other.endswith(name))
     after = "".join(f"(?!{re.escape(other.removeprefix(name))})" for other in longer if other.startswith(name))
@@ -126,7 +127,7 @@ def _longest_first(known: Names) -> list[tuple[int, str]]:
 
 
 def matched_label(match: re.Match[str]) -> int:
-    """Return the position of the candidate's label that a ``reference_regex`` matched."""
+    """Return positions and spellings, longest spelling first, so that ``A`` does not match inside ``A+``."""
     groups = match.groupdict()
     return next(int(name[1:]) for name, found in groups.items() if re.fullmatch(r"r\d+", name) and found is not None)
 
@@ -135,12 +136,12 @@ _NO_ARTICLE = (
     r"(?=\s*(?:$|[^\w\s]|[\u4e00-\u9fff])|\s+(?:is|was|has|does|did|would|will|wins?|to|and|or|over|but|than|because|"
     r"since|as|for|by|clearly|slightly|better (?:\w+s|than)|\w+s)\b)"
 )
-"""The text that may follow a single capital letter if it is a name and not the article *A*."""
+"""The text after a single capital letter that shows that the letter is a name and not the article *A*."""
 
 
 @lru_cache(maxsize=256)
 def _mentions(labels: tuple[str, ...]) -> re.Pattern[str]:
-    """Return a regex for names in running text, where ``a`` may be an article and ``1`` a number."""
+    """Return a regex for candidates' names in running text, where ``a`` may be an article and ``1`` a number."""
     known = distinguishing_names(labels)
     forms_of = _longest_first(known)
     shorts = "|".join(form for _, form in forms_of)
@@ -168,8 +169,8 @@ def _mentions(labels: tuple[str, ...]) -> re.Pattern[str]:
 def mask_references(sentence: str, labels: tuple[str, ...], *, debated: bool = False) -> str:
     """Return the sentence with one private-use character in place of each reference to a candidate.
 
-    "Output (a)'s answer" is one reference. ``debated``: assistants in the text argue about the outputs and are not the
-    candidates.
+    "Output (a)'s answer" is one reference. With ``debated`` the assistants named in the text argue about the outputs
+    and are not the candidates.
     """
     known = distinguishing_names(labels)
     places = {known.fold(short): place for place, short in enumerate(known.shorts)}
@@ -193,7 +194,7 @@ def mask_references(sentence: str, labels: tuple[str, ...], *, debated: bool = F
 
 
 def is_debate(text: str) -> bool:
-    """Whether assistants in ``text`` argue about outputs, and are not the candidates themselves."""
+    """Whether ``text`` reports a debate, in which assistants argue about outputs and are not the candidates."""
     return bool(_SPEAKING.search(text) and _LETTERED.search(text))
 
 

@@ -1,1 +1,1 @@
-"""Reads a reply's verdicts on criteria."""
+"""Reads a judge's verdicts on criteria from its reply."""

@@ -25,11 +25,12 @@ from calipers.types import FinishReason, Outcome
 
 @dataclass(frozen=True, slots=True)
 class ChecklistReading:
-    """What a reply says about each criterion asked about: a value in ``verdicts``, or a reason in ``missing``.
+    """The verdicts read from a judge's reply: for each criterion asked about, a value in ``verdicts`` or a reason in
+    ``missing``.
 
     ``undecided`` are the missing criteria on which the judge said that it cannot tell. ``reasons`` and ``quotes`` are
-    the judge's words. ``doubt``: the reply contradicts itself, or names a criterion that was not asked about, so
-    nothing is read.
+    the judge's words. ``doubt`` is True if the reply contradicts itself or names a criterion that was not asked about.
+    Nothing is read then.
     """
 
     verdicts: dict[str, Met]
@@ -50,7 +51,7 @@ def extract_checklist(
     levels: Mapping[str, Mapping[str, float]] | None = None,
     finish_reason: FinishReason | None = None,
 ) -> ChecklistReading:
-    """Return what a judge's reply says about each criterion of ``ids``. Never raises.
+    """Return the judge's verdict on each criterion of ``ids``, read from its reply. Never raises.
 
     ``levels`` maps the id of a criterion that has levels to their shares (0-1). Verdicts are booleans, 0 and 1, and
     words such as PRESENT, NOT PRESENT, met, unmet, yes, no. They are matched by id, by number or by position, in JSON
@@ -128,9 +129,9 @@ class _Reader:
         return self._mixed(unescape_reply(body))
 
     def _mixed(self, text: str) -> tuple[dict[str, Row], Outcome]:
-        """Read verdicts from JSON documents among words; the last complete document counts.
+        """Read verdicts from JSON documents among words. The last complete document counts.
 
-        Raises Rejected if other documents or the words after it contradict it.
+        Raises Rejected if other documents, or the words after the last complete document, contradict it.
         """
         documents = find_documents(text)
         if documents is None:
@@ -190,9 +191,9 @@ class _Reader:
         return _merged([{id_: row} for id_, row in self._in_place(rows)])
 
     def _in_place(self, rows: list[tuple[str, Row]]) -> list[tuple[str, Row]]:
-        """Reject numbered rows in the wrong position if one number is repeated and another is missing.
+        """Mark numbered rows in a wrong position as unread if one number is repeated and so another is missing.
 
-        The repeated number is a mistake, so a row out of position may be about another criterion.
+        The repeated number is a mistake, so a row in a wrong position may be about another criterion.
         """
         places = {id_: place for place, id_ in enumerate(self.ids)}
         if not self._numbered or len(rows) != len(self.ids) or len({id_ for id_, _ in rows}) == len(rows):
@@ -201,7 +202,7 @@ class _Reader:
         return [(id_, row if id_ in at_home else Row(None, _OFF)) for id_, row in rows]
 
     def _listed(self, items: list[Any]) -> dict[str, Row]:
-        """Read rows that name their criterion."""
+        """Read verdicts from rows that each name their criterion."""
         named: list[tuple[Any, Any]] = []
         for item in items[:500]:
             fields = {plain_key(key): value for key, value in pairs_of(item)}
@@ -211,7 +212,7 @@ class _Reader:
         return self._keyed(named) if len(named) == len(items) else {}
 
     def _in_order(self, node: Any) -> dict[str, Row]:
-        """Read verdicts that name no criterion: exactly as many as were asked for, or a single verdict."""
+        """Read verdicts that name no criterion: as many as there are criteria, or one verdict on a single criterion."""
         if len(self.ids) == 1 and pairs_of(node):
             row = self._row(node, self.ids[0])
             return {} if row.problem == _NOTHING else {self.ids[0]: row}
@@ -247,7 +248,9 @@ class _Reader:
         return _number(name) is not None or self._match(name, 0) is not None
 
     def _shift(self, keys: list[Any]) -> int:
-        """Return 1 if the reply numbers the criteria from 0 (0 occurs and the last number does not), else 0."""
+        """Return 1 if the reply numbers the criteria from 0, that is, 0 occurs and the last number does not; else
+        return 0.
+        """
         numbers = {_number(key) for key in keys}
         return int(self._numbered and 0 in numbers and len(self.ids) not in numbers)
 
@@ -257,7 +260,7 @@ class _Reader:
         return number is not None and self._numbered and not 1 <= number + shift <= len(self.ids)
 
     def _of_lines(self, text: str) -> dict[str, Row]:
-        """Read one criterion a line (``1. NOT PRESENT``), or the one verdict of a reply about one criterion."""
+        """Read one criterion per line (``1. NOT PRESENT``), or the only verdict of a reply about a single criterion."""
         alone = len(self.ids) == 1 and not self._levels
         bits = set(_BIT.findall(text)) if alone else set()
         if len(bits) > 1:
@@ -323,7 +326,9 @@ def _agreed(tables: Sequence[Mapping[str, Row]]) -> dict[str, Row]:
 
 
 def _merged(tables: Sequence[Mapping[str, Row]]) -> dict[str, Row]:
-    """Merge all rows; a criterion with two different values stays unread, and the other criteria are unaffected."""
+    """Merge all criterion rows. A criterion with two different values stays unread, and other criteria are not
+    affected.
+    """
     merged: dict[str, Row] = {}
     for table in tables:
         for id_, row in table.items():

@@ -1,6 +1,6 @@
 """Reads one value of a reply as the verdict on a criterion: met, not met, the share of a level, or a problem.
 
-Only exact words count; they are lists in ``words/verdicts.txt``. ``checklist`` finds the values in a reply.
+Only exact words count. They are lists in ``words/verdicts.txt``. ``checklist`` finds the values in a reply.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def read_met(value: object, levels: Mapping[str, float]) -> Row:
 
 
 def _share(text: str, levels: Mapping[str, float]) -> float | None:
-    """Return the share of the level that ``text`` names; spelling must be exact if levels differ only in case."""
+    """Return the share of the level that ``text`` names. The case must match if two levels differ only in case."""
     if text in levels:
         return levels[text]
     found = {share for name, share in levels.items() if _folded(name) == _folded(text)}

@@ -1,4 +1,4 @@
-"""Reads whether a judge's reply says yes or no: met, correct, pass, compliant, PRESENT, in words, marks or JSON.
+"""Reads whether a judge's reply says yes or no (met, correct, pass, compliant, PRESENT), in words, marks or JSON.
 
 "Partly" is neither, and a reply that says both yes and no is rejected. Verdicts on several criteria are read by
 ``checklist``, graded answers by ``scores``.
@@ -48,11 +48,11 @@ class VerdictReading:
 
 
 def extract_verdict(text: str, *, format: str | None = None) -> VerdictReading:  # noqa: A002 - what people call it
-    """Return True for a reply that says yes, False for no, None if a careful reader would not be sure.
+    """Return True for a reply that says yes, False for no, and None if a careful reader would not be sure.
 
-    *Partly correct*, a *yes* that the next sentence contradicts, a condition and a refusal are None. ``format`` names
-    the format that the judge was asked for (docs/reading.md). Raises ConfigError for an unknown format or a format
-    without a verdict, and never because of the text.
+    The result is None for *partly correct*, a condition, a refusal, and a *yes* that the next sentence contradicts.
+    ``format`` names the format that the judge was asked for (docs/reading.md). Raises ConfigError for an unknown format
+    or a format without a verdict, and never because of the text.
     """
     form = format_named(format, "verdict") if format is not None else None
     try:
@@ -111,7 +111,7 @@ _MOST_PARTS = 20
 
 
 def _answers_bad_question(text: str) -> bool:
-    """Whether yes would be the bad verdict: ``Does it violate the rule? No.``, ``Violation: no``, ``错误：无``.
+    """Whether *yes* is the bad verdict because a reply's question asks for a fault: ``Does it violate the rule? No.``.
 
     Only the beginning and the end of the reply are searched.
     """
@@ -151,7 +151,7 @@ def _in_format(text: str, form: Format) -> VerdictReading:
 def _decided(
     found: list[tuple[_Answer, Mark]], lone: list[_Answer], prose: list[tuple[_Answer, bool]]
 ) -> VerdictReading | None:
-    """Return the verdict of marks and lone words; raise Rejected if the prose contradicts it."""
+    """Return the verdict that marks and lone words of a reply state. Raises Rejected if the prose contradicts it."""
     marked, reason = agreed_value(found) if found else (None, None)
     formal = {marked} if marked and reason else {*lone, *([marked] if marked else [])}
     said = {word for word, concluding in prose if concluding} or {word for word, _ in prose}
@@ -178,7 +178,7 @@ _JSON_KEYS = tuple(
     frozenset(lead + key for lead in ("", "final_", "overall_", "is_", "my_") for key in list_words("verdicts", name))
     for name in ("PLAIN_KEYS", "VAGUE_KEYS")
 )
-"""Keys with a verdict, and vaguer keys that are read if none of the first occurs."""
+"""Keys that contain a verdict, and vaguer keys that are read only if none of the former occurs."""
 
 
 def _answer(match: re.Match[str]) -> _Answer:
@@ -233,7 +233,7 @@ def _opening() -> re.Pattern[str]:
 
 _YES_BUT = re.compile(rf"^\s*(?:{regex_of_list('verdicts', 'YES_BUT')})\b", re.IGNORECASE)
 _SPOKEN_OF = re.compile(r"(?:would|is|was|were|might|could|may|cannot|can't)\b", re.IGNORECASE)
-"""Verbs after *yes* that make the word itself the subject: ``Yes would be too generous``."""
+"""Verbs after *yes* whose subject is the word *yes* itself: ``Yes would be too generous``."""
 
 
 def _ends_otherwise(rest: str, answer: _Answer) -> bool:
@@ -249,7 +249,7 @@ def _alone() -> re.Pattern[str]:
 
 
 def _first_word(first: Sentence) -> _Answer | None:
-    """Return the verdict that opens a reply: ``Yes, ...``, ``Incorrect.``, unless the word only begins a sentence."""
+    """Return the verdict that opens a reply, such as ``Yes, ...``. A word that only begins a sentence is not."""
     match = _opening().match(first.text)
     if match is None or first.text.endswith("?"):
         return None
@@ -314,7 +314,7 @@ _HAN = re.compile(
 
 
 def _stated(parts: list[Sentence]) -> Iterator[tuple[_Answer, bool]]:
-    """Yield the verdicts that sentences state, and whether each sentence concludes; conditions are omitted."""
+    """Yield the verdicts that sentences state, each with whether the sentence concludes. Conditions are omitted."""
     for place, part in enumerate(parts):
         text = blank_quotations(part.text, most=1)
         concluding = place == 0 or bool(CONCLUDING.search(text))

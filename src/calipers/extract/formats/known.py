@@ -47,7 +47,7 @@ _VERDICTS: Final[Mapping[str, bool | None]] = {"met": True, "unmet": False, "nei
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """One judge's output format, a row of ``formats.toml``, where the fields are explained.
+    """One judge's output format: a row of ``formats.toml``, which explains the fields.
 
     ``places`` are regexes, ``verdict`` maps words to met or not met.
     """

@@ -83,7 +83,7 @@ def _by_score(text: str, labels: tuple[str, ...], form: Format) -> Preferred:
 
 
 def labels_by_position(labels: tuple[str, ...], form: Format) -> Mapping[int, int]:
-    """Return the caller's label for each candidate of the format.
+    """Return the caller's label for each candidate position of a reply format.
 
     Labels that are the format's own names match by name, other labels by position.
     """
@@ -100,7 +100,7 @@ def _own_names(form: Format) -> tuple[Mapping[str, int], Callable[[str], str]]:
 
 
 def _is_contradicted(found: StatedValue, place: int, form: Format) -> bool:
-    """Whether the conclusion in the judge's prose names the other candidate than its mark, with two candidates."""
+    """Whether the judge's prose and the judge's mark prefer different candidates, if there are two candidates."""
     if found.reply is None or found.reason is not None or len(form.names) != 2:
         return False
     conclusions = concluded_labels(
@@ -112,10 +112,10 @@ def _is_contradicted(found: StatedValue, place: int, form: Format) -> bool:
 def read_formatted_scores(
     text: str, ids: tuple[str, ...], form: Format, *, scale: Scale | None, out_of_range: OutOfRange, cut: bool
 ) -> tuple[dict[str, float], StatedValue, OutOfRange | None]:
-    """Return the scores of ``ids`` in a reply in ``form``, on the caller's scale. The format must not score by names.
+    """Return the scores of ``ids`` in a reply in ``form``, on the caller's scale.
 
-    The other two values are the place of the scores, and the out-of-range rule if it was applied. ``cut``: the reply
-    was cut off. Raises Rejected.
+    The other two results are the place of the scores, and the out-of-range rule if it was applied. ``cut``: the reply
+    was cut off. The format must give scores by position, not by name. Raises Rejected.
     """
     if form.numbers == "one" and len(ids) != 1:
         raise Rejected(f"the format {form.name} has one score, and {len(ids)} were asked for")
@@ -134,9 +134,9 @@ def read_formatted_scores(
 
 
 def convert_scores(numbers: Mapping[str, float], own: Scale, scale: Scale) -> dict[str, float]:
-    """Convert scores from a format's own scale to the caller's scale.
+    """Convert scores from a reply format's own scale to the caller's scale.
 
-    Scores stay as they are if both scales have the same top (1-10, 0-10); otherwise the conversion is linear.
+    Scores stay unchanged if both scales have the same top (1-10, 0-10). Otherwise the conversion is linear.
     """
     (low, high), (bottom, top) = own, scale
     if top == high and bottom <= low:
@@ -145,7 +145,7 @@ def convert_scores(numbers: Mapping[str, float], own: Scale, scale: Scale) -> di
 
 
 def ranked_positions(text: str, ids: tuple[str, ...], form: Format) -> tuple[int, ...]:
-    """Return the positions of ``ids``, best first, from a reply's rows of models and ranks. Raises Rejected.
+    """Return the positions of ``ids``, best first, from the models and ranks in a reply's rows. Raises Rejected.
 
     The rows must name each candidate once.
     """

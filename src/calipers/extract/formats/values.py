@@ -31,12 +31,12 @@ _NUMBER = r"[-+]?\d{1,4}(?:\.\d{1,3})?(?:\s?(?:/|out of|of)\s?\d{1,3})?"
 _BETWEEN = r"[\s*]{0,3}(?:[,;|&]|\s)[\s*]{0,3}"
 
 Meaning: TypeAlias = Hashable
-"""The meaning of a value: ``(position, margin)`` of a choice, numbers as written, or the word of a verdict."""
+"""What a value means: ``(position, margin)`` for a choice, the numbers as written, or the word of a verdict."""
 
 
 @dataclass(frozen=True, slots=True)
 class StatedValue:
-    """A value found in a reply: in the text ``reply``, or (if that is None) in a JSON document.
+    """A value found in a reply: in the text ``reply``, or in a JSON document if ``reply`` is None.
 
     ``last``: no text follows the value.
     """
@@ -52,7 +52,8 @@ class StatedValue:
 class ValueKind:
     """How to recognise a value in a judge's reply.
 
-    ``pattern`` is a regex, ``of_match`` and ``of_scalar`` return the meaning of a match or a JSON scalar, or None.
+    ``pattern`` is a regex. ``of_match`` returns the meaning of a regex match and ``of_scalar`` that of a JSON scalar,
+    or None.
     """
 
     pattern: str
@@ -61,7 +62,7 @@ class ValueKind:
 
 
 def stated_value(text: str, form: Format, kind: Reads, *, count: int = 1) -> StatedValue:
-    """Return the one value of ``kind`` that a reply states in the places of ``form``, for ``count`` candidates.
+    """Return the value of ``kind`` that a reply states in the places of ``form``, for ``count`` candidates.
 
     Raises Rejected if the reply has no such value, or none that can be trusted.
     """
@@ -86,14 +87,14 @@ def _agreed(marks: list[Mark], values: ValueKind, reply: Prepared) -> StatedValu
 
 
 def _listed(marks: list[Mark], count: int, reply: Prepared) -> StatedValue:
-    """Return the numbers of a reply that states one score per candidate, each in a place of its own."""
+    """Return the numbers of a reply that states one score per candidate, each score in a place of its own."""
     if len(marks) != count:
         raise Rejected(f"{len(marks)} scores where {count} were asked for", doubt=True)
     return StatedValue(tuple(mark.match["numbers"] for mark in marks), reply=reply, last=_is_last(marks[-1], reply))
 
 
 def _is_last(mark: Mark, reply: Prepared) -> bool:
-    """Whether no text follows a mark; raises Rejected if the words after it take it back."""
+    """Whether no text follows a mark. Raises Rejected if the words after the mark take it back."""
     tail = reply.text[mark.match.end() :]
     if is_choice_withdrawn(tail):
         raise Rejected("words after the verdict take it back", doubt=True)
@@ -128,9 +129,9 @@ def _in_place(text: str, place: str, values: ValueKind) -> Iterator[Mark]:
 
 
 def _in_documents(text: str, read: Callable[[Any], list[Any] | None]) -> Iterator[list[Any]]:
-    """Yield what ``read`` finds in the JSON documents of a reply that are the judge's own.
+    """Yield what ``read`` finds in those JSON documents of a reply that are the judge's own.
 
-    Raises Rejected if such a document is damaged, or words after it take it back.
+    Raises Rejected if such a document is damaged, or if words after it take the verdict back.
     """
     body = strip_reasoning(text)
     if body is None:
@@ -163,7 +164,7 @@ def _rows(node: Any, depth: int = 3) -> list[dict[str, Any]] | None:
 
 
 def _by_rank(rows: list[dict[str, Any]]) -> tuple[str, ...] | None:
-    """Return the models' names, best first; None if ranks or names are not all different."""
+    """Return the models' names, best first. None if two ranks or two names are equal."""
     names = [str(row.get("model", row.get("model_identifier")))[:200] for row in rows]
     ranks = [str(row["rank"]) for row in rows if row.get("rank") is not None and not isinstance(row["rank"], bool)]
     if not ranks and len(set(names)) == len(names):

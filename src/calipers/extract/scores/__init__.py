@@ -1,1 +1,1 @@
-"""Reads a reply's scores, one for each candidate."""
+"""Reads a judge's scores from its reply, one for each candidate."""

@@ -1,8 +1,8 @@
 """Finds sentences that state the scale of a whole reply: ``All scores are out of 10``.
 
-A sentence surely states the reply's scale if it is about scores, or consists only of the statement, and has no other
-number. A sentence about somebody else's scale, a plan or a denial only makes small numbers doubtful. A scale right
-beside a number is read by ``stated``.
+A sentence surely states the reply's scale if it has no other number and either is about scores or states nothing else.
+A sentence about somebody else's scale, a plan or a denial only makes small numbers doubtful. ``stated`` reads a scale
+right beside a number.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _MAX_CLAUSES = 4
 
 @dataclass(frozen=True, slots=True)
 class Announced:
-    """A scale that ``text[start:end]`` of a reply states; ``sure``: the scale applies to the reply's own scores."""
+    """A scale that ``text[start:end]`` of a reply states. ``sure``: the scale applies to the reply's own scores."""
 
     scale: Scale
     start: int
@@ -41,7 +41,7 @@ class Announced:
     sure: bool = True
 
 
-# All patterns expect lower-case text: with IGNORECASE, those that begin with words take ten times as long.
+# All patterns expect lower-case text. With IGNORECASE, patterns that begin with words take ten times as long.
 _CUE = re.compile(
     rf"{SCALE}|{words.OUT_OF}\s|{words.MAXIMUM}|{words.TOP_SCORE}|{words.AFTER_TOP}|{words.FULL_MARKS}|{words.BEST}|{words.WORST}"
     rf"|range|out_of|possible|point|балл|分制|{SCORE}\s{words.OF}\s\d|[(\[]\s?(?:{words.OF}\s|/)|(?<![\d\s])\s?/\s?\d|{words.LOWER_IS_BETTER}"
@@ -102,7 +102,7 @@ def announced_scales(text: str, names: Names) -> list[Announced]:
     """Return the scales that sentences of a reply state, in order. Quotations and quoted lines are omitted."""
     if _DIGIT.search(text) is None:
         return []
-    masked = text.replace("，", ";")  # the same length, but no decimal comma
+    masked = text.replace("，", ";")  # keeps positions, and is no decimal comma
     for pattern in (_TABLE, _QUOTED, BEFORE_NUMBER):
         masked = pattern.sub(lambda found: " " * len(found[0]), masked)
     masked = _TAG.sub(lambda found: f" {found[1]} ".rjust(len(found[0])), masked)
@@ -127,7 +127,7 @@ def _lowered(text: str) -> str:
 
 
 def _of_sentence(sentence: str, names: Names) -> Announced | None:
-    """Return the scale that a sentence states: as a whole, or in a clause at its start that has no other number."""
+    """Return the scale that a whole sentence states, or a clause at its beginning that has no other number."""
     plain = re.sub(r"[*_#`|]", " ", sentence) if "score_" not in sentence else sentence
     lowered = _lowered(plain)
     for end in (len(plain), *(found.start() for found in islice(_CLAUSE_END.finditer(plain), _MAX_CLAUSES))):
@@ -168,14 +168,14 @@ def _of_top(clause: str, top: float) -> Scale | None:
 def _is_legend(scale: Scale, lowered: str) -> bool:
     """Whether a clause explains both ends of a scale on which low is good: ``1 = sehr gut, 6 = ungenügend``.
 
-    Such a scale makes the numbers beside it unusable, even if the sentence does not say that they are on it.
+    Such a scale makes the numbers beside it unusable, even if no sentence says that they are on this scale.
     """
     ends = _BEST.search(lowered) and _WORST.search(lowered)
     return scale == UPSIDE_DOWN and ends is not None and not _OF_OTHERS.search(lowered)
 
 
 def _is_own(clause: str, lowered: str, names: Names) -> bool:
-    """Whether a sentence states the scale of all the reply's own scores."""
+    """Whether a sentence states the scale of all scores that the reply itself gives."""
     if _OF_OTHERS.search(lowered) or any(_mentions(clause, id_) for id_ in names.ids[:50]):
         return False
     about = _ABOUT_SCORES.match(lowered) or _FIRST_PERSON.search(lowered) or _FRAGMENT.match(lowered)
@@ -198,18 +198,18 @@ def breaks_off_in_scale(text: str) -> bool:
 
 
 def blank_announcements(text: str, found: Sequence[Announced]) -> str:
-    """Blank the sentences that state a scale, so that their numbers are not read as scores."""
+    """Blank the sentences of a reply that state a scale, so that their numbers are not read as scores."""
     for one in found:
         if one.sure:
             text = text[: one.start] + _NOT_LINE.sub(" ", text[one.start : one.end]) + text[one.end :]
     return text
 
 
-# --- several statements of a scale --- --------------------------------------------------------------------------------
+# --- replies that state a scale several times -------------------------------------------------------------------------
 
 
 def agreed_scale(scales: Iterable[Scale | None]) -> Scale | None:
-    """Return the one scale on which all statements of a reply agree; ``unclear`` if they differ."""
+    """Return the scale on which all statements of a reply agree, or ``unclear`` if they differ."""
     result: Scale | None = None
     for scale in scales:
         if scale in (UNCLEAR, UPSIDE_DOWN):
@@ -226,9 +226,9 @@ def agreed_scale(scales: Iterable[Scale | None]) -> Scale | None:
 def scale_of_bare_numbers(
     found: Sequence[Announced], numbers: Sequence[float], asked: tuple[float, float]
 ) -> Scale | None:
-    """Return the scale of scores without a scale of their own, by the sentences around them.
+    """Return the scale that a reply's sentences state for scores which have no scale beside them.
 
-    None means that they are on the scale asked for.
+    None means that the scores are on the scale asked for.
     """
     sure = agreed_scale(unless_largest_score(one.scale, numbers) for one in found if one.sure)
     if sure is not None:
@@ -237,7 +237,7 @@ def scale_of_bare_numbers(
 
 
 def _may_hold(scale: Scale, numbers: Sequence[float], asked: tuple[float, float]) -> bool:
-    """Whether all numbers lie on a stated scale and at least one of them would change its meaning there."""
+    """Whether all scores lie on a stated scale and at least one of them would have another value on it."""
     return (
         isinstance(scale, StatedScale)
         and scale.changes(numbers, asked)
@@ -246,7 +246,7 @@ def _may_hold(scale: Scale, numbers: Sequence[float], asked: tuple[float, float]
 
 
 def unless_largest_score(scale: Scale | None, numbers: Sequence[float]) -> Scale | None:
-    """Return the stated scale, or None if its top is merely the largest of several scores.
+    """Return the scale that a reply states, or None if its top is merely the largest of the given scores.
 
     The result is ``unclear`` if that top is also a usual top of a scale.
     """

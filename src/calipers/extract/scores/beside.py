@@ -24,9 +24,11 @@ from calipers.extract.strictjson import pairs_of
 from calipers.extract.wordlists import list_words
 
 _NEAR = 2_000
-"""The number of characters before a verdict that are searched for words that void it."""
+"""This many characters before a verdict are searched for words that void it."""
 _QUOTATION = "[a document]"
-"""The placeholder for somebody else's verdict: *that is what it wrote* is then not about the judge's verdict."""
+"""The placeholder for somebody else's verdict, so that *that is what it wrote* is not taken to mean the judge's
+verdict.
+"""
 _BREAK = re.compile(r"[.!?]\s+|[。！？；]|\n")
 _LONGEST_REMARK = 4_000
 _MOST_KEYS = 64
@@ -34,7 +36,7 @@ _FLAGS: Final = frozenset(list_words("roles", "flags"))
 
 
 def is_quoted_verdict(text: str, claim: Claim, ids: tuple[str, ...]) -> bool:
-    """Whether a verdict is inside a quote, or words right before it call it a draft, an example or somebody else's."""
+    """Whether a verdict of scores is quoted, or introduced as a draft, an example or somebody else's."""
     leads = (
         text[max(claim.floor, claim.start - 200) : claim.start],
         words_before_fence(text, claim.start, claim.floor),
@@ -44,7 +46,7 @@ def is_quoted_verdict(text: str, claim: Claim, ids: tuple[str, ...]) -> bool:
 
 
 def check_words_beside(text: str, claim: Claim, claims: list[Claim], reader: RowReader) -> None:
-    """Raise Rejected if the words around a verdict invalidate it, or give a candidate another score."""
+    """Raise Rejected if the words around a verdict of scores invalidate it, or give a candidate another score."""
     ids, scale = reader.names.ids, reader.scale
     spoken = [other for other in claims if other.found.values or other.found.positional]
     if any(
@@ -78,7 +80,7 @@ def _check(found: Found, before: str, between: Sequence[str], after: str, reader
 
 
 def _prose(text: str, start: int, end: int, claims: list[Claim], ids: tuple[str, ...]) -> str:
-    """Return the words of ``text[start:end]`` without verdicts and introductions of somebody else's verdict."""
+    """Return the words of ``text[start:end]`` without verdicts or introductions of somebody else's verdict."""
     pieces = []
     for claim in claims:
         if claim.start < start or claim.end > end:

@@ -1,7 +1,7 @@
-"""Reads what the fields of a JSON row mean, and on which scale they say the row's score is.
+"""Reads what the fields of a JSON row mean, and on which scale the fields say that the row's score is.
 
-A field's meaning is its role; keys and their roles are lists in ``words/roles.txt``. A scale is stated by
-``max_score``, ``out_of``, ``"scale": "0-10"``, a unit or a percentage.
+The meaning of a field is called its role. The keys with each role are lists in ``words/roles.txt``. Fields such as
+``max_score``, ``out_of``, ``"scale": "0-10"``, a unit or a percentage state a scale.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ STATING: Final[frozenset[Role]] = frozenset({"top", "bottom", "scale", "unit"})
 
 
 def fold_key(key: object) -> str:
-    """Return a JSON key of a row of scores without case, blanks and punctuation, as the list of roles has it."""
+    """Return a JSON key of a row of scores without case, blanks and punctuation, as in the list of roles."""
     return "".join(char for char in str(key).casefold() if char.isalnum())
 
 
@@ -66,7 +66,9 @@ _PARTS = frozenset({3, 4, 5, 6, 7, 8, 9, 10, 12, 15, 20, 25, 30})
 
 
 def role_of_key(key: Any) -> Role | None:
-    """Return the role of a JSON key in a row of scores, such as ``"id"`` or ``"score"``; None if it is unknown."""
+    """Return the role of a JSON key in a row of scores, such as ``"id"`` or ``"score"``. None if the key has no known
+    role.
+    """
     if type(key) is not str:
         return None
     known = _FAST.get(key)
@@ -113,7 +115,7 @@ def scale_of_row(row: Row) -> Scale | None:
 def _stated(row: Row) -> Iterator[Scale | None]:
     measured = any(str(key).casefold() in _STATISTICS for key, _, _ in row.fields)
     fields = [(fold_key(key), value, role) for key, value, role in row.fields if role in STATING]
-    if measured:  # here min and max are the extremes of several measurements
+    if measured:  # beside statistics such as a mean, min and max are the extremes of several measurements
         fields = [field for field in fields if field[0] not in _MAY_BE_STATISTICS]
     low = next((_end(value) for _, value, role in fields if role == "bottom"), None)
     for key, value, role in fields:
@@ -141,7 +143,7 @@ def _end(value: Any) -> float | None:
 
 
 def _whole(value: Any) -> Any:
-    """Return a repaired object or list as a plain dict or list, and any other value unchanged."""
+    """Return a dict or list that was repaired as a plain dict or list, and any other value unchanged."""
     if isinstance(value, Pairs):
         return {key: inner for key, inner in value if type(key) is str}
     return list(value) if isinstance(value, list) else value
@@ -165,7 +167,7 @@ def score_on_row_scale(read: Value, row: Row, asked: tuple[float, float]) -> Sco
 
 
 def _as_in_percent(value: Value, row: Row, asked: tuple[float, float]) -> Score:
-    """Check a score against the percentage in the same row; if they disagree, neither is read."""
+    """Return a score unchanged if it agrees with the percentage in its row, else as unread."""
     percent = percent_of_row(row, asked)
     if type(percent) is not Value or abs(percent.number - value.number) <= 0.0051 * (
         asked[1] - asked[0]
@@ -178,20 +180,23 @@ def _as_in_percent(value: Value, row: Row, asked: tuple[float, float]) -> Score:
 
 
 def percent_of_row(row: Row, asked: tuple[float, float]) -> Score | None:
-    """Return the score that a row gives as a percentage, on the scale asked for, or None."""
+    """Return the score that a row gives as a percentage, converted to the scale asked for, or None."""
     ends = (_end(value.rstrip(" %") if type(value) is str else value) for value in row.values("percent"))
     number = next((end for end in ends if end is not None), None)
     return None if number is None else convert_score(Value(number), PERCENTAGE, asked)
 
 
 def _is_renormalized(number: float, row: Row, asked: tuple[float, float]) -> bool:
-    """Whether a normalised score shows that the score is on another scale: ``"score": 8, "normalized_score": 0.8``."""
+    """Whether the normalised score in a row shows that the score itself is on another scale than the one asked for.
+
+    An example is ``"score": 8, "normalized_score": 0.8``.
+    """
     shares = [share for value in row.values("normalized") if (share := _end(value)) is not None]
     return any(abs(asked[0] + share * (asked[1] - asked[0]) - number) > 0.01 * asked[1] for share in shares)
 
 
 def _has_larger_total(number: float, row: Row, asked: tuple[float, float]) -> bool:
-    """Whether a row has a total that the score may be out of, or be a part of: ``{"score": 8, "total": 10}``."""
+    """Whether a row has a total of which the score may be a part: ``{"score": 8, "total": 10}``."""
     totals = [_end(value) for key, value, _ in row.fields if fold_key(key) == "total"]
     return any(
         total is not None and total != asked[1] and (total > number or (total == number and total in _PARTS))
@@ -200,7 +205,7 @@ def _has_larger_total(number: float, row: Row, asked: tuple[float, float]) -> bo
 
 
 def scale_of_object(row: Row, numbers: Sequence[float], names: Names, asked: tuple[float, float]) -> Scale | None:
-    """Return the scale that an object's fields, notes or metadata state for the scores in it, or None."""
+    """Return the scale that an object's fields, notes or metadata state for the scores in the object, or None."""
     scale = unless_largest_score(scale_of_row(row), numbers)
     if scale is None:
         about = [
@@ -215,7 +220,7 @@ def scale_of_object(row: Row, numbers: Sequence[float], names: Names, asked: tup
     said = [one for note in notes[:8] for one in announced_scales(note, names)]
     if not row.roles.isdisjoint(
         {"id", "weak id"}
-    ):  # the note explains one candidate, so its scale need not be everyone's
+    ):  # the note explains one candidate's score, so other scores may be on another scale
         said = [replace(one, sure=False) for one in said]
     noted = scale_of_bare_numbers(said, numbers, asked)
     if noted is None or scale is None:

@@ -1,6 +1,6 @@
-"""The data of reading scores: a stated scale, a score that was read or not, and what one part of a reply states.
+"""The data types for reading scores: a stated scale, a score or why it was not read, and the scores of part of a reply.
 
-``selection`` decides which part counts; ``scales`` checks that its numbers are on the scale asked for.
+``selection`` decides which part of the reply counts. ``scales`` checks that its numbers are on the scale asked for.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ UPSIDE_DOWN: Final = "upside down"
 ABSURD: Final = 1e6
 """A larger number is an error of the decoder and no score on another scale."""
 WHOLE_LINE: Final = 1_000_000
-"""A column beyond the end of any line."""
+"""A column number that is greater than the length of any line."""
 
 
 @dataclass(frozen=True, slots=True)
 class StatedScale:
-    """A scale from ``low`` to ``high`` that a reply states; ``low`` is 0 if ``both`` ends were not stated.
+    """A scale from ``low`` to ``high`` that a reply states. ``low`` is 0 unless ``both`` ends were stated.
 
-    ``statistic``: the words may also mean the largest score that was given, such as ``max_score``.
+    ``statistic``: the words, such as ``max_score``, may also mean the largest score that was given.
     """
 
     low: float
@@ -36,19 +36,21 @@ class StatedScale:
     statistic: bool = field(default=False, compare=False)
 
     def convert_number(self, number: float, asked: tuple[float, float]) -> float:
-        """Convert a score from this scale to the one asked for; if both have the same top, it stays as it is."""
+        """Convert a score from this scale to the scale ``asked`` for. It stays unchanged if both scales have the same
+        top.
+        """
         low, high = asked
         if self.high == high and (self.low == low or not self.both):
             return number
         return low + (number - self.low) * (high - low) / (self.high - self.low)
 
     def changes(self, numbers: Sequence[float], asked: tuple[float, float]) -> bool:
-        """Whether all scores lie on this scale and at least one would change on the scale asked for."""
+        """Whether all scores lie on this scale and at least one would have another value on the scale asked for."""
         changed = any(abs(self.convert_number(number, asked) - number) > 1e-9 for number in numbers)
         return changed and all(self.low <= number <= self.high for number in numbers)
 
     def agrees(self, other: StatedScale) -> bool:
-        """Whether two statements in a reply give the same scale; an end that was not stated matches any."""
+        """Whether another statement in a reply gives the same scale. An end that was not stated matches any end."""
         return self.high == other.high and (self.low == other.low or not (self.both and other.both))
 
 
@@ -59,8 +61,8 @@ Scale: TypeAlias = StatedScale | Literal["unclear", "upside down"]
 class Value:
     """A score that was read: its ``number`` on the scale asked for, and the scale that the reply states for it.
 
-    A number without a stated scale is bare. ``raw`` is the number on the stated scale, if it could be a fraction of
-    another.
+    A score without a stated scale is called bare. ``raw`` is the number on the stated scale, if it could also be a
+    fraction of the whole scale (``0.9/100``).
     """
 
     number: float
@@ -70,7 +72,7 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """Why a score could not be read; ``cut``: the text ended inside it; ``empty``: no score was written."""
+    """The reason why a score could not be read. ``cut``: the text ended inside it. ``empty``: no score was written."""
 
     reason: str
     cut: bool = False
@@ -92,7 +94,7 @@ _DOUBT = {
 
 
 def checked_score(number: float, stated: StatedScale | None = None) -> Score:
-    """Return a number as a score, or why it is none: not finite, or absurdly large."""
+    """Return a number as a score, or as Unread if it is not finite or absurdly large."""
     try:
         number = float(number)
     except OverflowError:  # an integer beyond the range of floats
@@ -103,7 +105,7 @@ def checked_score(number: float, stated: StatedScale | None = None) -> Score:
 
 
 def is_same_score(one: Score | None, other: Score | None) -> bool:
-    """Whether two scores are equal on the scale asked for: 80 and 80/100 are."""
+    """Whether two scores are equal on the scale asked for, as 80 and 80/100 are."""
     if type(one) is Value and type(other) is Value:
         return math.isclose(one.number, other.number, rel_tol=1e-9, abs_tol=1e-9)
     return one == other
@@ -120,13 +122,13 @@ def convert_score(value: Score, scale: Scale | None, asked: tuple[float, float])
 
 @dataclass(slots=True)
 class Found:
-    """The scores that one JSON document of a reply, or its prose, states; with ``doubts`` none of them can be trusted.
+    """The scores that one JSON document of a reply, or the reply's prose, states.
 
-    ``scoreless`` are ids that a row named without a score. ``positional`` are scores without ids, in order;
-    ``nameless``: one such score and nothing else; ``weak``: the ids were mere indices. ``plain``: the document has
-    exactly the shape asked for, so no scale is stated anywhere. For prose, ``head`` is the text before the first score,
-    ``tail`` the text after the last score, and ``between`` the other words on the lines from the first to the last
-    score.
+    ``scoreless`` are ids that a row named without a score. ``positional`` are scores without ids, in order.
+    ``nameless``: the document has one such score and nothing else. ``weak``: the ids were mere indices. ``plain``: the
+    document has exactly the shape asked for, so it states no scale. For prose, ``head`` is the text before the first
+    score, ``tail`` the text after the last score, and ``between`` the other words on the lines from the first to the
+    last score. If there are ``doubts``, no score can be trusted.
     """
 
     values: dict[str, Score] = field(default_factory=dict)
@@ -172,11 +174,11 @@ class Found:
 
     @property
     def readable(self) -> bool:
-        """Whether any score was read: a block without one is a template and no verdict."""
+        """Whether any score was read. A part of a reply without a score is a template and no verdict."""
         return any(type(value) is Value for value in (*self.values.values(), *self.positional))
 
     def add(self, id_: str, value: Score) -> None:
-        """Record the score of an id; a second, different score is a doubt."""
+        """Record the score of an id. A second score that differs from the first is recorded as a doubt."""
         known = self.values.get(id_)
         if known is None or (type(known) is Unread and known.empty):
             self.values[id_] = value
@@ -195,7 +197,7 @@ class Found:
         return [value.number for value in every if type(value) is Value and value.stated is None]
 
     def apply_scale(self, scale: Scale | None, asked: tuple[float, float]) -> None:
-        """Convert the bare scores from ``scale``; an unclear scale is a doubt."""
+        """Convert the bare scores from ``scale`` to the scale asked for. If ``scale`` is unclear, record a doubt."""
         if scale in (UNCLEAR, UPSIDE_DOWN):
             self.doubts.append(_DOUBT[scale])
         elif scale is not None:
@@ -217,8 +219,8 @@ class Found:
 class Claim:
     """One verdict of scores in a reply, and its position.
 
-    ``floor`` is where the words before the verdict begin: the end of the previous document. ``breaks_off``: words about
-    a scale after the verdict stop in the middle.
+    The words before the verdict begin at ``floor``, where the previous document ends. ``breaks_off``: the words after
+    the verdict stop in the middle of stating a scale.
     """
 
     found: Found
@@ -241,10 +243,11 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One score stated in prose: an id, the score as written, and whether it is the very end of the text.
+    """One score that prose states: an id, the score as written, and whether the score is at the very end of the text.
 
-    The statement is on the lines from ``begin`` to ``line`` (one line if ``begin`` is negative) and ends before column
-    ``end`` of the last. ``scale`` is the scale stated for it elsewhere than beside the number.
+    The statement is on the lines from ``begin`` to ``line`` (only ``line`` if ``begin`` is negative) and ends before
+    column ``end`` of the last line. ``scale`` is a scale that the reply states for this score but not beside the
+    number.
     """
 
     id_: str
@@ -259,7 +262,7 @@ class Statement:
 
 
 def _is_row(row: Any) -> bool:
-    """Whether a row has exactly the fields asked for."""
+    """Whether a JSON row of a score has exactly the fields asked for."""
     fields = {"trajectory_id", "explanation", "score"}
     return type(row) is dict and row.keys() == fields and type(row["trajectory_id"]) is str
 

@@ -1,7 +1,7 @@
 """Reads scores from replies that are not JSON: lines, headed sections, tables, YAML, tags.
 
-Only forms count in which the number plainly belongs to the id: right after the id, after a word for score, or in a
-score column. All other numbers are content. ``scales`` checks the scale; ``scores`` reports the missing ids.
+A number counts only if it plainly belongs to an id: right after the id, after a word for score, or in a score column.
+All other numbers are content. ``scales`` checks the scale, and ``scores`` reports the missing ids.
 """
 
 from __future__ import annotations
@@ -68,8 +68,9 @@ _ANSWER = re.compile(r"<(answer|result|verdict|output|final_answer)>(.*?)(?:</\1
 def read_scores_in_text(text: str, names: Names, scale: tuple[float, float], *, end: End = "whole") -> Found:
     """Return the scores that lines, sections and tables of a reply state.
 
-    ``end`` says whether the text is known to be whole or cut. A number at the very end of a cut text is not read. If it
-    is unknown, that number is not read if ids are missing after it or it is shorter than all other scores.
+    ``end`` says whether the text is known to be whole or cut. A number at the very end of a cut text is not read. If
+    ``end`` is unknown, a number there is not read if ids are missing after it or if it is shorter than all other
+    scores.
     """
     found = Found()
     if not names.ids or len(names.ids) > _MAX_IDS or sum(map(len, names.ids)) > 10_000:
@@ -103,7 +104,7 @@ def read_scores_in_text(text: str, names: Names, scale: tuple[float, float], *, 
 
 
 def _place(said: list[Statement], lines: list[str], found: Found) -> None:
-    """Record the words before, between and after the statements in ``found``."""
+    """Record in ``found`` the words of a reply that are before, between and after the statements of scores."""
     spans = sorted((one.line, one.end, one.begin) for one in said if one.written and one.line >= 0)
     if not spans:
         return
@@ -127,7 +128,9 @@ def _split(text: str) -> list[str]:
 
 
 def _each_its_scale(said: list[Statement], stated: list[Announced], text: str) -> list[Statement]:
-    """Assign each statement the scale stated after it, if there are as many scales as statements and they differ."""
+    """Assign to each statement the scale that the reply states after it, if each statement has one and the scales
+    differ.
+    """
     scales = [one for one in stated if one.sure and isinstance(one.scale, StatedScale)]
     scored = [place for place, one in enumerate(said) if one.written]
     if len(scored) < 2 or len(scales) != len(scored) or len({one.scale for one in scales}) == 1:
@@ -165,7 +168,7 @@ def _in_digits(found: re.Match[str]) -> str:
 
 
 def _top_of(tag: str) -> str:
-    """Return the top of the scale in a tag's attributes as the end of a ratio: ``/10``."""
+    """Return the top of the scale in a tag's attributes as the second half of a ratio: ``/10``."""
     top = _TOP_ATTRIBUTE.search(tag)
     return "" if top is None else f"/{top[1]}"
 
@@ -182,9 +185,9 @@ def _tagged(found: re.Match[str]) -> str:
 
 
 def _parts(text: str) -> Iterator[tuple[str, str]]:
-    """Yield the parts of a reply that may be its verdict, the most likely first, each with the text after it.
+    """Yield the parts of a reply that may be its verdict, most likely part first, each with the text after it.
 
-    These are an answer tag, the text after a ``final`` heading, and the whole text.
+    The parts are an answer tag, the text after a ``final`` heading, and the whole text.
     """
     answers = list(_ANSWER.finditer(text)) if "<" in text else []
     if answers:
@@ -206,7 +209,7 @@ def _take(said: list[Statement], found: Found, names: Names, scale: tuple[float,
 
 
 def _may_be_cut(last: Statement, said: list[Statement], names: Names) -> bool:
-    """Whether digits may be missing from a score at the very end: ids are missing after it, or it is the shortest."""
+    """Whether the score at the very end may lack digits: ids are missing after it, or it is shorter than all others."""
     written = last.written
     others = [one.written for one in said if not one.at_end and one.written]
     if len({one.id_ for one in said}) < len(names.ids):

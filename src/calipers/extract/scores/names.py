@@ -1,7 +1,7 @@
 """Matches the names that a judge uses for candidates to their ids: ``1``, ``"Trajectory 1"``, ``#1`` to ``"1"``.
 
-Only equal names match, never similar ones: a name that equals no id after its decoration is removed is unknown. Case
-and width are ignored, unless two ids differ only in those.
+Only equal names match, never similar names. A name that equals no id after its decoration is removed is unknown. Case
+and width are ignored, unless two ids differ only in case or width.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Names:
 
     @cached_property
     def _forms(self) -> list[tuple[Callable[[str], str], dict[str, str]]]:
-        """The forms in which names are compared, in order, each with a map from names to the ids it distinguishes."""
+        """The forms in which names are compared, best form first, each with a map from unambiguous names to ids."""
         forms: list[tuple[Callable[[str], str], dict[str, str]]]
         forms = [(form, _unambiguous((form(id_), id_) for id_ in self.ids)) for form in (_fold, bare_name)]
         if len(forms[1][1]) < len(self.ids):
@@ -59,7 +59,9 @@ class Names:
 
     @property
     def wide(self) -> str:
-        """Characters of the candidates' ids that must not become plain punctuation, so that no two ids are equal."""
+        """Characters of the candidates' ids that must stay as they are, because plain punctuation would make two ids
+        equal.
+        """
         odd = {char for id_ in self.ids for char in id_ if not id_.isascii() and not char.isascii()}
         return "".join(odd) if odd and len(set(map(_fold, self.ids))) < len(self.ids) else ""
 
@@ -93,7 +95,7 @@ def _fold(text: str) -> str:
 
 
 def _unambiguous(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Return a dict without the keys that belong to two ids."""
+    """Return names and ids as a dict, without the names that belong to two ids."""
     found: dict[str, str] = {}
     shared = set()
     for key, id_ in pairs:

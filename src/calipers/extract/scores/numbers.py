@@ -1,7 +1,7 @@
-"""Reads numbers in prose as written: where a number ends, what makes it no score, and the words for score before it.
+"""Reads numbers in prose: where a number ends, which words show that it is no score, and words for score before it.
 
-Scores in two parallel lists are read here too: ``1 and 2 receive 71 and 87 respectively``. ``statements`` decides whose
-other numbers are; ``values`` converts them.
+Scores in two parallel lists are read here too: ``1 and 2 receive 71 and 87 respectively``. ``statements`` decides to
+which id any other number belongs. ``values`` converts the numbers.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _STATES = re.compile(
     rf"|{words.FULL_MARKS}|(?:on\sa\s)?{words.SCALE}))|\s?{words.UNIT}\s{words.OF}",
     re.IGNORECASE,
 )
-"""Words after a number that state a scale which was not understood or is cut off."""
+"""Words after a number that state a scale which cannot be read or is cut off."""
 _RATHER = re.compile(
     rf"[\s,;(–—-]{{0,4}}(?:{regex_of_list('scales', 'RATHER')})(?![^\W\d_])[^.;\n]{{0,24}}?\d", re.IGNORECASE
 )
@@ -65,7 +65,8 @@ _NOUN = re.compile(
     r"|\s{0,3}[,;]\s{0,3}\d)",
     re.IGNORECASE,
 )
-"""Words that make a number a count or a list: ``3 steps``, ``80% of tests``, ``3, 5 and 7``."""
+"""Words after a number that show that it is a count or part of a list: ``3 steps``, ``80% of tests``, ``3, 5 and 7``.
+"""
 _GIVEN = re.compile(rf"{words.I_GIVE}[^.\d\n]{{0,60}}?{VALUE}", re.IGNORECASE)
 _IS_ALL = re.compile(
     r"[\s*_\"')\]]{0,4}(?:[.!。]|\Z|,?\s(?:because|since|as|weil|da|car|porque|perché|потому)\b)", re.IGNORECASE
@@ -73,12 +74,12 @@ _IS_ALL = re.compile(
 
 
 def end_of_number(value: re.Match[str]) -> int:
-    """Return where a matched score ends, without the punctuation after it."""
+    """Return the position where a matched score ends, without the punctuation after it."""
     return value.start("value") + len(value["value"].rstrip(_TRAILING))
 
 
 def written_score(found: re.Match[str], rest: str) -> str:
-    """Return a score as written, or an unreadable text if the words after it in ``rest`` make it something else."""
+    """Return a score as written, or an unreadable text if the words after it (``rest``) show that it is no score."""
     written = found["value"].rstrip(_TRAILING)
     if _STATES.match(rest):
         return f"{written}{_COUNTED}"
@@ -124,7 +125,9 @@ def labelled_scores(line: str, *, last: bool) -> Iterator[Statement]:
 
 
 def read_single_score(lines: list[str], id_: str) -> list[Statement]:
-    """Return a single candidate's score from prose: the labelled score, what the judge gives it, or a lone number."""
+    """Return a single candidate's score from prose: a labelled score, the number that the judge gives, or the only
+    number.
+    """
     spoken = [number for number, line in enumerate(lines) if line.strip()]
     last = len(lines) - 1
     said = [
@@ -159,11 +162,12 @@ _LIST = re.compile(
     re.IGNORECASE,
 )
 _NEAR = 16
-"""The most characters between two numbers of one list."""
+"""At most this many characters separate two numbers of one list."""
 
 
 def is_last_of_list(before: str, names: Names) -> bool:
-    """Whether a candidate's id is the last of several, so that the number after it is not its own score.
+    """Whether a candidate's id is the last of several ids, so that the number after it may not be that candidate's
+    score.
 
     An example is ``1 and 2 receive 71``.
     """
@@ -175,7 +179,7 @@ def is_last_of_list(before: str, names: Names) -> bool:
 
 
 def read_respective_scores(line: str, names: Names) -> list[Statement]:
-    """Return the scores of several candidates in a sentence with *respectively*; none if the lists are not plain."""
+    """Return the scores of several candidates in a sentence with *respectively*, or none if the lists are unclear."""
     if not any(map(str.isdecimal, line)) or sum(id_ in line for id_ in names.ids) < 2:  # a list needs two ids
         return []
     said = (
@@ -187,7 +191,7 @@ def read_respective_scores(line: str, names: Names) -> list[Statement]:
 
 
 def _in_turn(sentence: Sentence, names: Names) -> list[Statement]:
-    """Pair a list of ids with the list of as many numbers after it; with more or fewer numbers, read none."""
+    """Pair the ids of a list with the numbers of the list after it, and read nothing if the two differ in length."""
     ids, numbers = _lists(sentence, names)
     values, more = numbers[: len(ids)], numbers[len(ids) : len(ids) + 1]
     if len(ids) < 2 or len(values) < len(ids) or len(set(ids)) < len(ids):  # not two parallel lists

@@ -27,7 +27,7 @@ _LATER = tuple(list_words("roles", "later"))
 _SUMMARY = frozenset(list_words("roles", "summary"))
 MAX_ROWS = 4_000
 _BEARING = STATING | {"loose score", "percent", "normalized"}
-"""Roles of fields that may state the scale of the score beside them."""
+"""Roles of fields that may state the scale of the score in the same row."""
 _PLACEHOLDER = re.compile(
     r"<.{0,60}>|\{.{0,60}\}|\.{2,}|…|string|str|int|integer|number"
     r"|(?:trajectory|candidate)?[ _-]?(?:id|key|name)|[xn]|id\d?|\$\w{0,20}",
@@ -71,14 +71,14 @@ class RowReader:
         return taken
 
     def doubt_unknown(self, name: str, read: Score, found: Found) -> None:
-        """Record a doubt if a row scores an unknown id; a placeholder's name is a sign of a template."""
+        """Record a doubt if a row scores an unknown id, and count the id if it is a template's placeholder."""
         if type(read) is not Value or name.strip(" *_:.").casefold() in _SUMMARY:
             return
         found.placeholders += is_placeholder(name)
         found.doubts.append(f"an unknown id: {name[:40]!r}")
 
     def _ids_of(self, row: Row) -> tuple[list[str], object]:
-        """Return the known ids that a row's id fields name, and the first name they hold, known or not."""
+        """Return the known ids that a row's id fields name, and the first name in these fields, known or not."""
         for wanted in ("id", "weak id"):
             written = [_inner_id(value) for value in row.values(wanted)]
             known = dict.fromkeys(id_ for id_ in map(self.names.match, written) if id_ is not None)
@@ -128,14 +128,16 @@ class RowReader:
         return any(type(read) is Value and read.number not in numbers for read in later)
 
     def read_field(self, key: str, value: Any) -> Score:
-        """Read a score field. A value that is a whole row is no score, but another candidate's row without brackets."""
+        """Read a score field. A value that is a whole row is another candidate's row that lost its brackets, and no
+        score.
+        """
         stated = scale_of_key(key)[1]
         if stated is None and {"score", "text"} <= Row.of(pairs_of(value)).roles:
             return _NO_NUMBER
         return convert_score(self.value_of(value), stated, self.scale)
 
     def value_of(self, value: Any) -> Score:
-        """Read a score, also one level down: ``{"value": 0.9, "confidence": 0.5}``."""
+        """Read a score, or the score one level down in an object: ``{"value": 0.9, "confidence": 0.5}``."""
         if not isinstance(value, dict | Pairs):
             return read_score_value(value, self.scale)
         row = Row((key, inner, role_of_key(key)) for key, inner in pairs_of(value))
@@ -144,7 +146,7 @@ class RowReader:
         return self.score_of(row) or _NO_NUMBER
 
     def rescale(self, row: Row, found: Found) -> None:
-        """Convert the bare scores if the object around them states a scale."""
+        """Convert the bare scores in ``found`` if the object around them states a scale."""
         numbers = found.bare_numbers()
         if not numbers:
             return
@@ -161,7 +163,9 @@ class RowReader:
 
 
 def rows_of_object(pairs: Iterable[tuple[Any, Any]]) -> list[Row]:
-    """Return an object's fields as one row of scores, or as several if a repeated key shows lost brackets."""
+    """Return an object's fields as one row of scores, or as several rows if a repeated key shows that brackets were
+    lost.
+    """
     rows: list[dict[Any, Any]] = [{}]
     for key, value in pairs:
         if key in rows[-1]:

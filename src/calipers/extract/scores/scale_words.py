@@ -11,7 +11,7 @@ from calipers.extract.wordlists import list_words, regex_of_list, regex_of_whole
 _FILE = "scales"
 
 NUM = r"(?<!\d)\d{1,7}(?:\.\d{1,4}|,\d{1,2})?(?![.,]?\d)"
-"""An end of a scale in digits of any script, unless it may be thousands, a date or a version."""
+"""A number at an end of a scale, in digits of any script, unless it may be thousands, a date or a version."""
 UNIT, OF, OUT_OF, AFTER_TOP, MAXIMUM, SCALE, GETS, I_GIVE, FROM = (
     regex_of_whole_words(list_words(_FILE, name))
     for name in ("UNIT", "OF", "OUT_OF", "AFTER_TOP", "MAXIMUM", "SCALE", "GETS", "I_GIVE", "FROM")
@@ -25,4 +25,4 @@ SCORE = regex_of_whole_words(list_words(_FILE, "NOUNS") + list_words(_FILE, "VER
 GETS = rf"(?:{GETS}|(?:は|는|은)(?=\s?[\d.]{{1,8}}\s?[点점分/]))"
 PERCENT = f"(?:{regex_of_list(_FILE, 'PERCENT')})"
 PER_HUNDRED = r"(?:%|٪|yüzde|百分之)\s?"
-"""Words and signs before a percentage."""
+"""Words and signs before a percentage as a stated scale."""

@@ -1,9 +1,11 @@
 """Checks whether the scores of one verdict lie on the scale asked for, and applies the out-of-range rule.
 
-Scores are checked together: 7, 10 and 15 clamped separately to 1 would be a three-way tie. A number that fits the scale
-asked for is still not read if the rest of the reply suggests another scale: other candidates have scores on a smaller
-scale ("9/10", and then a bare 6), its explanation gives the number with another top ("a solid 8/10", and then 8), or
-the text is cut where it may have stated a scale.
+Scores are checked together: 7, 10 and 15 clamped separately to 1 would be a three-way tie. Even a number that fits the
+scale asked for is not read in three cases:
+
+- other candidates have scores on a smaller scale ("9/10", and then a bare 6)
+- its explanation gives the number with another top ("a solid 8/10", and then 8)
+- the text is cut off where it may have stated a scale
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from calipers.extract.scores.found import OFF_SCALE, UNCLEAR, Found, StatedScale
 OutOfRange: TypeAlias = Literal["reask", "rescale", "rank", "clamp"]
 
 DUST = 1e-6
-"""The distance within which a float counts as the bound of the scale."""
+"""The distance from a bound of the scale within which a float counts as equal to the bound."""
 USUAL_SCALES = (1.0, 5.0, 10.0, 100.0)
 """The tops of the scales from 0 that judges use when they ignore the scale asked for."""
 
@@ -51,9 +53,9 @@ def _dusted(number: float, low: float, high: float) -> float:
 
 
 def _fractions(values: Mapping[str, Value], low: float, high: float) -> bool:
-    """Whether scores look like fractions on a scale to 10 or more.
+    """Whether scores look like fractions although the scale reaches 10 or more.
 
-    True if all are at most 1 and one is a fraction, or if one is a fraction among whole numbers far above 1.
+    They do if all are at most 1 and one is a fraction, or if one is a fraction among whole numbers far above 1.
     """
     if low < 0 or high < 10:
         return False
@@ -70,7 +72,7 @@ def are_fractions(numbers: list[float], high: float) -> bool:
 
 
 def _check_stated(values: Mapping[str, Value]) -> None:
-    """Raise Rejected if scores cannot be on the scale that the reply states for them: fractions out of 10 or more."""
+    """Raise Rejected if scores cannot be on the scale that the reply states: fractions on a scale to 10 or more."""
     raw: dict[StatedScale, list[float]] = {}
     for value in values.values():
         if value.raw is not None and value.stated is not None:
@@ -109,7 +111,7 @@ def _ranked(scores: dict[str, float], low: float, high: float) -> dict[str, floa
 
 
 def _rescaled(values: Mapping[str, Value], low: float, high: float) -> dict[str, float] | None:
-    """Convert scores from the one usual scale that fits: all lie on it, and the largest is above a tenth of its top."""
+    """Convert scores from the only usual scale that fits: all lie on it, and the largest exceeds a tenth of its top."""
     numbers = [value.number for value in values.values()]
     largest = max(numbers)
     fractions = any(0 < number < 1 for number in numbers)

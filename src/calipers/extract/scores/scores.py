@@ -1,4 +1,4 @@
-"""Reads scores from a judge's reply: an outcome and a reason, never a guess.
+"""Reads scores from a judge's reply. The result is an outcome and a reason, and never a guess.
 
 This file checks the verdict that counts (the set of ids, finite numbers on one scale) and says what is missing.
 ``selection`` decides which verdict counts, ``verdicts`` reads JSON shapes, ``documents`` finds JSON, ``lines`` reads

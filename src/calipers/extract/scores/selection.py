@@ -58,14 +58,16 @@ def find_claim(text: str, document: Any, reader: VerdictReader, finish_reason: F
 
 
 def _shown(body: str, *, reasoned: bool) -> str:
-    """Return the end of a reply for tolerant reading, without a level of quoting around all of it."""
+    """Return the end of a reply for tolerant reading, without one level of quotation marks or escapes around it."""
     inner = parse_strict_json(body) if body[:1] == '"' else None
     shown = end_of_reply(inner if type(inner) is str else body)
-    return shown if reasoned else unescape_reply(shown)  # after reasoning, escaped quotes are a quotation
+    return (
+        shown if reasoned else unescape_reply(shown)
+    )  # after reasoning, escaped quotes belong to a quotation and stay
 
 
 def _whole(document: Any, reader: VerdictReader) -> Found | None:
-    """Return the verdict of a reply that is one strict JSON document (or a string with one inside), else None."""
+    """Return the verdict of a reply that is one strict JSON document, or a JSON string that contains one, else None."""
     for _ in range(3):
         if isinstance(document, dict | list):
             found = reader.read(document)
@@ -125,7 +127,7 @@ def _embedded(text: str, reader: VerdictReader, finish_reason: FinishReason | No
 
 
 def _begins(text: str, claim: Claim) -> bool:
-    """Whether any text follows the first bracket of a document."""
+    """Whether any text follows the first bracket of a JSON document."""
     return bool(text[claim.start + 1 : claim.start + 3].strip())
 
 
@@ -178,7 +180,7 @@ def _of_document(document: Document, floor: int, reader: VerdictReader) -> Claim
 
 
 def _is_full(claim: Claim, ids: tuple[str, ...]) -> bool:
-    """Whether a verdict has an entry for every id, and none was cut off or empty."""
+    """Whether a verdict has an entry for every id, and no entry is cut off or empty."""
     found = [claim.found.values.get(id_) for id_ in ids]
     return all(value and not (type(value) is Unread and (value.cut or value.empty)) for value in found)
 
@@ -205,7 +207,7 @@ _NOT_OWN = "the only verdict is a draft, an example or a quotation"
 
 
 def _compare(winner: Claim, later: Claim, text: str, ids: tuple[str, ...]) -> None:
-    """Raise Rejected if a later verdict is cut off or gives other scores; templates and quotations are ignored."""
+    """Raise Rejected if a later verdict, except a template or a quotation, is cut off or gives other scores."""
     if later.cut:
         raise Rejected("a later verdict is cut off", doubt=True, truncated=True)
     if not later.found.readable or later.found.placeholders or is_quoted_verdict(text, later, ids):
@@ -247,7 +249,7 @@ def _check_trailing(text: str, claim: Claim, finish_reason: FinishReason | None)
 
 
 def _check_outside(text: str, documents: list[Document], claim: Claim, reader: VerdictReader) -> None:
-    """Raise Rejected if the documents score some ids and the prose around them scores others."""
+    """Raise Rejected if the documents of a reply score some ids and the prose around them scores other ids."""
     prose = "\n\n".join(text[start:end] for start, end in _prose(text, documents))
     for id_, value in read_scores_in_text(prose, reader.names, reader.scale).values.items():
         if type(value) is Value and not is_same_score(value, claim.found.values.get(id_)):
@@ -255,7 +257,7 @@ def _check_outside(text: str, documents: list[Document], claim: Claim, reader: V
 
 
 def _text(text: str, answer: str, reader: VerdictReader, finish_reason: FinishReason | None) -> Claim:
-    """Return the verdict of a reply without JSON documents: a table, YAML, lines of prose."""
+    """Return the verdict of a reply without JSON documents, from a table, YAML or lines of prose."""
     whole = finish_reason == "stop" or answer.endswith("\n")
     end: End = "cut" if finish_reason == "length" else "whole" if whole else "unknown"
     found = read_scores_in_text(text, reader.names, reader.scale, end=end)

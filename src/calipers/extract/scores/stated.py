@@ -1,8 +1,8 @@
 """Reads the scales that a reply states beside numbers and in keys.
 
 ``attached_scale`` reads a scale right beside a number, ``described_scale`` the value of a key such as ``scale``,
-``scale_of_key`` a key that contains a scale. Whole sentences are read by ``announced``. A scale that is uncertain is
-``UNCLEAR``, a scale on which low numbers are good is ``UPSIDE_DOWN``; neither gives a score.
+``scale_of_key`` a key that contains a scale. ``announced`` reads whole sentences. A scale that is uncertain is
+``UNCLEAR``, a scale on which low numbers are good is ``UPSIDE_DOWN``. Numbers on either of these are not read.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ BEFORE = (
     rf"(?:(?:满分|滿分)(?:为|是)?\s?{NUM}\s?分?[,，;]?\s?(?:得分?|评分|给|打)?[:：]?\s?{NUM}|{NUM}\s?点満点(?:中|で)?[、,]?\s?{NUM}"
     rf"|{NUM}\s?点中\s?{NUM}|{NUM}\s?점\s?(?:만점에|만점\s?중|중)\s?{NUM}|{NUM}\s{words.AFTER_TOP}\s{NUM})(?:\s?[分点점])?"
 )
-"""The top of a scale followed by the number."""
+"""A number right after the top of its scale, as in ``10点中8``."""
 
 
 BEFORE_NUMBER = re.compile(BEFORE, re.IGNORECASE)
@@ -59,7 +59,9 @@ _IN_WORDS = re.compile(SCALE)
 
 
 def attached_scale(text: str) -> tuple[float, StatedScale, int] | None:
-    """Return the score at the start of ``text``, the scale beside it, and where both end; None without a scale."""
+    """Return the score at the start of ``text``, the scale beside it, and where both end. None if no scale is beside
+    it.
+    """
     found = BEFORE_NUMBER.match(text)
     if found is not None:
         high, number = map(parse_number, _NUMBER.findall(found[0])[:2])
@@ -73,7 +75,7 @@ def attached_scale(text: str) -> tuple[float, StatedScale, int] | None:
         if stated is None:
             stated = _top(parse_number(_NUMBER.findall(written)[-1]))
         elif (stated.low not in (0, 1) or stated.high not in USUAL_TOPS) and not _IN_WORDS.search(written.lower()):
-            return None  # ``80 (75-85)`` states how sure the score is
+            return None  # the range in ``80 (75-85)`` states how sure the score is
     return None if stated is None else (number, stated, found.end())
 
 
@@ -106,7 +108,7 @@ _ONE_NUMBER = re.compile(
 
 
 def described_scale(value: Any) -> Scale | None:
-    """Return the scale of scores that the value of a key such as ``scale`` describes, or None without numbers."""
+    """Return the scale that the value of a key such as ``scale`` describes, or None if the value has no numbers."""
     if isinstance(value, str):
         text = unicodedata.normalize("NFKC", value[:_MAX_TEXT].replace("，", "; ")).lower()
         return _of_words(text) if len(value) <= _MAX_TEXT else None
@@ -119,7 +121,7 @@ def described_scale(value: Any) -> Scale | None:
 
 
 def _of_ends(ends: dict[str, Any]) -> Scale | None:
-    """Return the scale of an object: ``{"min": 1, "max": 5}``, ``{"1": "bad", "5": "good"}``."""
+    """Return the scale that an object describes by its ends: ``{"min": 1, "max": 5}``, ``{"1": "bad"}``."""
     low = next((ends[key] for key in _LOW_KEYS if key in ends), 0)
     high = next((ends[key] for key in _HIGH_KEYS if key in ends), None)
     if high is not None:
@@ -208,7 +210,7 @@ _INNER = re.compile(rf"\s*(?:{_WITHIN}|{words.PERCENT})\s*", re.IGNORECASE)
 
 
 def scale_of_key(key: Any) -> tuple[str, StatedScale | None]:
-    """Split a key into its name and the scale it states: ``score_out_of_10``, ``Score (/10)``, ``得分（满分10分）``."""
+    """Split a JSON key into its name and the scale that it states: ``score_out_of_10``, ``得分（满分10分）``."""
     if type(key) is not str or len(key) > 80 or _HINT.search(key) is None:
         return key, None
     found = _ANNOTATION.fullmatch(unicodedata.normalize("NFKC", key).strip(" *_`"))

@@ -1,6 +1,6 @@
 """Reads statements in prose that give an id a score: ``Trajectory 1: 0.9``, or a heading and a labelled number.
 
-A number belongs to an id if it follows the id directly, or follows a word for score in the id's own section. Counts,
+A number belongs to an id if it directly follows the id, or follows a word for score in the section of that id. Counts,
 ranges, conditions and other candidates' numbers are ignored.
 """
 
@@ -62,7 +62,7 @@ _STRANGER = re.compile(
 
 
 def read_statements(lines: list[str], names: Names, found: Found) -> list[Statement]:
-    """Return the scores that lines and sections of a reply state, in order; doubts are added to ``found``."""
+    """Return the scores that lines and sections of a reply state, in order. Doubts are added to ``found``."""
     reader = _LineReader(names)
     runs: list[tuple[str, list[Statement]]] = [("", [])]
     """Runs of statements, each with the line of words above the run."""
@@ -103,7 +103,7 @@ class _LineReader:
         self.names = names
         self.section: str | None = None
         self.scored = False
-        # These patterns depend on the ids and are compiled for each set of them, so they are small.
+        # These patterns are compiled for each set of ids, so they are small.
         written = "|".join(map(re.escape, sorted(filter(str.strip, set(names.ids)), key=len, reverse=True)))
         id_ = rf"(?P<id>{written})(?:(?=[はの得的获为是는은의])|(?!\w|[.,]\d))"
         prefix = (
@@ -139,7 +139,7 @@ class _LineReader:
         return [] if self.mention.search(line) else self._of_section(line, last=last)
 
     def _bracketed(self, line: str) -> list[Statement]:
-        """Read a name with a ratio in brackets, ``Response A (8/10): clear``, if the line has no other score."""
+        """Read a name and a ratio in brackets (``Response A (8/10): clear``), if the line has no other score."""
         found = list(islice(self.bracket.finditer(line), 2))
         id_ = self.names.match(found[0]["id"]) if len(found) == 1 else None
         value = attached_scale(line[found[0].end() :]) if id_ is not None else None
@@ -154,7 +154,7 @@ class _LineReader:
         return [Statement(id_, line[found[0].end() : end], end=end + 1)]
 
     def _of_section(self, line: str, *, last: bool) -> list[Statement]:
-        """Return the labelled score of the section's candidate; a final score has precedence."""
+        """Return the labelled score of the candidate whose section the line is in. A final score takes precedence."""
         said = list(labelled_scores(line, last=last))
         if len({one.written for one in said}) > 1:
             said = [one for one in said if one.final]
@@ -200,12 +200,12 @@ class _LineReader:
             at = max(one.start() + 1, one.end() if value is None else value.end())
 
     def _scores_stranger(self, line: str) -> bool:
-        """Whether a line scores an unknown id; then all ids may be off by one."""
+        """Whether a line scores an unknown id. If it does, all ids may be off by one."""
         found = _STRANGER.match(line)
         if found is None:
             return False
         who, ids = found["named"] or found["bare"], self.names.ids
-        # Only a number among numeric ids, or a code among codes, may be one of a series with the ids.
+        # An unknown id can belong to the same series as the ids only if all are numbers, or all are codes.
         alike = any(id_.isdecimal() for id_ in ids)
         if not who.isdecimal():
             alike = who.isupper() and any(id_.isupper() and len(id_) == len(who) for id_ in ids)
@@ -221,7 +221,7 @@ def _is_deduction(verb: str, rest: str) -> bool:
 
 
 def _may_begin(before: str, first: re.Match[str]) -> bool:
-    """Whether the words before the first id of a line leave the statement the judge's own."""
+    """Whether a statement on a line can be the judge's own, given the words before the first id."""
     if re.fullmatch(r"\s*\d{1,3}[.)]\s*", before) or _FILLER.fullmatch(before):
         return True
     return bool(first["prefix"]) and re.search(r"[.;,]\s*$", before) is not None and not DOUBTFUL.search(before)

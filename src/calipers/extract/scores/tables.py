@@ -1,6 +1,6 @@
-"""Reads scores from tables with a header and from YAML lists of rows.
+"""Reads a judge's scores from tables with a header and from YAML lists of rows.
 
-Every score is under a word for score; a table without such a column or row is not read.
+Every score must be under a word for score. A table without such a column or row is not read.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Rows = list[tuple[list[str], bool]]
 
 _MAX_HEADERS = 4
 _LONG_HEAD = 12
-"""The most characters of a header that only names its column."""
+"""A header that only names its column has at most this many characters."""
 _MAX_HEADER = 200
 _SUMMARY = frozenset({"average", "mean", "total", ""})
 _LOOSE_WORD = re.compile(r"value|points|total|overall|mark|reward|quality|final", re.IGNORECASE)
@@ -32,7 +32,7 @@ _YAML_LINE = re.compile(
 
 
 def read_score_tables(lines: list[str], names: Names) -> list[Statement]:
-    """Return the scores of all tables with a header: a score column with ids in rows, or a score row with ids above."""
+    """Return the scores of all tables with a header: from a column with ids in the rows, or a row with ids above."""
     lines = _columns(lines)
     for mark in ("|", "\t", ",", ";"):
         tried, until = 0, 0
@@ -115,7 +115,7 @@ def _down(
     said = []
     for cells, open_end in rows:
         row = cells
-        if mark in ",;" and len(cells) > len(header):  # a text cell has separators in it
+        if mark in ",;" and len(cells) > len(header):  # a text cell contains separators, so the row has too many cells
             row = [*cells[:score_at], cells[-1]] if score_at == len(header) - 1 else []
         if len(row) <= max(id_at, score_at):
             continue
@@ -128,7 +128,7 @@ def _down(
 
 
 def _scale(header: list[str], roles: list[Role | None], row: list[str], score_at: int) -> Scale | None:
-    """Return the scale of a row's score, stated in the header of its column or in a column of its own."""
+    """Return the scale of a row's score, which the header of the column or a column of its own states."""
     stated = scale_of_key(header[score_at])[1]
     if stated is not None or STATING.isdisjoint(roles):
         return stated
@@ -138,7 +138,7 @@ def _scale(header: list[str], roles: list[Role | None], row: list[str], score_at
 
 
 def _score_column(header: list[str], roles: list[Role | None]) -> int | None:
-    """Return the only column of scores; of several, the column called total, or simply score."""
+    """Return the only column of scores. Of several, return the column called total, or the one called simply score."""
     columns = [place for place, role in enumerate(roles) if role == "score"]
     if len(columns) > 1:
         plain = [place for place in columns if scale_of_key(header[place])[0].strip().casefold() == "score"]

@@ -38,7 +38,7 @@ _BEFORE = re.compile(
     r"(?:(?:~|≈|≃|about\s|approx(?:\.|imately)?\s|circa\s|ca\.\s|around\s|roughly\s)\s{0,3})?",
     re.IGNORECASE,
 )
-"""A label such as *score:*, and words for *about*."""
+"""A label such as *score:*, and words that mean *about*."""
 _UNIT = re.compile(rf"\s{{0,3}}{scale_words.UNIT}", re.IGNORECASE)
 _REMARK = re.compile(r"\s{0,3}(?:[(\[].{0,300}[)\]]|(?:--?|[–—:;,])\s{1,3}[^\W\d].{0,300})", re.DOTALL)
 _DOUBTFUL = re.compile(
@@ -48,7 +48,7 @@ _DOUBTFUL = re.compile(
     rf"|{scale_words.FULL_MARKS}|点満|分制",
     re.IGNORECASE,
 )
-"""Words of a remark that make the score doubtful: a hedge, or a scale that was not understood."""
+"""Words of a remark that make the score doubtful: a hedge, or a scale that cannot be read."""
 _WRAPPED = "*_`\"'“”‘’„ \t\r\n\u00a0"
 _HAN = {char: number for number, char in enumerate("零一二三四五六七八九十")} | {"〇": 0, "两": 2}
 _HAN_NUMBER = re.compile(r"(?!百分之)[零〇一二两三四五六七八九十百]{1,6}(?:点[零〇一二三四五六七八九]{1,4})?")
@@ -80,7 +80,7 @@ def _of_text(raw: str, scale: tuple[float, float]) -> Score:
 
 
 def _plain(raw: str) -> str | None:
-    """Return a score's digits and punctuation in ASCII; None if it has a footnote mark or a vulgar fraction."""
+    """Return a score with digits and punctuation in ASCII. None if it has a footnote mark or a vulgar fraction."""
     text = raw
     if not raw.isascii():
         if any(unicodedata.category(char) == "No" for char in raw):
@@ -99,7 +99,7 @@ def _plain(raw: str) -> str | None:
 
 
 def _number(text: str, scale: tuple[float, float]) -> Score | None:
-    """Read a number at the start of ``text`` that only its scale, a unit and a harmless remark follow."""
+    """Read a number at the start of ``text``. Only its scale, a unit and a harmless remark may follow it."""
     beside = attached_scale(text)
     if beside is not None:
         part, stated, end = beside
@@ -120,12 +120,12 @@ def _on(number: float, stated: StatedScale, scale: tuple[float, float]) -> Score
     if number > ABSURD or stated.high > ABSURD:
         return TOO_LARGE
     read = checked_score(stated.convert_number(number, scale), stated)
-    # 0.9/100 may mean 0.9 of the whole scale; 0.5/10 means what it says.
+    # 0.9/100 may mean 0.9 of the whole scale, but 0.5/10 can only mean 0.5 out of 10.
     return replace(read, raw=number) if type(read) is Value and stated.high >= 50 else read
 
 
 def _agrees(rest: str, number: float, stated: StatedScale) -> bool:
-    """Whether the words after a ratio are harmless; a percentage must be equal to the ratio."""
+    """Whether the words after a ratio are harmless. A percentage among them must be equal to the ratio."""
     also = _ALSO_PERCENT.match(rest)
     same = (
         also is None or abs(number / stated.high * 100 - parse_number(also[1])) <= 0.51
@@ -134,7 +134,7 @@ def _agrees(rest: str, number: float, stated: StatedScale) -> bool:
 
 
 def _float(text: str) -> float | None:
-    """Convert a number with a decimal comma; return None if the comma may separate thousands."""
+    """Convert a number with a decimal comma. None if the comma may separate thousands."""
     whole, _, decimals = text.partition(",")
     return None if len(decimals) == 3 and whole.lstrip("+-0") else float(text.replace(",", "."))
 

@@ -30,7 +30,7 @@ _WHOLE = re.compile(_KINDS, re.IGNORECASE)
 _SCORE_LIKE = re.compile(rf"{_KINDS}|[^\x00-\x7f]", re.IGNORECASE)
 _MAX_DEPTH = 10
 _QUIET = frozenset({"scores", "explanations"})
-"""Keys that cannot be a remark on the scores."""
+"""Keys that are never a remark on the scores."""
 _CONTAINERS: frozenset[Role] = frozenset({"final", "scores", "wrapper", "ids", "score", "loose score"})
 _BESIDE_SCORES: frozenset[Role | None] = STATING | {"scores", "text"}
 _BESIDE_SCORE: frozenset[Role | None] = STATING | {"score", "loose score", "percent", "text"}
@@ -96,7 +96,7 @@ class VerdictReader(RowReader):
         return row.roles.isdisjoint({"id", "weak id"}) and type(self.score_of(row)) is Value
 
     def _pair(self, item: Any) -> tuple[str, Score] | None:
-        """Read a pair of id and score: ``["1", 0.9]``. A pair of two bare numbers is not read."""
+        """Read a pair of an id and a score: ``["1", 0.9]``. A pair of two bare numbers is not read."""
         if (
             not isinstance(item, list)
             or len(item) != 2
@@ -108,7 +108,7 @@ class VerdictReader(RowReader):
         return None if id_ is None else (id_, read_score_value(item[1], self.scale))
 
     def _number_pairs(self, node: list[Any]) -> Found | None:
-        """Read ``[[1, 0.9], [2, 0.4]]`` if the first numbers are the ids and the second numbers cannot be."""
+        """Read ``[[1, 0.9], [2, 0.4]]`` if the first numbers are the ids and the second numbers cannot be ids."""
         pairs = [
             item for item in node if isinstance(item, list) and list(map(type, item)) in ([int, int], [int, float])
         ]
@@ -124,7 +124,7 @@ class VerdictReader(RowReader):
     def _object(self, node: Any, depth: int) -> Found:
         pairs = list(pairs_of(node))
         if len(pairs) > MAX_ROWS or dict(pairs).get("role") in ("user", "system", "tool", "developer"):
-            return Found()  # a chat message with such a role is an echo of the input
+            return Found()  # a chat message with such a role repeats the input
         found = Found()
         named = [(key, value) for key, value in pairs if key is not None]
         rows = rows_of_object(named)
@@ -198,7 +198,7 @@ class VerdictReader(RowReader):
                 found.add(id_, read)
 
     def _wrapped(self, named: list[tuple[str, Any]], depth: int) -> Found:
-        """Read the verdict inside a wrapper object; of several verdicts, take the one under the most specific key."""
+        """Read the verdict inside a wrapper object. Of several verdicts, take the one under the most specific key."""
         best, best_order = Found(), -1
         for key, value in named:
             role = role_of_key(key)
@@ -215,7 +215,7 @@ class VerdictReader(RowReader):
         return best
 
     def _under(self, key: str, value: Any, role: Role | None, depth: int) -> Found:
-        """Read the verdict under one key of a wrapper, unless a key of that role cannot have one."""
+        """Read the verdict under one key of a wrapper, unless a key of that role cannot contain a verdict."""
         if role in ("aside", "text", "percent") or role in STATING:
             return Found()
         held = value
@@ -239,7 +239,7 @@ class VerdictReader(RowReader):
         return flat and _SCORE_LIKE.search(str(key)[:60]) is None
 
     def _take_only_one(self, row: Row, found: Found) -> None:
-        """Read the score of a single candidate without an id: ``{"score": 0.9}``."""
+        """Read the score of the only candidate from an object without an id: ``{"score": 0.9}``."""
         read = self.score_of(row) if len(self.names.ids) == 1 else None
         if read is not None:
             found.add(self.names.ids[0], read)
@@ -264,7 +264,7 @@ class VerdictReader(RowReader):
         return [read for read in reads if read is not None] if len(reads) == len(rows) and None not in reads else []
 
     def _take_explanations(self, node: Any, found: Found) -> None:
-        """Record the explanations in a map beside the scores."""
+        """Record the explanations of scores from a map in the same object."""
         for _ in range(4):
             objects = [(key, value) for key, value in pairs_of(node) if isinstance(value, dict | Pairs)]
             for name, text in (
