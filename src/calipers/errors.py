@@ -87,8 +87,8 @@ class TransientError(BackendError):
 class PermanentError(BackendError):
     """A call that will fail again. ``fatal`` means that this judge will answer no other question either.
 
-    If the question is too long for the context window, ``prompt`` is its tokens and ``limit`` the window's, as far as
-    the server reports them.
+    If the question is too long for the context window, ``prompt`` is the length of the question and ``limit`` that of
+    the window, both in tokens, as far as the server reports them.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Finds judges, protocols, rewards, verifiers and readers by name, those of calipers and those of other packages.
+"""Finds judges, protocols, rewards, verifiers and readers by name, in calipers and in other packages.
 
 Each name in the tables of calipers has a ``module:attribute``, which is imported when first used. Another package adds
 its own names by entry points in the group of the same kind::
@@ -132,8 +132,8 @@ class Method:
 
     ``protocol`` is called with the judge's settings, ``planner`` with ``orders`` and ``samples``, ``reward`` with the
     range of rewards; ``aggregator`` is a function, or a class that is called without arguments. ``expected`` replaces
-    ``protocol`` if scores are read as expectations, and ``aspects`` replaces it if aspects are scored separately; None
-    if the protocol does not offer that. ``graded`` protocols check criteria, and every part of theirs takes
+    ``protocol`` if scores are read as expectations, and ``aspects`` replaces it if aspects are scored separately; each
+    is None if the protocol does not offer it. ``graded`` marks a protocol that checks criteria: all of its parts take
     ``grading=``.
     """
 

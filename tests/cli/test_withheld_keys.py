@@ -163,7 +163,7 @@ def test_a_file_found_by_chance_names_nothing_that_is_written(folder: Path, sett
     (folder / "calipers.toml").write_text(settings)
     done = calipers(*SCORE, cwd=folder)
     assert done.returncode == 2
-    assert f"'{named}' names what is written or unpickled" in done.stderr
+    assert f"'{named}' names a file to write or to unpickle" in done.stderr
     assert "--config calipers.toml" in done.stderr
     assert (folder / "victim").read_text() == "mine\n"
 
@@ -219,7 +219,7 @@ def test_an_address_as_a_models_name_gets_no_key():
     ],
 )
 def test_of_litellms_parameters_a_file_found_by_chance_sets_those_of_sampling_only(param: str):
-    with _found(judge=["bedrock/m"], param=[param]), pytest.raises(ConfigError, match="may say who is asked"):
+    with _found(judge=["bedrock/m"], param=[param]), pytest.raises(ConfigError, match="may change which server is asked"):
         key_for("bedrock/m")
     with _found(judge=["bedrock/m"], param=["temperature=0"]):
         assert key_for("bedrock/m") is None

@@ -1,4 +1,4 @@
-"""What a calibration writes about the judges it queried: a line with the cost, and a file of their judgments."""
+"""Writes what a calibration's queries brought: a line with each judge's cost, and a file of the judges' judgments."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def print_unused(results: Iterable[GroupResult]) -> None:
 
 
 def require_writable(path: str, kind: Kind, *, force: bool, beside: Mapping[str, str | None]) -> None:
-    """Raise ConfigError if ``save_judgments`` cannot or must not write, before calls are paid for."""
+    """Raise ConfigError, before calls are paid for, if the file of ``save_judgments`` cannot or must not be written."""
     require_replaceable("--save", path, kind, force=force, beside=beside)
     new = not Path(path).exists()
     try:

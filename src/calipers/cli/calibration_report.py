@@ -130,7 +130,7 @@ def _print_pairs(console: Console, judges: tuple[JudgeFigures, ...]) -> None:
 
 
 def _print_frontier(console: Console, choice: Choice | None) -> None:
-    """Print the cost-accuracy frontier: the ways to ask that no cheaper way equals."""
+    """Print the cost-accuracy frontier: the ways to query judges that are better than every cheaper way."""
     from rich.table import Table  # noqa: PLC0415 - likewise
     from rich.text import Text  # noqa: PLC0415 - likewise
 

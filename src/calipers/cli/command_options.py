@@ -1,4 +1,4 @@
-"""Options and arguments of commands: also set by environment variables, and shown in sections of the help."""
+"""Defines options and arguments of commands: environment variables set them too, and the help has sections."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _NUMBERS = frozenset({"integer", "integer range", "float", "float range"})
 class CommandOption(click.Option):
     """An option of a command, shown in the help under the heading ``section``; None means the first, general section.
 
-    ``named`` means that calipers.toml may set the option only if the user named that file: the option names a file that
-    is written, allows a file to be replaced, or names a file whose contents are trusted more than text.
+    ``named`` marks an option that calipers.toml may set only if the user named that settings file. Such an option names
+    an output file, allows a file to be replaced, or names a file whose contents are trusted more than text.
     """
 
     def __init__(self, *names: Any, section: str | None = None, named: bool = False, **attributes: Any) -> None:
@@ -85,6 +85,6 @@ def is_typed(name: str) -> bool:
 
 
 def command_option(*names: str, **attributes: Any) -> Callable[[F], F]:
-    """Add an option to a command that the environment variable CALIPERS_NAME sets as well."""
+    """Add an option to a command; the environment variable CALIPERS_NAME sets the option as well."""
     variable = "CALIPERS_" + names[-1].removeprefix("--").replace("-", "_").upper()
     return click.option(*names, cls=CommandOption, envvar=variable, **attributes)

@@ -1,7 +1,7 @@
 """``calipers generate``: generates responses to a file of prompts.
 
-Its options and its run serve ``ifeval`` as well. Not responsible for reading prompts, sending them, or writing
-responses (``generation``).
+``ifeval`` uses the same options and the same way of generating. Not responsible for reading prompts, sending them, or
+writing responses (``generation``).
 """
 
 from __future__ import annotations
@@ -160,7 +160,7 @@ def generate(prompts: str, out: str, form: Form | None, *, strict: bool, **optio
     require_writable_out(prompts, out, force=options.pop("force"))
     progress = Progress()
     chosen = form or output_form(out)
-    check = None if chosen == "responses" else row_for_main_eval  # a row that ``score`` could not read is skipped
+    check = None if chosen == "responses" else row_for_main_eval  # skip a row that ``score`` could not read either
     on_error = None if strict else progress.error
     asked = read_prompts(prompts, key=options.pop("prompt_key"), on_error=on_error, check=check)
     answered = asyncio.run(generate_responses(asked, out=out, options=options, progress=progress))

@@ -16,11 +16,10 @@ from calipers.verifiers.answer import final_answer, message_text
 
 
 def each_response(row: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield a row with fields of IFEval for each response of ``row``: its ``response``, its ``responses``, or a
-    group's.
+    """Yield, for each response in ``row``, a row with IFEval's fields.
 
-    In a group, a trajectory's response is its last message without the reasoning before it. Raises InputError with the
-    field's name.
+    Responses are the row's ``response``, its ``responses``, or the trajectories of a group. In a group, a trajectory's
+    response is its last message without the reasoning before it. Raises InputError with the field's name.
     """
     flat = _with_instructions(dict(row))
     listed = flat.get("responses")

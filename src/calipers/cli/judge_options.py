@@ -22,7 +22,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def judge_options(command: F) -> F:
-    """Add a flag to ``command`` for every option of a judge that has one, in the sections of its help."""
+    """Add to ``command`` the flag of each judge option that has a flag, under its section of the help."""
     flags = [option for option in flat_options().values() if option.section]
     for option in sorted(flags, key=lambda one: SECTIONS.index(one.section))[::-1]:
         command = _flag(option, section=option.section)(command)
@@ -67,9 +67,9 @@ def _whole(bound: float | None) -> int | None:
 
 
 def given_options(values: Mapping[str, Any], *keys: str) -> dict[str, Any]:
-    """Return the judge's options that the user set among a command's ``values``, by flat name: all, or only ``keys``.
+    """Return the judge options among a command's ``values`` that the user set, by flat name.
 
-    Raises ConfigError for a value that cannot be read.
+    ``keys`` limits the result to these options. Raises ConfigError for a value that cannot be read.
     """
     context = click.get_current_context()
     options = flat_options()

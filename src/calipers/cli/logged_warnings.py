@@ -1,4 +1,4 @@
-"""Prints warnings that calipers logs above the progress line."""
+"""Prints the warnings that calipers logs; in a terminal, they appear above the progress line."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def _wrap_line(line: str, width: int) -> str:
 
 
 def wrap_for_console(console: Console, text: str) -> str:
-    """Wrap ``text`` below a table if ``console`` is a terminal; a file or a pipe gets it unchanged."""
+    """Wrap ``text`` that follows a table, if ``console`` is a terminal; a file or a pipe gets it unchanged."""
     return wrap_words(text, console.width) if console.is_terminal else text
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _WIDTH = 160
 _SHOWN = 10
-"""The most annotators in a table, by number of labels; --json lists all."""
+"""The largest number of annotators in a table, those with the most labels first; --json lists all."""
 _ABOUT_GROUPS = ("protocol", "orders", "rubric", "expected")
 
 

@@ -1,7 +1,7 @@
-"""Decides which existing files a command may replace: empty files, and those of the kind it writes, unless --force.
+"""Decides which existing files a command may replace: empty files and files of the kind that it writes.
 
-The first line (in Parquet, the columns) shows the kind of a file, not its name. Not responsible for writing
-(``result_file``, and each command).
+With --force, it may also replace files of other kinds. A file's kind is recognised by its first line (in Parquet, by
+its columns), not by its name. Not responsible for writing (``result_file``, and each command).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _SIDES: Final = ("", "-wal", "-shm", "-journal")
 """Endings of the files that SQLite writes beside a ledger: replacing such a file would damage the ledger."""
 F = TypeVar("F", bound=Callable[..., Any])
 _FIRST_LINE: Final = 2**26
-"""The most bytes that are read of a first line."""
+"""The largest number of bytes to read of a first line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +89,8 @@ SAMPLES: Final = Kind("a file of recorded responses", _rows_with(frozenset({"key
 def require_replaceable(flag: str, path: str, kind: Kind, *, force: bool, beside: Mapping[str, str | None]) -> None:
     """Raise ConfigError if writing ``path`` would destroy a file that the command should not replace.
 
-    That is a file of another kind (unless ``force``), or one that the same command reads or writes: ``beside`` maps the
-    names of these in messages to their paths.
+    Such a file is of another kind (allowed with ``force``), or the same command reads or writes it: ``beside`` maps
+    names of these files for messages to their paths.
     """
     if path == "-":
         return

@@ -95,7 +95,7 @@ class Report:
         now = self._clock()
         self._recent.append((now, self.groups.total()))
         while len(self._recent) > 2 and self._recent[0][0] < now - _LATELY:
-            self._recent.popleft()  # keep two, because one group may take longer than the whole period
+            self._recent.popleft()  # keep the two newest, because a single group may take longer than the whole period
         self._show()
 
     def say(self, text: str) -> None:
@@ -130,7 +130,7 @@ class Report:
     def summary(
         self, *, bad_lines: str = "", reused: int = 0, probed: tuple[int, Usage] = (0, Usage()), out: str = ""
     ) -> None:
-        """Print the counts, the most frequent reasons, and where the results are.
+        """Print the counts, the most frequent reasons, and the path of the results.
 
         ``bad_lines`` says how many lines could not be read. ``probed`` are the calls and usage that no group's result
         counts.
@@ -168,7 +168,7 @@ class Report:
 
 
 def _add_share(share: tuple[int, Usage], told: Mapping[str, Any]) -> tuple[int, Usage]:
-    """Add a judge's answers and usage in one more group to its share."""
+    """Add a panel judge's answers and usage in a finished group to the totals of that judge."""
     answers, usage = share
     return answers + told["answers"], Usage.total([usage, Usage(**told["usage"])])
 

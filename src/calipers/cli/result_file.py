@@ -1,4 +1,4 @@
-"""Writes the result file, which is opened only for the first result, so that a mistake destroys no older file."""
+"""Writes the result file. It is opened only for the first result, so that a wrong option destroys no older file."""
 
 from __future__ import annotations
 

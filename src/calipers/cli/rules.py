@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Scoring(Protocol):
-    """What scores groups: a judge, or rules and a judge."""
+    """The interface that scores groups for a command: a Judge, or a Hybrid of rules and a judge."""
 
     def score_groups(self, groups: Iterable[object], *, ordered: bool = False) -> AsyncIterator[GroupResult]: ...
 
@@ -33,8 +33,8 @@ class RulesAndJudge:
     def readable(
         self, groups: Iterable[TrajectoryGroup], on_error: Callable[[InputError], None] | None
     ) -> Iterator[TrajectoryGroup]:
-        """Yield the groups whose constraints can be read; an InputError about another goes to ``on_error``, or is
-        raised.
+        """Yield the groups whose constraints can be read; for another group, pass an InputError to ``on_error``, or
+        raise it.
         """
         for group in groups:
             try:
@@ -53,8 +53,8 @@ def with_references(
 ) -> Iterator[TrajectoryGroup]:
     """Yield the groups, each with its reference answer added to its rubric or to the judge's ``standards``.
 
-    Groups with criteria stay unchanged, because criteria contain what an answer needs. So are groups for which
-    the ``rules`` leave the judge nothing but constraints to check.
+    Two kinds of groups stay unchanged: groups with criteria, because criteria state what an answer needs, and groups
+    for which the ``rules`` leave the judge only constraints to check.
     """
     from calipers.rubric.dataset_standards import read_standards, text_of_reference  # noqa: PLC0415 - --help stays quick
     from calipers.trainers.rollouts.messages import rubric_text_with_reference  # noqa: PLC0415 - likewise

@@ -192,7 +192,7 @@ def _check_paths(run: _Run) -> None:
 
 
 def _count_lines(groups: str) -> int | None:
-    """Count the groups in a plain JSONL file, for the time left; None for other files, where counting is slow."""
+    """Count the groups in a plain JSONL file, to estimate the time left; None for others, where counting is slow."""
     path = Path(groups)
     if path.suffix != ".jsonl" or not path.is_file():
         return None

@@ -101,8 +101,8 @@ def _refuse_unnamed(file: Path, command: click.Command, settings: Mapping[str, A
             flag = option.opts[-1].removeprefix("--")
             if isinstance(option, CommandOption) and option.named and flag in names:
                 raise ConfigError(
-                    f"{file}: {flag!r} names what is written or unpickled, and a settings file that was found in the "
-                    f"working directory may not: give --{flag} on the command line, or --config {file}"
+                    f"{file}: {flag!r} names a file to write or to unpickle, and a settings file that was found in "
+                    f"the working directory must not do that: give --{flag} on the command line, or --config {file}"
                 )
 
 
@@ -120,7 +120,10 @@ def _defaults(command: click.Command, settings: Mapping[str, Any]) -> dict[str, 
 
 
 def _flags(command: click.Command) -> dict[str, str]:
-    """Return click's parameter names by the flags as written in the file; for a command group, of all its commands."""
+    """Return click's parameter name of each flag, by the flag as written in the file.
+
+    For a command group, these are the flags of all its commands.
+    """
     if isinstance(command, click.Group):
         return {flag: name for inner in command.commands.values() for flag, name in _flags(inner).items()}
     return {

@@ -13,8 +13,9 @@ if TYPE_CHECKING:
 def print_figures(
     console: Console, title: str, names: Sequence[str], heads: Sequence[str], rows: Sequence[Sequence[str]]
 ) -> None:
-    """Print a table of ``rows``: first a cell for each of ``names``, then a figure for each of ``heads``, never
-    wrapped.
+    """Print a table of ``rows``, each with a cell for each of ``names``, then a figure for each of ``heads``.
+
+    Figures are never wrapped.
     """
     beside = _table(heads, rows, names)
     if beside.__rich_measure__(console, console.options.update(width=10_000)).maximum <= console.width:
@@ -33,7 +34,7 @@ def print_figures(
 
 
 def _narrow(heads: Sequence[str]) -> list[str]:
-    """Print the table with narrow columns: headings one word a line, and each figure above its wider interval."""
+    """Print the table with narrow columns: headings have one word per line, and each figure is above its interval."""
     narrow = [head.replace(" ", "\n") for head in heads]
     for place, head in enumerate(heads[1:], 1):
         if not head:

@@ -20,9 +20,11 @@ from calipers.cli.settings_file import is_from_unnamed_file
 from calipers.errors import ConfigError
 
 _INSTEAD: Final = "withheld"
-"""The text that is sent instead of a key: if no key were given, it would be read from the environment."""
+"""The text that is sent in place of a withheld key: if no key were given, it would be read from the environment."""
 _ADDRESSES: Final = frozenset({"base_url", "api_base", "api_key", "custom_llm_provider", "extra_headers", "proxy"})
-"""Parameters that change where LiteLLM sends a request, or as whom. The list is incomplete: LiteLLM has none."""
+"""Parameters that change where LiteLLM sends a request, or under which account. LiteLLM publishes no list, so this
+list is incomplete.
+"""
 _OF_SAMPLING: Final = frozenset(
     {
         "chat_template_kwargs", "enable_thinking", "frequency_penalty", "logit_bias", "max_completion_tokens",
@@ -43,11 +45,10 @@ def keys_for(judges: Sequence[str], base_urls: Sequence[str]) -> str | dict[str,
 
 
 def key_for(name: str, base_urls: Sequence[str] = (), *, flag: str = "judge") -> str | None:
-    """Return the ``api_key`` for the judge ``name``, which ``flag`` set: None if its own key may be sent, else a
-    stand-in.
+    """Return the ``api_key`` for the judge ``name``, which ``flag`` set.
 
-    Prints to stderr which key is withheld, and from which address. Raises ConfigError for a request parameter that is
-    an address.
+    Returns None if the judge's own key may be sent, else a stand-in text, and prints to stderr which key is withheld,
+    and from which address. Raises ConfigError for a request parameter that is an address.
     """
     context = click.get_current_context()
     bare, url = split_judge_name(name)
@@ -66,7 +67,7 @@ def _withhold(name: str, url: str) -> bool:
     """Whether a key for another address would be sent to ``url``; if so, report that it is withheld."""
     known = provider_of(name)
     if known is None:
-        variable = "its key"  # the name of the variable is known to LiteLLM only
+        variable = "its key"  # only LiteLLM knows the variable of the key
     else:
         provider = registry.BACKENDS.find(known)
         named = provider.named_address()  # the user set the address in the environment, so it may get the key
@@ -98,6 +99,6 @@ def _refuse_addresses(context: click.Context, *, through_litellm: bool) -> None:
         key = str(text).partition("=")[0].strip()
         if key in _ADDRESSES or (through_litellm and key not in _OF_SAMPLING):
             raise ConfigError(
-                f"calipers.toml: param {key!r} may say who is asked, and a settings file that was found in the working "
-                "directory may not: give --param on the command line, or name the file with --config calipers.toml"
+                f"calipers.toml: param {key!r} may change which server is asked, and a settings file that was found in "
+                "the working directory must not do that: give --param on the command line, or name the file with --config calipers.toml"
             )

@@ -74,7 +74,9 @@ def takes_options(
 
 
 def _unknown_argument(name: str, known: Mapping[str, Any]) -> str:
-    """Return the error for an argument that ``Judge`` lacks: where it has moved to, or the nearest known name."""
+    """Return the error for an argument that ``Judge`` does not have; it says where the option moved, or the nearest
+    name.
+    """
     options = flat_options()
     moved = options.get(name) or next((one for one in options.values() if one.formerly == name), None)
     if moved is None:

@@ -34,14 +34,14 @@ class Option:
     holds the option ("" if the option is an argument itself).
 
     ``low`` and ``high`` bound a number; ``above`` and ``below`` exclude the bound itself. A choice lists its allowed
-    words in ``choices``, or ``registered`` is the registry that knows them. ``check`` is called with the option's name,
+    words in ``choices``, or takes them from the registry ``registered``. ``check`` is called with the option's name,
     for error messages, and the value. ``none`` allows None even if the default is something else.
 
     ``key`` is the flat name (for ``Judge.of`` and verl's table) where it differs from the field's. An option with a
-    ``section`` has a flag, ``--flag`` where that differs from the key. A flag ``--no-...`` turns the option off, and
-    ``off`` is its help sentence. ``reads`` makes the value from the flag's text, or from all its texts if ``many``.
-    ``named`` means that calipers.toml may set the option only if the user named that file. ``unset`` describes in the
-    help what applies if nothing is set.
+    ``section`` has a flag: ``--flag``, where that differs from the key. A flag ``--no-...`` turns the option off, and
+    ``off`` is its help sentence. ``reads`` turns the flag's text into the value (with ``many``, the list of all texts).
+    ``named`` means that calipers.toml may set the option only if the user named that settings file. ``unset`` describes
+    in the help what applies if the option is not set.
 
     ``recorded`` marks an option that decides a judge's results. The ledger records it with each run: under the flat
     name if True, else under the key given. ``link`` is its page in the docs. ``formerly`` is the old argument that it

@@ -205,9 +205,9 @@ def flat_options() -> Mapping[str, Option]:
 
 
 def options_in_group(name: str, value: object) -> Any:
-    """Turn the argument ``name`` of ``Judge`` into its group of options; None for ``resolve`` if that is off.
+    """Turn the argument ``name`` of ``Judge`` into its group of options; None if ``resolve`` is off.
 
-    Raises ConfigError for an option that the group does not have, with the place where the option belongs.
+    Raises ConfigError for an option that the group does not have; the error says where the option belongs.
     """
     if name == "resolve" and (value is None or value is False):
         return None
@@ -222,7 +222,7 @@ def options_in_group(name: str, value: object) -> Any:
 
 
 def _right_place(key: object, known: Sequence[str]) -> str:
-    """Return where an option belongs that its group does not have: in another group, or under another name."""
+    """Return the right place for an option that ``Judge`` got in the wrong group: another group, or another name."""
     places = [option.argument for option in flat_options().values() if key in option.names]
     if not places or get_close_matches(str(key), known, n=1, cutoff=0.8):
         return did_you_mean(str(key), known)

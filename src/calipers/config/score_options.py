@@ -1,4 +1,5 @@
-"""The options that decide how answers become rewards: panels of judges, resolving close scores, reward transforms.
+"""The options that decide how answers become rewards: panels of judges, when to ask again about close scores, reward
+transforms.
 
 Not responsible for what a judge is asked (``question_options``).
 """
@@ -55,7 +56,7 @@ class Panel(Group):
 
 @dataclass(frozen=True, repr=False)
 class Resolution(Group):
-    """When to stop asking about a group: once one more presentation adds less than ``tolerance`` to its reliability."""
+    """When to stop asking about a group: once a presentation adds less than ``tolerance`` to scores' reliability."""
 
     alone: ClassVar[str] = "tolerance"
     tolerance: float = number(

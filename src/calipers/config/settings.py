@@ -108,10 +108,10 @@ class Settings(Everyday):
         return replace(self, windows=(*self.windows, *news)) if news else self
 
     def with_windows_of(self, before: Mapping[str, Any]) -> Self | None:
-        """Return these settings with the context windows of ``before``, an equal earlier run: its groups then render
-        the same.
+        """Return these settings with the context windows of ``before``, the settings of an equal earlier run.
 
-        Returns None if a judge's context window is known to differ now.
+        The same groups then render as they did in that run. Returns None if a judge's context window is known to differ
+        now.
         """
         then = Settings.of(before)
         now = [judge.context_window for judge in self.judges]

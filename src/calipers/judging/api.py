@@ -23,8 +23,8 @@ async def score_group(
     """Judge the trajectories of one group against one another.
 
     ``group`` is a TrajectoryGroup, an object of the groups file, a list of message lists, or a trainer's own group.
-    ``judge`` is a name such as ``"openai/gpt-5-mini"``, a Backend, several of them (a panel), or a Judge, which has all
-    other options.
+    ``judge`` is a name such as ``"openai/gpt-5-mini"``, a Backend, or several of these (a panel). To set other options,
+    pass a Judge.
 
     Never raises because of a judge: each trajectory of the result is ``scored``, ``abstained`` or ``failed``, with a
     reason, and has a reward in [0, 1] or None. Raises ConfigError for options that cannot work and InputError for a
@@ -45,8 +45,8 @@ def score_groups(
     """Judge many groups, ``concurrency`` at a time, and yield results as they finish (``ordered``: in input order).
 
     ``groups`` may be any iterable, also an endless or asynchronous one; memory use does not grow. A group that cannot
-    be read is passed to ``on_error`` and skipped; without ``on_error``, its InputError is raised. Otherwise as
-    score_group.
+    be read is passed to ``on_error`` and skipped; without ``on_error``, its InputError is raised. The other arguments
+    are those of ``score_group``.
     """
     return _as_judge(judge, rubric, concurrency).score_groups(
         groups, concurrency=concurrency, ordered=ordered, on_error=on_error
@@ -66,7 +66,7 @@ def _as_judge(
 
 
 def _address_and_key(name: str) -> RequestTarget | None:
-    """Return the judge's address and key in the environment now; None if neither depends on the environment."""
+    """Return the judge's address and key, as the environment sets them now; None for a provider without either."""
     bare, url = split_judge_name(name)
     provider = provider_of(bare)
     try:

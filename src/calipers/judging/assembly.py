@@ -64,8 +64,10 @@ def _protocol(settings: Settings, parse: Parse | None) -> JudgingProtocol:
 
 
 def _planner(settings: Settings) -> Planner:
-    """Build the planner: the protocol's first asks for each judge, then follow-ups to poor answers, then asks to
-    resolve.
+    """Build the planner of a group's questions.
+
+    It plans the protocol's first questions to each judge, then follow-ups to answers that cannot be used fully, then
+    further questions that resolve close scores.
     """
     first = _first_asks(settings)
     sharing = len(settings.judges) if settings.panel.mode == "cycle" else 1
@@ -102,7 +104,9 @@ def _first_asks(settings: Settings) -> FirstAsks:
 
 
 def _has_standard_errors(settings: Settings) -> bool:
-    """Whether one presentation gives standard errors: from several judges, or from each judge's known noise."""
+    """Whether a single presentation gives standard errors, because a panel's judges answer it or each judge's noise is
+    known.
+    """
     if len(settings.judges) > 1 and settings.panel.mode == "all":
         return True
     priors = _priors(settings)
@@ -114,7 +118,9 @@ def _priors(settings: Settings) -> dict[int, JudgePriors]:
 
 
 def _aggregator(settings: Settings) -> Aggregator:
-    """Build the aggregator of answers into scores: corrected by priors, with each panel judge on its own scale."""
+    """Build the aggregator that turns answers into scores: it applies priors, and puts each panel judge on its own
+    scale.
+    """
     method = registry.find_method(settings.protocol)
     judges = len(settings.judges)
     if method.graded:

@@ -228,11 +228,11 @@ class Auditor:
 
 
 def disagreement(rewards: Opinion, audit: Opinion) -> float | None:
-    """Return the share of pairs of trajectories, of those untied in the audit, that the rewards order differently.
+    """Return the share of pairs of trajectories that the rewards order differently than the audit's scores do.
 
-    A tie of rewards counts half. The result is in [0, 1], and 0.5 for rewards that are independent of the audit: it is
-    (1 - d) / 2 with Somers' d of the rewards given the audit (R. H. Somers, American Sociological Review 27, 1962).
-    None if the audit ties every pair.
+    Pairs that the audit ties do not count, and a tie of rewards counts half. The result is in [0, 1], and 0.5 for
+    rewards that are independent of the audit. It is (1 - d) / 2 with Somers' d of the rewards given the audit (R. H.
+    Somers, American Sociological Review 27, 1962). None if the audit ties every pair.
     """
     both = [name for name, value in audit.items() if value is not None and rewards.get(name) is not None]
     against = pairs = 0.0

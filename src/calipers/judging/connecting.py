@@ -25,7 +25,7 @@ from calipers.judging.instances import JudgeInstance, JudgeInstances
 from calipers.ledger import Ledger, RecordedBackend
 
 _LIMITS_OF_SHARED: Final = ("budget", "price", "requests_per_minute", "tokens_per_minute", "hedge")
-"""Limits that belong to ``Shared``, not to a Judge that uses it."""
+"""Limits that a ``Shared`` backend sets, and that a Judge which uses this backend must not set."""
 
 
 def judges_in(judge: Judges) -> tuple[str | Backend, ...]:
@@ -96,10 +96,9 @@ def _instance(judge: str | Backend, bare: FullBackend, calls: Calls, *, probes: 
 
 
 def value_for_each_judge(option: str, value: object, judges: Sequence[str | Backend]) -> list[Any]:
-    """Return the value of an option for each judge, from a mapping by judge name or from a single value for a single
-    judge.
+    """Return the value of an option for each judge; ``value`` is a mapping by judge name, or one value for one judge.
 
-    Raises ConfigError for a name that no judge has, and for a single value with several judges.
+    Raises ConfigError for a name that no judge has, and for one value with several judges.
     """
     if isinstance(value, Mapping):
         names = [judge for judge in judges if isinstance(judge, str)]

@@ -1,6 +1,7 @@
 """Refuses options that contradict one another, before a judge is asked.
 
-A value that is wrong in any combination is refused by ``config``. Not responsible for what options do (``assembly``).
+A value that is never allowed, whatever the other options are, is refused by ``config``. Not responsible for what
+options do (``assembly``).
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from calipers.types import Rubric
 
 CHECKLIST: Final = "checklist"
 _MOST_PRESENTATIONS: Final = 10_000
-"""The most first questions about a group: they are planned all at once, and must fit in memory."""
+"""The largest number of first questions about a group: they are planned all at once, and must fit in memory."""
 
 
 def checked_settings(options: JudgeOptions, judges: Sequence[str | Backend]) -> Settings:

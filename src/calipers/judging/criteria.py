@@ -19,7 +19,9 @@ from calipers.verifiers.rubric_rules import require_rules
 def with_gradable_rubrics(
     group: TrajectoryGroup, view: RenderedGroup, grading: Grading
 ) -> tuple[RenderedGroup, tuple[str, ...]]:
-    """Drop the rubrics that the formula cannot grade from the rendered group; return it with a warning for each."""
+    """Remove from the rendered group the rubrics that the formula cannot grade; return the group and a warning for
+    each.
+    """
     notes = []
     if isinstance(group.rubric, str):
         notes.append("the group's rubric is text, which a checklist cannot check: it was not shown to the judge")
@@ -55,9 +57,10 @@ def require_graded(result: GroupResult) -> None:
 def verdicts_by_criterion(view: RenderedGroup, answered: Sequence[Answered]) -> Mapping[int, Mapping[str, Any]]:
     """Return each graded candidate's verdicts by criterion, in the rubric's order, as objects of the result file.
 
-    Each object has ``met``, ``reason``, and what else the verdict holds. ``by`` is "rule" for a criterion that a rule
-    checks; ``asked`` is false if rules left nothing for a judge. Of several gradings, ``met`` is the majority's (None
-    for a tie) and ``votes`` lists them all.
+    Each object has ``met``, ``reason``, and the other fields of the verdict that are set. ``by`` is "rule" for a
+    criterion that a rule checks. ``asked`` is false for a criterion that the judge was not asked about, because rules
+    decided the score. If there were several gradings, ``met`` is the verdict of the majority (None for a tie) and
+    ``votes`` lists all verdicts.
     """
     found: dict[tuple[int, str], list[Verdict]] = {}
     for verdict in _verdicts(answered):
@@ -84,7 +87,7 @@ _NOT_NEEDED = "not asked: rules had decided what becomes of the score"
 
 
 def why_rules_left_unscored(view: RenderedGroup, item: int, answered: Sequence[Answered]) -> str | None:
-    """Return the reason if a rule without a verdict left a candidate unscored; None if a judge's failure may have."""
+    """Return why a candidate has no score if a rule without a verdict is the cause; None if the judge may be."""
     if any(isinstance(done.result, Failure) and item in done.ask.members for done in answered):
         return None
     verdicts = view.rule_verdicts[item] if view.rule_verdicts else {}
@@ -96,7 +99,7 @@ def _rule_verdict(verdict: Verdict) -> dict[str, Any]:
 
 
 def explain_verdicts(criteria: Mapping[str, Mapping[str, Any]]) -> str:
-    """Return a candidate's verdicts as explanation for people, one line for each criterion."""
+    """Return a candidate's verdicts as an explanation for people, with one line for each criterion."""
     words = {True: "met", False: "not met", None: "no verdict"}
     lines = []
     for name, one in criteria.items():
@@ -107,7 +110,7 @@ def explain_verdicts(criteria: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def criteria_without_verdict(criteria: Mapping[str, Mapping[str, Any]]) -> tuple[str, ...]:
-    """Return the criteria of a trajectory that should have a verdict, and have none."""
+    """Return the criteria of a trajectory that should have a verdict but have none."""
     return tuple(
         name
         for name, one in criteria.items()
@@ -116,7 +119,9 @@ def criteria_without_verdict(criteria: Mapping[str, Mapping[str, Any]]) -> tuple
 
 
 def _verdicts(answered: Sequence[Answered]) -> list[Verdict]:
-    """Return the last verdict of each grading on each candidate and criterion; met or not met goes before unknown."""
+    """Return the last verdict of each grading on each candidate and criterion; an unknown verdict never replaces
+    another.
+    """
     found: dict[tuple[object, ...], Verdict] = {}
     for done in answered:
         if not isinstance(done.result, Reading):

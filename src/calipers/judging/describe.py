@@ -37,7 +37,7 @@ def describe_answer(
 ) -> str:
     """Describe a judge's answer as indented plain text, with trajectory ids in place of the opaque candidate keys.
 
-    Text is folded at ``width`` columns, as in ``describe_result``.
+    Text is wrapped at ``width`` columns, as in ``describe_result``.
     """
     ask, view = request.ask, request.view
     shown = [view.ids[members[0]] if (members := view.candidates[item].members) else "(canary)" for item in ask.order]
@@ -60,7 +60,7 @@ def describe_answer(
 def describe_result(result: GroupResult, *, width: int | None = None) -> str:
     """Describe a group's ranking as plain text: best first, then trajectories without a score, each with its reason.
 
-    Explanations are folded at ``width`` columns, 110 at most, and 110 for None.
+    Explanations are wrapped at ``width`` columns, or at 110 if ``width`` is None or larger.
     """
     ranked = sorted(result.trajectories, key=lambda one: (one.reward is None, -(one.reward or 0.0)))
     lines = [f"group {result.group_id}: {result.status}"]

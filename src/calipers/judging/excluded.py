@@ -1,7 +1,7 @@
-"""Trajectories that are hidden from the judge: those without messages and, if the user says so, prompt injections.
+"""Hides trajectories from the judge: those without messages and, if the user says so, those with prompt injections.
 
-They are removed before the judge is asked, and restored in the result afterwards. Only attacks that are certain have
-consequences; the others are reported. Pure. Not responsible for finding attacks (``guard.injection``).
+They are removed before the judge is asked, and restored in the result afterwards. Only an attack that is certain
+excludes a trajectory; other attacks are only reported. Pure. Not responsible for finding attacks (``guard.injection``).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _WORDING: Final[Mapping[Certainty, str]] = {
     "likely": "seems to address the judge",
     "suspicious": "may address the judge",
 }
-"""What a warning says of a trajectory, by the certainty of its most certain attack."""
+"""The wording of a warning about a trajectory, by the certainty of its most certain attack."""
 
 POLICY = "assistant"
 """The role whose messages the policy under training writes."""
@@ -41,14 +41,14 @@ _EMPTY = "it has no messages: there is nothing of it to judge"
 
 
 def without_empty(group: TrajectoryGroup) -> TrajectoryGroup:
-    """Remove trajectories without any message from the group, such as a rollout that crashed."""
+    """Remove from the group the trajectories that have no message, such as a rollout that crashed."""
     if all(trajectory.messages for trajectory in group.trajectories):
         return group
     return replace(group, trajectories=tuple(one for one in group.trajectories if one.messages))
 
 
 def restore_empty(result: GroupResult, group: TrajectoryGroup) -> GroupResult:
-    """Restore the trajectories without messages in the result, as failed, in their positions."""
+    """Restore in the result, as failed and in their positions, the trajectories that have no messages."""
     if len(result.trajectories) == len(group.trajectories):
         return result
     judged = {one.id: one for one in result.trajectories}
@@ -69,7 +69,7 @@ def find_attacks_in_group(group: TrajectoryGroup, view: RenderedGroup) -> Attack
 
 
 def _prepared_attacks(group: TrajectoryGroup, candidate: Candidate, context: int) -> tuple[Attack, ...] | None:
-    """Return the attacks found in a candidate before its group was complete; None if it has to be searched now."""
+    """Return the attacks that were found in a candidate before its group was complete; None if no search was made."""
     prepared = group.trajectories[candidate.members[0]].prepared
     if prepared is None or candidate.messages[context:] != prepared.transcript.messages:
         return None
@@ -77,7 +77,9 @@ def _prepared_attacks(group: TrajectoryGroup, candidate: Candidate, context: int
 
 
 def without_attackers(group: TrajectoryGroup, attacks: Attacks, rule: OnAttack) -> TrajectoryGroup:
-    """Remove the trajectories that ``rule`` excludes from the group, so that they cannot affect the others' scores."""
+    """Remove from the group the trajectories that ``rule`` excludes, so that they cannot affect the scores of the
+    others.
+    """
     if not any(_is_excluded(hits, rule) for hits in attacks.values()):
         return group
     rest = tuple(one for one in group.trajectories if not _is_excluded(attacks.get(one.id, ()), rule))
@@ -87,10 +89,10 @@ def without_attackers(group: TrajectoryGroup, attacks: Attacks, rule: OnAttack) 
 def restore_attackers(
     result: GroupResult, group: TrajectoryGroup, attacks: Attacks, *, rule: OnAttack, floor: float
 ) -> GroupResult:
-    """Add every attack on the judge to its trajectory in the ``result`` and to the warnings.
+    """Add every attack on the judge to its trajectory in the ``result``, and to the warnings.
 
-    Trajectories that ``without_attackers`` removed are restored in their positions: abstained under "quarantine", and
-    with the reward ``floor`` and no score under "floor".
+    Trajectories that ``without_attackers`` removed are restored in their positions. Under "quarantine" they are
+    abstained; under "floor" they have the reward ``floor`` and no score.
     """
     if not attacks:
         return result

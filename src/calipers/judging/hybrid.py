@@ -50,7 +50,10 @@ class Combination:
     threshold: float | None
 
     def rules_score(self, verdicts: Sequence[Verdict]) -> float | Verdict | None:
-        """Return the score of the rules' verdicts; None without rules; an unknown verdict if that decides the score."""
+        """Return the score of the rules' verdicts; None if there are no rules.
+
+        If a rule without a verdict could change the score, returns the verdict of that rule instead.
+        """
         mets = [verdict.met for verdict in verdicts]
         if self.code == "all" and False in mets:
             return 0.0
@@ -63,7 +66,7 @@ class Combination:
     ) -> tuple[float | None, float | None]:
         """Return the reward from the rules' score and the judge's reward (``soft``), each of which may be missing.
 
-        The second value is its standard error, if it follows from the judge's.
+        Also returns the reward's standard error, or None if it does not follow from that of the judge's reward.
         """
         if soft is not None and self.threshold is not None:
             soft, stderr = float(soft >= self.threshold), None
@@ -81,14 +84,16 @@ class Combination:
 class Hybrid:
     """A ``judge`` (a Judge, a judge's name, or several) and ``checks``, combined into a reward from 0 to 1.
 
-    ``checks`` are verifiers for every group, whose trajectories the judge scores as well. Or they are a function from a
-    group to its ``Constraints``: then the judge is asked only if some constraints are soft, and about those (or if the
-    constraints say ``judged``). ``code`` is the rules' score: the share of rules followed (``"mean"``, the default), or
-    1 if ``"all"`` are followed, else 0. ``combine`` is ``"product"``, ``"average"``, ``"min"``, ``"all"`` (1 if all
-    rules are followed and the judge's bit is 1, else 0), or one of VerIF's: ``"verif_paper"`` (1 if all rules are
-    followed, else 0, averaged with the judge's bit), ``"verif_code"`` (the share of rules followed, times the judge's
-    bit). A missing part (no rules, or nothing for the judge) is ignored. The judge's bit is 1 if its reward is at least
-    ``threshold`` (0.5 if none is given), else 0; with a ``threshold``, the other combinations use the bit as well.
+    ``checks`` may be verifiers: they check the trajectories of every group, and the judge scores these as well. Or it
+    is a function from a group to its ``Constraints``. The judge is then asked only about the soft constraints, and not
+    at all if there are none (unless the constraints say ``judged``).
+
+    ``code`` is the rules' score: the share of rules followed (``"mean"``, the default), or 1 if ``"all"`` are followed,
+    else 0. ``combine`` is ``"product"``, ``"average"``, ``"min"``, ``"all"`` (1 if all rules are followed and the
+    judge's bit is 1, else 0), or one of VerIF's: ``"verif_paper"`` (1 if all rules are followed, else 0, averaged with
+    the judge's bit), ``"verif_code"`` (the share of rules followed, times the judge's bit). A missing part (no rules,
+    or nothing for the judge) is ignored. The judge's bit is 1 if its reward is at least ``threshold`` (0.5 if none is
+    given), else 0; with a ``threshold``, the other combinations use the bit as well.
 
     ``gates`` are checked before any token is spent. A trajectory that fails a gate is not shown to the judge and gets
     ``floor``; with ``cap`` it is judged with the others and gets at most ``cap``. If a rule or a gate has no verdict,
@@ -178,10 +183,11 @@ class Hybrid:
         )
 
     def preparing(self, head: TrajectoryGroup) -> Prepare:
-        """As ``Judge.preparing``; each trajectory's gates and rules are also checked in a thread as soon as it arrives.
+        """Return a function that prepares each trajectory as ``Judge.preparing`` does, and checks its gates and rules.
 
-        If ``checks`` is a function, it is called with ``head`` as well. Rules that it returns only for a group with
-        trajectories, or that differ then, are checked when the group is complete.
+        The checks run in a thread as soon as a trajectory arrives. If ``checks`` is a function, it is called with
+        ``head`` as well. Rules that it returns only for the complete group, or that differ then, are checked when the
+        group is complete.
         """
         return self._early.preparing(head, self._rules_for(head), self.judge.preparing(head))
 
@@ -267,7 +273,7 @@ def _reward_parts(
 
 
 def _broken_rules(checked: TrajectoryVerdicts) -> str | None:
-    """Return why rules were not followed, as explanation where the judge gives none."""
+    """Return why a trajectory broke rules, as its explanation if the judge gives none."""
     return "; ".join(verdict.reason for verdict in checked.rules if verdict.met is False and verdict.reason) or None
 
 

@@ -1,8 +1,8 @@
-"""The judges of a ``Judge``: how each is called, which of them refuse every question, and what answers teach of them.
+"""The judges of a ``Judge``: how each is called, which of them refuse every question, and what their answers teach.
 
 A judge that refuses every question (a mistyped model, a wrong key, a wrong address) would leave a whole run without
-scores. It is recognised by how its calls end, and confirmed by one small call. Not responsible for which judge is asked
-what (``planners``), or for how names become backends (``connecting``).
+scores. It is recognised by how its calls end, and confirmed by one small call. Not responsible for which judge gets
+which question (``planners``), or for how names become backends (``connecting``).
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ from calipers.types import Answered, Failure, Reading, Usage
 _log = logging.getLogger(__name__)
 
 _SHORTEST_PROBE, _LONGEST_PROBE = 0.5, 30.0
-"""Seconds for a probe. If a group's deadline leaves less than the first, a later group's turn is used."""
+"""The least and the most seconds for a probe. If less than the least is left before a group's deadline, a later group
+makes the probe.
+"""
 
 
 @dataclass(slots=True, eq=False)
@@ -45,9 +47,9 @@ class JudgeInstance:
     answered: bool = False
     """Whether the judge ever answered a question."""
     refused: str | None = None
-    """The first refusal since ``require_answering`` last looked."""
+    """The first refusal since the last call of ``require_answering``."""
     failed_otherwise: bool = False
-    """Whether a call since then failed in a way that may pass."""
+    """Whether a call since the last call of ``require_answering`` failed for a reason that may pass."""
     refuses: str | None = None
     """Why the judge is known to refuse every question."""
     _warned: bool = False
@@ -99,8 +101,8 @@ class JudgeInstance:
     async def check(self) -> list[str]:
         """Check this judge before a run; return warnings. Raises ConfigError if every question would fail.
 
-        The check costs no token, unless the server's list of models lacks the model: then one small question finds out
-        whether the server answers for it nevertheless, as proxies do that hide models.
+        The check costs no token, unless the server's list of models lacks the model. Then one small question finds out
+        whether the server answers nevertheless, as proxies do that do not list all their models.
         """
         warnings = await self.bare.check()
         unlisted = await self.refusal_check.unlisted()
@@ -131,7 +133,7 @@ class JudgeInstances:
     async def check(self, *, all_needed: bool) -> list[str]:
         """Check all judges; return their warnings.
 
-        Raises ConfigError for a judge that cannot answer; unless ``all_needed``, only if no judge can.
+        With ``all_needed``, raises ConfigError if any judge cannot answer; otherwise only if no judge can.
         """
         warnings: list[str] = []
         errors: list[ConfigError] = []
@@ -156,11 +158,11 @@ class JudgeInstances:
                 self._all_answered = all(judge.answered for judge in self)
 
     async def require_answering(self) -> None:
-        """Raise ConfigError if every judge refuses every question; log one warning for a judge that refuses alone.
+        """Raise ConfigError if every judge refuses every question; log a warning if only some judges do.
 
         The calls since the last check are a batch. A judge that never answered, and refused every call of the batch for
-        good, is asked one small question. If it refuses that as well, it is known to refuse every question. Otherwise
-        free.
+        good, is asked one small question. If it refuses that as well, it is known to refuse every question. In all
+        other cases the check is free.
         """
         if self._all_answered:
             return

@@ -1,4 +1,4 @@
-"""``Judge``: from options to strategies, and from a group to its result.
+"""The class ``Judge``: builds strategies from options, and judges groups with them.
 
 Not responsible for the questions and answers about a group (``loop``), for what options mean (``config.options``), or
 for how names become backends (``connecting``).
@@ -56,24 +56,24 @@ from calipers.types import GroupResult, RenderedGroup, TrajectoryGroup, Usage
 from calipers.verifiers.rubric_rules import with_rule_verdicts
 
 _MOST_AHEAD = 32
-"""The most groups that are begun beyond the judge's calls in flight."""
+"""The largest number of groups that may be begun while the judge's calls in flight are about other groups."""
 
 
 class Judge:
-    """A judge and how to ask it. Constructor arguments are the whole configuration; no request is sent until it is
-    used.
+    """A judge and how to ask it. Constructor arguments are the whole configuration; no request is sent before the first
+    group.
 
-    ``judge`` is a name (``"openai/gpt-5-mini"``, ``"vllm/qwen3"``, ``"embedded"``...) or a Backend of your own, which
-    is used without retries. Several are a panel. Everyday options are arguments; the others are in groups (``panel``,
-    ``resolve``, ``reward``, ``question``, ``calls``, ``defence``, ``records``), each an object from ``calipers.config``
-    or a mapping of its fields, as in ``calls={"timeout": 30}``. A single value sets a group's first field:
-    ``panel="cycle"``, ``reward="rank"``, ``resolve=0.015``. All options, with defaults and ranges, are in
+    ``judge`` is a name (``"openai/gpt-5-mini"``, ``"vllm/qwen3"``, ``"embedded"``...), a Backend of your own, which is
+    used without retries, or several of these (a panel). Everyday options are arguments; the others are in groups
+    (``panel``, ``resolve``, ``reward``, ``question``, ``calls``, ``defence``, ``records``), each an object from
+    ``calipers.config`` or a mapping of its fields, as in ``calls={"timeout": 30}``. A single value sets a group's first
+    field: ``panel="cycle"``, ``reward="rank"``, ``resolve=0.015``. All options, with defaults and ranges, are in
     docs/options.md.
 
-    With several judges, ``base_url``, ``api_key`` and ``calls={"price": ...}`` are mappings by judge name. Of several
-    ``base_url`` of one judge, the first names it in the ledger. ``ledger`` is a path, a ``sqlite:///`` URL, a Ledger,
-    or a Store of your own. ``rubric`` is for groups that bring none: text or, for ``protocol="checklist"``, criteria (a
-    Rubric, its object, or the Path of its file).
+    With several judges, ``base_url``, ``api_key`` and ``calls={"price": ...}`` are mappings by judge name. If a judge
+    has several ``base_url``, the ledger names the judge by the first. ``ledger`` is a path, a ``sqlite:///`` URL, a
+    Ledger, or a Store of your own. ``rubric`` is for groups that bring none: text or, for ``protocol="checklist"``,
+    criteria (a Rubric, its object, or the Path of its file).
 
     Safe to use from several event loops. Raises ConfigError, before any token is spent, for options that cannot work.
     """
@@ -137,7 +137,9 @@ class Judge:
     def replaying(cls, settings: Settings, store: Store, *, parse: Parse | None = None) -> Self:
         """Build a judge for a replay: it asks as ``settings`` say and gets its answers from ``store`` only."""
         if settings.custom_parse and parse is None:
-            raise ConfigError("this run was read by a parse= function of its own: replay it from Python, with it")
+            raise ConfigError(
+                "a parse= function read the replies of this run: replay it from Python, with that function"
+            )
         judge = cls.__new__(cls)
         judge._assemble(  # noqa: SLF001 - another constructor
             settings, recorded_judges(settings), ledger=store, parse=parse, concurrency=1
@@ -232,7 +234,7 @@ class Judge:
         warnings += replaced_rubric_warning(group, settings)
         result = await self._judge(shown, view, number, settings, ends, warnings)
         if settings.grading is not None and settings.grading.on_missing == "raise":
-            require_graded(result)  # before excluded trajectories are restored, which need no grade
+            require_graded(result)  # before excluded trajectories are restored, because these need no grade
         floor = settings.reward.range[0]
         result = restore_attackers(result, judged, attacks, rule=settings.defence.on_attack, floor=floor)
         result = restore_empty(result, group)

@@ -16,10 +16,11 @@ from calipers.ledger import Ledger, find_learned, recorded_judgments, settings_o
 
 
 def with_learned_priors(settings: Settings, ledger: Ledger, judges: JudgeInstances) -> Settings:
-    """Add to ``settings`` what earlier runs in the ledger learned about the judges, and start the ``judges`` from it.
+    """Add to ``settings`` what earlier runs in the ledger learned about the judges, and let the ``judges`` start from
+    it.
 
-    All that decides a question is in the settings, so that a run can be replayed. A run that repeats a recorded run
-    starts from the same knowledge as that run did, so that the same input gets the same rewards.
+    The settings contain everything that decides a question, so that a run can be replayed. A run that repeats a
+    recorded run starts from the same knowledge as that run did, so that the same input gets the same rewards.
     """
     for judge in judges:
         judge.start_from(find_learned(ledger, judge.bare.endpoint, judge.bare.model))

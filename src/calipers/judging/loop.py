@@ -103,8 +103,10 @@ class QueryLoop:
     async def _answer(
         self, request: JudgeRequest, window: Window | None, meter: Meter
     ) -> tuple[Completion | Failure, str]:
-        """Return the judge's answer, or a failure, each with its failed calls; and the ledger's key of the question, if
-        known.
+        """Ask the judge; return its answer or a failure, either with its failed calls, and the question's key in the
+        ledger.
+
+        The key is empty if it is unknown.
         """
         if self.ends is not None and asyncio.get_running_loop().time() >= self.ends:
             return self._too_late(meter), ""  # a call now would be cancelled, and might be billed

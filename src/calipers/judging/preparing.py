@@ -67,7 +67,10 @@ class EarlyChecks:
         return prepared
 
     async def checked(self, group: TrajectoryGroup, rules: tuple[Verifier, ...]) -> list[TrajectoryVerdicts]:
-        """As ``check_group``, without blocking: wait for checks that were started early, and make the missing ones."""
+        """Check a group's gates and rules as ``check_group`` does, but without blocking.
+
+        Waits for checks that were started early, and makes the missing checks.
+        """
         started = [self._started(one, group, rules) for one in group.trajectories]
         rest = tuple(one for one, early in zip(group.trajectories, started, strict=True) if early is None)
         # Rules may block, so they run in a thread while other groups are judged.

@@ -1,6 +1,6 @@
 """Assembles a GroupResult from answers and scores: which trajectories are scored, abstained or failed, and why.
 
-Pure. Not responsible for where scores come from (``aggregators``), or for trajectories that no judge is shown
+Pure. Not responsible for where scores come from (``aggregators``), or for trajectories that are hidden from the judge
 (``excluded``).
 """
 
@@ -196,7 +196,7 @@ _MEANT_AS_CONTEXT = ("prompt", "prompts", "question", "input", "messages", "task
 
 
 def unused_content_warnings(group: TrajectoryGroup, settings: Settings) -> tuple[str, ...]:
-    """Return warnings of what a group contains and the judge does not use: rules, or a task under an unknown key."""
+    """Return warnings about parts of a group that the judge does not use: rules, or a task under an unknown key."""
     notes: list[str] = []
     if group.extra or group.rubric is not None or any(one.extra or one.rubric for one in group.trajectories):
         notes = unused_standards(group, checklist=settings.grading is not None and settings.grading.mode != "holistic")
@@ -206,7 +206,7 @@ def unused_content_warnings(group: TrajectoryGroup, settings: Settings) -> tuple
 
 
 def _tasks_elsewhere(group: TrajectoryGroup) -> list[str]:
-    """Return a warning for each unknown key that probably holds the task, if the trajectories do not hold it."""
+    """Return a warning for each unknown key that probably holds the task, unless the trajectories contain the task."""
     if any(message.get("role") != "assistant" for one in group.trajectories for message in one.messages[:2]):
         return []
     meant = [key for key in group.extra if key in _MEANT_AS_CONTEXT or get_close_matches(key, ["context"], cutoff=0.8)]
@@ -229,7 +229,7 @@ def _answer_warnings(answered: Sequence[Answered]) -> list[str]:
 
 
 def _unanswered_warning(answered: Sequence[Answered]) -> list[str]:
-    """Return a warning if fewer first questions were answered than planned: orders are then out of balance."""
+    """Return a warning if fewer first questions were answered than planned: the orders are then no longer balanced."""
     parents = {done.ask.number: done.ask.parent for done in answered}
     useful = {done.ask.number for done in answered if isinstance(done.result, Reading) and done.result.judgments}
     reached = set()
@@ -244,7 +244,7 @@ def _unanswered_warning(answered: Sequence[Answered]) -> list[str]:
 
 
 def _omitted_warnings(view: RenderedGroup, answered: Sequence[Answered]) -> list[str]:
-    """Return a warning for each candidate that at least one question left out."""
+    """Return a warning for each candidate that was omitted from at least one question."""
     why = {item: reason for done in answered for item, reason in done.omitted.items()}
     return [
         f"trajectory {', '.join(repr(view.ids[member]) for member in view.candidates[item].members)} was not shown "
@@ -262,7 +262,7 @@ def _unmetered_warning(failed: Sequence[FailedCalls]) -> list[str]:
 
 
 def _usage_and_failed_calls(answered: Sequence[Answered]) -> tuple[list[Usage], list[FailedCalls]]:
-    """Return the usage of each answer, and the failed calls; asks with the same question share both."""
+    """Return the usage of each answer, and the failed calls; asks with the same question are counted once."""
     asked = {done.question or done.ask.number: done for done in reversed(answered)}.values()
     return [done.usage for done in asked if done.usage is not None], [done.failed for done in asked]
 
@@ -285,8 +285,8 @@ def _why_unscored(
 ) -> tuple[TrajectoryStatus, str]:
     """Return the status and reason of a candidate without a score, from the last answer about it.
 
-    Abstained if the judge answered, else failed. ``others`` means that other candidates have a score: if this one was
-    compared as well, no chain of comparisons links it to them.
+    The status is abstained if the judge answered, else failed. ``others`` means that other candidates have a score. A
+    compared candidate then has none because no chain of comparisons links it to the others.
     """
     about = [done for done in answered if index in done.ask.members]
     if not about:

@@ -24,7 +24,10 @@ S = TypeVar("S")
 R = TypeVar("R")
 
 _AHEAD = 16
-"""In input order, up to this many times ``limit`` results may wait for a slow result; then no more work begins."""
+"""The limit, as a multiple of ``limit``, on results in input order that wait for a slow result before them.
+
+No more work begins when it is reached.
+"""
 
 
 async def stream_results(
@@ -142,8 +145,9 @@ class _AsyncItems(Generic[S]):
 def readable_groups(
     groups: Iterable[object] | AsyncIterable[object], on_error: _OnError
 ) -> Iterator[TrajectoryGroup] | AsyncIterator[TrajectoryGroup]:
-    """Yield the groups that can be read. For others, an InputError that names the group goes to ``on_error`` or is
-    raised.
+    """Yield the groups that can be read; for each other group, pass an InputError to ``on_error``, or raise it.
+
+    The error names the group.
     """
     return _readable_async(groups, on_error) if isinstance(groups, AsyncIterable) else _readable(groups, on_error)
 

@@ -1,7 +1,7 @@
 """Combines the judge's reward with a reward that the trajectory already had, such as that of a verifier.
 
-If either reward is missing, the combined reward is missing: a single reward would mean something else. Not responsible
-for checks that decide before a judge is asked (``calipers.Hybrid``).
+If either reward is missing, so is the combined reward, because a single reward would mean something else. Not
+responsible for checks that decide before a judge is asked (``calipers.Hybrid``).
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ def blend_rewards(
 ) -> tuple[float | None, ...]:
     """Return one reward per trajectory from the judge's reward and the trajectory's own; None if either is None.
 
-    "sum" adds them. "weighted" is ``(1 - weight) * own + weight * judged``. In "lexicographic", the own reward decides,
-    and the judge only among trajectories with equal own rewards: judged rewards are scaled to half the smallest gap
-    between different own rewards. If all own rewards are equal, "lexicographic" is "sum".
+    "sum" adds the two. "weighted" is ``(1 - weight) * own + weight * judged``. With "lexicographic", the own reward
+    decides the order, and the judge's reward only orders trajectories with equal own rewards. To this end, the judge's
+    rewards are scaled to half the smallest gap between different own rewards. If all own rewards are equal,
+    "lexicographic" is "sum".
     """
     pairs = enumerate(zip(judged, own, strict=True))
     known = [(place, a, b) for place, (a, b) in pairs if a is not None and b is not None]

@@ -13,7 +13,8 @@ from calipers.types import RenderedGroup, Scores
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Maps a score in [0, 1] linearly to ``reward_range``; scores that rounding puts outside get the bound.
+    """Maps a score in [0, 1] linearly to ``reward_range``; a score that rounding put outside counts as the nearer
+    bound.
 
     Equal scores give bit-equal rewards, and None stays None.
     """

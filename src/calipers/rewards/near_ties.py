@@ -1,4 +1,4 @@
-"""Finds clusters of scores whose differences are within their standard errors.
+"""Finds clusters of near-tied scores: their differences are within their standard errors.
 
 Not responsible for how rewards change within a cluster (``ties``, ``length``).
 """
@@ -28,10 +28,11 @@ class _Level:
 def near_tied_clusters(scores: Scores, *, within: float) -> list[list[int]]:
     """Return clusters of candidates, best first: any two scores in one differ by at most ``within`` standard errors.
 
-    The standard error is that of the difference. Complete linkage (Sørensen 1948) over neighbours by score: the nearest
-    are joined first, and of equally near ones the better. So the clusters depend on the scores alone, not on their
-    order. A score between two of a cluster belongs to it, equal scores are always together, and a candidate without a
-    score is in no cluster. A candidate whose error is unknown is clustered only with candidates of the same score.
+    The standard error is that of the difference. The method is complete linkage (Sørensen 1948) over neighbours by
+    score: the nearest clusters are joined first, and of equally near pairs the one with the higher scores. So the
+    clusters depend on the scores alone, not on their order. A score between two scores of a cluster belongs to the
+    cluster, equal scores are always together, and a candidate without a score is in no cluster. A candidate whose error
+    is unknown is clustered only with candidates of the same score.
     """
     clusters = [[level] for level in _levels(scores)]
     while (at := _nearest_clusters(clusters, within)) is not None:
@@ -40,7 +41,7 @@ def near_tied_clusters(scores: Scores, *, within: float) -> list[list[int]]:
 
 
 def _nearest_clusters(clusters: Sequence[Sequence[_Level]], within: float) -> int | None:
-    """Return the index of the first of the two nearest clusters; None if none are within ``within`` errors."""
+    """Return the index of the first of the two nearest clusters; None if no two are within ``within`` errors."""
     distances = [_distance(upper, lower) for upper, lower in itertools.pairwise(clusters)]
     near = [(round(one, _DIGITS), index) for index, one in enumerate(distances) if one <= within and one < math.inf]
     return min(near)[1] if near else None

@@ -18,8 +18,8 @@ from calipers.types import RenderedGroup, Scores
 class RubricRange:
     """Maps the scores that the group's rubrics can give, from the least possible to 1, linearly to ``reward_range``.
 
-    Advantages that are normalised by the group equal those of the scores. Without penalties in any
-    rubric, the least possible score is 0. With ``Grading.reward`` "score", the reward is the score unchanged.
+    Advantages that are normalised by the group equal those of the scores. Without penalties in any rubric, the least
+    possible score is 0. With ``Grading.reward`` "score", the reward is the score unchanged.
     """
 
     reward_range: tuple[float, float] = (0.0, 1.0)

@@ -55,9 +55,9 @@ class Completion:
 class Failure:
     """A question without an answer. ``fatal`` means that repeating it fails too, until somebody fixes the cause.
 
-    If a server refused the question as too long, ``limit`` is the context window and ``prompt`` the question, both in
-    tokens as far as the server reported them, and ``window`` is the context window to use from now on. ``failed`` sums
-    up the failed calls for the question.
+    If a server refused the question as too long, ``limit`` is the size of the context window and ``prompt`` that of the
+    question, both in tokens as far as the server reported them. ``window`` is the context window to use from now on.
+    ``failed`` sums up the failed calls for the question.
     """
 
     kind: FailureKind

@@ -16,7 +16,7 @@ import orjson
 _AS_JSON_DOES: Final = (
     orjson.OPT_PASSTHROUGH_SUBCLASS | orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_DATACLASS
 )
-"""Options that make orjson refuse the types that Python's own encoder refuses."""
+"""Options of orjson that make it refuse the types that Python's own encoder refuses."""
 
 
 class EncodedDict(dict[str, Any]):
@@ -55,7 +55,7 @@ _STRING: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
 
 
 def require_small_when_decoded(data: bytes) -> None:
-    """Raise ValueError if decoding this JSON would take far more memory than its bytes: millions of tiny values.
+    """Raise ValueError if this JSON has so many tiny values that decoding it would take far more memory than its text.
 
     The contents of strings do not count, however long they are.
     """

@@ -97,8 +97,9 @@ class Prepared:
     criterion_checks: object = None
 
     def is_valid_for(self, messages: object, context: tuple[Message, ...], reasoning: str) -> bool:
-        """Whether the work was done for these messages, compared by identity to save time, this context and this
-        setting.
+        """Whether the prepared work was done for these messages, this context and this ``reasoning`` setting.
+
+        Messages are compared by identity, to save time.
         """
         return messages is self.messages and reasoning == self.reasoning and context == self.context
 

@@ -46,7 +46,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The answer to whether a criterion is met: ``met`` is True, False, or None for unknown, with the ``reason``.
+    """The judge's or a rule's verdict on a criterion: ``met`` is True, False, or None for unknown, with the ``reason``.
 
     The verdict is about ``criterion`` of candidate ``item``, in presentation ``presentation``, by panel member
     ``slot``. ``share`` is the share (0-1) of the points that a criterion with levels earns. ``quote`` is evidence found
@@ -68,7 +68,9 @@ Judgment: TypeAlias = Rating | Comparison | Verdict
 
 @dataclass(frozen=True, slots=True)
 class Canary:
-    """The judge scored a decoy answer, which ``won`` or not. ``alone``: in a separate question before the real one."""
+    """A decoy answer that the judge scored; ``won`` says whether it won. ``alone`` means that a separate question
+    showed it, before the real question.
+    """
 
     kind: CanaryKind
     won: bool
@@ -77,8 +79,8 @@ class Canary:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What was read from one answer of a judge. ``missing`` maps candidates that were asked about and got no score to
-    reasons.
+    """What was read from one answer of a judge. ``missing`` gives the reason for each candidate that was asked about
+    but has no score.
 
     ``reason`` describes the problem with the answer (None: no problem); ``truncated`` means that the reply ended inside
     the answer. ``complaint`` describes the problem to the judge in fixed words, so that no text of a reply gets into
@@ -100,7 +102,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """A score and a standard error for each candidate; None if there is no judgment, or the error is unknown."""
+    """The score of each candidate (None if there is no judgment), and its standard error (None if it is unknown)."""
 
     values: tuple[float | None, ...]
     stderrs: tuple[float | None, ...]

@@ -36,8 +36,8 @@ class Candidate:
     """A distinct trajectory as a judge sees it. Identical trajectories of a group are one candidate.
 
     ``members`` are the positions of these trajectories in the group; a decoy answer (canary) has none, and comes last.
-    ``messages`` are canonical and include the shared prefix, for judges that need no prose. ``body`` is the transcript
-    without what all candidates share. ``elided`` lists what was omitted.
+    ``messages`` are canonical and include the shared prefix; judges that take data instead of a prompt read these.
+    ``body`` is the transcript without what all candidates share. ``elided`` lists what was omitted.
     """
 
     members: tuple[int, ...]
@@ -87,12 +87,12 @@ class Ask:
 
     ``members`` are the candidates asked about and ``order`` all candidates shown, first to last (anchors included),
     both as positions in ``RenderedGroup.candidates``. ``anchors`` are candidates whose score (0-1) is stated in the
-    question. ``slot`` is the panel member, ``sample`` counts repeats of the same question, ``cause`` is why it is
-    asked, ``note`` what was wrong with the previous reply, and ``max_tokens_factor`` multiplies the reply's token
-    limit. ``parent`` is the number of the ask whose reply made this one necessary. ``presentation`` is the number that
-    its ratings get: the ask's own if it is None; an ask that fills the gaps of an answer has that answer's number.
-    ``window`` is the context window that a refusal revealed. ``criteria`` are the ids of the criteria asked about, for
-    protocols that ask about criteria.
+    question. ``slot`` is the panel member, ``sample`` counts repeats of the same question, and ``cause`` says why the
+    question is asked. ``note`` says what was wrong with the previous reply. ``max_tokens_factor`` multiplies the
+    reply's token limit. ``parent`` is the number of the ask whose reply made this ask necessary. ``presentation`` is
+    the number under which the ratings are recorded: None means the ask's own number, and an ask that fills the gaps of
+    an answer has that answer's number. ``window`` is the context window that a refusal revealed. ``criteria`` are the
+    ids of the criteria asked about, for protocols that ask about criteria.
     """
 
     number: int
@@ -112,7 +112,8 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class JudgeRequest:
-    """A request to a backend. ``view`` and ``ask`` are for judges that need no prose, and no part of the ledger's key.
+    """A request to a backend. ``view`` and ``ask`` are for judges that take data instead of a prompt, such as
+    verifiers; the ledger's key does not cover them.
 
     ``keys`` are the opaque candidate keys in the order shown (``keys[i]`` is ``ask.order[i]``). ``schema`` is the JSON
     schema that the reply should follow, or None. ``max_tokens=None`` means the server's own limit. ``params`` are

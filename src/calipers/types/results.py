@@ -67,7 +67,7 @@ class GroupResult:
     """The result of one group, with its trajectories in input order; its attributes are keys of the result file.
 
     ``judge_calls`` counts answers, ``attempts`` all calls made for them, and ``unusable`` the calls that were billed
-    without a usable answer. ``usage`` is the sum over all of them.
+    without a usable answer. ``usage`` is the sum over all calls.
     """
 
     group_id: str
