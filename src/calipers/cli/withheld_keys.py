@@ -100,5 +100,6 @@ def _refuse_addresses(context: click.Context, *, through_litellm: bool) -> None:
         if key in _ADDRESSES or (through_litellm and key not in _OF_SAMPLING):
             raise ConfigError(
                 f"calipers.toml: param {key!r} may change which server is asked, and a settings file that was found in "
-                "the working directory must not do that: give --param on the command line, or name the file with --config calipers.toml"
+                "the working directory must not do that: give --param on the command line, or name the file with "
+                "--config calipers.toml"
             )

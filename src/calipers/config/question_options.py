@@ -74,7 +74,7 @@ class Question(Group):
     pairing: Pairing = choice(
         "all",
         Pairing,
-        "Pairwise: compare all pairs (all), only pairs with one fixed candidate (pivot), or neighbours by score (swiss).",
+        "Pairwise: compare all pairs (all), only pairs with a fixed candidate (pivot), or neighbours by score (swiss).",
         section=QUESTION,
         recorded=True,
         link="protocols.md#large-groups",
