@@ -125,19 +125,30 @@ def _digest(path: Path) -> str:
 
 def _moved(last: Cover, sources: dict[str, str]) -> dict[str, Run]:
     """The runs of ``last`` with the line numbers of the source as it is now."""
-    moves: dict[str, dict[int, int]] = {}
-    for path, text in last.sources.items():
-        if path in sources and text != sources[path]:
-            matcher = difflib.SequenceMatcher(None, text.splitlines(), sources[path].splitlines(), autojunk=False)
-            blocks = matcher.get_matching_blocks()
-            moves[path] = {old + 1 + k: new + 1 + k for old, new, size in blocks for k in range(size)}
+    changed = {path for path, text in last.sources.items() if path in sources and text != sources[path]}
+    moves = {path: _moves(last.sources[path], sources[path]) for path in changed}
     return {name: _renumbered(run, moves) for name, run in last.runs.items()}
 
 
-def _renumbered(run: Run, moves: dict[str, dict[int, int]]) -> Run:
+def _moves(before: str, after: str) -> dict[int, list[int]]:
+    """Where each line went; a line that was rewritten may have become any of those that replaced its block."""
+    moves: dict[int, list[int]] = {}
+    matcher = difflib.SequenceMatcher(None, before.splitlines(), after.splitlines(), autojunk=False)
+    for kind, start, end, new_start, new_end in matcher.get_opcodes():
+        for line in range(start, end):
+            whole = range(new_start + 1, new_end + 1)
+            moves[line + 1] = [new_start + 1 + line - start] if kind == "equal" else list(whole)
+    return moves
+
+
+def _renumbered(run: Run, moves: dict[str, dict[int, list[int]]]) -> Run:
     lines = dict(run.lines)
     for path in moves.keys() & lines.keys():
-        lines[path] = {moves[path][line]: tests for line, tests in lines[path].items() if line in moves[path]}
+        moved: dict[int, list[str]] = {}
+        for line, tests in lines[path].items():
+            for new in moves[path].get(line, ()):
+                moved[new] = list(dict.fromkeys([*moved.get(new, ()), *tests]))
+        lines[path] = moved
     return Run(run.digest, run.seconds, lines)
 
 
