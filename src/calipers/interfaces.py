@@ -40,7 +40,8 @@ class JudgingProtocol(Protocol):
 
 
 class Planner(Protocol):
-    """Chooses from the answers so far what to ask next; an empty list ends the judging of the group.
+    """Decides which Asks to send to the judges next, given the answers so far. An empty list ends the judging of a
+    group.
 
     A whole batch is answered before the next batch is planned.
     """
@@ -49,9 +50,9 @@ class Planner(Protocol):
 
 
 class Backend(Protocol):
-    """A judge to which requests can be sent. Raises BackendError, and nothing else, when it gives no answer.
+    """A judge to which requests can be sent. If it gives no answer, it raises BackendError and nothing else.
 
-    ``endpoint`` and ``model`` identify the judge; with the request they make up the ledger key.
+    ``endpoint`` and ``model`` identify the judge. The ledger key is computed from both of them and the request.
     """
 
     @property
@@ -64,7 +65,7 @@ class Backend(Protocol):
 
 
 Record: TypeAlias = Callable[[Completion], Awaitable[Completion]]
-"""Stores an answer durably and returns it as it was stored."""
+"""Stores an answer durably and returns the stored answer."""
 
 
 @runtime_checkable
@@ -114,7 +115,8 @@ class FullBackend(Protocol):
 
 
 def full(backend: Backend) -> FullBackend:
-    """Return ``backend`` itself if it is a FullBackend, else with the default for every ability that it lacks.
+    """Return ``backend`` if it is a FullBackend. Otherwise wrap it, with FullBackend's default for each missing
+    ability.
 
     Nothing else in calipers asks what a backend can do.
     """
@@ -122,7 +124,7 @@ def full(backend: Backend) -> FullBackend:
 
 
 class _WithDefaults(FullBackend):
-    """A user's ``backend`` with FullBackend's defaults.
+    """Wraps a user's ``backend``, and uses FullBackend's defaults for the attributes that ``backend`` lacks.
 
     Optional attributes are looked up at every access, because a backend may discover them later.
     """
@@ -137,7 +139,9 @@ class _WithDefaults(FullBackend):
 
 
 def _own_or_default(name: str) -> property:
-    """Return a property with the wrapped backend's attribute ``name``, or FullBackend's if the backend lacks it."""
+    """Return a property that reads the attribute ``name`` of the wrapped backend, or FullBackend's default if it is
+    missing.
+    """
 
     def find(wrapper: _WithDefaults) -> Any:
         backend = wrapper._backend  # noqa: SLF001 - of the class that this property belongs to
@@ -153,10 +157,10 @@ for _name in [name for name in vars(FullBackend) if not name.startswith("_") and
 class Store(Protocol):
     """Stores one run: its groups, requests and answers. A subclass inherits defaults for what it does not need.
 
-    The groups of a run are numbered from 0 in the order of the calls of ``begin``, however many stores (in other
-    processes, for example) record the same run. ``answer`` returns the recorded answer, or asks ``backend`` once
-    however many callers wait for it; it raises what the backend raises. ``note`` records how a request ended,
-    ``finish`` the group's result.
+    ``begin`` returns the number of a group. Numbers start at 0 and follow the order of the calls of ``begin``, even if
+    several stores (in several processes, for example) record the same run. ``answer`` returns the recorded answer if
+    there is one. Otherwise it asks ``backend``, only once even if several callers wait, and raises what ``backend``
+    raises. ``note`` records how a request ended, and ``finish`` records the group's result.
     """
 
     replays: bool = False
@@ -173,23 +177,30 @@ class Store(Protocol):
     async def finish(self, number: int, group: TrajectoryGroup, result: GroupResult) -> None: ...
 
     def change_settings(self, settings: Mapping[str, Any]) -> None:
-        """Change the run's settings to ``settings``; they are durable with the next call of a method above."""
+        """Change the run's settings to ``settings``. The store writes them with its next commit, at the latest in
+        ``finish``.
+        """
         return
 
     def learn(self, judge: Backend, learned: Mapping[str, Any]) -> None:
-        """Record what was found out about ``judge``'s endpoint for later runs; durable with the next call, too."""
+        """Record for later runs what was found out about ``judge``'s endpoint. The store writes it as in
+        ``change_settings``.
+        """
         return
 
 
 class Aggregator(Protocol):
-    """Computes a score and a standard error for each of ``n`` candidates from judgments; None without a judgment."""
+    """Computes a score and its standard error for each of ``n`` candidates from the judges' judgments.
+
+    A candidate without a judgment gets None.
+    """
 
     def __call__(self, judgments: Sequence[Judgment], n: int) -> Scores: ...
 
 
 @runtime_checkable
 class GroupAggregator(Protocol):
-    """An Aggregator that depends on the group: ``of`` returns the aggregator for the candidates of ``view``."""
+    """Makes Aggregators that depend on the group: ``of`` returns the Aggregator for the candidates of ``view``."""
 
     def of(self, view: RenderedGroup) -> Aggregator: ...
 
@@ -207,21 +218,19 @@ class Verifier(Protocol):
 
 
 class Reader(Protocol):
-    """Yields the rows of a groups file: the 1-based row number and either what ``as_group`` takes or the text of an
-    error.
-    """
+    """Yields the number of each row of a groups file (from 1) and either an object for ``as_group`` or an error."""
 
     def __call__(self, path: Path) -> Iterable[tuple[int, object]]: ...
 
 
 class Watcher(Protocol):
-    """Called with every finished group once it is recorded. It may only add warnings to the result."""
+    """Is called with every finished group after its result is recorded. It may only add warnings to the result."""
 
     def seen(self, group: TrajectoryGroup, result: GroupResult) -> GroupResult: ...
 
 
 @runtime_checkable
 class AnswerWatcher(Watcher, Protocol):
-    """A Watcher that is also called with every answer and what was read from it."""
+    """A Watcher that is also called with every answer of a judge and the Reading of that answer."""
 
     def observe(self, request: JudgeRequest, completion: Completion, reading: Reading) -> None: ...

@@ -1,7 +1,7 @@
 """Measures requests in bytes, and learns a judge's context window from its answers and refusals.
 
-This module only collects. Which groups of a run use it is recorded with the run (``Settings.windows``), so that the run
-can be replayed. Not responsible for fitting questions into a window (``render``), nor for recording (``ledger``).
+This module only collects the sizes. A run records which groups use which window (``Settings.windows``), so that it can
+be replayed. Not responsible for fitting questions into a window (``render``), nor for recording (``ledger``).
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ _ENOUGH_TOKENS = 1000
 _PRUDENCE = 0.95
 _ALL_OF, _THEN_EVERY = 64, 16
 _WORTH_A_CHANGE = 0.15
-"""Smaller changes are ignored: another density shortens long groups differently, which invalidates recorded answers."""
+"""Changes of bytes per token below this share are ignored, because a new value shortens long groups differently. Then
+their recorded answers could not be reused.
+"""
 
 
 _IMAGE_BYTES = 4000
@@ -30,7 +32,7 @@ def question_bytes(request: JudgeRequest) -> int:
 
 
 class WindowEstimate:
-    """Estimates the context window and the bytes per token, starting from what the ledger holds of earlier runs.
+    """Estimates a judge's context window and its bytes per token, starting from what the ledger holds of earlier runs.
 
     ``known`` is what an earlier run's ``learned`` returned.
     """
@@ -39,7 +41,7 @@ class WindowEstimate:
         self.start_from(known or {})
 
     def start_from(self, known: Mapping[str, Any]) -> None:
-        """Start again with what the ledger holds, and forget everything else."""
+        """Start the estimate again from what the ledger holds, and forget everything else."""
         window = known.get("window")
         told: Mapping[str, Any] = window if isinstance(window, dict) else {}
         self.tokens: int | None = told.get("tokens")
@@ -53,8 +55,8 @@ class WindowEstimate:
         return self._density() or BYTES_PER_TOKEN
 
     def learn_from_answer(self, request: JudgeRequest, completion: Completion) -> None:
-        """Learn from the tokens that the server counted. Requests with images are skipped, because they show nothing
-        about text.
+        """Learn the bytes per token from the server's token count. Requests with images are skipped, because images
+        cost tokens without adding text.
         """
         self._answers += 1
         if self._answers > _ALL_OF and self._answers % _THEN_EVERY:
@@ -66,7 +68,7 @@ class WindowEstimate:
                 self._counted += completion.usage.input_tokens
 
     def learn_from_refusal(self, window: Window) -> None:
-        """Learn the window's size from a refusal; of several servers' sizes, the smallest counts for all."""
+        """Learn the window's size from a server's refusal. If several servers name a size, the smallest counts."""
         self.tokens = window.tokens if self.tokens is None else min(self.tokens, window.tokens)
         self._told = Window(self.tokens, self._density() or window.bytes_per_token)
 

@@ -9,7 +9,9 @@ from urllib.parse import urlsplit
 
 
 def split_judge_name(name: str) -> tuple[str, str | None]:
-    """Return a judge's name and the base URL after it (``vllm/qwen3@http://gpu1:8000/v1``), or None for no URL."""
+    """Return a judge's name and the base URL after it (``vllm/qwen3@http://gpu1:8000/v1``), or None in place of the
+    URL.
+    """
     for start in ("@http://", "@https://"):
         if start in name:
             before, _, after = name.partition(start)
@@ -31,6 +33,6 @@ def name_without_password(name: str) -> str:
 
 
 def url_without_password(url: str) -> str:
-    """Return the address without user and password."""
+    """Return a judge's address without user and password."""
     parts = urlsplit(url)
     return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()

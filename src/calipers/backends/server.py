@@ -1,4 +1,4 @@
-"""The base class of judges behind an HTTP server: address, headers, errors, and a check beforehand.
+"""The base class of judges behind an HTTP server: address, headers, errors, and a check before the first request.
 
 Not responsible for the content of a request or a reply (``providers``), for leaving out refused parameters
 (``negotiation``), nor for sockets and event loops (``transport.http``).
@@ -33,8 +33,8 @@ class HttpBackend(Negotiated):
     ``carried`` are the caller's own headers, which replace ours of the same name. ``timeout`` is in seconds for one
     request. Errors name ``key_hint`` as the key's source and never show a key. ``lists_models`` is False if the
     server's list of models does not show whether ``model`` exists. ``capabilities`` is what an earlier run learned.
-    Raises ConfigError for an address or a header that cannot work. A provider is a subclass whose ``complete`` writes a
-    request body and reads the reply.
+    Raises ConfigError for an address or a header that cannot work. Each provider has a subclass whose ``complete``
+    writes a request body and reads the reply.
     """
 
     def __init__(  # noqa: PLR0913 - constructor arguments are the configuration
@@ -67,7 +67,10 @@ class HttpBackend(Negotiated):
         self._models_hint: str | None = None
 
     async def models(self) -> HttpReply:
-        """Return the reply with the server's list of models, whatever its status. Raises BackendError if none came."""
+        """Return the server's reply to a request for its list of models, whatever its status.
+
+        Raises BackendError if no reply came.
+        """
         return await self._http().request("GET", "/models")
 
     async def check(self) -> list[str]:
@@ -119,7 +122,9 @@ class HttpBackend(Negotiated):
         return self._http().request("POST", self._path, body=_encoded(body))
 
     async def _error(self, refusal: Refusal) -> BackendError:
-        """Return the BackendError for a refusal; if the model was not found, with a list of what the server offers."""
+        """Return the BackendError for a server's refusal. If the model was not found, the error lists what the server
+        offers.
+        """
         error = refusal_error(refusal, self.peer)
         if error.kind != "not_found" or refusal.location is not None:
             return error
@@ -128,7 +133,7 @@ class HttpBackend(Negotiated):
         return error.reworded(f"{error} {self._models_hint}")
 
     async def _find_models_hint(self) -> str:
-        """Return what the server offers instead, for a "not found" error."""
+        """Return which models the server offers instead, for a "not found" error."""
         try:
             offered = model_list.listed_models(await self.models())
         except BackendError:

@@ -13,11 +13,13 @@ from typing import Any
 from calipers.types import Message
 
 MESSAGES = 256
-"""How many messages of a candidate are read: the first 32 and the last 224."""
+"""How many messages of a candidate are read. If there are more, the first 32 and the last 224 are read."""
 CHARACTERS = 64_000
-"""How many characters of a candidate are read, the latest messages first."""
+"""How many characters of a candidate are read. The latest messages are read first."""
 MESSAGE_CHARACTERS = 8_000
-"""How many characters of a message are read: three quarters of them from its beginning, a quarter from its end."""
+"""How many characters of a message are read. Of a longer message, three quarters are its beginning and a quarter its
+end.
+"""
 
 _CALLS = 32
 _PARTS = 64
@@ -37,7 +39,7 @@ _LOOKUP = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A tool call with its result. ``changes`` is True if the tool's name does not look like a look-up."""
+    """A candidate's tool call with its result. ``changes`` is False if the tool's name looks like a look-up."""
 
     name: str
     arguments: str
@@ -48,11 +50,11 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What a candidate did. ``said`` is all text of the assistant, ``heard`` all other text that it was given.
+    """What a candidate did. ``said`` is all text of the assistant, and ``heard`` all other text of its trajectory.
 
-    ``answer`` is the assistant's text after the last tool result, or its last text if none follows; "" without any
-    text. ``unfinished`` is True if the trajectory ends with a tool call or a tool result. ``turns`` counts assistant
-    messages.
+    ``answer`` is the assistant's text after the last tool result. If there is none, it is the assistant's last text, or
+    "" without any text. ``unfinished`` is True if the trajectory ends with a tool call or a tool result. ``turns``
+    counts assistant messages.
     """
 
     answer: str
@@ -65,7 +67,9 @@ class Evidence:
 
 
 def task_text(prefix: Sequence[Message], messages: Sequence[Message]) -> str:
-    """Return the task: the user's text in the shared prefix, or the first user message if the prefix has none."""
+    """Return the candidates' task: the user's text in the shared prefix, or the first user message if the prefix has
+    none.
+    """
     asked = [text for message in prefix[-16:] if message.get("role") == "user" and (text := message_text(message))]
     if not asked:
         asked = [text for message in messages[:8] if message.get("role") == "user" and (text := message_text(message))][
@@ -75,7 +79,7 @@ def task_text(prefix: Sequence[Message], messages: Sequence[Message]) -> str:
 
 
 def read_evidence(messages: Sequence[Message]) -> Evidence:
-    """Return what a candidate did, from its own messages (those after the shared prefix)."""
+    """Return the evidence of what a candidate did, from its own messages (those after the shared prefix)."""
     seen = messages if len(messages) <= MESSAGES else [*messages[:32], *messages[-(MESSAGES - 32) :]]
     texts = _texts(seen)
     roles = [message.get("role") for message in seen]
@@ -98,7 +102,7 @@ def read_evidence(messages: Sequence[Message]) -> Evidence:
 
 
 def _texts(messages: Sequence[Message]) -> list[str]:
-    """Return a text per message; beyond the limit, the earliest messages get an empty text."""
+    """Return the text of each message. Beyond the limit of characters, the earliest messages get an empty text."""
     texts = [""] * len(messages)
     left = CHARACTERS
     for i in range(len(messages) - 1, -1, -1):
@@ -111,7 +115,10 @@ def _texts(messages: Sequence[Message]) -> list[str]:
 
 
 def message_text(message: Message) -> str:
-    """Return a message's text: text parts joined, without images, other parts, and reasoning before ``</think>``."""
+    """Return a chat message's text: its text parts joined, without reasoning that ends in ``</think>``.
+
+    Images and other parts are omitted.
+    """
     content = message.get("content")
     if isinstance(content, (list, tuple)):
         parts = [part.get("text") for part in content[:_PARTS] if isinstance(part, Mapping)]
@@ -124,7 +131,7 @@ def message_text(message: Message) -> str:
 
 
 def shorten_text(text: str, limit: int) -> str:
-    """Return ``text``, or its beginning and its end if it is longer than ``limit`` characters."""
+    """Return ``text`` if it has at most ``limit`` characters, otherwise its beginning and its end."""
     if len(text) <= limit:
         return text
     tail = limit // 4
@@ -137,8 +144,9 @@ def _calls_of(message: Message) -> Sequence[Any]:
 
 
 def _calls(messages: Sequence[Message], texts: Sequence[str]) -> Iterator[Call]:
-    """Yield every tool call with its result, found by id; results without a known id go to the remaining calls in
-    order.
+    """Yield every tool call with its result. The result is found by the call's id.
+
+    Results without a known id are assigned in order to the calls that have no result yet.
     """
     results: dict[str, tuple[str, bool]] = {}
     orphans: list[tuple[str, bool]] = []

@@ -8,7 +8,7 @@ from calipers.backends.embedded.features import FEATURES, Measured
 
 _SHOWN = 3
 _NEGLIGIBLE = 0.04
-"""A smaller contribution to the model's sum is not mentioned; this is about a point of the score."""
+"""The explanation omits a feature whose contribution to the weighted sum is smaller: about a point of the score."""
 
 _FLAWS = {
     "silent": "gives no answer",
@@ -44,7 +44,7 @@ _COMPARED = {
     "call_consensus": ("changes what its siblings change", "changes other things than its siblings"),
     "tool_consensus": ("uses the tools its siblings use", "uses other tools than its siblings"),
 }
-"""Features that are mentioned if they differ from the group's mean."""
+"""Features that the explanation mentions if they differ from the group's mean."""
 
 _TOPIC = {
     "unresolved": "tool errors",
@@ -53,15 +53,17 @@ _TOPIC = {
     "call_consensus": "calls",
     "tool_consensus": "calls",
 }
-"""Features with the same subject, of which only the one with the largest effect on the score is mentioned."""
+"""Subjects that several features share. Of the features with one subject, the explanation mentions only the feature
+with the largest effect on the score.
+"""
 
 
 def explain_score(own: Measured, contributions: Sequence[float], usual: Sequence[float], *, siblings: int) -> str:
     """Return the embedded judge's explanation: the features that changed the score most, at most three, largest first.
 
-    It is never empty. ``contributions`` are what each feature adds to the score's sum, and ``usual`` the group's means,
-    in the order of FEATURES. ``siblings`` is the number of other candidates. Without siblings, only flaws and task
-    coverage are mentioned.
+    The explanation is never empty. ``contributions`` are the feature values times their weights, and ``usual`` are the
+    group's means of these products, both in the order of FEATURES. ``siblings`` is the number of other candidates.
+    Without siblings, only flaws and task coverage are mentioned.
     """
     rows = enumerate(zip(FEATURES, contributions, usual, strict=True))
     moved = [(_effect_on_score(name, part, mean, siblings), i) for i, (name, part, mean) in rows]
@@ -76,7 +78,9 @@ def explain_score(own: Measured, contributions: Sequence[float], usual: Sequence
 
 
 def _effect_on_score(name: str, part: float, mean: float, siblings: int) -> float:
-    """Return how far a feature changed the score: compared with 0 for a flaw, else with the group's mean."""
+    """Return how far a feature changed the score: for a flaw its contribution, else its difference from the group's
+    mean.
+    """
     if name in _FLAWS:
         return part
     if siblings == 0:

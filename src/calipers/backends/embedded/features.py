@@ -1,7 +1,7 @@
 """Computes the embedded judge's features: for each candidate, numbers about what it did and how its siblings compare.
 
-Only counts. The weight of each feature is in the model file, its explanation for people in ``explanation``. The order
-of siblings never matters: sums over siblings are exact (``math.fsum``).
+This module only counts. The weight of each feature is in the model file. Its description in words is in
+``explanation``. The order of siblings never matters: sums over siblings are exact (``math.fsum``).
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class _Task:
-    """What was read from a task, once for all candidates with the same task."""
+    """What was read from a task. It is computed once for all candidates with the same task."""
 
     text: str
     terms: set[str]
@@ -69,7 +69,7 @@ class _Task:
 
 @dataclass(frozen=True, slots=True)
 class _Own:
-    """What is known about a candidate without its siblings."""
+    """What is known about a candidate before it is compared with its siblings."""
 
     evidence: Evidence
     values: dict[str, float]
@@ -85,10 +85,11 @@ class _Own:
 def measure_features(
     candidates: Sequence[Sequence[Message]], *, prefix_length: int = 0, copies: Sequence[int] | None = None
 ) -> tuple[Measured, ...]:
-    """Return the features of each candidate, in the order given.
+    """Return the embedded judge's features of each candidate, in the order given.
 
-    ``candidates`` are whole message lists whose first ``prefix_length`` messages are shared. ``copies`` is how many
-    identical trajectories each stands for (default 1); siblings count that often. Messages of any form are accepted.
+    ``candidates`` are whole message lists whose first ``prefix_length`` messages are shared. ``copies`` holds for each
+    candidate the number of identical trajectories that it represents (default 1). Comparisons with siblings count every
+    copy. Messages of any form are accepted.
     """
     start = _own_start(candidates, prefix_length)
     shared = candidates[0][:start] if candidates else ()
@@ -107,8 +108,8 @@ def measure_features(
 def _own_start(candidates: Sequence[Sequence[Message]], prefix_length: int) -> int:
     """Return the index of a candidate's first own message: after the last shared message of a user or the system.
 
-    Trajectories may also share their first steps; those count as done by each. A single candidate shares all of its
-    messages, so its own begin with the assistant's first.
+    Trajectories may also share their first steps, which count as own steps of each trajectory. A single candidate
+    shares all messages with itself, so its own messages begin with the first message of the assistant.
     """
     if not candidates:
         return 0
@@ -144,7 +145,7 @@ def _own_features(evidence: Evidence, task: _Task, context: str) -> _Own:
     missed = sum(not wish(answer) for wish in task.wishes)
     low = phrases.normalized_speech(answer[:8000])
     aloud = low if spoken is tokens and len(answer) <= 8000 else phrases.normalized_speech(evidence.said[:_SEARCHED])
-    # A hand-over to a person ends a task, too: no answer needs to follow it.
+    # A hand-over to a person also ends a task, without an answer after the tool call.
     handed_over = any(phrases.HANDOVER.search(call.name.lower()) for call in evidence.calls)
     values = {
         "silent": float(not answer),
@@ -237,7 +238,7 @@ def _ungrounded(evidence: Evidence, context: str) -> tuple[int, int]:
     shown = {_digits(number) for number in text_counts.numbers(evidence.answer[-8000:])}
     told = _digits(evidence.heard) + _digits(context)
     checked = sorted(number for number in shown if len(number) >= 3)[:64]
-    # The last digit may be rounded; points and commas differ by language.
+    # The answer may round the last digit, and languages differ in their use of points and commas.
     return sum((number[:-1] if len(number) > 3 else number) not in told for number in checked), len(checked)
 
 
@@ -249,7 +250,9 @@ def _digits(said: str) -> str:
 
 
 def _add_sibling_features(own: Sequence[_Own], weights: Sequence[int]) -> None:
-    """Add the features that compare siblings. Only lengths beyond half or twice the usual count against a candidate."""
+    """Add the features that compare siblings. A length counts against a candidate below half or above twice the group's
+    mean.
+    """
     lengths = _relative_sizes([one.size for one in own], weights)
     turns = _relative_sizes([one.evidence.turns for one in own], weights)
     words = _agreement([one.terms for one in own], weights)
@@ -272,7 +275,7 @@ def _add_sibling_features(own: Sequence[_Own], weights: Sequence[int]) -> None:
 
 
 def _relative_sizes(sizes: Sequence[int], weights: Sequence[int]) -> list[float]:
-    """Return the logarithm to base 4 of each size relative to the group's geometric mean: 0.5 is twice as long."""
+    """Return each size relative to the group's geometric mean, as a logarithm to base 4: 0.5 means twice the mean."""
     logs = [math.log(1 + size) for size in sizes]
     mean = math.fsum(weight * log for weight, log in zip(weights, logs, strict=True)) / max(1, sum(weights))
     return [(log - mean) / math.log(4) for log in logs]
@@ -281,8 +284,8 @@ def _relative_sizes(sizes: Sequence[int], weights: Sequence[int]) -> list[float]
 def _agreement(sets: Sequence[Collection[object]], weights: Sequence[int]) -> list[float]:
     """Return the Dice overlap of each set with its siblings' sets, counting copies: 1 = all equal, 0 = nothing shared.
 
-    Linear in the sizes of the sets, because it counts how many siblings hold an element and compares no pairs. A
-    candidate with an empty set agrees with the siblings whose sets are empty.
+    The time is linear in the sizes of the sets, because elements are counted over all sets instead of comparing pairs
+    of sets. A candidate with an empty set agrees with the siblings whose sets are empty.
     """
     everyone = sum(weights)
     if everyone < 2:
@@ -302,8 +305,9 @@ def _agreement(sets: Sequence[Collection[object]], weights: Sequence[int]) -> li
 
 
 def _same_conclusion(conclusions: Sequence[str | None], weights: Sequence[int]) -> list[tuple[float, tuple[int, int]]]:
-    """Return the share of siblings that conclude with the same number, and the counts; 0 if fewer than half conclude
-    so.
+    """Return for each candidate the share of its siblings that conclude with the same number, and the counts behind it.
+
+    The share is 0 for all if fewer than half of the candidates conclude with a number.
     """
     everyone = sum(weights)
     held: Counter[str] = Counter()

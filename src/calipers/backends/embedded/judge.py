@@ -22,10 +22,10 @@ EMBEDDED_WARNING = (
     "scored by the embedded judge, which counts surface features and ignores the rubric: good for wiring, tests and "
     "first steps, not for training; a real judge is one name away, e.g. openai/gpt-5-mini"
 )
-"""The warning on every result of this judge."""
+"""The warning on every result of the embedded judge."""
 
 _REMEMBERED = 64
-"""How many groups' opinions are stored, so that further orders and re-asks of a group need no new count."""
+"""How many groups' opinions are stored. Further requests about a stored group need no new count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +35,11 @@ class _Opinion:
 
 
 class Embedded(FullBackend):
-    """Scores a group by a small fixed linear model; the same group always gets the same scores, at no cost.
+    """A Backend that scores a group by a small fixed linear model, without cost. Equal groups always get equal scores.
 
-    A candidate is always compared with all candidates of its group, whichever of them a request shows. So its score
-    does not depend on its position, its key or the selection. It never raises because of a message's content.
+    A candidate is always compared with all candidates of its group, even if a request shows only some of them. So its
+    score does not depend on the position, the key or the selection in a request. No message content makes this judge
+    raise.
     """
 
     endpoint = "embedded"
@@ -66,7 +67,7 @@ class Embedded(FullBackend):
         return Completion(json.dumps(reply, ensure_ascii=False), model=self.model, usage=Usage(cost_usd=0.0))
 
     def _opinions_on(self, view: RenderedGroup) -> tuple[_Opinion, ...]:
-        """Return the opinions on a group, computed once per view object. The view is stored, so that its id is not
+        """Return the opinions on a group, computed once per view object. The stored view keeps its id from being
         reused.
         """
         known = self._opinions.get(id(view))
@@ -95,8 +96,9 @@ def _judge(view: RenderedGroup, model: Model) -> tuple[_Opinion, ...]:
 
 
 def _mean_contributions(parts: list[tuple[float, ...]], copies: list[int]) -> list[float]:
-    """Return the group's mean of each feature's contribution, counting every copy; summed exactly, so that order is
-    irrelevant.
+    """Return for each feature the mean contribution in the group, counting every copy.
+
+    The sum is exact, so that the order of candidates does not matter.
     """
     total = max(1, sum(copies))
     return [

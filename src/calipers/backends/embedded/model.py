@@ -1,4 +1,4 @@
-"""The embedded judge's model: a weight per feature from ``model.json``, and the curve from their sum to a score.
+"""The embedded judge's model: a weight per feature from ``model.json``, and the curve from the weighted sum to a score.
 
 Plain Python, fitted by ``scripts/fit_embedded.py``. Scores are on a scale of 0 to 100. Not responsible for messages
 (``evidence``) or explanations (``explanation``).
@@ -19,9 +19,10 @@ MODEL_FILE = Path(__file__).with_name("model.json")
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """The weights of a linear model, in the order of FEATURES; a difference of two sums is a log-odds from the fit.
+    """The weights of the embedded judge's linear model, in the order of FEATURES.
 
-    ``offset`` is the sum that scores 50, and ``gain`` the steepness of the curve there.
+    The difference between two candidates' weighted sums is a log-odds in the fit. ``offset`` is the sum that scores 50,
+    and ``gain`` the steepness of the curve there.
     """
 
     name: str
@@ -30,14 +31,16 @@ class Model:
     gain: float
 
     def contributions(self, values: tuple[float, ...]) -> tuple[float, ...]:
-        """Return what each feature adds to the sum."""
+        """Return what each feature of a candidate adds to the weighted sum from which the embedded judge computes the
+        score.
+        """
         return tuple(weight * value for weight, value in zip(self.weights, values, strict=True))
 
     def score(self, values: tuple[float, ...]) -> int:
-        """Return an integer score from 5 to 95, which never falls as the weighted sum rises.
+        """Return a candidate's score, an integer from 5 to 95. A larger weighted sum never gives a smaller score.
 
-        The ends of the scale are not used: counting words allows no such certainty, and a group in which all score 0 or
-        1 would look like a group scored in fractions.
+        The ends of the scale are not used, for two reasons. Counting words allows no such certainty. And a group in
+        which all score 0 or 1 would look like a group scored in fractions.
         """
         total = math.fsum(self.contributions(values)) - self.offset
         return round(5 + 90 / (1 + math.exp(-max(-30.0, min(30.0, self.gain * total)))))

@@ -1,16 +1,16 @@
 """Patterns for phrases in a few languages: refusing, hedging, claiming success, admitting failure, addressing the
 judge.
 
-Deliberately rough and bounded: alternatives of plain words without much backtracking. Every pattern expects text from
-``normalized_speech``. Patterns for long texts begin with plain letters, which the engine finds about ten times faster
-than a word boundary.
+The patterns are deliberately rough: alternatives of plain words, which need little backtracking. Every pattern expects
+text from ``normalized_speech``. Patterns for long texts begin with plain letters, which the engine finds about ten
+times faster than a word boundary.
 """
 
 import re
 
 
 def normalized_speech(text: str) -> str:
-    """Return ``text`` in lower case, with straight apostrophes."""
+    """Return a candidate's ``text`` in lower case, with straight apostrophes, as the phrase patterns expect it."""
     return text.lower().replace("’", "'")
 
 

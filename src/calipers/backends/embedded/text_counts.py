@@ -1,6 +1,6 @@
-"""Counts what the embedded judge needs of a text: terms, numbers, sums, repetition, script, and a cut-off end.
+"""Counts properties of a text for the embedded judge: terms, numbers, sums, repetition, script, and a cut-off end.
 
-It knows no messages, groups or weights. Every function is linear in its input, and its callers limit the input.
+This module knows no messages, groups or weights. Every function is linear in its input, whose size its callers limit.
 """
 
 from __future__ import annotations
@@ -24,11 +24,13 @@ _STOP = frozenset(
     )
 )
 _STEM = 5
-"""Words are compared by their first letters, which is rough, fast, and equal for all languages with spaces."""
+"""How many first letters of words are compared. This is rough and fast, and works for all languages with spaces."""
 
 
 def words(text: str) -> list[str]:
-    """Return the lower-cased words of a text; in scripts without spaces, overlapping pairs of characters."""
+    """Return the lower-cased words of a candidate's text. In scripts without spaces, return overlapping pairs of
+    characters.
+    """
     if text.isascii() or not _UNSPACED.search(text):
         return _WORD.findall(text.lower())
     found: list[str] = []
@@ -41,19 +43,22 @@ def words(text: str) -> list[str]:
 
 
 def terms(tokens: Sequence[str]) -> set[str]:
-    """Return the stems with meaning: no short words, no common English words; numbers and character pairs stay."""
+    """Return the stems of a text's meaningful words, without short words and common English words.
+
+    Numbers and pairs of characters are included.
+    """
     return {word[:_STEM] for word in tokens if (len(word) > 3 or not word.isascii()) and word not in _STOP} | {
         word for word in tokens if word.isdigit()
     }
 
 
 def numbers(text: str) -> list[str]:
-    """Return the numbers in a text in a form for comparison: no thousands commas, no trailing zeros after the point."""
+    """Return the numbers in a candidate's text, without thousands commas and trailing zeros, for comparison."""
     return [plain_number(found) for found in _NUMBER.findall(text)]
 
 
 def plain_number(number: str) -> str:
-    """Return a number without commas and without trailing zeros: ``1,200.50`` is ``1200.5``."""
+    """Return a number from a text without commas and without trailing zeros: ``1,200.50`` is ``1200.5``."""
     bare = number.replace(",", "")
     return bare.rstrip("0").rstrip(".") if "." in bare else bare
 
@@ -66,7 +71,10 @@ _CONCLUSION = re.compile(
 
 
 def concluding_number(text: str) -> str | None:
-    """Return the number that a text gives as its answer: the last marked one, else the last of a very short text."""
+    """Return the number that a candidate's text gives as its answer, or None.
+
+    It is the last number marked as the answer. In a very short text without a mark, it is the last number.
+    """
     marked = _CONCLUSION.findall(text[-600:])
     if marked:
         return plain_number(str(marked[-1]))
@@ -86,7 +94,9 @@ _STEP = re.compile(r"([-+*/x×÷])\s?\$?(\d[\d,]{0,14}(?:\.\d{1,9})?)")
 
 
 def count_calculations(text: str) -> tuple[int, int]:
-    """Return how many calculations like ``3 * 60 = 180`` a text shows and how many of them are wrong (the first 64)."""
+    """Return how many calculations like ``3 * 60 = 180`` a text shows, and how many are wrong. Only the first 64 are
+    counted.
+    """
     checked = wrong = 0
     if "=" not in text:
         return 0, 0
@@ -104,7 +114,7 @@ def count_calculations(text: str) -> tuple[int, int]:
 
 
 def _evaluate(first: str, rest: str) -> float | None:
-    """Return the value of ``first`` and the operators with numbers after it, or None for a division by zero."""
+    """Return the value of the calculation that begins with ``first``, or None for a division by zero."""
     total, product = 0.0, float(first.rstrip(",").replace(",", ""))
     for operator, digits in _STEP.findall(rest):
         value = float(digits.rstrip(",").replace(",", ""))
@@ -121,9 +131,9 @@ def _evaluate(first: str, rest: str) -> float | None:
 
 
 def repetition_share(tokens: Sequence[str]) -> float:
-    """Return in [0, 1] how far the share of repeated three-word runs exceeds a fifth; 0 below eight words.
+    """Return how repetitive a text is, in [0, 1]: how far the share of repeated three-word runs exceeds a fifth.
 
-    Ordinary prose of any length repeats up to a fifth.
+    Ordinary prose of any length repeats up to a fifth. A text of fewer than eight words gets 0.
     """
     runs = len(tokens) - 2
     if runs < 6:
@@ -138,7 +148,7 @@ def sentence_count(text: str) -> int:
 
 
 def is_cut(text: str) -> bool:
-    """Return whether a text stops in the middle of a sentence or inside a code fence.
+    """Return whether a candidate's text stops in the middle of a sentence or inside a code fence.
 
     Short texts, and last lines without prose, may end anywhere.
     """
@@ -148,12 +158,13 @@ def is_cut(text: str) -> bool:
     last = text[text.rfind("\n") + 1 :]
     if not text or text[-1] in _LAST_CHARACTERS or len(text) < 80:
         return False
-    # A list item, a formula or a number may be the end, but not a long line of words that ends in a small letter.
+    # A list item, a formula or a number may be the last line. A long line of words that ends in a small letter is cut
+    # off.
     return len(last) > 60 and (text[-1].islower() or text[-1] in ",，、-(")
 
 
 def script(text: str) -> str:
-    """Return the script of most letters in a text: ``unspaced``, ``latin`` or ``other``, or "" without letters.
+    """Return the prevailing script of a text: ``unspaced``, ``latin`` or ``other``, or "" for a text without letters.
 
     Only the first 2,000 characters are counted.
     """

@@ -2,9 +2,9 @@
 
 Answers per second are calls in flight divided by latency (Little's law), so the latencies at two limits show whether
 the higher limit brings more answers per second. It does on a server that batches, although each call gets slower. It
-does not on a server that queues. Latencies have heavy tails, so a limit is judged by the median over a *cohort* of
-calls that began under it. The median is known once most of these calls have ended, so the longest calls need not be
-waited for and do not bias it. Not responsible for admitting calls (``concurrency``).
+does not on a server that queues. Latencies have heavy tails, so a limit is evaluated by the median over a *cohort* of
+calls that began under this limit. The median is known once three quarters of these calls have ended. So the rule does
+not wait for the longest calls, and they do not bias the median. Not responsible for admitting calls (``concurrency``).
 """
 
 from __future__ import annotations
@@ -13,13 +13,15 @@ from dataclasses import dataclass, field
 
 _LEAST_SAMPLES = 16
 _ENDED = 0.75
-"""A cohort's median is known once this share of its calls has ended, because those still in flight take longer."""
+"""A cohort's median is known once this share of its calls has ended, because the calls still in flight take longer."""
 _GAIN = 1.15
-"""A higher limit is better if it brings this many times the answers per second; medians are no more exact than that."""
+"""A higher limit is better if it multiplies the answers per second by more than this. Medians are not more exact."""
 _SEARCH_UP_TO = 4.0
-"""The search ends at this multiple of the best limit, if nothing above the best limit was better."""
+"""The search ends at this multiple of the best limit, if no higher limit was better."""
 _HEADROOM = 1.5
-"""The chosen limit is this multiple of the best measured limit: too many calls add latency, too few lose throughput."""
+"""The chosen limit is this multiple of the best measured limit: too many calls only add latency, too few lose
+throughput.
+"""
 _LATENCY_RISE = 2.0
 """If latency at the chosen limit rises to this multiple, the search starts again at once."""
 _LOWEST_RESTART = 1 / 8
@@ -50,7 +52,7 @@ class _Cohort:
 
 
 class AdaptiveLimit:
-    """Chooses ``limit``, the calls in flight that are allowed, from 1 to ``most``.
+    """Chooses ``limit``, the number of calls to a judge's server that may be in flight, from 1 to ``most``.
 
     It begins at ``start``, doubles the limit while that brings more answers per second, and then watches the latency.
     """
@@ -69,7 +71,7 @@ class AdaptiveLimit:
         return int(self._level)
 
     def call_began(self, *, limit_reached: bool) -> Ticket:
-        """Record that a call begins; ``limit_reached`` says that no further call may begin now."""
+        """Record that a call begins. ``limit_reached`` is True if no further call may begin now."""
         counts = limit_reached and self._cohort.began < self._cohort.size
         self._cohort.began += counts
         return Ticket(self._number, counts)
@@ -81,13 +83,14 @@ class AdaptiveLimit:
             self._judge()
 
     def call_lost(self, ticket: Ticket) -> None:
-        """Record that a call ended in a way that shows nothing about the server's load."""
+        """Record that a call ended in a way that shows nothing about the load of the judge's server."""
         if ticket.counts and ticket.cohort == self._number:
             self._cohort.began -= 1
 
     def call_refused(self, ticket: Ticket) -> None:
-        """Record that the server refused a call because of too many. All calls that began before lower the limit only
-        once.
+        """Record that the server refused a call because it gets too many calls.
+
+        Refusals of calls that began under the same limit lower the limit only once.
         """
         if ticket.cohort >= self._since_refusal:
             self._refused = True
@@ -133,12 +136,13 @@ class AdaptiveLimit:
     def _hold(self, median: float) -> None:
         self._held += 1
         if self._reference is not None and median > _LATENCY_RISE * self._reference:
-            # If waiting calls are the reason why latency rose, it is as before at this limit.
+            # The limit falls by the factor by which latency rose. If calls that wait in the server's queue caused the
+            # rise, latency falls back.
             self._search_from(self._level * max(self._reference / median, _LOWEST_RESTART))
             return
         if self._held >= _COHORTS_HELD:
             self._search_from(self._level / 2)
             return
         self._reference = median if self._reference is None else 0.8 * self._reference + 0.2 * median
-        # If the server refuses calls, the limit approaches the server's capacity from below.
+        # If the server has refused calls, the limit rises slowly towards the server's capacity.
         self._to(self._level + max(1.0, 0.02 * self._level) if self._refused else self._level)

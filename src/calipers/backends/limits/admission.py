@@ -1,8 +1,8 @@
 """A queue for a shared resource, for callers of any event loop or thread.
 
-The owner of the queue decides who may pass; this module only makes callers wait. asyncio's own primitives belong to one
-event loop each, and trainers run several. Not responsible for what is counted (``concurrency``, ``budget``,
-``transport.reply_memory``).
+The owner of the queue decides which caller may pass. This module only makes callers wait. asyncio's own primitives
+belong to one event loop each, but trainers run several. Not responsible for what is counted (``concurrency``,
+``budget``, ``transport.reply_memory``).
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ T = TypeVar("T")
 
 
 class Admission(Generic[T]):
-    """A queue whose callers pass in the order of their arrival, each once its ``take`` returns something other than
-    None.
+    """A queue of callers who wait for a shared resource, in the order of their arrival.
 
-    ``take``, and every change that may let others pass, run under one lock, so the owner's counts need no lock.
+    A caller passes once its ``take`` returns something other than None. ``take``, and every change that may let others
+    pass, run under one lock, so the owner's counts need no lock.
     """
 
     def __init__(self) -> None:
@@ -60,8 +60,8 @@ class Admission(Generic[T]):
         return bool(self._waiting)
 
     def _catch_up(self) -> None:
-        # This never waits for the lock, because the garbage collector may end a call in a thread that already holds it.
-        # That thread sees the change right after.
+        # This never waits for the lock. The garbage collector may end a call in a thread that already holds the lock,
+        # and would wait for itself. That thread applies the change right after.
         while self._changes and self._lock.acquire(blocking=False):
             try:
                 while self._changes:
@@ -79,7 +79,7 @@ class Admission(Generic[T]):
     def _admit(self) -> None:
         while self._waiting:
             first = self._waiting[0]
-            if first.loop.is_closed():  # the caller ended with its event loop
+            if first.loop.is_closed():  # the caller's event loop is closed
                 self._waiting.popleft()
                 continue
             first.taken = first.take()

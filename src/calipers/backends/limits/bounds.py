@@ -1,6 +1,6 @@
 """All wrappers around a judge's backend, in the only order that works.
 
-Not responsible for what any of them does.
+Not responsible for what each wrapper does.
 """
 
 from __future__ import annotations
@@ -34,18 +34,20 @@ def within_bounds(  # noqa: PLR0913 - each argument is a bound
     max_tokens: int | None = None,
     circuit: Callable[[Backend], Backend] = CircuitBreaker,
 ) -> FullBackend:
-    """Return ``backend`` with all wrappers except retries: meter, rate limit, budget, circuit breaker, hedging,
-    concurrency.
+    """Return a judge's ``backend`` with all wrappers except retries.
 
-    Other backends may spend from the same budget if it is a SharedBudget. Each member of a pool has a rate limit of its
-    own. Raises ConfigError for bounds that cannot work.
+    They are: meter, rate limit, budget, circuit breaker, hedging, concurrency. Several backends spend from the same
+    budget if it is a SharedBudget. Each member of a pool has its own rate limit. Raises ConfigError for bounds that
+    cannot work.
     """
     rates: dict[str, Any] = {"requests_per_minute": requests_per_minute, "tokens_per_minute": tokens_per_minute}
     is_paced = any(rate is not None for rate in rates.values())
     pricing = find_pricing(backend.endpoint, backend.model, price=price)
 
     def wrap_server(server: Backend) -> Backend:
-        """Return ``server`` with the wrappers around every single call. A wait for the rate limit is not yet a call."""
+        """Return ``server`` with the wrappers around every single call. A call begins only after the wait for the rate
+        limit.
+        """
         metered = Metered(server, pricing=pricing)
         return RateLimited(metered, **rates) if is_paced else metered
 
@@ -61,12 +63,12 @@ def within_bounds(  # noqa: PLR0913 - each argument is a bound
 
 
 def wrapped(backend: Backend, *, attempts: int | None = 5, **bounds: Any) -> FullBackend:
-    """Return ``backend`` with all its wrappers: retries outside, then those of ``within_bounds``, which takes
-    ``bounds``.
+    """Return a judge's ``backend`` with all its wrappers: those of ``within_bounds``, with ``bounds``, and retries
+    outside.
 
-    Retries are outside because a call that waits for its next attempt must not count as in flight: it would block
-    others. If ``attempts`` is None, calipers adds no retries; a Retrying that is given is moved outside. Raises
-    ConfigError for bounds that cannot work.
+    Retries are outside because a call that waits for its next attempt must not count as in flight: it would block other
+    calls. If ``attempts`` is None, calipers adds no retries. If ``backend`` is a Retrying, its retries are moved
+    outside. Raises ConfigError for bounds that cannot work.
     """
     if isinstance(backend, Retrying) and attempts is None:
         return backend.around(lambda inner: within_bounds(inner, **bounds))
@@ -75,10 +77,10 @@ def wrapped(backend: Backend, *, attempts: int | None = 5, **bounds: Any) -> Ful
 
 
 class Shared(HoldingWrapper):
-    """A backend with all its wrappers (``wrapped``) that several Judges use, so that they share its bounds.
+    """A judge's backend with all its wrappers (``wrapped``). Several Judges that use it share its bounds.
 
-    ``bare`` is the backend without wrappers. ``name`` appears in reports and messages. A Judge adds no wrappers of its
-    own.
+    ``bare`` is the backend without wrappers. ``name`` appears in reports and messages. A Judge that gets a Shared adds
+    no wrappers.
     """
 
     def __init__(self, bare: Backend, *, name: str | None = None, attempts: int | None = 5, **bounds: Any) -> None:

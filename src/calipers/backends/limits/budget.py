@@ -1,8 +1,8 @@
 """A backend that spends no more than a budget of calls, tokens and US dollars.
 
-The most that a call may cost is reserved before the call and replaced by its real cost after it. So a budget holds
-however many calls are in flight. Not responsible for what an answer costs (``metered``). Answers from the ledger cost
-nothing and do not pass this module.
+Before a call, the highest possible cost of the call is reserved. After the call, its real cost replaces this amount. So
+the calls in flight cannot exceed the budget together. Not responsible for what an answer costs (``metered``). Answers
+from the ledger cost nothing and do not pass this module.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from calipers.interfaces import Backend
 from calipers.types import Completion, JudgeRequest, Usage
 
 _BYTES_A_TOKEN = 3.0
-"""Fewer bytes a token than English text has (about 4), so that the amount reserved is seldom too small."""
+"""Fewer bytes per token than English text has (about 4), so that the reserved amount is seldom too small."""
 
 _REPLY_TOKENS = 8192
 """The tokens reserved for a reply without a token limit."""
@@ -69,7 +69,7 @@ class _Amount:
 
 
 class SharedBudget:
-    """A budget that several backends spend from: what they have spent, and what they have reserved."""
+    """A budget that several backends spend from, with the amounts spent and reserved so far."""
 
     def __init__(self, budget: Budget) -> None:
         self.budget = budget
@@ -83,8 +83,9 @@ class SharedBudget:
         return {"calls": self._spent.calls, "tokens": self._spent.tokens, "usd": self._spent.usd}
 
     async def reserve(self, claim: _Amount) -> bool:
-        """Reserve ``claim`` of the budget, waiting while calls in flight may release enough; return False if they
-        cannot.
+        """Reserve ``claim`` of the budget for a call and return True, or return False if the budget cannot cover it.
+
+        The caller waits while calls in flight may release enough of what they reserved.
         """
         return await self._admission.enter(lambda: self._take(claim), undo=self._give_back) is claim
 
@@ -93,7 +94,7 @@ class SharedBudget:
         self._admission.change(lambda: self._charge(claim, spent))
 
     def exceeded_limit(self, claim: _Amount, *, held: _Amount | None = None) -> str:
-        """Return in words which limit of the budget ``claim`` exceeds, or an empty text if none."""
+        """Return in words which limit of the judge's budget ``claim`` exceeds, or an empty text if it exceeds none."""
         for field in fields(self.budget):
             name, limit = field.name, getattr(self.budget, field.name)
             spent, asked = getattr(self._spent, name), getattr(claim, name)
@@ -102,8 +103,9 @@ class SharedBudget:
         return ""
 
     def _take(self, claim: _Amount) -> _Amount | None:
-        """Return ``claim`` once it is reserved, another amount if it can never fit, or None while calls in flight may
-        release.
+        """Return ``claim`` if it is reserved now, another amount if it can never fit, or None if the caller must wait.
+
+        The caller waits while calls in flight may release some of what they reserved.
         """
         if not self.exceeded_limit(claim, held=self._held):
             self._held.add(claim)
@@ -119,12 +121,12 @@ class SharedBudget:
 
 
 class Budgeted(Wrapper):
-    """``backend`` until ``budget`` is spent. From then on every request fails with kind "budget".
+    """Calls ``backend`` until ``budget`` is spent. From then on every request fails with kind "budget".
 
-    A request for which too little is left waits while calls in flight may release some of what they reserved. This
-    wrapper belongs outside ``Metered``, which fills in costs, and inside retries, so that every attempt counts. Raises
-    ConfigError for a dollar budget without a ``pricing``, and for a budget that one reply of ``max_tokens`` could
-    exceed.
+    A request that exceeds the rest of the budget waits while calls in flight may release some of what they reserved.
+    This wrapper belongs outside ``Metered``, which fills in costs. It belongs inside retries, so that every attempt
+    counts. Raises ConfigError for a dollar budget without a ``pricing``, and for a budget that one reply of
+    ``max_tokens`` could exceed.
     """
 
     def __init__(
@@ -182,11 +184,11 @@ class Budgeted(Wrapper):
             return self._real_cost(claim, error.usage)
         if error.kind in COSTS_NOTHING:
             return _Amount()
-        # A failure of the server is not billed; an answer that came too late, or that could not be used, may be.
+        # Servers do not bill their own failures. They may bill an answer that came too late or could not be used.
         return _Amount(1) if error.kind == "server" or error.usage is not None else replace(claim)
 
     def _real_cost(self, claim: _Amount, usage: Usage) -> _Amount:
-        """Return the cost that the server reports, and what was reserved for any part that it does not report."""
+        """Return the cost that the server reports, with the reserved amount for any part that is not reported."""
         tokens = usage.input_tokens + usage.output_tokens
         return _Amount(1, tokens or claim.tokens, claim.usd if usage.cost_usd is None else usage.cost_usd)
 

@@ -1,4 +1,4 @@
-"""A backend that stops calling a judge that only fails, and tests from time to time whether it works again.
+"""A backend that stops calling a judge whose calls all fail, and tests from time to time whether the judge works again.
 
 Without it, every further group would go through all its retries before it fails. Not responsible for retries
 (``retry``), nor for asking another judge instead.
@@ -23,13 +23,14 @@ _ALIVE: Final[frozenset[FailureKind]] = frozenset({"context_window", "refused", 
 
 
 class CircuitBreaker(Wrapper):
-    """``backend``, paused (the circuit is open) while it fails persistently; one call at a time is let through to test
-    it.
+    """Calls ``backend``, but pauses while it fails persistently (the circuit is open). Then only single test calls
+    pass.
 
     The circuit opens after ``failures`` failed calls in a row over at least ``seconds`` (retries cover a restart), or
-    after ``refusals`` fatal failures in a row (a revoked key, a model that is gone). While it is open, calls raise
-    PermanentError at once, fatal and with the kind of the failure that opened it. After ``pause`` seconds one call is
-    let through; the wait doubles after each further failure, up to ``longest``. The first answer closes the circuit.
+    after ``refusals`` fatal failures in a row (a revoked key, a model that is gone). While it is open, calls at once
+    raise PermanentError, which is fatal and has the kind of the failure that opened the circuit. After ``pause``
+    seconds one call is let through. The pause doubles after each further failure, up to ``longest``. The first answer
+    closes the circuit.
 
     It belongs inside the bound on calls in flight, so that waiting calls are refused, too. It is safe to use from
     several event loops.
@@ -77,14 +78,17 @@ class CircuitBreaker(Wrapper):
         return completion
 
     def _enter(self) -> bool:
-        """Return whether this call tests a paused judge. Raises PermanentError while the circuit is open."""
+        """Return True if this call tests a paused judge, False if the circuit is closed.
+
+        Raises PermanentError while the circuit is open.
+        """
         with self._lock:
             why = self._why
             if why is None:
                 return False
             now = self._clock()
             if now >= self._again_at:
-                # The next test does not wait for the end of this one, because this one may hang.
+                # The next test does not wait until this test ends, because this test may hang.
                 self._again_at = now + self._pause
                 return True
         raise PermanentError(

@@ -37,7 +37,9 @@ class Limited(HoldingWrapper):
         self._lock = threading.Lock()
 
     async def complete_recorded(self, request: JudgeRequest, record: Record) -> Completion:
-        """Return the answer. The call is in flight until ``record`` is done. Raises what the backend raises."""
+        """Return the judge's answer. The call counts as in flight until ``record`` is done. Raises what the backend
+        raises.
+        """
         loop = asyncio.get_running_loop()
         slots = self._slots.get(loop) or self._new_slots(loop)
         await slots.acquire()
@@ -48,7 +50,7 @@ class Limited(HoldingWrapper):
 
     def _new_slots(self, loop: asyncio.AbstractEventLoop) -> asyncio.Semaphore:
         with self._lock:
-            # A semaphore with waiters refers to its loop, so closed loops would never be collected.
+            # A semaphore with waiters refers to its loop. Stored here, it would keep closed loops from being collected.
             for closed in [known for known in self._slots if known.is_closed()]:
                 del self._slots[closed]
             return self._slots.setdefault(loop, asyncio.Semaphore(self._concurrency))
@@ -57,8 +59,8 @@ class Limited(HoldingWrapper):
 class Adaptive(HoldingWrapper):
     """``backend`` with a limit on calls in flight that adapts, from 1 to ``most``, for all event loops together.
 
-    The limit rises while a higher limit brings more answers per second. It falls when answers take longer because of
-    it, or when the server refuses calls (429, or any error that names a time to come back).
+    The limit rises while a higher limit brings more answers per second. It falls when a higher limit makes answers
+    slower, or when the server refuses calls (429, or any error that names a time to come back).
     """
 
     def __init__(
@@ -83,13 +85,16 @@ class Adaptive(HoldingWrapper):
         return self._allowed.limit
 
     async def complete_recorded(self, request: JudgeRequest, record: Record) -> Completion:
-        """Return the answer. The call is in flight until ``record`` is done. Raises what the backend raises."""
+        """Return the judge's answer. The call counts as in flight until ``record`` is done. Raises what the backend
+        raises.
+        """
         ticket = await self._admission.enter(self._take, undo=self._leave)
         started = self._clock()
         ended: Callable[[], None] = partial(self._allowed.call_lost, ticket)
         try:
             completion = await self._backend.complete(request)
-            # The backend's own latency comes first, because it does not include waiting on our side.
+            # The latency that the backend measured comes first, because it excludes the time that the call waited on
+            # our side.
             ended = partial(self._allowed.call_ended, ticket, completion.latency or self._clock() - started)
             return await record(completion)
         except BackendError as error:

@@ -17,18 +17,18 @@ from calipers.interfaces import Backend
 from calipers.types import Completion, FailedCall, JudgeRequest
 
 _LEAST = 20
-"""The number of answers from which on the slow calls can be recognised."""
+"""Slow calls are recognised only after this number of answers."""
 _RECENT = 200
 _MARGIN = 1.1
-"""A slow call exceeds the quantile by this factor, so that no call is slow where all take about the same time."""
+"""A slow call exceeds the quantile by this factor. So no call counts as slow if all take about the same time."""
 
 
 class Hedged(Wrapper):
     """Sends the slowest ``share`` (0-0.5) of all requests a second time, and never more than that share.
 
-    A request is slow once it takes longer than all but ``share`` of the recent ones did. After the first answer, the
-    other call is cancelled; if it was answered at the same moment, its usage is reported as that of a failed call.
-    Raises what the backend raises when both calls failed.
+    A request is slow once it takes longer than all but ``share`` of the recent requests did. After the first answer,
+    the other call is cancelled. If both calls are answered at the same moment, the second answer's usage is reported as
+    that of a failed call. Raises what the backend raises when both calls failed.
     """
 
     def __init__(self, backend: Backend, *, share: float, clock: Callable[[], float] = time.monotonic) -> None:
@@ -43,7 +43,7 @@ class Hedged(Wrapper):
         """How many requests were sent twice so far."""
 
     async def complete(self, request: JudgeRequest) -> Completion:
-        """Return the first answer to ``request``."""
+        """Return the judge's first answer to ``request``, from the first or the second call."""
         self._asked += 1
         started = self._clock()
         slow_after = self._slow_after()
@@ -54,7 +54,7 @@ class Hedged(Wrapper):
         return completion
 
     def _slow_after(self) -> float | None:
-        """Return the seconds after which a request counts as slow, or None while too few were answered to tell."""
+        """Return the seconds after which a request counts as slow, or None while there are too few answers."""
         if len(self._recent) < _LEAST:
             return None
         return _MARGIN * sorted(self._recent)[int((1 - self._share) * (len(self._recent) - 1))]

@@ -1,8 +1,8 @@
 """A backend that fills in the cost of every single call and reports every failed call.
 
-An answer states the usage of its own call. A caller that sees only the answer, or only the last failure, would miss the
-calls before it: a reply that was billed and cannot be used, a call that was cancelled. Not responsible for the price of
-a token (``prices``).
+An answer states the usage of its own call only. A caller that sees only the answer, or only the last failure, would
+miss earlier calls that may be billed: a reply that could not be used, or a call that was cancelled. Not responsible for
+the price of a token (``prices``).
 """
 
 from __future__ import annotations
@@ -27,8 +27,9 @@ _NOTHING: Final = Usage(cost_usd=0.0)
 
 
 class Meter:
-    """Collects the failed calls for one request. Set ``add`` as the request's ``on_failed_call``; it also calls
-    ``then``.
+    """Collects the failed calls for one request. Set ``add`` as the request's ``on_failed_call``.
+
+    ``add`` passes each failed call on to ``then``.
     """
 
     __slots__ = ("_then", "calls")
@@ -45,17 +46,17 @@ class Meter:
 
     @property
     def total(self) -> FailedCalls:
-        """Return the number and the summed usage of the failed calls."""
+        """Return the number and the summed usage of the request's failed calls."""
         return FailedCalls.of(self.calls) if self.calls else NO_FAILED_CALLS
 
 
 class Metered(Wrapper):
-    """``backend``, with a cost by ``pricing`` where the server states none, and a report of every failed call.
+    """Calls ``backend``, computes the cost by ``pricing`` if the server states none, and reports every failed call.
 
     The report goes to the request's ``on_failed_call``, with the usage that the server stated. This wrapper belongs
-    around every single call: inside whatever tries again, asks another server, or asks twice. A failure of the server
-    is not billed. If a call timed out, was cancelled, or brought a reply without usage, its usage is unknown, unless
-    ``pricing`` shows that the model is free.
+    around every single call: inside any wrapper that retries, asks another server, or asks twice. A failure of the
+    server is not billed. If a call timed out, was cancelled, or brought a reply without usage, its usage is unknown,
+    unless ``pricing`` shows that the model is free.
     """
 
     def __init__(self, backend: Backend, *, pricing: Pricing | None = None) -> None:
@@ -81,7 +82,7 @@ class Metered(Wrapper):
         return completion if usage is completion.usage else replace(completion, usage=usage)
 
     def _priced(self, usage: Usage) -> Usage:
-        # A server that reports no tokens does not thereby report that the answer is free.
+        # An answer is not free only because the server reports no tokens for it.
         if self._pricing is None or usage.cost_usd is not None or not (usage.input_tokens or usage.output_tokens):
             return usage
         return replace(usage, cost_usd=self._pricing(usage))
@@ -92,14 +93,15 @@ class Metered(Wrapper):
 
 
 def report_failed_call(request: JudgeRequest, call: FailedCall) -> None:
-    """Pass a failed call to the ``on_failed_call`` of ``request``, if it has any."""
+    """Pass a failed call to the judge on to the ``on_failed_call`` of ``request``, if it has any."""
     if request.on_failed_call is not None:
         request.on_failed_call(call)
 
 
 def report_error(request: JudgeRequest, error: BackendError, *, unknown: Usage | None = None) -> None:
-    """Report the call that ended with ``error``, once for all wrappers. ``unknown`` is its usage if the server stated
-    none.
+    """Report the call that ended with ``error`` to its ``request``, only once even if several wrappers see the error.
+
+    ``unknown`` is the reported usage if the server stated none.
     """
     if error.counted:
         return

@@ -21,7 +21,7 @@ from calipers.types import Completion, FailureKind, JudgeRequest
 _ITS_OWN: frozenset[FailureKind] = frozenset(
     {"unreachable", "unauthorized", "not_found", "rate_limited", "server", "timeout"}
 )
-"""Kinds of failure that lie with the server rather than with the request, so that another member may answer."""
+"""Kinds of failure that are due to the server and not to the request, so that another member may answer."""
 
 _FIRST_PAUSE = 1.0
 _LONGEST_PAUSE = 60.0
@@ -38,13 +38,13 @@ class _Member:
 
 
 class Pool(FullBackend):
-    """``members`` as a single judge with the first member's endpoint, so that its ledger keys do not depend on the
-    others.
+    """Serves as a single judge whose requests go to several ``members``.
 
-    A member that fails is skipped: at first for a second, later for up to a minute, or as long as the server asks for.
-    Then one call tests it. A failed request goes to another member at once, unless the request is at fault or timed
-    out. If all members are skipped, the request goes to the member whose pause ends first. ``each`` wraps every member,
-    with a rate limit of its own for example.
+    The pool has the first member's endpoint, so the ledger keys do not depend on the other members. A member that fails
+    is skipped: at first for a second, later for up to a minute, or as long as the server asks for. Then one call tests
+    it. A failed request goes to another member at once, unless the request caused the failure or timed out. If all
+    members are skipped, the request goes to the member whose pause ends first. ``each`` wraps every member, for example
+    with its own rate limit.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class Pool(FullBackend):
         self._lock = threading.Lock()
 
     async def complete(self, request: JudgeRequest) -> Completion:
-        """Return the answer of the first member that answers. Raises BackendError when no member does."""
+        """Return the answer of the first member that answers. Raises BackendError if no member answers."""
         tried: list[_Member] = []
         last: BackendError | None = None
         while (member := self._choose(tried)) is not None:
@@ -95,14 +95,14 @@ class Pool(FullBackend):
         raise last
 
     async def aclose(self) -> None:
-        """Close the connections of all members that belong to the running event loop; loops also close them when they
-        end.
+        """Close all members' connections that belong to the running event loop. Loops also close their connections when
+        they end.
         """
         for member in self.members:
             await member.aclose()
 
     async def check(self) -> list[str]:
-        """Check every member and return all warnings; a member that fails is one of them. Raises ConfigError if all
+        """Check every member and return all warnings. A member that fails gives a warning. Raises ConfigError if all
         fail.
         """
         found = await asyncio.gather(*(_checked(member) for member in self.members))
@@ -114,12 +114,13 @@ class Pool(FullBackend):
         return [str(one) for one in errors] + [line for one in found if isinstance(one, list) for line in one]
 
     def learned(self) -> Mapping[str, Any]:
-        """Return what every member learned about its server, by endpoint."""
+        """Return what every member of the pool learned about its server, by endpoint."""
         return {one.endpoint: dict(known) for one in self.members if (known := one.learned())}
 
     def learn(self, known: Mapping[str, Any]) -> None:
-        """Start with what an earlier run learned about the servers. What a judge with one server learned counts for all
-        members.
+        """Start with what an earlier run learned about the pool's servers.
+
+        What a judge with a single server learned applies to all members.
         """
         for one in self.members:
             about = known.get(one.endpoint, {} if any(name in known for name in self._endpoints()) else known)
@@ -130,7 +131,9 @@ class Pool(FullBackend):
         return [member.endpoint for member in self.members]
 
     def _choose(self, tried: Sequence[_Member]) -> _Member | None:
-        """Return the next member to ask, already counted as busy, or None if all others were tried or are skipped."""
+        """Return the next member to ask, or None if every member was tried or is skipped. The member counts as busy at
+        once.
+        """
         with self._lock:
             now = self._clock()
             left = [member for member in self._members if all(member is not one for one in tried)]
@@ -154,7 +157,7 @@ class Pool(FullBackend):
             if isinstance(error, TransientError) and error.retry_after is not None:
                 pause = max(pause, error.retry_after)
             now = self._clock()
-            if now >= member.skipped_until:  # calls that were already in flight do not extend the pause
+            if now >= member.skipped_until:  # calls that were in flight when the pause began do not extend it
                 member.failures += 1
                 member.skipped_until = now + pause
 

@@ -21,7 +21,7 @@ Pricing = Callable[[Usage], float | None]
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """US dollars per million tokens; ``cached`` is the price of input from the provider's cache, by default that of
+    """US dollars per million tokens. ``cached`` is the price of input from the provider's cache, by default that of
     input.
     """
 
@@ -30,7 +30,7 @@ class Price:
     cached: float | None = None
 
     def __call__(self, usage: Usage) -> float:
-        """Return the cost of a call's tokens in US dollars."""
+        """Return the cost in US dollars of a judge call's tokens."""
         cached = min(usage.cached_tokens, usage.input_tokens)
         of_cached = self.input if self.cached is None else self.cached
         dollars = (usage.input_tokens - cached) * self.input + cached * of_cached + usage.output_tokens * self.output
@@ -50,7 +50,9 @@ class Price:
 
 
 def find_pricing(endpoint: str, model: str, *, price: object = None) -> Pricing | None:
-    """Return the price of ``model`` at ``endpoint``: ``price`` if given, else that of the price list, else None."""
+    """Return the pricing of ``model`` at ``endpoint``: ``price`` if given, else from the price list, or None if
+    unknown.
+    """
     if price is not None:
         return Price.of(price)
     if not endpoint.startswith(("http://", "https://")) or find_spec("genai_prices") is None:
@@ -70,10 +72,10 @@ class Listed:
         self._unlisted = False
 
     def __call__(self, usage: Usage) -> float | None:
-        """Return the cost of a call's tokens in US dollars, or None if the price list lacks the model."""
+        """Return the cost in US dollars of a judge call's tokens, or None if the price list lacks the model."""
         if self._unlisted:
             return None
-        prices = import_module("genai_prices")  # imported late, because it is an extra and takes 0.1 s
+        prices = import_module("genai_prices")  # imported late: an optional dependency whose import takes 0.1 s
         tokens = prices.Usage(
             input_tokens=usage.input_tokens,
             output_tokens=usage.output_tokens,
@@ -89,7 +91,7 @@ class Listed:
 
 
 def price_list_hint() -> str:
-    """Return how to install the price list, for the end of an error message, or nothing if it is installed."""
+    """Return how to install the price list, for the end of an error message, or "" if the list is installed."""
     return "" if find_spec("genai_prices") else ", or try pip install 'calipers[prices]', which knows many"
 
 

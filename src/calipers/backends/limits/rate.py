@@ -21,10 +21,10 @@ _LEARNING = 0.1
 
 
 class EvenSpacing:
-    """Spaces requests evenly: each reserves its ``amount`` of ``per_minute``.
+    """Spaces requests evenly: each request reserves its ``amount`` of ``per_minute``.
 
     So no minute, wherever it begins, holds more than ``per_minute``, and providers that enforce the limit per second do
-    not refuse. Unused time is not saved up. It is safe to use from several threads.
+    not refuse. Unused time is not saved for later. It is safe to use from several threads.
     """
 
     def __init__(self, per_minute: float, *, clock: Callable[[], float] = time.monotonic) -> None:
@@ -34,7 +34,7 @@ class EvenSpacing:
         self._free_at = clock()
 
     def reserve(self, amount: float = 1.0) -> float:
-        """Reserve ``amount`` for a request and return the seconds that it has to wait."""
+        """Reserve ``amount`` of the rate limit for a request and return the seconds that the request has to wait."""
         with self._lock:
             now = self._clock()
             turn = max(now, self._free_at)
@@ -42,7 +42,7 @@ class EvenSpacing:
             return turn - now
 
     def correct(self, by: float) -> None:
-        """Correct the last reservation by ``by``, which is below 0 if the request took less than was reserved."""
+        """Correct the last reservation by ``by``, which is below 0 if the request used less than it reserved."""
         with self._lock:
             self._free_at += by * self._seconds_each
 
@@ -50,8 +50,9 @@ class EvenSpacing:
 class RateLimited(Wrapper):
     """``backend`` within ``requests_per_minute`` and ``tokens_per_minute``, over all event loops together.
 
-    Tokens are those of question and answer. They are estimated from the question's length and earlier answers, then
-    corrected by what the server counted. Raises what the backend raises, and ConfigError for limits not above 0.
+    The tokens of the question and of the answer both count. They are estimated from the question's length and from
+    earlier answers, and corrected by the server's token counts. Raises what the backend raises, and ConfigError for
+    limits not above 0.
     """
 
     def __init__(
@@ -90,7 +91,7 @@ class RateLimited(Wrapper):
     async def _wait(self, seconds: float, reserved: float) -> None:
         try:
             await self._sleep(seconds)
-        except asyncio.CancelledError:  # the request was not sent, so others may have its reservation
+        except asyncio.CancelledError:  # the request was not sent, so its reservation is released
             if self._requests is not None:
                 self._requests.correct(-1)
             if self._tokens is not None:
@@ -101,7 +102,7 @@ class RateLimited(Wrapper):
         usage = completion.usage
         if (
             usage.input_tokens + usage.output_tokens == 0
-        ):  # the server does not count tokens, so the estimate is not corrected
+        ):  # without the server's token counts the estimate is not corrected
             return
         tokens.correct(usage.input_tokens + usage.output_tokens - reserved)
         self._reply_tokens += _LEARNING * (usage.output_tokens - self._reply_tokens)

@@ -1,8 +1,8 @@
 """A backend that tries again: exponential backoff with full jitter around another backend.
 
-Only TransientErrors are retried. It belongs outside all bounds, so that a call that waits does not count as in flight
-(``bounds``). Not responsible for asking better questions (planners), nor for dropping parameters that a server refuses
-(``negotiation``).
+Only TransientErrors are retried. The wrapper belongs outside all bounds, so that a call that waits does not count as in
+flight (``bounds``). Not responsible for asking better questions (planners), nor for dropping parameters that a server
+refuses (``negotiation``).
 """
 
 from __future__ import annotations
@@ -24,12 +24,13 @@ from calipers.types import Completion, JudgeRequest
 
 
 class Retrying(HoldingWrapper):
-    """Makes up to ``attempts`` calls of ``backend`` for a request, ``reply_attempts`` of them after unusable replies.
+    """Makes up to ``attempts`` calls of ``backend`` for a request, at most ``reply_attempts`` of them after unusable
+    replies.
 
-    Before call k + 1 it waits a random time up to ``base * 2**(k - 1)`` seconds, at most ``cap``, and never less than
-    the server asks for. ``deadline`` limits the seconds for all calls and waits of one request: no wait begins that
-    would end after it. The completion's ``latency`` is the whole time in seconds. The last error is raised with the
-    number of attempts.
+    Before call k + 1 it waits a random time of up to ``base * 2**(k - 1)`` seconds, at most ``cap``. It never waits
+    less than the server asks for. ``deadline`` limits the seconds for all calls and waits of one request: no wait
+    begins that would end after it. The completion's ``latency`` is the time in seconds for all calls and waits. The
+    message of the raised error states the number of attempts.
     """
 
     def __init__(  # noqa: PLR0913 - constructor arguments are the configuration
@@ -55,17 +56,18 @@ class Retrying(HoldingWrapper):
         self._deadline = deadline
         self._clock = clock
         self._sleep = sleep
-        # Unseeded, because processes with one seed would all call again at once. No result depends on the waits.
+        # Unseeded, because processes with the same seed would all call again at once. No result depends on the waits.
         self._rng = rng or random.Random()  # noqa: S311 - spreads load, guards nothing
 
     def around(self, wrap: Callable[[Backend], Backend]) -> Self:
-        """Return the same retries around ``wrap(backend)``, because wrappers that are added later belong inside."""
+        """Return the same retries around ``wrap(backend)``. Wrappers that are added later belong inside the retries."""
         twin = copy(self)
         twin._backend = full(wrap(self._backend))  # noqa: SLF001 - its own
         return twin
 
     async def complete_recorded(self, request: JudgeRequest, record: Record) -> Completion:
-        """Return the backend's answer, recorded before another call may begin in its place.
+        """Return the judge's answer after it is recorded. Until then the call keeps its place among the calls in
+        flight.
 
         Raises BackendError after the last attempt, or once the time for attempts is used up.
         """
@@ -80,7 +82,7 @@ class Retrying(HoldingWrapper):
                     raise _final(error, attempt) from error
                 wait = self._wait(error, attempt, started)
                 report_error(request, error)
-                error.counted = False  # a backend may raise the same object again for another call
+                error.counted = False  # a backend may raise the same error object for another call
             except PermanentError as error:
                 raise _final(error, attempt) from error
             await self._sleep(wait)  # outside the except block, so that the error is freed
@@ -90,9 +92,11 @@ class Retrying(HoldingWrapper):
         return record(replace(completion, attempts=attempt, latency=self._clock() - started))
 
     def _wait(self, error: TransientError, attempt: int, started: float) -> float:
-        """Return the seconds to wait before the next call. Raises BackendError if they would exceed the deadline."""
+        """Return the seconds to wait before the next call. Raises BackendError if the wait would end after the
+        deadline.
+        """
         drawn = self._rng.uniform(0.0, min(self._cap, self._base * 2 ** (attempt - 1)))
-        # The wait is also random above the server's own, because the server names the same moment to all clients.
+        # A random time is added to the server's own wait, too, because the server names the same moment to all clients.
         wait = drawn if error.retry_after is None else error.retry_after + drawn
         if self._deadline is not None and self._clock() + wait > started + self._deadline:
             left = max(0.0, started + self._deadline - self._clock())

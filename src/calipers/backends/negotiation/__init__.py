@@ -1,1 +1,1 @@
-"""Handles what a judge's server refuses (parameters are left out) or ignores (structured output is probed)."""
+"""Handles what a judge's server does not support: parameters that it refuses, and structured output that it ignores."""

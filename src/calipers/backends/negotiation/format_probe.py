@@ -1,7 +1,8 @@
-"""The test request that shows whether a server applies structured output, and what its answer proves.
+"""The test request that shows whether a server applies structured output, and the conclusion from its answer.
 
 A status of 200 proves nothing, because some servers accept a schema and ignore it. The schema here allows a single word
-that the request does not mention. Pure. Not responsible for sending it (``probing``, ``doctor``), nor for what follows.
+that the request does not mention. Pure. Not responsible for sending the request (``probing``, ``doctor``), nor for the
+consequences.
 """
 
 from __future__ import annotations
@@ -20,14 +21,16 @@ LIMIT: Final = 2048
 
 _LETTERS = "bcdfghjkmnpqrstvwxz"
 _NOT_SENT = frozenset({"response_format", "seed", "temperature"})
-"""Not sent, because the user's response format would replace this one, and fixed sampling would repeat a reply."""
+"""Parameters that are not sent: a user's response format would replace the tested one, and fixed sampling would repeat
+a reply.
+"""
 
 _QUESTIONS: Mapping[Form, str] = {
     "json_schema": 'Name a fruit. Answer as JSON: {"answer": ...}',
     "json_object": "Say hello in one short sentence of plain words. Do not write JSON.",
 }
 _SYSTEM: Final = "You give short answers."
-"""Sent because a run's requests have a system message, too, and some chat templates change the prompt without it."""
+"""The system message of the test request. A run's requests have one, too, and some chat templates change without it."""
 
 _NOBODY = RenderedGroup("", (), "", "", (), ())
 _THOUGHT = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL)
@@ -39,7 +42,7 @@ def improbable_word(rng: random.Random) -> str:
 
 
 def format_probe_request(form: Form, word: str, *, params: Mapping[str, Any], max_tokens: int = LIMIT) -> JudgeRequest:
-    """Return the test request for the output format ``form``; ``params`` are sent as in a run."""
+    """Return the test request that shows whether a server applies ``form``; ``params`` are sent as in a run."""
     schema: dict[str, Any] = {
         "type": "object",
         "properties": {"answer": {"type": "string", "enum": [word]}},
@@ -52,8 +55,9 @@ def format_probe_request(form: Form, word: str, *, params: Mapping[str, Any], ma
 
 
 def is_format_applied(form: Form, word: str, completion: Completion) -> bool | None:
-    """Return whether the server applied ``form`` in its answer, or None if the answer was cut off before it showed
-    that.
+    """Return whether the server applied the output format ``form`` in its answer.
+
+    Return None if the answer was cut off too early to show it.
     """
     spoken = _THOUGHT.sub("", completion.text).strip()
     cut = completion.finish_reason == "length"

@@ -1,8 +1,8 @@
 """A backend that adapts its requests to what its server refuses, and notices when another model answers.
 
-A parameter that the server refuses by name is left out at once, which is not a retry, and in all later requests. Not
-responsible for what a refusal means (``step_down``), for what a server ignores (``probing``), nor for sending
-(``server``).
+If the server refuses a parameter by name, the request is sent again at once without it. This is not a retry. Later
+requests omit the parameter, too. Not responsible for what a refusal means (``step_down``), for what a server ignores
+(``probing``), nor for sending (``server``).
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from calipers.interfaces import FullBackend
 from calipers.types import Completion, FailedCall, JudgeRequest, Usage
 
 _MOST_STEPS = 8
-"""The most requests for a question: every step leaves something out, and some servers refuse without end."""
+"""The most times that a request is sent. Every repeat omits something more, and some servers refuse without end."""
 _MOST_VERSIONS = 8
-"""How many versions are remembered: a provider may serve several at a time, and old ones do not return."""
+"""How many model versions are stored. A provider may serve several at the same time; old versions do not return."""
 _GARBLED = re.compile(r"does not match the expected [\w-]+ format")
 """The error of llama.cpp when it cannot parse what its own grammar allowed the model to write."""
 
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """What an endpoint refused for a model; empty means that everything is requested.
+    """What a judge's server refused for a model. An empty set means that requests ask for everything.
 
     ``refused`` holds parameter names, ``json_schema``, ``json_object``, ``strict``, ``schema.KEYWORD``, ``unstreamed``
     (this model only streams) and ``top_logprobs>N`` (more than N alternatives). The set only grows, so many calls in
@@ -40,24 +40,24 @@ class Capabilities:
     refused: frozenset[str] = frozenset()
 
     def without(self, more: frozenset[str]) -> Capabilities:
-        """Return these capabilities with ``more`` refused, too; the same object if ``more`` adds nothing."""
+        """Return these capabilities with ``more`` also refused, or the same object if ``more`` adds nothing."""
         return self if more <= self.refused else Capabilities(self.refused | more)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the capabilities as plain JSON, equal for equal capabilities."""
+        """Return the server's capabilities as plain JSON, equal for equal capabilities."""
         return {"refused": sorted(self.refused)}
 
     @staticmethod
     def from_dict(value: Mapping[str, Any]) -> Capabilities:
-        """Return the capabilities that ``to_dict`` wrote."""
+        """Return the server's capabilities from the JSON that ``to_dict`` returned."""
         return Capabilities(frozenset(str(name) for name in value.get("refused", ())))
 
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What a request body may ask for: nothing that is ``known`` to be refused, at most ``limit`` output tokens.
+    """What a request body may ask for: nothing in ``known.refused``, and at most ``limit`` output tokens.
 
-    ``plain`` asks for no structured output.
+    ``plain`` is True if the request must not ask for structured output.
     """
 
     known: Capabilities
@@ -71,21 +71,22 @@ Send = Callable[[Mapping[str, Any]], Awaitable[HttpReply]]
 
 
 class Negotiated(FullBackend):
-    """Sends requests to ``model`` without what its server refuses. A new model version is asked for everything again.
+    """Sends requests to ``model`` without what its server refuses. When a new model version answers, refusals are
+    forgotten.
 
-    ``forms`` are the structured outputs that may be requested, the strictest first; ``names`` are the field names of
+    ``forms`` are the structured outputs that may be requested, the strictest first. ``names`` are the field names of
     the API's request bodies.
     """
 
     forms: ClassVar[tuple[Form, ...]] = ()
     names: ClassVar[BodyNames]
     unlisted: str | None = None
-    """After ``check``: a text that the server's list of models lacks this model, or None if the list has it."""
+    """Set by ``check``: a text if the server's list of models lacks this model, otherwise None."""
 
     def __init__(self, model: str, *, capabilities: Capabilities | None = None) -> None:
         self.model = model
         self.capabilities = capabilities or Capabilities()
-        """What the endpoint is known to refuse; grows with its refusals."""
+        """What the endpoint is known to refuse. Every further refusal adds to it."""
         self.versions = Versions()
 
     def learned(self) -> Mapping[str, Any]:
@@ -93,12 +94,12 @@ class Negotiated(FullBackend):
         return {**self.capabilities.to_dict(), **self.versions.learned()}
 
     def learn(self, known: Mapping[str, Any]) -> None:
-        """Start with what an earlier run learned about the server."""
+        """Start with the refusals and versions that an earlier run learned about the server."""
         self.capabilities = self.capabilities.without(Capabilities.from_dict(known).refused)
         self.versions.learn(known)
 
     def copy_refusing(self, names: Iterable[str]) -> Self:
-        """Return a copy that also leaves out ``names``; later refusals are learned by each copy separately."""
+        """Return a copy that also omits ``names`` from its requests. Each copy learns later refusals separately."""
         twin = copy(self)
         twin.capabilities = self.capabilities.without(frozenset(names))
         return twin
@@ -114,9 +115,10 @@ class Negotiated(FullBackend):
     ) -> HttpReply | Refusal:
         """Send bodies from ``frame`` until the server accepts one, and return that reply or the last refusal.
 
-        What was left out is remembered only if that helped: a single odd 400 must not cost a run its structured output.
-        If llama.cpp garbles an answer, the request is sent once more, and then for plain text, this time only. Every
-        refusal but the last is reported to the request's ``on_failed_call``. Raises what ``send`` raises.
+        A refusal is remembered only if a request without the refused parts succeeded. So a single unexplained 400 does
+        not cost a run its structured output. If llama.cpp garbles an answer, the request is sent once more. If that
+        answer is garbled, too, or would be the same, this request asks for plain text. Every refusal but the last is
+        reported to the request's ``on_failed_call``. Raises what ``send`` raises.
         """
         terms, garbled, refusal = Terms(self.capabilities), 0, None
         found: frozenset[str] = frozenset()
@@ -151,7 +153,9 @@ class Negotiated(FullBackend):
 
 
 def _stepped(refusal: Refusal) -> FailedCall:
-    """Return the FailedCall for a refusal that led to a smaller request. It is free, unless usage is reported."""
+    """Return the FailedCall for a refusal after which a smaller request was sent. It is free unless the server reports
+    usage.
+    """
     return FailedCall("bad_request", refusal.usage or Usage(cost_usd=0.0))
 
 
@@ -161,7 +165,7 @@ def _repeats(body: Mapping[str, Any]) -> bool:
 
 
 class Versions:
-    """The models and versions that a server reports, and what was found out about each of them.
+    """The models and versions that a judge's server reports, and what was found out about each of them.
 
     Safe to use from several threads and event loops.
     """
@@ -175,10 +179,10 @@ class Versions:
         self.strayed = False
         """True if any answer was not a JSON object, in which case another output format may help."""
         self.revision = 0
-        """Grows with everything that becomes known."""
+        """A number that grows with everything that becomes known about the server."""
 
     def note_answer(self, completion: Completion) -> bool:
-        """Record which version answered. Return True if it differs from the previous one and is not known yet."""
+        """Record which model version answered. Return True if this version is new and replaces another version."""
         version = completion.model or ""
         if not self.strayed and not completion.text.lstrip().startswith("{"):
             self.strayed = True
@@ -207,17 +211,17 @@ class Versions:
 
     @property
     def unknown(self) -> str | None:
-        """Return the model version that answers now if nothing was found out about it yet, else None."""
+        """Return the model version that answered last in this run if nothing is known about it yet, else None."""
         version = self.answering
         return version if version is not None and not self._found.get(version) else None
 
     @property
     def found(self) -> Mapping[str, Any]:
-        """Return what was found out about the model version that answered last in this run; may be empty."""
+        """Return what was found out about the model version that answered last in this run. The result may be empty."""
         return self._found.get(self._current, {}) if self._heard and self._current is not None else {}
 
     def changes(self) -> list[tuple[str, str]]:
-        """Return the changes of the model version as (before, now), each only once."""
+        """Return the changes of the answering model version since the last call, as (before, now)."""
         with self._lock:
             changes, self._changes = self._changes, []
         return changes
@@ -229,14 +233,17 @@ class Versions:
             self.revision += 1
 
     def learned(self) -> Mapping[str, Any]:
-        """Return what is known of the versions, for the ledger: ``{}`` or ``{"servers": {version: found}}``, the latest
-        last.
+        """Return what is known about the model versions, as JSON for the ledger, the latest version last.
+
+        The form is ``{}`` or ``{"servers": {version: found}}``.
         """
         with self._lock:
             return {"servers": dict(self._found)} if self._found else {}
 
     def learn(self, known: Mapping[str, Any]) -> None:
-        """Start with what an earlier run learned; its latest version counts as current until an answer differs."""
+        """Start with what an earlier run learned about model versions. Its latest version is assumed until an answer
+        differs.
+        """
         servers = known.get("servers")
         if isinstance(servers, Mapping):
             with self._lock:

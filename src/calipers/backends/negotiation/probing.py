@@ -1,9 +1,10 @@
 """Finds out during a run whether a new server really applies the structured output that it is asked for.
 
-It sends a short test request per server (two if the output format is ignored), after the server has answered a request
-of the run, because its refusals are known by then. No probe fails a run, changes a question, or enters a result:
-findings are logged, and stored with what was learned about the endpoint. It also logs refused parameters and changed
-models. Not responsible for recording (``ledger``), nor for whether the judge is reliable (``doctor``).
+It sends a short test request per server, or two if the first output format is ignored. It waits until the server has
+answered a request of the run, because that answer has shown which parameters the server refuses. No probe fails a run,
+changes a question, or enters a result. Findings are logged, and stored with what was learned about the endpoint.
+Refused parameters and changed models are also logged. Not responsible for recording (``ledger``), nor for whether the
+judge is reliable (``doctor``).
 """
 
 from __future__ import annotations
@@ -27,14 +28,16 @@ from calipers.types import Usage
 _log = logging.getLogger(__name__)
 
 _MOST = 3
-"""The most probes of an endpoint in a run; more would not help if every answer reports another model."""
+"""The most probes of an endpoint in a run. More would not help if every answer reports another model."""
 _SECONDS = 30.0
-"""The time for a short test request; a group does not wait longer."""
+"""The seconds for a short test request. A group does not wait longer."""
 
 
 @dataclass(slots=True)
 class _Server:
-    """A server behind the judge, and its probes. ``seen`` is the server's state when nothing was left to do."""
+    """A server behind the judge, and its probes. ``seen`` is the state in which the server needs no report and no
+    probe.
+    """
 
     backend: Negotiated
     probes: int = 0
@@ -60,7 +63,7 @@ class _Server:
         return form is not None and self.backend.versions.found.get(form) is False
 
     def later_forms(self) -> tuple[Form, ...]:
-        """Return the weaker output formats that were not tried yet; none if all replies so far were JSON."""
+        """Return the weaker output formats that were not tried yet, or none if all replies so far were JSON."""
         form, versions, refused = self.form, self.backend.versions, self.backend.capabilities.refused
         if form is None or not versions.strayed:
             return ()
@@ -75,11 +78,11 @@ class _Server:
 
 
 class Probing:
-    """Probes the servers behind ``bare``, each member of a pool separately. ``name`` is the judge's name in log
-    messages.
+    """Probes the servers behind the judge ``bare``, each member of a pool separately.
 
-    If ``asks`` is False, no test request is sent, and only what the run's own answers show is logged. ``bounded`` puts
-    a backend under the run's budget and price. ``params`` are sent as in the run; ``max_tokens`` limits a reply there.
+    ``name`` is the judge's name in log messages. If ``asks`` is False, no test request is sent, and only findings from
+    the run's own answers are logged. ``bounded`` puts a backend under the run's budget and price. ``params`` are sent
+    as in the run. ``max_tokens`` is the run's limit for a reply.
     """
 
     def __init__(
@@ -95,7 +98,7 @@ class Probing:
     ) -> None:
         self._name = name
         self._servers = [_Server(backend) for backend in negotiated_servers(bare)]
-        # calipers does not negotiate a response format that the user set.
+        # If the user set a response format, calipers does not negotiate another.
         self._asks = asks and "response_format" not in params
         self._bounded = bounded
         self._params = params
@@ -103,17 +106,17 @@ class Probing:
         self._tell = tell
         self.calls = 0
         self.usage = Usage(cost_usd=0.0)
-        """The usage of the probes; it is in no group's usage."""
+        """The usage of the probes. No group's usage includes it."""
 
     @property
     def is_due(self) -> bool:
-        """Return whether a server may need a report or a probe. It is called after every group, so it only compares."""
+        """Return whether a server may need a report or a probe. Called after every group, so it only compares."""
         return any(server.seen != server.state for server in self._servers)
 
     async def probe_servers(self, *, seconds: float = _SECONDS) -> None:
-        """Report what is new about the servers, and probe those that need it, within ``seconds`` for all together.
+        """Log what is new about the judge's servers, and probe those that need it, within ``seconds`` for all together.
 
-        Raises nothing that a server causes.
+        No failure of a server raises.
         """
         now = asyncio.get_running_loop().time
         ends = now() + min(seconds, _SECONDS)
@@ -131,7 +134,7 @@ class Probing:
                 server.seen = state
 
     def _report_changes(self, server: _Server) -> None:
-        """Report the user's parameters that the server refuses, and changes of the answering model."""
+        """Log the user's parameters that the server refuses, and changes of the answering model."""
         backend = server.backend
         refused = [name for name in self._params if name in backend.capabilities.refused]
         if names := server.unreported(*refused):
@@ -164,9 +167,11 @@ class Probing:
             server.in_flight = False
 
     async def _find_out(self, server: _Server) -> Mapping[str, Any]:
-        """Return for each probed output format whether the server applies it; None if the reply was cut off too early.
+        """Return for each probed output format whether the server applies it, or None if the reply was cut off too
+        early.
 
-        If the format in use is ignored, and replies were not JSON, a weaker format that is applied replaces it.
+        If the server ignores the format in use and replies were not JSON, weaker formats are probed. The first that the
+        server applies replaces the format in use.
         """
         form, backend = server.form, server.backend
         if form is None:
@@ -195,8 +200,8 @@ class Probing:
             self.usage = Usage.total([self.usage, usage, meter.total.usage])
         requested = f'"{backend.names.forms[form].rpartition(".")[2]}"'.encode()
         if _Server(backend).form != form or (completion.sent is not None and requested not in completion.sent):
-            # The format was refused meanwhile, or llama.cpp garbled the answer: this reply shows nothing, another one
-            # may.
+            # The format was refused meanwhile, or llama.cpp garbled the answer. So this reply shows nothing about the
+            # format, but a later reply may.
             raise TransientError("bad_reply", f"{form} was left out of this question")
         return is_format_applied(form, word, completion)
 
@@ -205,6 +210,8 @@ class Probing:
 
 
 def negotiated_servers(bare: Backend) -> list[Negotiated]:
-    """Return the servers behind a judge whose refusals can be negotiated."""
+    """Return the servers behind the judge ``bare`` that are Negotiated, which means that calipers adapts to their
+    refusals.
+    """
     members = bare.members if isinstance(bare, Pool) else (bare,)
     return [one for one in members if isinstance(one, Negotiated)]

@@ -1,8 +1,8 @@
-"""Sends a small test request that shows whether a server refuses every request or only the run's.
+"""Sends a small test request that shows whether a server refuses all requests or only those of the run.
 
-A firewall may refuse a request because of what candidates wrote in it, and proxies hide models that they serve. Only a
-harmless request distinguishes these cases from a judge that cannot be used. It is not recorded. Not responsible for
-when it is sent, nor for what follows (``judging``).
+A firewall may refuse a request because of what candidates wrote in it, and some proxies serve models that they do not
+list. Only a harmless request distinguishes these cases from a judge that cannot be used. The request is not recorded.
+Not responsible for when it is sent, nor for the consequences (``judging``).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from calipers.interfaces import Backend
 from calipers.types import Ask, FailureKind, JudgeRequest, RenderedGroup, Usage
 
 REFUSED: Final[frozenset[FailureKind]] = frozenset({"unauthorized", "not_found"})
-"""Kinds of failure (401, 403, 404 and the like) in which the key, the model or the address is wrong for any request."""
+"""Kinds of failure (401, 403, 404 and the like) that mean that the key, the model or the address is always wrong."""
 
 _TOOK: Final[frozenset[FailureKind]] = frozenset({"bad_reply", "refused"})
 """Kinds of failure of a request that the server accepted."""
@@ -33,9 +33,9 @@ _MESSAGES: Final = (
 
 
 class RefusalCheck:
-    """Sends test requests to the servers behind ``bare``; ``bounded`` puts a backend under the run's budget.
+    """Sends test requests to the servers behind the judge ``bare``; ``bounded`` puts a backend under the run's budget.
 
-    A backend of the user's own gets no test requests; its refusals count as they are.
+    A backend of the user's own class gets no test requests: its refusals count without a test.
     """
 
     def __init__(self, bare: Backend, *, bounded: Callable[[Backend], Backend]) -> None:
@@ -43,7 +43,7 @@ class RefusalCheck:
         self._bounded = bounded
         self.calls = 0
         self.usage = Usage(cost_usd=0.0)
-        """The usage of the test requests; it is in no group's usage."""
+        """The usage of the test requests. No group's usage includes it."""
 
     @property
     def servers(self) -> int:
@@ -51,7 +51,8 @@ class RefusalCheck:
         return len(self._servers)
 
     async def refusal(self, reason: str) -> str | None:
-        """Return why every server refuses a test request: "" if a server answers, None if the result is unclear.
+        """Return the reason why every server refuses a test request, "" if a server answers, or None if the result is
+        unclear.
 
         If no server can be tested, return ``reason``.
         """
@@ -63,8 +64,10 @@ class RefusalCheck:
         return None if None in found else found[0]
 
     async def unlisted(self) -> list[tuple[str, str | None]]:
-        """Return, for each server that does not list the model, its ``unlisted`` text and how it refuses a test
-        request, if so.
+        """Return (text, reason) for each server whose list of models lacks the model.
+
+        The text is the server's ``unlisted``. The reason is why it refuses a test request, "" if it answers, or None if
+        the result is unclear.
         """
         return [(one.unlisted, await self._asked(one)) for one in self._servers if one.unlisted is not None]
 

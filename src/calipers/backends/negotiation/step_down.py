@@ -1,4 +1,4 @@
-"""Decides what to leave out of a request that a server refused, or which number to lower.
+"""Decides which part of a refused request to leave out, or which of its numbers to lower.
 
 Servers differ in the parameters that they support, and report it only in prose. Each provider states the field names of
 its request bodies (``BodyNames``). Pure. Not responsible for sending the request again (``negotiated``).
@@ -48,12 +48,12 @@ ALTERNATIVES: Final = "top_logprobs>"
 class BodyNames:
     """The field names of an API's request bodies that can be left out or lowered. Dots lead into objects.
 
-    For example ``config.maxTokens``. ``required`` is never left out. Parameters are at the top of the body, and in the
-    object ``parameters`` if that is set. ``max_tokens`` are the fields that may hold the limit of the reply, and
-    ``max_tokens_words`` the names that errors also use for it. ``forms`` maps each structured output to its field, the
-    strictest first. ``schema`` is the schema whose keywords can be left out, and ``strict`` the flag that can be.
-    ``top_logprobs`` is the number of alternatives, and ``stream`` the flag for streaming; None if the API has no such
-    field.
+    An example of such a name is ``config.maxTokens``. Fields in ``required`` are never left out. Parameters are at the
+    top of the body, and also in the object ``parameters`` if that is set. ``max_tokens`` are the fields that may hold
+    the limit of the reply, and ``max_tokens_words`` the names that errors also use for it. ``forms`` maps each
+    structured output to its field, the strictest first. ``schema`` is the field of the schema whose keywords can be
+    left out. ``strict`` is a flag that can be left out. ``top_logprobs`` is the field for the number of alternatives,
+    and ``stream`` the flag for streaming. A field is None if the API lacks it.
     """
 
     required: frozenset[str]
@@ -69,21 +69,24 @@ class BodyNames:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """How to send the request again: without ``refused``, and with at most ``limit`` output tokens for this request."""
+    """The changes with which to send a refused request again.
+
+    The names in ``refused`` are omitted, and at most ``limit`` output tokens are requested this time.
+    """
 
     refused: frozenset[str] = frozenset()
     limit: int | None = None
 
 
 def step_down(refusal: Refusal, body: Mapping[str, Any], names: BodyNames) -> Step | None:
-    """Return what to leave out of the request ``body`` after this refusal, or None if it names nothing that was sent.
+    """Return the Step after a server's ``refusal`` of the request ``body``, or None if it names nothing that was sent.
 
-    Only the server's own fields and prose count, never its echo of the request, because candidates wrote part of that.
+    Only the server's own fields and prose count. Its echo of the request does not, because candidates wrote part of it.
     """
     if refusal.status not in _NEGOTIABLE_STATUSES or refuses_images(refusal):
         return None
     if refusal.status >= 500 and not _LOOKS_LIKE_REFUSAL.search(refusal.prose):
-        return None  # an ordinary failure, which may mention any parameter
+        return None  # an ordinary failure, whose text may mention any parameter
     if (smaller := _smaller_number(refusal, body, names)) is not None:
         return smaller
     if refusal.status == 404 and "endpoints found" not in refusal.prose:
@@ -119,7 +122,7 @@ def _form_fields(names: BodyNames) -> set[str]:
 
 
 def _form_refused(refusal: Refusal, body: Mapping[str, Any], names: BodyNames) -> set[str]:
-    """Return what the server refused of the structured output: schema keywords, strictness, or the whole format."""
+    """Return what the server refused of the structured output: schema keywords, ``strict``, or the whole format."""
     form = _form_sent(body, names)
     if form is None:
         return set()
@@ -140,8 +143,9 @@ def _names_mentioned(refusal: Refusal, names: Iterable[str]) -> set[str]:
 
 
 def _is_mentioned(name: str, refusal: Refusal) -> bool:
-    """Return whether the refusal mentions ``name``: as a field or as a word; English words only in quotes or at the
-    start.
+    """Return whether the refusal mentions the parameter ``name``, as a field or as a word.
+
+    A name that is also an English word must be quoted or at the start.
     """
     if name in refusal.names:
         return True
@@ -154,7 +158,7 @@ def _is_mentioned(name: str, refusal: Refusal) -> bool:
 
 
 def _smaller_number(refusal: Refusal, body: Mapping[str, Any], names: BodyNames) -> Step | None:
-    """Return the step to a number that the server accepts, if its refusal is only about the number."""
+    """Return the step to a smaller number, if the server refuses only the number and not the parameter."""
     if (limit := _smaller_limit(refusal, body, names)) is not None:
         return Step(limit=limit)
     fewer = _fewer_alternatives(refusal, body, names)
@@ -162,7 +166,7 @@ def _smaller_number(refusal: Refusal, body: Mapping[str, Any], names: BodyNames)
 
 
 def _smaller_limit(refusal: Refusal, body: Mapping[str, Any], names: BodyNames) -> int | None:
-    """Return the output tokens that the server allows, if it refuses their number and not the parameter."""
+    """Return how many output tokens the server allows, or None if it does not refuse the number alone."""
     sent = next((number for path in names.max_tokens if (number := value_at(body, path)) is not None), None)
     if sent is None:
         return None
@@ -177,7 +181,7 @@ def _smaller_limit(refusal: Refusal, body: Mapping[str, Any], names: BodyNames) 
 
 
 def _fewer_alternatives(refusal: Refusal, body: Mapping[str, Any], names: BodyNames) -> int | None:
-    """Return the alternatives per token that the server offers, if it refuses their number and not the parameter."""
+    """Return how many alternatives per token the server offers, or None if it does not refuse the number alone."""
     sent = value_at(body, names.top_logprobs) if names.top_logprobs else None
     if not isinstance(sent, int) or "logprobs" not in refusal.prose + " ".join(refusal.names):
         return None
@@ -188,12 +192,12 @@ def _fewer_alternatives(refusal: Refusal, body: Mapping[str, Any], names: BodyNa
 # --- schemas --------------------------------------------------------------------------------------------------------
 
 _ESSENTIAL = frozenset({"type", "required", "additionalProperties", "enum", "const", "items"})
-"""Keywords without which a schema would not constrain the answer; if one is refused, no schema is sent at all."""
+"""Keywords without which a schema would not constrain the answer. If any is refused, no schema is sent."""
 _NAMED_SCHEMAS = frozenset({"properties", "$defs", "definitions", "patternProperties"})
 
 
 def schema_without(schema: Mapping[str, Any], dropped: AbstractSet[str]) -> Mapping[str, Any]:
-    """Return the schema without the keywords ``dropped``. A property whose name equals a keyword stays."""
+    """Return the schema of a request without the keywords ``dropped``. A property whose name equals a keyword stays."""
     plain: dict[str, Any] = {}
     for key, value in schema.items():
         if key in _NAMED_SCHEMAS and isinstance(value, Mapping):

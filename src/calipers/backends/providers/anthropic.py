@@ -32,20 +32,22 @@ from calipers.types import Completion, JudgeRequest, Message
 
 _VERSION = "2023-06-01"
 _DEFAULT_LIMIT = 8192
-"""The API requires a limit; this is also the judge's usual one."""
+"""The token limit of a request without a limit, because the API requires one. Judge uses the same default."""
 
 _UNKNOWN_TO_SCHEMAS = frozenset(
     {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "pattern", "minLength", "maxLength",
      "maxItems", "uniqueItems"}
 )  # fmt: skip
-"""Keywords that its structured output does not accept; the scale is also in the question, and checked when reading."""
+"""Schema keywords that its structured output does not accept. The question states the scale, too, and scores are
+checked when they are read.
+"""
 
 
 class Anthropic(HttpBackend):
     """Sends requests to ``model`` at ``base_url`` (with or without ``/v1``), over one session per event loop.
 
     The schema is sent as ``output_config.format``, without the keywords that the API does not accept there. A model
-    without structured output is asked in plain text. The system message is marked for the prompt cache. ``timeout`` is
+    without structured output gets the question alone. The system message is marked for the prompt cache. ``timeout`` is
     in seconds for one request; ``api_key_env`` is the variable that errors name. Raises ConfigError for an address or a
     header that cannot work.
     """
@@ -112,8 +114,8 @@ def _system(messages: Iterable[Message]) -> dict[str, Any]:
     """Return all system text as a single block that ends a cached prefix.
 
     The text is the same for every group of a run, so caching it (at 1.25 times its price) pays from the second request
-    on, and a text below the model's minimum is not cached at all. What the candidates of a group share is not marked:
-    the orders and samples of a group are sent at the same time, before anything is in the cache.
+    on. A text below the model's minimum is not cached at all. The text that a group's candidates share is not marked,
+    because the orders and samples of a group are sent at the same time, before anything is in the cache.
     """
     texts = [part for message in messages if message["role"] == "system" for part in _texts(message["content"])]
     if not texts:
@@ -136,7 +138,7 @@ def _message(message: Message) -> dict[str, Any]:
 
 
 def _part(part: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return an image in Anthropic's form. Text has the same form in both APIs."""
+    """Return a part of a message in Anthropic's form. Images are converted; text has the same form in both APIs."""
     if part.get("type") != "image_url":
         return part
     url = part["image_url"]["url"]

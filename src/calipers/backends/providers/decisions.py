@@ -1,10 +1,10 @@
 """Judges behind a decision endpoint, which returns a probability for every level of a scale and writes no text.
 
-Every candidate is a ``score`` question over one shared state, so the state is read once. A candidate's score is the
-expected level, so ties are rare, and the spread shows how certain the judge was. To compare two candidates, a single
-``choice`` question is asked, and each score is the probability that the candidate is the better. Not responsible for
-reading scores out of replies (``extract``): the answer is written as the JSON reply that was asked for, with the
-probabilities as its reasoning.
+Every candidate is a ``score`` question over one shared state, so the server reads the state only once. A candidate's
+score is the expected level, so ties are rare, and the spread shows how certain the judge was. To compare two
+candidates, a single ``choice`` question is asked, and each score is the probability that the candidate is the better of
+the two. The answer is written as the JSON reply that was asked for, with the probabilities as its reasoning. Not
+responsible for reading scores out of that reply (``extract``).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ LEVELS = (
     "8 of 9",
     "9 of 9: could not be better",
 )
-"""As many levels as these endpoints accept. The two ends matter more than the words between them."""
+"""The levels of the scale, as many as these endpoints accept. The two ends matter more than the words between them."""
 
 _TOP = len(LEVELS) - 1
 _ALWAYS_RETURNED = frozenset({"logprobs", "top_logprobs"})
@@ -58,22 +58,23 @@ class Opinion:
 
     @property
     def level(self) -> float:
-        """Return the expected level, from 0 to 9."""
+        """Return the expected level of the judge's opinion, from 0 to 9."""
         return math.fsum(level * chance for level, chance in enumerate(self.probabilities or ()))
 
     @property
     def spread(self) -> float:
-        """Return the standard deviation of the level."""
+        """Return the standard deviation of the level in the judge's opinion."""
         mean = self.level
         chances = enumerate(self.probabilities or ())
         return math.sqrt(max(0.0, math.fsum(chance * (level - mean) ** 2 for level, chance in chances)))
 
 
 class Decisions(HttpBackend):
-    """Asks ``model`` at ``base_url`` + ``/systemone`` (llama.cpp, vLLM, Ollama, TypeSafe) or ``/decisions`` (OpenAI).
+    """Asks ``model`` at a decision endpoint below ``base_url``.
 
-    The state is the question as a chat judge would read it, text only. ``timeout`` is in seconds for one request;
-    ``api_key_env`` is the variable that errors name. Raises ConfigError for an address or a header that cannot work.
+    The endpoint is ``/systemone`` (llama.cpp, vLLM, Ollama, TypeSafe) or ``/decisions`` (OpenAI). The state is the
+    question as a chat judge would read it, text only. ``timeout`` is in seconds for one request; ``api_key_env`` is the
+    variable that errors name. Raises ConfigError for an address or a header that cannot work.
     """
 
     names = BodyNames(required=frozenset({"model", "state", "input", "questions"}))
@@ -105,10 +106,10 @@ class Decisions(HttpBackend):
         self._tongue = _APIS[route]
 
     async def complete(self, request: JudgeRequest) -> Completion:
-        """Return a JSON reply with expected scores, or with the better candidate; ``reasoning`` holds the
-        probabilities.
+        """Return the judge's answer as a JSON reply with the expected scores, or with each candidate's probability to
+        be better.
 
-        Raises BackendError.
+        The probabilities are its ``reasoning``. Raises BackendError.
         """
         started = perf_counter()
         chooses = request.is_comparison and len(request.keys) == 2
@@ -159,7 +160,9 @@ class _DecisionReply:
     excerpt: str
 
     def read(self, reader: Callable[[Any, Sequence[str]], _Said], keys: Sequence[str]) -> _Said:
-        """Return what ``reader`` finds in the answers. Raises TransientError if they do not have the expected form."""
+        """Return what ``reader`` reads from the reply's answers. Raises TransientError if their form is not as
+        expected.
+        """
         try:
             return reader(self.body["answers"], keys)
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
@@ -178,7 +181,9 @@ class _DecisionReply:
 
 
 def _state(request: JudgeRequest) -> str:
-    """Return the messages as the ledger stores them, so that the judged text can be found there."""
+    """Return the request's messages as text in the form that the ledger stores, so that the judged text can be found
+    there.
+    """
     texts: list[str] = []
     for message in request.messages:
         content = message["content"]
@@ -201,15 +206,17 @@ def _reply(opinions: Mapping[str, Opinion], top: int = 100) -> str:
 
 
 def _written(score: float, top: int) -> float:
-    """Return the score rounded. Below 1 of 100 it is a whole number, because a reader of 0-100 takes 0.4 for another
-    scale.
+    """Return a candidate's score, rounded for the reply.
+
+    Below 1 of 100 the score is rounded to a whole number, because 0.4 would be read as a score on a scale of 0 to 1.
     """
     return round(score) if top == 100 and score < 1 else round(score, 2)
 
 
 def _permanent_if_cannot_decide(error: BackendError, model: str) -> BackendError:
-    """Return the error as permanent if the model cannot decide at all, because servers report that as a failure of
-    theirs.
+    """Return a permanent error if the model cannot decide at all, which servers report as a failure of their own.
+
+    Any other error is returned unchanged.
     """
     text = str(error)
     if "not a decision model" in text or "not a single token" in text or "HTTP 501" in text:
@@ -230,9 +237,9 @@ def _chances(values: Sequence[object], count: int = len(LEVELS)) -> tuple[float,
 
 @dataclass(frozen=True, slots=True)
 class _Api:
-    """How requests of one decision API are written, for scores or for a choice of two, and how its answers are read.
+    """Functions that write requests for one decision API and read its answers, for scores and for a choice of two.
 
-    ``read`` and ``chosen`` raise for answers in another form; ``chosen`` returns None if the judge declined.
+    ``read`` and ``chosen`` raise if an answer has another form. ``chosen`` returns None if the judge declined.
     """
 
     ask: Callable[[str, Sequence[str]], dict[str, Any]]
@@ -269,7 +276,7 @@ def _ask_decisions(state: str, keys: Sequence[str]) -> dict[str, Any]:
 
 
 def _read_decisions(answers: Any, keys: Sequence[str]) -> dict[str, Opinion]:
-    """Return the opinions in the order of the questions. Raises ValueError if a name shows another order."""
+    """Return the judge's opinions in the order of the questions. Raises ValueError if a name shows another order."""
     opinions: dict[str, Opinion] = {}
     for key, answer in zip(keys, answers, strict=True):
         if answer.get("name") not in {key, None}:

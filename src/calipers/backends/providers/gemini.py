@@ -40,7 +40,7 @@ _UNKNOWN_TO_SCHEMAS: Final = frozenset({"pattern", "minLength", "maxLength"})
 _BLOCKED: Final = frozenset(
     {"SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "MODEL_ARMOR"}
 )
-"""Finish reasons with which the API, not the model, ended an answer because of its content."""
+"""Finish reasons of answers that the API stopped because of their content."""
 
 _TRANSLATED: Final = {
     "frequency_penalty": "frequencyPenalty",
@@ -125,7 +125,9 @@ class Gemini(HttpBackend):
         return self._answered(read_content(reply, self.peer, latency=perf_counter() - started))
 
     async def models(self) -> HttpReply:
-        """Return this model alone with its context window, or the server's list of models if this one is not there."""
+        """Return a list with this model and its context window, or the server's list of models if it does not have this
+        model.
+        """
         one = await self._http().request("GET", f"/{self._resource}")
         if one.status == 404:
             listed = await self._http().request("GET", "/models")
@@ -238,8 +240,9 @@ def _why(holder: Mapping[str, Any], *names: str) -> str:
 
 
 def _usage(told: object) -> dict[str, Any] | None:
-    """Return Gemini's token counts under the names of chat completions. Thoughts are output, results of tools are
-    input.
+    """Return Gemini's token counts under the names of chat completions.
+
+    Tokens of thoughts count as output, and tokens of tool results as input.
     """
     if not isinstance(told, dict):
         return None
@@ -254,13 +257,13 @@ def _usage(told: object) -> dict[str, Any] | None:
 
 
 def _sum(count: object, more: object) -> object:
-    """Return the sum of two token counts; a missing count is 0, and if neither is a number, ``count`` is returned."""
+    """Return the sum of two of Gemini's token counts. A missing count is 0; without any, ``count`` is returned."""
     counts = [one for one in (count, more) if isinstance(one, int)]
     return sum(counts) if counts else count
 
 
 def _as_rows(result: object) -> dict[str, Any] | None:
-    """Return ``logprobsResult`` in the form of chat completions: a row per token, with its alternatives."""
+    """Return Gemini's ``logprobsResult`` in the form of chat completions: a row per token, with its alternatives."""
     if not isinstance(result, dict):
         return None
     chosen, top = _dicts(result.get("chosenCandidates")), _dicts(result.get("topCandidates"))
@@ -280,7 +283,10 @@ def _dicts(value: object) -> list[dict[str, Any]]:
 
 
 def _as_model_list(reply: HttpReply, peer: Peer, *, key: str | None, name: str | None = None) -> bytes:
-    """Return a Gemini model, or a list of them, in the form of chat completions' list; any other body unchanged."""
+    """Return Gemini's reply about one model, or about several, in the form of chat completions' list of models.
+
+    Any other body is returned unchanged.
+    """
     if reply.status != 200:
         return reply.body
     body = reply_json(reply, peer)

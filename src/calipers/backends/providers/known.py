@@ -1,9 +1,9 @@
 """The table of providers: the address and the key variable of each, and what the environment sets for it.
 
-Whatever a provider's own SDK and LiteLLM read from the environment (another address, the key, headers) applies here,
-too, so that judges are asked at the same server as the user's other tools. An address from the environment counts as
-chosen by the user. Pure, except that it reads the environment. Not responsible for a provider's API (the other modules
-of ``providers``).
+The variables that a provider's own SDK and LiteLLM read (for another address, the key, headers) apply here, too, so
+that judges are asked at the same server as the user's other tools. An address from the environment counts as chosen by
+the user. Pure, except that it reads the environment. Not responsible for a provider's API (the other modules of
+``providers``).
 """
 
 from __future__ import annotations
@@ -26,8 +26,9 @@ Environment: TypeAlias = Mapping[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A variable that may hold another address. ``read`` turns its value into a base URL, or None if it names no
-    address.
+    """An environment variable that may hold another address for a provider.
+
+    ``read`` turns the variable's value into a base URL, or None if the value names no address.
     """
 
     variable: str
@@ -36,12 +37,13 @@ class Address:
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """A provider's address, the variable of its key, whether it needs a key, and the backend for its API.
+    """A provider of judges: its address, the variable of its key, whether it needs a key, and the backend for its API.
 
     ``backend`` is ``module:attribute``, called with the model, ``base_url``, ``api_key``, ``timeout``, ``api_key_env``,
     ``headers`` if the environment has any, and ``options``. ``addresses`` are variables that may hold another address;
-    the first that is set counts. ``other_keys`` may hold the key, ``tokens`` a bearer token instead. ``headers`` maps
-    each header to the variable with its value; ``more_headers`` is a variable with lines of ``name: value``.
+    the first that is set counts. The variables ``other_keys`` may also hold the key, and the variables ``tokens`` a
+    bearer token instead of a key. ``headers`` maps each header to the variable with its value; ``more_headers`` is a
+    variable with lines of ``name: value``.
     """
 
     base_url: str
@@ -61,7 +63,8 @@ class Provider:
         return next((name for name in (self.key, *self.other_keys, *self.tokens) if variables.get(name)), None)
 
     def named_address(self, environment: Environment | None = None) -> tuple[str, str] | None:
-        """Return the provider's base URL from the environment and the variable that holds it, or None.
+        """Return the provider's base URL from the environment, and the variable that holds it. Return None if none is
+        set.
 
         Raises ConfigError for an address that cannot be read.
         """
@@ -81,9 +84,7 @@ class Provider:
 
 @dataclass(frozen=True, slots=True)
 class RequestTarget:
-    """Where a judge's requests go, and with which key and headers. ``named_by`` is the variable that set the address,
-    if any.
-    """
+    """The address, key and headers for requests to a judge. ``named_by`` is the variable with the address, if any."""
 
     url: str
     key: str | None
@@ -94,11 +95,11 @@ class RequestTarget:
 def request_target(
     name: str, *, base_url: str | None = None, api_key: str | None = None, environment: Environment | None = None
 ) -> RequestTarget:
-    """Return where requests to the provider ``name`` go: ``base_url``, else the environment's address, else the usual
-    one.
+    """Return the address, key and headers for requests to the provider ``name``.
 
-    Headers from the environment are sent only to the environment's or the provider's address, never to ``base_url``.
-    Raises ConfigError for a missing key, and for an address that cannot be one.
+    The address is ``base_url``, else the environment's address, else the usual one. Headers from the environment are
+    sent only to the environment's or the provider's address, never to ``base_url``. Raises ConfigError for a missing
+    key, and for an address that is not a URL.
     """
     variables = os.environ if environment is None else environment
     known: Provider = registry.BACKENDS.find(name)
@@ -124,7 +125,9 @@ def request_target(
 
 
 def provider_of(judge: str) -> str | None:
-    """Return the provider that a judge's name begins with, or None if it is not registered."""
+    """Return the provider that a judge's name begins with, or None if the name does not begin with a registered
+    provider.
+    """
     before, slash, _ = judge.partition("/")
     name = ALIASES.get(before, before)
     if not slash or name not in registry.BACKENDS:
@@ -133,8 +136,9 @@ def provider_of(judge: str) -> str | None:
 
 
 def _headers(known: Provider, variables: Environment) -> dict[str, str]:
-    """Return the request headers that the environment sets: single variables, and a variable with lines as SDKs read
-    it.
+    """Return the request headers that the environment sets.
+
+    They come from single variables and from the lines of a further variable, as the provider's SDK reads them.
     """
     lines = variables.get(known.more_headers, "").split("\n") if known.more_headers else []
     more = {
@@ -152,7 +156,9 @@ def _unchanged(value: str, _: Environment) -> str:
 
 
 def _append_path(path: str) -> Callable[[str, Environment], str]:
-    """Return a reader that appends ``path``, as the provider's SDK does, unless the address already ends in it."""
+    """Return a function that appends ``path`` to an address, as the provider's SDK does, without repeating what is
+    there.
+    """
 
     def read(value: str, _: Environment) -> str:
         url, parts = value.rstrip("/"), path.strip("/").split("/")
@@ -164,7 +170,7 @@ def _append_path(path: str) -> Callable[[str, Environment], str]:
 
 
 def _gemini(value: str, variables: Environment) -> str:
-    """Return Gemini's address with the API's version, unless it is that of the OpenAI-compatible API."""
+    """Return Gemini's address with the API's version. The address of its OpenAI-compatible API stays unchanged."""
     return value if value.rstrip("/").endswith("/openai") else _append_path("v1beta")(value, variables)
 
 
@@ -198,7 +204,7 @@ _REGIONS = frozenset({"ap-southeast-1", "us-east-1", "cn-hongkong", "eu-central-
 
 
 def _dashscope_native(value: str, _: Environment) -> str:
-    """Return the OpenAI-compatible address for the address of DashScope's own API."""
+    """Return DashScope's OpenAI-compatible address for an address of DashScope's own API. Others stay unchanged."""
     url = value.rstrip("/")
     return url.removesuffix(_NATIVE) + _COMPATIBLE if url.endswith(_NATIVE) else url
 
@@ -222,8 +228,10 @@ def _is_same_place(url: str, usual: str) -> bool:
 
 
 def _addresses(*names: str, then: str = "") -> tuple[Address, ...]:
-    """Return the variables of a provider's own SDK, which appends ``then`` to the address, and of LiteLLM, which does
-    not.
+    """Return the addresses in the variables of a provider's own SDK (the first of ``names``) and of LiteLLM (the
+    others).
+
+    The SDK appends ``then`` to its address. LiteLLM does not.
     """
     own, *others = names
     return (Address(own, _append_path(then) if then else _unchanged), *(Address(name, _unchanged) for name in others))

@@ -1,8 +1,9 @@
-"""Judges that only LiteLLM can call: Bedrock, Vertex AI, Azure AI and some hundred more. An extra.
+"""Judges that only LiteLLM can call: Bedrock, Vertex AI, Azure AI and some hundred more. LiteLLM is an optional
+dependency.
 
 LiteLLM takes seconds to import and uses twenty times the CPU of the native client per call, so it is imported only when
-such a judge is made. What it returns and raises is turned into the reply of an HTTP server, and then treated as any
-other. Not responsible for trying again: LiteLLM's own retries are off, ``retry`` does it.
+such a judge is made. Its answers and exceptions are converted to the reply of an HTTP server, which is then read like
+any other. Not responsible for trying again: LiteLLM's own retries are turned off, and ``retry`` tries again.
 """
 
 from __future__ import annotations
@@ -31,11 +32,10 @@ INSTALL = (
 
 
 class LiteLLM(Negotiated):
-    """Sends requests to ``model``, a name as LiteLLM writes it, at ``base_url`` if given; the environment may hold the
-    key.
+    """Sends requests to ``model``, a name as LiteLLM writes it, at ``base_url`` if given.
 
-    ``timeout`` is in seconds for one request. Raises ConfigError if LiteLLM is not installed or does not know the
-    provider.
+    The key may be in the environment. ``timeout`` is in seconds for one request. Raises ConfigError if LiteLLM is not
+    installed or does not know the provider.
     """
 
     forms = ("json_schema", "json_object")
@@ -67,7 +67,7 @@ class LiteLLM(Negotiated):
         return [f"LiteLLM finds no {' or '.join(missing)} for {self.model}."] if missing else []
 
     async def complete(self, request: JudgeRequest) -> Completion:
-        """Return the answer through LiteLLM; ``latency`` is in seconds, including repeats. Raises BackendError."""
+        """Return LiteLLM's answer of the judge; ``latency`` is in seconds, including repeats. Raises BackendError."""
         started = perf_counter()
 
         def frame(terms: Terms) -> dict[str, Any]:
@@ -110,7 +110,7 @@ def _library(model: str) -> Any:
 
 
 def _keys(environment: Mapping[str, str]) -> list[str]:
-    """Return the values in the environment that may be a provider's key for LiteLLM."""
+    """Return the environment's values that may be a provider's key for LiteLLM, to remove them from replies."""
     return [value for name, value in environment.items() if name.upper().endswith(_KEY_ENDINGS) and len(value) >= 8]
 
 
@@ -123,9 +123,7 @@ def _known_provider(library: Any, model: str) -> None:
 
 
 def _error_reply(error: Exception) -> HttpReply:
-    """Return LiteLLM's exception as a server's error reply; an exception without a status counts as a failure that may
-    pass.
-    """
+    """Return LiteLLM's exception as a server's error reply. Without a status, it is a temporary failure (500)."""
     status = getattr(error, "status_code", None)
     headers = getattr(getattr(error, "response", None), "headers", None)
     body = {"error": {"message": str(error), "param": getattr(error, "param", None)}}
@@ -134,7 +132,7 @@ def _error_reply(error: Exception) -> HttpReply:
 
 
 def _completion_json(said: Any) -> bytes:
-    """Return the JSON of LiteLLM's completion, with the price that LiteLLM adds if it knows it."""
+    """Return the JSON of LiteLLM's completion, with the price of the call if LiteLLM knows it."""
     body: dict[str, Any] = said.model_dump(mode="json")
     for choice in body.get("choices") or ():
         message = choice.get("message") or {}

@@ -124,7 +124,8 @@ def chat_body(
 ) -> dict[str, Any]:
     """Return the body of a chat completion request that asks for everything that ``terms`` allow.
 
-    ``newer_names`` prefers ``max_completion_tokens``; ``routing`` is added to requests with structured output.
+    ``newer_names`` prefers the field ``max_completion_tokens``. ``routing`` is added to requests with structured
+    output.
     """
     refused, limit = terms.known.refused, terms.limit
     body: dict[str, Any] = {"model": model, "messages": request.messages}
@@ -181,10 +182,10 @@ def _response_format(schema: Mapping[str, Any], refused: frozenset[str]) -> dict
 
 
 def read_chat_reply(reply: HttpReply, peer: Peer, *, latency: float = 0.0) -> Completion:
-    """Return the Completion in a 200 reply of a chat endpoint. Raises BackendError if it holds no answer.
+    """Return the Completion in a 200 reply of a chat endpoint. Raises BackendError if the reply holds no answer.
 
-    A cut answer (``length``) may be empty, an answer that ended normally may not. Servers omit keys, send null, an
-    empty text or a list of parts, use two names for reasoning, and report errors inside a 200.
+    An answer that was cut off (``length``) may be empty. An answer that ended normally may not. Servers differ: they
+    omit keys, send null, an empty text or a list of parts, use two names for reasoning, and report errors inside a 200.
     """
     body = reply_json(reply, peer)
     with attach_usage(body.get("usage")):
@@ -224,7 +225,7 @@ def _completion(body: Mapping[str, Any], reply: HttpReply, peer: Peer, *, latenc
 
 
 def _text_reasoning_refusal(message: Mapping[str, Any]) -> tuple[str, str, str]:
-    """Return text, reasoning and refusal of a chat message; each may be empty."""
+    """Return the text, the reasoning and the refusal of a chat message. Each may be empty."""
     content = message.get("content")
     reasoning = message.get("reasoning_content") or message.get("reasoning") or ""
     refusal = message.get("refusal") or ""
@@ -239,7 +240,7 @@ def _text_reasoning_refusal(message: Mapping[str, Any]) -> tuple[str, str, str]:
 
 
 def _joined(parts: Sequence[Mapping[str, Any]], key: str) -> str:
-    """Return the texts under ``key`` of all parts of a message as one text; a thinking part may itself hold parts."""
+    """Return the texts under ``key`` of all parts of a message, joined. A thinking part may itself hold parts."""
     texts: list[str] = []
     for part in parts:
         value = part.get(key)
@@ -255,7 +256,7 @@ def _joined(parts: Sequence[Mapping[str, Any]], key: str) -> str:
 def _tool_arguments(message: Mapping[str, Any]) -> str | None:
     """Return the arguments of a reply's only tool call, which some servers use for structured answers.
 
-    Several calls, or a call without arguments, give an empty text; no call gives None.
+    Return "" for several calls or a call without arguments, and None if there is no call.
     """
     calls = message.get("tool_calls")
     if not isinstance(calls, list) or not calls:
@@ -270,10 +271,10 @@ def _tool_arguments(message: Mapping[str, Any]) -> str | None:
 
 
 def _answer_in_reasoning(completion: Completion) -> Completion:
-    """Return a reply whose whole answer is in its reasoning with that as text. Only strict JSON that ended normally
-    counts.
+    """Return a reply whose whole answer is in its reasoning, with the reasoning as its text.
 
-    Raises TransientError for any other empty reply.
+    The reasoning must be strict JSON, and the reply must have ended normally. Raises TransientError for any other empty
+    reply.
     """
     if completion.finish_reason == "stop":
         try:

@@ -8,10 +8,12 @@ Each line is an answer. Exactly one of these three keys gives its content::
 
 ``scores`` and the optional ``explanations`` are by trajectory id, and become the JSON reply that a judge would write;
 ids that are not in the request are ignored. In ``text``, ``{{ID}}`` becomes the key under which the judge sees
-trajectory ID. ``error`` raises; ``"fatal": true`` in it means that no other request will be answered either.
-``finish_reason``, ``reasoning`` and ``usage`` (``{"input_tokens": 1, ...}``) may be added. The rows of a group answer
-its requests in order, and the last row all further requests. Rows without ``group_id`` are for every group without rows
-of its own. Not responsible for judges that form opinions (``calipers.testing``).
+trajectory ID. ``error`` is raised; ``"fatal": true`` in it means that no other request will be answered either.
+``finish_reason``, ``reasoning`` and ``usage`` (``{"input_tokens": 1, ...}``) may be added.
+
+The rows of a group answer its requests in order. After the last row, that row answers all further requests. Rows
+without ``group_id`` answer the groups that have no rows. Not responsible for judges that form opinions
+(``calipers.testing``).
 """
 
 from __future__ import annotations
@@ -38,9 +40,10 @@ Row = Mapping[str, Any]
 
 
 class Scripted(FullBackend):
-    """Answers from a file, or from rows in the file's form. Raises InputError with file and line for unusable rows.
+    """A judge that answers from a file, or from rows in the file's form.
 
-    ``model`` holds a digest of the rows, so that the ledger never reuses answers of another script.
+    Raises InputError with file and line for unusable rows. ``model`` holds a digest of the rows, so that the ledger
+    never reuses answers of another script.
     """
 
     endpoint = "scripted"
@@ -55,8 +58,8 @@ class Scripted(FullBackend):
         self.model = f"{name}@{hashlib.sha256(written).hexdigest()[:12]}"
 
     async def complete(self, request: JudgeRequest) -> Completion:
-        """Return the script's answer to this request. Raises the row's error, or PermanentError if no row is for the
-        group.
+        """Return the script's answer to this request. Raises the row's error, or PermanentError if the group has no
+        row.
         """
         group = request.view.group_id
         rows = self._by_group.get(group) or self._by_group.get(None)

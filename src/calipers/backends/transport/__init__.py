@@ -1,1 +1,3 @@
-"""HTTP transport: a request to a judge's server, the reply, and the server's failures as calipers' errors."""
+"""HTTP transport: sends requests to a judge's server, reads replies, and turns the server's failures into
+BackendErrors.
+"""

@@ -1,7 +1,8 @@
 """Turns a streamed chat completion into the body of an unstreamed one.
 
-calipers needs no partial answers, so a stream is read once it has ended. It serves models that only stream, and servers
-that stream although nobody asked them to. Pure. Not responsible for what the completed body means (``reply``).
+calipers needs no partial answers, so a stream is read only after it has ended. This serves models that only stream, and
+servers that stream although the request did not ask for it. Pure. Not responsible for what the completed body means
+(``reply``).
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ class BrokenStreamError(ValueError):
 
 
 def whole_completion(stream: bytes) -> dict[str, Any]:
-    """Return the chat completion body that a finished stream adds up to, or the error that the server reported in it.
+    """Return the chat completion body that a finished stream adds up to, or the error that the server reported in the
+    stream.
 
     An error counts even after parts of an answer. Raises BrokenStreamError for a stream that ends without a finish
     reason and without ``[DONE]``, because it may hold half an answer.
@@ -44,7 +46,8 @@ def whole_completion(stream: bytes) -> dict[str, Any]:
 
 
 def compact_stream(stream: bytes) -> bytes:
-    """Return an unfinished stream in fewer bytes: all events so far as a single event with the same content.
+    """Return an unfinished stream of a judge's answer in fewer bytes: all events so far as one event with the same
+    content.
 
     A server that sends a token per event uses fifty bytes for each byte of the answer. If any event does not add to an
     answer (an error, the end, no JSON), the stream is returned unchanged.
@@ -65,10 +68,10 @@ def compact_stream(stream: bytes) -> bytes:
 
 
 def stream_events(stream: bytes) -> Iterator[tuple[str, str]]:
-    """Yield (event name, data) for each event of the stream.
+    """Yield (event name, data) for each event of a server's stream.
 
-    The stream is read as UTF-8 whatever a header says, and only CR, LF or both end a line, because JSON strings may
-    hold Unicode's other line separators. Comments, ids and empty events are skipped.
+    The stream is read as UTF-8, whatever a header says. Lines end only at CR, LF or both, because JSON strings may hold
+    Unicode's other line separators. Comments, ids and empty events are skipped.
     """
     text = stream.decode("utf-8", "replace").removeprefix("\ufeff")
     if "\r" in text:
@@ -91,7 +94,8 @@ def stream_events(stream: bytes) -> Iterator[tuple[str, str]]:
 class _PartialAnswer:
     """The answer that the chunks so far add up to.
 
-    ``done`` is True once the server marked the end; ``usage`` is the last usage object that it sent.
+    ``done`` is True after the server marked the end of the stream. ``usage`` is the last usage object that the server
+    sent.
     """
 
     def __init__(self) -> None:
@@ -122,7 +126,7 @@ class _PartialAnswer:
             self._logprobs += logprobs["content"]
         delta = choice.get("delta")
         if delta is None and not any(self._spoken.values()):
-            delta = choice.get("message")  # the whole message in a single event
+            delta = choice.get("message")  # the server sent the whole message in a single event
         if isinstance(delta, dict):
             self._add_delta(delta)
 

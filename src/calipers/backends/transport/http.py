@@ -28,24 +28,25 @@ from calipers.errors import BackendError, TransientError
 from calipers.types import FailureKind, Usage
 
 MAX_REPLY_BYTES = 16 * 2**20
-"""No judge's answer is longer; a longer body is a mistake or an attack, and is not read to its end."""
+"""The most bytes of a reply. No judge's answer is longer; a longer body is a mistake or an attack, so reading stops."""
 
 _MOST_STREAMED = 8 * MAX_REPLY_BYTES
-"""The limit for a stream before its events are merged, because it uses many bytes for each byte of the answer."""
+"""The most bytes of a stream before its events are merged. A stream uses many bytes for each byte of the answer."""
 
 _OF_THE_PROCESS = ReplyMemory(8 * 2**20)
-"""Shared by the large replies of all judges in a process, because they share its memory."""
+"""The memory for large replies. All judges of a process share it, because they share the process's memory."""
 
 _BIG_BODY = 2**20
-"""A larger body is given to aiohttp as a file object, which it sends in pieces instead of blocking the loop."""
+"""aiohttp gets a larger body as a file object, which it sends in pieces instead of blocking the loop."""
 
 
 class HttpClient:
-    """Sends requests below ``url``, whose query string stays, each limited to ``timeout`` seconds in all.
+    """Sends requests to paths below ``url``, each limited to ``timeout`` seconds in all. A query string in ``url`` is
+    sent.
 
-    Proxies come from the environment, except for loopback addresses. Redirects are not followed: they would carry the
-    key to another host and turn a POST into a GET. Secrets in ``headers`` are removed from the body of a reply. Large
-    replies wait for ``memory``; that wait does not count towards ``timeout``.
+    Proxies come from the environment, except for loopback addresses. Redirects are not followed, because they would
+    carry the key to another host and turn a POST into a GET. Secrets in ``headers`` are removed from the body of a
+    reply. Large replies wait for ``memory``; that wait does not count towards ``timeout``.
     """
 
     def __init__(
@@ -84,7 +85,7 @@ class HttpClient:
             raise self._translated(error, usage_in(received)) from error
         finally:
             timeouts.end(task)
-            # The received bytes are cleared before other code runs on this loop; otherwise an error's traceback would
+            # The received bytes are cleared before other code runs on this loop. Otherwise an error's traceback would
             # hold them.
             if reserved is not None:
                 reserved.release()
@@ -123,12 +124,13 @@ class HttpClient:
         if owned is None:
             forget_closed_loops(self._sessions, self._lock)
             owner = owned_session(self._headers, seconds=self._timeout, url=self._base)
-            # No other task of this loop runs before the session is stored, because nothing awaited below really waits.
+            # No other task of this loop runs before the session is stored, because the coroutines awaited below do not
+            # suspend.
             owned = Owned(owner, await anext(owner), Timeouts(self._timeout))
             with self._lock:
                 self._sessions[loop] = owned
         elif owned.session.closed:
-            # The loop's async generators were shut down, and the loop was used again afterwards.
+            # The loop's async generators were shut down, which closed the session, and then the loop was used again.
             with self._lock:
                 del self._sessions[loop]
             return await self._session_of_loop()
@@ -172,10 +174,10 @@ class HttpClient:
 
 
 async def _receive(response: aiohttp.ClientResponse, received: bytearray) -> AsyncIterator[int]:
-    """Read the response body into ``received`` and yield the number of bytes held after each piece.
+    """Read the body of the server's response into ``received``, and yield the number of bytes held after each piece.
 
-    It is a single growing array, because a server may send a byte at a time. The events of a stream are merged on the
-    way.
+    ``received`` is a single growing array, because a server may send a byte at a time. The events of a stream are
+    merged while they arrive.
     """
     total, compact_at = 0, FREE if response.content_type == "text/event-stream" else _MOST_STREAMED
     while chunk := await response.content.readany():
@@ -193,7 +195,7 @@ async def _receive(response: aiohttp.ClientResponse, received: bytearray) -> Asy
 class Timeouts:
     """Time limits for many requests with one timer: each task has at most ``seconds`` between ``begin`` and ``end``.
 
-    A task that takes longer is cancelled. Waits of equal length run out in the order in which they began, so only the
+    A task that takes longer is cancelled. Waits of equal length end in the order in which they began. So only the
     oldest needs a timer, and the timer almost never fires. A timer for each request, with its cancellation, would cost
     as much as reading the answer. ``ran_out`` distinguishes this cancellation from others, as ``asyncio.timeout`` does.
     """
@@ -202,7 +204,9 @@ class Timeouts:
         self._seconds = seconds
         self._loop = asyncio.get_running_loop()
         self._waiting: dict[asyncio.Task[Any], tuple[float, int]] = {}
-        """For each task, the oldest first: when its time is over, and how often it had been cancelled before."""
+        """For each task, the oldest first: the end of its time limit, and how many cancellations were pending when it
+        began.
+        """
         self._over: dict[asyncio.Task[Any], int] = {}
         self._timer: asyncio.TimerHandle | None = None
 
@@ -231,13 +235,13 @@ class Timeouts:
     def resume(self, task: asyncio.Task[Any], seconds: float) -> None:
         """Continue the time limit of ``task`` with ``seconds`` left.
 
-        It gets a timer of its own, because it no longer ends in the order in which the limits began.
+        The task gets its own timer, because paused limits no longer end in the order in which they began.
         """
         self._waiting[task] = self._loop.time() + seconds, task.cancelling()
         self._loop.call_later(seconds, self._cancel_if_expired, task)
 
     def ran_out(self, task: asyncio.Task[Any]) -> bool:
-        """Return whether ``task`` was cancelled only by its time limit. Call it once, after the cancellation, before
+        """Return whether only its time limit cancelled ``task``. Call this once, after the cancellation and before
         ``end``.
         """
         before = self._over.pop(task, None)

@@ -1,7 +1,7 @@
 """Reads the log-probabilities of a chat completion: the alternatives at each position where the reply has a digit.
 
 Servers list tokens with their alternatives under ``logprobs.content``, including reasoning and code fences. llama.cpp
-writes ``prob`` and ``top_probs`` if it was asked for probabilities after sampling. Pure. Not responsible for which
+writes ``prob`` and ``top_probs`` if the request asked for probabilities after sampling. Pure. Not responsible for which
 digit belongs to which score (``protocols.expected``).
 """
 
@@ -14,16 +14,17 @@ from typing import Any
 from calipers.types import Logprobs
 
 _DIGITS = 4
-"""Decimals of a stored log-probability; servers' values are no more exact than that."""
+"""The number of decimals of a stored log-probability. Servers' values are not more exact."""
 
 
 _HUGE = 1e9
 
 
 def logprobs_in(logprobs: object, text: str) -> Logprobs | None:
-    """Return the alternative tokens at each digit of ``text``, the written one first, or None if the server sent none.
+    """Return the alternative tokens at each digit of the reply ``text``, or None if the server sent none.
 
-    It never raises: tokens that do not spell ``text``, because the server changed it for example, also give None.
+    The token that the judge wrote comes first. No error is raised: if the tokens do not spell ``text``, for example
+    because the server changed it, the result is None, too.
     """
     rows = logprobs.get("content") if isinstance(logprobs, dict) else None
     if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) for row in rows):
@@ -54,7 +55,7 @@ def _digit_alternatives(row: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
 
 
 def _log_probability(row: Mapping[str, Any]) -> float | None:
-    """Return the row's log-probability, or None if it is missing, not a number, or of a token that cannot occur."""
+    """Return the row's log-probability, or None if it is missing, not a number, or practically minus infinity."""
     told, chance = _number(row.get("logprob")), _number(row.get("prob"))
     if chance is not None and 0 < chance <= 1:
         told = math.log(chance)
@@ -68,7 +69,9 @@ def _number(value: object) -> float | None:
 
 
 def _bytes(row: Mapping[str, Any]) -> bytes:
-    """Return a token's bytes. Its text is only the fallback, because it cannot hold part of a character."""
+    """Return a token's bytes, as the server lists them. The token's text is used only if there are no bytes, because
+    text cannot hold a part of a character.
+    """
     told = row.get("bytes")
     if isinstance(told, list) and all(isinstance(one, int) and 0 <= one < 256 for one in told):
         return bytes(told)

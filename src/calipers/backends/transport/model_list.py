@@ -1,4 +1,4 @@
-"""Reads a server's list of models: their names and their context windows. Pure."""
+"""Reads a server's reply to a request for its list of models: names and context windows. Pure."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ def _listed(reply: HttpReply) -> Mapping[str, Any]:
 
 
 def listed_models(reply: HttpReply) -> list[str] | None:
-    """Return the ids of the models that a server lists; empty if it sent only one page, None if the form is unknown."""
+    """Return the ids of the models that a server lists, or None if the form of the list is unknown.
+
+    The result is empty if the server sent only one page of several.
+    """
     listed = _listed(reply)
     if not listed:
         return None
@@ -32,21 +35,21 @@ def listed_models(reply: HttpReply) -> list[str] | None:
 
 
 def is_listed(model: str, names: list[str]) -> bool:
-    """Return whether ``model`` is among ``names``, also as its full tag, its dated snapshot or its resource name."""
+    """Return whether a server's list ``names`` has ``model``, also as its full tag, dated snapshot or resource name."""
     name = re.escape(model.removesuffix("-latest"))
     listed = re.compile(rf"(?:models/)?{name}(?::latest|-latest|-\d{{8}})?")
     return any(listed.fullmatch(one) for one in names)
 
 
 def takes_any_name(reply: HttpReply) -> bool:
-    """Return whether the server answers with its only model whatever name is requested, as llama.cpp does."""
+    """Return whether the server has a single model that answers under any name, as llama.cpp does."""
     rows = _listed(reply).get("data", ())
     return any(isinstance(row, dict) and row.get("owned_by") == "llamacpp" for row in rows)
 
 
 _WINDOW_KEYS = ("max_model_len", "n_ctx", "context_length", "context_window", "max_context_length")
-"""Keys of vLLM and SGLang, llama.cpp (in ``meta``), OpenRouter, Groq and Mistral. Ollama's list has only the model's
-maximum, which is not the window that it uses.
+"""Keys of vLLM and SGLang, llama.cpp (in ``meta``), OpenRouter, Groq and Mistral. Ollama's list is not used: it has
+only the model's maximum, not the window in use.
 """
 
 
@@ -64,5 +67,5 @@ def listed_context_window(reply: HttpReply, model: str) -> int | None:
 
 
 def first_names(names: list[str]) -> str:
-    """Return the first five of ``names`` as text, and how many more there are."""
+    """Return the first five of a server's model names as text, and how many more there are."""
     return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")

@@ -1,7 +1,7 @@
-"""Reads the error reply of a server and chooses the calipers error for it; ``refusals.toml`` holds the table.
+"""Reads the error reply of a server and chooses the BackendError for it, by the table ``refusals.toml``.
 
-Pure: bytes and headers in, a ``Refusal`` or a BackendError out. Servers differ, so a fact is searched in their error
-codes, then in the fields they name, and last in their prose. Not responsible for leaving out a refused parameter
+Pure: bytes and headers in, a ``Refusal`` or a BackendError out. Servers differ, so a fact is searched for in their
+error codes, then in the fields they name, and last in their prose. Not responsible for leaving out a refused parameter
 (``negotiation``), nor for replies that hold an answer (``reply``).
 """
 
@@ -35,8 +35,8 @@ _ECHO = re.compile(r"""['"]input['"]\s*:.*""", re.DOTALL)
 class Refusal:
     """An error reply of a server. ``message`` is for people: short and without secrets.
 
-    ``prose`` is the lower-cased text to search, without what the server echoes of our request, because that may hold
-    what candidates wrote. ``names`` are the fields that the server names (``param``, ``loc``), split at dots. ``page``
+    ``prose`` is the lower-cased text to search. It lacks the server's echo of our request, because candidates wrote
+    parts of the request. ``names`` are the fields that the server names (``param``, ``loc``), split at dots. ``page``
     is True for a web page. ``usage`` is what the call cost, if the server reports it.
     """
 
@@ -52,8 +52,8 @@ class Refusal:
 
 
 def read_refusal(reply: HttpReply, secrets: Iterable[str]) -> Refusal:
-    """Return the Refusal that a reply with an error status amounts to. Takes any bytes, and reads only the first 64
-    KiB.
+    """Return the Refusal in a server's reply with an error status. Any bytes are accepted; only the first 64 KiB are
+    read.
     """
     text = reply.body[:_MOST_OF_AN_ERROR].decode("utf-8", "replace")
     try:
@@ -68,8 +68,9 @@ def read_refusal(reply: HttpReply, secrets: Iterable[str]) -> Refusal:
 def parse_refusal(
     said: Mapping[str, Any] | str, reply: HttpReply, secrets: Iterable[str], *, status: int | None = None
 ) -> Refusal:
-    """Return the Refusal of an error body that is already parsed. ``status`` replaces the reply's (for errors inside a
-    200).
+    """Return the Refusal in an error body that is already parsed.
+
+    For an error inside a 200, ``status`` replaces the reply's status.
     """
     detail = _detail(said)
     messages, names = _messages(said if isinstance(said, str) else detail)
@@ -99,7 +100,7 @@ def _detail(said: Mapping[str, Any] | str) -> Mapping[str, Any]:
 
 
 def _messages(said: Mapping[str, Any] | str) -> tuple[list[str], frozenset[str]]:
-    """Return the sentences of an error object and the fields that it names, without echoes of the request."""
+    """Return the sentences of a server's error object and the fields that it names, without echoes of the request."""
     if isinstance(said, str):
         return [said], frozenset()
     messages: list[str] = []
@@ -118,8 +119,9 @@ def _rows(value: object) -> list[Mapping[str, Any]]:
 
 
 def retry_after_seconds(headers: Mapping[str, str]) -> float | None:
-    """Return the wait in seconds that a server's headers ask for, or None. A date is compared with the server's own
-    clock.
+    """Return the wait in seconds that a server's headers ask for, or None.
+
+    If they give a date, it is compared with the server's own clock.
     """
     try:
         if "retry-after-ms" in headers:
@@ -134,7 +136,7 @@ def retry_after_seconds(headers: Mapping[str, str]) -> float | None:
 
 
 def _plausible_wait(seconds: float) -> float | None:
-    """Return the wait if it is plausible: 0 for a moment in the past, None for more than a year."""
+    """Return the wait if it is plausible, 0 for a moment in the past, or None for a wait of more than a year."""
     return max(seconds, 0.0) if _AGES_AGO < seconds < _YEAR else None  # NaN fails the comparison
 
 
@@ -149,7 +151,7 @@ def _stated_wait(prose: str, detail: Mapping[str, Any]) -> float | None:
 
 
 def _quotas(detail: Mapping[str, Any]) -> list[str]:
-    """Return the quota names in a Google error: only they distinguish a quota per day from a quota per minute."""
+    """Return the quota names in a Google error. Only the names distinguish a quota per day from a quota per minute."""
     violations = [row for part in _rows(detail.get("details")) for row in _rows(part.get("violations"))]
     return [row["quotaId"] for row in violations if isinstance(row.get("quotaId"), str)]
 
@@ -163,7 +165,7 @@ def _seconds(value: str, server_date: str | None) -> float:
 
 
 def refusal_error(refusal: Refusal, peer: Peer) -> BackendError:
-    """Return the BackendError for a server's refusal, by the first entry of ``refusals.toml`` that fits."""
+    """Return the BackendError for a server's refusal, by the first matching entry of ``refusals.toml``."""
     cause = next(one for one in _table().causes if one.fits(refusal))
     said = f"HTTP {refusal.status}: {refusal.message}"
     message = cause.message.format(model=peer.model, key=peer.key_hint, location=refusal.location)
@@ -231,7 +233,7 @@ def _table() -> _Table:
 
 
 def _names_a_wait(refusal: Refusal) -> bool:
-    """Return whether a 429 states a wait: then it is a quota per minute, though Google words it like a daily quota."""
+    """Return whether a 429 states a wait, which means a quota per minute, even if Google's words fit a daily quota."""
     return (
         refusal.status == 429
         and _stated_wait(refusal.prose, refusal.detail) is not None
@@ -263,7 +265,9 @@ def _too_long_message(message: str, limit: int | None, prompt: int | None, model
 
 
 def error_in_200(holder: Mapping[str, Any], error: object, reply: HttpReply, peer: Peer) -> BackendError:
-    """Return the BackendError for an error inside a 200: by its code if a router passed on a status, else
+    """Return the BackendError for an error that a server reports inside a 200.
+
+    If a router passed on another server's status as the error's code, that status decides. Otherwise the kind is
     ``bad_reply``.
     """
     code = error.get("code") if isinstance(error, dict) else None

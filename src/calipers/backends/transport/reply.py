@@ -61,7 +61,9 @@ class HttpReply:
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """What error messages need to know of the judge: the model, where its key comes from, and the secrets to remove."""
+    """What error messages state about the judge: the model and the source of its key. ``secrets`` are removed from
+    messages.
+    """
 
     model: str
     key_hint: str
@@ -77,7 +79,8 @@ def completion(
     finish: object = None,
     latency: float = 0.0,
 ) -> Completion:
-    """Return a Completion with what every API reports: text, reasoning, finish reason, usage and model.
+    """Return a Completion with the parts of a judge's reply that every API has: text, reasoning, finish reason, usage,
+    model.
 
     ``text`` and ``reasoning`` are cut to a bounded length; ``finish`` is the API's own word for why the answer ended.
     """
@@ -95,7 +98,7 @@ def completion(
 
 
 def reply_json(reply: HttpReply, peer: Peer) -> Mapping[str, Any]:
-    """Return the JSON object in a 200 reply, or the object that the events of a stream add up to.
+    """Return the JSON object in a server's 200 reply, or the object that the events of a stream add up to.
 
     Raises TransientError for anything else.
     """
@@ -139,7 +142,8 @@ def _streamed(reply: HttpReply, peer: Peer) -> Mapping[str, Any]:
 def is_web_page(reply: HttpReply) -> bool:
     """Return whether a reply is a web page: of a proxy, a firewall, or another program at that address.
 
-    JSON and events are not web pages, whatever their content type, because some frameworks call every text HTML.
+    JSON and events are not web pages, even if the content type says HTML, because some frameworks label every text as
+    HTML.
     """
     kind, begins = reply.headers.get("Content-Type", ""), reply.body[:64].lstrip().lower()
     if begins.startswith((b"<!doctype html", b"<html")):
@@ -170,7 +174,7 @@ def attach_reply(error: E, completion: Completion | None) -> E:
 
 
 def empty_reply_error(completion: Completion) -> TransientError:
-    """Return the error for a reply without text. Only if it ended normally is the reply attached, else it may be cut
+    """Return the error for a reply without text. The reply is attached if it ended normally; otherwise it may be cut
     off.
     """
     error = TransientError("bad_reply", "The judge ended its answer without a word.")
@@ -183,7 +187,9 @@ def reply_excerpt(reply: HttpReply, peer: Peer) -> str:
 
 
 def excerpt(text: str, secrets: Iterable[str]) -> str:
-    """Return ``text`` as a line of at most 300 characters for an error message, without markup, escapes or secrets."""
+    """Return a server's ``text`` as a line of at most 300 characters for an error message, without markup, escapes or
+    secrets.
+    """
     plain = re.sub(
         r"<(?:script|style)\b.*?</(?:script|style)>|<[^>]{0,500}>", " ", text[:20_000], flags=re.DOTALL | re.IGNORECASE
     )
@@ -192,7 +198,7 @@ def excerpt(text: str, secrets: Iterable[str]) -> str:
 
 
 def redacted(text: str, secrets: Iterable[str]) -> str:
-    """Return ``text`` without the secrets and without anything else that looks like a key."""
+    """Return a server's ``text`` without the secrets and without anything else that looks like a key."""
     for secret in secrets:
         text = text.replace(secret, INSTEAD)
     return _SECRET.sub(INSTEAD, text)

@@ -1,8 +1,8 @@
 """Limits the memory that large replies take while they are received, for all requests of a process together.
 
-A reply of a few kilobytes does not count. A large reply takes as much as it has grown to. When the memory is used up,
-further large replies are not read on, which makes their servers stop sending, until others have ended. Not responsible
-for how long a reply may be.
+A reply of a few kilobytes does not count. A large reply counts with the size that it has reached. When the memory is
+used up, further large replies are not read on until others have ended. This makes their servers stop sending. Not
+responsible for how long a reply may be.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ _STEP = 262_144
 
 
 class ReplyMemory:
-    """``shared`` bytes for all replies that are received at a time. Safe to use from several event loops and threads.
+    """Limits the memory of all replies that are received at the same time to ``shared`` bytes.
 
-    One more reply may exceed it, so that at least one reply can always be read to its end.
+    A single reply may exceed the limit, so that at least one reply can always be read to its end. Safe to use from
+    several event loops and threads.
     """
 
     def __init__(self, shared: int) -> None:
@@ -25,7 +26,7 @@ class ReplyMemory:
         self.taken = 0
         """How many of the shared bytes are reserved now."""
         self.exceeded = False
-        """Whether a reply is being read now that exceeds the shared bytes."""
+        """True while a reply that exceeds the shared bytes is read."""
         self.admission: Admission[bool] = Admission()
 
 
@@ -41,7 +42,7 @@ class Reservation:
         self._released = False
 
     def covers(self, size: int) -> bool:
-        """Return whether a reply of ``size`` bytes may be read on without waiting."""
+        """Return whether a server's reply of ``size`` bytes may be read on without waiting."""
         return size <= FREE or size <= self._covered or self._exceeds
 
     async def grow(self, size: int) -> None:
@@ -50,7 +51,7 @@ class Reservation:
         await self._memory.admission.enter(lambda: self._take(wanted), undo=lambda _: None)
 
     def release(self) -> None:
-        """Release the whole reservation."""
+        """Release the memory that the reply has reserved."""
         if self._covered or self._exceeds:
             self._memory.admission.change(self._give_back)
 

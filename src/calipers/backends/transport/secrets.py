@@ -1,8 +1,8 @@
 """Removes keys from a server's replies: every usual spelling of the secrets in the request headers.
 
 Servers, proxies and gateways echo what they receive, encoded or not: in errors, in ``Location``, as the name of a
-model. A key removed here reaches no result, ledger, log or terminal. Pure. Not responsible for texts that merely look
-like keys (``reply.redacted``).
+model. A key removed here cannot reach a result, ledger, log or terminal. Pure. Not responsible for texts that merely
+look like keys (``reply.redacted``).
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from urllib.parse import quote
 _NO_SECRETS: Final = frozenset({"content-type", "user-agent", "anthropic-version"})
 _CREDENTIALS: Final = re.compile(r"auth|key|token|secret|cookie|password|credential|session|signature", re.IGNORECASE)
 _OPAQUE: Final = 16
-"""From this length on, the value of any other header is taken for a secret. A shorter value (``x-team: blue``) is not,
-because judges write the word blue, too.
+"""A header's value of this length or more is taken for a secret, whatever the header's name. A shorter value
+(``x-team: blue``) is not, because judges write the word blue, too.
 """
 _SHORTEST: Final = 8
-"""A shorter value of a header is not taken for a key: it would be removed from inside words that judges write."""
+"""A shorter value is never taken for a key: it would be removed from inside words that judges write."""
 _PLACEHOLDERS: Final = frozenset(
     {
         "anything", "api-key", "api_key", "bearer", "changeme", "default", "lm-studio", "lm_studio", "localhost",
@@ -32,12 +32,12 @@ _PLACEHOLDERS: Final = frozenset(
         "sk-no-key-required", "something", "undefined", "withheld", "your-api-key",
     }
 )  # fmt: skip
-"""What people set as the key of a server that needs none; these words stay in replies."""
+"""Words that users set as the key of a server that needs none. These words stay in replies."""
 _ESCAPED: Final = {ord(sign): f"\\u{ord(sign):04X}" for sign in "+&<>'\""}
 """Characters that HTML-safe JSON writers escape."""
 _PERCENT: Final = re.compile("%[0-9A-F]{2}")
 _JSON_ESCAPE: Final = re.compile(rb"(?<!\\)((?:\\\\)*)\\u00([2-7][0-9a-fA-F])")
-"""JSON may write any character like this. After another backslash, which escapes it, it is not an escape."""
+"""JSON may escape any character like this. An even number of backslashes before it is part of the text."""
 INSTEAD: Final = "[key]"
 
 
@@ -56,14 +56,17 @@ def _is_secret(name: str, value: str) -> bool:
 
 
 def secret_spellings(secrets: Iterable[str]) -> tuple[str, ...]:
-    """Return ``secrets`` and the ways in which programs write them (URL-quoted, base64 and so on), longest first."""
+    """Return ``secrets`` in all forms in which programs write them (URL-quoted, base64 and so on), longest first."""
     known = [secret for secret in secrets if len(secret) >= _SHORTEST and secret.lower() not in _PLACEHOLDERS]
     found = {form for secret in known for form in _spellings(secret)}
     return tuple(sorted(found, key=lambda form: (-len(form), form)))
 
 
 def without_secrets(data: bytes, secrets: Sequence[bytes]) -> bytes:
-    """Return the reply's bytes without the ``secrets``, plain or in JSON escapes; the same object if it holds none."""
+    """Return the bytes of a judge's reply without the ``secrets``, plain or in JSON escapes.
+
+    If the reply holds none, the same object is returned.
+    """
     if secrets and b"\\u00" in data:
         plain = _JSON_ESCAPE.sub(_unescaped, data)
         data = plain if any(secret in plain for secret in secrets) else data
@@ -74,7 +77,7 @@ def without_secrets(data: bytes, secrets: Sequence[bytes]) -> bytes:
 
 
 def text_without_secrets(text: str, secrets: Sequence[str]) -> str:
-    """Return ``text`` of a judge's reply without the ``secrets``, after it is put together from several pieces."""
+    """Return ``text`` of a judge's reply without the ``secrets``, after the text was joined from several pieces."""
     for secret in secrets:
         if secret in text:
             text = text.replace(secret, INSTEAD)
@@ -82,7 +85,7 @@ def text_without_secrets(text: str, secrets: Sequence[str]) -> str:
 
 
 def _unescaped(found: re.Match[bytes]) -> bytes:
-    """Return the escape of a printable character as that character, which every JSON reader reads the same."""
+    """Return the character that a JSON escape stands for, if it is printable and needs no escape."""
     sign = bytes([int(found[2], 16)])
     return found[0] if sign in b'"\\\x7f' else found[1] + sign
 
@@ -94,8 +97,8 @@ def _spellings(secret: str) -> set[str]:
     data = secret.encode()
     forms |= {data.hex(), data.hex().upper(), secret[::-1]}
     for before in range(3):
-        # Inside a longer text, base64 can encode it in three ways; the characters at both ends also encode its
-        # neighbours.
+        # In a longer text, base64 can encode the secret in three ways. The characters at both ends also encode
+        # neighbouring bytes, so they are cut off.
         whole = b64encode(b"\0" * before + data).decode().rstrip("=")
         inner = whole[-(-before * 8 // 6) : (before + len(data)) * 8 // 6]
         forms |= {inner, inner.replace("+", "-").replace("/", "_"), inner.replace("/", "\\/")}

@@ -25,7 +25,7 @@ _CONNECT_SECONDS = 15.0
 """Short, so that a host that drops packets is noticed long before a slow judge would have answered."""
 
 _EXIT_SECONDS = 2.0
-"""How long interpreter exit waits for an event loop that still runs in another thread."""
+"""How long the exit of the interpreter waits for an event loop that still runs in another thread."""
 
 
 class Owned(NamedTuple):
@@ -44,8 +44,8 @@ async def owned_session(
 ) -> AsyncGenerator[aiohttp.ClientSession]:
     """Yield an aiohttp session that is closed when its event loop ends.
 
-    It is a generator because ``asyncio.run`` and its like finalise a loop's async generators before they close the
-    loop. So the session is closed on its own loop, whoever owns that, without any call.
+    This is a generator because ``asyncio.run`` and similar runners finalise a loop's async generators before they close
+    the loop. So the session is closed on its own loop without any call, whichever code owns the loop.
     """
     session = aiohttp.ClientSession(
         headers=headers,
@@ -67,15 +67,15 @@ def forget_closed_loops(sessions: Sessions, lock: threading.Lock) -> None:
         for loop in [loop for loop in sessions if loop.is_closed()]:
             session = sessions.pop(loop).session
             if session.connector is not None:
-                # On a closed loop this only marks the connector as closed; one step of the awaitable avoids a warning.
+                # On a closed loop this only marks the connector as closed. One step of the awaitable avoids a warning.
                 next(iter(session.connector.close().__await__()), None)
 
 
 def close_sessions(sessions: Sessions, lock: threading.Lock, client: weakref.ref[object]) -> None:
     """Close the sessions of a client that is garbage-collected, or that still exists when the interpreter exits.
 
-    If its loop runs, asyncio finalises the generator there. Otherwise the session of an idle loop that nobody closes is
-    closed at interpreter exit, because aiohttp would complain.
+    On a running loop, asyncio finalises the generator. On an idle loop that is never closed, the session is closed at
+    interpreter exit, because aiohttp would complain.
     """
     forget_closed_loops(sessions, lock)
     at_exit = client() is not None
@@ -87,7 +87,7 @@ def close_sessions(sessions: Sessions, lock: threading.Lock, client: weakref.ref
 
 
 def _finish(loop: asyncio.AbstractEventLoop, owner: AsyncGenerator[aiohttp.ClientSession]) -> None:
-    """Close a session at interpreter exit, on whichever thread its event loop is."""
+    """Close a session at interpreter exit, in the thread of its event loop."""
     if loop.is_running():  # in a daemon thread
         asyncio.run_coroutine_threadsafe(_close(owner), loop).result(_EXIT_SECONDS)
     elif not loop.is_closed():

@@ -1,7 +1,7 @@
-"""Reads the usage that a server reports for a call, under whichever of the usual names.
+"""Reads the usage that a server reports for a call, under any of the usual names.
 
-A reply that cannot be used may be billed, so its usage is searched even in a damaged body. Pure. Not responsible for
-prices (``prices``).
+A reply that cannot be used may be billed, so its usage is searched for even in a damaged body. Pure. Not responsible
+for prices (``prices``).
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ _KEY: Final = b'"usage"'
 _LONGEST: Final = 4096
 """The most bytes of a usage object; real ones have a few hundred."""
 _MOST: Final = 64
-"""How many usage objects are tried, because each of the last events of a broken stream may hold a null."""
+"""How many usage objects are tried. Each of the last events of a broken stream may hold a null as usage."""
 
 
 def usage_of(said: object) -> Usage:
-    """Return the tokens and dollars in a server's usage object, whichever API's; zeros if it is not a usage object."""
+    """Return the tokens and dollars in a server's usage object of any API, or zeros if it is not a usage object."""
     return reported_usage(said) or Usage()
 
 
 def reported_usage(said: object) -> Usage | None:
     """Return the tokens and dollars in a server's usage object, or None if it holds no usable count.
 
-    A count of which the input or the output is missing is unusable, because it would be too low; a total supplies the
-    missing part. Anthropic counts tokens read from its cache and written to it separately; both are input.
+    A count without the input or without the output is unusable, because it would be too low. A total supplies the
+    missing part. Anthropic counts tokens read from its cache and tokens written to it separately; both are input.
     """
     if not isinstance(said, Mapping):
         return None
@@ -67,7 +67,7 @@ def usage_in(body: bytes | bytearray) -> Usage | None:
 
 @contextmanager
 def attach_usage(said: object) -> Iterator[None]:
-    """Attach the usage in ``said``, a reply's usage object, to every BackendError raised in the block."""
+    """Attach a reply's usage to every BackendError raised in the block. ``said`` is the usage object in the reply."""
     try:
         yield
     except BackendError as error:
@@ -86,7 +86,7 @@ def _count(said: Mapping[str, Any], *names: str) -> int | None:
 
 
 def _number(value: object) -> int | None:
-    """Return a number of tokens, also if the server writes it as 12.0 or "12", or None."""
+    """Return a number of tokens that the server may write as 12, 12.0 or "12", or None for any other value."""
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= _DIGITS:
