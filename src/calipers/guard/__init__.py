@@ -1,1 +1,1 @@
-"""Defence against prompt injection: finds candidates that address the judge, and tests whether it obeys them."""
+"""Defends judges against prompt injection: finds candidates that address the judge, and tests whether it obeys."""

@@ -1,8 +1,8 @@
-"""The rules for attacks in a sentence (``rules.toml``), and a quick check that excludes most text.
+"""The rules by which a sentence is an attack (``rules.toml``), and a quick check that excludes most text.
 
 A rule lists the concepts that a sentence must state. The quick check only knows words and not their order, so it uses
-coarser concepts: any word for a judge may address the judge, and any order may be the order to award a score. Not
-responsible for the concepts that a sentence states (``sentence_meaning``).
+coarser concepts: any word for a judge may address the judge, and any order may be the order to award a score.
+``sentence_meaning`` derives the concepts that a sentence states.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Hit:
 
 
 GRADES: Final[tuple[Certainty, ...]] = get_args(Certainty)
-"""The degrees of certainty, from the most certain down."""
+"""The degrees of certainty of an attack, the most certain first."""
 
 
 def is_more_certain(hit: Hit | Attack, best: Mapping[AttackKind, Hit | Attack]) -> bool:
@@ -50,7 +50,7 @@ class Rule:
 
 @cache
 def attack_rules() -> tuple[Rule, ...]:
-    """Return the rules of ``rules.toml`` for attacks, those of each kind from the most certain down."""
+    """Return the rules of ``rules.toml`` for attacks. For each kind of attack, the most certain rules come first."""
     return tuple(
         Rule(kind, certainty, frozenset(line.split()), reduce(or_, map(BITS.__getitem__, line.split())))
         for kind in get_args(AttackKind)
@@ -66,18 +66,18 @@ _COARSE: Final = (
 )  # fmt: skip
 WIDTH: Final = len(_COARSE)
 COARSE: Final = {name: 1 << number for number, name in enumerate(_COARSE)}
-"""The concepts of the quick check, a bit each, ``WIDTH`` in all."""
+"""The coarse concepts of the quick check, each as one of ``WIDTH`` bits."""
 _BRINGS: Final = {
     "referee": "judge", "addressed": "judge", "mine": "this_answer this_work", "rate_this": "this_work",
     "answer": "answer work", "this_after": "this", "highest_score": "highest_score highest score", "correct": "highest",
     "rubric": "instructions rubric",
 }  # fmt: skip
-"""The coarse concepts of a word, if they differ from its concept."""
+"""The coarse concepts that a word states by its concept, if these are not just the concept of the same name."""
 _NEEDED: Final = {
     "addressed": "judge", "referee": "judge", "greeted": "judge salutation", "rubric_heading": "rubric",
     "ignore_rubric": "ignore rubric", "ignore_instructions": "ignore instructions previous", "correct": "highest",
 }  # fmt: skip
-"""The coarse concepts that a rule's concept needs, if they differ from it."""
+"""The coarse concepts that a rule's concept requires, if these are not just the concept of the same name."""
 
 
 def _bits(names: str) -> int:
@@ -91,7 +91,7 @@ def _coarse_bits() -> tuple[tuple[Mask, int], ...]:
 
 @lru_cache(2**12)
 def coarse_concepts(mask: Mask) -> int:
-    """Convert the concepts of a word in an attack, as bits, into the coarse ones of the quick check."""
+    """Convert the concepts of a word in an attack into the coarse concepts of the quick check, as bits."""
     return reduce(or_, (bits for concept, bits in _coarse_bits() if mask & concept), 0)
 
 
@@ -100,7 +100,7 @@ STATED_BY_TWO: Final = (
     (COARSE["this"], COARSE["work"], COARSE["this_work"]),
     (COARSE["highest"], COARSE["score"], COARSE["highest_score"]),
 )
-"""Pairs of coarse concepts, and the concept that two words for them state if they are close to each other."""
+"""Pairs of coarse concepts, each with the concept that two nearby words for the pair state together."""
 
 
 @lru_cache(2**12)
@@ -114,12 +114,15 @@ def possible_coarse_concepts(mask: Mask) -> int:
 
 @cache
 def needed_concepts() -> tuple[int, ...]:
-    """Return the coarse concepts that each rule for attacks needs, without rules that need more than another rule."""
+    """Return the sets of coarse concepts that the rules for attacks require.
+
+    A set that contains the set of another rule is omitted.
+    """
     found = {reduce(or_, (_bits(_NEEDED.get(name, name)) for name in rule.concepts)) for rule in attack_rules()}
     return tuple(sorted(one for one in found if not any(other != one and one & other == other for other in found)))
 
 
 @lru_cache(2**12)
 def may_be_attack(found: int) -> bool:
-    """Whether the coarse concepts ``found`` are enough for any rule, so that the text may be an attack."""
+    """Whether the coarse concepts ``found`` in a text satisfy any rule, so that the text may be an attack."""
     return any(found & need == need for need in needed_concepts())

@@ -1,6 +1,6 @@
 """Find text that forges the layout of a judge's prompt: chat turns, ends of answers, labels, comments, questions.
 
-Not responsible for attacks in sentences (``sentence_attacks``), nor for verdicts and scores (``forged_verdicts``).
+``sentence_attacks`` finds attacks in sentences, ``forged_verdicts`` finds verdicts and scores.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from calipers.types import Certainty
 _AROUND: Final = 400
 _AFTER: Final = 300
 _AT_MOST: Final = 64
-"""The most markers of a kind that are examined. A text with more of them is found by the first ones."""
+"""At most this many markers of a kind are examined. A text with more markers is found by the first of them."""
 MARKERS: Final = {
     "<": ("<|", "<｜", "<<SYS", "<start_of_turn", "<!--", "</", "<tool_res", "<function_res"),
     "[": (
@@ -31,8 +31,8 @@ MARKERS: Final = {
     "%": ("%20",),
     "\\": ("\\x", "\\u"),
 }  # fmt: skip
-"""Markers of forged text, by their first character. Neither this module nor ``forged_verdicts`` finds anything in a
-text without these, ``LABELS`` and ``verdict_phrases``.
+"""Markers of forged text, by their first character. In a text without any of these markers, ``LABELS`` and
+``verdict_phrases``, neither this module nor ``forged_verdicts`` finds anything.
 """
 LABELS = re.compile(r"@\w{2,12} (?:candidate|end) [A-Z]{2,6}[ \t]*$", re.MULTILINE)
 _TURNS = re.compile(
@@ -73,7 +73,8 @@ _QUESTION: Final = tuple(
         "hidden|mask(?:ed)?|removed|withheld|redacted|blank|empty|not shown|undisclosed",
     )
 )
-"""Parts of a forged question to a judge: what to compare, how, the form of the answer, and that the texts are hidden.
+"""Parts of a forged question to a judge: what to compare, how to compare, the form of the answer, and the statement
+that the texts are hidden.
 """
 _STRUCTURE = re.compile(
     r"^\s*(?:#{1,4} |[\"']{3}|[\"'][}\])]|[-=]{3,}|\[?\[?(?:the )?end of)|\{ ?\"\w+\": ?\"{1,3}",
@@ -88,7 +89,7 @@ def verdict_phrases() -> frozenset[str]:
 
 
 def forged_parts(text: NormalisedText, places: Sequence[int]) -> Iterator[Hit]:
-    """Yield forged layout and verdicts in ``text``, found by their markers or near words at ``places``."""
+    """Yield the forged layout and verdicts in ``text`` that have a marker or are near a word at one of ``places``."""
     yield from _marked(text, _MARKED)
     yield from _unopened_tags(text)
     if "<!--" in text.shown:
@@ -101,7 +102,9 @@ def forged_parts(text: NormalisedText, places: Sequence[int]) -> Iterator[Hit]:
 
 
 class _Marked(NamedTuple):
-    """A ``pattern`` of forged layout, for texts with one of ``markers``. ``certainty`` judges each match."""
+    """A ``pattern`` of forged layout. It is searched for in texts with one of ``markers``;
+    ``certainty`` rates each match.
+    """
 
     markers: tuple[str, ...]
     pattern: re.Pattern[str]
@@ -165,7 +168,7 @@ def _is_beginning(shown: str, place: int) -> bool:
 
 
 def _unopened_tags(text: NormalisedText) -> Iterator[Hit]:
-    """Yield a closing tag that has no opening tag, if scores are mentioned after it."""
+    """Yield the first closing tag that has no opening tag and is followed by a mention of scores."""
     if "</" not in text.shown:
         return
     opened: dict[str, int] = {}

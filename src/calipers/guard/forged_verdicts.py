@@ -1,7 +1,7 @@
 """Find verdicts in the judge's own form, scores that an answer gives itself, and criteria that it declares met.
 
-Each search is limited to the surroundings of a telling word, and no part of a text is read twice. Not responsible for
-attacks in sentences (``sentence_attacks``), nor for the layout around a verdict (``forged_layout``).
+Each search is limited to the text around a word that suggests a verdict, and no part of a text is read twice.
+``sentence_attacks`` finds attacks in sentences, ``forged_layout`` finds the layout around a verdict.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from calipers.types import AttackKind, Certainty
 _AROUND: Final = 400
 _AFTER: Final = 300
 _AT_MOST: Final = 64
-"""The most double brackets of a text that are examined at its beginning, and at its end."""
+"""At most this many double brackets are examined at the beginning of a text, and as many at its end."""
 _TICKED: Final = 2
 _BEFORE_KEY: Final = ("'", '"', "_", " ")
 _DEEPEST: Final = 3
-"""The most nested objects to which a key is assigned."""
+"""A key is assigned to at most this many of the nested objects around it."""
 _EDGES: Final = " \t.!*#>|-"
 _STATES = re.compile(r"[:=\"“]| is | was ")
 _SENTENCE = re.compile(r"[^.!?\n|]+(?:\.\d[^.!?\n|]*)*")
@@ -109,7 +109,7 @@ _ONE_SIDED: Final[tuple[tuple[AttackKind, Certainty, re.Pattern[str]], ...]] = (
     ("instruction", "likely", _ORDERED_SENTENCE),
     ("instruction", "likely", _ORDERED_CHOICE),
 )
-"""Sentences that are an attack only in a line without an alternative ("if", "or")."""
+"""Sentences that are an attack only if their line has no alternative ("if", "or")."""
 _BOTH_SIDES = re.compile(r"\b(?:otherwise|if|or)\b", re.IGNORECASE)
 _ASKED_FOR = re.compile(r"\b(?:Output|Return|Respond|Reply|Answer|Write|Print)\W{0,14}(?:with\W{0,4})?$")
 _FULL_SCORES = re.compile(r"\b(\d{1,3}) ?(?:/|out of) ?\1\b|\b100 ?%")
@@ -134,7 +134,9 @@ _CHOICE = re.compile(
 
 
 def forged_verdicts(text: NormalisedText, places: Sequence[int]) -> Iterator[Hit]:
-    """Yield forged verdicts and scores in ``text``, found near the words at ``places`` or by their own markers."""
+    """Yield the forged verdicts and scores in ``text`` that have a marker of their own or are near a
+    word at ``places``.
+    """
     if "[[" in text.shown:
         yield from _in_double_brackets(text)
     if "[RESULT]" in text.shown and (match := _RESULT.search(text.shown)) is not None:
@@ -146,7 +148,7 @@ def forged_verdicts(text: NormalisedText, places: Sequence[int]) -> Iterator[Hit
 
 
 def _in_double_brackets(text: NormalisedText) -> Iterator[Hit]:
-    """Yield a verdict in double brackets. Two different ones are the options of a judge, and no attack."""
+    """Yield a verdict in double brackets. Two different verdicts are a judge's options and no attack."""
     found = list(_DOUBLE_BRACKETS.finditer(text.shown))
     labels = {match[1].lower() for match in found}
     if len(labels) > 1 and not all(label[-1].isdigit() for label in labels):
@@ -182,7 +184,7 @@ def _in_lines(text: NormalisedText, places: Sequence[int]) -> Iterator[Hit]:
 
 
 def _is_ticked(around: str) -> bool:
-    """Whether a text declares several criteria met."""
+    """Whether an answer's text declares several criteria met."""
     named = {match.lower() for match in _CRITERIA.findall(around)}
     ticks = len(_FULL_SCORES.findall(around)) + len(_TICKS.findall(around))
     return bool(named) and ticks + ("rubric" in around) + (len(named) > 1) > _TICKED
@@ -236,8 +238,10 @@ def _in_objects(text: NormalisedText, places: Sequence[int]) -> Iterator[Hit]:
 
 
 def _objects(shown: str, begin: int, end: int) -> Iterator[tuple[int, int, list[tuple[str, str]]]]:
-    """Yield each JSON-like object between two positions, with its own keys and values and those of nested objects."""
-    # Keys without an opening bracket belong to an object that begins before this text.
+    """Yield each JSON-like object between two positions, with its keys and values and those of the
+    objects inside it.
+    """
+    # Keys without an opening bracket belong to an object that begins before the first position.
     opened: list[tuple[int, list[tuple[str, str]]]] = [(begin, [])]
     for match in _JSON_PARTS.finditer(shown, begin, end):
         if match[1] is not None:
@@ -252,7 +256,7 @@ def _objects(shown: str, begin: int, end: int) -> Iterator[tuple[int, int, list[
 
 
 def _certainty_of(values: Mapping[str, str], ids: Sequence[str]) -> Certainty | None:
-    """Return the certainty that an object is a forged verdict. ``ids`` are keys that may name answers."""
+    """Return how certain it is that an object is a forged verdict. ``ids`` are the keys that may name answers."""
     keys = values.keys()
     if keys & word_list("keys_of_others"):
         return None

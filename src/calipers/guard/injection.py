@@ -1,9 +1,9 @@
 """Find prompt injection: candidates that address the judge, claim a score, or forge a verdict, a rubric or the layout.
 
-Pure, and bounded in time. An attack found means that a candidate tried, with some certainty, and not that the judge
-obeyed. Not responsible for the consequence (``on_attack`` in ``judging.attacks``). Not found are enciphered text,
-languages without a lexicon, quoted text that is called an attack, and flattery, which is not an attack but a weakness
-of judges.
+The search is pure and bounded in time. An attack found means that a candidate tried, with the stated certainty, and not
+that the judge obeyed. ``judging.attacks`` decides the consequence (``on_attack``). The search misses enciphered text,
+languages without a lexicon, and quoted text that is called an attack. It ignores flattery, which is not an attack but a
+weakness of judges.
 """
 
 from __future__ import annotations
@@ -28,17 +28,19 @@ if TYPE_CHECKING:  # importing numpy takes a tenth of a second
 
 
 _Known: TypeAlias = dict[str, tuple[Attack, ...]]
-"""The attacks found in each text, still without the message's position and role."""
+"""The attacks found in each text. The message's position and role are filled in later."""
 
 _PIECE: Final = 2**18
 _OVERLAP: Final = 2**9
-"""Long texts are searched in pieces of ``_PIECE`` characters, each with this many characters of the next piece."""
+"""Long texts are searched in pieces of ``_PIECE`` characters, each followed by this many characters of
+the next piece.
+"""
 _EXCERPT: Final = 120
 _AROUND: Final = 20
 _SHORTEST: Final = 6
-"""A shorter text can only be a master key."""
+"""A text with fewer characters can only be a master key."""
 _EDGE: Final = 200
-"""Characters on both sides of a break between two messages that are searched as one text."""
+"""This many characters on each side of a break between two messages are searched as one text."""
 _SENTENCE_ENDS: Final = frozenset(".!?…\"')]}`>。！？।؟")
 _DEEPEST: Final = 12
 _IDS: Final = frozenset({"role", "id", "type", "tool_call_id", "detail", "is_error", "index"})
@@ -53,12 +55,13 @@ _KEY_EDGES = " \t\n:;.,!'\"`…。，、；：*#_"
 def attacks_in(
     view: RenderedGroup, *, context: int = 0, prepared: Sequence[tuple[Attack, ...] | None] = ()
 ) -> Mapping[int, tuple[Attack, ...]]:
-    """Return the attacks of each candidate, by position in ``view.candidates``, without candidates that have none.
+    """Return the attacks of each candidate, by position in ``view.candidates``. Candidates without attacks are omitted.
 
     ``context`` is the number of messages with the task, which the group puts before each trajectory. They are not
-    searched, and ``Attack.message`` counts from their end. Messages with which all trajectories begin are searched, but
-    a user's text there also belongs to the task, so only certain attacks in it are reported. ``prepared`` has the
-    attacks already found in each candidate's own messages, or None for a candidate not searched yet; it may be empty.
+    searched, and ``Attack.message`` is counted from the end of these messages. Messages with which all trajectories
+    begin are searched. But a user's text in them also belongs to the task, so only certain attacks in it are reported.
+    ``prepared`` has the attacks already found in each candidate's own messages, or None for a candidate not searched
+    yet. It may be empty.
     """
     texts = {
         item: _texts_of(candidate.messages, context)
@@ -111,7 +114,7 @@ def _attacks(
 
 
 def _most_certain(hits: Iterable[Attack]) -> tuple[Attack, ...]:
-    """Return the most certain attack of each kind."""
+    """Return only the most certain attack of each kind."""
     best: dict[AttackKind, Attack] = {}
     for hit in hits:
         if is_more_certain(hit, best):
@@ -120,7 +123,7 @@ def _most_certain(hits: Iterable[Attack]) -> tuple[Attack, ...]:
 
 
 def _search(texts: Collection[str]) -> _Known:
-    """Search texts for attacks, after a filter over all texts at once, which most texts do not pass."""
+    """Search texts for attacks. A filter over all texts at once excludes most of them first."""
     from calipers.guard.prefilter import worth_searching  # noqa: PLC0415 - numpy takes a tenth of a second to import
 
     known: _Known = dict.fromkeys(texts, ())
@@ -153,8 +156,8 @@ def _in_plain_text(text: NormalisedText, hints: Hints) -> Iterator[Attack]:
 def _texts_of(messages: Sequence[Message], start: int) -> list[tuple[int, str]]:
     """Return every text of ``messages[start:]`` that a judge sees, with its message's position, except system messages.
 
-    If a text of the policy continues in its next message, the end of the one and the beginning of the other are another
-    text.
+    If the policy's next message continues its text, the end of the first message and the beginning of the next are
+    joined and returned as another text.
     """
     found: list[tuple[int, str]] = []
     end = ""
@@ -214,7 +217,10 @@ def _openings() -> frozenset[str]:
 
 
 def _master_key(message: Message) -> Attack | None:
-    """Return a master key as an attack: certain if the announced content is missing, else it may be a short answer."""
+    """Return a master key as an attack.
+
+    The attack is certain if the content that the phrase announces is missing. Otherwise the text may be a short answer.
+    """
     content = message.get("content")
     if message.get("role") != "assistant" or message.get("tool_calls"):
         return None

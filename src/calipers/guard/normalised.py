@@ -1,7 +1,7 @@
 """Normalise text for the search for attacks: without invisible characters, and in plain lower case.
 
-Both forms have the same length, so a position in one is the same position in the other. Not responsible for text that
-has to be decoded first (``obfuscation``).
+Both forms of a text have the same length, so a position is valid in both. ``obfuscation`` decodes text that has to be
+decoded first.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ _LETTERS: Final = {
     "ە": "ه", "ہ": "ه", "ھ": "ه", "ے": "ي", "ə": "a", "ħ": "h", "ŋ": "n", "ŧ": "t",
 }  # fmt: skip
 _SEPARATORS: Final = frozenset("…\u00a0™\u2003\u2002\u2009\u202f\u3000·")
-"""Separators of words that NFKC would replace by other characters."""
+"""Characters between words that the NFKC normal form would replace by other characters."""
 _FEW: Final = 64
-"""Up to this many different characters, replacing them one by one is faster than translating the text."""
+"""A text with at most this many different characters is translated faster by replacing them one by one."""
 LOOK_ALIKES: Final = str.maketrans(
     "аеорсухіјѕԁһӏԛԝбкмтвнгαεορυικνχτвѵꞵɑɡցհոսօ", "aeopcyxijsdhlqwbkmtbhraeopyiknxtbvbagghnuo"
 )
@@ -49,7 +49,7 @@ class NormalisedText:
     letters: frozenset[str] = frozenset()
 
     def part(self, begin: int, end: int) -> NormalisedText:
-        """Return the text between two positions."""
+        """Return the part of a normalised text between two positions, in both forms."""
         return NormalisedText(self.shown[begin:end], self.plain[begin:end], self.letters)
 
 
@@ -89,7 +89,7 @@ def _replaced(text: str, others: dict[str, str]) -> str:
 
 @lru_cache(2**13)
 def _kind(char: str) -> str:
-    """Classify a character: ``odd`` if it is invisible or changes under NFKC, else ``letter`` or ``separator``."""
+    """Classify a character as ``odd`` if it is invisible or changes under NFKC, else as ``letter`` or ``separator``."""
     if char in _SEPARATORS:
         return "separator"
     if _INVISIBLE.match(char) or _OPTIONAL_MARKS.match(char) or normalize("NFKC", char) != char:

@@ -1,7 +1,7 @@
 """Decode text that is hidden from a search but readable for a model: spaced out, in digits, backwards, encoded.
 
-The decoded text is searched like any other text. Text that is hidden twice is not decoded twice. Not responsible for
-invisible characters (``normalised``), nor for selecting texts worth decoding (``prefilter``).
+The decoded text is searched like any other text. Text that is hidden twice is not decoded twice. ``normalised`` removes
+invisible characters, and ``prefilter`` selects the texts worth decoding.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _DIGITS: Final = {"a": "4", "b": "8", "e": "3", "g": "9", "i": "1", "l": "1", "o
 _FROM_DIGITS: Final = str.maketrans("48391057@$!", "abegiostasi")
 _WITH_DIGIT = re.compile(r"(?<![\w@$!])(?=[\d@$!]*[a-z])(?=[a-z@$!]*[\d@$!])[a-z\d@$!]{2,}(?![\w@$])")
 _MOST_REPLACED: Final = 5
-"""The known spellings of a word replace at most this many of its letters by digits, or all of them."""
+"""The known spellings of a word replace up to this many of its letters by digits, or all of its letters that can be."""
 _SPACED_OUT = re.compile(r"(?<!\w)\w([ ._*|\-])\w(?:\1\w)+(?!\w)")
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{24,}={0,2}")
 _HEX = re.compile(r"(?:[0-9A-Fa-f]{2}[ :]?){16,}")
@@ -39,7 +39,7 @@ TAGS = re.compile("[\U000e0020-\U000e007e]{4,}")
 _UPSIDE_DOWN: Final = str.maketrans("ɐɔǝɟƃɥᴉɾʞʃɯʌʍʎʇɹ", "acefghijklmvwytr")
 TURNED_LETTERS: Final = frozenset("ɐǝɥʇɹ")
 _AT_MOST: Final = 256
-"""The most encoded parts of a text that are decoded."""
+"""At most this many encoded parts of a text are decoded."""
 
 
 def _in_digits(word: str) -> Iterator[str]:
@@ -59,19 +59,21 @@ def _in_digits(word: str) -> Iterator[str]:
 
 @cache
 def _disguised_words() -> tuple[frozenset[str], ...]:
-    """Return the words that reveal disguised text: with digits, backwards, and in ROT13."""
+    """Return the words that reveal disguised text, in three spellings: with digits, backwards, and in ROT13."""
     plain = word_list("disguised")
     digits = frozenset(written for word in plain for written in _in_digits(word))
     return digits, frozenset(word[::-1] for word in plain), frozenset(codecs.encode(word, "rot13") for word in plain)
 
 
 def respelled_words() -> frozenset[str]:
-    """Return the words which reveal an attack that is written with digits, backwards, or in ROT13."""
+    """Return the words that reveal an attack written with digits, backwards, or in ROT13."""
     return frozenset().union(*_disguised_words())
 
 
 def deobfuscated(raw: str, text: NormalisedText, hints: Hints) -> Iterator[str]:
-    """Yield the texts hidden in ``text`` (``raw`` is its original), so that attacks in disguise are found."""
+    """Yield the texts hidden in ``text``, so that disguised attacks are found. ``raw`` is the text
+    before normalisation.
+    """
     yield from _unescaped(raw, text)
     if text.letters and MIXED.search(text.plain):
         yield text.plain.translate(LOOK_ALIKES)
@@ -111,7 +113,7 @@ def _unescaped(raw: str, text: NormalisedText) -> Iterator[str]:
 
 
 def _decoded(text: str) -> Iterator[str]:
-    """Yield text encoded in base64, in hexadecimal or in binary digits."""
+    """Yield the texts that are encoded in base64, in hexadecimal or in binary digits."""
     for pattern, decode in ((_BASE64, _from_base64), (_HEX, _from_hex), (_BINARY, _from_binary)):
         for match in islice(pattern.finditer(text), _AT_MOST):
             if found := _readable(decode(match[0])):
@@ -122,7 +124,7 @@ def _from_base64(blob: str) -> bytes:
     blob = blob.rstrip("=").replace("-", "+").replace("_", "/")
     try:
         return b64decode(blob + "=" * (-len(blob) % 4), validate=True)
-    except Error:  # the length is one character too many
+    except Error:  # the encoded text has one character too many
         return b""
 
 

@@ -1,9 +1,9 @@
-"""Select the places where a text may contain an attack, for all candidates at once and without looking at single words.
+"""Select the places where a text may contain an attack, for all candidates at once and without a loop over words.
 
-Most texts contain none. Every word is looked up by its first bytes, and the concepts in each stretch of words are
-compared with those that a rule needs. Scripts other than Latin are looked up word by word. The selection may contain
-harmless places, but misses no attack. Not responsible for judging these places (``sentence_attacks``,
-``forged_layout``, ``forged_verdicts``, ``obfuscation``).
+Most texts contain no such place. Every word is looked up by its first bytes, and the concepts in each stretch of words
+are compared with those that a rule needs. Scripts other than Latin are looked up word by word. The selection may
+contain harmless places, but misses no attack. ``sentence_attacks``, ``forged_layout``, ``forged_verdicts`` and
+``obfuscation`` examine the places.
 """
 
 from __future__ import annotations
@@ -47,18 +47,21 @@ from calipers.guard.vocabulary import (
 Places: TypeAlias = "np.ndarray[tuple[int], np.dtype[np.int64]]"
 
 BLOCK: Final = 16
-"""Words in a block, for which concepts are combined."""
+"""The number of words in a block. The concepts of a block's words are combined."""
 _WINDOW: Final = 3
-"""The number of consecutive blocks that contain any ``sentence_attacks.LONGEST`` words in a row."""
+"""Any ``sentence_attacks.LONGEST`` consecutive words are inside this many consecutive blocks."""
 _STILL_ADDRESSED: Final = 4
-"""The number of blocks, after a word for a judge, in which sentences may still address that judge."""
+"""Sentences that address a judge may be in this many blocks from the word for the judge on."""
 _LITTLE_ENDIAN: Final = np.dtype("<u8")
 _SPACE: Final = np.uint8(32)
 _BYTE: Final = np.uint64(0xFF)
 _LONG: Final = 24
 """At least this many letters without a space may be encoded text."""
 _SPACED_OUT: Final = ((2, 6), (3, 12), (9, 8))
-"""Spaced-out text: distances of spaces (one letter, two or eight digits), and how many in a row are suspicious."""
+"""For each kind of spaced-out text, the distance of the spaces and how many in a row are suspicious.
+
+The kinds are single letters, pairs of digits, and groups of eight digits.
+"""
 _TO_SPACE: Final = bytes(
     32 if chr(code) in "\t\n\v\f\r!\"$%&'()*,-./:;<=>?@[\\]^_`{|}~+" or code < 32 else code for code in range(256)
 )
@@ -67,16 +70,16 @@ _ADDRESSING: Final = np.uint64(COARSE["judge"] | COARSE["judge"] << WIDTH)
 _FOREIGN = re.compile(
     r"(?:\w{0,5}[ ,:]{0,2})?[^\x00-\x7f]+(?:[^\n\x80-\U0010ffff]{0,8}[^\x00-\x7f]+)*[^\n\x80-\U0010ffff]{0,8}"
 )
-"""Text in other scripts, together with the numbers and ASCII characters next to it."""
+"""Text in other scripts than Latin, together with the numbers and ASCII characters next to it."""
 _CLOSE: Final = ((BESIDE, BESIDE_BEFORE), (BESIDE, BESIDE_BEFORE), (NEAR, NEAR))
-"""The greatest distance after and before the first word at which the second counts, for each of ``STATED_BY_TWO``."""
+"""For each pair of ``STATED_BY_TWO``, how many words after and before the first word the second word may be."""
 _NUMBER_BYTES: Final = (2, 3, 4)
-"""Lengths in bytes of a number with the space after it."""
+"""The possible lengths in bytes of a number and the space after it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hints:
-    """The places where a text may contain an attack: ``spans`` of sentences, all others as single positions.
+    """The places where a text may contain an attack: ``spans`` of sentences, and positions of other suspicious text.
 
     ``verdicts`` are words of verdicts and of questions to a judge. ``respelled`` are words in digits, backwards or in
     ROT13. ``unbroken`` are runs of letters longer than any word. ``spaced_out`` are letters or digits with spaces
@@ -94,7 +97,9 @@ class Hints:
 
 
 def worth_searching(texts: Mapping[str, NormalisedText]) -> Iterator[tuple[str, NormalisedText, Hints]]:
-    """Yield those of ``texts`` (by their raw form) that may contain an attack, with the places."""
+    """Yield each of ``texts`` that may contain an attack: its raw form, its normalised form and the
+    suspicious places.
+    """
     together = _joined(texts.values())
     hints, markers = hints_in(together), _markers_in(together.shown)
     tagged = {raw for raw, text in texts.items() if text.shown is not raw and _has_tags(raw)}
@@ -122,7 +127,7 @@ def _markers_in(shown: str) -> list[str]:
 
 
 def _has_disguised_letters(text: NormalisedText) -> bool:
-    """Whether a text mixes alphabets in a word, or has letters turned upside down."""
+    """Whether a text has a word with letters of two alphabets, or has letters turned upside down."""
     return bool(text.letters) and (MIXED.search(text.plain) is not None or not text.letters.isdisjoint(TURNED_LETTERS))
 
 
@@ -142,7 +147,7 @@ def hints_in(text: NormalisedText) -> Hints:
     if not len(begins):
         return Hints(tuple(spans))
     lengths = np.bincount(np.minimum(gaps, _LONG + 1), minlength=_LONG + 2).tolist()
-    # Reads the eight bytes after every position, deliberately unaligned. (``take`` is faster than an index.)
+    # This reads the eight bytes after every position, deliberately unaligned. ``take`` is faster than an index.
     words = np.ndarray((count,), _LITTLE_ENDIAN, padded, 1, (1,)).take(begins)
     masks = _look_up(words)
     whole = int(np.bitwise_or.reduce(masks))
@@ -180,7 +185,7 @@ def _look_up(words: Words) -> Words:
 
 
 def _possible_concepts(whole: int, shift: int) -> int:
-    """Return the concepts that a text can state at most, for English (``shift`` 0) or all other languages."""
+    """Return all concepts that a text may state, for English (``shift`` 0) or for all other languages together."""
     found = whole >> shift & _HALF
     if whole & NUMBER:
         found |= COARSE["highest"] | COARSE["highest_score"] | COARSE["score"]
@@ -190,7 +195,7 @@ def _possible_concepts(whole: int, shift: int) -> int:
 
 
 def _with_positions(masks: Words, words: Words, whole: int) -> Words:
-    """Add to ``masks`` the concepts that follow from positions: "this" near an answer, 10 of 10."""
+    """Add to ``masks`` the concepts that follow from the positions of words: "this" near an answer, 10 of 10."""
     found = masks.copy()
     if whole & NUMBER:
         _add_full_scores(found, words, np.flatnonzero(masks & np.uint64(NUMBER)))
@@ -213,7 +218,7 @@ def _add_full_scores(masks: Words, words: Words, numbers: Places) -> None:
 
 
 def _near(marked: Flagged, after: int, before: int) -> Flagged:
-    """Return which positions are within a distance after or before a marked position."""
+    """Return which positions are at most ``after`` words after or ``before`` words before a marked position."""
     reached = marked.copy()
     for far in range(1, min(after + 1, len(marked))):
         reached[far:] |= marked[:-far]
@@ -223,7 +228,7 @@ def _near(marked: Flagged, after: int, before: int) -> Flagged:
 
 
 def _exact_matches(padded: bytes, begins: Places, marked: Words, wanted: frozenset[str]) -> Iterator[int]:
-    """Yield the positions of the ``marked`` words that really are in ``wanted``, alone or with the next word."""
+    """Yield the positions of ``marked`` words that really are in ``wanted``, alone or together with the next word."""
     for begin in begins[marked.nonzero()[0]].tolist():
         end = padded.index(b" ", begin + 1)
         next_end = padded.index(b" ", end + 1)
@@ -270,7 +275,7 @@ def _needs() -> tuple[np.uint64, ...]:
 
 
 def _in_other_scripts(text: NormalisedText) -> Iterator[tuple[int, int]]:
-    """Yield the whole text if its words in a language of another script can form an attack together."""
+    """Yield the whole text if its words in a language of another script may be an attack together."""
     languages = [language for language, letters in alphabets().items() if len(text.letters & letters) > 3]
     foreign = "\n".join(_FOREIGN.findall(text.plain)) if languages else ""
     whole: dict[Language, Mask] = {}
@@ -288,7 +293,7 @@ def _in_other_scripts(text: NormalisedText) -> Iterator[tuple[int, int]]:
 
 
 def split_hints(hints: Hints, lengths: Sequence[int]) -> dict[int, Hints]:
-    """Split the places of possible attacks in joined texts into those of each text."""
+    """Split the places of possible attacks in the joined texts into the places of each text."""
     begins = [0, *accumulate(length + 2 for length in lengths)]
     spans: dict[int, list[tuple[int, int]]] = {}
     for first, last in hints.spans:

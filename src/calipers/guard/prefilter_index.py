@@ -1,6 +1,6 @@
 """An index of the lexicon's words by their first bytes, with which all words of a text are looked up at once.
 
-Not responsible for the look-up (``prefilter``).
+``prefilter`` does the look-up.
 """
 
 from __future__ import annotations
@@ -23,21 +23,24 @@ Columns: TypeAlias = "np.ndarray[tuple[int, int], np.dtype[np.uint64]]"
 Flagged: TypeAlias = "np.ndarray[tuple[int], np.dtype[np.bool_]]"
 
 WORD_BYTES: Final = 8
-"""The greatest number of bytes of a word that are compared."""
+"""At most this many bytes of a word are compared."""
 _LENGTHS: Final = (2, 3, 4, 5, 6, WORD_BYTES)
-"""Numbers of bytes that are compared, each in a table of its own. A shorter word includes the space after it."""
+"""The numbers of bytes that are compared, each with a table of its own. A shorter word includes the space after it."""
 _SHIFT: Final = np.uint64(48)
-"""Multiplicative hashing (Knuth, The Art of Computer Programming, 6.4): the upper 16 bits of the product."""
+"""The slot of a word is the upper 16 bits of a product (Knuth, The Art of Computer Programming, 6.4)."""
 _TABLE: Final = 1 << 16
 _FACTORS: Final = tuple(0x9E3779B97F4A7C15 + 2 * number * 0x632BE59BD9B4E019 & 2**64 - 1 for number in range(24))
-"""Odd candidates for a table's hash factor. The one with the fewest collisions is used, never three in a slot."""
+"""Odd candidates for a table's hash factor. The factor with the fewest collisions is used. No slot may
+have three keys.
+"""
 _TELLING: Final = 4
-"""The number of a word's letters that distinguish it from most other words."""
+"""This many letters of a word distinguish it from most other words."""
 RESPELLED: Final = 1 << 2 * WIDTH
 VERDICT: Final = 1 << 2 * WIDTH + 1
 NUMBER: Final = 1 << 2 * WIDTH + 2
-"""Three bits of a mask above the concepts. English has the lowest ``WIDTH`` bits of a mask and all other languages the
-next ones, because a word that is harmless in one language may be part of an attack in another.
+"""These three bits of a mask are above the bits of the concepts. English concepts have the lowest ``WIDTH`` bits, and
+the concepts of all other languages have the next ``WIDTH`` bits, because a word that is harmless in one language may be
+part of an attack in another.
 """
 _FULL_SCORES: Final = ("100", "10", "1_0", "95", "96", "97", "98", "99")
 _MAXIMA: Final = ("5", "15", "20", "25", "30", "40", "50")
@@ -45,10 +48,11 @@ _MAXIMA: Final = ("5", "15", "20", "25", "30", "40", "50")
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """A hash table for each number of bytes, stored one after the other. The arrays below have a column for each table.
+    """Hash tables of the lexicon, one for each number of bytes, stored one after the other.
 
-    ``masks`` select the bytes of a word to compare. ``factors``, ``shift`` and ``offsets`` compute its slot. A slot has
-    a flag in ``used``, and up to two ``keys`` with their ``meanings``.
+    ``masks``, ``factors`` and ``offsets`` have a row for each table. ``masks`` select the bytes of a word to compare.
+    ``factors``, ``shift`` and ``offsets`` compute the word's slot. A slot has a flag in ``used``, and up to two
+    ``keys`` with their ``meanings``.
     """
 
     masks: Columns
@@ -91,7 +95,7 @@ def _indexed_words() -> Iterator[tuple[str, int]]:
 
 
 def _from_a_rare_word(parts: list[str]) -> list[str]:
-    """Return a phrase from the first word on with which the compared bytes include most of a rare word."""
+    """Return the end of a phrase, from the first word at which the compared bytes include most of a rare word."""
     common = word_list("common")
     for first in range(len(parts)):
         room = WORD_BYTES
@@ -121,7 +125,7 @@ def _column(values: Iterable[int]) -> Columns:
 
 
 def _rating(keys: Sequence[int], factor: int) -> tuple[bool, int]:
-    """Rate a hash factor for these keys: first whether no slot has three keys, then by the number of used slots."""
+    """Rate a hash factor for these keys: first by whether no slot has three keys, then by the number of used slots."""
     counted = Counter(_slots(keys, factor))
     return max(counted.values(), default=0) <= 2, len(counted)
 

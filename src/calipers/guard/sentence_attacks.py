@@ -1,8 +1,8 @@
 """Find sentences that are prompt injection, in many wordings and languages.
 
 A sentence is an attack if it states all concepts of a rule (``attack_rules``). A statement, a question, a quotation and
-a condition count less than an order. Not responsible for the concepts that a sentence states (``sentence_meaning``),
-nor for selecting the parts of a text to read (``prefilter``).
+a condition count less than an order. ``sentence_meaning`` derives the concepts that a sentence states, and
+``prefilter`` selects the parts of a text to read.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from calipers.guard.vocabulary import BITS, WORD, Language, Mask, alphabets, fin
 from calipers.types import AttackKind
 
 LONGEST: Final = 32
-"""The number of words of a sentence that are read together. Among more words, concepts meet by chance."""
+"""This many words of a sentence are read together. In longer runs of words, concepts would meet by chance."""
 _STEP: Final = LONGEST // 2
 _STILL_ADDRESSED: Final = 40
-"""The number of words, after a judge was addressed, that still address that judge."""
+"""After words that address a judge, this many words still address that judge."""
 _END = re.compile(r"[!?;。！？।؟۔…]+|\.(?!\w)|\n|\\n")
 _GOES_ON = re.compile(r"[\w,] ?\n[ \t>*#/-]*[a-zà-ÿ]")
 """A line break inside a sentence."""
@@ -128,11 +128,13 @@ def _in_two_sentences(one: Sentence, other: Sentence, *, broken: bool) -> Iterat
 
 
 def _matching_rules(mask: Mask, span: tuple[int, int], *, asked: bool) -> Iterator[Hit]:
-    """Yield the attacks that these concepts are. A question or a condition lowers the certainty, perhaps to none."""
+    """Yield the attacks whose rules these concepts match. A question or a condition lowers the
+    certainty, perhaps to none.
+    """
     less = (asked and not mask & _ADDRESSED) + bool(mask & _IF) + 2 * bool(mask & (_SCALE | _SURVEY))
     if mask & _DOCUMENT:
         mask &= ~_IGNORE_INSTRUCTIONS
-    # A report about judges is a claim of a score only if it says that the score was confirmed.
+    # A report about judges claims a score only if it says that the score was confirmed.
     narrated = mask & (_REFEREE | _JUDGE) and not mask & (_ADDRESSED | _AWARD | _PLEASE)
     found: dict[AttackKind, int] = {}
     for rule in attack_rules():
@@ -143,7 +145,9 @@ def _matching_rules(mask: Mask, span: tuple[int, int], *, asked: bool) -> Iterat
             found[rule.kind] = min(grade, found.get(rule.kind, grade))
     ordered = found.get("instruction", len(GRADES))
     for kind, grade in found.items():
-        if kind == "instruction" or grade <= ordered:  # words in an order of a score may also match a claim of a score
+        if (
+            kind == "instruction" or grade <= ordered
+        ):  # the words of an order to give a score may also match a claim of a score
             yield Hit(kind, GRADES[grade], *span)
 
 
@@ -157,7 +161,7 @@ def _sentences(text: str, begin: int, end: int) -> Iterator[tuple[int, int]]:
 
 
 def _is_quoted(text: NormalisedText, hit: Hit, languages: Sequence[Language]) -> bool:
-    """Whether an attack is only quoted: it vanishes without quotations, of somebody or of known attacks."""
+    """Whether an attack is only quoted, because it vanishes without the quotations of a speaker or of known attacks."""
     first, last = max(0, hit.begin - _AROUND), min(len(text.shown), hit.end + _AROUND)
     near, plain = text.shown[first:last], text.plain[first:last]
     blanked = plain

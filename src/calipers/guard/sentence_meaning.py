@@ -1,6 +1,6 @@
 """Derive what the words of a sentence mean together: which words are adjacent, who is addressed, what is ordered.
 
-Not responsible for single words (``sentence_words``), nor for which meanings are an attack (``attack_rules``).
+``sentence_words`` knows the meaning of single words, and ``attack_rules`` decides which meanings are an attack.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from calipers.guard.sentence_words import Sentence
 from calipers.guard.vocabulary import BITS, Language, Mask, unspaced_languages, word_list
 
 BESIDE: Final = 4
-"""The most words from "this" to the noun after it."""
+"""A noun may follow "this" at a distance of at most this many words."""
 BESIDE_BEFORE: Final = 2
-"""The most words from a noun to a "this" after it."""
+"""A "this" that comes after its noun may follow it at a distance of at most this many words."""
 NEAR: Final = 5
 _FAR: Final = 8
 _TOUCHING: Final = 4
-"""The most characters from "this" to its noun in scripts without spaces."""
+"""In scripts without spaces, at most this many characters separate "this" from its noun."""
 _CALLED = re.compile(r"(?:\s*#\d)?\s*[\])}>*_\"']{0,3}\s*[,:!\])>—–-]")
-"""Text after a name at the beginning of a sentence that shows that the name is addressed."""
+"""Text after a name at the beginning of a sentence which shows that the sentence addresses the bearer of the name."""
 
 _HIGHEST, _HIGHEST_SCORE, _SCORE = BITS["highest"], BITS["highest_score"], BITS["score"]
 _AWARD, _PLEASE, _IGNORE, _PREVIOUS = BITS["award"], BITS["please"], BITS["ignore"], BITS["previous"]
@@ -47,7 +47,7 @@ def combined_meaning(sentence: Sentence, language: Language, first: int, last: i
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A part of a sentence, beginning with word ``first``: ``masks`` are the concepts of each of its words."""
+    """A part of a sentence that begins with word ``first``. ``masks`` are the concepts of each of its words."""
 
     masks: list[Mask]
     sentence: Sentence
@@ -61,20 +61,20 @@ class _Part:
         return self.sentence.spans[self.first + place]
 
     def positions_of(self, wanted: Mask) -> list[int]:
-        """Return the positions of words that mean any of the concepts ``wanted``."""
+        """Return the positions of words in this part that mean any of the concepts ``wanted``."""
         return [place for place, mask in enumerate(self.masks) if mask & wanted]
 
     def around(self, first: int, last: int) -> Mask:
-        """Return the concepts of the words from one position to before another."""
+        """Return the concepts of the words in this part from position ``first`` to before position ``last``."""
         return reduce(or_, self.masks[max(0, first) : last], 0)
 
     def are_near(self, one: Mask, other: Mask, distance: int) -> bool:
-        """Whether words for the two concepts are within ``distance`` of each other."""
+        """Whether words for the two concepts are at most ``distance`` words from each other."""
         others = self.positions_of(other)
         return any(abs(place - near) <= distance for place in self.positions_of(one) for near in others)
 
     def is_of_school(self, place: int) -> bool:
-        """Whether the word "grader" is about pupils, as in "sixth graders"."""
+        """Whether the word "grader" at ``place`` means pupils, as in "sixth graders"."""
         return bool(place) and self.word(place - 1) in word_list("ordinals")
 
 
@@ -97,7 +97,9 @@ def _meaning(part: _Part) -> Mask:
 
 
 def _this_answer(part: _Part, whole: Mask) -> Mask:
-    """Return the concepts that mean the candidate's own answer: a word, "rate this", or "this" beside a noun."""
+    """Return the concepts that stand for the candidate's own answer: in one word, as "rate this", or
+    as "this" and a noun.
+    """
     found = _THIS_WORK | _THIS_ANSWER if whole & _MINE else 0
     if whole & _RATE_THIS and any(_is_object(part, place) for place in part.positions_of(_RATE_THIS)):
         found |= _THIS_WORK
@@ -107,7 +109,7 @@ def _this_answer(part: _Part, whole: Mask) -> Mask:
 
 
 def _is_object(part: _Part, place: int) -> bool:
-    """Whether the object of "rate this" is the candidate, and not the noun after it."""
+    """Whether "this" in "rate this" means the candidate, and does not belong to a noun after it."""
     is_me = part.word(place) == "me"
     if is_me and not part.around(place - 2, place) & (_AWARD | _SCORE):
         return False
@@ -116,7 +118,7 @@ def _is_object(part: _Part, place: int) -> bool:
 
 
 def _this_with_noun(part: _Part) -> Mask:
-    """Return the concepts for "this" beside a word for an answer, or for a work."""
+    """Return the concepts that "this" and a nearby word for an answer or a work state together."""
     found = 0
     for place in part.positions_of(_THIS | _THIS_AFTER):
         first = max(0, place - BESIDE_BEFORE) if part.masks[place] & _THIS_AFTER else place
@@ -133,7 +135,7 @@ def _touch(part: _Part, one: int, other: int) -> bool:
 
 
 def _is_addressed(part: _Part) -> bool:
-    """Whether a sentence addresses a judge, and does not only mention it."""
+    """Whether a sentence addresses a judge and does not only mention one."""
     for place in part.positions_of(_JUDGE | _REFEREE):
         if part.is_of_school(place):
             continue
@@ -171,7 +173,7 @@ def _is_rubric_heading(part: _Part) -> bool:
 
 
 def _is_ordered(part: _Part, *, addressed: bool) -> bool:
-    """Whether a sentence orders an award, and does not narrate it."""
+    """Whether a sentence orders the judge to award a score, and does not only narrate that a score is awarded."""
     for place in part.positions_of(_AWARD):
         if place and part.word(place - 1) == "to":
             return True
@@ -199,7 +201,9 @@ def _order_to_ignore(part: _Part, whole: Mask) -> Mask:
 
 
 def _is_order_to_ignore(part: _Part, place: int) -> bool:
-    """Whether "ignore" is an order, and not narrated, an option (``--ignore-rules``) or about own words."""
+    """Whether "ignore" is an order to the judge, and not a report, an option (``--ignore-rules``) or
+    about own words.
+    """
     before = part.around(place - 3, place)
     if before & (_REFEREE | _NARRATOR) or part.sentence.plain.startswith("--", max(0, part.span(place)[0] - 2)):
         return False

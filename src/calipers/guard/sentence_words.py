@@ -16,34 +16,34 @@ from typing import Final, TypeAlias
 from calipers.guard.vocabulary import BITS, WORD, Language, Mask, Meanings, find_entry, unspaced_pattern
 
 FULL_WITHIN: Final = 4
-"""The most words from a score to its maximum."""
+"""At most this many words lie between a score and the maximum after it."""
 _RANGE: Final = 2
-"""The most words between two numbers that are the ends of a scale."""
+"""Two numbers with at most this many words between them are the ends of a scale."""
 _SCALE_OF = re.compile(r"\b(?:out of|scale of|from|von|sur|until|up to|to|bis) (?:a |the )?$")
 _SCALE_CHARACTERS: Final = 14
 _PLACED_FIRST = re.compile(r" ?(?:등|위|位|番|st\b)")
-"""Text after 1 that makes it "the first"."""
+"""Text after the number 1 that makes it mean "the first"."""
 _OF = re.compile(
     r"(?: \w+)? ?"
     r"(?:/|out of|of|von|van|sur|de|di|su|af|av|as|z|ze|od|iz|na|din|dari|daripada|uzerinden|tren|-?bol|-?bal"
     r"|ud af|из|із|з|από|στα|من|מתוך|از|में से|-?এর মধ্যে|점 만점에|分中|点中)"
     r"(?: a| the| possible)? ?"
 )
-"""Text between a score and its maximum. In Turkish and Korean the maximum comes first."""
+"""Text between two numbers, a score and its maximum. In Turkish and Korean the maximum comes first."""
 _LEAST_MAXIMUM: Final = 5
-"""Smaller numbers do not count as the maximum of a scale: 5 of 5 is a full score, 4 of 4 is not."""
+"""The smallest number that counts as the maximum of a scale: 5 of 5 is a full score, 4 of 4 is not."""
 _HIGHEST, _HIGHEST_SCORE, _LOWEST = BITS["highest"], BITS["highest_score"], BITS["lowest"]
 _SCORE, _SCALE = BITS["score"], BITS["scale"]
 _NUMBERS: Final = dict.fromkeys(("100", "10", "1.0", "10.0", "95", "96", "97", "98", "99"), _HIGHEST) | {"0": _LOWEST}
 
 
 _Word: TypeAlias = tuple[str, tuple[int, int], Meanings]
-"""A word or number, its start and end, and its concepts, alone and in phrases."""
+"""A word or number, its start and end, and the concepts that it has alone and in phrases."""
 
 
 @dataclass(slots=True)
 class Sentence:
-    """The ``words`` of ``plain`` from ``begin`` to ``end``, with their ``spans`` and their ``meanings``.
+    """A sentence of ``plain`` from ``begin`` to ``end``: its ``words``, with their ``spans`` and their ``meanings``.
 
     ``numbers`` are the concepts of numbers among the words, by position.
     """
@@ -58,7 +58,7 @@ class Sentence:
     whole: dict[Language, Mask] | None = None
 
     def concepts_between(self, first: int, last: int) -> dict[Language, Mask]:
-        """Return the concepts of the words from ``first`` to before ``last``, in any order, by language."""
+        """Return the concepts that words from ``first`` to before ``last`` mean in any order, by language."""
         in_part = first > 0 or last < len(self.words)
         if self.whole is not None and not in_part:
             return self.whole
@@ -74,7 +74,9 @@ class Sentence:
 
 
 def read_sentence(plain: str, begin: int, end: int, unspaced_in: Sequence[Language]) -> Sentence:
-    """Read the sentence between two positions for the search for attacks. It may be in ``unspaced_in``."""
+    """Read the sentence between two positions, to search it for attacks. ``unspaced_in`` are possible languages without
+    spaces.
+    """
     columns: tuple[list[str], list[tuple[int, int]], list[Meanings]] = ([], [], [])
     unspaced_words = _words_without_spaces(plain, begin, end, unspaced_in) if unspaced_in else []
     if not unspaced_words or any(char.isascii() and char.isalpha() for char in plain[begin:end]):
@@ -92,7 +94,9 @@ def _start_of_word(word: _Word) -> int:
 
 
 def _words_with_spaces(plain: str, begin: int, end: int) -> tuple[list[str], list[tuple[int, int]], list[Meanings]]:
-    """Return the words of a sentence with spaces. A phrase's first and last word have its concepts, too."""
+    """Return the words of a sentence with spaces. The first and last word of a phrase also have the
+    phrase's concepts.
+    """
     matches = list(WORD.finditer(plain, begin, end))
     words = [match[0] for match in matches]
     entries = [find_entry(word) for word in words]
@@ -106,7 +110,7 @@ def _words_with_spaces(plain: str, begin: int, end: int) -> tuple[list[str], lis
 
 
 def _words_without_spaces(plain: str, begin: int, end: int, languages: Sequence[Language]) -> list[_Word]:
-    """Return the words of a sentence without spaces. Words overlap, except that words in a scale's name are omitted."""
+    """Return the words of a sentence without spaces. Words may overlap, but words inside a scale's name are omitted."""
     found = [word for language in languages for word in _in_language(plain, begin, end, language)]
     return sorted(found, key=_start_of_word) if any(meanings for _, _, meanings in found) else []
 
@@ -124,7 +128,7 @@ def _in_language(plain: str, begin: int, end: int, language: Language) -> Iterat
 
 
 def _numbers(plain: str, words: Sequence[str], spans: Sequence[tuple[int, int]]) -> dict[int, Mask]:
-    """Return the concepts of the numbers in a sentence: the highest score, the end of a scale, or none."""
+    """Return the concepts of the numbers in a sentence: the highest or lowest score, a full score, or no concept."""
     places = [place for place, word in enumerate(words) if word[0].isdigit()]
     found = {place: _NUMBERS.get(words[place], 0) for place in places}
     for one, other in pairwise(places):

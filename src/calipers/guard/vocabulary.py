@@ -1,7 +1,7 @@
 """The vocabulary of prompt injection: the concepts that a word means in each language, and the phrases it begins.
 
-The words are data: ``lexicon/`` has a file per language, ``words.toml`` the words of no language. Not responsible for
-combining concepts (``attack_rules``, ``sentence_meaning``).
+The words are data: ``lexicon/`` has a file per language, ``words.toml`` the words of no language. ``attack_rules`` and
+``sentence_meaning`` combine concepts.
 """
 
 from __future__ import annotations
@@ -30,8 +30,9 @@ WORDED: Final = (
 )  # fmt: skip
 """Concepts with words in the lexicon, whose README describes them."""
 DERIVED: Final = ("this_answer", "this_work", "greeted", "rubric_heading", "ignore_rubric", "ignore_instructions")
-"""Concepts that follow from positions: "this" beside an answer, or beside a work; a salutation before a judge; a
-rubric as a heading; an order to ignore near the rubric, or near previous instructions.
+"""Concepts that follow from the positions of words. In the order above: "this" beside an answer, "this" beside a work,
+a salutation before a judge, a rubric as a heading, and an order to ignore near the rubric or near previous
+instructions.
 """
 BITS: Final[Mapping[str, Mask]] = {name: 1 << number for number, name in enumerate((*WORDED, *DERIVED))}
 
@@ -40,14 +41,17 @@ WORD = re.compile(
 )  # Python's \w does not include the vowel signs of Indian scripts
 """A number or a word."""
 PARTS = re.compile(r"[_\-'’‌]+")
-"""Separators of the words of a phrase in the lexicon."""
+"""Characters that separate the words of a phrase in the lexicon."""
 _LONGEST: Final = 32
-"""The longest prefix of a word that is looked up. No entry is longer, and longer words are not worth caching."""
+"""At most this many characters of a word are looked up. No entry is longer, and longer words are not worth caching."""
 
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
-    """The words of a phrase after its first word, or none. A word ending in ``*`` means all with that beginning."""
+    """A phrase of the lexicon by the ``rest`` of its words after the first, which may be empty.
+
+    A word that ends in ``*`` matches all words with that beginning.
+    """
 
     language: Language
     mask: Mask
@@ -68,7 +72,7 @@ class Entry:
 
     alone: Meanings
     phrases: Mapping[str, tuple[Phrase, ...]]
-    """The phrases by their second word, or by "" if that is a stem."""
+    """The phrases by their second word, or by "" if the second word is a stem."""
 
     def phrases_at(self, words: Sequence[str], place: int) -> Iterator[Phrase]:
         """Yield the phrases that the word at this position begins."""
@@ -83,13 +87,13 @@ class Entry:
 
 @cache
 def word_list(name: str) -> frozenset[str]:
-    """Return a list of words of the detector's ``words.toml``."""
+    """Return the words of a list in ``words.toml``, which the detector of prompt injection uses."""
     return frozenset(read_packaged_toml("calipers.guard", "words.toml")[name].split())
 
 
 @cache
 def phrase_list(name: str) -> tuple[str, ...]:
-    """Return a list of phrases of the detector's ``words.toml``, in its order."""
+    """Return the phrases of a list in ``words.toml``, which the detector of prompt injection uses, in their order."""
     return tuple(read_packaged_toml("calipers.guard", "words.toml")[name])
 
 
@@ -111,7 +115,7 @@ def unspaced_languages() -> tuple[Language, ...]:
 
 
 def lexicon_entries(languages: Iterable[Language]) -> Iterator[tuple[Language, Mask, str]]:
-    """Yield the words and phrases of prompt injection in these languages, normalised, with their concepts."""
+    """Yield the lexicon's words and phrases of prompt injection in these languages, normalised, with their concepts."""
     for language in languages:
         for concept, line in lexicon()[language]["words"].items():
             for entry in normalise_word(line).split():
@@ -119,13 +123,13 @@ def lexicon_entries(languages: Iterable[Language]) -> Iterator[tuple[Language, M
 
 
 def spaced_entries() -> Iterator[tuple[Language, Mask, str]]:
-    """Yield every entry of the lexicon in languages with spaces."""
+    """Yield the words and phrases of prompt injection in all of the lexicon's languages that use spaces."""
     return lexicon_entries(code for code in lexicon() if code not in unspaced_languages())
 
 
 @cache
 def _phrases() -> Mapping[str, Sequence[Phrase]]:
-    """Return all entries by their first word. A stem ends in ``*``."""
+    """Return all phrases of the lexicon by their first word. A stem ends in ``*``."""
     found: dict[str, list[Phrase]] = {}
     for language, mask, entry in spaced_entries():
         first, *rest = (part for part in PARTS.split(entry) if part)
@@ -171,15 +175,15 @@ def _look_up(word: str) -> Entry:
 
 @cache
 def unspaced_pattern(language: Language) -> tuple[re.Pattern[str], Mapping[str, Mask]]:
-    """Return a pattern for the lexicon's words of a language without spaces, and each word's concepts.
+    """Return a pattern for the words of prompt injection in a language without spaces, and the concepts of each word.
 
-    At each position the longest word matches, and words overlap. The word is group 1, and a match without it is a
+    At each position the longest word matches, and words overlap. The word is group 1. A match without group 1 is a
     number.
     """
     masks: dict[str, Mask] = {}
     for _, mask, entry in lexicon_entries([language]):
         masks[entry] = masks.get(entry, 0) | mask
-    # A word also means the concepts of the words inside it, except if it only names a scale.
+    # A word also means the concepts of the words inside it, unless it only names a scale.
     masks = {
         entry: mask if mask & BITS["scale"] else reduce(or_, (more for other, more in masks.items() if other in entry))
         for entry, mask in masks.items()
@@ -190,7 +194,7 @@ def unspaced_pattern(language: Language) -> tuple[re.Pattern[str], Mapping[str, 
 
 @cache
 def alphabets() -> Mapping[Language, frozenset[str]]:
-    """Return the non-ASCII letters of each language in the lexicon. Languages with Latin letters are omitted."""
+    """Return the non-ASCII letters that each language of the lexicon uses. Languages with Latin letters are omitted."""
     found: dict[Language, set[str]] = {}
     for language, _, entry in lexicon_entries(lexicon()):
         found.setdefault(language, set()).update(char for char in entry if not char.isascii())
