@@ -1,8 +1,8 @@
 """Measure how reliable a judge is, on groups with gold scores, from recorded judgments.
 
 ``calibrate`` does everything for recorded judgments; ``collect.collect_judgments`` obtains them from a judge. The rest
-is pure statistics, apart from reading files. numpy is imported with this package, and this package only when it is
-used.
+is pure statistics, apart from reading files. Importing this package imports numpy, so calipers imports the package only
+where it is used.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Arrays with gaps: means over known values, and ratings of incomplete lists made comparable.
+"""Compute with arrays that have gaps: means over known values, and ratings of incomplete lists made comparable.
 
 The arithmetic of ``series``; it does not depend on judges or records.
 """
@@ -26,7 +26,8 @@ def mean_of_known(values: Array, *, axis: int) -> Array:
 
 
 def remove_list_effects(means: Array, picked: Array) -> None:
-    """Correct the ``means`` of groups whose lists have gaps, where a generous list must not favour its members.
+    """Correct the mean ratings ``means`` of groups whose lists omit members: a generous list must not favour its
+    members.
 
     This is the least squares fit of ``two_way`` for many groups at once, with the lists' effects eliminated; a group's
     mean is arbitrary. Groups whose lists do not link all members are passed to ``two_way``, which uses the largest
@@ -47,7 +48,7 @@ def remove_list_effects(means: Array, picked: Array) -> None:
 
 
 def _links_all(known: Flags) -> bool:
-    """Return whether lists (calls, members) link all members that occur in them."""
+    """Return whether the known ratings of a judge's lists, (calls, members), link all members that occur in them."""
     held = known.any(axis=0)
     reached = known[int(known.any(axis=1).argmax())]
     while True:

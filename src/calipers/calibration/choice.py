@@ -29,14 +29,14 @@ _FOLDS = 5
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The recommended ``way``, chosen by its price in ``measure``.
+    """The recommended ``way`` to query judges, chosen by its price in ``measure``.
 
-    ``fidelity`` and ``interval`` are of groups that had no part in the choice: each fifth is measured with the choice
-    of the other four. None below ten groups. ``frontier`` holds, by rising price, the ways that no cheaper way equals,
-    with panels only if they beat single judges with confidence. ``rivals`` are the other ways of no higher price.
-    ``common_fidelity`` is the way's fidelity on the ``common_groups`` on which all ways were compared; ``shared`` is
-    False if these were too few, so that each way was measured on its own groups. ``aside`` are ways that were not
-    compared, because they have too few groups.
+    ``fidelity`` and its ``interval`` are of groups that had no part in the choice: each fifth of the groups is measured
+    with the way that was chosen on the other four fifths. They are None below ten groups. ``frontier`` holds, by rising
+    price, the ways that no cheaper way equals, with panels only if they beat single judges with confidence. ``rivals``
+    are the other ways of no higher price. ``common_fidelity`` is the way's fidelity on the ``common_groups`` on which
+    all ways were compared; ``shared`` is False if these were too few, so that each way was measured on its own groups.
+    ``aside`` are ways that were not compared, because they have too few groups.
     """
 
     way: Way
@@ -52,10 +52,10 @@ class Choice:
 
 
 def choose_way(ways: Sequence[Way], limit: Mapping[Measure, float] | None = None) -> Choice | None:
-    """Return the best of ``ways``; None if none is within ``limit`` or none could be measured.
+    """Return the choice among ``ways`` to query judges; None if no way is within ``limit`` or none could be measured.
 
-    ``limit`` is the highest cost of a group; ways of unknown cost are outside it. Ways with a judge that is not for
-    training are excluded.
+    ``limit`` is the highest cost of a group; ways of unknown cost are outside the limit. Ways with a judge that is not
+    for training are excluded.
     """
     allowed = [
         way

@@ -45,7 +45,7 @@ class Spent:
 
 @dataclass(slots=True)
 class JudgeAnswers:
-    """The judgments of one judge so far, and the results they were part of."""
+    """The judgments of one judge so far, and the results that they led to."""
 
     judge: str
     protocol: str = "listwise"
@@ -113,9 +113,9 @@ async def collect_judgments(
 ) -> JudgeAnswers:
     """Query the judge ``name`` about ``groups`` and return its judgments; a ``rubric`` replaces the groups' own.
 
-    ``options`` are those of ``Judge.of``. Raises ConfigError for invalid settings and for a judge that cannot be
-    reached, before anything is asked, or that refuses every question; InputError if no group has two trajectories with
-    messages.
+    ``options`` are those of ``Judge.of``. Raises ConfigError before anything is asked for invalid settings or a judge
+    that cannot be reached, and later for a judge that refuses every question. Raises InputError if no group has two
+    trajectories with messages.
     """
     judgeable = [group for group in groups if sum(bool(one.messages) for one in group.trajectories) > 1]
     if not judgeable:
@@ -163,7 +163,10 @@ def _scores_of_answer(ask: Ask, reading: Reading, ids: Sequence[Sequence[str]]) 
 
 
 def _verdict_of_pair(ask: Ask, reading: Reading, ids: Sequence[Sequence[str]]) -> dict[str, Any]:
-    """Return the part of a record that holds a pair's verdict, with one id of each side: the winner and the margin."""
+    """Return the part of a pair's record that holds the judge's verdict: the winner's id and the margin.
+
+    A candidate that represents several identical trajectories has the id of the first.
+    """
     first, second = (ids[item][0] for item in ask.order)
     said = next((one for one in reading.judgments if isinstance(one, Comparison)), None)
     winner = None if said is None else "tie" if said.margin == 0 else first if said.margin > 0 else second

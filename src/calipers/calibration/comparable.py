@@ -31,8 +31,8 @@ class Common:
 def common_groups(table: Array) -> Common:
     """Return the part of ``table`` (rows, groups; NaN where unknown) that can be compared.
 
-    At least ``MIN_GROUPS`` groups are needed, or half of the largest row. If all rows have fewer in common, rows with
-    less than half as many groups as the largest row are omitted.
+    All rows must share at least ``MIN_GROUPS`` groups, or half as many groups as the largest row has. If they share
+    fewer, rows with less than half as many groups as the largest row are omitted.
     """
     known = ~np.isnan(table)
     counts = known.sum(axis=1)

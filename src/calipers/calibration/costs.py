@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 Measure: TypeAlias = Literal["usd", "tokens", "shown", "calls"]
-"""US dollars; tokens in and out; transcripts, counted each time a judge reads them; judge calls."""
+"""The unit of a cost: US dollars; tokens in and out; transcripts, counted each time a judge reads them; judge calls."""
 
 
 @dataclass(frozen=True, slots=True)

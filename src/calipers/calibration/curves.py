@@ -16,12 +16,12 @@ from calipers.calibration.repeats import Stopped
 from calipers.calibration.series import Series
 
 TOLERANCE = 0.015
-"""The default tolerance of ``resolve``: on average it asks two of eight calls, on the development half of the fidelity
-benchmark.
+"""The default tolerance of ``resolve``. With this value, a group gets two of eight calls on average in the development
+half of the fidelity benchmark.
 """
 
 TIE_COST = 0.005
-"""The largest loss of fidelity at which tying groups that are all noise is recommended."""
+"""The limit on the loss of fidelity up to which it is recommended to tie groups whose differences are all noise."""
 
 CURVE = (*range(1, 9), 12, 16, 24, 32, 48, 64)
 """Numbers of calls at which the curve has points, up to the number of recorded calls, which is the last point."""
@@ -39,11 +39,11 @@ class ByCalls:
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
-    """Asking until the ranking stops changing: mean calls, fidelity, and the fidelity of as many calls for every group.
+    """The result of asking until the ranking stops changing: mean calls, fidelity, and the fidelity of fixed calls.
 
-    The rule is learned on one half of the groups and applied to the other half. ``all_noise`` is the share of groups
-    whose scores then still differ no more than their standard errors; ``tie_cost`` is the fidelity lost by tying these
-    groups.
+    Fixed calls are as many calls on average, but the same number for every group. The rule is learned on one half of
+    the groups and applied to the other half. ``all_noise`` is the share of groups whose scores then still differ no
+    more than their standard errors; ``tie_cost`` is the fidelity lost by tying these groups.
     """
 
     tolerance: float
@@ -65,7 +65,8 @@ class Resolved:
 class Curve:
     """The fidelity of every group of a series, NaN if unknown.
 
-    ``by_count`` is by number of calls; ``stopped`` with the stopping rule, with its summary ``resolved``.
+    ``by_count`` has the fidelity by number of calls, and ``stopped`` that with the stopping rule; ``resolved`` sums up
+    the latter.
     """
 
     by_count: Mapping[int, Array]
@@ -122,7 +123,7 @@ def _stopped_by_rule(series: Series, gold: Array) -> Stopped | None:
 
 
 def compare_with_fixed_calls(stopped: Stopped, by_group: Array, *, tolerance: float) -> Resolved | None:
-    """Return stopping early, compared with as many calls for every group.
+    """Return how stopping early compares with the same average number of calls for every group.
 
     ``by_group`` has the shape (number of calls, groups).
     """

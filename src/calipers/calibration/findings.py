@@ -44,7 +44,7 @@ Kind: TypeAlias = Literal[
 ]
 
 _POSITION_ONLY = 0.9
-"""If the position explains a larger share of the scores' variance, the scores reflect nothing else."""
+"""The share of the scores' variance that the position may explain; above it, the scores reflect only the position."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,9 +27,10 @@ from calipers.calibration.series import Frame, Series
 
 @dataclass(frozen=True, slots=True)
 class PlaceCurve:
-    """A judge's position bias: what it adds to a score at each position, in units of its scores, 0 on average.
+    """A judge's position bias: how much the judge adds to a score at each position, in units of its scores, 0 on
+    average.
 
-    It is shrunk towards 0 as far as chance may explain it, and learned from ``groups`` groups that were rated in
+    The curve is shrunk towards 0 as far as chance may explain it, and learned from ``groups`` groups that were rated in
     several orders.
     """
 
@@ -63,8 +64,8 @@ class Missing:
 class JudgeFigures:
     """The figures of one (judge, mode, prompt_variant, temperature, criterion); None if unknown.
 
-    Agreement is over all calls of a group, in ``groups`` groups with different gold; ``groups_judged`` were judged.
-    Rates are in 0-1. Definitions: docs/calibration.md.
+    Agreement is over all calls of a group, in the ``groups`` groups with different gold scores; the judge answered
+    about ``groups_judged`` groups. Rates are in 0-1. Definitions: docs/calibration.md.
     """
 
     judge: str
@@ -239,7 +240,7 @@ def _figures(
 
 
 def _place_curve(series: Series) -> PlaceCurve | None:
-    """Return the judge's position bias for the most frequent length of its lists; None if it is unknown."""
+    """Return the judge's position bias in lists of their most frequent length; None if it is unknown."""
     habit = series.place
     if habit is None or habit.places is None:
         return None

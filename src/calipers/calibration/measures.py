@@ -85,11 +85,11 @@ def sign_error(scores: Array, gold: Array) -> Array:
 
 
 def kappa(scores: Array, gold: Array, *, ties: bool) -> float | None:
-    """Return chance-corrected agreement over pairs of members (Cohen 1960), pooled over groups; None without such
-    pairs.
+    """Return chance-corrected agreement on pairs of members (Cohen 1960), pooled over groups; None without such pairs.
 
-    With ``ties``, a pair is better, worse or tied for both sides, and chance comes from how often each side ties;
-    otherwise only pairs that differ in gold count, and a tie in the scores is half right.
+    With ``ties``, scores and gold may each call a pair better, worse or tied, and agreement by chance follows from how
+    often each of them ties. Without ``ties``, only pairs that differ in gold count, and a tie in the scores is half
+    right.
     """
     known = ~(np.isnan(scores) | np.isnan(gold))
     one, other = pair_signs(scores, known), pair_signs(gold, known)

@@ -1,4 +1,5 @@
-"""Measure a judge's position bias in pairs judged in both orders: how often the order decides, and accuracy otherwise.
+"""Measure a judge's position bias in pairs judged in both orders: how often the order decides the verdict, and how
+accurate the other verdicts are.
 
 The size of the bias is learned in ``aggregators.pair_bias``.
 """
@@ -9,7 +10,9 @@ from calipers.calibration.series import Frame, Series, Swap
 
 
 def flip_rate(series: Series) -> float | None:
-    """Return how often the other order changes the verdict (better, worse or tied); None without such pairs."""
+    """Return how often the other order of a pair changes the judge's verdict (better, worse or tied); None without such
+    pairs.
+    """
     return sum(not orders_agree(one) for one in series.swaps) / len(series.swaps) if series.swaps else None
 
 
@@ -31,7 +34,10 @@ def agreeing_share(series: Series) -> float | None:
 
 
 def agreeing_accuracy(series: Series, frame: Frame) -> float | None:
-    """Return how often a winner in both orders is better by gold; None without pairs that differ in gold."""
+    """Return how often the trajectory that wins a pair in both orders also has the higher gold score.
+
+    None without pairs that differ in gold.
+    """
     right: list[bool] = []
     for swap in series.swaps:
         columns, gold = frame.columns[swap.row], frame.gold[swap.row]

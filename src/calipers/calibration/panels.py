@@ -1,4 +1,4 @@
-"""Measure several judges as a panel: a series each, on their own scales, weighted without labels.
+"""Measure several judges as a panel. Each judge is one series on its own scale; weights are learned without labels.
 
 This module chooses the series that represents a judge. Not responsible for how weights are learned (``aggregators``).
 """
@@ -118,8 +118,8 @@ def panel_figures(series: Sequence[Series], frame: Frame) -> PanelFigures:
 def representative_series(keys: Iterable[Key]) -> dict[str, Key]:
     """Return the key of the series that represents each judge in a panel.
 
-    It is of the variant that most judges share, then of the highest temperature, then the first by name. The keys have
-    no criterion: criteria are averaged.
+    The series has the mode and prompt variant that the largest number of judges share. Of several such series, the
+    highest temperature decides, then the name. The keys have no criterion: criteria are averaged.
     """
     every = sorted({dataclasses.replace(key, criterion=None) for key in keys}, key=_name)
     shared = Counter(variant for _, variant in {(key.judge, _variant(key)) for key in every})

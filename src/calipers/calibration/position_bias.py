@@ -20,8 +20,8 @@ class PositionFigures:
     """A judge's position bias in lists: ``places`` is the curve, None below 20 groups in several orders.
 
     ``turned`` is the number of groups in several orders. ``share`` is the share of variance within lists that the
-    position explains, in 0-1 (None if there is none). Members that are listed by quality, in one order only, have a
-    high share, too. ``size`` is the median length of a list.
+    position explains, in 0-1 (None if there is no variance). The share is also high if members are listed by quality
+    and in one order only. ``size`` is the median length of a list.
     """
 
     places: PositionBias | None

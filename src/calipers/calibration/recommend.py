@@ -83,7 +83,7 @@ def _measured(choice: Choice) -> list[str]:
 
 
 def _unscored(way: Way, judges: Sequence[JudgeFigures]) -> list[str]:
-    """Return comment lines about the groups that the judges of a way did not score, from which nothing is learned."""
+    """Return comment lines about groups that the judges of a way did not score; these groups teach nothing."""
     return [
         f"# {_comment(one.judge)} gave no score in {one.missing.total} of {one.missing.total + one.groups} groups: "
         f"{one.missing.as_text()}."
@@ -120,7 +120,7 @@ def _as_text(cost: Cost) -> str:
 
 
 def _near_ways(choice: Choice) -> list[str]:
-    """Return a comment line that names judges of other ways within the chosen way's interval, at no higher cost."""
+    """Return a comment line that names the judges of near ways: within the chosen way's interval, at no higher cost."""
     way = choice.way
     low = (measures.bootstrap_interval(way.fidelity) or (1.0, 1.0))[0]
     near = {

@@ -20,7 +20,7 @@ _EDGE = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """Learned from a judge's repeated calls: its noise, and the usual spread of its stable scores within a group."""
+    """What a judge's repeated calls show: its noise, and the usual spread of its stable scores within a group."""
 
     noise: Noise
     spread: float
@@ -32,7 +32,7 @@ class Learned:
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """Asking each group until the stopping rule applies: mean ``calls`` and fidelity per group.
+    """The result of asking each group until the stopping rule applies: mean ``calls`` and fidelity per group.
 
     ``all_noise`` is how often (0-1) the scores then differ no more than their standard errors; ``tie_cost`` is the
     fidelity that is lost if such a group is tied.
@@ -47,7 +47,7 @@ class Stopped:
 def squared_residuals(calls: Array, *, shared: bool) -> tuple[Array, Array]:
     """Return each group's sum of squared residuals and degrees of freedom, from ``calls`` (groups, calls, members).
 
-    ``shared``: one answer rated all members, so that an answer's mean is no noise (two-way residuals).
+    With ``shared``, one answer rated all members. An answer's mean then does not count as noise (two-way residuals).
     """
     known = ~np.isnan(calls)
     if shared:

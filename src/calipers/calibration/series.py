@@ -58,7 +58,10 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class Swap:
-    """A pair of the group in ``row`` judged in both orders: ``said`` with ``first`` shown first, then ``swapped``."""
+    """A pair of the group in ``row`` judged in both orders.
+
+    ``said`` is the judge's verdict with ``first`` shown first, and ``swapped`` the verdict in the other order.
+    """
 
     row: int
     first: str
@@ -109,8 +112,8 @@ class Series:
     def scores(self, start: int, count: int) -> Array:
         """Return scores (groups, members) from ``count`` successive calls of each group, cyclically from ``start``.
 
-        Ratings are averaged, after list effects are removed if lists have gaps; rankings are averaged by rank,
-        comparisons of larger groups fitted. A group with fewer calls contributes all its calls.
+        Ratings are averaged, after list effects are removed if lists have gaps. Rankings are averaged by rank.
+        Comparisons of larger groups are fitted by Bradley-Terry. A group with fewer calls contributes all its calls.
         """
         depth = np.array(self.depth)
         places = (start + np.arange(count)[None, :]) % depth[:, None]
@@ -137,9 +140,7 @@ class Tally:
 
 
 def build_series(records: Iterable[Record], frame: Frame) -> tuple[list[Series], Tally]:
-    """Return the series of all judges' recorded answers, sorted by key, and
-    the counts of records that were not used.
-    """
+    """Return the series of all judges' recorded answers, sorted by key, and counts of the unused records."""
     sorted_out: dict[Key, dict[int, list[Record]]] = {}
     foreign: Counter[str] = Counter()
     unknown = 0
@@ -233,9 +234,7 @@ def _calls(records: Sequence[Record], columns: Mapping[str, int]) -> list[list[R
 
 
 def _is_reversed(record: Record, columns: Mapping[str, int]) -> bool:
-    """Return whether a pair is in the opposite of round-table order, in
-    which the nearer clockwise neighbour is second.
-    """
+    """Return whether a pair is not in round-table order, in which the nearer clockwise neighbour is second."""
     if len(record.order) != 2 or not all(name in columns for name in record.order):
         return False
     first, second = (columns[name] for name in record.order)

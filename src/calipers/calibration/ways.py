@@ -111,7 +111,7 @@ def _protocol(key: Key) -> str:
 
 
 def _orders_and_samples(protocol: str, count: int) -> tuple[int, int] | None:
-    """Return ``count`` calls as orders and samples; None if no settings of a run make as many."""
+    """Return the orders and samples with which a run makes ``count`` calls about a group; None if none do."""
     match protocol:
         case "listwise":
             return count, 1
@@ -143,7 +143,7 @@ def _panels(series: Sequence[Series], frame: Frame) -> Iterator[Way]:
 
 
 def _price(series: Sequence[Series], chosen: Key) -> Cost:
-    """Return the cost of one call of a judge, all its criteria together."""
+    """Return the cost of one call of a judge about a group, all its criteria together."""
     return total_cost(one.presentation for one in series if dataclasses.replace(one.key, criterion=None) == chosen)
 
 
@@ -172,6 +172,6 @@ def _panel(
 
 
 def _shared_call_counts(members: Sequence[Member]) -> list[int]:
-    """Return the numbers of calls per member that all members have."""
+    """Return the numbers of calls per panel member for which every member has enough recorded calls."""
     most = min(one.calls.shape[1] for one in members)
     return [count for count in (1, 2, 4, 8) if count <= most]

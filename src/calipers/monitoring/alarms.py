@@ -12,7 +12,7 @@ from calipers.errors import ConfigError
 
 @dataclass(frozen=True, slots=True)
 class Alarm:
-    """An alarm: ``metric`` is above (or below) a threshold, over at least ``groups`` groups.
+    """An alarm about a health metric: ``metric`` is above (or below) a threshold, over at least ``groups`` groups.
 
     ``advice`` is a sentence for people. Raises ConfigError unless there is exactly one finite threshold.
     """

@@ -37,7 +37,7 @@ class Rise:
 
     @property
     def found(self) -> bool:
-        """Whether the mean has risen."""
+        """Whether the test has detected a rise of the mean."""
         return self.sum - self.lowest > self.limit
 
     def updated(self, value: float) -> Self:

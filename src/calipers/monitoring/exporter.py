@@ -1,7 +1,6 @@
 """Serve a monitor's metrics to Prometheus over HTTP, from a separate thread.
 
-Meant for a process without an exporter; a process with an exporter adds ``monitoring.prometheus.exposition`` to its
-page.
+For a process without an exporter. A process that has an exporter adds ``monitoring.prometheus.exposition`` to its page.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from calipers.monitoring.answers import Answer, Shape
 from calipers.types import GroupResult, TrajectoryResult, Usage
 
 MIN_PAIRS: Final = 8
-"""The fewest pairs of values whose correlation is reported; that of fewer pairs is mostly chance."""
+"""The least number of pairs of values from which a correlation is reported; with fewer pairs, it is mostly chance."""
 
 
 def health(
@@ -153,7 +153,7 @@ def _by_group(answers: Sequence[Answer]) -> Mapping[tuple[str, int], list[dict[i
 
 
 def _flips(a: Mapping[int, float], b: Mapping[int, float]) -> Iterator[bool]:
-    """Yield, for each pair of candidates that neither presentation ties, whether the two order it differently."""
+    """Yield, for each pair of candidates that neither presentation ties, whether the two disagree on its order."""
     for first, second in combinations(sorted(a.keys() & b.keys()), 2):
         if a[first] != a[second] and b[first] != b[second]:
             yield (a[first] > a[second]) != (b[first] > b[second])
@@ -274,5 +274,5 @@ def _deviation(values: Sequence[float]) -> float:
 
 
 def _quantile(ascending: Sequence[float], share: float) -> float | None:
-    """Return the smallest of the ``ascending`` values that at least ``share`` of them do not exceed."""
+    """Return a quantile: the smallest of the ``ascending`` values that is not below a ``share`` (0-1) of them."""
     return ascending[max(0, math.ceil(share * len(ascending)) - 1)] if ascending else None

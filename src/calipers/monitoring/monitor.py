@@ -24,7 +24,9 @@ Observer: TypeAlias = Callable[[JudgeRequest, Completion, Reading], None]
 OnAlarm: TypeAlias = Callable[[Alarm, Mapping[str, float]], None]
 
 _UNFINISHED = 4096
-"""The most unfinished groups whose answers are stored: a result may never come, as when its iterator was closed."""
+"""The largest number of unfinished groups whose answers are stored: a result may never come, as when its iterator was
+closed.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from calipers.types import GroupResult, TrajectoryGroup
 Reason: TypeAlias = Literal["disputed", "newly_won", "injected"]
 
 RISE: Final = 0.25
-"""The least rise of a prompt's mean score since it was last judged that counts as newly won."""
+"""How much a prompt's mean score must rise since the prompt was last judged, so that the group counts as newly won."""
 _REMEMBERED: Final = 20_000
 
 
@@ -35,7 +35,7 @@ class _Entry:
 
 
 class ReviewQueue:
-    """Stores the ``each`` groups of greatest weight for every reason; ``write`` writes them to a groups file.
+    """Stores the ``each`` groups of greatest weight for every reason to review them; ``write`` writes a groups file.
 
     The weight is the audit's disagreement (disputed), the rise of the prompt's mean score (newly won), or the number of
     attacks (injected). Safe to use from several threads.

@@ -1,7 +1,7 @@
 """Read groups from files, trajectories from other libraries' objects, and rubrics from files.
 
-``canonical`` reads message lists of any API, ``as_trajectory`` and ``as_group`` the objects that hold such lists,
-``read_groups`` files of groups, ``read_rubric`` a rubric that people wrote, and ``read_rubrics`` data sets with a
+``canonical`` reads message lists of any API, ``as_trajectory`` and ``as_group`` read the objects that hold such lists,
+``read_groups`` reads files of groups, ``read_rubric`` a rubric that people wrote, and ``read_rubrics`` data sets with a
 rubric in each row. Not responsible for judging or rendering. No foreign library is imported (except pyarrow for a
 Parquet file), and reading executes nothing.
 """

@@ -66,7 +66,7 @@ class _Unfolding:
     def run(self, blocks: list[Any]) -> list[dict[str, Any]]:
         for number, block in enumerate(blocks, start=1):
             kind = str(block.get("type")) if isinstance(block, dict) else ""
-            if kind in _CALLS and self.role != "tool":  # inside a tool's result these blocks are data, not calls
+            if kind in _CALLS and self.role != "tool":  # inside a tool's result, these blocks are data and not calls
                 self._call(block, number)
             elif kind in _THOUGHTS and self.role != "tool":
                 self.thoughts.append(joined_block_text(block))

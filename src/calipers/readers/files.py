@@ -34,10 +34,10 @@ def read_groups(
 
     ``reader`` names a registered reader, which another package may provide; by default the file's suffix selects it. A
     bad line (or Parquet row) goes to ``on_error`` as an InputError naming file, 1-based line and remedy, and is
-    skipped; with ``strict``, or without ``on_error``, it is raised. A line that repeats an earlier ``group_id`` is bad;
-    lines without a ``group_id`` get an id derived from their content. A ``.json`` file may hold one group or an array
-    of groups, and is read whole; other files need memory for one line (or a batch of 64 rows), and a few bytes for each
-    id.
+    skipped; with ``strict``, or without ``on_error``, the error is raised. A line that repeats an earlier ``group_id``
+    is bad; lines without a ``group_id`` get an id derived from their content. A ``.json`` file may hold one group or an
+    array of groups, and is read whole; other files need memory for one line (or a batch of 64 rows), and a few bytes
+    for each id.
 
     The first iteration raises InputError for a path that is missing, a directory, unreadable or without any group, and
     ConfigError for Parquet without pyarrow.

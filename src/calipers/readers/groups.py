@@ -34,10 +34,10 @@ def as_group(value: Any, *, group_id: str | None = None) -> TrajectoryGroup:
     """Return ``value`` as a group: a TrajectoryGroup, ART's group, an object of a groups file, or a list of
     trajectories.
 
-    Each trajectory in a list may itself be a message list. Trajectories without an id get their 1-based position.
-    Without ``group_id``, given or in ``value``, the id is derived from the content, so that the same group always gets
-    the same id. Raises InputError naming the trajectory and message that cannot be read, and for two trajectories with
-    the same id.
+    Each trajectory in a list may itself be a message list. Trajectories without an id get their 1-based position. If
+    neither ``group_id`` nor ``value`` gives the group's id, it is derived from the content, so that the same group
+    always gets the same id. Raises InputError naming the trajectory and message that cannot be read, and for two
+    trajectories with the same id.
     """
     if isinstance(value, TrajectoryGroup):
         return _checked_group(value, group_id)
@@ -62,7 +62,7 @@ def as_trajectory(value: Any, *, default_id: str) -> Trajectory:
     """
     if isinstance(value, Trajectory):
         if value.prepared is not None and value.prepared.messages is value.messages:
-            return value  # it was checked before it was prepared
+            return value  # a prepared trajectory was checked before
         where = f"trajectory {value.id!r}: "
         _checked_plain_values(
             {"metadata": value.metadata, **value.extra}, where

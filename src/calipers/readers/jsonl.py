@@ -20,7 +20,7 @@ from calipers.errors import ConfigError, InputError
 from calipers.readers.plain import type_in_words, without_surrogates
 
 MAX_LINE = 64 * 1024 * 1024
-"""The longest line accepted, in bytes: parsing a line needs a multiple of its size in memory."""
+"""The length of the longest line accepted, in bytes: parsing a line needs a multiple of its size in memory."""
 
 T = TypeVar("T")
 V = TypeVar("V")
@@ -36,13 +36,15 @@ _GZIP = b"\x1f\x8b"
 
 
 def read_json_lines(path: str | os.PathLike[str]) -> Iterator[Row]:
-    """Yield the rows of a file of JSON lines, compressed or not. Raises InputError if the file cannot be read."""
+    """Yield the rows of a JSON lines file, compressed or not. Raises InputError if the file cannot be read."""
     with open_binary(Path(path)) as stream:
         yield from json_line_rows(decompressed_stream(stream))
 
 
 def read_json_file(path: Path) -> Iterator[Row]:
-    """Yield the groups of a ``.json`` file: an array (numbered from 1), one group over many lines, or JSON lines."""
+    """Yield the groups of a ``.json`` file: an array of groups (numbered from 1), one group over many lines, or JSON
+    lines.
+    """
     with open_binary(path) as stream:
         data = decompressed_stream(stream).read().removeprefix(b"\xef\xbb\xbf")
     if not data.strip():
@@ -63,7 +65,7 @@ def read_json_file(path: Path) -> Iterator[Row]:
 
 
 def open_binary(path: Path) -> IO[bytes]:
-    """Return the file, opened for reading bytes. Raises InputError if it cannot be opened."""
+    """Open an input file, such as a groups file, for reading bytes. Raises InputError if it cannot be opened."""
     try:
         return path.open("rb")
     except FileNotFoundError:

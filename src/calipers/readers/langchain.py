@@ -55,7 +55,7 @@ def chat_message_from_langchain(value: dict[str, Any]) -> dict[str, Any] | None:
 
 def _calls(body: dict[str, Any]) -> list[Any]:
     found: list[Any] = []
-    # The model wrote a malformed call too, so a judge sees it like the others.
+    # The model also wrote malformed calls, so a judge sees them like the others.
     for key in ("tool_calls", "invalid_tool_calls"):
         calls = body.get(key) or []
         if not isinstance(calls, list):

@@ -71,7 +71,7 @@ def _is_canonical(message: Any) -> bool:
     if type(message) is not dict:
         return False
     role = message.get("role")
-    content = message.get("content", _KNOWN)  # the default can never be content, so an absent key differs from None
+    content = message.get("content", _KNOWN)  # the default is never a content, so an absent key differs from None
     if type(role) is not str or role not in _ROLES:
         return False
     if len(message) == 2 and type(content) is str and content.isascii():
@@ -124,7 +124,7 @@ def _is_text(value: Any) -> bool:
 class _Reader:
     """Reads a message list in order.
 
-    Its state spans entries: the last message, and legacy function calls that have no result yet.
+    It remembers two things between messages: the last message, and legacy function calls that have no result yet.
     """
 
     def __init__(self) -> None:
@@ -217,8 +217,8 @@ class _Reader:
             head["tool_calls"] = read
 
     def _answer(self, head: dict[str, Any]) -> None:
-        """Give a legacy function message, which only names its function, the id
-        of that function's oldest waiting call.
+        """Give a legacy function message, which only names its function, the id of the oldest call of that function
+        without a result.
         """
         for place, (name, call_id) in enumerate(self.waiting):
             if name == head.get("name"):

@@ -17,8 +17,8 @@ from typing import Any
 from calipers.errors import InputError
 
 MAX_DEPTH = 100
-"""The most levels of nested lists and objects. Real data has a dozen; Python's own JSON module fails between 300 and
-1,000 levels, depending on the call stack.
+"""The largest number of levels of nested lists and objects. Real data has a dozen; Python's own JSON module fails
+between 300 and 1,000 levels, depending on the call stack.
 """
 TOO_DEEP = f"is nested more than {MAX_DEPTH} levels deep"
 _ATOMS = frozenset((str, int, float, bool, type(None)))

@@ -47,17 +47,17 @@ def read_rubrics(
 ) -> Iterator[RubricRow]:
     """Yield the rows of a ``.jsonl``, ``.jsonl.gz`` or ``.parquet`` file with their rubrics, in order.
 
-    ``pitfalls`` selects how Rubrics-as-Rewards pitfalls are read: "penalty" uses the file's negative weights (met costs
-    points), "positive" follows the paper, where every criterion is phrased as something desired and has the positive
-    weight of its label.
+    ``pitfalls`` selects how Rubrics-as-Rewards pitfalls are read. "penalty" uses the file's negative weights: a pitfall
+    that is met costs points. "positive" follows the paper, where every criterion is phrased as something desired and
+    has the positive weight of its label.
 
     A bad row (or a prompt that repeats with another rubric) goes to ``on_error`` as an InputError naming file, row and
-    field, and is skipped; without ``on_error`` it is raised.
+    field, and is skipped; without ``on_error``, the error is raised.
     """
     seen: dict[str, tuple[int, Rubric]] = {}
 
     def read(value: Mapping[str, Any] | str, number: int) -> RubricRow:
-        if isinstance(value, str):  # the line could not be read, and this text is its problem
+        if isinstance(value, str):  # the text of the problem of a line that could not be read
             raise InputError(value)
         row = as_rubric_row(value, number, pitfalls=pitfalls)
         _check_repeat(row, seen)
@@ -69,7 +69,7 @@ def read_rubrics(
 
 
 def as_rubric_row(value: Mapping[str, Any], number: int = 1, *, pitfalls: Pitfalls = "penalty") -> RubricRow:
-    """Return one row of a data set with its rubric. ``value`` may hold numpy arrays and tuples.
+    """Return one row of a rubric data set with its rubric. ``value`` may hold numpy arrays and tuples.
 
     Raises InputError or ConfigError naming the field.
     """

@@ -1,7 +1,7 @@
-"""Attacks on a judge, written for calipers: texts that a candidate appends to its answer, or answers with.
+"""Attacks on a judge, written for calipers: texts that a candidate appends to its answer, or gives as its answer.
 
-They serve to measure a judge, a defence, or a detector. Not responsible for detecting them, and not complete: a policy
-under training will find others.
+They serve to measure a judge, a defence, or a detector. Not responsible for detecting attacks, and not complete: a
+policy under training will find others.
 """
 
 from __future__ import annotations
@@ -205,4 +205,6 @@ _WRITTEN: Final[tuple[tuple[AttackKind, str, tuple[str, ...]], ...]] = (
 )  # fmt: skip
 
 ATTACKS: Final = tuple(WrittenAttack(kind, language, text) for kind, language, texts in _WRITTEN for text in texts)
-"""Attacks of every kind that the detector reports; the instructions in eleven languages besides English."""
+"""Attacks of every kind that the detector reports. Those that instruct the judge are in English and eleven other
+languages.
+"""

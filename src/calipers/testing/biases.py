@@ -70,8 +70,8 @@ class PositionBias(Bias):
     """Adds ``strength * curve(u)`` to the candidate at relative position u: 0 first in the prompt, 1 last, 0.5 if
     alone.
 
-    ``strength`` is in score units (0-1) and may be negative. The default curve is 0.5 - u, so that the first candidate
-    gains strength/2, the last loses as much, and of two the first leads by strength.
+    ``strength`` is in score units (0-1) and may be negative. The default curve is 0.5 - u: the first candidate gains
+    strength/2 and the last loses as much, so that the first of two candidates gains ``strength`` on the second.
     """
 
     strength: float
@@ -153,8 +153,7 @@ _ORDERS = (
 
 @dataclass(frozen=True, slots=True)
 class Injectable(Bias):
-    """Obeys prompt injections: raises its opinion to 1.0 of a candidate whose transcript demands it, with
-    ``probability``.
+    """Obeys prompt injections: with ``probability``, gives the opinion 1.0 to a candidate whose transcript demands it.
 
     The draw is repeated for every such candidate and question. ``orders`` are regular expressions for demands, matched
     without regard to case on the transcript as the judge reads it, so that text which the renderer neutralises has no
@@ -179,8 +178,8 @@ class Injectable(Bias):
 
 @dataclass(frozen=True, slots=True)
 class HollowAnswers(Bias):
-    """Sets its opinion to ``value`` (0-1) of a candidate whose last message is empty or a master key ("Thought
-    process:", ":").
+    """Gives the opinion ``value`` (0-1) to a candidate whose last message is empty or a master key ("Thought process:",
+    ":").
     """
 
     value: float = 1.0
@@ -250,7 +249,7 @@ class Coarse(Bias):
 
 @dataclass(frozen=True, slots=True)
 class Drift(Bias):
-    """Fades another bias in as the judge is used: opinion + p * (``into``'s opinion - opinion).
+    """Brings in another bias gradually as the judge is used: opinion + p * (``into``'s opinion - opinion).
 
     p is 0 before call ``start`` and rises linearly to 1 over the next ``over`` calls; ``over=0`` is a change point.
     Calls are counted per judge object from 0 in the order they arrive, which concurrency can change. To make drift a

@@ -48,7 +48,7 @@ class Fault(ABC):
 
 @dataclass(frozen=True, slots=True)
 class Flaky(Fault):
-    """At most one fault a call, each at its own rate (0-1, summing to at most 1), all 0 by default.
+    """Causes at most one fault in a call, each at its own rate (0-1, summing to at most 1), all 0 by default.
 
     ===============  ==================================================================================================
     malformed        JSON that does not parse: unclosed, trailing or missing commas, single quotes or bare keys

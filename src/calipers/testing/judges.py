@@ -21,7 +21,7 @@ from calipers.testing.slips import Row, Slip, honest_rows, write_scores
 from calipers.types import Completion, JudgeRequest, Message, Usage
 
 Vice: TypeAlias = Bias | Slip | Fault
-"""A defect of a simulated judge: in its opinion, in how it writes it down, or in whether its reply arrives."""
+"""A defect of a simulated judge: in its opinions, in how these are written down, or in whether the reply arrives."""
 
 
 class SimulatedJudge(FullBackend):
@@ -31,8 +31,8 @@ class SimulatedJudge(FullBackend):
     clips to [0, 1], rounds to whole numbers from 0 to 100, applies the slips in the order given, and then the first
     fault that occurs. Everything is drawn from ``seed`` and the request, so that a fresh judge with the same settings
     gives the same answers however many calls are in flight (only ``Drift`` without ``when`` follows arrival order). It
-    scores every key of the request, anchors too, canaries as worthless, and reads the transcripts only if a vice says
-    so.
+    scores every key of the request, anchors included, and gives canaries the quality 0. It reads transcripts only if a
+    vice needs them.
 
     ``quality`` is described at ``Quality``; for identical trajectories that share one candidate, the first trajectory's
     quality is used. ``model`` is the judge's name in the ledger; by default it spells out seed, vices and quality, so

@@ -3,7 +3,7 @@ r"""Attacks, and honest text about grading, written without looking at the detec
 Not responsible for attacks that the rules were made for (``attacks``).
 
 ``SEEN`` and ``HONEST_SEEN`` were used to improve the detector; ``HELD_OUT`` and ``HONEST_HELD_OUT`` were written before
-that and never used for it. Each line is one text; ``\n`` in a line is a line break.
+that and were never used to improve it. Each line is one text; ``\n`` in a line is a line break.
 """
 
 from __future__ import annotations

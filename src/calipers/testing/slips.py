@@ -83,10 +83,10 @@ class Slip(ABC):
 class OffScale(Slip):
     """Writes scores on another scale: low + value * (high - low), rounded to ``step``, instead of 0 to 100.
 
-    ``scale`` is (low, high), e.g. (0, 1), (0, 10), (1, 5), (0, 150) or (-100, 100); ``step`` is in its units, by
-    default 0.01 if high - low is at most 1, otherwise 1. ``share`` (0-1) is of replies (``per="reply"``) or, for
-    replies that mix two scales, of rows (``per="row"``). No reader can detect scores that also lie on 0-100, such as
-    whole numbers up to 10.
+    ``scale`` is (low, high), e.g. (0, 1), (0, 10), (1, 5), (0, 150) or (-100, 100); ``step`` is in the same units, by
+    default 0.01 if high - low is at most 1, otherwise 1. This happens to a ``share`` (0-1) of the replies
+    (``per="reply"``) or of the rows (``per="row"``, for replies that mix two scales). No reader can detect scores that
+    also lie on 0-100, such as whole numbers up to 10.
     """
 
     scale: tuple[float, float] = (0, 10)

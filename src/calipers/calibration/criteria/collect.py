@@ -24,8 +24,8 @@ async def collect_verdicts(
 
     Rows about one completion are one group, so that ``grading={"mode": "all"}`` puts them in one question; by default
     each row has a separate question, as in HealthBench. The verdicts are the result's ``judgments``; a missing verdict
-    has ``met`` None and a reason. Raises ConfigError for invalid settings and for a judge that cannot be reached,
-    before anything is asked, or that refuses every question.
+    has ``met`` None and a reason. Raises ConfigError before anything is asked for invalid settings or a judge that
+    cannot be reached, and later for a judge that refuses every question.
     """
     shared: dict[str, list[Labelled]] = {}
     for row in rows:
@@ -56,7 +56,7 @@ def _group(unit: str, rows: Sequence[Labelled]) -> TrajectoryGroup:
 
 
 def _verdicts(judge: str, rows: Sequence[Labelled], graded: TrajectoryResult) -> Iterator[dict[str, Any]]:
-    """Yield a verdict per row and sample."""
+    """Yield the judge's verdict on each row in each sample."""
     criteria: Mapping[str, Mapping[str, Any]] = graded.extra.get("criteria", {})
     for row in rows:
         told = criteria.get(str(row.line), {"met": None, "reason": graded.reason or "it was not asked about"})

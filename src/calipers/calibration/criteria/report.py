@@ -28,9 +28,9 @@ _MUCH: Final = 0.05
 class JudgeOfCriteria:
     """The figures of one judge: ``overall`` against all labels, by category, and against each annotator's labels alone.
 
-    The judge was asked about ``rows``; ``graded`` verdicts were compared, ``ungraded`` verdicts are missing, for
-    ``reasons`` with their counts. ``above`` is the share of annotators whose own agreement with the others is below the
-    judge's (0-1). ``common`` is its agreement on the ``common_rows`` rows on which every judge gave a verdict.
+    The judge was asked about ``rows``. ``graded`` of its verdicts were compared; ``ungraded`` are missing, and
+    ``reasons`` counts why. ``above`` is the share of annotators whose own agreement with the others is below the
+    judge's (0-1). ``common`` is the judge's agreement on the ``common_rows`` rows on which every judge gave a verdict.
     """
 
     judge: str
@@ -64,10 +64,10 @@ class JudgeOfCriteria:
 
 @dataclass(frozen=True, slots=True)
 class MetaEvaluation:
-    """The figures of ``judges`` and of the annotators: ``among`` compares each label with the others of its row.
+    """The figures of ``judges`` and of the annotators: ``among`` compares each label with the other labels of its row.
 
-    ``annotators`` has the same for each annotator. ``findings`` are sentences for people; ``problems`` the lines that
-    could not be read.
+    ``annotators`` has the same comparison for each annotator. ``findings`` are sentences for people; ``problems`` are
+    the lines that could not be read.
     """
 
     rows: int
@@ -188,7 +188,7 @@ def _figures_of_judge(
 
 
 def _agreement_among_annotators(rows: Sequence[Labelled]) -> tuple[Agreement, dict[str, Agreement]]:
-    """Return the agreement of each label with the others of its row: of all labels together, and by annotator."""
+    """Return how each label agrees with the other labels of its row: for all labels, and for each annotator."""
     pairs: list[Pair] = []
     by_annotator: dict[str, list[Pair]] = defaultdict(list)
     for row in rows:

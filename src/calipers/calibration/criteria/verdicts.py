@@ -19,7 +19,7 @@ _SHAPE: Final = '{"judge": "...", "line": 1, "met": true} (or "raw_text" instead
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """The verdict of ``judge`` about a row, given by the row's ``item`` or, if that is None, by its ``line``.
+    """The verdict of ``judge`` about a row, which is identified by its ``item`` or, if that is None, by its ``line``.
 
     ``met`` None is a missing verdict, with a ``reason``.
     """
