@@ -70,7 +70,10 @@ def _reaching(mutant: Mutant, cover: Cover, uses: Uses) -> set[int]:
     for name in mutant.names:
         for path, line in uses.of(name):
             found |= cover.executing(path, (line,))
-    return found or cover.executing(mutant.path, list(cover.lines.get(mutant.path, {})))
+    any_of_file = cover.executing(mutant.path, list(cover.lines.get(mutant.path, {})))
+    # What no other code reads, or not only other code, the file's own tests read.
+    near = {test for test in any_of_file if _distance(mutant.path, cover.tests[test].partition("::")[0]) == 0}
+    return found | near or any_of_file
 
 
 def _distance(source: str, test: str) -> int:

@@ -51,3 +51,9 @@ def test_a_group_lies_between_its_own_variance_and_the_judges(squares: float, fr
     noise = Noise(2.0, 5.0)
     low, high = sorted((2.0, squares / freedom))
     assert low - 1e-9 <= noise.variance_of(squares, freedom) <= high + 1e-9
+
+
+def test_groups_that_differ_exactly_as_chance_says_are_taken_for_equal():
+    """With two degrees of freedom each, variances of 0 and 2 have mean 1 and variance 1, as chance alone would give."""
+    assert Noise.learn([0.0, 4.0] * 4, [2] * 8) == Noise(1.0, 1e6)
+    assert Noise.learn([0.0] * 8, [2] * 8) == Noise(0.0, 1e6)

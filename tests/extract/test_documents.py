@@ -61,3 +61,15 @@ def test_quoting_around_the_whole_reply_is_taken_off_and_quoting_inside_is_not()
     assert unescape_reply('{\\"a\\": 1}') == '{"a": 1}'
     for text in ('{"a": "x &quot;y&quot;"}', 'say {"a": "{\\"b\\": 1}"}'):
         assert unescape_reply(text) == text
+
+
+@pytest.mark.parametrize(
+    ("piece", "most"),
+    [
+        ('{"a": 1} ', 2000),  # documents
+        ("{'a': 1,,} ", 1500),  # four nodes of work each, 6,000 in all
+    ],
+)
+def test_the_last_allowed_document_is_read_and_one_more_is_too_many(piece: str, most: int) -> None:
+    assert len(find_documents(piece * most) or ()) == most
+    assert find_documents(piece * (most + 1)) is None

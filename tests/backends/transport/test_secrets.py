@@ -141,6 +141,7 @@ def test_every_spelling_is_listed_longest_first_and_once() -> None:
         (b64encode(b"someone:open sesame").decode(), {"someone:open sesame", "open sesame"}),
         (b64encode(b"someone:with:colons").decode(), {"someone:with:colons", "with:colons"}),
         (b64encode(b"no colon at all").decode(), {"no colon at all"}),
+        ("c29tZW9uZTpvcGVu IHNlc2FtZQ==", {"someone:open sesame", "open sesame"}),
         (b64encode(b"\xff\xfe is no text").decode(), set()),
         ("not base64 at all!", set()),
     ],
