@@ -1,7 +1,7 @@
 """Corrects judgments for their judge's position bias before they are aggregated.
 
-The bias of its position is subtracted from a rating. A verdict on a pair that was asked in a single order is replaced
-by the average verdict expected of both orders. Not responsible for learning these biases (``position_bias``,
+From a rating, the bias of its position is subtracted. If a pair was asked in a single order, its verdict is replaced by
+the average verdict expected of both orders. Not responsible for learning these biases (``position_bias``,
 ``pair_bias``).
 """
 
@@ -18,10 +18,10 @@ from calipers.types import Comparison, Judgment, Rating, Scores
 
 @dataclass(frozen=True, slots=True)
 class BiasCorrected:
-    """Corrects ratings by ``positions`` and comparisons by ``pairs``, each by slot, and aggregates them ``within``.
+    """Corrects ratings by ``positions`` and comparisons by ``pairs``, then aggregates them with ``within``.
 
-    Judgments of slots without a known bias stay unchanged. If a correction moves scores out of ``bounds``, all scores
-    are shrunk towards their mean by the same factor.
+    Both hold the known biases by slot; judgments of other slots stay unchanged. If a correction moves scores out of
+    ``bounds``, all scores are shrunk towards their mean by the same factor.
     """
 
     within: Aggregator
@@ -62,7 +62,7 @@ def verdict_of_comparison(comparison: Comparison) -> PairVerdict:
 def shrink_into_bounds(scores: Scores, low: float, high: float) -> Scores:
     """Return the scores within the bounds. If one is outside, all are shrunk towards their mean by the same factor.
 
-    Clipping only those outside would make them tied.
+    Clipping would tie the scores that are outside.
     """
     known = [one for one in scores.values if one is not None]
     if not known or (min(known) >= low and max(known) <= high):

@@ -1,4 +1,4 @@
-"""Turns verdicts on criteria into a score for each candidate, by the grading's formula and policy for missing ones.
+"""Turns verdicts on criteria into a score for each candidate, by the grading's formula and policy for missing verdicts.
 
 Each grading (one sample or order of one judge) gives a score. The scores of a judge's gradings are averaged, then those
 of the judges of a panel. Not responsible for the formulas (``rubric.formulas``).
@@ -33,8 +33,8 @@ class CriteriaScores:
 
     With several ``judges``, a ``panel`` "all" averages scores by ``weights``. If some judges graded only some
     candidates, ``two_way`` removes the judges' levels first, so that no candidate gains from a lenient judge. In
-    "cycle", the judges share a grading. In "fallback", the judge that graded most candidates counts. A candidate that
-    fewer than ``quorum`` judges graded has no score.
+    "cycle", the judges share a grading. In "fallback", only the judge that graded the most candidates counts. A
+    candidate that fewer than ``quorum`` judges graded has no score.
     """
 
     grading: Grading = field(default_factory=Grading)

@@ -1,4 +1,4 @@
-"""Learns how noisy a judge is: a variance over many groups, and what the few repeats of a group add to it.
+"""Learns how noisy a judge is: a variance from many groups, adjusted by the few repeats in each group.
 
 Two or three repeats contain little information about the noise in a group (often they are equal, which would be an
 error of zero). So a group's variance is shrunk towards the judge's: linear credibility (Bühlmann, "Experience rating

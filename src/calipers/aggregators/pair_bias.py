@@ -1,4 +1,4 @@
-"""Position bias in pairs, learned from pairs that a judge compared in both orders; it weighs single verdicts.
+"""Learns a judge's position bias from pairs that it compared in both orders, to correct verdicts in a single order.
 
 No labels are used. A judge that answers "first" in both orders followed the position. So the share of "first" verdicts
 that the swapped question contradicts measures how weak "first" is as evidence, and likewise for "second". A verdict in
@@ -21,8 +21,9 @@ _FEWEST = 10
 """The least number of pairs judged in both orders from which a bias is learned."""
 
 _CAUTION = 0.5
-"""A bias counts only if its square exceeds this many times its sampling variance. With this value, as with that of
-``doubt``, a single order predicts both orders best: measured without labels, on pairs not in docs/calibration.md."""
+"""A bias counts only if its square exceeds this many times its sampling variance. This value and that of ``doubt`` were
+chosen so that a single order predicts both orders best, without labels, on pairs that are not in docs/calibration.md.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +53,7 @@ class PairBias:
         return cls(pairs, rate, first / (first + agree), second / (second + agree))
 
     def margin(self, verdict: PairVerdict) -> float:
-        """Return the average margin expected of both orders, given one verdict, for the candidate shown first.
-
-        It is in [-1, 1].
-        """
+        """Return the mean margin (-1 to 1) expected of both orders for the candidate shown first, given one verdict."""
         match verdict:
             case "first":
                 return 1 - self.first_contradicted

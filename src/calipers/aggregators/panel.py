@@ -51,7 +51,9 @@ class Panel:
 
 @dataclass(frozen=True, slots=True)
 class Fallback:
-    """Uses the judgments of a single judge: the one that scored most candidates, then the one with most judgments.
+    """Uses the judgments of a single judge: the judge that scored the most candidates.
+
+    Of several such judges, the judge with the most judgments is used.
 
     It is for judges that are asked after one another: the scores of two judges are never mixed within a group.
     """
@@ -59,7 +61,7 @@ class Fallback:
     within: Aggregator = two_way
 
     def __call__(self, judgments: Sequence[Judgment], n: int) -> Scores:
-        """Return the scores and standard errors of that judge; None for every candidate if there is no judgment."""
+        """Return the scores and standard errors of the chosen judge; None for each candidate without any judgment."""
         found = [(self.within(own, n), len(own)) for _, own in _judgments_by_slot(judgments)] or [
             (self.within((), n), 0)
         ]

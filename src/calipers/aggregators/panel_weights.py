@@ -1,9 +1,9 @@
 """Learns the weight of each judge of a panel, without labels.
 
-A weight follows from how well a judge repeats itself (over samples, or better over swapped orders). If a judge was
-never asked twice, it follows from how well it agrees with the others (one common factor: Spearman, *American Journal of
-Psychology* 15, 1904). If repeats are known, agreement gives no judge a larger weight, because judges that share a
-weakness agree best. Not responsible for how weights are used (``panel``).
+A weight follows from how well the judge repeats itself (over samples, or better over swapped orders). If any judge was
+never asked twice, the weights follow from how well each judge agrees with the others (one common factor: Spearman,
+*American Journal of Psychology* 15, 1904). If repeats are known, agreement gives no judge a larger weight, because
+judges that share a weakness agree best. Not responsible for how weights are used (``panel``).
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ Flags: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
 
 _UNSEEN = 0.05
 """Noise that a judge may have beyond what its repeats show. Without it, a judge that always repeats itself would get
-all the weight. Chosen on the panels of docs/calibration.md; most of them give the same result from 0.02 to 0.1."""
+all the weight. Chosen on the panels of docs/calibration.md; for most of these panels, values from 0.02 to 0.1 give the
+same result.
+"""
 
 _BELIEF = 10.0
 """The weight, in groups, of the assumption that all judges agree equally well."""
@@ -94,7 +96,7 @@ def _centred(values: Array, known: Flags) -> Array:
 
 
 def _agreement(calls: Sequence[Array]) -> Array:
-    """Return the correlation of each two judges in each group over their first four calls: (judges, judges, groups)."""
+    """Return correlations of every two judges in each group over their first four calls: (judges, judges, groups)."""
     judges, groups = len(calls), len(calls[0])
     rank = min(4, *(one.shape[1] for one in calls))
     found = np.zeros((judges, judges, groups))

@@ -1,4 +1,4 @@
-"""What earlier answers of judges show about them: their noise, their position bias, and their weights in a panel.
+"""What earlier answers show about the judges that gave them: noise, position bias, and weights in a panel.
 
 Learned without labels. A run uses one snapshot, taken when it begins, and records it, so that the run can be replayed.
 Not responsible for where answers are recorded (``ledger``), nor for how priors are used (``judging.assembly``).

@@ -1,4 +1,4 @@
-"""Decides when to stop asking about a group, by its scores and standard errors, and what to do if all is noise.
+"""Decides when to stop asking about a group, from its scores and their errors, and what to do if all is noise.
 
 With variance V between candidates and noise variance v of one call, the mean of k calls correlates with the judge's
 long-run ranking by sqrt(V / (V + v/k)) (reliability of a mean: Spearman 1910, Brown 1910). One more call is worth what
@@ -17,13 +17,14 @@ from calipers.types import Scores
 
 _BELIEF = 0.3
 """The weight of the judge's usual spread, in degrees of freedom. Chosen from 0.05 to 1 on the development half of the
-recorded judges (benchmarks/fidelity): with this value, the smallest gain of any judge over a fixed number of calls is
-largest. The gain depends on it little."""
+recorded judges (benchmarks/fidelity), by the judge that gains least over a fixed number of calls: its gain is largest
+with this value. Other values change the gain little.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class StoppingRule:
-    """A rule that goes on while one more call is expected to add ``tolerance`` to the reliability of the scores.
+    """A rule that continues to ask while one more call is expected to add ``tolerance`` to the scores' reliability.
 
     ``spread`` is the judge's usual variance of true scores within a group, in squared units of the scores. ``budget``
     is the maximal number of calls for a group.
@@ -47,7 +48,10 @@ class StoppingRule:
         return self.gain(seen, noise * calls, freedom=len(known) - 1, calls=calls) < self.tolerance
 
     def gain(self, seen: float, noise: float, *, freedom: int, calls: int) -> float:
-        """Return what one more call adds to reliability (0-1): ``seen`` variance of means, ``noise`` of one call."""
+        """Return what one more call adds to the reliability (0-1) of a group's scores.
+
+        ``seen`` is the variance of the mean scores, and ``noise`` that of one call.
+        """
         true = (_BELIEF * self.spread + freedom * max(seen - noise / calls, 0.0)) / (_BELIEF + freedom)
         if true <= 0:
             return 0.0
@@ -62,7 +66,7 @@ def usual_spread(seen: float, noise: float) -> float:
 def is_all_noise(scores: Scores) -> bool:
     """Return whether the variance between scores is at most their mean squared standard error (F at most 1).
 
-    False if it is unknown, because errors are unknown or fewer than two candidates have a score.
+    False if errors are unknown, or if fewer than two candidates have a score.
     """
     known = _known(scores)
     if len(known) < 2:

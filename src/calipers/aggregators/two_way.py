@@ -21,7 +21,7 @@ DIGITS = 6
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """The candidate effects of a two-way layout, and what their standard errors follow from.
+    """The candidate effects of a two-way layout, and the figures from which their standard errors follow.
 
     ``shares`` times the variance of one rating is the squared standard error of a value. ``squares`` is the residual
     sum of squares on ``freedom`` degrees of freedom.

@@ -16,16 +16,18 @@ from calipers.planners.first_asks import Orders, Presentations, cause_of_ask
 from calipers.types import Ask, PlanState
 
 _SHARED = 2
-"""How many candidates all chunks share. A second reduces the noise with which the first puts chunks on one scale."""
+"""How many candidates all chunks share. A single shared candidate suffices for a common scale; a second reduces the
+noise of that scale.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Chunks(Presentations):
     """Plans questions in several orders as ``Orders`` does, but with at most ``at_once`` candidates in a question.
 
-    A group that is no larger is asked about as a whole. Chunks and shared candidates are drawn anew for each pair of
-    presentations; the second presentation of a pair shows each chunk in reverse order. Raises ConfigError if
-    ``at_once`` is less than 4, which are two new candidates and the two shared ones.
+    A group of at most ``at_once`` candidates is asked about as a whole. Chunks and shared candidates are drawn anew for
+    each pair of presentations; the second presentation of a pair shows each chunk in reverse order. Raises ConfigError
+    if ``at_once`` is less than 4: a chunk needs two shared candidates and at least two others.
     """
 
     at_once: int = 0
@@ -55,7 +57,7 @@ class Chunks(Presentations):
 
 
 def _even_chunks(items: Sequence[int], most: int) -> list[Sequence[int]]:
-    """Split candidates into as few chunks of at most ``most`` as possible, as equal in size as possible."""
+    """Split candidates into the fewest chunks of at most ``most`` candidates, as equal in size as possible."""
     chunks = -(-len(items) // most)
     size, larger = divmod(len(items), chunks)
     cuts = [size * chunk + min(chunk, larger) for chunk in range(chunks + 1)]

@@ -1,4 +1,4 @@
-"""Plans the first questions about criteria: some or all of a trajectory's at once, or one for all trajectories.
+"""Plans the first questions about criteria: some or all criteria of a trajectory, or one criterion of all trajectories.
 
 Not responsible for how a question looks (``protocols.checklist``), nor for what to do with poor answers
 (``follow_ups``).

@@ -73,8 +73,8 @@ class Orders(Presentations):
 class Rounds(Presentations):
     """Plans one question about each candidate in each presentation; orders count as samples.
 
-    A lone candidate has no order. The ratings of one round share ``Ask.presentation``, so that rounds are averaged like
-    listwise answers.
+    A question about a single candidate has no order. The ratings of one round share ``Ask.presentation``, so that
+    rounds are averaged like listwise answers.
     """
 
     __slots__ = ()

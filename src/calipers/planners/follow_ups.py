@@ -1,4 +1,4 @@
-"""Plans follow-up questions: about gaps and doubts in an answer, after a decoy won, and if a question was too long.
+"""Plans follow-up questions: after answers with gaps or in doubt, after a decoy won, and after a refusal as too long.
 
 A wrapper around the planner of the first questions. Not responsible for failed calls, which the backends retry, for
 decoys (``guard.canary``), or for shortening (``render``).
@@ -31,12 +31,12 @@ class FollowUps:
     """Plans a better question after each answer that cannot be used fully.
 
     - Missing candidates are asked about together with two that this answer scored (its highest and its lowest). Their
-      scores are stated as anchors, so that the new scores complete the old answer on its own scale. A reply in doubt is
-      asked again whole, and a truncated reply with a higher token limit. The question says what was wrong. This happens
-      at most ``reasks`` times in a row.
-    - A verdict that a decoy won is asked again in a new order, and of the next judge if ``sharing`` judges share the
-      work. A gap in one judge's answer goes to the same judge. A judge that passed a test with a decoy is then asked
-      the real question.
+      scores are stated as anchors, so that the new scores complete the old answer on its own scale. If a reply is in
+      doubt, the whole question is asked again; if it was truncated, with a higher token limit. The question says what
+      was wrong. This happens at most ``reasks`` times in a row.
+    - If a decoy won, the question is asked again in a new order; if ``sharing`` judges share the work, the next judge
+      is asked. A gap in one judge's answer goes to the same judge. A judge that passed a test with a decoy is then
+      asked the real question.
     - A question that was refused as too long is asked again within the context window that the refusal stated.
     """
 
@@ -69,7 +69,7 @@ class FollowUps:
         if not isinstance(reading, Reading) or reading.complaint is None or not reading.missing:
             return None
         links = pairwise(ancestry_of_ask(ask, answered_asks(state)))
-        # The real question after a test, and a question to another judge, are no repetitions.
+        # The real question after a test, and a question to another judge, do not count as repetitions.
         if sum(child.slot == parent.slot and child.cause != "tested" for child, parent in links) >= self.reasks:
             return None
         if reading.truncated:

@@ -38,8 +38,8 @@ class Pairs(PairPresentations):
         asks: list[Ask] = []
         for low in range(n):
             for high in range(low + 1, n):
-                # Put the candidates on a circle: of each pair, the candidate is first from which the other is nearer
-                # clockwise. So each candidate is first equally often.
+                # Put the candidates on a circle. In each pair, candidate A is shown first if the way from A to B is
+                # shorter clockwise than the way from B to A. So each candidate is first equally often.
                 ahead = (high - low) * 2 < n or ((high - low) * 2 == n and low % 2 == 0)
                 pair = (drawn[low], drawn[high]) if ahead else (drawn[high], drawn[low])
                 shown = pair[::-1] if swapped else pair
@@ -64,8 +64,8 @@ class Pairs(PairPresentations):
 class Pivot(PairPresentations):
     """Plans comparisons of each candidate with a pivot drawn from the group's content: n - 1 in each presentation.
 
-    Each further sample has another pivot. This is cheap, but depends on the pivot: if it wins or loses against all
-    candidates, only the margins of the verdicts distinguish the others.
+    Each further sample has another pivot. This is cheap, but the scores depend on the pivot: if the pivot wins or loses
+    against all candidates, only the margins of the verdicts distinguish the others.
     """
 
     __slots__ = ()

@@ -1,4 +1,4 @@
-"""Plans pairs in their other order where the first verdict may come from position bias.
+"""Plans to ask about a pair again in the other order if the first verdict may come from position bias.
 
 A wrapper around all other planners. Not responsible for learning a judge's bias. If the bias of a judge is unknown,
 both orders of every pair are asked.

@@ -32,15 +32,15 @@ class Swiss:
     """Plans what ``inner`` asks (the first round), then further rounds of pairs.
 
     Each round compares, from the top of the ranking, candidates that have not been compared, in one order or in both
-    (``orders``). It stops when there were enough comparisons for each candidate to meet ``ceil(log2 n) + 1`` others, or
-    when every pair was compared.
+    (``orders``). The rounds end when there were enough comparisons for each candidate to meet ``ceil(log2 n) + 1``
+    others, or when every pair was compared.
     """
 
     inner: Planner
     orders: int = 1
 
     def next_asks(self, state: PlanState) -> Sequence[Ask]:
-        """Plan what ``inner`` asks, or else the next round of pairs, for every judge of the panel that is asked."""
+        """Plan what ``inner`` asks, or else the next round of pairs, for every judge that compared pairs before."""
         asks = self.inner.next_asks(state)
         if asks or not state.answered:
             return asks

@@ -1,4 +1,4 @@
-"""The listwise protocol with several aspects: one question scores each attempt on each, say correctness and safety.
+"""The listwise protocol with several aspects: one question scores every attempt on every aspect, e.g. safety.
 
 The reply's schema has a number for every attempt and aspect. An attempt's score is the weighted mean of its aspects; if
 an aspect is missing, the score is missing. Not responsible for criteria that are met or not met (``checklist``).
@@ -41,7 +41,7 @@ then, under "scores", a number for each attempt and aspect, named as you are sho
         return keys, [_field_name(key, name) for key in keys for name, _ in self.aspects]
 
     def scores_by_key(self, request: JudgeRequest, completion: Completion) -> ScoreReading:
-        """Return each attempt's score: the weighted mean of its aspects, which also begin its explanation."""
+        """Return each attempt's score, the weighted mean of its aspects; the explanation begins with the aspects."""
         keys = request.keys
         if completion.finish_reason == "refused":
             return rejected_reading(keys, REFUSED)

@@ -1,4 +1,4 @@
-"""The checklist protocol: each criterion decided as met or not met, or in holistic mode one rating for all.
+"""The checklist protocol: the judge decides whether each criterion is met, or rates all together in holistic mode.
 
 A criterion is met if its text describes the attempt, whether that is good or bad, so the judge needs to know neither
 the sign nor the weight of the criterion. Not responsible for which criteria are asked about together
@@ -56,10 +56,10 @@ class Checklist:
     params: Mapping[str, Any] = field(default_factory=dict)
 
     def frame(self, ask: Ask, view: RenderedGroup) -> JudgeRequest:
-        """Return the question for ``ask``, with what questions share first, so that prefix caches are used.
+        """Return the question for ``ask``. It begins with text that other questions share, for prefix caches.
 
-        That is the criteria if all are asked about at once, otherwise the transcript. Keys are drawn from the content
-        alone, so that the question stays the same when other criteria are edited.
+        If all criteria are asked about at once, the criteria come first, otherwise the transcript. Keys are drawn from
+        the content alone, so that the question stays the same when other criteria are edited.
         """
         keys = draw_candidate_keys(view, len(ask.order), f"grade {_presentation(ask)}")
         criteria = _criteria_of_ask(ask, view)
@@ -231,7 +231,7 @@ def _is_in_transcript(quote: str, view: RenderedGroup, item: int) -> bool:
 
 
 def _complaint(reading: ChecklistReading, *, refused: bool) -> str | None:
-    """Return what was wrong with a reply, to tell the judge: a fixed sentence, whatever the reply contained."""
+    """Return a fixed sentence that tells the judge what was wrong with its reply, without any text of the reply."""
     if refused:
         return None
     if reading.truncated:

@@ -1,8 +1,8 @@
 """The listwise protocol: all candidates in one question, and a whole number from 0 to 100 for each.
 
-The reply's schema is an object keyed by candidate, with the explanations apart and first. Of the forms tested, only
-this one stays valid when a model with random weights writes it under a grammar. It also lets a judge compare before it
-commits to numbers.
+The reply's schema has two objects with a value for each candidate: explanations first, then scores. Of the forms
+tested, only this form stays valid when a model with random weights writes it under a grammar. It also lets a judge
+compare before it commits to numbers.
 """
 
 from __future__ import annotations

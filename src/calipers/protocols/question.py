@@ -1,4 +1,4 @@
-"""What protocols that ask for scores share: the question about candidates under opaque keys, and the reply's schema.
+"""The base of protocols that ask for scores: the question about candidates under opaque keys, and the reply's schema.
 
 Each protocol adds its instructions and the meaning of its scores. Not responsible for reading a reply (``reading``),
 for what to ask (``planners``), for sending the question, or for whether a server applies the schema (``backends``).
@@ -61,7 +61,7 @@ class ScoreProtocol:
     is_comparison: ClassVar[bool] = False
 
     def frame(self, ask: Ask, view: RenderedGroup) -> JudgeRequest:
-        """Return the question for ``ask``. What all questions about a group share comes first, for prefix caches."""
+        """Return the question for ``ask``. It begins with what all questions about a group share, for prefix caches."""
         keys = draw_candidate_keys(view, len(ask.order), str(ask.number))
         explained, scored = self.reply_fields(keys)
         messages: tuple[Message, ...] = (
@@ -87,7 +87,7 @@ class ScoreProtocol:
         return keys, keys
 
     def scored_reply(self, request: JudgeRequest, completion: Completion) -> ScoredReply:
-        """Return the scores in the judge's reply of the candidates shown."""
+        """Return the scores that the judge's reply gives the candidates shown."""
         # Most reasoning is text, which contains no probabilities and need not be searched.
         spreads = spreads_from_probabilities(completion, request.keys) if completion.reasoning.startswith("{") else None
         return ScoredReply(request, self.scores_by_key(request, completion), spreads)
@@ -196,11 +196,11 @@ _PLAIN: Final = r"^[ !#-\[\]-~\u00a0-\uffff]"
 
 
 def plain_text_schema(length: int) -> dict[str, Any]:
-    """Return the JSON schema of a single line of plain characters, at most ``length``.
+    """Return the JSON schema of a single line of at most ``length`` plain characters.
 
     The pattern keeps replies valid JSON under llama.cpp's grammar even if a model with random weights writes them: 100
     of 100 replies, against 12 of 100 with a free string and 20 of 100 with maxLength 400. If a server refuses patterns,
-    calipers omits it.
+    calipers omits the pattern.
     """
     return {"type": "string", "pattern": f"{_PLAIN}{{0,{length}}}$"}
 

@@ -17,7 +17,7 @@ SCALE = (0, 100)
 REFUSED = "the judge refused to answer"
 
 CONSONANTS = "BCDFGHJKLMNPQRSTVWXZ"
-"""The letters of which candidates' keys consist."""
+"""The letters that candidates' keys consist of."""
 
 _KEY = re.compile(rf"\b[{CONSONANTS}]{{2,}}\b")
 
@@ -117,7 +117,7 @@ def rejected_reading(keys: Sequence[str], reason: str) -> ScoreReading:
 
 
 def _complaint(reading: ScoreReading) -> str | None:
-    """Return what was wrong with a reply, to tell the judge: a fixed sentence, whatever the reply contained."""
+    """Return a fixed sentence that tells the judge what was wrong with its reply, without any text of the reply."""
     if reading.reason == REFUSED:
         return None
     if reading.truncated and reading.missing:

@@ -27,7 +27,7 @@ _SHAPE = 'a rubric is {"criteria": [{"id": "cites", "text": "Names its source.",
 
 
 def as_rubric(value: object) -> Rubric:
-    """Return ``value`` as a checked rubric: it is a Rubric, its object, or a list of criteria (objects or texts).
+    """Return ``value``, which is a Rubric, its object, or a list of criteria (objects or texts), as a checked rubric.
 
     A criterion given as text is worth one point. Raises ConfigError naming the criterion and field that cannot be read
     or do not make a rubric.
@@ -85,7 +85,7 @@ def as_criterion(value: object, place: int) -> Criterion:
 def tags_and_rule(value: object, where: str) -> tuple[tuple[str, ...], Mapping[str, Any] | None]:
     """Read a criterion's tags (an object, ``"key:value"`` texts, or bare words), and the rule they describe, if any.
 
-    With the tag ``verifier: llm`` there is no rule, even if a function stands beside it: Parquet gives every row all
+    With the tag ``verifier: llm`` there is no rule, even if the tags also name a function: Parquet gives every row all
     keys.
     """
     if value is None:
@@ -134,7 +134,7 @@ def check_rubric(rubric: Rubric) -> None:
 
 
 def criteria_as_text(rubric: Rubric) -> str:
-    """Return the criteria as text, a line each, for judges that compare freely instead of checking each criterion."""
+    """Return the criteria as text, with a line for each, for judges that compare attempts as a whole."""
     with_points = [criterion for criterion in rubric.criteria if criterion.points]
     return "\n".join(f"- {'Avoid: ' if criterion.points < 0 else ''}{criterion.text}" for criterion in with_points)
 

@@ -30,7 +30,7 @@ READ_KEYS: Final = STANDARDS_KEYS | {"kwargs"}
 _OBJECTS: Final = ("reward_model", "extra_info", "prompt_metadata")
 _RULES: Final = {"checkers": ("checkers", "functions"), "instruction_id_list": ("instruction_id_list", "kwargs")}
 _LONGEST_LITERAL: Final = 100_000
-"""The most characters of a ground truth that is read as a Python literal."""
+"""The largest number of characters of a ground truth that is read as a Python literal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +197,7 @@ def _object(value: Any, place: str) -> Mapping[str, Any] | None:
 
 
 def references_in_row(row: Mapping[str, Any]) -> list[StatedValue]:
-    """Return the reference answers of a row without copies. The judge is shown the first."""
+    """Return the reference answers of a row, each only once. The judge is shown the first."""
     if STANDARDS_KEYS.isdisjoint(row):
         return []
     found: dict[str, StatedValue] = {}

@@ -23,10 +23,10 @@ Verdicts: TypeAlias = Mapping[str, Met]
 
 
 def healthbench(rubric: Rubric, verdicts: Verdicts) -> float | None:
-    """Return the points met divided by all positive points: at most 1, and below 0 if penalties prevail.
+    """Return HealthBench's score: a rubric's points met divided by all positive points.
 
-    Source: openai/simple-evals, ``calculate_score``. For a rubric of penalties only, the score is 1 + points met / sum
-    of absolute points, which is in [0, 1].
+    It is at most 1, and below 0 if penalties prevail. Source: openai/simple-evals, ``calculate_score``. For a rubric of
+    penalties only, the score is 1 + points met / sum of absolute points, which is in [0, 1].
     """
     shares = _shares_met(rubric, verdicts)
     if shares is None:
@@ -54,7 +54,9 @@ def ruscarl_batch(rubric: Rubric, verdicts: Verdicts) -> float | None:
 
 
 def rar_explicit(rubric: Rubric, verdicts: Verdicts) -> float | None:
-    """Return the weights met divided by all weights, in [0, 1]: Rubrics as Rewards (arXiv 2507.17746), equation 1.
+    """Return a rubric's weights met divided by all weights, in [0, 1].
+
+    Source: Rubrics as Rewards (arXiv 2507.17746), equation 1.
 
     Raises ConfigError for negative points: the formula has none (its pitfalls are phrased positively).
     """
@@ -64,9 +66,9 @@ def rar_explicit(rubric: Rubric, verdicts: Verdicts) -> float | None:
 
 
 def rar_implicit(rating: int, *, scale: Literal["from_one", "tenths"] = "from_one") -> float:
-    """Map a judge's one rating x of a whole rubric, from 1 to 10, to [0, 1]: (x - 1) / 9, or x / 10.
+    """Map a judge's single rating x of a trajectory by the whole rubric to [0, 1]: (x - 1) / 9, or x / 10.
 
-    Raises ValueError for any other number.
+    Ratings are whole numbers from 1 to 10. Raises ValueError for any other number.
 
     Rubrics as Rewards (arXiv 2507.17746) only states that the rating is normalised, so the formula is a setting.
     """
@@ -76,7 +78,7 @@ def rar_implicit(rating: int, *, scale: Literal["from_one", "tenths"] = "from_on
 
 
 def all_or_nothing(rubric: Rubric, verdicts: Verdicts) -> float | None:
-    """Return 1.0 if every criterion is as desired (positive ones met, negative ones not met), otherwise 0.0.
+    """Return 1.0 if every criterion of a rubric is as desired (positive met, negative not met), otherwise 0.0.
 
     This is AdvancedIF's main metric (arXiv 2511.10507) and VerIF's single bit for all constraints (arXiv 2506.09942),
     whose criteria are all positive. A single known violation gives 0.0, however many criteria are open.
@@ -88,7 +90,7 @@ def all_or_nothing(rubric: Rubric, verdicts: Verdicts) -> float | None:
 
 
 def fraction(rubric: Rubric, verdicts: Verdicts) -> float | None:
-    """Return the share of criteria that are as desired, without regard to points; in [0, 1].
+    """Return the share of a rubric's criteria that are as desired, without regard to points; in [0, 1].
 
     It is the mean of verdicts, as in open-instruct's ``IFEvalVerifier``. A negative criterion counts if it is not met.
     """
@@ -105,7 +107,8 @@ NORMALISERS: Final[Mapping[str, Callable[[Rubric, Verdicts], float | None]]] = {
     "all_or_nothing": all_or_nothing,
     "fraction": fraction,
 }
-"""Formulas of verdicts, by name. ``rar_implicit`` is not among them, because it maps a rating."""
+"""Formulas that compute a score from verdicts, by name. ``rar_implicit`` is not among them, because it maps a rating.
+"""
 _UNBOUNDED: Final = ("healthbench", "ruscarl_paper")
 
 
@@ -247,7 +250,7 @@ def _with_vetoes(rubric: Rubric, verdicts: Verdicts, score: RubricScore) -> Rubr
 
 
 def _share_as_desired(criterion: Criterion, met: Met) -> float | None:
-    """Return how far a criterion is as desired (0-1); None while it is open."""
+    """Return to what share (0-1) a criterion is as desired; None while it is open."""
     if met is None:
         return None
     return float(met) if criterion.points > 0 else 1.0 - float(met)

@@ -2,7 +2,7 @@
 
 Source: Zhou et al., arXiv 2508.16949, and the code published with it. Everything follows from the arguments: the same
 run, prompt, step and position show the same criteria. Not responsible for rubrics, for judging, which never sees a
-scaffold, or for log-probabilities, which a trainer computes on the prompt without it.
+scaffold, or for log-probabilities, which a trainer computes on the prompt without the scaffold.
 """
 
 from __future__ import annotations
@@ -31,12 +31,13 @@ Choice: TypeAlias = Literal["random", "math"]
 class Schedule:
     """How the share of a rubric that is shown falls over ``total_steps``, and over the members of a group.
 
-    ``step``: ``"sigmoid"`` falls around ``midpoint`` of the run, more abruptly with larger ``steepness`` (the paper's
-    best: 125 and 0.2), ``"linear"`` and ``"power"`` (``(1 - t) ** power``) fall from all to nothing, ``"constant"``
-    does not fall.
+    ``step`` says how the share falls over the steps. ``"sigmoid"`` falls around ``midpoint`` of the run, more abruptly
+    with larger ``steepness`` (the paper's best: 125 and 0.2). ``"linear"`` and ``"power"`` (``(1 - t) ** power``) fall
+    from all to nothing. ``"constant"`` does not fall.
 
-    ``group``: ``"linear"`` shows the first member everything and the last nothing, ``"binary"`` the first ``full``
-    members everything and the rest nothing, ``"constant"`` all members everything.
+    ``group`` says what the members of a group see. With ``"linear"``, the share falls evenly from the first member, who
+    sees everything, to the last, who sees nothing. With ``"binary"``, the first ``full`` members see everything and the
+    others nothing. With ``"constant"``, all members see everything.
 
     ``choice`` selects the criteria of a share. ``"random"`` draws them. ``"math"`` always takes the last but one (the
     form of the answer), takes the last (the answer itself) only at a share of 1, and takes the others in their order;
@@ -114,10 +115,11 @@ def shown_count(share: float, criteria: int) -> int:
 def shown_criteria(
     criteria: Sequence[Criterion], share: float, *, seed: object, choice: Choice = "random"
 ) -> tuple[Criterion, ...]:
-    """Return ``share`` of the criteria, drawn without replacement by ``seed`` (plain data); from 1 on, all in order.
+    """Return a ``share`` of the criteria, drawn without replacement by ``seed`` (plain data).
 
-    With ``choice="math"`` nothing is drawn: ``share`` is a share of the criteria before the last two, and the last but
-    one is always shown. (The code published with the paper fails on a single criterion; here it counts as the last.)
+    If ``share`` is 1 or more, all criteria are returned in their order. With ``choice="math"`` nothing is drawn:
+    ``share`` is a share of the criteria before the last two, and the last but one is always shown. (The code published
+    with the paper fails on a single criterion; here it counts as the last.)
     """
     if choice == "math":
         return tuple(_math_choice(criteria, share))
@@ -141,9 +143,9 @@ def scaffolded(
 
     ``place`` is the position of the rollout in its group of ``size``, from 1. ``run``, the prompt, the step and the
     place decide which criteria are drawn. ``discreet`` adds a request not to mention the criteria. The criteria become
-    a system message, or the beginning of the prompt's system message, because many chat templates allow only one. For
-    sampling in training only: not for validation and not for the judge, and log-probabilities are computed on
-    ``prompt`` without the criteria.
+    a system message, or the beginning of the prompt's system message, because many chat templates allow only one system
+    message. Use the result only to sample in training. Validation, the judge and log-probabilities use ``prompt``
+    without the criteria.
     """
     seed = [run, [dict(message) for message in prompt], step, place]
     shown = shown_criteria(criteria, schedule.share(step, place, size), seed=seed, choice=schedule.choice)

@@ -51,7 +51,8 @@ _MOST: Final = 200
 def unused_standards(group: TrajectoryGroup, *, checklist: bool) -> list[str]:
     """Return a sentence for each requirement of a group (rules, references, rubrics) that a judge alone does not use.
 
-    ``checklist``: the judge decides criteria one by one, and runs their rules. Fast for a group without extra keys.
+    ``checklist`` means that the judge decides criteria one by one and that their rules run. This is fast for a group
+    without extra keys.
     """
     notes = [] if checklist else _rules_not_run(group)
     for trajectory in group.trajectories:
@@ -149,7 +150,7 @@ def _kind_of_value(key: object, value: Any, read: Collection[str]) -> Kind | Non
 
 @lru_cache(maxsize=4096)
 def kind_of_key(key: str) -> Kind | None:
-    """Return whether a key of this name probably contains a rubric, rules or a reference; None otherwise."""
+    """Return what a key of this name probably contains: a rubric, rules or a reference; None if it is none of these."""
     words = [word.lower() for word in _PART.findall(key[:_MOST])]
     pairs = [f"{first}_{second}" for first, second in pairwise(words)]
     table = read_packaged_toml(__package__, "key_words.toml")
